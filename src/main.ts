@@ -21,7 +21,7 @@ process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
 const { runProgram } = await import('./cli/program.ts')
-const { watchOutput } = await import('./cli/program.ts')
+const { watchStandardOutput: watchOutput } = await import('./cli/program.ts')
 
 const streams = { input: process.stdin, output: process.stdout, errors: process.stderr }
 const standardOutput = watchOutput(streams)

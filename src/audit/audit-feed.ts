@@ -3,36 +3,37 @@
  * stand in the quarantine. It changes nothing but what it remembers of its own.
  */
 import type { PolledFeed } from '../feed-types/feed-type.ts'
-import { type Sorting, sortPage } from '../feeds/page.ts'
+import { type SortOptions, sortPage } from '../feeds/page.ts'
 import { readsAll } from '../feeds/scan.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FeedState, peekFeed } from '../store/feed-state.ts'
 import type { MalformedItem, RoutedEvent } from '../store/intake.ts'
 import {
-  clocksDifferMs,
+  maxServiceClockSkewMs,
   type LedgerRecord,
   readPayloads,
   scanRecords,
-  trimmedUntilMs,
+  readTrimmedUntilMs,
 } from '../store/records.ts'
 import {
   type AuditResult,
-  type AuditTurn,
+  type AuditCaller,
   type AuditWindow,
-  type Extra,
+  type ExtraEvent,
   type Finding,
   type PageOptions,
-  pagesOf,
+  auditPages,
 } from './pages.ts'
 
-export interface AuditOptions extends PageOptions, Pick<Sorting, 'plan' | 'pairIdOf' | 'seal'> {
-  book: Book
+export interface AuditOptions
+  extends PageOptions, Pick<SortOptions, 'plan' | 'pairDigest' | 'sealSecret'> {
+  ledger: AccountLedger
   /** Whether findings keep the events, for a repair. */
   keepsEvents?: boolean
 }
 
 /** How many findings at most keep their events. */
-const mostKept = 1_000
+const maxKeptEvents = 1_000
 
 /**
  * Page by page: yields how many events were shown so far, so that the caller may pause in between.
@@ -42,40 +43,42 @@ export async function* auditFeed(
   options: AuditOptions,
   feed: PolledFeed,
   window: AuditWindow,
-  turn: AuditTurn,
+  turn: AuditCaller,
 ): AsyncGenerator<number, AuditResult> {
-  const { book, clock } = options
+  const { ledger, clock } = options
   const begunMs = clock.now()
-  const state = await peekFeed(book, feed.name, begunMs)
+  const state = await peekFeed(ledger, feed.name, begunMs)
   if (!state) throw new Error(`feed ${feed.name} has never polled`)
-  const before = await readSightings(book, feed.name)
-  const audit: Audit = { options, feed, state, window, before, begunMs, ...nothingSeen() }
-  for await (const items of pagesOf(options, feed, window, turn)) {
-    await note(audit, items)
+  const before = await readSightings(ledger, feed.name)
+  const audit: Audit = { options, feed, state, window, before, begunMs, ...noSeenItems() }
+  for await (const items of auditPages(options, feed, window, turn)) {
+    await compareWithLedger(audit, items)
     yield audit.uids.size
   }
-  const found = await withoutTrimmed(
-    book,
-    await stillUnknown(book, feed.name, [...audit.found.values()]),
+  const missing = await withoutTrimmed(
+    ledger,
+    await filterUnknown(ledger, feed.name, [...audit.found.values()]),
   )
-  const malformed = await stillMalformed(audit)
-  await remember(audit, found, malformed)
-  const lost = malformed.filter((bad) => hasPassed(audit, before.get(malformedId(book, bad))))
+  const malformed = await filterUnquarantined(audit)
+  await updateSightings(audit, missing, malformed)
+  const seenBefore = malformed.filter((bad) =>
+    hasPassed(audit, before.get(malformedId(ledger, bad))),
+  )
   const shown = audit.uids.size + audit.malformed.size
   return {
     feed: feed.name,
     ...window,
     shown,
-    accounted: audit.uids.size - found.length,
+    accounted: audit.uids.size - missing.length,
     quarantined: audit.malformed.size - malformed.length,
-    missing: found.filter(({ why }) => why !== 'awaited'),
-    awaited: found.filter(({ why }) => why === 'awaited'),
-    extra: await findExtra(book, { feed: feed.name, ...window, begunMs }, audit.uids),
-    malformed: lost,
+    missing: missing.filter(({ why }) => why !== 'awaited'),
+    awaited: missing.filter(({ why }) => why === 'awaited'),
+    extra: await findExtraEvents(ledger, { feed: feed.name, ...window, begunMs }, audit.uids),
+    malformed: seenBefore,
   }
 }
 
-interface Audit extends Seen {
+interface Audit extends SeenItems {
   options: AuditOptions
   feed: PolledFeed
   state: FeedState
@@ -84,14 +87,14 @@ interface Audit extends Seen {
   begunMs: number
 }
 
-interface Seen {
+interface SeenItems {
   uids: Set<string>
   found: Map<string, Finding>
   /** By identity: pages that are read twice show the same. */
   malformed: Map<string, MalformedItem>
 }
 
-function nothingSeen(): Seen {
+function noSeenItems(): SeenItems {
   return { uids: new Set(), found: new Map(), malformed: new Map() }
 }
 
@@ -99,23 +102,23 @@ function nothingSeen(): Seen {
  * Servers that ignore the times, and feeds without any, show more than the window. What has no creation
  * time is not compared: nobody can say whether its record may have gone with its time.
  */
-async function note(audit: Audit, items: readonly unknown[]): Promise<void> {
+async function compareWithLedger(audit: Audit, items: readonly unknown[]): Promise<void> {
   const { options, feed, state, window, uids, found, malformed } = audit
-  const { book, plan, pairIdOf, seal } = options
+  const { ledger, plan, pairDigest, sealSecret } = options
   const sorted = sortPage(items, {
     feed,
-    floorMs: state.floorMs,
+    startBoundMs: state.startBoundMs,
     readsBaseline: true,
     plan,
-    pairIdOf,
-    seal,
+    pairDigest,
+    sealSecret,
   })
   const events = sorted.events.filter(({ event }) => isWithin(event.createdAtMs, window))
   const shown = events.map(({ event }) => event.uid)
-  const words = await lookUp(book, feed.name, { uids: shown })
+  const statuses = await lookUpInLedger(ledger, feed.name, { uids: shown })
   for (const [at, routed] of events.entries()) {
     uids.add(routed.event.uid)
-    const finding = findingOf(audit, routed, words.events[at])
+    const finding = toFinding(audit, routed, statuses.events[at])
     if (finding) found.set(finding.uid, finding)
   }
   for (const bad of sorted.malformed) malformed.set(bad.identity ?? bad.raw, bad)
@@ -125,17 +128,17 @@ function isWithin(createdAtMs: number | null, { fromMs, toMs }: AuditWindow): bo
   return createdAtMs !== null && createdAtMs >= fromMs && createdAtMs <= toMs
 }
 
-function findingOf(
+function toFinding(
   audit: Audit,
   routed: RoutedEvent,
-  word: LedgerWord | undefined,
+  status: LedgerStatus | undefined,
 ): Finding | undefined {
   const { uid, createdAtMs } = routed.event
   const { options, found } = audit
-  const isKept = options.keepsEvents === true && found.size < mostKept
+  const isKept = options.keepsEvents === true && found.size < maxKeptEvents
   const finding = { uid, createdAtMs: createdAtMs ?? 0, ...(isKept && { routed }) }
-  if (word === 'unrecorded') return { ...finding, why: 'record_gone' }
-  if (word !== 'unknown') return undefined
+  if (status === 'unrecorded') return { ...finding, why: 'record_gone' }
+  if (status !== 'unknown') return undefined
   return { ...finding, why: isAwaited(audit, routed) ? 'awaited' : 'never_taken_in' }
 }
 
@@ -145,8 +148,8 @@ function findingOf(
  */
 function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
   const { before } = audit
-  const { rescans, walk } = audit.state
-  const isRead = rescans.matched?.fingerprint === walk?.fingerprint
+  const { rescans, scan } = audit.state
+  const isRead = rescans.matched?.fingerprint === scan?.fingerprint
   const matchedToMs = isRead ? (rescans.matched?.toMs ?? 0) : 0
   if (event.matchedAtMs !== null && event.matchedAtMs < matchedToMs) return false
   return !hasPassed(audit, event.matchedAtMs ?? before.get(event.uid))
@@ -161,98 +164,104 @@ function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boole
 }
 
 /** What the daemon took in meanwhile is no finding. */
-export async function stillUnknown(
-  book: Book,
+export async function filterUnknown(
+  ledger: AccountLedger,
   feed: string,
   findings: readonly Finding[],
 ): Promise<Finding[]> {
-  const still: Finding[] = []
+  const unknown: Finding[] = []
   for (let at = 0; at < findings.length; at += 100) {
-    const some = findings.slice(at, at + 100)
-    const words = await lookUp(book, feed, { uids: some.map(({ uid }) => uid) })
-    still.push(...some.filter((_one, place) => words.events[place] !== 'taken'))
+    const part = findings.slice(at, at + 100)
+    const statuses = await lookUpInLedger(ledger, feed, { uids: part.map(({ uid }) => uid) })
+    unknown.push(...part.filter((_one, place) => statuses.events[place] !== 'taken'))
   }
-  return still
+  return unknown
 }
 
 /** What made room while the audit went on is no finding. */
-async function withoutTrimmed(book: Book, findings: Finding[]): Promise<Finding[]> {
-  const trimmedMs = await trimmedUntilMs(book)
+async function withoutTrimmed(ledger: AccountLedger, findings: Finding[]): Promise<Finding[]> {
+  const trimmedMs = await readTrimmedUntilMs(ledger)
   return findings.filter(
     ({ why, createdAtMs }) => why !== 'record_gone' || createdAtMs >= trimmedMs,
   )
 }
 
-async function stillMalformed({ options, feed, malformed }: Audit): Promise<MalformedItem[]> {
+async function filterUnquarantined({ options, feed, malformed }: Audit): Promise<MalformedItem[]> {
   const all = [...malformed.values()]
-  const words = await lookUp(options.book, feed.name, { uids: [], malformed: all })
-  return all.filter((_one, at) => words.malformed[at] === 'unknown')
+  const statuses = await lookUpInLedger(options.ledger, feed.name, { uids: [], malformed: all })
+  return all.filter((_one, at) => statuses.malformed[at] === 'unknown')
 }
 
-async function remember(
+async function updateSightings(
   { options, feed, before, begunMs, uids, malformed: shown }: Audit,
   found: readonly Finding[],
   malformed: readonly MalformedItem[],
 ): Promise<void> {
-  const { book } = options
+  const { ledger } = options
   const ids = [
     ...found.filter(({ why }) => why !== 'record_gone').map(({ uid }) => uid),
-    ...malformed.map((bad) => malformedId(book, bad)),
+    ...malformed.map((bad) => malformedId(ledger, bad)),
   ]
-  const looked = new Set([...uids, ...[...shown.values()].map((bad) => malformedId(book, bad))])
-  const others = [...before].filter(([id]) => !looked.has(id)) // a narrow look forgets nothing
-  const seen = new Map([
-    ...others,
+  const lookedAtIds = new Set([
+    ...uids,
+    ...[...shown.values()].map((bad) => malformedId(ledger, bad)),
+  ])
+  const untouched = [...before].filter(([id]) => !lookedAtIds.has(id)) // a narrow look forgets nothing
+  const sightings = new Map([
+    ...untouched,
     ...ids.map((id): [string, number] => [id, before.get(id) ?? begunMs]),
   ])
-  await writeSightings(book, feed.name, seen)
+  await writeSightings(ledger, feed.name, sightings)
 }
 
 /** No uid: it has a space. */
-function malformedId({ digests }: Book, { raw, identity = raw }: MalformedItem): string {
+function malformedId(
+  { fingerprints: digests }: AccountLedger,
+  { raw, identity = raw }: MalformedItem,
+): string {
   return `malformed ${digests.recordId(identity)}`
 }
 
-interface Searched extends AuditWindow {
+interface SearchedWindow extends AuditWindow {
   feed: string
   /** What was taken in since then may stand behind the place that the audit had read. */
   begunMs: number
 }
 
-const atOnce = 200
+const recordsAtOnce = 200
 
 /**
  * Events of the window that the ledger has from the feed and the service did not show, as far back as payloads
  * are kept: nothing is settled before it was created. People may have ignored them, or the service took them back.
  */
-async function findExtra(
-  book: Book,
-  searched: Searched,
+async function findExtraEvents(
+  ledger: AccountLedger,
+  searched: SearchedWindow,
   shown: ReadonlySet<string>,
-): Promise<Extra[]> {
-  const extra = new Map<string, Extra>()
+): Promise<ExtraEvent[]> {
+  const extra = new Map<string, ExtraEvent>()
   let waiting: LedgerRecord[] = []
-  const sift = async (): Promise<void> => {
-    for (const one of await withinWindow(book, searched, waiting)) extra.set(one.uid, one)
+  const checkWaiting = async (): Promise<void> => {
+    for (const one of await filterByWindow(ledger, searched, waiting)) extra.set(one.uid, one)
     waiting = []
   }
-  for await (const record of scanRecords(book, searched.fromMs - clocksDifferMs)) {
+  for await (const record of scanRecords(ledger, searched.fromMs - maxServiceClockSkewMs)) {
     if (shown.has(record.uid) || record.firstSeenMs >= searched.begunMs) continue
     if (!record.sightings.some(({ feed }) => feed === searched.feed)) continue
     waiting.push(record)
-    if (waiting.length >= atOnce) await sift()
+    if (waiting.length >= recordsAtOnce) await checkWaiting()
   }
-  await sift()
+  await checkWaiting()
   return [...extra.values()].toSorted((left, right) => left.firstSeenMs - right.firstSeenMs)
 }
 
-async function withinWindow(
-  book: Book,
-  { fromMs, toMs }: Searched,
+async function filterByWindow(
+  ledger: AccountLedger,
+  { fromMs, toMs }: SearchedWindow,
   records: readonly LedgerRecord[],
-): Promise<Extra[]> {
+): Promise<ExtraEvent[]> {
   const payloads = await readPayloads(
-    book,
+    ledger,
     records.map(({ recordId }) => recordId),
   )
   return records.flatMap(({ uid, firstSeenMs, closed }, at) => {
@@ -265,27 +274,27 @@ async function withinWindow(
  * What the ledger knows of something that a feed shows. taken: mark and record; unrecorded: a mark without
  * its record; quarantined: of a malformed item.
  */
-type LedgerWord = 'taken' | 'unrecorded' | 'quarantined' | 'unknown'
+type LedgerStatus = 'taken' | 'unrecorded' | 'quarantined' | 'unknown'
 
 /** One word for each event, and one for each malformed item; read at one instant. */
-export async function lookUp(
-  book: Book,
+export async function lookUpInLedger(
+  ledger: AccountLedger,
   feed: string,
   { uids, malformed = [] }: { uids: readonly string[]; malformed?: readonly MalformedItem[] },
-): Promise<{ events: LedgerWord[]; malformed: LedgerWord[] }> {
+): Promise<{ events: LedgerStatus[]; malformed: LedgerStatus[] }> {
   if (uids.length + malformed.length === 0) return { events: [], malformed: [] }
-  const { digests, horizonMs } = book
-  const asked = {
+  const { fingerprints: digests, horizonMs } = ledger
+  const query = {
     feed,
     horizon: horizonMs,
     events: uids.map((uid) => ({
       rid: digests.recordId(uid),
-      seen: digests.seenMark(feed, uid),
+      seen: digests.seen(feed, uid),
     })),
-    bad: malformed.map(({ raw, identity = raw }) => digests.malformedMark(feed, identity)),
+    bad: malformed.map(({ raw, identity = raw }) => digests.malformed(feed, identity)),
   }
-  const words = (await book.run('look-up-events', JSON.stringify(asked))) as LedgerWord[]
-  return { events: words.slice(0, uids.length), malformed: words.slice(uids.length) }
+  const statuses = (await ledger.run('look-up-events', JSON.stringify(query))) as LedgerStatus[]
+  return { events: statuses.slice(0, uids.length), malformed: statuses.slice(uids.length) }
 }
 
 /**
@@ -296,19 +305,19 @@ export async function lookUp(
 /** By uid, or by the digest of what is malformed; ms. */
 type Sightings = ReadonlyMap<string, number>
 
-const mostSightings = 5_000
-const keptMs = 90 * 24 * 3_600_000
+const maxSightings = 5_000
+const sightingsTtlMs = 90 * 24 * 3_600_000
 
-async function readSightings(book: Book, feed: string): Promise<Sightings> {
-  const stored = await book.redis.hgetall(book.key('audit-saw', feed))
+async function readSightings(ledger: AccountLedger, feed: string): Promise<Sightings> {
+  const stored = await ledger.redis.hgetall(ledger.key('audit-saw', feed))
   return new Map(Object.entries(stored).map(([id, atMs]) => [id, Number(atMs)]))
 }
 
 /** In the place of those before. */
-async function writeSightings(book: Book, feed: string, seen: Sightings): Promise<void> {
-  const key = book.key('audit-saw', feed)
-  const kept = [...seen].slice(0, mostSightings).flat()
-  const change = book.redis.multi().del(key)
-  if (kept.length > 0) change.hset(key, ...kept).pexpire(key, keptMs)
+async function writeSightings(ledger: AccountLedger, feed: string, seen: Sightings): Promise<void> {
+  const key = ledger.key('audit-saw', feed)
+  const fields = [...seen].slice(0, maxSightings).flat()
+  const change = ledger.redis.multi().del(key)
+  if (fields.length > 0) change.hset(key, ...fields).pexpire(key, sightingsTtlMs)
   await change.exec()
 }

@@ -10,14 +10,14 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease } from '../redis/scripts.ts'
 import { peekFeed } from '../store/feed-state.ts'
-import { trimmedUntilMs } from '../store/records.ts'
-import { ServiceError } from '../upstream/error.ts'
+import { readTrimmedUntilMs } from '../store/records.ts'
+import { UpstreamError } from '../upstream/error.ts'
 import { auditFeed, type AuditOptions } from './audit-feed.ts'
 import { AuditError, type AuditResult, auditWindow } from './pages.ts'
 
 interface AuditScheduleOptions {
   feeds: readonly PolledFeed[]
-  partsOf: (feed: PolledFeed) => AuditOptions
+  optionsFor: (feed: PolledFeed) => AuditOptions
   redis: Redis
   keys: Keys
   clock: Clock
@@ -32,10 +32,10 @@ export interface AuditSchedule {
 
 /** After a failure the next try comes so much later, ms; twice as much after each, up to a day. */
 const retryMs = 10 * 60_000
-const longestRetryMs = 86_400_000
+const maxRetryMs = 86_400_000
 
 /** How often a wait for the service says that the process lives, and that the audit goes on, ms. */
-const aliveMs = 15_000
+const keepAliveMs = 15_000
 
 export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedule {
   const { redis, keys, clock, logger, isActive } = options
@@ -47,29 +47,30 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
     signal: AbortSignal,
     alive: () => Promise<boolean>,
   ): Promise<boolean> {
-    const parts = options.partsOf(feed)
-    const state = await peekFeed(parts.book, feed.name, clock.now())
-    const kept = { ...parts.book, trimmedUntilMs: await trimmedUntilMs(parts.book) }
-    const window = auditWindow(kept, feed, state, feed.audit?.backMs ?? 0)
+    const auditOptions = options.optionsFor(feed)
+    const { ledger } = auditOptions
+    const state = await peekFeed(ledger, feed.name, clock.now())
+    const retained = { ...ledger, trimmedUntilMs: await readTrimmedUntilMs(ledger) }
+    const window = auditWindow(retained, feed, state, feed.audit?.backMs ?? 0)
     if (typeof window === 'string' || state?.paused) return false
-    const steps = auditFeed(parts, feed, window, { kind: 'sweep', signal })
+    const steps = auditFeed(auditOptions, feed, window, { kind: 'sweep', signal })
     for (;;) {
-      const step = await whileAlive(clock, steps.next(), alive)
-      if (step.done) await tell(feed, step.value)
+      const step = await keepAliveDuring(clock, steps.next(), alive)
+      if (step.done) await reportResult(feed, step.value)
       if (step.done || !(await alive())) return true
     }
   }
 
-  async function tell({ name }: PolledFeed, result: AuditResult): Promise<void> {
-    const note = noteOf(result, clock.now())
+  async function reportResult({ name }: PolledFeed, result: AuditResult): Promise<void> {
+    const note = toAuditNote(result, clock.now())
     await writeAuditNote(redis, keys, name, note)
     const uids = result.missing.slice(0, 20).map(({ uid }) => uid)
     if (note.missing === 0) logger.info({ feed: name, ...note }, 'audit ended')
     else logger.error({ feed: name, ...note, uids }, 'an audit found events that are missing')
   }
 
-  async function fail({ name }: PolledFeed, error: unknown): Promise<void> {
-    if (!(error instanceof ServiceError || error instanceof AuditError)) throw error
+  async function reportFailure({ name }: PolledFeed, error: unknown): Promise<void> {
+    if (!(error instanceof UpstreamError || error instanceof AuditError)) throw error
     const { count } = (await readFailures(redis, keys))[name] ?? { count: 0 }
     await noteFailure(redis, keys, name, { count: count + 1, lastMs: clock.now() })
     const about = { cause: error.reason, list: 'feeds', name } as const
@@ -88,7 +89,7 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
           }
           if (await audit(feed, signal, isOurs)) return
         } catch (error) {
-          if (!signal.aborted) await fail(feed, error)
+          if (!signal.aborted) await reportFailure(feed, error)
         } finally {
           await releaseAudit(redis, keys, lease)
         }
@@ -108,22 +109,22 @@ async function dueFeeds({
   return feeds.filter(({ name, audit }) => {
     if (!audit) return false
     const { count, lastMs } = failures[name] ?? { count: 0, lastMs: 0 }
-    const pauseMs = count === 0 ? 0 : Math.min(longestRetryMs, retryMs * 2 ** (count - 1))
+    const pauseMs = count === 0 ? 0 : Math.min(maxRetryMs, retryMs * 2 ** (count - 1))
     return nowMs >= lastMs + pauseMs && nowMs >= (notes[name]?.endedAtMs ?? 0) + audit.everyMs
   })
 }
 
-async function whileAlive<T>(
+async function keepAliveDuring<T>(
   clock: Clock,
-  work: Promise<T>,
+  running: Promise<T>,
   alive: () => Promise<boolean>,
 ): Promise<T> {
-  const over = new AbortController()
-  const ended = work.finally(() => over.abort())
+  const ending = new AbortController()
+  const ended = running.finally(() => ending.abort())
   ended.catch(() => undefined)
   for (;;) {
-    await Promise.race([ended.catch(() => undefined), clock.sleep(aliveMs, over.signal)])
-    if (over.signal.aborted) break
+    await Promise.race([ended.catch(() => undefined), clock.sleep(keepAliveMs, ending.signal)])
+    if (ending.signal.aborted) break
     await alive()
   }
   return ended
@@ -142,7 +143,7 @@ interface AuditNote {
   extra: number
 }
 
-export function noteOf(result: AuditResult, endedAtMs: number): AuditNote {
+export function toAuditNote(result: AuditResult, endedAtMs: number): AuditNote {
   const { fromMs, toMs, shown, missing, awaited, extra, malformed } = result
   return {
     endedAtMs: Math.floor(endedAtMs),

@@ -4,111 +4,111 @@
  * every record where it belongs. It changes
  * nothing, and asks nobody but Redis.
  */
-import { messageIdOf } from '../grouping/freeze.ts'
-import { type Book, parseRef } from '../store/account-ledger.ts'
+import { deriveMessageId } from '../grouping/freeze.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
   type Accounting,
-  type AccountingAt,
-  pendingOf,
-  readAccountingAt,
+  type AccountingSnapshot,
+  sumPending,
+  readAccountingSnapshot,
 } from '../store/accounts.ts'
-import { sinksOf } from '../store/pending-items.ts'
-import { type IndexEntry, walkPending, walkSettled } from '../store/record-index.ts'
+import { readSinkNames } from '../store/pending-items.ts'
+import { type IndexEntry, scanPendingEntries, scanSettledEntries } from '../store/record-index.ts'
 import { type Item, type ItemState, pendingStates, scanRecords } from '../store/records.ts'
 
 /** Named at most, of each kind; one is enough to ring. */
-const mostNamed = 1_000
+const maxListed = 1_000
 
 /** Entries of the index that one script looks at: it stops everybody else meanwhile. */
-const pageLength = 100
+const refsPerScript = 100
 
-interface ProofOptions {
+interface LedgerCheckOptions {
   /** Of each account, from where on settled records are compared with the index: when they were settled, ms. */
   settledFromMs: (account: string) => number
   /** How many of them at most; what is pending is always compared. */
-  mostSettled: number
+  maxSettled: number
 }
 
-const everything: ProofOptions = { settledFromMs: () => 0, mostSettled: Infinity }
+const fullCheck: LedgerCheckOptions = { settledFromMs: () => 0, maxSettled: Infinity }
 
 /** Yields how many records it has read, so that the caller may pause in between. */
-export async function* proveLedger(
-  books: readonly Book[],
-  options = everything,
-): AsyncGenerator<number, BookProof[]> {
-  const proofs: BookProof[] = []
-  let before = 0
-  for (const book of books) {
-    const steps = proveBook(book, books, options)
+export async function* checkLedgers(
+  ledgers: readonly AccountLedger[],
+  options = fullCheck,
+): AsyncGenerator<number, LedgerCheck[]> {
+  const checks: LedgerCheck[] = []
+  let checkedRecords = 0
+  for (const ledger of ledgers) {
+    const steps = checkLedger(ledger, ledgers, options)
     let step = await steps.next()
-    for (; !step.done; step = await steps.next()) yield before + step.value
-    before += step.value.records
-    proofs.push(step.value)
+    for (; !step.done; step = await steps.next()) yield checkedRecords + step.value
+    checkedRecords += step.value.records
+    checks.push(step.value)
   }
-  return proofs
+  return checks
 }
 
 /** What moves meanwhile is no finding: each is looked at a second time. */
-async function* proveBook(
-  book: Book,
-  books: readonly Book[],
-  options: ProofOptions,
-): AsyncGenerator<number, BookProof> {
+async function* checkLedger(
+  ledger: AccountLedger,
+  ledgers: readonly AccountLedger[],
+  options: LedgerCheckOptions,
+): AsyncGenerator<number, LedgerCheck> {
   const suspects: StrandedItem[] = []
-  const scan = yield* confirmedScan(book, async (recordIds) => {
-    if (suspects.length > mostNamed) return
-    suspects.push(...(await lookForStranded(book, books, recordIds)))
+  const scan = yield* scanWithConfirmation(ledger, async (recordIds) => {
+    if (suspects.length > maxListed) return
+    suspects.push(...(await findStranded(ledger, ledgers, recordIds)))
   })
   const dangling: DanglingRef[] = []
-  for await (const some of findDangling(book)) {
-    if (dangling.length <= mostNamed) dangling.push(...some)
+  for await (const some of findDangling(ledger)) {
+    if (dangling.length <= maxListed) dangling.push(...some)
     yield 0
   }
-  const settledToMs = yield* checkIndex(book, options, (some) => {
-    if (dangling.length <= mostNamed) dangling.push(...some)
+  const settledToMs = yield* checkIndex(ledger, options, (some) => {
+    if (dangling.length <= maxListed) dangling.push(...some)
   })
-  const stranded = await stillStranded(book, books, suspects)
+  const stranded = await confirmStranded(ledger, ledgers, suspects)
   return {
-    account: book.account,
+    account: ledger.account,
     ...scan,
     settledToMs,
-    stranded: stranded.slice(0, mostNamed),
-    dangling: dangling.slice(0, mostNamed),
-    hasMore: stranded.length > mostNamed || dangling.length > mostNamed,
+    stranded: stranded.slice(0, maxListed),
+    dangling: dangling.slice(0, maxListed),
+    hasMore: stranded.length > maxListed || dangling.length > maxListed,
   }
 }
 
-async function* confirmedScan(
-  book: Book,
+async function* scanWithConfirmation(
+  ledger: AccountLedger,
   onPending: (recordIds: string[]) => Promise<void>,
-): AsyncGenerator<number, BookScan> {
-  const first = yield* scanBook(book, onPending)
+): AsyncGenerator<number, LedgerScan> {
+  const first = yield* scanLedger(ledger, onPending)
   if (first.differences.length === 0) return first
-  const second = yield* scanBook(book)
-  return { ...second, differences: confirmedBy(first.differences, second.differences) }
+  const second = yield* scanLedger(ledger)
+  return { ...second, differences: confirmDifferences(first.differences, second.differences) }
 }
 
 /** Compares entries with records; resolves with where the next look at settled ones goes on, 0: from the first. */
 async function* checkIndex(
-  book: Book,
-  { settledFromMs, mostSettled }: ProofOptions,
+  ledger: AccountLedger,
+  { settledFromMs, maxSettled: mostSettled }: LedgerCheckOptions,
   onFound: (found: DanglingRef[]) => void,
 ): AsyncGenerator<number, number> {
   let read = 0
-  for await (const entries of walkPending(book)) {
+  for await (const entries of scanPendingEntries(ledger)) {
     yield (read += await check(entries))
   }
-  let left = mostSettled
-  for await (const entries of walkSettled(book, settledFromMs(book.account))) {
+  let remaining = mostSettled
+  for await (const entries of scanSettledEntries(ledger, settledFromMs(ledger.account))) {
     yield (read += await check(entries))
-    left -= entries.length
-    if (left <= 0) return entries.at(-1)?.score ?? 0
+    remaining -= entries.length
+    if (remaining <= 0) return entries.at(-1)?.score ?? 0
   }
   return 0
 
   async function check(entries: readonly IndexEntry[]): Promise<number> {
-    for (let at = 0; at < entries.length; at += pageLength) {
-      onFound(await findMisfiled(book, entries.slice(at, at + pageLength)))
+    for (let at = 0; at < entries.length; at += refsPerScript) {
+      onFound(await findMisfiled(ledger, entries.slice(at, at + refsPerScript)))
     }
     return entries.length
   }
@@ -117,7 +117,7 @@ async function* checkIndex(
 /** What a look at the ledger itself found; empty lists and no differences: every event is where it should be. */
 
 /** Of one account's book. */
-export interface BookProof {
+export interface LedgerCheck {
   account: string
   /** When the counters stood so, by Redis' clock; ms. */
   atMs: number
@@ -151,14 +151,14 @@ export interface StrandedItem {
   sink: string
   state: ItemState
   heldFor: string | undefined
-  lacks: Lack
+  lacks: MissingPlace
 }
 
 /**
  * Where it is not, though what moves it looks there: its time, the orphans of its sink, its collection, that
  * collection's timer, its sealed message, that message's time.
  */
-export type Lack = 'due' | 'orphans' | 'collection' | 'timer' | 'message' | 'message_due'
+export type MissingPlace = 'due' | 'orphans' | 'collection' | 'timer' | 'message' | 'message_due'
 
 /**
  * A reference to something that is gone, or in a state in which it does not belong there, or whose record is
@@ -174,11 +174,11 @@ export interface DanglingRef {
 type DanglingPlace = 'due' | 'timers' | 'orphans' | 'dead' | 'collect' | 'records'
 
 /** By sink: how many things are wrong with it. Every sink of the books is there; '': wrong with the index. */
-export function discrepanciesOf(proofs: readonly BookProof[]): Record<string, number> {
+export function countDiscrepancies(checks: readonly LedgerCheck[]): Record<string, number> {
   const sums = new Map<string, number>()
   const add = (sink: string, count: number): void =>
     void sums.set(sink, (sums.get(sink) ?? 0) + Math.abs(count))
-  for (const { accounting, unfiled, differences, stranded, dangling } of proofs) {
+  for (const { accounting, unfiled, differences, stranded, dangling } of checks) {
     if (unfiled !== 0) add('', unfiled)
     for (const [sink, { unaccounted }] of Object.entries(accounting.sinks)) add(sink, unaccounted)
     for (const { sink, counted, found } of differences) add(sink, counted - found)
@@ -188,8 +188,8 @@ export function discrepanciesOf(proofs: readonly BookProof[]): Record<string, nu
 }
 
 /** Whether all adds up: feeds, sinks, the records, and what moves them. */
-export function isWhole(proof: BookProof): boolean {
-  const { accounting, unfiled, differences, stranded, dangling } = proof
+export function isConsistent(check: LedgerCheck): boolean {
+  const { accounting, unfiled, differences, stranded, dangling } = check
   const accounts = [...Object.values(accounting.feeds), ...Object.values(accounting.sinks)]
   const isBalanced = unfiled === 0 && accounts.every(({ unaccounted }) => unaccounted === 0)
   return isBalanced && differences.length + stranded.length + dangling.length === 0
@@ -200,43 +200,43 @@ export function isWhole(proof: BookProof): boolean {
  * counters were read, and pending ones looked at.
  */
 
-interface BookScan extends AccountingAt {
+interface LedgerScan extends AccountingSnapshot {
   differences: SinkDifference[]
 }
 
 /** Records between two steps, at which the caller may pause. */
-const stepLength = 500
+const recordsPerStep = 500
 
 /** Records with pending items that are handed on together. */
-const itemsPerPage = 50
+const recordsPerPage = 50
 
 /** Yields how many records were read; `onPending` gets ids of records that have pending items. */
-async function* scanBook(
-  book: Book,
+async function* scanLedger(
+  ledger: AccountLedger,
   onPending: (recordIds: string[]) => Promise<void> = () => Promise.resolve(),
-): AsyncGenerator<number, BookScan> {
-  const counted = await readAccountingAt(book)
-  const { atMs, accounting } = counted
+): AsyncGenerator<number, LedgerScan> {
+  const countersNow = await readAccountingSnapshot(ledger)
+  const { atMs, accounting } = countersNow
   const tallies: PendingTallies = new Map()
   let records = 0
   let pending: string[] = []
-  for await (const { recordId, items } of scanRecords(book, atMs)) {
-    for (const item of items) addPendingAt(tallies, item, atMs)
+  for await (const { recordId, items } of scanRecords(ledger, atMs)) {
+    for (const item of items) tallyItem(tallies, item, atMs)
     if (items.some(isPending)) pending.push(recordId)
-    if (pending.length >= itemsPerPage) await onPending(pending.splice(0))
+    if (pending.length >= recordsPerPage) await onPending(pending.splice(0))
     records += 1
-    if (records % stepLength === 0) yield records
+    if (records % recordsPerStep === 0) yield records
   }
   await onPending(pending)
-  addLater(tallies, atMs, (await readAccountingAt(book)).atMs)
-  return { ...counted, differences: differencesIn(accounting, tallies) }
+  tallyLater(tallies, atMs, (await readAccountingSnapshot(ledger)).atMs)
+  return { ...countersNow, differences: compareCounts(accounting, tallies) }
 }
 
-function differencesIn({ sinks }: Accounting, tallies: PendingTallies): SinkDifference[] {
+function compareCounts({ sinks }: Accounting, tallies: PendingTallies): SinkDifference[] {
   return [...new Set([...Object.keys(sinks), ...tallies.keys()])].flatMap((sink) => {
     const account = sinks[sink]
-    const counted = account ? pendingOf(account) : 0
-    const off = offBy(counted, tallies.get(sink) ?? { least: 0, most: 0 })
+    const counted = account ? sumPending(account) : 0
+    const off = counterError(counted, tallies.get(sink) ?? { least: 0, most: 0 })
     return off === 0 ? [] : [{ sink, counted, found: counted - off }]
   })
 }
@@ -245,7 +245,7 @@ function differencesIn({ sinks }: Accounting, tallies: PendingTallies): SinkDiff
  * Those that a second scan shows too, by as much: an item that was sent again while the first went on, or a
  * record that it read twice, is none.
  */
-function confirmedBy(first: SinkDifference[], second: SinkDifference[]): SinkDifference[] {
+function confirmDifferences(first: SinkDifference[], second: SinkDifference[]): SinkDifference[] {
   return second.filter(({ sink, counted, found }) =>
     first.some((one) => one.sink === sink && one.counted - one.found === counted - found),
   )
@@ -260,11 +260,11 @@ interface PendingTally {
   least: number
   most: number
   /** Of what was created or ended later, by what its record says; told apart when the scan has ended. */
-  later: Span[]
+  later: PendingSpan[]
 }
 
 /** ms; of what is pending without end. */
-interface Span {
+interface PendingSpan {
   createdAtMs: number
   endedAtMs: number
 }
@@ -274,35 +274,39 @@ function isPending({ state }: Pick<Item, 'state'>): boolean {
 }
 
 /** Adds an item as it is now, read after `atMs`. */
-export function addPendingAt(tallies: PendingTallies, item: Item, atMs: number): void {
+export function tallyItem(tallies: PendingTallies, item: Item, atMs: number): void {
   const { createdAtMs } = item
   const endedAtMs = isPending(item) ? Infinity : (item.endedAtMs ?? 0)
   const tally = tallies.get(item.sink) ?? { least: 0, most: 0, later: [] }
   tallies.set(item.sink, tally)
   const isLater = createdAtMs > atMs || (!isPending(item) && endedAtMs > atMs)
   if (isLater) tally.later.push({ createdAtMs, endedAtMs })
-  else addSpan(tally, { createdAtMs, endedAtMs }, atMs)
+  else tallySpan(tally, { createdAtMs, endedAtMs }, atMs)
 }
 
 /** What bears a time after the end of the scan was written before Redis' clock went back: it is over long since. */
-export function addLater(tallies: PendingTallies, atMs: number, endMs: number): void {
-  const believed = (ms: number): number => (ms > endMs && ms !== Infinity ? 0 : ms)
+export function tallyLater(tallies: PendingTallies, atMs: number, endMs: number): void {
+  const clampToScan = (ms: number): number => (ms > endMs && ms !== Infinity ? 0 : ms)
   for (const tally of tallies.values()) {
     for (const { createdAtMs, endedAtMs } of tally.later) {
-      const span = { createdAtMs: believed(createdAtMs), endedAtMs: believed(endedAtMs) }
-      addSpan(tally, span, atMs)
+      const span = { createdAtMs: clampToScan(createdAtMs), endedAtMs: clampToScan(endedAtMs) }
+      tallySpan(tally, span, atMs)
     }
   }
 }
 
-function addSpan(tally: PendingTally, { createdAtMs, endedAtMs }: Span, atMs: number): void {
+function tallySpan(
+  tally: PendingTally,
+  { createdAtMs, endedAtMs }: PendingSpan,
+  atMs: number,
+): void {
   if (createdAtMs > atMs || endedAtMs < atMs) return
   tally.least += createdAtMs < atMs && endedAtMs > atMs ? 1 : 0
   tally.most += 1
 }
 
 /** By how much the counter is off at least; 0: it may be right. */
-export function offBy(
+export function counterError(
   counted: number,
   { least, most }: Pick<PendingTally, 'least' | 'most'>,
 ): number {
@@ -310,52 +314,59 @@ export function offBy(
   return counted > most ? counted - most : 0
 }
 
-interface Place {
+interface RefPlace {
   place: Exclude<DanglingPlace, 'records'>
   /** Of the sink or the collection; empty where there is one for all. */
   name: string
 }
 
 /** References that stand where they move nothing. Yields after each page, so that the caller may pause. */
-async function* findDangling(book: Book): AsyncGenerator<DanglingRef[]> {
-  for (const name of await sinksOf(book)) {
+async function* findDangling(ledger: AccountLedger): AsyncGenerator<DanglingRef[]> {
+  for (const name of await readSinkNames(ledger)) {
     for (const place of ['due', 'orphans', 'dead', 'collect'] as const) {
-      yield* findIn(book, { place, name })
+      yield* findDanglingIn(ledger, { place, name })
     }
   }
-  for await (const timers of pagesOf(book, { place: 'timers', name: '' })) {
-    yield lookAt(book, { place: 'timers', name: '' }, timers)
+  for await (const timers of scanRefs(ledger, { place: 'timers', name: '' })) {
+    yield checkRefs(ledger, { place: 'timers', name: '' }, timers)
     for (const timer of timers) {
       const ref = parseRef(timer)
-      if (ref.kind === 'gathering') yield* findIn(book, { place: 'collect', name: ref.id })
+      if (ref.kind === 'gathering')
+        yield* findDanglingIn(ledger, { place: 'collect', name: ref.id })
     }
   }
 }
 
-async function* findIn(book: Book, place: Place): AsyncGenerator<DanglingRef[]> {
-  for await (const refs of pagesOf(book, place)) yield lookAt(book, place, refs)
+async function* findDanglingIn(
+  ledger: AccountLedger,
+  place: RefPlace,
+): AsyncGenerator<DanglingRef[]> {
+  for await (const refs of scanRefs(ledger, place)) yield checkRefs(ledger, place, refs)
 }
 
-async function* pagesOf(book: Book, { place, name }: Place): AsyncGenerator<string[]> {
-  const set = name === '' ? book.key(place) : book.key(place, name)
+async function* scanRefs(
+  ledger: AccountLedger,
+  { place, name }: RefPlace,
+): AsyncGenerator<string[]> {
+  const set = name === '' ? ledger.key(place) : ledger.key(place, name)
   let cursor = '0'
   do {
     const [next, listed] =
       place === 'orphans'
-        ? await book.redis.sscan(set, cursor, 'COUNT', pageLength)
-        : await book.redis.zscan(set, cursor, 'COUNT', pageLength)
+        ? await ledger.redis.sscan(set, cursor, 'COUNT', refsPerScript)
+        : await ledger.redis.zscan(set, cursor, 'COUNT', refsPerScript)
     cursor = next
     const refs = place === 'orphans' ? listed : listed.filter((_text, i) => i % 2 === 0)
-    for (let at = 0; at < refs.length; at += pageLength) yield refs.slice(at, at + pageLength)
+    for (let at = 0; at < refs.length; at += refsPerScript) yield refs.slice(at, at + refsPerScript)
   } while (cursor !== '0')
 }
 
-async function lookAt(
-  book: Book,
-  { place, name }: Place,
+async function checkRefs(
+  ledger: AccountLedger,
+  { place, name }: RefPlace,
   refs: readonly string[],
 ): Promise<DanglingRef[]> {
-  const answer = (await book.run('find-dangling', place, name, ...refs)) as string[]
+  const answer = (await ledger.run('find-dangling', place, name, ...refs)) as string[]
   return answer.flatMap((ref, i): DanglingRef[] => {
     if (i % 2 === 1) return []
     return [{ ref, sink: parseRef(ref).sink, place, why: answer[i + 1] as DanglingRef['why'] }]
@@ -363,9 +374,12 @@ async function lookAt(
 }
 
 /** Entries of the index that have no record, or stand where it is not, each at one instant. */
-async function findMisfiled(book: Book, entries: readonly IndexEntry[]): Promise<DanglingRef[]> {
+async function findMisfiled(
+  ledger: AccountLedger,
+  entries: readonly IndexEntry[],
+): Promise<DanglingRef[]> {
   const ids = entries.map(({ recordId }) => recordId)
-  const answer = (await book.run('find-misfiled', book.retention.story, ...ids)) as string[]
+  const answer = (await ledger.run('find-misfiled', ledger.retention.story, ...ids)) as string[]
   return answer.flatMap((ref, i): DanglingRef[] =>
     i % 2 === 1
       ? []
@@ -380,64 +394,64 @@ interface StoredFinding {
   st: ItemState
   why?: string
   b?: string
-  lacks: Lack | 'lead'
+  lacks: MissingPlace | 'lead'
 }
 
 /** Records that one script looks at: it stops everybody else meanwhile. */
-const keysPerPage = 50
+const recordsPerScript = 50
 
 /** Pending items of the records that nothing would move, each record as it is at one instant. */
-async function lookForStranded(
-  book: Book,
-  books: readonly Book[],
+async function findStranded(
+  ledger: AccountLedger,
+  ledgers: readonly AccountLedger[],
   recordIds: readonly string[],
 ): Promise<StrandedItem[]> {
-  const found: StrandedItem[] = []
-  for (let at = 0; at < recordIds.length; at += keysPerPage) {
-    const page = recordIds.slice(at, at + keysPerPage)
-    const stored = await book.ask<StoredFinding[]>('find-stranded', ...page)
-    for (const one of await withoutLed(books, stored)) found.push(one)
+  const stranded: StrandedItem[] = []
+  for (let at = 0; at < recordIds.length; at += recordsPerScript) {
+    const page = recordIds.slice(at, at + recordsPerScript)
+    const stored = await ledger.runJson<StoredFinding[]>('find-stranded', ...page)
+    for (const one of await resolveLedMembers(ledgers, stored)) stranded.push(one)
   }
-  return found
+  return stranded
 }
 
 /** A member of a message is led by what has its head: often in another account's book. */
-async function withoutLed(
-  books: readonly Book[],
+async function resolveLedMembers(
+  ledgers: readonly AccountLedger[],
   stored: readonly StoredFinding[],
 ): Promise<StrandedItem[]> {
-  const heads = new Map<string, Lack | undefined>()
-  const found: StrandedItem[] = []
+  const heads = new Map<string, MissingPlace | undefined>()
+  const stranded: StrandedItem[] = []
   for (const { r: ref, u: uid, k: sink, st: state, why: heldFor, b = '', lacks } of stored) {
     const item = { ref, uid, sink, state, heldFor }
     if (lacks !== 'lead') {
-      found.push({ ...item, lacks })
+      stranded.push({ ...item, lacks })
       continue
     }
-    if (!heads.has(b)) heads.set(b, await headOf(books, { messageId: b, sink }))
+    if (!heads.has(b)) heads.set(b, await findMissingHead(ledgers, { messageId: b, sink }))
     const lack = heads.get(b)
-    if (lack) found.push({ ...item, lacks: lack })
+    if (lack) stranded.push({ ...item, lacks: lack })
   }
-  return found
+  return stranded
 }
 
 /** Those that are so still, and in the same way: all else moved on between two looks. */
-async function stillStranded(
-  book: Book,
-  books: readonly Book[],
+async function confirmStranded(
+  ledger: AccountLedger,
+  ledgers: readonly AccountLedger[],
   before: readonly StrandedItem[],
 ): Promise<StrandedItem[]> {
   const recordIds = [...new Set(before.map(({ ref }) => ref.split(':')[1] ?? ''))]
-  const now = await lookForStranded(book, books, recordIds)
-  const known = new Set(before.map(nameOf))
-  return now.filter((item) => known.has(nameOf(item)))
+  const now = await findStranded(ledger, ledgers, recordIds)
+  const suspectKeys = new Set(before.map(strandedKey))
+  return now.filter((item) => suspectKeys.has(strandedKey(item)))
 }
 
-function nameOf({ ref, state, lacks }: StrandedItem): string {
+function strandedKey({ ref, state, lacks }: StrandedItem): string {
   return [ref, state, lacks].join(' ')
 }
 
-export interface Message {
+export interface MessageRef {
   messageId: string
   sink: string
 }
@@ -446,37 +460,43 @@ export interface Message {
  * What a sealed message lacks; undefined: nothing. Its head is in one of the books: the message itself, or,
  * while it is being made, the timer whose turn makes it. So a digest's is in the book that leads.
  */
-async function headOf(
-  books: readonly Book[],
-  message: Message,
+async function findMissingHead(
+  ledgers: readonly AccountLedger[],
+  message: MessageRef,
 ): Promise<'message' | 'message_due' | undefined> {
-  for (const book of books) if (await isBeingMade(book, message)) return undefined
-  for (const book of books) {
+  for (const ledger of ledgers) if (await isUpcoming(ledger, message)) return undefined
+  for (const ledger of ledgers) {
     const { messageId, sink } = message
-    if ((await book.redis.exists(book.key('batch', messageId))) === 0) continue
-    const due = await book.redis.zscore(book.key('due', sink), `b:${messageId}:${sink}`)
+    if ((await ledger.redis.exists(ledger.key('batch', messageId))) === 0) continue
+    const due = await ledger.redis.zscore(ledger.key('due', sink), `b:${messageId}:${sink}`)
     return due === null ? 'message_due' : undefined
   }
   return 'message'
 }
 
-async function isBeingMade(book: Book, { messageId, sink }: Message): Promise<boolean> {
-  const made = await messagesBeingMade(book, sink)
-  return made.some((message) => message.messageId === messageId)
+async function isUpcoming(
+  ledger: AccountLedger,
+  { messageId, sink }: MessageRef,
+): Promise<boolean> {
+  const upcoming = await listUpcomingMessages(ledger, sink)
+  return upcoming.some((message) => message.messageId === messageId)
 }
 
 /** Messages that the book's turns make, or would make next: for a sink, or for all. */
-export async function messagesBeingMade(book: Book, sink?: string): Promise<Message[]> {
-  const timers = await book.redis.zrange(book.key('timers'), '0', '-1')
+export async function listUpcomingMessages(
+  ledger: AccountLedger,
+  sink?: string,
+): Promise<MessageRef[]> {
+  const timers = await ledger.redis.zrange(ledger.key('timers'), '0', '-1')
   const refs = timers
     .map(parseRef)
     .filter((ref) => ref.kind === 'gathering')
     .filter((ref) => sink === undefined || ref.sink === sink)
   return Promise.all(
     refs.map(async ({ id, sink: to }) => {
-      const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
-      const turn = { book, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) }
-      return { messageId: messageIdOf(turn), sink: to }
+      const [opened, seq] = await ledger.redis.hmget(ledger.key('gather', id), 'opened', 'seq')
+      const turn = { ledger, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) }
+      return { messageId: deriveMessageId(turn), sink: to }
     }),
   )
 }

@@ -1,13 +1,19 @@
 /** `accounts`: every account that ever took something in, also those that left the configuration. */
 import { Command } from 'commander'
-import { type Message, messagesBeingMade } from '../audit/ledger-check.ts'
+import { type MessageRef, listUpcomingMessages } from '../audit/ledger-check.ts'
 import type { Config } from '../config/config.ts'
-import { findNew, findRenames, type Rename, renameInWords } from '../daemon/accounts.ts'
-import { leftBooks } from '../daemon/context.ts'
-import { readAnswered } from '../delivery/claims.ts'
-import { sealedMembers, settleMembers } from '../grouping/freeze.ts'
+import { findNewAccounts, findRenames, type Rename, formatRename } from '../daemon/accounts.ts'
+import { leftLedgers } from '../daemon/context.ts'
+import { readAnsweredMessage } from '../delivery/claims.ts'
+import { readFrozenRefs, settleMembers } from '../grouping/freeze.ts'
 import { redisNow } from '../redis/scripts.ts'
-import { type Book, claimLead, hasReplicas, parseRef, reopenBook } from '../store/account-ledger.ts'
+import {
+  type AccountLedger,
+  claimLead,
+  hasReplicas,
+  parseRef,
+  openExistingLedger,
+} from '../store/account-ledger.ts'
 import {
   type AccountEntry,
   type Holdings,
@@ -21,14 +27,14 @@ import {
   discardItem,
   holdOrphan,
   listDeadLetters,
-  pendingItems,
-  type PlacedItem,
-  type Redirected,
-  sinksOf,
+  scanPendingItems,
+  type RecordItem,
+  type RedirectStatus,
+  readSinkNames,
 } from '../store/pending-items.ts'
 import {
   addCommonOptions,
-  askFirst,
+  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
@@ -37,14 +43,21 @@ import {
 import {
   addByOption,
   type ByOption,
-  lookFirst,
-  needIndex,
-  type OpenLedger,
+  ensureIndexed,
+  requireIndex,
+  type OpenStore,
   operatorName,
-  withLedger,
-} from './open-ledger.ts'
-import { pendingInWords } from './sinks-list.ts'
-import { CommandError, counted, findNamed, harmless, isoTime, timeInWords } from './terminal.ts'
+  withStore,
+} from './open-store.ts'
+import { formatPending } from './sinks-list.ts'
+import {
+  CommandError,
+  pluralize,
+  findNamed,
+  sanitize,
+  formatIsoTime,
+  formatUtcTime,
+} from './terminal.ts'
 
 export function accountsCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -69,42 +82,42 @@ interface AccountReport {
 
 async function listAccounts(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  if (!(await withLedger(config, (ledger) => lookFirst(context, ledger)))) {
-    context.terminal.complain(
+  if (!(await withStore(config, (store) => ensureIndexed(context, store)))) {
+    context.terminal.printError(
       'a running daemon still looks for accounts that left before accounts were registered; look again in a few minutes',
     )
   }
-  const reports = await withLedger(config, (ledger) => reportAccounts(ledger, config))
+  const reports = await withStore(config, (store) => reportAccounts(store, config))
   print(context, options, {
     json: reports.map((report) => accountJson(report, config)),
     lines: () => reports.flatMap((report) => accountLines(context, report)),
   })
 }
 
-async function reportAccounts(ledger: OpenLedger, config: Config): Promise<AccountReport[]> {
-  const { redis, keys } = ledger
-  const entries = await readAccounts(ledger)
-  const renames = await findAllRenames(ledger, config)
+async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {
+  const { redis, keys } = store
+  const entries = await readAccounts(store)
+  const renames = await findAllRenames(store, config)
   const names = config.accounts.map(({ name }) => name)
   const reports: AccountReport[] = []
   for (const entry of entries) {
     const { name: account } = entry
-    const book = await reopenBook({ redis, keys, account, config: config.ledger })
+    const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
     reports.push({
       entry,
       isConfigured: names.includes(account),
-      holdings: book && (await readHoldings(book)),
+      holdings: ledger && (await readHoldings(ledger)),
       renames: renames.filter((rename) => rename.account === account),
     })
   }
   return reports.toSorted((a, b) => Number(b.isConfigured) - Number(a.isConfigured))
 }
 
-async function findAllRenames(ledger: OpenLedger, config: Config): Promise<Rename[]> {
-  const newAccounts = await findNew({ ...ledger, config })
+async function findAllRenames(store: OpenStore, config: Config): Promise<Rename[]> {
+  const newAccounts = await findNewAccounts({ ...store, config })
   const found: Rename[] = []
-  for (const left of leftBooks({ ...ledger, config })) {
-    found.push(...(await findRenames({ ...ledger, config }, newAccounts, left)))
+  for (const left of leftLedgers({ ...store, config })) {
+    found.push(...(await findRenames({ ...store, config }, newAccounts, left)))
   }
   return found
 }
@@ -117,18 +130,18 @@ function accountJson(
   return {
     account: name,
     is_configured: isConfigured,
-    since: isoTime(sinceMs),
-    last_configured: isoTime(configuredMs),
-    discarding: discarding ? { since: isoTime(discarding.atMs), by: discarding.by } : null,
+    since: formatIsoTime(sinceMs),
+    last_configured: formatIsoTime(configuredMs),
+    discarding: discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
     pending: holdings?.pending ?? {},
     dead_letters: holdings?.deadLetters ?? 0,
     quarantined: holdings?.quarantined ?? 0,
-    feeds: feedsOf(name, holdings, config),
+    feeds: listAccountFeeds(name, holdings, config),
     looks_renamed_from: renames.map(({ left, why }) => ({ account: left, why })),
   }
 }
 
-function feedsOf(
+function listAccountFeeds(
   account: string,
   holdings: Holdings | undefined,
   { feeds }: Config,
@@ -143,28 +156,28 @@ function accountLines({ terminal }: Context, report: AccountReport): string[] {
   const name = terminal.paint('bold', entry.name)
   const state = isConfigured
     ? terminal.paint('green', 'configured')
-    : terminal.paint('yellow', leftInWords(entry))
+    : terminal.paint('yellow', formatLeft(entry))
   const { pending = {}, deadLetters = 0, quarantined = 0, feeds = [] } = holdings ?? {}
-  const counts = `${counted(deadLetters, 'dead letter')}, ${quarantined} quarantined`
+  const counts = `${pluralize(deadLetters, 'dead letter')}, ${quarantined} quarantined`
   return [
     `${name}: ${state}`,
-    `  ${pendingInWords(pending)}; ${counts}`,
-    `  feeds that it read: ${feeds.map((feed) => harmless(feed, 60)).join(', ') || 'none yet'}`,
+    `  ${formatPending(pending)}; ${counts}`,
+    `  feeds that it read: ${feeds.map((feed) => sanitize(feed, 60)).join(', ') || 'none yet'}`,
     ...renames.flatMap((rename) => renameLines(terminal, rename)),
     ...(isConfigured ? [] : remedyLines(entry, report)),
   ]
 }
 
-function leftInWords({ configuredMs, discarding }: AccountEntry): string {
+function formatLeft({ configuredMs, discarding }: AccountEntry): string {
   if (discarding) {
-    return `being discarded since ${timeInWords(discarding.atMs)} by ${harmless(discarding.by, 100)}`
+    return `being discarded since ${formatUtcTime(discarding.atMs)} by ${sanitize(discarding.by, 100)}`
   }
-  const last = configuredMs === undefined ? '' : `, last seen so ${timeInWords(configuredMs)}`
+  const last = configuredMs === undefined ? '' : `, last seen so ${formatUtcTime(configuredMs)}`
   return `not configured${last}`
 }
 
 function renameLines(terminal: Context['terminal'], rename: Rename): string[] {
-  const { said, remedy } = renameInWords(rename)
+  const { said, remedy } = formatRename(rename)
   return [`  ${terminal.paint('yellow', 'warning')} ${said}`, `    ${remedy}`]
 }
 
@@ -187,16 +200,16 @@ export interface DiscardOptions extends CommonOptions, ByOption {
   yes?: true
 }
 
-interface Discarding {
+interface DiscardRun {
   context: Context
-  ledger: OpenLedger
+  ledger: OpenStore
   account: string
   /** undefined: its book is removed already, a removal was cut off after that. */
-  book: Book | undefined
+  book: AccountLedger | undefined
   by: string
 }
 
-interface Discarded {
+interface DiscardCounts {
   items: number
   deadLetters: number
   quarantined: number
@@ -205,13 +218,13 @@ interface Discarded {
 }
 
 /** A daemon says so often that it has the account; one that said so lately still has. */
-const configuredForMs = 20_000
+const recentlyConfiguredMs = 20_000
 
 /** How long a daemon may go on with a book after it was told to close it, ms. */
-const closingMs = 12_000
+const closeWaitMs = 12_000
 
 /** An attempt that began so long ago has died with its process. */
-const staleMs = 60_000
+const staleAttemptMs = 60_000
 
 export async function discardAccount(
   context: Context,
@@ -219,18 +232,21 @@ export async function discardAccount(
   options: DiscardOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const done = await withLedger(config, async (ledger) => {
-    await needIndex(context, ledger)
-    await findLeft(ledger, config, account)
-    const { redis, keys } = ledger
-    const book = await reopenBook({ redis, keys, account, config: config.ledger })
-    const holdings = book && (await readHoldings(book))
-    if (!options.yes) await askFirst(context, questionLines(account, holdings))
+  const counts = await withStore(config, async (store) => {
+    await requireIndex(context, store)
+    await requireLeft(store, config, account)
+    const { redis, keys } = store
+    const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
+    const holdings = ledger && (await readHoldings(ledger))
+    if (!options.yes) await requireConfirmation(context, questionLines(account, holdings))
     const by = operatorName(context, options) ?? 'an operator'
-    await passLeadOn(ledger, config, account)
-    return discard({ context, ledger, account, book, by }, holdings?.quarantined ?? 0)
+    await handOverLead(store, config, account)
+    return discardLedger(
+      { context, ledger: store, account, book: ledger, by },
+      holdings?.quarantined ?? 0,
+    )
   })
-  const { items, deadLetters, quarantined, busy } = done
+  const { items, deadLetters, quarantined, busy } = counts
   print(context, options, {
     json: {
       account,
@@ -240,14 +256,14 @@ export async function discardAccount(
       quarantined,
       on_their_way: busy,
     },
-    lines: () => doneLines(account, done),
+    lines: () => discardLines(account, counts),
   })
   if (busy > 0) context.exitCode = 1
 }
 
 /** Throws CommandError for an account that is configured, here or in a running daemon, or that is unknown. */
-async function findLeft(
-  ledger: OpenLedger,
+async function requireLeft(
+  store: OpenStore,
   config: Config,
   account: string,
 ): Promise<AccountEntry> {
@@ -256,10 +272,10 @@ async function findLeft(
     throw new CommandError('mistake', `account "${account}" is configured; ${remedy}`)
   }
   const names = config.accounts.map(({ name }) => name)
-  const left = (await readAccounts(ledger)).filter(({ name }) => !names.includes(name))
+  const left = (await readAccounts(store)).filter(({ name }) => !names.includes(name))
   const entry = findNamed(left, account, 'account without configuration')
-  const agoMs = (await redisNow(ledger)) - (entry.configuredMs ?? 0)
-  if (agoMs >= configuredForMs) return entry
+  const agoMs = (await redisNow(store)) - (entry.configuredMs ?? 0)
+  if (agoMs >= recentlyConfiguredMs) return entry
   throw new CommandError(
     'refused',
     `a running daemon had account "${account}" in its configuration ${Math.floor(agoMs / 1000)} s ago; reload it without the account, and ask again in half a minute`,
@@ -268,45 +284,45 @@ async function findLeft(
 
 function questionLines(account: string, holdings: Holdings | undefined): string[] {
   const { pendingTotal = 0, deadLetters = 0, quarantined = 0 } = holdings ?? {}
-  const what = [
-    counted(pendingTotal, 'pending item'),
-    counted(deadLetters, 'dead letter'),
-    counted(quarantined, 'quarantined item'),
+  const counts = [
+    pluralize(pendingTotal, 'pending item'),
+    pluralize(deadLetters, 'dead letter'),
+    pluralize(quarantined, 'quarantined item'),
   ]
   return [
-    `${what.slice(0, -1).join(', ')} and ${what.at(-1)} of ${account} will be given up and never sent.`,
+    `${counts.slice(0, -1).join(', ')} and ${counts.at(-1)} of ${account} will be given up and never sent.`,
     'Its ledger is removed: stories, cursors, and what tells that an event is known.',
   ]
 }
 
 /** The windows of digests, where no daemon has run since the account left. */
-async function passLeadOn(ledger: OpenLedger, config: Config, account: string): Promise<void> {
-  if ((await ledger.redis.get(ledger.keys.shared('lead'))) !== account) return
+async function handOverLead(store: OpenStore, config: Config, account: string): Promise<void> {
+  if ((await store.redis.get(store.keys.shared('lead'))) !== account) return
   const names = config.accounts.map(({ name }) => name)
   await claimLead(
-    ledger,
-    ledger.books.filter((book) => names.includes(book.account)),
+    store,
+    store.ledgers.filter((ledger) => names.includes(ledger.account)),
   )
 }
 
-async function discard(discarding: Discarding, quarantined: number): Promise<Discarded> {
-  const { context, ledger, account, by } = discarding
+async function discardLedger(discarding: DiscardRun, quarantined: number): Promise<DiscardCounts> {
+  const { context, ledger: store, account, by } = discarding
   const { terminal, clock, stop } = context
-  const sum = { items: 0, deadLetters: 0, quarantined, busy: 0 }
-  await giveUp(discarding, sum)
-  if (sum.busy > 0) return { ...sum, quarantined: 0 }
-  await noteDiscarding(ledger, account, by)
-  if (await hasReplicas(ledger.redis, ledger.keys)) {
+  const counts = { items: 0, deadLetters: 0, quarantined, busy: 0 }
+  await settleAll(discarding, counts)
+  if (counts.busy > 0) return { ...counts, quarantined: 0 }
+  await noteDiscarding(store, account, by)
+  if (await hasReplicas(store.redis, store.keys)) {
     terminal.progress('waiting for running daemons to close its ledger')
-    await clock.sleep(closingMs, stop)
+    await clock.sleep(closeWaitMs, stop)
     stop.throwIfAborted()
-    await giveUp(discarding, sum) // what somebody replayed meanwhile
-    if (sum.busy > 0) return { ...sum, quarantined: 0 }
+    await settleAll(discarding, counts) // what somebody replayed meanwhile
+    if (counts.busy > 0) return { ...counts, quarantined: 0 }
   }
   terminal.progress(`removing the ledger of ${account}`)
-  const isRemoved = await removeLedger(ledger, account, (ms) => clock.sleep(ms, stop))
+  const isRemoved = await removeLedger(store, account, (ms) => clock.sleep(ms, stop))
   terminal.progress('')
-  if (isRemoved) return sum
+  if (isRemoved) return counts
   throw new CommandError(
     'refused',
     `account "${account}" is configured again: what was not removed yet stays`,
@@ -314,57 +330,60 @@ async function discard(discarding: Discarding, quarantined: number): Promise<Dis
 }
 
 /** Settles every pending item, then closes every dead letter. */
-async function giveUp(discarding: Discarding, sum: Discarded): Promise<void> {
-  const { context, book } = discarding
-  if (!book) return
-  sum.busy += await freeOthers(discarding, book) // first: what is taken apart later has no head any more
-  for await (const placed of pendingItems(book)) {
-    const outcome = await giveUpItem(discarding, book, placed)
-    if (outcome === 'busy') sum.busy += 1
-    if (outcome === 'done') sum.items += 1
-    if (sum.items % 50 === 0) context.terminal.progress(`${sum.items} given up`)
+async function settleAll(discarding: DiscardRun, counts: DiscardCounts): Promise<void> {
+  const { context, book: ledger } = discarding
+  if (!ledger) return
+  counts.busy += await releaseOthers(discarding, ledger) // first: what is taken apart later has no head any more
+  for await (const placed of scanPendingItems(ledger)) {
+    const outcome = await settleItem(discarding, ledger, placed)
+    if (outcome === 'busy') counts.busy += 1
+    if (outcome === 'done') counts.items += 1
+    if (counts.items % 50 === 0) context.terminal.progress(`${counts.items} given up`)
   }
-  for (const sink of sum.busy > 0 ? [] : await sinksOf(book)) {
-    sum.deadLetters += await closeLetters(book, sink)
+  for (const sink of counts.busy > 0 ? [] : await readSinkNames(ledger)) {
+    counts.deadLetters += await closeDeadLetters(ledger, sink)
   }
   context.terminal.progress('')
 }
 
-async function giveUpItem(
-  discarding: Discarding,
-  book: Book,
-  { ref, item }: PlacedItem,
-): Promise<Redirected> {
+async function settleItem(
+  discarding: DiscardRun,
+  ledger: AccountLedger,
+  { ref, item }: RecordItem,
+): Promise<RedirectStatus> {
   const by = `by ${discarding.by}`
-  const first = await discardItem(book, ref, by)
+  const first = await discardItem(ledger, ref, by)
   if (first !== 'busy') return first
-  const { sink, sealedIn, atMs } = item
-  if (sealedIn !== undefined) {
-    const taken = await takeApart(discarding, { messageId: sealedIn, sink }, [book])
-    if (taken !== 'done') return taken
+  const { sink, messageId, atMs } = item
+  if (messageId !== undefined) {
+    const dissolved = await dissolveMessage(discarding, { messageId: messageId, sink }, [ledger])
+    if (dissolved !== 'done') return dissolved
   } else {
-    if (await isFresh(discarding, atMs)) return 'busy'
-    await holdOrphan(book, ref)
+    if (await isBeingSent(discarding, atMs)) return 'busy'
+    await holdOrphan(ledger, ref)
   }
-  return discardItem(book, ref, by)
+  return discardItem(ledger, ref, by)
 }
 
 /** Out of messages that this account leads: they go with it, and what others have in them stays to be told. */
-async function freeOthers(discarding: Discarding, book: Book): Promise<number> {
-  const others = discarding.ledger.books.filter(({ account }) => account !== book.account)
+async function releaseOthers(discarding: DiscardRun, ledger: AccountLedger): Promise<number> {
+  const others = discarding.ledger.ledgers.filter(({ account }) => account !== ledger.account)
   let busy = 0
-  for (const message of [...(await ledMessages(book)), ...(await messagesBeingMade(book))]) {
-    const members = await Promise.all(others.map((one) => sealedMembers(one, message.messageId)))
+  for (const message of [
+    ...(await listLedMessages(ledger)),
+    ...(await listUpcomingMessages(ledger)),
+  ]) {
+    const members = await Promise.all(others.map((one) => readFrozenRefs(one, message.messageId)))
     const count = members.flat().length
-    if (count > 0 && (await takeApart(discarding, message, others)) === 'busy') busy += count
+    if (count > 0 && (await dissolveMessage(discarding, message, others)) === 'busy') busy += count
   }
   return busy
 }
 
-async function ledMessages(book: Book): Promise<Message[]> {
-  const messages: Message[] = []
-  for (const sink of await sinksOf(book)) {
-    const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
+async function listLedMessages(ledger: AccountLedger): Promise<MessageRef[]> {
+  const messages: MessageRef[] = []
+  for (const sink of await readSinkNames(ledger)) {
+    const refs = await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
     for (const ref of refs.map(parseRef)) {
       if (ref.kind === 'batch') messages.push({ messageId: ref.batchId, sink })
     }
@@ -373,64 +392,68 @@ async function ledMessages(book: Book): Promise<Message[]> {
 }
 
 /** What `of` has in a message goes out of it, whoever is to send that; `other`: the message's outcome was known. */
-async function takeApart(
-  discarding: Discarding,
-  { messageId, sink }: Message,
-  of: readonly Book[],
+async function dissolveMessage(
+  discarding: DiscardRun,
+  { messageId, sink }: MessageRef,
+  targets: readonly AccountLedger[],
 ): Promise<'done' | 'busy' | 'other'> {
-  const { ledger, account, book: own } = discarding
+  const { ledger: store, account, book: leader } = discarding
   const ref = `b:${messageId}:${sink}`
-  const others = ledger.books.filter((one) => one.account !== account)
-  const books = own ? [own, ...others] : others
-  const head = await headOf(books, messageId)
-  if (await isFresh(discarding, head?.sentAtMs)) return 'busy'
-  const answered = head && (await readAnswered(head.book, ref))
+  const others = store.ledgers.filter((one) => one.account !== account)
+  const ledgers = leader ? [leader, ...others] : others
+  const head = await findMessageHead(ledgers, messageId)
+  if (await isBeingSent(discarding, head?.sentAtMs)) return 'busy'
+  const answered = head && (await readAnsweredMessage(head.ledger, ref))
   if (head && answered) {
-    const bookOf = (name: string): Book | undefined => books.find((one) => one.account === name)
-    await settleMembers(head.book, ref, answered, bookOf)
+    const findLedger = (name: string): AccountLedger | undefined =>
+      ledgers.find((one) => one.account === name)
+    await settleMembers(head.ledger, ref, answered, findLedger)
     return 'other'
   }
-  for (const book of of) await holdOrphan(book, ref)
+  for (const ledger of targets) await holdOrphan(ledger, ref)
   return 'done'
 }
 
-async function isFresh({ ledger }: Discarding, sentAtMs: number | undefined): Promise<boolean> {
-  return sentAtMs !== undefined && (await redisNow(ledger)) - sentAtMs < staleMs
+async function isBeingSent(
+  { ledger: store }: DiscardRun,
+  sentAtMs: number | undefined,
+): Promise<boolean> {
+  return sentAtMs !== undefined && (await redisNow(store)) - sentAtMs < staleAttemptMs
 }
 
 /** Where a sealed message is kept: with the account that leads it, which may be another one. */
-async function headOf(
-  books: readonly Book[],
+async function findMessageHead(
+  ledgers: readonly AccountLedger[],
   messageId: string,
-): Promise<{ book: Book; sentAtMs: number | undefined } | undefined> {
-  for (const book of books) {
-    const text = await book.redis.get(book.key('batch', messageId))
+): Promise<{ ledger: AccountLedger; sentAtMs: number | undefined } | undefined> {
+  for (const ledger of ledgers) {
+    const text = await ledger.redis.get(ledger.key('batch', messageId))
     if (text === null) continue
     const { st, at } = JSON.parse(text) as { st?: string; at?: number }
-    return { book, sentAtMs: st === 'sending' ? at : undefined }
+    return { ledger, sentAtMs: st === 'sending' ? at : undefined }
   }
   return undefined
 }
 
-async function closeLetters(book: Book, sink: string): Promise<number> {
+async function closeDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
   let closed = 0
   for (;;) {
-    const { letters } = await listDeadLetters(book, sink, { offset: 0, count: 200 })
+    const { letters } = await listDeadLetters(ledger, sink, { offset: 0, count: 200 })
     let done = 0
-    for (const { ref } of letters) done += (await discardDeadLetter(book, ref)) === 'done' ? 1 : 0
+    for (const { ref } of letters) done += (await discardDeadLetter(ledger, ref)) === 'done' ? 1 : 0
     if (done === 0) return closed
     closed += done
   }
 }
 
-function doneLines(
+function discardLines(
   account: string,
-  { items, deadLetters, quarantined, busy }: Discarded,
+  { items, deadLetters, quarantined, busy }: DiscardCounts,
 ): string[] {
-  const given = `discarded ${counted(items, 'item')}, ${counted(deadLetters, 'dead letter')} and ${counted(quarantined, 'quarantined item')} of ${account}`
-  if (busy === 0) return [`${given}; its ledger is removed`]
+  const summary = `discarded ${pluralize(items, 'item')}, ${pluralize(deadLetters, 'dead letter')} and ${pluralize(quarantined, 'quarantined item')} of ${account}`
+  if (busy === 0) return [`${summary}; its ledger is removed`]
   return [
-    `discarded ${counted(items, 'item')} of ${account}; left ${counted(busy, 'item')} in messages on their way just now`,
+    `discarded ${pluralize(items, 'item')} of ${account}; left ${pluralize(busy, 'item')} in messages on their way just now`,
     `nothing is removed yet: "tocsin accounts discard ${account}" again in a minute`,
   ]
 }

@@ -1,13 +1,13 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { auditFeed } from '../audit/audit-feed.ts'
-import { noteOf, readAuditNotes, writeAuditNote } from '../audit/audit-schedule.ts'
-import { writeProofNote } from '../audit/ledger-check-schedule.ts'
+import { toAuditNote, readAuditNotes, writeAuditNote } from '../audit/audit-schedule.ts'
+import { writeLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
 import {
-  type BookProof,
+  type LedgerCheck,
   type DanglingRef,
-  isWhole,
-  type Lack,
-  proveLedger,
+  isConsistent,
+  type MissingPlace,
+  checkLedgers,
   type StrandedItem,
 } from '../audit/ledger-check.ts'
 import {
@@ -16,23 +16,23 @@ import {
   auditWindow,
   type AuditWindow,
   type Finding,
-  type NoWindow,
+  type NoWindowReason,
 } from '../audit/pages.ts'
 import { repair } from '../audit/repair.ts'
 import type { Config } from '../config/config.ts'
 import { type AuditParts, buildAuditParts } from '../daemon/audits.ts'
-import { collectingSinks } from '../daemon/grouping.ts'
+import { groupingSinks } from '../daemon/grouping.ts'
 import { polledFeeds } from '../daemon/polled-feeds.ts'
 import { buildSecrets } from '../daemon/sinks.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { createRouter } from '../routing/router.ts'
-import { activeHash } from '../store/account-ledger.ts'
-import { type FeedAccount, pendingOf, type SinkAccount } from '../store/accounts.ts'
+import { readActiveHash } from '../store/account-ledger.ts'
+import { type FeedCounts, sumPending, type SinkCounts } from '../store/accounts.ts'
 import { peekFeed } from '../store/feed-state.ts'
-import { trimmedUntilMs } from '../store/records.ts'
-import { ServiceError } from '../upstream/error.ts'
+import { readTrimmedUntilMs } from '../store/records.ts'
+import { UpstreamError } from '../upstream/error.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -41,16 +41,23 @@ import {
   print,
 } from './context.ts'
 import {
-  bookOf,
+  ledgerFor,
   destinationsBySink,
-  needIndex,
-  type OpenLedger,
-  tellDaemon,
-  withLedger,
-} from './open-ledger.ts'
-import { withService } from './open-service.ts'
-import { batchWaitOf } from './options.ts'
-import { counted, findNamed, harmless, isoTime, type Terminal, timeInWords } from './terminal.ts'
+  requireIndex,
+  type OpenStore,
+  notifyDaemon,
+  withStore,
+} from './open-store.ts'
+import { withUpstream } from './open-upstream.ts'
+import { findBatchWaitMs } from './options.ts'
+import {
+  pluralize,
+  findNamed,
+  sanitize,
+  formatIsoTime,
+  type Terminal,
+  formatUtcTime,
+} from './terminal.ts'
 
 interface AuditCommandOptions extends CommonOptions {
   feed?: string
@@ -63,7 +70,9 @@ export function auditCommand(context: Context): Command {
   return addCommonOptions(new Command('audit'))
     .option('--feed <name>', 'only this feed')
     .addOption(
-      new Option('--since <duration>', 'how far back').argParser(span).default(7 * dayMs, '7d'),
+      new Option('--since <duration>', 'how far back')
+        .argParser(parseDuration)
+        .default(7 * dayMs, '7d'),
     )
     .option('--repair', 'take in what is missing; a running daemon delivers it')
     .addOption(
@@ -75,62 +84,67 @@ export function auditCommand(context: Context): Command {
 }
 
 const dayMs = 86_400_000
-const spanField = duration('How far back.', '1m')
+const durationField = duration('How far back.', '1m')
 
-function span(text: string): number {
-  const parsed = spanField.safeParse(text)
+function parseDuration(text: string): number {
+  const parsed = durationField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write a number and its unit, such as 12h or 7d.')
 }
 
 async function audit(context: Context, options: AuditCommandOptions): Promise<void> {
   const { config, hash } = loadConfigFile(context, options.config)
-  if (options.ledger) return printAudit(context, options, await ledgerAlone(context, config, hash))
+  if (options.ledger)
+    return printAudit(context, options, await auditLedgerOnly(context, config, hash))
   const feeds = polledFeeds(config)
   const chosen = options.feed ? [findNamed(feeds, options.feed, 'feed')] : feeds
   const destinations = destinationsBySink(config)
   const sinks = new Map([...destinations].map(([name, own]) => [name, { destinations: own }]))
-  const found = await withLedger(config, async (ledger) => ({
-    reports: await withService(config, ledger, async (service, shared) => {
-      const collecting = { sinks: collectingSinks(shared, sinks) }
+  const found = await withStore(config, async (store) => ({
+    reports: await withUpstream(config, store, async (upstream, engineContext) => {
+      const grouping = { sinks: groupingSinks(engineContext, sinks) }
       const router = createRouter(config.route)
-      const delivery = { router, collecting, secrets: buildSecrets(shared) }
-      const partsOf = buildAuditParts(shared, service, delivery)
-      const asked = { context, options, config, ledger, partsOf }
+      const delivery = { router, grouping, secrets: buildSecrets(engineContext) }
+      const partsFor = buildAuditParts(engineContext, upstream, delivery)
+      const run = { context, options, config, store, partsFor }
       const found: AuditReport[] = []
-      for (const feed of chosen) found.push(await auditOne(asked, feed))
+      for (const feed of chosen) found.push(await auditOne(run, feed))
       return found
     }),
-    proofs: options.feed === undefined ? await auditLedger(context, ledger, hash) : [],
+    checks: options.feed === undefined ? await auditLedger(context, store, hash) : [],
   }))
   printAudit(context, options, found)
 }
 
-interface Audited {
+interface AuditReports {
   reports: AuditReport[]
   /** Of the ledger itself; empty where one feed was asked for. */
-  proofs: BookProof[]
+  checks: LedgerCheck[]
 }
 
-async function ledgerAlone(context: Context, config: Config, hash: string): Promise<Audited> {
-  const proofs = await withLedger(config, (ledger) => auditLedger(context, ledger, hash))
-  return { reports: [], proofs }
+async function auditLedgerOnly(
+  context: Context,
+  config: Config,
+  hash: string,
+): Promise<AuditReports> {
+  const checks = await withStore(config, (store) => auditLedger(context, store, hash))
+  return { reports: [], checks }
 }
 
 function printAudit(
   context: Context,
   options: AuditCommandOptions,
-  { reports, proofs }: Audited,
+  { reports, checks }: AuditReports,
 ): void {
   const { terminal } = context
   print(context, options, {
-    json: [...reports.map(auditJson), ...proofs.map(ledgerJson)],
+    json: [...reports.map(auditJson), ...checks.map(ledgerJson)],
     lines: () => [
       ...reports.flatMap((report) => auditLines(terminal, report)),
-      ...proofs.flatMap((proof) => ledgerLines(terminal, proof)),
+      ...checks.flatMap((check) => ledgerLines(terminal, check)),
     ],
   })
-  if (reports.some(isNotClean) || !proofs.every(isWhole)) context.exitCode = 1
+  if (reports.some(isNotClean) || !checks.every(isConsistent)) context.exitCode = 1
 }
 
 function isNotClean(report: AuditReport): boolean {
@@ -140,29 +154,29 @@ function isNotClean(report: AuditReport): boolean {
   return left ? left.length > 0 : result.missing.length + result.malformed.length > 0
 }
 
-interface Auditing {
+interface AuditRun {
   context: Context
   options: AuditCommandOptions
   config: Config
-  ledger: OpenLedger
-  partsOf: AuditParts
+  store: OpenStore
+  partsFor: AuditParts
 }
 
 /** What fails of one feed is told with what was found of the others. */
-async function auditOne(auditing: Auditing, feed: PolledFeed): Promise<AuditReport> {
-  const { context, options, partsOf } = auditing
-  const { book, clock } = partsOf(feed)
-  const state = await peekFeed(book, feed.name, clock.now())
-  const kept = { ...book, trimmedUntilMs: await trimmedUntilMs(book) }
-  const window = auditWindow(kept, feed, state, options.since)
+async function auditOne(auditing: AuditRun, feed: PolledFeed): Promise<AuditReport> {
+  const { context, options, partsFor } = auditing
+  const { ledger, clock } = partsFor(feed)
+  const state = await peekFeed(ledger, feed.name, clock.now())
+  const bounds = { ...ledger, trimmedUntilMs: await readTrimmedUntilMs(ledger) }
+  const window = auditWindow(bounds, feed, state, options.since)
   if (typeof window === 'string') return { feed, why: window }
   try {
     const result = await runAudit(auditing, feed, window)
     if (options.repair !== true) return { feed, result }
-    return { feed, result, left: await mend(auditing, feed, result) }
+    return { feed, result, left: await repairFeed(auditing, feed, result) }
   } catch (error) {
-    const isTold = error instanceof ServiceError || error instanceof AuditError
-    if (!isTold || context.stop.aborted) throw error
+    const isReportable = error instanceof UpstreamError || error instanceof AuditError
+    if (!isReportable || context.stop.aborted) throw error
     return { feed, failed: error.message }
   } finally {
     context.terminal.progress('')
@@ -170,12 +184,12 @@ async function auditOne(auditing: Auditing, feed: PolledFeed): Promise<AuditRepo
 }
 
 async function runAudit(
-  auditing: Auditing,
+  auditing: AuditRun,
   feed: PolledFeed,
   window: AuditWindow,
 ): Promise<AuditResult> {
-  const { context, options, partsOf } = auditing
-  const parts = { ...partsOf(feed), keepsEvents: options.repair === true }
+  const { context, options, partsFor } = auditing
+  const parts = { ...partsFor(feed), keepsEvents: options.repair === true }
   const steps = auditFeed(parts, feed, window, { kind: 'command', signal: context.stop })
   for (;;) {
     const step = await steps.next()
@@ -183,53 +197,61 @@ async function runAudit(
       context.terminal.progress(`${feed.name}: ${step.value} compared`)
       continue
     }
-    await note(auditing, step.value)
+    await recordAuditNote(auditing, step.value)
     return step.value
   }
 }
 
 /** What metrics go by is made better by a look at less only as far as that took in what was missing. */
-async function note(
-  { ledger: { redis, keys } }: Auditing,
+async function recordAuditNote(
+  { store: { redis, keys } }: AuditRun,
   result: AuditResult,
-  takenIn = 0,
+  repaired = 0,
 ): Promise<void> {
   const before = (await readAuditNotes(redis, keys))[result.feed]
-  const fresh = noteOf(result, systemClock.now())
-  if (!before || before.missing === 0 || lengthOf(before) <= lengthOf(fresh) + slackMs) {
+  const fresh = toAuditNote(result, systemClock.now())
+  if (
+    !before ||
+    before.missing === 0 ||
+    windowLengthMs(before) <= windowLengthMs(fresh) + windowToleranceMs
+  ) {
     return writeAuditNote(redis, keys, result.feed, fresh)
   }
-  if (takenIn === 0) return
-  const missing = Math.max(0, before.missing - takenIn)
+  if (repaired === 0) return
+  const missing = Math.max(0, before.missing - repaired)
   await writeAuditNote(redis, keys, result.feed, { ...before, missing })
 }
 
 /** Windows of one length differ by when the feed was last read. */
-const slackMs = 3_600_000
+const windowToleranceMs = 3_600_000
 
-function lengthOf({ fromMs, toMs }: AuditWindow): number {
+function windowLengthMs({ fromMs, toMs }: AuditWindow): number {
   return toMs - fromMs
 }
 
 /** What is missing still; the note that metrics go by then says so. */
-async function mend(auditing: Auditing, feed: PolledFeed, result: AuditResult): Promise<Finding[]> {
-  const { config, ledger, partsOf } = auditing
-  const { clock, plan } = partsOf(feed)
+async function repairFeed(
+  auditing: AuditRun,
+  feed: PolledFeed,
+  result: AuditResult,
+): Promise<Finding[]> {
+  const { config, store, partsFor } = auditing
+  const { clock, plan } = partsFor(feed)
   const options = {
-    book: bookOf(ledger, feed.account),
+    ledger: ledgerFor(store, feed.account),
     clock,
     plan,
-    batchWaitMs: (name: string) => batchWaitOf(config, name),
-    queue: (account: string) => tellDaemon(ledger, [account]),
+    batchWaitMs: (name: string) => findBatchWaitMs(config, name),
+    queue: (account: string) => notifyDaemon(store, [account]),
   }
   const left = await repair(options, feed, result)
-  const takenIn = result.missing.length - left.length + result.malformed.length
-  await note(auditing, { ...result, missing: left, malformed: [] }, takenIn)
+  const repaired = result.missing.length - left.length + result.malformed.length
+  await recordAuditNote(auditing, { ...result, missing: left, malformed: [] }, repaired)
   return left
 }
 
 export type AuditReport = { feed: PolledFeed } & (
-  | { why: NoWindow }
+  | { why: NoWindowReason }
   | { failed: string }
   /** `left`: what is missing still after a repair; undefined: none was asked for. */
   | { result: AuditResult; left?: Finding[] }
@@ -238,7 +260,7 @@ export type AuditReport = { feed: PolledFeed } & (
 /** Named in lines for people; JSON has all of them. */
 const shownFindings = 50
 
-const whys = {
+const findingReasons = {
   never_taken_in: 'never taken in',
   record_gone: 'its record is gone',
   awaited: 'visible perhaps since the feed last passed its place; the next sweep takes it in',
@@ -252,8 +274,8 @@ export function auditJson(report: AuditReport): Record<string, unknown> {
   return {
     feed: feed.name,
     compared: true,
-    from: isoTime(result.fromMs),
-    to: isoTime(result.toMs),
+    from: formatIsoTime(result.fromMs),
+    to: formatIsoTime(result.toMs),
     shown: result.shown,
     accounted: result.accounted,
     missing: result.missing.map(findingJson),
@@ -262,7 +284,7 @@ export function auditJson(report: AuditReport): Record<string, unknown> {
     awaited: result.awaited.map(findingJson),
     extra: result.extra.map(({ uid, firstSeenMs, closed }) => ({
       uid,
-      first_seen: isoTime(firstSeenMs),
+      first_seen: formatIsoTime(firstSeenMs),
       closed: closed ?? null,
     })),
     ...(left && { still_missing: left.map(findingJson) }),
@@ -270,26 +292,26 @@ export function auditJson(report: AuditReport): Record<string, unknown> {
 }
 
 function findingJson({ uid, createdAtMs, why }: Finding): Record<string, unknown> {
-  return { uid, created: isoTime(createdAtMs), why }
+  return { uid, created: formatIsoTime(createdAtMs), why }
 }
 
 export function auditLines(terminal: Terminal, report: AuditReport): string[] {
   const { feed } = report
   const head = terminal.paint('bold', feed.name)
   if ('failed' in report) {
-    return [`${head}: ${terminal.paint('red', 'not compared')}: ${harmless(report.failed, 1_000)}`]
+    return [`${head}: ${terminal.paint('red', 'not compared')}: ${sanitize(report.failed, 1_000)}`]
   }
-  if ('why' in report) return [`${head}: not compared: ${whyNot[report.why]}`]
+  if ('why' in report) return [`${head}: not compared: ${noWindowReasons[report.why]}`]
   const { result, left } = report
   const { fromMs, toMs, shown, accounted, quarantined, missing, malformed, awaited } = result
   const lost = missing.length + malformed.length
-  const window = `${timeInWords(fromMs)} to ${timeInWords(toMs)}`
+  const window = `${formatUtcTime(fromMs)} to ${formatUtcTime(toMs)}`
   return [
-    `${head}: ${window}: ${counted(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, lost, quarantined)}`,
+    `${head}: ${window}: ${pluralize(shown, 'event')} shown, ${accounted} in the ledger, ${verdict(terminal, lost, quarantined)}`,
     ...quarantineLines(feed.name, quarantined),
-    ...listed(missing, 'missing'),
+    ...findingLines(missing, 'missing'),
     ...malformedLines(malformed.length),
-    ...listed(awaited, 'awaited'),
+    ...findingLines(awaited, 'awaited'),
     ...extraLines(result.extra),
     ...leftLines(lost, left),
   ]
@@ -306,14 +328,14 @@ function verdict(terminal: Terminal, lost: number, quarantined: number): string 
 function quarantineLines(feed: string, count: number): string[] {
   if (count === 0) return []
   return [
-    `  quarantined  ${counted(count, 'item')}, not read and not sent: tocsin quarantine list --feed ${feed}`,
+    `  quarantined  ${pluralize(count, 'item')}, not read and not sent: tocsin quarantine list --feed ${feed}`,
   ]
 }
 
 function malformedLines(count: number): string[] {
   if (count === 0) return []
   return [
-    `  missing  ${counted(count, 'malformed item')}: not in the quarantine; --repair sets them aside`,
+    `  missing  ${pluralize(count, 'malformed item')}: not in the quarantine; --repair sets them aside`,
   ]
 }
 
@@ -323,27 +345,27 @@ function leftLines(lost: number, left: readonly Finding[] | undefined): string[]
   return [`  ${lost - left.length} taken in, ${left.length} still missing: run it again`]
 }
 
-function listed(findings: readonly Finding[], word: string): string[] {
+function findingLines(findings: readonly Finding[], word: string): string[] {
   const lines = findings.slice(0, shownFindings).map(({ uid, createdAtMs, why }) => {
-    return `  ${word}  ${harmless(uid)}, created ${timeInWords(createdAtMs)}: ${whys[why]}`
+    return `  ${word}  ${sanitize(uid)}, created ${formatUtcTime(createdAtMs)}: ${findingReasons[why]}`
   })
-  return [...lines, ...more(findings.length)]
+  return [...lines, ...moreLines(findings.length)]
 }
 
 function extraLines(extra: AuditResult['extra']): string[] {
   const lines = extra.slice(0, shownFindings).map(({ uid, firstSeenMs, closed }) => {
     const what =
       closed === undefined ? 'no longer shown by the service' : `${closed} at the service`
-    return `  extra  ${harmless(uid)}, taken in ${timeInWords(firstSeenMs)}: ${what}`
+    return `  extra  ${sanitize(uid)}, taken in ${formatUtcTime(firstSeenMs)}: ${what}`
   })
-  return [...lines, ...more(extra.length)]
+  return [...lines, ...moreLines(extra.length)]
 }
 
-function more(count: number): string[] {
+function moreLines(count: number): string[] {
   return count > shownFindings ? [`  … and ${count - shownFindings} more: --output json`] : []
 }
 
-const whyNot: Record<NoWindow, string> = {
+const noWindowReasons: Record<NoWindowReason, string> = {
   reports: 'each report is asked for until it is there',
   not_read: 'the feed was not read to its end yet, or not since it was changed or rewound',
   behind: 'the feed was last read to its end before all that is to be compared; tocsin feeds list',
@@ -352,21 +374,21 @@ const whyNot: Record<NoWindow, string> = {
 /** Looks at the ledger as a whole, and leaves for the metrics what it found. */
 export async function auditLedger(
   context: Context,
-  ledger: OpenLedger,
+  store: OpenStore,
   hash: string,
-): Promise<BookProof[]> {
-  await needIndex(context, ledger)
+): Promise<LedgerCheck[]> {
+  await requireIndex(context, store)
   const { terminal, stop } = context
-  const steps = proveLedger(ledger.books)
+  const steps = checkLedgers(store.ledgers)
   try {
     for (;;) {
       const step = await steps.next()
       stop.throwIfAborted()
       if (step.done) {
-        await ledgerNote(ledger, hash, step.value)
+        await recordLedgerCheck(store, hash, step.value)
         return step.value
       }
-      terminal.progress(`ledger: ${counted(step.value, 'record')} read`)
+      terminal.progress(`ledger: ${pluralize(step.value, 'record')} read`)
     }
   } finally {
     terminal.progress('')
@@ -374,30 +396,30 @@ export async function auditLedger(
 }
 
 /** Another configuration than the replicas' may lack an account that messages are made of. */
-async function ledgerNote(
-  { redis, keys }: OpenLedger,
+async function recordLedgerCheck(
+  { redis, keys }: OpenStore,
   hash: string,
-  proofs: BookProof[],
+  checks: LedgerCheck[],
 ): Promise<void> {
-  const active = (await activeHash(redis, keys)) ?? hash
-  if (active === hash) await writeProofNote(redis, keys, proofs, systemClock.now())
+  const active = (await readActiveHash(redis, keys)) ?? hash
+  if (active === hash) await writeLedgerCheckNote(redis, keys, checks, systemClock.now())
 }
 
 /** What a look at the ledger itself found, in words and in JSON. */
 
-export function ledgerJson(proof: BookProof): Record<string, unknown> {
-  const { account, atMs, records, unfiled, accounting, stranded, dangling, hasMore } = proof
+export function ledgerJson(check: LedgerCheck): Record<string, unknown> {
+  const { account, atMs, records, unfiled, accounting, stranded, dangling, hasMore } = check
   return {
     ledger: account,
-    whole: isWhole(proof),
-    at: isoTime(atMs),
+    whole: isConsistent(check),
+    at: formatIsoTime(atMs),
     records,
     ...(unfiled !== 0 && { unfiled }),
     feeds: Object.entries(accounting.feeds).map(([feed, counts]) => ({ feed, ...counts })),
     sinks: Object.entries(accounting.sinks).map(([sink, counts]) => ({
       sink,
       ...counts,
-      pending_in_records: foundOf(proof, sink, counts),
+      pending_in_records: countPendingInRecords(check, sink, counts),
     })),
     stranded: stranded.map(({ heldFor, ...item }) => ({ ...item, held_for: heldFor ?? null })),
     dangling,
@@ -405,55 +427,59 @@ export function ledgerJson(proof: BookProof): Record<string, unknown> {
   }
 }
 
-function foundOf({ differences }: BookProof, sink: string, account: SinkAccount): number {
-  return differences.find((one) => one.sink === sink)?.found ?? pendingOf(account)
+function countPendingInRecords(
+  { differences }: LedgerCheck,
+  sink: string,
+  account: SinkCounts,
+): number {
+  return differences.find((one) => one.sink === sink)?.found ?? sumPending(account)
 }
 
-export function ledgerLines(terminal: Terminal, proof: BookProof): string[] {
-  const { account, atMs, records, accounting, stranded, dangling } = proof
-  const verdict = isWhole(proof)
+export function ledgerLines(terminal: Terminal, check: LedgerCheck): string[] {
+  const { account, atMs, records, accounting, stranded, dangling } = check
+  const verdict = isConsistent(check)
     ? terminal.paint('green', 'all of it adds up')
     : terminal.paint('red', 'it does not add up')
   const head = terminal.paint('bold', `ledger of ${account}`)
   return [
-    `${head}: ${counted(records, 'record')} as of ${timeInWords(atMs)}, ${verdict}`,
+    `${head}: ${pluralize(records, 'record')} as of ${formatUtcTime(atMs)}, ${verdict}`,
     ...Object.entries(accounting.feeds).map(([feed, counts]) => feedLine(feed, counts)),
-    ...Object.entries(accounting.sinks).map(([sink, counts]) => sinkLine(proof, sink, counts)),
-    ...unfiledLines(proof),
+    ...Object.entries(accounting.sinks).map(([sink, counts]) => sinkLine(check, sink, counts)),
+    ...unfiledLines(check),
     ...stranded.slice(0, shownFindings).map(strandedLine),
-    ...more(stranded.length),
+    ...moreLines(stranded.length),
     ...dangling.slice(0, shownFindings).map(danglingLine),
-    ...more(dangling.length),
-    ...remedyLines(proof),
+    ...moreLines(dangling.length),
+    ...remedyLines(check),
   ]
 }
 
-function feedLine(feed: string, counts: FeedAccount): string {
+function feedLine(feed: string, counts: FeedCounts): string {
   const { fetched, new: fresh, duplicate, quarantined, baseline, unaccounted } = counts
   const sum = `${fresh} new + ${duplicate} duplicate + ${quarantined} quarantined + ${baseline} baseline`
-  return `  feed ${harmless(feed)}: ${fetched} fetched = ${sum}${offWords(unaccounted)}`
+  return `  feed ${sanitize(feed)}: ${fetched} fetched = ${sum}${formatUnaccounted(unaccounted)}`
 }
 
-function sinkLine(proof: BookProof, sink: string, counts: SinkAccount): string {
+function sinkLine(check: LedgerCheck, sink: string, counts: SinkCounts): string {
   const { created, replayed, delivered, dead, suppressed, diverted, unaccounted } = counts
-  const pending = pendingOf(counts)
-  const found = foundOf(proof, sink, counts)
+  const pending = sumPending(counts)
+  const found = countPendingInRecords(check, sink, counts)
   const ended = `${delivered} delivered + ${dead} dead + ${suppressed} suppressed + ${diverted} diverted`
   const scan = found === pending ? 'the records agree' : `the records have ${found} pending`
-  return `  sink ${harmless(sink)}: ${created} created + ${replayed} replayed = ${ended} + ${pending} pending${offWords(unaccounted)}; ${scan}`
+  return `  sink ${sanitize(sink)}: ${created} created + ${replayed} replayed = ${ended} + ${pending} pending${formatUnaccounted(unaccounted)}; ${scan}`
 }
 
-function offWords(unaccounted: number): string {
+function formatUnaccounted(unaccounted: number): string {
   return unaccounted === 0 ? '' : `, ${unaccounted} unaccounted for`
 }
 
-function unfiledLines({ unfiled }: BookProof): string[] {
+function unfiledLines({ unfiled }: LedgerCheck): string[] {
   if (unfiled === 0) return []
   const what = unfiled > 0 ? 'that were made are not in it' : 'are in it that nobody made'
-  return [`  the index of records: ${counted(Math.abs(unfiled), 'record')} ${what}`]
+  return [`  the index of records: ${pluralize(Math.abs(unfiled), 'record')} ${what}`]
 }
 
-const lackWords: Record<Lack, string> = {
+const lackReasons: Record<MissingPlace, string> = {
   due: 'nothing says when it is due',
   orphans: 'nothing would take it back with its sink',
   collection: 'it is not in its collection',
@@ -463,10 +489,10 @@ const lackWords: Record<Lack, string> = {
 }
 
 function strandedLine({ uid, sink, state, lacks }: StrandedItem): string {
-  return `  stranded  ${harmless(uid)} for ${harmless(sink)}, ${state}: ${lackWords[lacks]}`
+  return `  stranded  ${sanitize(uid)} for ${sanitize(sink)}, ${state}: ${lackReasons[lacks]}`
 }
 
-const placeWords: Record<DanglingRef['place'], string> = {
+const placeNames: Record<DanglingRef['place'], string> = {
   due: 'what is due',
   timers: 'the timers',
   orphans: 'what waits for a removed sink',
@@ -475,23 +501,23 @@ const placeWords: Record<DanglingRef['place'], string> = {
   records: 'the index of records',
 }
 
-const whyWords: Record<DanglingRef['why'], string> = {
+const danglingReasons: Record<DanglingRef['why'], string> = {
   gone: 'what it names is gone',
   other_state: 'what it names does not belong there',
   unfiled: 'the record that it names is not in the index',
 }
 
 function danglingLine({ ref, place, why }: DanglingRef): string {
-  return `  dangling  ${harmless(ref)}, among ${placeWords[place]}: ${whyWords[why]}`
+  return `  dangling  ${sanitize(ref)}, among ${placeNames[place]}: ${danglingReasons[why]}`
 }
 
 /** What `sinks move` and `sinks discard` take. */
-const movable = ['queued', 'held', 'group', 'digest', 'retrying']
+const movableStates = ['queued', 'held', 'group', 'digest', 'retrying']
 
-function remedyLines(proof: BookProof): string[] {
-  if (isWhole(proof)) return []
-  const waiting = proof.stranded.filter(({ state }) => movable.includes(state))
-  const sinks = [...new Set(waiting.map(({ sink }) => harmless(sink)))]
+function remedyLines(check: LedgerCheck): string[] {
+  if (isConsistent(check)) return []
+  const waiting = check.stranded.filter(({ state }) => movableStates.includes(state))
+  const sinks = [...new Set(waiting.map(({ sink }) => sanitize(sink)))]
   return [
     ...sinks.map(
       (sink) =>

@@ -1,10 +1,10 @@
 /** What `check --live` asks each account's service: whether the words of its feeds' filters are known there. */
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feed-types/feed-config.ts'
-import { nearest } from '../lib/errors.ts'
-import type { ServiceClient } from '../upstream/client.ts'
-import { ServiceError } from '../upstream/error.ts'
-import type { Asked } from '../upstream/resources/operation.ts'
+import { findNearest } from '../lib/errors.ts'
+import type { UpstreamClient } from '../upstream/client.ts'
+import { UpstreamError } from '../upstream/error.ts'
+import type { CallOptions } from '../upstream/resources/operation.ts'
 
 export interface LiveFindings {
   /** One line each; the service would refuse the feed. */
@@ -16,12 +16,13 @@ export interface LiveFindings {
 /** Asks every account that has feeds with filters, one request for each kind of filter. */
 export async function checkLive(
   { accounts, feeds }: Config,
-  ask: { client: (account: string) => ServiceClient; asked: () => Asked },
+  ask: { client: (account: string) => UpstreamClient; callOptions: () => CallOptions },
 ): Promise<LiveFindings> {
   const findings: LiveFindings = { mistakes: [], remarks: [] }
   for (const { name } of accounts) {
-    const filtered = feeds.filter((feed) => feed.account === name && filtersOf(feed).length > 0)
-    if (filtered.length > 0) await checkAccount(filtered, ask.client(name), ask.asked, findings)
+    const filtered = feeds.filter((feed) => feed.account === name && listFilters(feed).length > 0)
+    if (filtered.length > 0)
+      await checkAccount(filtered, ask.client(name), ask.callOptions, findings)
   }
   return findings
 }
@@ -34,7 +35,7 @@ interface Filter {
 }
 
 /** Of the feeds by the v4 event searches; the words of other feeds are held against lists beforehand. */
-function filtersOf(feed: FeedConfig): Filter[] {
+function listFilters(feed: FeedConfig): Filter[] {
   if (!('filters' in feed) || feed.type === 'legacy_search') return []
   const { filters } = feed as { filters?: { type?: unknown; severity?: unknown } }
   return (['type', 'severity'] as const).flatMap((kind) => {
@@ -45,53 +46,54 @@ function filtersOf(feed: FeedConfig): Filter[] {
 
 async function checkAccount(
   feeds: readonly FeedConfig[],
-  client: ServiceClient,
-  asked: () => Asked,
+  client: UpstreamClient,
+  callOptions: () => CallOptions,
   { mistakes, remarks }: LiveFindings,
 ): Promise<void> {
   for (const kind of ['type', 'severity'] as const) {
     const wanted = feeds.flatMap((feed) =>
-      filtersOf(feed)
+      listFilters(feed)
         .filter((filter) => filter.kind === kind)
         .flatMap(({ words }) => words.map((word) => ({ feed: feed.name, word }))),
     )
     if (wanted.length === 0) continue
-    const told = await wordsOf(client, kind, asked)
-    if (typeof told === 'string') remarks.push(`account ${client.account.name}: ${told}`)
+    const known = await readKnownWords(client, kind, callOptions)
+    if (typeof known === 'string') remarks.push(`account ${client.account.name}: ${known}`)
     else {
       mistakes.push(
         ...wanted
-          .filter(({ word }) => !told.includes(word))
-          .map(({ feed, word }) => problemOf({ feed, kind, word }, told)),
+          .filter(({ word }) => !known.includes(word))
+          .map(({ feed, word }) => formatProblem({ feed, kind, word }, known)),
       )
     }
   }
 }
 
 /** The words that the server takes, or why it does not say. */
-async function wordsOf(
-  client: ServiceClient,
+async function readKnownWords(
+  client: UpstreamClient,
   kind: Kind,
-  asked: () => Asked,
+  callOptions: () => CallOptions,
 ): Promise<readonly string[] | string> {
   try {
     const words =
       kind === 'type'
-        ? await client.eventTypeFilters(asked())
-        : await client.eventSeverityFilters(asked())
+        ? await client.eventTypeFilters(callOptions())
+        : await client.eventSeverityFilters(callOptions())
     if (words.length === 0) return `the service lists no word for ${kind} filters`
     return words
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
+    if (!(error instanceof UpstreamError)) throw error
     return `whether the service knows the words of ${kind} filters could not be found out: ${error.message}`
   }
 }
 
-function problemOf(
+function formatProblem(
   { feed, kind, word }: { feed: string; kind: Kind; word: string },
   known: readonly string[],
 ): string {
-  const meant = nearest(word, known)
-  const remedy = meant === undefined ? 'write one of its words' : `did you mean "${meant}"?`
+  const nearestWord = findNearest(word, known)
+  const remedy =
+    nearestWord === undefined ? 'write one of its words' : `did you mean "${nearestWord}"?`
   return `feed ${feed}: filters.${kind} "${word}" is no filter of this service, which would refuse the feed (422); ${remedy}`
 }

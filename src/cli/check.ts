@@ -4,7 +4,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import { findOutlooks, keptInterval, type LaneOutlook } from '../config/warnings.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
-import type { Asked } from '../upstream/resources/operation.ts'
+import type { CallOptions } from '../upstream/resources/operation.ts'
 import type { LiveFindings } from './check-live.ts'
 import {
   addCommonOptions,
@@ -14,8 +14,8 @@ import {
   print,
 } from './context.ts'
 import { type FeedReport, withBounds } from './feed-report.ts'
-import { askedJson, boundsInWords, feedInWords } from './feed-words.ts'
-import { counted, spanInWords } from './terminal.ts'
+import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
+import { pluralize, formatDuration } from './terminal.ts'
 
 interface CheckOptions extends CommonOptions {
   live?: true
@@ -50,23 +50,23 @@ function load(
 /** Exit code 2 where a service would refuse a feed. */
 async function check(context: Context, loaded: LoadedConfig, options: CheckOptions): Promise<void> {
   const { config, warnings } = loaded
-  const say = (live?: LiveFindings): void =>
+  const printSummary = (live?: LiveFindings): void =>
     print(context, options, {
       json: {
         ok: live === undefined || live.mistakes.length === 0,
         warnings,
-        ...summaryOf(config),
+        ...summaryJson(config),
         ...(live && { live }),
       },
-      lines: () => linesOf(loaded, context),
+      lines: () => summaryLines(loaded, context),
     })
   const isForPeople = options.output === 'text'
-  if (isForPeople || !options.live) say()
+  if (isForPeople || !options.live) printSummary()
   if (!options.live) return
   const live = await askServices(context, config)
-  if (!isForPeople) say(live)
+  if (!isForPeople) printSummary(live)
   const { mistakes, remarks } = live
-  for (const line of [...mistakes, ...remarks]) context.terminal.complain(line)
+  for (const line of [...mistakes, ...remarks]) context.terminal.printError(line)
   if (mistakes.length > 0) context.exitCode = 2
   else if (isForPeople && remarks.length === 0) {
     context.terminal.print('the services know every word of the filters')
@@ -75,30 +75,30 @@ async function check(context: Context, loaded: LoadedConfig, options: CheckOptio
 
 async function askServices(context: Context, config: Config): Promise<LiveFindings> {
   const { checkLive } = await import('./check-live.ts')
-  const { withLedger } = await import('./open-ledger.ts')
-  const { withService } = await import('./open-service.ts')
-  const asked = (): Asked => ({
-    turn: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
+  const { withStore: withLedger } = await import('./open-store.ts')
+  const { withUpstream: withService } = await import('./open-upstream.ts')
+  const callOptions = (): CallOptions => ({
+    slot: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
     signal: context.stop,
   })
-  return withLedger(config, (ledger) =>
-    withService(config, ledger, (service) =>
-      checkLive(config, { client: (account) => service.client(account), asked }),
+  return withLedger(config, (store) =>
+    withService(config, store, (upstream) =>
+      checkLive(config, { client: (account) => upstream.client(account), callOptions }),
     ),
   )
 }
 
-function summaryOf(config: Config): Record<string, unknown> {
-  const { accounts, sinks, route, notices, canary } = config
+function summaryJson(config: Config): Record<string, unknown> {
+  const { accounts, sinks, route, selfAlerts: notices, canary } = config
   return {
     accounts: accounts.map(({ name, baseUrl, limits }) => ({ name, base_url: baseUrl, limits })),
     feeds: boundedFeeds(config).map(({ feed, bounds, lane }) => ({
       name: feed.name,
       account: feed.account,
       type: feed.type,
-      ...askedJson(feed),
-      every_seconds: intervalsOf({ feed, bounds, lane }).intervalMs / 1000,
-      longest_seconds: intervalsOf({ feed, bounds, lane }).longestMs / 1000,
+      ...feedQueryJson(feed),
+      every_seconds: resolveIntervals({ feed, bounds, lane }).intervalMs / 1000,
+      longest_seconds: resolveIntervals({ feed, bounds, lane }).longestMs / 1000,
       detail: feed.detail,
       found_within_seconds: bounds ? bounds.soonMs / 1000 : null,
       whole_within_seconds: bounds ? bounds.wholeMs / 1000 : null,
@@ -106,26 +106,26 @@ function summaryOf(config: Config): Record<string, unknown> {
     sinks: sinks.map((sink) => ({
       name: sink.name,
       type: sink.type,
-      digest: digestOf(sink) ?? null,
+      digest: readDigest(sink) ?? null,
       fallback: sink.fallback ?? null,
     })),
-    self_alerts: notices ? { sink: notices.sink, or: notices.or ?? null } : null,
+    self_alerts: notices ? { sink: notices.sink, or: notices.fallback ?? null } : null,
     canary: canary ? { every_seconds: canary.everyMs / 1000, sinks: canary.sinks } : null,
-    routes: routesOf(route).map(({ depth: _depth, onMute, ...entry }) => ({
+    routes: flattenRoutes(route).map(({ depth: _depth, onMute, ...entry }) => ({
       ...entry,
       on_mute: onMute,
     })),
   }
 }
 
-function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): string[] {
+function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context): string[] {
   const { accounts, sinks, route } = config
   const heading = (text: string): string => terminal.paint('bold', text)
   return [
     ...warnings.map(
       (warning) => `${terminal.paint('yellow', 'warning')} ${formatMistake(warning)}`,
     ),
-    `${terminal.paint('green', 'good')}: ${countsOf(config)}`,
+    `${terminal.paint('green', 'good')}: ${formatCounts(config)}`,
     heading('accounts'),
     ...accounts.map(
       ({ name, baseUrl, limits }) =>
@@ -134,11 +134,11 @@ function linesOf({ config, warnings }: LoadedConfig, { terminal }: Context): str
     heading('feeds'),
     ...boundedFeeds(config).flatMap(feedLines),
     heading('sinks'),
-    ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}${extrasOf(sink)}`),
+    ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}${formatExtras(sink)}`),
     heading('routes'),
-    ...routesOf(route).map(routeLine),
+    ...flattenRoutes(route).map(routeLine),
     heading('of its own'),
-    ...ownLines(config),
+    ...selfAlertLines(config),
   ]
 }
 
@@ -155,7 +155,7 @@ function boundedFeeds(config: Config): BoundedFeed[] {
 }
 
 /** How often a feed is read: as often as it says, or as the limit allows. */
-function intervalsOf({ feed, lane }: BoundedFeed): { intervalMs: number; longestMs: number } {
+function resolveIntervals({ feed, lane }: BoundedFeed): { intervalMs: number; longestMs: number } {
   const { everyMs, longestMs } = feed
   if (everyMs !== undefined || !lane) {
     return { intervalMs: everyMs ?? 0, longestMs: everyMs ?? 0 }
@@ -167,10 +167,10 @@ function intervalsOf({ feed, lane }: BoundedFeed): { intervalMs: number; longest
   }
 }
 
-function pollsInWords(bounded: BoundedFeed): string {
-  const { intervalMs, longestMs } = intervalsOf(bounded)
-  if (bounded.feed.everyMs !== undefined) return `every ${spanInWords(intervalMs)}`
-  return `read about every ${spanInWords(intervalMs)}, after ${spanInWords(longestMs)} at the latest`
+function formatPolling(bounded: BoundedFeed): string {
+  const { intervalMs, longestMs } = resolveIntervals(bounded)
+  if (bounded.feed.everyMs !== undefined) return `every ${formatDuration(intervalMs)}`
+  return `read about every ${formatDuration(intervalMs)}, after ${formatDuration(longestMs)} at the latest`
 }
 
 function feedLines(bounded: BoundedFeed): string[] {
@@ -178,30 +178,30 @@ function feedLines(bounded: BoundedFeed): string[] {
   const { name, account, detail } = feed
   const requests = 'one or two requests of the basic tier each'
   return [
-    `  ${name}: ${feedInWords(feed)}, account ${account}, ${pollsInWords(bounded)}`,
-    ...(bounds ? [`    ${boundsInWords(feed, bounds)}`] : []),
+    `  ${name}: ${describeFeed(feed)}, account ${account}, ${formatPolling(bounded)}`,
+    ...(bounds ? [`    ${formatBounds(feed, bounds)}`] : []),
     ...(detail.length > 0 ? [`    full events of ${detail.join(', ')}: ${requests}`] : []),
   ]
 }
 
 /** What Tocsin says of itself: trouble to its operators, and test events. */
-function ownLines({ notices, canary }: Config): string[] {
+function selfAlertLines({ selfAlerts: notices, canary }: Config): string[] {
   const otherwise =
-    notices?.or === undefined ? '' : `, or ${notices.or} while that one takes nothing`
+    notices?.fallback === undefined ? '' : `, or ${notices.fallback} while that one takes nothing`
   return [
     notices ? `  self-alerts: ${notices.sink}${otherwise}` : '  self-alerts: none',
     canary
-      ? `  canary: every ${spanInWords(canary.everyMs)} to ${canary.sinks.join(', ')}${canary.ping ? ', then a ping' : ''}`
+      ? `  canary: every ${formatDuration(canary.everyMs)} to ${canary.sinks.join(', ')}${canary.ping ? ', then a ping' : ''}`
       : '  canary: none',
   ]
 }
 
-function countsOf({ accounts, feeds, sinks, route }: Config): string {
+function formatCounts({ accounts, feeds, sinks, route }: Config): string {
   return [
-    counted(accounts.length, 'account'),
-    counted(feeds.length, 'feed'),
-    counted(sinks.length, 'sink'),
-    counted(routesOf(route).length, 'route'),
+    pluralize(accounts.length, 'account'),
+    pluralize(feeds.length, 'feed'),
+    pluralize(sinks.length, 'sink'),
+    pluralize(flattenRoutes(route).length, 'route'),
   ].join(', ')
 }
 
@@ -218,17 +218,17 @@ function describeSink(sink: SinkConfig): string {
   }
 }
 
-function digestOf(sink: SinkConfig): { schedule: string; timezone: string } | undefined {
+function readDigest(sink: SinkConfig): { schedule: string; timezone: string } | undefined {
   const digest = sink.type === 'webhook' ? undefined : sink.digest
   return digest && { schedule: digest.cron, timezone: digest.timeZone }
 }
 
-function extrasOf(sink: SinkConfig): string {
-  const digest = digestOf(sink)
-  const collects = digest ? `, digest at "${digest.schedule}" ${digest.timezone}` : ''
+function formatExtras(sink: SinkConfig): string {
+  const digest = readDigest(sink)
+  const digestText = digest ? `, digest at "${digest.schedule}" ${digest.timezone}` : ''
   const { fallback, fallbackAfterMs } = sink
-  const after = spanInWords(fallbackAfterMs)
-  return `${collects}${fallback === undefined ? '' : `, after ${after} without success to ${fallback}`}`
+  const after = formatDuration(fallbackAfterMs)
+  return `${digestText}${fallback === undefined ? '' : `, after ${after} without success to ${fallback}`}`
 }
 
 interface RouteEntry {
@@ -243,19 +243,19 @@ interface RouteEntry {
   onMute: 'hold' | 'drop'
 }
 
-function routesOf(route: RouteConfig, depth = 0, above: string[] = []): RouteEntry[] {
+function flattenRoutes(route: RouteConfig, depth = 0, above: string[] = []): RouteEntry[] {
   const sinks = route.sinks ?? above
   const matchers = route.matchers.map(({ text }) => text)
   const { name, muteTimeIntervals: mutes, onMute } = route
   const entry = { name, depth, matchers, sinks, continue: route.continue, mutes, onMute }
-  return [entry, ...route.routes.flatMap((child) => routesOf(child, depth + 1, sinks))]
+  return [entry, ...route.routes.flatMap((child) => flattenRoutes(child, depth + 1, sinks))]
 }
 
 function routeLine({ name, depth, matchers, sinks, mutes, ...route }: RouteEntry): string {
-  const rest = depth === 0 ? 'the rest' : 'every event'
-  const when = matchers.length === 0 ? rest : matchers.join(' and ')
+  const unmatched = depth === 0 ? 'the rest' : 'every event'
+  const when = matchers.length === 0 ? unmatched : matchers.join(' and ')
   const goesOn = route.continue ? ', and the search goes on' : ''
-  const kept = route.onMute === 'drop' ? 'dropped' : 'held'
-  const muted = mutes.length === 0 ? '' : `, ${kept} during ${mutes.join(', ')}`
+  const muteEffect = route.onMute === 'drop' ? 'dropped' : 'held'
+  const muted = mutes.length === 0 ? '' : `, ${muteEffect} during ${mutes.join(', ')}`
   return `${'  '.repeat(depth + 1)}${name}: ${when} → ${sinks.join(', ')}${muted}${goesOn}`
 }

@@ -8,129 +8,132 @@ import type { Context } from './context.ts'
 interface CommandEntry {
   /** As help names it. */
   term: string
-  says: string
+  description: string
   load: () => Promise<(context: Context) => Command>
 }
 
-const entries: readonly CommandEntry[] = [
+const commandEntries: readonly CommandEntry[] = [
   {
     term: 'run [options]',
-    says: 'poll, route and deliver, until asked to stop; SIGHUP reads the configuration again',
+    description:
+      'poll, route and deliver, until asked to stop; SIGHUP reads the configuration again',
     load: async () => (await import('./run.ts')).runCommand,
   },
   {
     term: 'check [options] [file]',
-    says: 'name every mistake in the configuration, or say what it does',
+    description: 'name every mistake in the configuration, or say what it does',
     load: async () => (await import('./check.ts')).checkCommand,
   },
   {
     term: 'schema [options]',
-    says: 'print the JSON Schema of the configuration, for editors',
+    description: 'print the JSON Schema of the configuration, for editors',
     load: async () => (await import('./schema.ts')).schemaCommand,
   },
   {
     term: 'demo [options]',
-    says: 'see it work: a pretend service, pretend sinks, a Redis of its own and the daemon itself',
+    description:
+      'see it work: a pretend service, pretend sinks, a Redis of its own and the daemon itself',
     load: async () => (await import('./demo/demo.ts')).demoCommand,
   },
   {
     term: 'sandbox [options]',
-    says: 'a pretend service with pretend sinks, and a configuration that uses them',
+    description: 'a pretend service with pretend sinks, and a configuration that uses them',
     load: async () => (await import('./sandbox.ts')).sandboxCommand,
   },
   {
     term: 'token',
-    says: 'the API keys',
+    description: 'the API keys',
     load: async () => (await import('./api/tenants.ts')).tokenCommand,
   },
   {
     term: 'accounts',
-    says: 'accounts of the configuration, and those that left it',
+    description: 'accounts of the configuration, and those that left it',
     load: async () => (await import('./accounts.ts')).accountsCommand,
   },
   {
     term: 'sinks',
-    says: 'where messages go',
+    description: 'where messages go',
     load: async () => (await import('./sinks.ts')).sinksCommand,
   },
   {
     term: 'routes',
-    says: 'which event goes where',
+    description: 'which event goes where',
     load: async () => (await import('./routes.ts')).routesCommand,
   },
   {
     term: 'explain [options] <uid>',
-    says: 'the story of one event: where it came from, where it went, and why',
+    description: 'the story of one event: where it came from, where it went, and why',
     load: async () => (await import('./explain.ts')).explainCommand,
   },
   {
     term: 'audit [options]',
-    says: 'compare what the service shows with the ledger, and the ledger with itself; exits 1 while anything is missing',
+    description:
+      'compare what the service shows with the ledger, and the ledger with itself; exits 1 while anything is missing',
     load: async () => (await import('./audit.ts')).auditCommand,
   },
   {
     term: 'feeds',
-    says: 'what is polled',
+    description: 'what is polled',
     load: async () => (await import('./feeds.ts')).feedsCommand,
   },
   {
     term: 'dead-letters',
-    says: 'what could not be delivered',
+    description: 'what could not be delivered',
     load: async () => (await import('./dead-letters.ts')).deadLettersCommand,
   },
   {
     term: 'quarantine',
-    says: 'what could not be read as an event',
+    description: 'what could not be read as an event',
     load: async () => (await import('./quarantine.ts')).quarantineCommand,
   },
   {
     term: 'deliveries',
-    says: 'what was sent',
+    description: 'what was sent',
     load: async () => (await import('./deliveries.ts')).deliveriesCommand,
   },
   {
     term: 'silences',
-    says: 'what is not sent for a while, by whom and why',
+    description: 'what is not sent for a while, by whom and why',
     load: async () => (await import('./silences.ts')).silencesCommand,
   },
   {
     term: 'digests',
-    says: 'what sinks collect to send on a schedule',
+    description: 'what sinks collect to send on a schedule',
     load: async () => (await import('./digests.ts')).digestsCommand,
   },
   {
     term: 'events',
-    says: 'events at the service, found and read by hand',
+    description: 'events at the service, found and read by hand',
     load: async () => (await import('./api/events.ts')).eventsCommand,
   },
   {
     term: 'credentials',
-    says: 'leaked credentials at the service, found and read by hand',
+    description: 'leaked credentials at the service, found and read by hand',
     load: async () => (await import('./api/credentials.ts')).credentialsCommand,
   },
   {
     term: 'assets',
-    says: 'what is watched: domains, keywords, addresses and the like (identifiers)',
+    description: 'what is watched: domains, keywords, addresses and the like (identifiers)',
     load: async () => (await import('./api/assets.ts')).assetsCommand,
   },
   {
     term: 'policies',
-    says: 'matching policies: which events match an identifier',
+    description: 'matching policies: which events match an identifier',
     load: async () => (await import('./api/policies.ts')).policiesCommand,
   },
   {
     term: 'alerts',
-    says: "the service's own alerts",
+    description: "the service's own alerts",
     load: async () => (await import('./api/alerts.ts')).alertsCommand,
   },
   {
     term: 'reports',
-    says: 'threat-flow reports',
+    description: 'threat-flow reports',
     load: async () => (await import('./api/reports.ts')).reportsCommand,
   },
   {
     term: 'tenants',
-    says: 'tenants of an organization',
+    description: 'tenants of an organization',
     load: async () => (await import('./api/tenants.ts')).tenantsCommand,
   },
 ]
@@ -143,18 +146,18 @@ export async function addCommands(
 ): Promise<void> {
   const [first, second] = args.filter((arg) => !arg.startsWith('-'))
   const wanted = first === 'help' ? second : first
-  for (const entry of entries) {
-    const name = nameOf(entry)
-    const make = name === wanted ? await entry.load() : () => new Command(name)
-    program.addCommand(make(context).description(entry.says))
+  for (const entry of commandEntries) {
+    const name = commandName(entry)
+    const build = name === wanted ? await entry.load() : () => new Command(name)
+    program.addCommand(build(context).description(entry.description))
   }
-  const terms = new Map(entries.map((entry) => [nameOf(entry), entry.term]))
-  const usual = new Help()
+  const terms = new Map(commandEntries.map((entry) => [commandName(entry), entry.term]))
+  const defaultHelp = new Help()
   program.configureHelp({
-    subcommandTerm: (command) => terms.get(command.name()) ?? usual.subcommandTerm(command),
+    subcommandTerm: (command) => terms.get(command.name()) ?? defaultHelp.subcommandTerm(command),
   })
 }
 
-function nameOf({ term }: CommandEntry): string {
+function commandName({ term }: CommandEntry): string {
   return term.split(' ')[0] ?? ''
 }

@@ -47,24 +47,27 @@ export function print(
 }
 
 /** For the parts that a command borrows from the daemon: what they would log, the command says itself. */
-export const quiet: Logger = createLogger({ level: 'silent' })
+export const silentLogger: Logger = createLogger({ level: 'silent' })
 
-const usualPlaces = ['config/tocsin.yaml', 'tocsin.yaml'] as const
+const defaultConfigFiles = ['config/tocsin.yaml', 'tocsin.yaml'] as const
 
 /** The configuration that was named, else the one in its usual place. Throws ConfigError. */
-export function loadConfigFile({ env }: Context, named: string | undefined): LoadedConfig {
-  return loadConfig({ path: named ?? usualConfigFile(), env })
+export function loadConfigFile({ env }: Context, path: string | undefined): LoadedConfig {
+  return loadConfig({ path: path ?? defaultConfigFile(), env })
 }
 
-export function usualConfigFile(): string {
-  return usualPlaces.find((place) => existsSync(place)) ?? usualPlaces[0]
+export function defaultConfigFile(): string {
+  return defaultConfigFiles.find((place) => existsSync(place)) ?? defaultConfigFiles[0]
 }
 
 /** Throws CommandError unless somebody says yes. */
-export async function askFirst({ terminal }: Context, told: readonly string[]): Promise<void> {
-  const isWanted = await terminal.confirm([...told, 'Go on?'].join('\n'))
+export async function requireConfirmation(
+  { terminal }: Context,
+  lines: readonly string[],
+): Promise<void> {
+  const isWanted = await terminal.confirm([...lines, 'Go on?'].join('\n'))
   if (isWanted === undefined) {
-    throw new CommandError('mistake', `${told.join(' ')} Nobody is there to ask; say --yes`)
+    throw new CommandError('mistake', `${lines.join(' ')} Nobody is there to ask; say --yes`)
   }
   if (!isWanted) throw new CommandError('refused', 'nothing was changed')
 }

@@ -1,8 +1,8 @@
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { Message } from '../messages/message.ts'
-import { severityInWords } from '../messages/summary.ts'
-import type { Book } from '../store/account-ledger.ts'
+import { formatSeverity } from '../messages/summary.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import {
   countDeadLetters,
   type DeadLetter,
@@ -11,50 +11,50 @@ import {
   type LetterOutcome,
   listDeadLetters,
   replayDeadLetter,
-  sinksOf,
+  readSinkNames,
 } from '../store/pending-items.ts'
 import { readPayload } from '../store/records.ts'
 import {
   addCommonOptions,
-  askFirst,
+  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
 } from './context.ts'
 import {
-  aboutEvent,
+  renderRecordMessage,
   itemJson,
   itemLines,
   linkLines,
-  reasonOf,
-  storyJson,
-  storyLines,
+  failureReason,
+  historyJson,
+  historyLines,
 } from './explain.ts'
 import {
   destinationLabels,
   type DestinationLabels,
-  type OpenLedger,
-  tellDaemon,
-  withLedger,
-} from './open-ledger.ts'
-import { batchWaitOf, fromOne } from './options.ts'
+  type OpenStore,
+  notifyDaemon,
+  withStore,
+} from './open-store.ts'
+import { findBatchWaitMs, parsePositive } from './options.ts'
 import {
   CommandError,
-  counted,
+  pluralize,
   findNamed,
-  harmless,
-  isoTime,
-  table,
-  timeInWords,
+  sanitize,
+  formatIsoTime,
+  formatTable,
+  formatUtcTime,
 } from './terminal.ts'
 
 export function deadLettersCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
     .description('what was given up, newest first')
     .option('--sink <name>', 'only those of this sink')
-    .option('--limit <n>', 'how many on a page', fromOne, 20)
-    .option('--page <n>', 'which page', fromOne, 1)
+    .option('--limit <n>', 'how many on a page', parsePositive, 20)
+    .option('--page <n>', 'which page', parsePositive, 1)
     .action((options: ListOptions) => listLetters(context, options))
   const show = addCommonOptions(new Command('show'))
     .description('one dead letter: its story and what it would have said')
@@ -66,21 +66,21 @@ export function deadLettersCommand(context: Context): Command {
   return command.addCommand(changeCommand(context, 'discard', 'close dead letters unsent'))
 }
 
-function changeCommand(context: Context, verb: 'replay' | 'discard', says: string): Command {
+function changeCommand(context: Context, verb: 'replay' | 'discard', description: string): Command {
   const command = addCommonOptions(new Command(verb))
-    .description(says)
+    .description(description)
     .argument('[ids...]', 'as list shows them')
     .option('--sink <name>', 'with --all: those of this sink')
     .option('--all', 'every one of the sink')
     .option('--reason <word>', 'with --all: only those that failed for it, e.g. unauthorized')
     .action((ids: string[], options: ChangeOptions) => {
-      refuseHalfAChoice(ids, options)
+      refuseIncompleteChoice(ids, options)
       return changeLetters(context, verb, ids, options)
     })
   return verb === 'discard' ? command.option('--yes', 'do not ask') : command
 }
 
-function refuseHalfAChoice(ids: string[], { sink, all, reason }: ChangeOptions): void {
+function refuseIncompleteChoice(ids: string[], { sink, all, reason }: ChangeOptions): void {
   const isAll = sink !== undefined && all === true
   const isMixed = ids.length > 0 && (sink ?? all ?? reason) !== undefined
   if (isMixed || (ids.length === 0 && !isAll)) {
@@ -99,8 +99,8 @@ export interface ListOptions extends CommonOptions {
 
 export async function listLetters(context: Context, options: ListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { total, letters } = await withLedger(config, async (ledger) =>
-    readPage(await drawersOf(ledger, config, options.sink), options),
+  const { total, letters } = await withStore(config, async (store) =>
+    readPage(await findSinkLetters(store, config, options.sink), options),
   )
   const labels = destinationLabels(config)
   const { page, limit } = options
@@ -111,16 +111,16 @@ export async function listLetters(context: Context, options: ListOptions): Promi
 }
 
 async function readPage(
-  drawers: Drawer[],
+  lists: SinkLetters[],
   { limit, page }: ListOptions,
 ): Promise<{ total: number; letters: DeadLetter[] }> {
-  const counts = await Promise.all(drawers.map(({ book, sink }) => countDeadLetters(book, sink)))
+  const counts = await Promise.all(lists.map(({ ledger, sink }) => countDeadLetters(ledger, sink)))
   const first = { offset: 0, count: page * limit }
   const newest = await Promise.all(
-    drawers.map(({ book, sink }) => listDeadLetters(book, sink, first)),
+    lists.map(({ ledger, sink }) => listDeadLetters(ledger, sink, first)),
   )
   const letters = newest
-    .flatMap((drawer) => drawer.letters)
+    .flatMap((list) => list.letters)
     .toSorted((left, right) => right.diedAtMs - left.diedAtMs)
   return {
     total: counts.reduce((sum, count) => sum + count, 0),
@@ -134,9 +134,9 @@ function letterJson(
 ): Record<string, unknown> {
   return {
     id,
-    died_at: isoTime(diedAtMs),
+    died_at: formatIsoTime(diedAtMs),
     uid: record.uid,
-    reason: reasonOf(item),
+    reason: failureReason(item),
     item: itemJson(item, labels),
   }
 }
@@ -150,15 +150,15 @@ function listLines(
   const pages = Math.ceil(total / limit)
   const rows = letters.map(({ id, diedAtMs, record, item }) => [
     id,
-    timeInWords(diedAtMs),
-    severityInWords(item.severity),
-    harmless(labels.get(item.destination) ?? item.destination, 60),
-    reasonOf(item),
-    harmless(record.uid, 200),
+    formatUtcTime(diedAtMs),
+    formatSeverity(item.severity),
+    sanitize(labels.get(item.destination) ?? item.destination, 60),
+    failureReason(item),
+    sanitize(record.uid, 200),
   ])
   return [
-    ...table([['id', 'dead since', 'severity', 'destination', 'reason', 'uid'], ...rows]),
-    `page ${page} of ${pages}, ${counted(total, 'dead letter')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
+    ...formatTable([['id', 'dead since', 'severity', 'destination', 'reason', 'uid'], ...rows]),
+    `page ${page} of ${pages}, ${pluralize(total, 'dead letter')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
   ]
 }
 
@@ -168,31 +168,31 @@ export async function showLetter(
   options: CommonOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { letter, payload } = await withLedger(config, async (ledger) => {
-    const found = await letterById(ledger, id)
-    const book = ledger.books.find(({ account }) => account === found.record.account)
-    return { letter: found, payload: book && (await readPayload(book, found.record.recordId)) }
+  const { letter, payload } = await withStore(config, async (store) => {
+    const found = await requireLetter(store, id)
+    const ledger = store.ledgers.find(({ account }) => account === found.record.account)
+    return { letter: found, payload: ledger && (await readPayload(ledger, found.record.recordId)) }
   })
   const labels = destinationLabels(config)
-  const message = payload && aboutEvent(config, letter.record, payload, letter.item.routes)
+  const message = payload && renderRecordMessage(config, letter.record, payload, letter.item.routes)
   print(context, options, {
     json: {
       ...letterJson(letter, labels),
-      story: storyJson(letter.record, labels),
+      story: historyJson(letter.record, labels),
       message: message ?? null,
     },
     lines: () => [
       `dead letter ${id}`,
       ...itemLines(letter.item, labels),
       '',
-      ...storyLines(letter.record, labels),
+      ...historyLines(letter.record, labels),
       '',
-      ...(message ? messageLines(message) : [payloadGone]),
+      ...(message ? messageLines(message) : [payloadGoneText]),
     ],
   })
 }
 
-const payloadGone =
+const payloadGoneText =
   'The content is no longer kept (retention.payload): this letter cannot be replayed.'
 
 function messageLines({ summary, facts, extract, notes, ...message }: Message): string[] {
@@ -216,14 +216,14 @@ export interface ChangeOptions extends CommonOptions {
 
 type Verb = 'replay' | 'discard'
 
-interface Chosen {
+interface ChosenLetter {
   id: string
   ref: string
   account: string
   sink: string
 }
 
-interface Changed {
+interface ChangeCounts {
   done: number
   failed: { id: string; outcome: LetterOutcome }[]
 }
@@ -235,55 +235,58 @@ export async function changeLetters(
   options: ChangeOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const told = await withLedger(config, async (ledger) => {
-    const chosen = await choose(ledger, config, ids, options)
-    const count = counted(chosen.length, 'dead letter')
+  const result = await withStore(config, async (store) => {
+    const chosen = await chooseLetters(store, config, ids, options)
+    const count = pluralize(chosen.length, 'dead letter')
     if (verb === 'discard' && chosen.length > 0 && !options.yes) {
-      await askFirst(context, [`${count} will be closed and never sent.`])
+      await requireConfirmation(context, [`${count} will be closed and never sent.`])
     }
-    const changed = await changeAll({ context, ledger, config, verb }, chosen)
+    const changed = await changeAll({ context, store, config, verb }, chosen)
     return { changed, held: verb === 'replay' ? heldSinks(config, chosen) : [] }
   })
-  const { done, failed } = told.changed
+  const { done, failed } = result.changed
   print(context, options, {
     json: { [verb === 'replay' ? 'replayed' : 'discarded']: done, failed },
-    lines: () => linesOf(verb, told.changed, told.held),
+    lines: () => changeLines(verb, result.changed, result.held),
   })
   if (failed.length > 0) context.exitCode = 1
 }
 
-async function choose(
-  ledger: OpenLedger,
+async function chooseLetters(
+  store: OpenStore,
   config: Config,
   ids: string[],
   { sink, reason }: ChangeOptions,
-): Promise<Chosen[]> {
-  const chosen = new Map<string, Chosen>()
+): Promise<ChosenLetter[]> {
+  const chosen = new Map<string, ChosenLetter>()
   const add = ({ id, ref, record, item }: DeadLetter): void =>
     void chosen.set(id, { id, ref, account: record.account, sink: item.sink })
-  for (const id of ids) add(await letterById(ledger, id))
+  for (const id of ids) add(await requireLetter(store, id))
   if (sink === undefined) return [...chosen.values()]
-  for await (const letter of eachLetter(await drawersOf(ledger, config, sink))) {
-    if (reason === undefined || reasonOf(letter.item) === reason) add(letter)
+  for await (const letter of scanLetters(await findSinkLetters(store, config, sink))) {
+    if (reason === undefined || failureReason(letter.item) === reason) add(letter)
   }
   return [...chosen.values()]
 }
 
-interface Change {
+interface ChangeRun {
   context: Context
-  ledger: OpenLedger
+  store: OpenStore
   config: Config
   verb: Verb
 }
 
 /** Fewer are done before anybody wonders. */
-const worthProgress = 100
+const progressThreshold = 100
 
-async function changeAll(change: Change, chosen: readonly Chosen[]): Promise<Changed> {
+async function changeAll(
+  change: ChangeRun,
+  chosen: readonly ChosenLetter[],
+): Promise<ChangeCounts> {
   const { terminal } = change.context
-  const changed: Changed = { done: 0, failed: [] }
+  const changed: ChangeCounts = { done: 0, failed: [] }
   for (const [index, letter] of chosen.entries()) {
-    if (chosen.length > worthProgress && index % 50 === 0) {
+    if (chosen.length > progressThreshold && index % 50 === 0) {
       terminal.progress(`${change.verb}: ${index} of ${chosen.length}`)
     }
     const outcome = await changeOne(change, letter)
@@ -291,33 +294,36 @@ async function changeAll(change: Change, chosen: readonly Chosen[]): Promise<Cha
     else changed.failed.push({ id: letter.id, outcome })
   }
   terminal.progress('')
-  await tellDaemon(change.ledger, new Set(chosen.map(({ account }) => account)))
+  await notifyDaemon(change.store, new Set(chosen.map(({ account }) => account)))
   return changed
 }
 
-async function changeOne({ ledger, config, verb }: Change, letter: Chosen): Promise<LetterOutcome> {
-  const book = ledger.books.find(({ account }) => account === letter.account)
-  if (book === undefined) throw new Error(`no book is open for account ${letter.account}`)
-  if (verb === 'discard') return discardDeadLetter(book, letter.ref)
-  return replayDeadLetter(book, letter.ref, batchWaitOf(config, letter.sink))
+async function changeOne(
+  { store, config, verb }: ChangeRun,
+  letter: ChosenLetter,
+): Promise<LetterOutcome> {
+  const ledger = store.ledgers.find(({ account }) => account === letter.account)
+  if (ledger === undefined) throw new Error(`no book is open for account ${letter.account}`)
+  if (verb === 'discard') return discardDeadLetter(ledger, letter.ref)
+  return replayDeadLetter(ledger, letter.ref, findBatchWaitMs(config, letter.sink))
 }
 
-function heldSinks({ sinks }: Config, chosen: readonly Chosen[]): string[] {
+function heldSinks({ sinks }: Config, chosen: readonly ChosenLetter[]): string[] {
   const known = new Set(sinks.map(({ name }) => name))
   return [...new Set(chosen.map(({ sink }) => sink))].filter((sink) => !known.has(sink))
 }
 
-function linesOf(verb: Verb, { done, failed }: Changed, held: string[]): string[] {
+function changeLines(verb: Verb, { done, failed }: ChangeCounts, held: string[]): string[] {
   const next = done > 0 ? '; a running daemon sends what was replayed within seconds' : ''
-  const count = counted(done, 'dead letter')
+  const count = pluralize(done, 'dead letter')
   return [
     verb === 'replay' ? `replayed ${count}${next}` : `discarded ${count}`,
     ...held.map((sink) => `the configuration has no sink "${sink}": what was replayed is held`),
-    ...failed.map(({ id, outcome }) => `${id}: ${failureWords(outcome)}`),
+    ...failed.map(({ id, outcome }) => `${id}: ${formatFailure(outcome)}`),
   ]
 }
 
-function failureWords(outcome: LetterOutcome): string {
+function formatFailure(outcome: LetterOutcome): string {
   return outcome === 'no_payload'
     ? 'its content is no longer kept (retention.payload), so it cannot be sent again'
     : 'it is no dead letter any more: somebody replayed or discarded it meanwhile'
@@ -326,38 +332,38 @@ function failureWords(outcome: LetterOutcome): string {
 /** Which dead letters a command speaks of. */
 
 /** One sink's letters in one account's book. */
-export interface Drawer {
-  book: Book
+export interface SinkLetters {
+  ledger: AccountLedger
   sink: string
 }
 
 /** Those of one sink, or all; also of sinks that the configuration no longer has. Throws CommandError. */
-export async function drawersOf(
-  { books }: OpenLedger,
+export async function findSinkLetters(
+  { ledgers }: OpenStore,
   { sinks }: Config,
   sink: string | undefined,
-): Promise<Drawer[]> {
-  const drawers: Drawer[] = []
-  for (const book of books) {
-    for (const name of await sinksOf(book)) drawers.push({ book, sink: name })
+): Promise<SinkLetters[]> {
+  const lists: SinkLetters[] = []
+  for (const ledger of ledgers) {
+    for (const name of await readSinkNames(ledger)) lists.push({ ledger, sink: name })
   }
-  if (sink === undefined) return drawers
-  const names = new Set([...sinks.map(({ name }) => name), ...drawers.map((one) => one.sink)])
+  if (sink === undefined) return lists
+  const names = new Set([...sinks.map(({ name }) => name), ...lists.map((one) => one.sink)])
   findNamed(
     [...names].map((name) => ({ name })),
     sink,
     'sink',
   )
-  return drawers.filter((drawer) => drawer.sink === sink)
+  return lists.filter((list) => list.sink === sink)
 }
 
 const pageLength = 200
 
 /** Every letter of the drawers that stands there now. */
-export async function* eachLetter(drawers: readonly Drawer[]): AsyncGenerator<DeadLetter> {
-  for (const { book, sink } of drawers) {
+export async function* scanLetters(lists: readonly SinkLetters[]): AsyncGenerator<DeadLetter> {
+  for (const { ledger, sink } of lists) {
     for (let offset = 0, total = 1; offset < total; offset += pageLength) {
-      const page = await listDeadLetters(book, sink, { offset, count: pageLength })
+      const page = await listDeadLetters(ledger, sink, { offset, count: pageLength })
       total = page.total
       yield* page.letters
     }
@@ -365,14 +371,14 @@ export async function* eachLetter(drawers: readonly Drawer[]): AsyncGenerator<De
 }
 
 /** By the id that `dead-letters list` shows. Throws CommandError. */
-export async function letterById({ books }: OpenLedger, id: string): Promise<DeadLetter> {
-  const [, account = '', inBook = ''] = /^([a-z][a-z0-9_-]*)\.([0-9a-f]+\.\d+)$/.exec(id) ?? []
-  if (inBook === '') {
+export async function requireLetter({ ledgers }: OpenStore, id: string): Promise<DeadLetter> {
+  const [, account = '', localId = ''] = /^([a-z][a-z0-9_-]*)\.([0-9a-f]+\.\d+)$/.exec(id) ?? []
+  if (localId === '') {
     const remedy = 'take one from "dead-letters list"'
     throw new CommandError('mistake', `"${id}" is not the id of a dead letter; ${remedy}`)
   }
-  const named = books.map((book) => ({ name: book.account, book }))
-  const letter = await findDeadLetter(findNamed(named, account, 'account').book, inBook)
+  const named = ledgers.map((ledger) => ({ name: ledger.account, ledger }))
+  const letter = await findDeadLetter(findNamed(named, account, 'account').ledger, localId)
   if (letter !== undefined) return letter
   throw new CommandError(
     'refused',

@@ -1,20 +1,20 @@
 import { Command } from 'commander'
 import { refang } from '../messages/sanitize.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import {
-  bySeverity,
-  endedItems,
-  endedOf,
-  type Movable,
-  type PlacedItem,
-  type Redirected,
+  worstFirst,
+  scanEndedItems,
+  selectEndedItems,
+  type MovableItem,
+  type RecordItem,
+  type RedirectStatus,
   resendItem,
 } from '../store/pending-items.ts'
 import { readRecord } from '../store/records.ts'
 import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
-  askFirst,
+  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
@@ -24,14 +24,14 @@ import {
   addByOption,
   type ByOption,
   destinationsBySink,
-  needIndex,
-  type OpenLedger,
+  requireIndex,
+  type OpenStore,
   operatorName,
-  tellDaemon,
-  withLedger,
-} from './open-ledger.ts'
-import { batchWaitOf, parseMoment } from './options.ts'
-import { counted, findNamed, harmless, timeInWords } from './terminal.ts'
+  notifyDaemon,
+  withStore,
+} from './open-store.ts'
+import { findBatchWaitMs, parsePastTime } from './options.ts'
+import { pluralize, findNamed, sanitize, formatUtcTime } from './terminal.ts'
 
 interface ResendOptions extends CommonOptions, ByOption {
   sink: string
@@ -64,113 +64,133 @@ async function resendDeliveries(context: Context, options: ResendOptions): Promi
       .get(name)
       ?.map(({ id }) => id),
   )
-  const batchWaitMs = batchWaitOf(config, name)
+  const batchWaitMs = findBatchWaitMs(config, name)
   const by = `resent by ${operatorName(context, options) ?? 'an operator'}`
-  const { counts, gone } = await withLedger(config, async (ledger) => {
-    const sinceMs = parseMoment(options.since, await redisNow(ledger))
-    const found = await gatherItems(context, ledger, (book) =>
-      choose(book, { ...options, sink: name, sinceMs }),
+  const { counts, gone: withoutRecipient } = await withStore(config, async (store) => {
+    const sinceMs = parsePastTime(options.since, await redisNow(store))
+    const found = await findItems(context, store, (ledger) =>
+      chooseItems(ledger, { ...options, sink: name, sinceMs }),
     )
-    const items = found.filter(({ item }) => known.has(item.destination)).toSorted(bySeverity)
+    const items = found.filter(({ item }) => known.has(item.destination)).toSorted(worstFirst)
     if (items.length > 0 && !options.yes) {
-      const severities = tallyInWords(items.map(({ item }) => item.severity))
-      const count = counted(items.length, 'item')
+      const severities = formatTally(items.map(({ item }) => item.severity))
+      const count = pluralize(items.length, 'item')
       const diverted = items.filter(({ item }) => item.state === 'diverted').length
-      await askFirst(context, [
-        `${count} (${severities}) that ${name} ${endedWords(items.length, diverted)} since ${timeInWords(sinceMs)} will be sent again, ${alone(batchWaitMs)}.`,
+      await requireConfirmation(context, [
+        `${count} (${severities}) that ${name} ${formatEnded(items.length, diverted)} since ${formatUtcTime(sinceMs)} will be sent again, ${formatBatching(batchWaitMs)}.`,
         'Their ids stay: a receiver that drops repeated ids drops these.',
       ])
     }
-    const resent = await redirectAll(context, items, ({ book, ref }) =>
-      resendItem(book, ref, { batchWaitMs, by }),
+    const resent = await redirectAll(context, items, ({ ledger, ref }) =>
+      resendItem(ledger, ref, { batchWaitMs, by }),
     )
-    await tellDaemon(ledger, new Set(items.map(({ book }) => book.account)))
+    await notifyDaemon(store, new Set(items.map(({ ledger }) => ledger.account)))
     return { counts: resent, gone: found.length - items.length }
   })
   print(context, options, {
-    json: { sink: name, resent: counts.done, no_payload: counts.no_payload, no_recipient: gone },
-    lines: () => resentLines(name, counts, gone),
+    json: {
+      sink: name,
+      resent: counts.done,
+      no_payload: counts.no_payload,
+      no_recipient: withoutRecipient,
+    },
+    lines: () => resentLines(name, counts, withoutRecipient),
   })
-  if (counts.no_payload + gone > 0) context.exitCode = 1
+  if (counts.no_payload + withoutRecipient > 0) context.exitCode = 1
 }
 
-function endedWords(count: number, diverted: number): string {
+function formatEnded(count: number, diverted: number): string {
   if (diverted === 0) return 'accepted'
   return diverted === count
     ? 'did not get but its fallback did'
     : `accepted, or its fallback got instead (${diverted}),`
 }
 
-function alone(batchWaitMs: number | undefined): string {
+function formatBatching(batchWaitMs: number | undefined): string {
   return batchWaitMs === undefined ? 'each in a message of its own' : 'in batches'
 }
 
-interface Choice {
+interface ResendChoice {
   sink: string
   sinceMs: number
   uid?: string
   diverted?: true
 }
 
-async function* choose(book: Book, choice: Choice): AsyncGenerator<PlacedItem> {
-  for await (const placed of ended(book, choice)) {
+async function* chooseItems(
+  ledger: AccountLedger,
+  choice: ResendChoice,
+): AsyncGenerator<RecordItem> {
+  for await (const placed of listEndedItems(ledger, choice)) {
     if (!choice.diverted || placed.item.state === 'diverted') yield placed
   }
 }
 
-async function* ended(book: Book, { sink, sinceMs, uid }: Choice): AsyncGenerator<PlacedItem> {
+async function* listEndedItems(
+  ledger: AccountLedger,
+  { sink, sinceMs, uid }: ResendChoice,
+): AsyncGenerator<RecordItem> {
   if (uid === undefined) {
-    yield* endedItems(book, sink, sinceMs)
+    yield* scanEndedItems(ledger, sink, sinceMs)
     return
   }
-  const record = await readRecord(book, book.digests.recordId(refang(uid.trim())))
-  if (record) yield* endedOf(record, sink, sinceMs)
+  const record = await readRecord(ledger, ledger.fingerprints.recordId(refang(uid.trim())))
+  if (record) yield* selectEndedItems(record, sink, sinceMs)
 }
 
-function resentLines(sink: string, counts: RedirectCounts, gone: number): string[] {
+function resentLines(sink: string, counts: RedirectCounts, withoutRecipient: number): string[] {
   const { done, no_payload: withoutPayload, busy, other } = counts
-  if (done + withoutPayload + gone + busy + other === 0) {
+  if (done + withoutPayload + withoutRecipient + busy + other === 0) {
     return [`${sink} accepted nothing in that time that the ledger still knows of`]
   }
   const next = done > 0 ? '; a running daemon sends them again within seconds' : ''
   return [
-    `${counted(done, 'item')} queued${next}`,
+    `${pluralize(done, 'item')} queued${next}`,
     ...(withoutPayload > 0
       ? [
-          `${counted(withoutPayload, 'item')} left: the content is no longer kept (retention.payload)`,
+          `${pluralize(withoutPayload, 'item')} left: the content is no longer kept (retention.payload)`,
         ]
       : []),
-    ...(gone > 0 ? [`${counted(gone, 'item')} left: the recipient is no longer configured`] : []),
-    ...(busy > 0 ? [`${counted(busy, 'item')} left: somebody is sending them again already`] : []),
+    ...(withoutRecipient > 0
+      ? [`${pluralize(withoutRecipient, 'item')} left: the recipient is no longer configured`]
+      : []),
+    ...(busy > 0
+      ? [`${pluralize(busy, 'item')} left: somebody is sending them again already`]
+      : []),
   ]
 }
 
 /** What an operator does with many items at once: each in one script, so that an interruption loses none. */
 
 /** An item and where it is; small, because there may be a hundred thousand. */
-export interface BookedItem extends Movable {
-  book: Book
-  item: Pick<PlacedItem['item'], 'severity' | 'state' | 'destination'>
+export interface LedgerItem extends MovableItem {
+  ledger: AccountLedger
+  item: Pick<RecordItem['item'], 'severity' | 'state' | 'destination'>
 }
 
-export type RedirectCounts = Record<Exclude<Redirected, 'collect'>, number>
+export type RedirectCounts = Record<Exclude<RedirectStatus, 'collect'>, number>
 
 /** Fewer are done before anybody wonders. */
-const worthProgress = 100
+const progressThreshold = 100
 
 /** Everything that `placed` finds in the books, with progress. */
-export async function gatherItems(
+export async function findItems(
   context: Context,
-  ledger: OpenLedger,
-  placed: (book: Book) => AsyncIterable<PlacedItem>,
-): Promise<BookedItem[]> {
-  await needIndex(context, ledger)
+  store: OpenStore,
+  find: (ledger: AccountLedger) => AsyncIterable<RecordItem>,
+): Promise<LedgerItem[]> {
+  await requireIndex(context, store)
   const { terminal } = context
-  const found: BookedItem[] = []
-  for (const book of ledger.books) {
-    for await (const { ref, record, item } of placed(book)) {
+  const found: LedgerItem[] = []
+  for (const ledger of store.ledgers) {
+    for await (const { ref, record, item } of find(ledger)) {
       const { severity, state, destination } = item
-      found.push({ book, ref, record: { uid: record.uid }, item: { severity, state, destination } })
+      found.push({
+        ledger,
+        ref,
+        record: { uid: record.uid },
+        item: { severity, state, destination },
+      })
       if (found.length % 500 === 0) terminal.progress(`found ${found.length} items`)
     }
   }
@@ -180,12 +200,12 @@ export async function gatherItems(
 
 export async function redirectAll(
   { terminal }: Context,
-  items: readonly BookedItem[],
-  redirect: (item: BookedItem) => Promise<Redirected>,
+  items: readonly LedgerItem[],
+  redirect: (item: LedgerItem) => Promise<RedirectStatus>,
 ): Promise<RedirectCounts> {
   const counts: RedirectCounts = { done: 0, busy: 0, other: 0, no_payload: 0 }
   for (const [index, item] of items.entries()) {
-    if (items.length > worthProgress && index % 50 === 0) {
+    if (items.length > progressThreshold && index % 50 === 0) {
       terminal.progress(`${index} of ${items.length}`)
     }
     const outcome = await redirect(item)
@@ -196,7 +216,7 @@ export async function redirectAll(
 }
 
 /** `10 queued, 2 held`; `3 critical, 1 high`. */
-export function tallyInWords(words: readonly string[]): string {
+export function formatTally(words: readonly string[]): string {
   const counts = Map.groupBy(words, (word) => word)
-  return [...counts].map(([word, all]) => `${all.length} ${harmless(word, 40)}`).join(', ')
+  return [...counts].map(([word, all]) => `${all.length} ${sanitize(word, 40)}`).join(', ')
 }

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { summaryOf } from '../delivery/attempt.ts'
-import { type DigestSink, endWindowNow, previewWindow } from '../grouping/flush.ts'
+import { readSummaryParts } from '../delivery/attempt.ts'
+import { type DigestSink, endWindowNow, previewWindow } from '../grouping/digest-flush.ts'
 import { mailContent } from '../sinks/email/email-sink.ts'
 import type { Delivery, Destination } from '../sinks/sink.ts'
 import { previewSlack } from '../sinks/slack/slack-message.ts'
@@ -13,8 +13,8 @@ import {
   loadConfigFile,
   print,
 } from './context.ts'
-import { type CommandTurns, digestSinkOf, withTurns } from './open-engine.ts'
-import { CommandError, counted, findNamed, harmless } from './terminal.ts'
+import { type OpenEngine, requireDigestSink, withEngine } from './open-engine.ts'
+import { CommandError, pluralize, findNamed, sanitize } from './terminal.ts'
 
 export function digestsCommand(context: Context): Command {
   const preview = addCommonOptions(new Command('preview'))
@@ -38,14 +38,14 @@ interface SentDigest {
 
 async function sendDigests(context: Context, name: string, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { digests, blocked } = await withTurns(config, async (parts) => {
-    const sink = digestSinkOf(parts, config, name)
-    const made: SentDigest[] = []
-    for (const { id, label } of parts.sinks.get(name)?.destinations ?? []) {
-      const messages = await endWindowNow(parts.turns, sink, id)
-      made.push({ destination: label, outcome: outcomeOf(sink, messages) })
+  const { digests, blocked } = await withEngine(config, async (engine) => {
+    const sink = requireDigestSink(engine, config, name)
+    const sent: SentDigest[] = []
+    for (const { id, label } of engine.sinks.get(name)?.destinations ?? []) {
+      const messages = await endWindowNow(engine.flushContext, sink, id)
+      sent.push({ destination: label, outcome: toOutcome(sink, messages) })
     }
-    return { digests: made, blocked: await blockedBy(parts, name) }
+    return { digests: sent, blocked: await describeBlock(engine, name) }
   })
   print(context, options, {
     json: { sink: name, digests, blocked: blocked ?? null },
@@ -56,18 +56,18 @@ async function sendDigests(context: Context, name: string, options: CommonOption
   })
 }
 
-function outcomeOf({ digest }: DigestSink, messages: number | undefined): SentDigest['outcome'] {
+function toOutcome({ digest }: DigestSink, messages: number | undefined): SentDigest['outcome'] {
   if (messages === 0 && !digest.sendsEmpty) return 'nothing_to_tell'
   return messages === 0 || messages === undefined ? 'being_made' : 'queued'
 }
 
 /** Why nothing is sent to the sink just now. */
-async function blockedBy(
-  { circuit, ledger }: CommandTurns,
-  name: string,
+async function describeBlock(
+  { circuit, store }: OpenEngine,
+  sinkName: string,
 ): Promise<string | undefined> {
-  const { state, paused } = await circuit.read(name, await redisNow(ledger))
-  if (paused) return `is paused (${harmless(paused.reason)})`
+  const { state, paused } = await circuit.read(sinkName, await redisNow(store))
+  if (paused) return `is paused (${sanitize(paused.reason)})`
   if (state === 'disabled') return 'is disabled: its address is no more'
   return state === 'open' ? 'has its circuit open' : undefined
 }
@@ -81,7 +81,7 @@ const outcomeWords: Record<SentDigest['outcome'], string> = {
 
 function sentLine(sink: string, { destination, outcome }: SentDigest): string {
   const place = destination === sink ? sink : `${sink}, ${destination}`
-  return `${harmless(place)}: ${outcomeWords[outcome]}`
+  return `${sanitize(place)}: ${outcomeWords[outcome]}`
 }
 
 export interface PreviewOptions extends CommonOptions {
@@ -106,10 +106,10 @@ export async function previewDigest(
   options: PreviewOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const preview = await withTurns(config, async (parts) => {
-    const sink = digestSinkOf(parts, config, name)
-    const destination = destinationOf(parts, name, options)
-    return previewOf(parts, sink, destination)
+  const preview = await withEngine(config, async (engine) => {
+    const sink = requireDigestSink(engine, config, name)
+    const destination = findDestination(engine, name, options)
+    return buildPreview(engine, sink, destination)
   })
   const { html, ...shown } = preview
   if (options.html !== undefined) await writeHtml(name, html, options.html)
@@ -124,8 +124,8 @@ export async function previewDigest(
 }
 
 /** The recipient that was named, else the first. Throws CommandError. */
-function destinationOf(
-  { sinks }: CommandTurns,
+function findDestination(
+  { sinks }: OpenEngine,
   name: string,
   { recipient }: PreviewOptions,
 ): Destination {
@@ -140,22 +140,22 @@ function destinationOf(
   return findNamed(named, recipient.toLowerCase(), 'recipient')
 }
 
-async function previewOf(
-  { ledger, sinks, turns }: CommandTurns,
-  collecting: DigestSink,
+async function buildPreview(
+  { store, sinks, flushContext }: OpenEngine,
+  digestSink: DigestSink,
   destination: Destination,
 ): Promise<Preview> {
-  const sink = sinks.get(collecting.name)
-  if (!sink) throw new Error(`${collecting.name} was not built`)
-  const { about, going } = await previewWindow(turns, collecting, destination.id)
-  const { members, attachment } = await summaryOf(
+  const sink = sinks.get(digestSink.name)
+  if (!sink) throw new Error(`${digestSink.name} was not built`)
+  const { about, members: going } = await previewWindow(flushContext, digestSink, destination.id)
+  const { members, attachment } = await readSummaryParts(
     {
       sink,
       messageId: 'preview',
-      book: (account) => ledger.books.find((book) => book.account === account),
+      findLedger: (account) => store.ledgers.find((ledger) => ledger.account === account),
       refs: ({ account }) =>
         Promise.resolve(going.filter((one) => one.account === account).map(({ ref }) => ref)),
-      options: turns,
+      options: flushContext,
     },
     { about: JSON.stringify(about) },
   )
@@ -172,25 +172,25 @@ async function previewOf(
   return {
     destination: destination.label,
     events,
-    ...renderedBy(sink.type, sink.name, delivery),
+    ...renderPreview(sink.type, sink.name, delivery),
     notes: [
       ...(sink.destinations.length > 1 && sink.type === 'email'
-        ? [`for ${harmless(destination.label)}; --recipient names another one`]
+        ? [`for ${sanitize(destination.label)}; --recipient names another one`]
         : []),
-      ...(events === 0 && !collecting.digest.sendsEmpty
+      ...(events === 0 && !digestSink.digest.sendsEmpty
         ? ['an empty digest is not wanted (send_empty): nothing would be sent']
         : []),
       ...(sink.reveals === true ? ['secrets are masked here and sent in clear'] : []),
       ...(members.length < about.shown.length
         ? [
-            `${counted(about.shown.length - members.length, 'event')} not shown: the content is no longer kept`,
+            `${pluralize(about.shown.length - members.length, 'event')} not shown: the content is no longer kept`,
           ]
         : []),
     ],
   }
 }
 
-function renderedBy(
+function renderPreview(
   type: 'slack' | 'email' | 'webhook',
   sink: string,
   delivery: Delivery,
@@ -199,7 +199,7 @@ function renderedBy(
     const { subject, text, html } = mailContent(delivery, sink)
     return { subject, text, html }
   }
-  return { subject: null, text: previewSlack(delivery).inWords.text ?? '', html: null }
+  return { subject: null, text: previewSlack(delivery).plainText.text ?? '', html: null }
 }
 
 async function writeHtml(sink: string, html: string | null, file: string): Promise<void> {

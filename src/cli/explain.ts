@@ -1,25 +1,25 @@
 import { Command } from 'commander'
-import { lookUp } from '../audit/audit-feed.ts'
+import { lookUpInLedger } from '../audit/audit-feed.ts'
 import type { Config } from '../config/config.ts'
 import { severityRank } from '../event.ts'
 import { type Message, renderMessage, unverifiedLinkLabel } from '../messages/message.ts'
 import { refang } from '../messages/sanitize.ts'
-import { severityInWords, severityLabel } from '../messages/summary.ts'
-import type { Book } from '../store/account-ledger.ts'
+import { formatSeverity, severityLabel } from '../messages/summary.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { readAccounting } from '../store/accounts.ts'
 import { findQuarantined, type Quarantined } from '../store/feed-state.ts'
 import {
   type AttemptNote,
   deliveryIdPattern,
   type Item,
-  itemsOfDelivery,
+  findDeliveryItems,
   type LedgerRecord,
   type Payload,
   readPayload,
   readRecord,
   type Sighting,
 } from '../store/records.ts'
-import { createServiceLink } from '../upstream/links.ts'
+import { createLinkFilter } from '../upstream/links.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -30,11 +30,11 @@ import {
 import {
   destinationLabels,
   type DestinationLabels,
-  findBook,
-  needIndex,
-  withLedger,
-} from './open-ledger.ts'
-import { counted, harmless, isoTime, timeInWords } from './terminal.ts'
+  requireLedger,
+  requireIndex,
+  withStore,
+} from './open-store.ts'
+import { pluralize, sanitize, formatIsoTime, formatUtcTime } from './terminal.ts'
 
 interface ExplainOptions extends CommonOptions {
   account?: string
@@ -45,7 +45,7 @@ export function explainCommand(context: Context): Command {
     .argument('<uid>', 'of the event, or the id of a delivery; as it stands in a message will do')
     .option('--account <name>', 'only what this account knows of it')
     .action((given: string, options: ExplainOptions) => {
-      const id = deliveryIdIn(given)
+      const id = parseDeliveryId(given)
       return id === undefined
         ? explain(context, given, options)
         : explainDelivery(context, id, options)
@@ -53,7 +53,7 @@ export function explainCommand(context: Context): Command {
 }
 
 /** Also as `delivery b…`, and as the id of a mail: `<b….recipient@domain>`. */
-function deliveryIdIn(given: string): string | undefined {
+function parseDeliveryId(given: string): string | undefined {
   const text = given
     .trim()
     .replace(/^delivery:? +/u, '')
@@ -62,11 +62,11 @@ function deliveryIdIn(given: string): string | undefined {
   return deliveryIdPattern.test(id) ? id : undefined
 }
 
-interface Known {
+interface KnownEvent {
   account: string
   record: LedgerRecord | undefined
   /** undefined when the payload is no longer kept. */
-  about: Message | undefined
+  message: Message | undefined
   quarantined: Quarantined | undefined
   /** The feeds that showed it before its story was dropped. */
   shownBy: string[]
@@ -75,9 +75,12 @@ interface Known {
 async function explain(context: Context, given: string, options: ExplainOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const uid = refang(given.trim())
-  const known = await withLedger(config, async (ledger) => {
-    const asked = options.account === undefined ? ledger.books : [findBook(ledger, options.account)]
-    return (await Promise.all(asked.map((book) => findOut(config, book, uid)))).filter(isKnown)
+  const known = await withStore(config, async (store) => {
+    const ledgers =
+      options.account === undefined ? store.ledgers : [requireLedger(store, options.account)]
+    return (await Promise.all(ledgers.map((ledger) => readKnownEvent(config, ledger, uid)))).filter(
+      isKnown,
+    )
   })
   const labels = destinationLabels(config)
   print(context, options, {
@@ -91,40 +94,40 @@ async function explain(context: Context, given: string, options: ExplainOptions)
 }
 
 function knownJson(
-  { account, record, about, quarantined, shownBy }: Known,
+  { account, record, message, quarantined, shownBy }: KnownEvent,
   uid: string,
   labels: DestinationLabels,
 ): Record<string, unknown> {
   return {
-    ...(record ? storyJson(record, labels) : { account, uid }),
-    title: about?.title ?? null,
-    link: about?.link ?? null,
-    unverified_link: about?.unverifiedLink ?? null,
+    ...(record ? historyJson(record, labels) : { account, uid }),
+    title: message?.title ?? null,
+    link: message?.link ?? null,
+    unverified_link: message?.unverifiedLink ?? null,
     quarantined: quarantined
-      ? { ...quarantined, atMs: undefined, at: isoTime(quarantined.atMs) }
+      ? { ...quarantined, atMs: undefined, at: formatIsoTime(quarantined.atMs) }
       : null,
     ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
   }
 }
 
 function knownLines(
-  { account, record, about, quarantined, shownBy }: Known,
+  { account, record, message, quarantined, shownBy }: KnownEvent,
   uid: string,
   labels: DestinationLabels,
 ): string[] {
-  const [head = '', ...story] = record ? storyLines(record, labels) : []
+  const [head = '', ...history] = record ? historyLines(record, labels) : []
   return [
-    ...(record ? [head, ...(about ? headLines(about) : []), ...story] : []),
+    ...(record ? [head, ...(message ? titleLines(message) : []), ...history] : []),
     ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
     ...(shownBy.length > 0 ? droppedLines(uid, account, shownBy) : []),
   ]
 }
 
 /** One event of a delivery. */
-interface Delivered {
+interface DeliveredEvent {
   record: LedgerRecord
   item: Item
-  about: Message | undefined
+  message: Message | undefined
 }
 
 /** The story of the event that went under this id, or the list of the events that did. */
@@ -134,36 +137,44 @@ async function explainDelivery(
   options: ExplainOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const found = await withLedger(config, async (ledger) => {
-    const asked = options.account === undefined ? ledger.books : [findBook(ledger, options.account)]
-    await needIndex(context, ledger)
-    const events: Delivered[] = []
-    for (const book of asked) {
-      for await (const { record, item } of itemsOfDelivery(book, id)) {
-        const payload = await readPayload(book, record.recordId)
-        events.push({ record, item, about: payload && aboutEvent(config, record, payload) })
-        if (events.length % 500 === 0) context.terminal.progress(`found ${events.length} events`)
+  const found = await withStore(config, async (store) => {
+    const ledgers =
+      options.account === undefined ? store.ledgers : [requireLedger(store, options.account)]
+    await requireIndex(context, store)
+    const delivered: DeliveredEvent[] = []
+    for (const ledger of ledgers) {
+      for await (const { record, item } of findDeliveryItems(ledger, id)) {
+        const payload = await readPayload(ledger, record.recordId)
+        delivered.push({
+          record,
+          item,
+          message: payload && renderRecordMessage(config, record, payload),
+        })
+        if (delivered.length % 500 === 0)
+          context.terminal.progress(`found ${delivered.length} events`)
       }
     }
     context.terminal.progress('')
-    return events.toSorted((a, b) => severityRank(b.item.severity) - severityRank(a.item.severity))
+    return delivered.toSorted(
+      (a, b) => severityRank(b.item.severity) - severityRank(a.item.severity),
+    )
   })
   const labels = destinationLabels(config)
   print(context, options, {
-    json: found.map(({ record, about }) => ({
+    json: found.map(({ record, message }) => ({
       delivery: id,
-      ...knownJson(knownOf(record, about), record.uid, labels),
+      ...knownJson(toKnownEvent(record, message), record.uid, labels),
     })),
     lines: () => deliveryLines(id, found, labels),
   })
   if (found.length === 0) context.exitCode = 1
 }
 
-function knownOf(record: LedgerRecord, about: Message | undefined): Known {
-  return { account: record.account, record, about, quarantined: undefined, shownBy: [] }
+function toKnownEvent(record: LedgerRecord, message: Message | undefined): KnownEvent {
+  return { account: record.account, record, message, quarantined: undefined, shownBy: [] }
 }
 
-function deliveryLines(id: string, found: Delivered[], labels: DestinationLabels): string[] {
+function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationLabels): string[] {
   const [first] = found
   if (first === undefined) {
     return [
@@ -174,51 +185,62 @@ function deliveryLines(id: string, found: Delivered[], labels: DestinationLabels
   const { sink, destination } = first.item
   const place = labels.get(destination) ?? destination
   const to = place === sink ? sink : `${sink}, ${place}`
-  const head = `delivery ${id}: ${counted(found.length, 'event')} to ${harmless(to)}`
+  const head = `delivery ${id}: ${pluralize(found.length, 'event')} to ${sanitize(to)}`
   if (found.length === 1) {
-    return [head, ...knownLines(knownOf(first.record, first.about), first.record.uid, labels)]
+    return [
+      head,
+      ...knownLines(toKnownEvent(first.record, first.message), first.record.uid, labels),
+    ]
   }
   return [
     head,
-    ...found.flatMap(({ record, item, about }) => [
-      `  ${severityLabel(item.severity)}  ${about?.title ?? harmless(record.type, 60)}`,
-      `      ${harmless(record.uid, 600)}, account ${record.account}: ${stateInWords(item)}`,
-      ...(about ? linkLines(about) : []).map((line) => `      ${line}`),
+    ...found.flatMap(({ record, item, message }) => [
+      `  ${severityLabel(item.severity)}  ${message?.title ?? sanitize(record.type, 60)}`,
+      `      ${sanitize(record.uid, 600)}, account ${record.account}: ${formatState(item)}`,
+      ...(message ? linkLines(message) : []).map((line) => `      ${line}`),
     ]),
     '"tocsin explain <uid>" tells the whole story of each.',
   ]
 }
 
-async function findOut(config: Config, book: Book, uid: string): Promise<Known> {
-  const id = book.digests.recordId(uid)
+async function readKnownEvent(
+  config: Config,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<KnownEvent> {
+  const id = ledger.fingerprints.recordId(uid)
   const [record, payload, quarantined] = await Promise.all([
-    readRecord(book, id),
-    readPayload(book, id),
-    findQuarantined(book, uid),
+    readRecord(ledger, id),
+    readPayload(ledger, id),
+    findQuarantined(ledger, uid),
   ])
-  const about = record && payload && aboutEvent(config, record, payload)
-  const shownBy = record ? [] : await feedsThatShowed(config, book, uid)
-  return { account: book.account, record, about, quarantined, shownBy }
+  const message = record && payload && renderRecordMessage(config, record, payload)
+  const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
+  return { account: ledger.account, record, message, quarantined, shownBy }
 }
 
 /** By their marks, which outlive the story. */
-async function feedsThatShowed({ feeds }: Config, book: Book, uid: string): Promise<string[]> {
-  const own = feeds.filter(({ account }) => account === book.account).map(({ name }) => name)
-  const counted = Object.keys((await readAccounting(book)).feeds) // of feeds that left, too
-  const words = [...new Set([...own, ...counted])].map(async (name) => {
-    const { events } = await lookUp(book, name, { uids: [uid] })
+async function findFeedsThatShowed(
+  { feeds }: Config,
+  ledger: AccountLedger,
+  uid: string,
+): Promise<string[]> {
+  const own = feeds.filter(({ account }) => account === ledger.account).map(({ name }) => name)
+  const counted = Object.keys((await readAccounting(ledger)).feeds) // of feeds that left, too
+  const names = [...new Set([...own, ...counted])].map(async (name) => {
+    const { events } = await lookUpInLedger(ledger, name, { uids: [uid] })
     return events[0] === 'unrecorded' ? [name] : []
   })
-  return (await Promise.all(words)).flat()
+  return (await Promise.all(names)).flat()
 }
 
-function isKnown({ record, quarantined, shownBy }: Known): boolean {
+function isKnown({ record, quarantined, shownBy }: KnownEvent): boolean {
   return record !== undefined || quarantined !== undefined || shownBy.length > 0
 }
 
 function droppedLines(uid: string, account: string, feeds: string[]): string[] {
   return [
-    `${harmless(uid, 600)}, account ${account}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its story is no longer kept`,
+    `${sanitize(uid, 600)}, account ${account}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its story is no longer kept`,
     '  it had been settled for longer than retention.story, or it made room (retention.max_bytes); otherwise somebody removed it',
   ]
 }
@@ -229,16 +251,16 @@ function quarantineLines(
   { feed, atMs, problem, raw }: Quarantined,
 ): string[] {
   return [
-    `${harmless(uid, 600)}, account ${account}: quarantined, nothing was sent`,
-    `  set aside ${timeInWords(atMs)} by the feed ${feed} because it does not read as an event: ${harmless(problem)}`,
-    `  it came as: ${harmless(raw, 1_000)}`,
+    `${sanitize(uid, 600)}, account ${account}: quarantined, nothing was sent`,
+    `  set aside ${formatUtcTime(atMs)} by the feed ${feed} because it does not read as an event: ${sanitize(problem)}`,
+    `  it came as: ${sanitize(raw, 1_000)}`,
   ]
 }
 
 function unknownLines(uid: string, { account }: ExplainOptions): string[] {
   const whom = account === undefined ? 'any account' : `the account ${account}`
   return [
-    `${harmless(uid, 600)} was never taken in by ${whom}, or its story has expired (retention.story).`,
+    `${sanitize(uid, 600)} was never taken in by ${whom}, or its story has expired (retention.story).`,
     ...(uid.includes('/')
       ? []
       : [
@@ -250,7 +272,7 @@ function unknownLines(uid: string, { account }: ExplainOptions): string[] {
 /** What happened to one event, as the ledger has it: the words of `explain` and of a dead letter. */
 
 /** The story for machines: times in ISO 8601, what is not known is null. */
-export function storyJson(
+export function historyJson(
   record: LedgerRecord,
   labels: DestinationLabels,
 ): Record<string, unknown> & { account: string } {
@@ -260,13 +282,13 @@ export function storyJson(
     uid,
     type,
     severity,
-    first_seen: isoTime(firstSeenMs),
+    first_seen: formatIsoTime(firstSeenMs),
     closed: record.closed ?? null,
     seen_again: record.seenAgain ?? null,
     sightings: sightings.map(
       ({ feed, atMs, severity: then, labels: feedLabels, decisions, unread = [] }) => ({
         feed,
-        at: isoTime(atMs),
+        at: formatIsoTime(atMs),
         severity: then,
         labels: feedLabels,
         routes: decisions,
@@ -289,15 +311,15 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
     suppressed_for: item.state === 'suppressed' ? (item.heldFor ?? null) : null,
     rule: item.rule ?? null,
     raised_from: item.raisedFrom ?? null,
-    created_at: isoTime(item.createdAtMs),
-    due_at: item.endedAtMs === undefined ? isoTime(item.atMs) : null,
-    ended_at: isoTime(item.endedAtMs),
+    created_at: formatIsoTime(item.createdAtMs),
+    due_at: item.endedAtMs === undefined ? formatIsoTime(item.atMs) : null,
+    ended_at: formatIsoTime(item.endedAtMs),
     attempts: item.attempts,
     answers_lost: item.repeatRisks,
     replays: item.replays,
     history: item.history.map(({ number, atMs, outcome, reason, answer }) => ({
       number,
-      at: isoTime(atMs),
+      at: formatIsoTime(atMs),
       outcome,
       reason: reason ?? null,
       answer: answer ?? null,
@@ -306,9 +328,9 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
 }
 
 /** The story for people. */
-export function storyLines(record: LedgerRecord, labels: DestinationLabels): string[] {
+export function historyLines(record: LedgerRecord, labels: DestinationLabels): string[] {
   const { account, uid, type, severity, sightings, items } = record
-  const head = `${harmless(uid, 600)} (${harmless(type, 60)}, ${severityInWords(severity)}), account ${account}`
+  const head = `${sanitize(uid, 600)} (${sanitize(type, 60)}, ${formatSeverity(severity)}), account ${account}`
   const nothing = ['  No destination: every place it was routed to had it already.']
   return [
     head,
@@ -320,10 +342,10 @@ export function storyLines(record: LedgerRecord, labels: DestinationLabels): str
 
 function seenAgainLines({ seenAgain, closed }: LedgerRecord): string[] {
   const { times = 0, sources = [] } = seenAgain ?? {}
-  const named = sources.length > 0 ? `: ${sources.map((one) => harmless(one, 60)).join(', ')}` : ''
+  const named = sources.length > 0 ? `: ${sources.map((one) => sanitize(one, 60)).join(', ')}` : ''
   return [
     ...(times > 0
-      ? [`  the same login and secret came from ${counted(times, 'more source')}${named}`]
+      ? [`  the same login and secret came from ${pluralize(times, 'more source')}${named}`]
       : []),
     ...(closed ? [`  marked as ${closed} at the service`] : []),
   ]
@@ -335,34 +357,34 @@ function sightingLines(
 ): string[] {
   const verb = isFirst ? 'taken in' : 'seen again'
   return [
-    `  ${verb} ${timeInWords(atMs)} by the feed ${feed}, severity ${severityInWords(severity)}`,
+    `  ${verb} ${formatUtcTime(atMs)} by the feed ${feed}, severity ${formatSeverity(severity)}`,
     ...(unread.length === 0 ? [] : [`    could not read: ${unread.join(', ')}`]),
     ...decisions.map(({ path, why }) => {
       const because = why.length === 0 ? 'no other route took it' : why.join(' and ')
-      return `    route ${path.join(' > ')}: ${harmless(because, 600)}`
+      return `    route ${path.join(' > ')}: ${sanitize(because, 600)}`
     }),
   ]
 }
 
 export function itemLines(item: Item, labels: DestinationLabels): string[] {
   return [
-    `  → ${harmless(placeOf(item, labels))}, as ${severityInWords(item.severity)}: ${stateInWords(item)}`,
-    ...item.history.map((note) => `      ${attemptInWords(note)}`),
+    `  → ${sanitize(formatDestination(item, labels))}, as ${formatSeverity(item.severity)}: ${formatState(item)}`,
+    ...item.history.map((note) => `      ${formatAttempt(note)}`),
     ...repeatLines(item),
   ]
 }
 
-function placeOf({ sink, destination }: Item, labels: DestinationLabels): string {
+function formatDestination({ sink, destination }: Item, labels: DestinationLabels): string {
   const label = labels.get(destination) ?? destination
   const isGone = !labels.has(destination)
   const place = label === sink ? sink : `${sink}, ${label}`
   return isGone ? `${place} (no longer configured)` : place
 }
 
-function attemptInWords({ number, atMs, outcome, reason, answer }: AttemptNote): string {
+function formatAttempt({ number, atMs, outcome, reason, answer }: AttemptNote): string {
   const why = reason === undefined ? '' : ` (${reason})`
-  const said = answer === undefined || answer === '' ? '' : `: ${harmless(answer)}`
-  return `attempt ${number}, ${timeInWords(atMs)}: ${outcomeWords[outcome] ?? outcome}${why}${said}`
+  const answerText = answer === undefined || answer === '' ? '' : `: ${sanitize(answer)}`
+  return `attempt ${number}, ${formatUtcTime(atMs)}: ${outcomeWords[outcome] ?? outcome}${why}${answerText}`
 }
 
 const outcomeWords: Record<string, string> = {
@@ -374,26 +396,26 @@ const outcomeWords: Record<string, string> = {
 }
 
 function repeatLines({ repeatRisks, replays, state }: Item): string[] {
-  const lost = `${counted(repeatRisks, 'answer')} lost`
+  const lost = `${pluralize(repeatRisks, 'answer')} lost`
   const effect =
     state === 'delivered'
       ? 'it may have arrived more than once, under the same id'
       : 'it may have arrived nevertheless'
   return [
     ...(repeatRisks > 0 ? [`      ${lost}: ${effect}`] : []),
-    ...(replays > 0 ? [`      replayed ${counted(replays, 'time')} by an operator`] : []),
+    ...(replays > 0 ? [`      replayed ${pluralize(replays, 'time')} by an operator`] : []),
   ]
 }
 
 /** An item's state in plain words, with its time and, where there is one, its cause. */
-export function stateInWords(item: Item): string {
+export function formatState(item: Item): string {
   const at = (ms: number | undefined): string =>
-    ms === undefined ? 'at an unknown time' : timeInWords(ms)
+    ms === undefined ? 'at an unknown time' : formatUtcTime(ms)
   switch (item.state) {
     case 'queued':
       return `waiting for its turn since ${at(item.createdAtMs)}`
     case 'held':
-      return heldInWords(item)
+      return formatHeld(item)
     case 'group':
       return `waiting for the next message of its group since ${at(item.createdAtMs)}`
     case 'digest':
@@ -403,23 +425,23 @@ export function stateInWords(item: Item): string {
     case 'sending':
       return `being sent since ${at(item.atMs)}`
     case 'retrying':
-      return `retrying at ${at(item.atMs)}${lastReason(item)}`
+      return `retrying at ${at(item.atMs)}${formatLastReason(item)}`
     case 'delivered':
       return `delivered ${at(item.endedAtMs)}`
     case 'dead':
-      return `dead since ${at(item.endedAtMs)}${lastReason(item)}`
+      return `dead since ${at(item.endedAtMs)}${formatLastReason(item)}`
     case 'discarded':
       return `dead since ${at(item.endedAtMs)}, and the letter discarded by an operator`
     case 'suppressed':
-      return `not sent, ${suppressedInWords(item)}, ${at(item.endedAtMs)}`
+      return `not sent, ${formatSuppressed(item)}, ${at(item.endedAtMs)}`
     case 'diverted':
-      return `moved to another sink${byWhom(item)} ${at(item.endedAtMs)}`
+      return `moved to another sink${formatOperator(item)} ${at(item.endedAtMs)}`
   }
 }
 
 /** Why an item was not sent, with the rule by its name. */
-function suppressedInWords({ heldFor, rule }: Item): string {
-  const named = harmless(rule ?? 'unknown', 200)
+function formatSuppressed({ heldFor, rule }: Item): string {
+  const named = sanitize(rule ?? 'unknown', 200)
   switch (heldFor) {
     case 'silence':
       return `silenced by ${named}`
@@ -438,50 +460,51 @@ function suppressedInWords({ heldFor, rule }: Item): string {
       return `came back as ${named} before it was sent, and goes as that`
     case undefined:
     default:
-      return `suppressed (${harmless(heldFor ?? 'no reason is known', 60)})`
+      return `suppressed (${sanitize(heldFor ?? 'no reason is known', 60)})`
   }
 }
 
-function byWhom({ rule }: Item): string {
-  return rule === undefined ? '' : ` (${harmless(rule, 200)})`
+function formatOperator({ rule }: Item): string {
+  return rule === undefined ? '' : ` (${sanitize(rule, 200)})`
 }
 
-function heldInWords({ heldFor, atMs, sink, rule }: Item): string {
+function formatHeld({ heldFor, atMs, sink, rule }: Item): string {
   if (heldFor === 'orphaned') return `held: the running configuration has no sink "${sink}"`
-  const until = atMs === undefined ? '' : `, at the latest until ${timeInWords(atMs)}`
+  const until = atMs === undefined ? '' : `, at the latest until ${formatUtcTime(atMs)}`
   if (heldFor === 'detail') return `held for its full event${until}`
   if (heldFor === 'mute')
-    return `held because its route is muted (${harmless(rule ?? '', 200)})${until}`
+    return `held because its route is muted (${sanitize(rule ?? '', 200)})${until}`
   return `held (${heldFor})${until}`
 }
 
 /** Why the last attempt failed. */
-export function reasonOf({ history }: Item): string {
+export function failureReason({ history }: Item): string {
   return history.at(-1)?.reason ?? 'unknown'
 }
 
-function lastReason(item: Item): string {
+function formatLastReason(item: Item): string {
   const last = item.history.at(-1)
   if (last === undefined) return ''
-  const said = last.answer === undefined || last.answer === '' ? '' : `: ${harmless(last.answer)}`
-  return ` because of ${reasonOf(item)}${said}`
+  const answerText =
+    last.answer === undefined || last.answer === '' ? '' : `: ${sanitize(last.answer)}`
+  return ` because of ${failureReason(item)}${answerText}`
 }
 
 /** What an event is about, in the words of its messages; only while its payload is kept. */
 
-export function aboutEvent(
+export function renderRecordMessage(
   { accounts }: Pick<Config, 'accounts'>,
   { account, sightings }: LedgerRecord,
   payload: Payload,
   routes: string[] = [],
 ): Message {
-  const link = createServiceLink(accounts)(account, payload.event.url)
+  const link = createLinkFilter(accounts)(account, payload.event.url)
   const subject = { account, feed: sightings[0]?.feed ?? '', routes, ...payload, link }
   return renderMessage(subject, { attempt: 1, mayBeRepeat: false })
 }
 
 /** Headline and link, indented. */
-export function headLines({ title, ...message }: Message): string[] {
+export function titleLines({ title, ...message }: Message): string[] {
   return [title, ...linkLines(message)].map((line) => `  ${line}`)
 }
 

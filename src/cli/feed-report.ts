@@ -1,17 +1,17 @@
 /** How far each feed is, read from the ledger without touching it. */
 import type { Config } from '../config/config.ts'
-import { expectPolling, type Polling } from '../config/warnings.ts'
-import { leftBooks } from '../daemon/context.ts'
+import { expectPolling, type PollingConfig } from '../config/warnings.ts'
+import { leftLedgers } from '../daemon/context.ts'
 import { ownFeed } from '../event.ts'
 import type { FeedConfig } from '../feed-types/config.ts'
 import { createRescanBudget, rescanBounds, type RescanPlan } from '../feeds/rescan-plan.ts'
-import { type FeedAccount, readAccounting } from '../store/accounts.ts'
+import { type FeedCounts, readAccounting } from '../store/accounts.ts'
 import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../store/feed-state.ts'
 import { readOrganization } from '../upstream/capabilities.ts'
-import { ServiceError } from '../upstream/error.ts'
+import { UpstreamError } from '../upstream/error.ts'
 import { createOrganizations, type Lane, type Organizations } from '../upstream/organizations.ts'
 import { redisNow } from '../redis/scripts.ts'
-import { type OpenLedger } from './open-ledger.ts'
+import { type OpenStore } from './open-store.ts'
 
 export interface FeedReport {
   feed: FeedConfig
@@ -20,7 +20,7 @@ export interface FeedReport {
   /** As the metric has it. */
   lagMs: number | undefined
   lagObjectiveMs: number
-  counts: FeedAccount | undefined
+  counts: FeedCounts | undefined
   /** Items in the quarantine that it showed last. */
   quarantined: number
   /** How late finds are found at most; undefined: nothing is read again. */
@@ -32,33 +32,42 @@ export interface LeftFeed {
   name: string
   account: string
   state: FeedState | undefined
-  counts: FeedAccount
+  counts: FeedCounts
 }
 
-export async function reportLeftFeeds(ledger: OpenLedger, config: Config): Promise<LeftFeed[]> {
-  const nowMs = await redisNow(ledger)
+export async function reportLeftFeeds(store: OpenStore, config: Config): Promise<LeftFeed[]> {
+  const nowMs = await redisNow(store)
   const feeds: LeftFeed[] = []
-  for (const book of leftBooks({ ...ledger, config })) {
-    const accounting = await readAccounting(book)
+  for (const ledger of leftLedgers({ ...store, config })) {
+    const accounting = await readAccounting(ledger)
     for (const [name, counts] of Object.entries(accounting.feeds)) {
       if (name === ownFeed) continue
-      feeds.push({ name, account: book.account, state: await peekFeed(book, name, nowMs), counts })
+      feeds.push({
+        name,
+        account: ledger.account,
+        state: await peekFeed(ledger, name, nowMs),
+        counts,
+      })
     }
   }
   return feeds
 }
 
-export async function reportFeeds(ledger: OpenLedger, config: Polling): Promise<FeedReport[]> {
-  const organizations = await knownOrganizations(ledger, config.accounts)
+export async function reportFeeds(store: OpenStore, config: PollingConfig): Promise<FeedReport[]> {
+  const organizations = await readKnownOrganizations(store, config.accounts)
   const expected = expectPolling(config, organizations)
-  const nowMs = await redisNow(ledger)
+  const nowMs = await redisNow(store)
   const accountings = new Map(
     await Promise.all(
-      ledger.books.map(
-        async (book) =>
+      store.ledgers.map(
+        async (ledger) =>
           [
-            book.account,
-            { book, ...(await readAccounting(book)), quarantine: await countQuarantined(book) },
+            ledger.account,
+            {
+              ledger,
+              ...(await readAccounting(ledger)),
+              quarantine: await countQuarantined(ledger),
+            },
           ] as const,
       ),
     ),
@@ -66,7 +75,7 @@ export async function reportFeeds(ledger: OpenLedger, config: Polling): Promise<
   const reports = await Promise.all(
     config.feeds.map(async (feed) => {
       const account = accountings.get(feed.account)
-      const state = account && (await peekFeed(account.book, feed.name, nowMs))
+      const state = account && (await peekFeed(account.ledger, feed.name, nowMs))
       const lagMs = state && feedLagMs(state, nowMs)
       const quarantined = account?.quarantine[feed.name]?.open ?? 0
       const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
@@ -78,8 +87,8 @@ export async function reportFeeds(ledger: OpenLedger, config: Polling): Promise<
 }
 
 /** Accounts and their organizations, as far as the replicas found them out. */
-export async function knownOrganizations(
-  { redis, keys }: OpenLedger,
+export async function readKnownOrganizations(
+  { redis, keys }: OpenStore,
   accounts: Config['accounts'],
 ): Promise<Organizations> {
   const organizations = createOrganizations(accounts)
@@ -87,7 +96,7 @@ export async function knownOrganizations(
     try {
       organizations.learn(account.name, await readOrganization(redis, keys, account))
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error // its key cannot be read
+      if (!(error instanceof UpstreamError)) throw error // its key cannot be read
     }
   }
   return organizations
@@ -99,22 +108,25 @@ export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
   organizations = createOrganizations(accounts),
 ): (Report & Pick<FeedReport, 'bounds'>)[] {
-  const laneOf = ({ account, tier }: FeedConfig): Lane => organizations.laneOf(account, tier)
+  const laneFor = ({ account, tier }: FeedConfig): Lane => organizations.laneFor(account, tier)
   const budget = createRescanBudget(
     feeds,
-    (feed) => `${laneOf(feed).organization} ${feed.tier}`,
-    (feed) => organizations.limitOf(laneOf(feed)) * organizations.shareOf(laneOf(feed)),
+    (feed) => `${laneFor(feed).organization} ${feed.tier}`,
+    (feed) => organizations.limitFor(laneFor(feed)) * organizations.shareFor(laneFor(feed)),
   )
-  const planned = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
+  const planRescan = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
     budget.plan(feed, { perWeek: state?.rescans.perWeek, isMatched: isMatched(state) })
-  reports.forEach(planned) // each plan knows of all feeds only then
+  reports.forEach(planRescan) // each plan knows of all feeds only then
   return reports.map((report) => {
     const matchedNowMs = isMatched(report.state) ? 0 : undefined
-    const bounds = rescanBounds(report.feed, { plan: planned(report), matchedNowMs })
+    const bounds = rescanBounds(report.feed, {
+      plan: planRescan(report),
+      matchClockMs: matchedNowMs,
+    })
     return { ...report, bounds: bounds && { ...bounds, isMatched: isMatched(report.state) } }
   })
 }
 
 function isMatched(state: FeedState | undefined): boolean {
-  return state?.walk !== undefined && state.rescans.matched?.fingerprint === state.walk.fingerprint
+  return state?.scan !== undefined && state.rescans.matched?.fingerprint === state.scan.fingerprint
 }

@@ -2,11 +2,11 @@ import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feed-types/config.ts'
 import { redisNow } from '../redis/scripts.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { openFeed, pauseFeed, peekFeed, rewindFeed } from '../store/feed-state.ts'
 import {
   addCommonOptions,
-  askFirst,
+  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
@@ -15,9 +15,16 @@ import {
 import { type FeedReport, reportFeeds } from './feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
 import { feedsImportCommand } from './monitoring/feeds-import.ts'
-import { bookOf, withLedger } from './open-ledger.ts'
-import { parseMoment } from './options.ts'
-import { findNamed, harmless, isoTime, shortText, spanInWords, timeInWords } from './terminal.ts'
+import { ledgerFor, withStore } from './open-store.ts'
+import { parsePastTime } from './options.ts'
+import {
+  findNamed,
+  sanitize,
+  formatIsoTime,
+  parseShortText,
+  formatDuration,
+  formatUtcTime,
+} from './terminal.ts'
 
 export function feedsCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -29,16 +36,20 @@ export function feedsCommand(context: Context): Command {
     .argument('<feed>', 'name of the feed')
     .requiredOption('--to <time>', 'how long ago, such as 7d, or a time such as 2026-11-01T12:00Z')
     .option('--yes', 'do not ask')
-    .action((name: string, options: RewindOptions) => rewindOne(context, name, options))
+    .action((name: string, options: RewindOptions) => rewindByName(context, name, options))
   const pause = addCommonOptions(new Command('pause'))
     .description('ask nothing of a feed until it is resumed; what comes meanwhile is read then')
     .argument('<feed>', 'name of the feed')
-    .requiredOption('--reason <text>', 'why; everybody who looks at the feed reads it', shortText)
-    .action((name: string, options: PauseOptions) => pauseOne(context, name, options))
+    .requiredOption(
+      '--reason <text>',
+      'why; everybody who looks at the feed reads it',
+      parseShortText,
+    )
+    .action((name: string, options: PauseOptions) => pauseByName(context, name, options))
   const resume = addCommonOptions(new Command('resume'))
     .description('read a paused feed again, from where it stopped')
     .argument('<feed>', 'name of the feed')
-    .action((name: string, options: CommonOptions) => resumeOne(context, name, options))
+    .action((name: string, options: CommonOptions) => resumeByName(context, name, options))
   return new Command('feeds')
     .addCommand(list)
     .addCommand(rewind)
@@ -52,20 +63,23 @@ interface RewindOptions extends CommonOptions {
   yes?: true
 }
 
-async function rewindOne(context: Context, name: string, options: RewindOptions): Promise<void> {
+async function rewindByName(context: Context, name: string, options: RewindOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const feed = findNamed(config.feeds, name, 'feed')
-  await withLedger(config, async (ledger) => {
-    const [report] = await reportFeeds(ledger, { ...config, feeds: [feed] })
-    const nowMs = await redisNow(ledger)
-    const toMs = parseMoment(options.to, nowMs)
-    const told = [
-      `${name} will be read again from ${timeInWords(toMs)} on; what was delivered is not sent again.`,
-      ...cautions({ state: report?.state, toMs, config, nowMs }),
+  await withStore(config, async (store) => {
+    const [report] = await reportFeeds(store, { ...config, feeds: [feed] })
+    const nowMs = await redisNow(store)
+    const toMs = parsePastTime(options.to, nowMs)
+    const lines = [
+      `${name} will be read again from ${formatUtcTime(toMs)} on; what was delivered is not sent again.`,
+      ...rewindWarnings({ state: report?.state, toMs, config, nowMs }),
     ]
-    if (!options.yes) await askFirst(context, told)
-    await rewindFeed(bookOf(ledger, feed.account), name, toMs)
-    print(context, options, { json: { feed: name, floor: isoTime(toMs), told }, lines: () => told })
+    if (!options.yes) await requireConfirmation(context, lines)
+    await rewindFeed(ledgerFor(store, feed.account), name, toMs)
+    print(context, options, {
+      json: { feed: name, floor: formatIsoTime(toMs), told: lines },
+      lines: () => lines,
+    })
   })
 }
 
@@ -77,19 +91,19 @@ interface Rewind {
 }
 
 /** What a rewind would do that its operator may not expect. */
-function cautions({ state, toMs, nowMs, config }: Rewind): string[] {
+function rewindWarnings({ state, toMs, nowMs, config }: Rewind): string[] {
   const horizonMs = config.ledger.dedupeHorizonMs
-  const readUpToMs = state?.newestMs ?? state?.floorMs
+  const readUpToMs = state?.newestMs ?? state?.startBoundMs
   const isSkipping = readUpToMs !== undefined && toMs > readUpToMs
   return [
     ...(nowMs - toMs > horizonMs
       ? [
-          `What was last seen over ${spanInWords(horizonMs)} ago is no longer remembered (dedupe.horizon) and may be sent again.`,
+          `What was last seen over ${formatDuration(horizonMs)} ago is no longer remembered (dedupe.horizon) and may be sent again.`,
         ]
       : []),
     ...(isSkipping
       ? [
-          `Events created between ${timeInWords(readUpToMs)} and then, and not read yet, are skipped.`,
+          `Events created between ${formatUtcTime(readUpToMs)} and then, and not read yet, are skipped.`,
         ]
       : []),
   ]
@@ -100,36 +114,36 @@ export interface PauseOptions extends CommonOptions {
 }
 
 /** One that is paused already stays so since then, with the new reason. */
-export async function pauseOne(
+export async function pauseByName(
   context: Context,
   name: string,
   options: PauseOptions,
 ): Promise<void> {
   const { reason } = options
-  const sinceMs = await withFeed(context, { name, options }, async (book, feed) => {
+  const sinceMs = await withFeed(context, { name, options }, async (ledger, feed) => {
     // also of a feed that never polled: a daemon that looks at it fixes its floor all the same
-    const { paused, nowMs } = await openFeed(book, name, feed.startMs)
+    const { paused, nowMs } = await openFeed(ledger, name, feed.startMs)
     const since = paused?.sinceMs ?? nowMs
-    await pauseFeed(book, name, { reason, sinceMs: since })
+    await pauseFeed(ledger, name, { reason, sinceMs: since })
     return since
   })
   print(context, options, {
-    json: { feed: name, paused: { reason, since: isoTime(sinceMs) } },
+    json: { feed: name, paused: { reason, since: formatIsoTime(sinceMs) } },
     lines: () => [
-      `${name} is paused since ${timeInWords(sinceMs)}: ${harmless(reason)}`,
+      `${name} is paused since ${formatUtcTime(sinceMs)}: ${sanitize(reason)}`,
       `  A page that is being fetched just now is still taken in; then nothing is asked until "tocsin feeds resume ${name}".`,
     ],
   })
 }
 
-export async function resumeOne(
+export async function resumeByName(
   context: Context,
   name: string,
   options: CommonOptions,
 ): Promise<void> {
-  const wasPaused = await withFeed(context, { name, options }, async (book) => {
-    const state = await peekFeed(book, name, 0)
-    await pauseFeed(book, name, undefined)
+  const wasPaused = await withFeed(context, { name, options }, async (ledger) => {
+    const state = await peekFeed(ledger, name, 0)
+    await pauseFeed(ledger, name, undefined)
     return state?.paused !== undefined
   })
   print(context, options, {
@@ -145,9 +159,9 @@ export async function resumeOne(
 async function withFeed<Result>(
   context: Context,
   { name, options }: { name: string; options: CommonOptions },
-  work: (book: Book, feed: FeedConfig) => Promise<Result>,
+  use: (book: AccountLedger, feed: FeedConfig) => Promise<Result>,
 ): Promise<Result> {
   const { config } = loadConfigFile(context, options.config)
   const feed = findNamed(config.feeds, name, 'feed')
-  return withLedger(config, (ledger) => work(bookOf(ledger, feed.account), feed))
+  return withStore(config, (store) => use(ledgerFor(store, feed.account), feed))
 }

@@ -1,63 +1,81 @@
 /** The daemon's own way of making digests, for a command; what it makes ready a running daemon sends. */
 import type { Config } from '../config/config.ts'
 import { expectPolling } from '../config/warnings.ts'
-import { buildGate, buildTurns, type FlusherParts, readSilences } from '../daemon/grouping.ts'
-import { addressPrints, buildSinks } from '../daemon/sinks.ts'
+import {
+  buildSuppressionRules,
+  buildFlushContext,
+  type FlusherParts,
+  readSilences,
+} from '../daemon/grouping.ts'
+import { createAddressHasher, buildSinks } from '../daemon/sinks.ts'
 import { type Circuit, createCircuit } from '../delivery/circuit.ts'
 import { createWorkHints } from '../delivery/due-accounts.ts'
-import type { TurnOptions } from '../grouping/flush-context.ts'
-import { type DigestSink, hasDigest } from '../grouping/flush.ts'
+import type { FlushContext } from '../grouping/flush-context.ts'
+import { type DigestSink, hasDigest } from '../grouping/digest-flush.ts'
 import { defaultTimings, systemClock } from '../lib/clock.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import { createRouter } from '../routing/router.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { quiet } from './context.ts'
-import { knownOrganizations } from './feed-report.ts'
-import { type OpenLedger, withLedger } from './open-ledger.ts'
+import { silentLogger } from './context.ts'
+import { readKnownOrganizations } from './feed-report.ts'
+import { type OpenStore, withStore } from './open-store.ts'
 import { CommandError, findNamed } from './terminal.ts'
 
-export interface CommandTurns {
-  ledger: OpenLedger
+export interface OpenEngine {
+  store: OpenStore
   sinks: ReadonlyMap<string, Sink>
   circuit: Circuit
-  turns: TurnOptions
+  flushContext: FlushContext
 }
 
 /** Throws StoreError, and whatever `work` throws. */
-export async function withTurns<Result>(
+export async function withEngine<Result>(
   config: Config,
-  work: (parts: CommandTurns) => Promise<Result>,
+  use: (parts: OpenEngine) => Promise<Result>,
 ): Promise<Result> {
-  const environment = { clock: systemClock, logger: quiet }
+  const environment = { clock: systemClock, logger: silentLogger }
   const sinks = await buildSinks(config.sinks, environment)
   try {
-    return await withLedger(config, async (ledger) => {
+    return await withStore(config, async (store) => {
       const router = createRouter(config.route)
-      const { silences } = await readSilences(ledger.redis, ledger.keys)
-      const gate = buildGate({ config, clock: systemClock }, router, () => [
+      const { silences } = await readSilences(store.redis, store.keys)
+      const rules = buildSuppressionRules({ config, clock: systemClock }, router, () => [
         ...config.silences,
         ...silences,
       ])
-      const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
-      const shared = {
+      const circuit = createCircuit(
+        store.redis,
+        store.keys,
+        createAddressHasher(config, store.ledgers),
+      )
+      const engineContext = {
         ...environment,
-        ...ledger,
+        ...store,
         config,
         newAccounts: [],
         metrics: createMetrics(environment),
         timings: defaultTimings,
         generation: { number: 0, hash: '', isActive: false },
       }
-      const hints = createWorkHints(ledger.redis, ledger.keys)
+      const hints = createWorkHints(store.redis, store.keys)
       const drains: FlusherParts['drains'] = {
-        tell: (account, made) => hints.tell(made.map(({ sink }) => ({ account, sink, inMs: 0 }))),
+        announce: (account, changes) =>
+          hints.write(changes.map(({ sink }) => ({ account, sink, inMs: 0 }))),
       }
-      const wake = { ensureTried: () => Promise.resolve(false) }
-      const polling = expectPolling(config, await knownOrganizations(ledger, config.accounts))
-      const expected: FlusherParts['expected'] = (feed) =>
+      const retryNow = { ensureProbe: () => Promise.resolve(false) }
+      const polling = expectPolling(config, await readKnownOrganizations(store, config.accounts))
+      const expected: FlusherParts['expectedPolling'] = (feed) =>
         polling.get(feed) ?? { lagObjectiveMs: Infinity }
-      const turns = buildTurns(shared, { sinks, router, gate, circuit, wake, drains, expected })
-      return work({ ledger, sinks, circuit, turns })
+      const flushContext = buildFlushContext(engineContext, {
+        sinks,
+        router,
+        rules,
+        circuit,
+        retryNow,
+        drains,
+        expectedPolling: expected,
+      })
+      return use({ store, sinks, circuit, flushContext })
     })
   } finally {
     await Promise.all([...sinks.values()].map((sink) => sink.close()))
@@ -65,11 +83,15 @@ export async function withTurns<Result>(
 }
 
 /** The sink with its digest. Throws CommandError. */
-export function digestSinkOf({ turns }: CommandTurns, { sinks }: Config, name: string): DigestSink {
+export function requireDigestSink(
+  { flushContext }: OpenEngine,
+  { sinks }: Config,
+  name: string,
+): DigestSink {
   findNamed(sinks, name, 'sink')
-  const sink = turns.sinks.get(name)
+  const sink = flushContext.sinks.get(name)
   if (sink && hasDigest(sink)) return sink
-  const others = [...turns.sinks.values()].filter(hasDigest).map((other) => other.name)
+  const others = [...flushContext.sinks.values()].filter(hasDigest).map((other) => other.name)
   const remedy =
     others.length === 0
       ? 'no sink has one; give it a digest in the configuration'

@@ -6,32 +6,32 @@ import { duration } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
 import { CommandError } from './terminal.ts'
 
-export function sizeUpTo(most: number): (text: string) => number {
+export function sizeParser(max: number): (text: string) => number {
   return (text) => {
     const size = /^\d{1,9}$/.test(text) ? Number(text) : 0
-    if (size >= 1 && size <= most) return size
-    throw new InvalidArgumentError(`Write a whole number from 1 to ${most}.`)
+    if (size >= 1 && size <= max) return size
+    throw new InvalidArgumentError(`Write a whole number from 1 to ${max}.`)
   }
 }
 
-export function textValue(text: string): string {
+export function parseText(text: string): string {
   if (text.trim() !== '') return text.trim()
   throw new InvalidArgumentError('It is empty.')
 }
 
 /** `a,b`. */
-export function listValue(text: string): string[] {
+export function parseList(text: string): string[] {
   const words = text.split(',').map((word) => word.trim())
   if (!words.includes('')) return words
   throw new InvalidArgumentError('Write words with a comma between each, such as a,b.')
 }
 
 /** `a,b`, each of a closed list. */
-export function listOf<Word extends string>(known: readonly Word[]): (text: string) => Word[] {
-  return (text) => listValue(text).map((word) => oneOf(known, word))
+export function listParser<Word extends string>(known: readonly Word[]): (text: string) => Word[] {
+  return (text) => parseList(text).map((word) => parseWord(known, word))
 }
 
-export function oneOf<Word extends string>(known: readonly Word[], word: string): Word {
+export function parseWord<Word extends string>(known: readonly Word[], word: string): Word {
   const found = known.find((one) => one === word)
   if (found !== undefined) return found
   const remedy = suggestion(word, known, 'there are')
@@ -39,18 +39,19 @@ export function oneOf<Word extends string>(known: readonly Word[], word: string)
 }
 
 /** A time that has passed, or how long ago; it is left as it is written. Throws CommandError. */
-export function momentValue(text: string): string {
-  parseMoment(text, systemClock.now())
+export function checkPastTime(text: string): string {
+  parsePastTime(text, systemClock.now())
   return text
 }
 
-const ago = duration('How long ago.')
-const isoTime = /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
+const agoField = duration('How long ago.')
+const isoTimePattern =
+  /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
 
 /** `7d` (ago) or `2026-11-01T12:00Z` (UTC unless it says otherwise); ms. Throws CommandError, also for the future. */
-export function parseMoment(text: string, nowMs: number): number {
-  const span = ago.safeParse(text)
-  const atMs = span.success ? nowMs - span.data : timeOf(text)
+export function parsePastTime(text: string, nowMs: number): number {
+  const span = agoField.safeParse(text)
+  const atMs = span.success ? nowMs - span.data : parseIsoTime(text)
   if (Number.isNaN(atMs)) {
     const remedy = 'write how long ago, such as 12h or 7d, or a time such as 2026-11-01T12:00Z'
     throw new CommandError('mistake', `"${text}" is neither a time nor a duration; ${remedy}`)
@@ -62,16 +63,16 @@ export function parseMoment(text: string, nowMs: number): number {
   return atMs
 }
 
-function timeOf(text: string): number {
-  if (!isoTime.test(text)) return Number.NaN
+function parseIsoTime(text: string): number {
+  if (!isoTimePattern.test(text)) return Number.NaN
   const hasTime = text.length > 'yyyy-mm-dd'.length
   const hasZone = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice('yyyy-mm-dd'.length))
   return Date.parse(`${text.replace(' ', 'T')}${hasTime && !hasZone ? 'Z' : ''}`)
 }
 
-/** A time to come, as `parseMoment` reads one that has passed; ms. Throws CommandError. */
-export function parseEnd(text: string, nowMs: number): number {
-  const atMs = timeOf(text)
+/** A time to come, as `parsePastTime` reads one that has passed; ms. Throws CommandError. */
+export function parseFutureTime(text: string, nowMs: number): number {
+  const atMs = parseIsoTime(text)
   if (Number.isNaN(atMs)) {
     throw new CommandError(
       'mistake',
@@ -85,33 +86,33 @@ export function parseEnd(text: string, nowMs: number): number {
   return atMs
 }
 
-export interface SpanOptions {
+export interface PeriodOptions {
   since?: string
   until?: string
 }
 
 /** `what`: of what the time counts, e.g. `created`. */
-export function addSpanOptions(command: Command, what: string): Command {
+export function addPeriodOptions(command: Command, what: string): Command {
   return command
     .addOption(
       new Option(
         '--since <time>',
         `${what} then or later: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z`,
-      ).argParser(momentValue),
+      ).argParser(checkPastTime),
     )
-    .addOption(new Option('--until <time>', `${what} then or before`).argParser(momentValue))
+    .addOption(new Option('--until <time>', `${what} then or before`).argParser(checkPastTime))
 }
 
 /** Milliseconds, both included. */
-export interface Span {
+export interface Period {
   fromMs?: number
   toMs?: number
 }
 
 /** What the options meant at `asOfMs`. Throws CommandError where nothing lies between them. */
-export function spanAt({ since, until }: SpanOptions, asOfMs: number): Span {
-  const fromMs = since === undefined ? undefined : parseMoment(since, asOfMs)
-  const toMs = until === undefined ? undefined : parseMoment(until, asOfMs)
+export function resolvePeriod({ since, until }: PeriodOptions, asOfMs: number): Period {
+  const fromMs = since === undefined ? undefined : parsePastTime(since, asOfMs)
+  const toMs = until === undefined ? undefined : parsePastTime(until, asOfMs)
   if (fromMs !== undefined && toMs !== undefined && fromMs > toMs) {
     throw new CommandError('mistake', '--since lies after --until; exchange them')
   }
@@ -119,7 +120,10 @@ export function spanAt({ since, until }: SpanOptions, asOfMs: number): Span {
 }
 
 /** As the searches filter by it; undefined where all times will do. */
-export function rangeOf({ fromMs, toMs }: Span): { gte?: string; lte?: string } | undefined {
+export function toRangeFilter({
+  fromMs,
+  toMs,
+}: Period): { gte?: string; lte?: string } | undefined {
   if (fromMs === undefined && toMs === undefined) return undefined
   return {
     ...(fromMs !== undefined && { gte: new Date(fromMs).toISOString() }),
@@ -128,13 +132,16 @@ export function rangeOf({ fromMs, toMs }: Span): { gte?: string; lte?: string } 
 }
 
 /** How many, or the how-manieth: at most six digits. */
-export function fromOne(text: string): number {
+export function parsePositive(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Write a whole number of at least 1.')
 }
 
 /** How long a sink collects a batch, ms; undefined where it sends singly, or is not configured. */
-export function batchWaitOf({ sinks }: Pick<Config, 'sinks'>, name: string): number | undefined {
+export function findBatchWaitMs(
+  { sinks }: Pick<Config, 'sinks'>,
+  name: string,
+): number | undefined {
   const sink = sinks.find((one) => one.name === name)
   return sink?.type === 'webhook' ? sink.batch?.waitMs : undefined
 }

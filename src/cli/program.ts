@@ -4,7 +4,7 @@ import { ConfigError, environment } from '../config/config.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { TocsinError } from '../lib/errors.ts'
 import { StoreError } from '../redis/health.ts'
-import { ServiceError, type ServiceReason } from '../upstream/error.ts'
+import { UpstreamError, type UpstreamReason } from '../upstream/error.ts'
 import { addCommands } from './commands.ts'
 import type { Context } from './context.ts'
 import {
@@ -17,7 +17,7 @@ import {
 import { readVersion } from './version.ts'
 
 /** These end by themselves when they are asked to stop; any other is left where it stands. */
-const lasting = new Set(['run', 'sandbox', 'demo'])
+const longRunningCommands = new Set(['run', 'sandbox', 'demo'])
 
 interface Surroundings extends Streams {
   stop: AbortSignal
@@ -31,11 +31,11 @@ export async function runProgram(
   { stop, reloads = new EventTarget(), clock = systemClock, ...streams }: Surroundings,
 ): Promise<number> {
   const terminal = createTerminal(streams)
-  const unheard = new AbortController()
+  const readerLeft = new AbortController()
   const context: Context = {
     env: environment(),
     terminal,
-    stop: AbortSignal.any([stop, unheard.signal]),
+    stop: AbortSignal.any([stop, readerLeft.signal]),
     reloads,
     clock,
     exitCode: 0,
@@ -43,21 +43,21 @@ export async function runProgram(
   const interrupted = new Promise<'interrupted'>((resolve) =>
     stop.addEventListener('abort', () => resolve('interrupted'), { once: true }),
   )
-  let lasts = false
+  let isLongRunning = false
   // any other ends soon, and one that changes something had better do all of it
-  terminal.unheard.addEventListener('abort', () => lasts && unheard.abort())
+  terminal.outputClosed.addEventListener('abort', () => isLongRunning && readerLeft.abort())
   const ended = createProgram(args, context)
     .then((program) =>
       program
         .hook('preAction', (_program, command) => {
-          lasts = lasting.has(command.name())
+          isLongRunning = longRunningCommands.has(command.name())
         })
         .parseAsync(args, { from: 'user' }),
     )
     .then(() => context.exitCode)
     .catch((error: unknown) => reportError(error, terminal))
   const first = await Promise.race([ended, interrupted])
-  return first === 'interrupted' && !lasts ? interruptedCode : ended
+  return first === 'interrupted' && !isLongRunning ? interruptedCode : ended
 }
 
 async function createProgram(args: readonly string[], context: Context): Promise<Command> {
@@ -65,17 +65,17 @@ async function createProgram(args: readonly string[], context: Context): Promise
     .description('Polls a threat-intelligence API, accounts for every event, rings the right bell.')
     .version(readVersion())
   await addCommands(program, args, context)
-  settle(program, context.terminal)
+  configureOutput(program, context.terminal)
   return program
 }
 
 /** Every command throws instead of ending the process, and speaks through the terminal. */
-function settle(command: Command, terminal: Terminal): void {
+function configureOutput(command: Command, terminal: Terminal): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => terminal.print(text.trimEnd()),
-    writeErr: (text) => terminal.complain(text.trimEnd()),
+    writeErr: (text) => terminal.printError(text.trimEnd()),
   })
-  for (const inner of command.commands) settle(inner, terminal)
+  for (const inner of command.commands) configureOutput(inner, terminal)
 }
 
 /** How an error ends a command: what is said about it, and the exit code. */
@@ -86,39 +86,43 @@ const interruptedCode = 130
 /** 1 the world refused, 2 the operator's mistake. A bug of ours shows its stack and counts as 1. */
 export function reportError(error: unknown, terminal: Terminal): number {
   terminal.progress('')
-  if (error instanceof CommanderError) return exitCodeOfUsage(error)
+  if (error instanceof CommanderError) return usageExitCode(error)
   if (error instanceof Interruption) return interruptedCode
   if (error instanceof TocsinError) {
-    for (const line of linesOf(error)) terminal.complain(line)
+    for (const line of errorLines(error)) terminal.printError(line)
     return isMistake(error) ? 2 : 1
   }
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  terminal.complain(`this is a defect of Tocsin; please report it with these lines:\n${stack}`)
+  terminal.printError(`this is a defect of Tocsin; please report it with these lines:\n${stack}`)
   return 1
 }
 
 /** Several fields that are wrong stand below each other; last, where to look next. */
-function linesOf(error: TocsinError): string[] {
-  if (!(error instanceof ServiceError)) return [error.message]
+function errorLines(error: TocsinError): string[] {
+  if (!(error instanceof UpstreamError)) return [error.message]
   const { details, message, reason } = error
   const fields = details.map(({ loc, msg }) => (loc === '' ? msg : `${loc}: ${msg}`))
-  const advice = needsLook.has(reason) ? ['tocsin token test says more'] : []
+  const advice = reasonsForTokenTest.has(reason) ? ['tocsin token test says more'] : []
   if (fields.length < 2) return [message, ...advice]
   const head = message.replace(fields.join('; '), `${fields.length} fields are wrong`)
   return [head, ...fields.map((field) => `  ${field}`), ...advice]
 }
 
-const needsLook: ReadonlySet<ServiceReason> = new Set(['auth', 'unavailable', 'contract'])
+const reasonsForTokenTest: ReadonlySet<UpstreamReason> = new Set([
+  'auth',
+  'unavailable',
+  'contract',
+])
 
 function isMistake(error: TocsinError): boolean {
-  if (error instanceof ServiceError) return error.reason === 'invalid'
+  if (error instanceof UpstreamError) return error.reason === 'invalid'
   if (error instanceof StoreError) return error.reason === 'unsafe'
   if (error instanceof CommandError) return error.reason === 'mistake'
   return error instanceof ConfigError
 }
 
 /** commander has said it already; it ends bad arguments with 1, and help that was asked for with 0. */
-function exitCodeOfUsage({ code, exitCode }: CommanderError): number {
+function usageExitCode({ code, exitCode }: CommanderError): number {
   return exitCode === 0 || code === 'commander.error' ? exitCode : 2
 }
 
@@ -129,7 +133,7 @@ export interface StandardOutput {
   end(code: number): Promise<number>
 }
 
-export function watchOutput({
+export function watchStandardOutput({
   output,
   errors,
 }: Pick<Streams, 'output' | 'errors'>): StandardOutput {
@@ -138,7 +142,7 @@ export function watchOutput({
   return {
     async end(code) {
       await new Promise<void>((resolve) => void output.write('', () => resolve()))
-      if (failure === undefined || failure === readerGone) return code
+      if (failure === undefined || failure === brokenPipeCode) return code
       errors.write(`standard output cannot be written (${failure}); what it has is not whole\n`)
       return code === 0 ? 1 : code
     },
@@ -146,4 +150,4 @@ export function watchOutput({
 }
 
 /** Such as `head`, which closes what it needs no longer. */
-const readerGone = 'EPIPE'
+const brokenPipeCode = 'EPIPE'

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { polledFeeds } from '../daemon/polled-feeds.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { sweepDueMs } from '../feeds/rescan.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import {
   type FeedState,
   listQuarantined,
@@ -15,23 +15,23 @@ import {
 import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
-  askFirst,
+  requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
 } from './context.ts'
-import { bookOf, findBook, type OpenLedger, withLedger } from './open-ledger.ts'
-import { fromOne } from './options.ts'
+import { ledgerFor, requireLedger, type OpenStore, withStore } from './open-store.ts'
+import { parsePositive } from './options.ts'
 import {
   CommandError,
-  counted,
+  pluralize,
   findNamed,
-  harmless,
-  isoTime,
-  spanInWords,
-  table,
-  timeInWords,
+  sanitize,
+  formatIsoTime,
+  formatDuration,
+  formatTable,
+  formatUtcTime,
 } from './terminal.ts'
 
 export function quarantineCommand(context: Context): Command {
@@ -39,8 +39,8 @@ export function quarantineCommand(context: Context): Command {
     .description('what could not be read as an event, newest first')
     .option('--feed <name>', 'only what this feed showed')
     .option('--account <name>', 'only of this account')
-    .option('--limit <n>', 'how many on a page', fromOne, 20)
-    .option('--page <n>', 'which page', fromOne, 1)
+    .option('--limit <n>', 'how many on a page', parsePositive, 20)
+    .option('--page <n>', 'which page', parsePositive, 1)
     .action((options: ListOptions) => listEntries(context, options))
   const show = addCommonOptions(new Command('show'))
     .description('one item: what is wrong with it, what is kept of it, and what to do')
@@ -66,9 +66,9 @@ export interface ListOptions extends CommonOptions {
 export async function listEntries(context: Context, options: ListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { feed, account, page, limit } = options
-  const entries = await withLedger(config, (ledger) => {
-    const asked = account === undefined ? ledger.books : [findBook(ledger, account)]
-    return entriesOf(asked, config, feed)
+  const entries = await withStore(config, (store) => {
+    const ledgers = account === undefined ? store.ledgers : [requireLedger(store, account)]
+    return listQuarantineEntries(ledgers, config, feed)
   })
   const total = entries.length
   const shown = entries.slice((page - 1) * limit, page * limit)
@@ -82,7 +82,7 @@ export async function listEntries(context: Context, options: ListOptions): Promi
 export function entryJson(entry: QuarantineEntry): Record<string, unknown> {
   const { id, account, feed, atMs, uid, problem, markedBy } = entry
   const canReplay = markedBy.length > 0
-  return { id, account, feed, at: isoTime(atMs), uid, problem, can_replay: canReplay }
+  return { id, account, feed, at: formatIsoTime(atMs), uid, problem, can_replay: canReplay }
 }
 
 function listLines(
@@ -93,14 +93,14 @@ function listLines(
   const pages = Math.ceil(total / limit)
   const rows = entries.map((entry) => [
     shortId(entry),
-    timeInWords(entry.atMs),
+    formatUtcTime(entry.atMs),
     entry.feed,
-    entry.uid === null ? '-' : harmless(entry.uid, 100),
-    harmless(entry.problem, 200),
+    entry.uid === null ? '-' : sanitize(entry.uid, 100),
+    sanitize(entry.problem, 200),
   ])
   return [
-    ...table([['id', 'set aside', 'feed', 'uid', 'problem'], ...rows]),
-    `page ${page} of ${pages}, ${counted(total, 'quarantined item')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
+    ...formatTable([['id', 'set aside', 'feed', 'uid', 'problem'], ...rows]),
+    `page ${page} of ${pages}, ${pluralize(total, 'quarantined item')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
   ]
 }
 
@@ -110,33 +110,33 @@ export async function showEntry(
   options: CommonOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { entry, endsMs, readings } = await withLedger(config, async (ledger) => {
-    const found = await entryById(ledger, given)
-    const { retention } = bookOf(ledger, found.account)
+  const { entry, endsMs, readings } = await withStore(config, async (store) => {
+    const found = await requireEntry(store, given)
+    const { retention } = ledgerFor(store, found.account)
     return {
       entry: found,
       endsMs: found.atMs + retention.story,
-      readings: await nextReadings(ledger, config, feedsOf(found)),
+      readings: await findNextReadings(store, config, listShowingFeeds(found)),
     }
   })
   print(context, options, {
     json: {
       ...entryJson(entry),
       kept: entry.raw,
-      ends_at: isoTime(endsMs),
+      ends_at: formatIsoTime(endsMs),
       next: readings.map(readingJson),
     },
-    lines: () => [...entryLines(entry), `  ${closingWords(entry, endsMs)}`, ...remedy()],
+    lines: () => [...entryLines(entry), `  ${formatClosing(entry, endsMs)}`, ...remedy()],
   })
 
   function remedy(): string[] {
     return [
       '',
       'If the service has mended it, or a newer Tocsin can read it, it is taken in as soon as it is read again.',
-      ...readings.map(({ said }) => said),
+      ...readings.map(({ sentence }) => sentence),
       entry.markedBy.length > 0
         ? `To have it set aside anew if it is still malformed: tocsin quarantine replay ${shortId(entry)}`
-        : `It cannot be replayed: ${unmarkedHelp}`,
+        : `It cannot be replayed: ${notReplayableText}`,
     ]
   }
 }
@@ -144,19 +144,19 @@ export async function showEntry(
 function entryLines({ id, account, feed, atMs, uid, problem, raw }: QuarantineEntry): string[] {
   return [
     `quarantined item ${id}`,
-    `  set aside ${timeInWords(atMs)} by the feed ${feed}, account ${account}; nothing was sent`,
-    `  problem: ${harmless(problem)}`,
-    `  uid: ${uid === null ? 'none could be read' : harmless(uid, 600)}`,
-    `  what is kept, secrets masked: ${harmless(raw, maxKeptShown)}`,
+    `  set aside ${formatUtcTime(atMs)} by the feed ${feed}, account ${account}; nothing was sent`,
+    `  problem: ${sanitize(problem)}`,
+    `  uid: ${uid === null ? 'none could be read' : sanitize(uid, 600)}`,
+    `  what is kept, secrets masked: ${sanitize(raw, maxShownLength)}`,
   ]
 }
 
 /** For people; as JSON it is whole. */
-const maxKeptShown = 4_000
+const maxShownLength = 4_000
 
-function closingWords({ uid }: QuarantineEntry, endsMs: number): string {
+function formatClosing({ uid }: QuarantineEntry, endsMs: number): string {
   const parsed = uid === null ? '' : 'when its uid comes in an item that reads, '
-  return `it closes by itself ${parsed}when a thousand newer ones have come, or after ${timeInWords(endsMs)} (retention.story)`
+  return `it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.story)`
 }
 
 /**
@@ -170,7 +170,7 @@ export interface ReplayOptions extends CommonOptions {
   yes?: true
 }
 
-interface Replayed {
+interface ReplayCounts {
   done: number
   failed: { id: string; outcome: ReplayOutcome }[]
 }
@@ -180,18 +180,20 @@ export async function replayEntries(
   ids: string[],
   options: ReplayOptions,
 ): Promise<void> {
-  refuseHalfAChoice(ids, options)
+  refuseIncompleteChoice(ids, options)
   const { config } = loadConfigFile(context, options.config)
-  const { replayed, next } = await withLedger(config, async (ledger) => {
-    const chosen = await choose(ledger, config, ids, options)
-    const marked = chosen.filter(({ markedBy }) => markedBy.length > 0)
-    const readings = await nextReadings(ledger, config, [...new Set(marked.flatMap(feedsOf))])
-    if (marked.length > 0 && !options.yes) {
-      const count = counted(marked.length, 'quarantined item')
-      const told = `${count} will be forgotten here, and set aside anew if still malformed.`
-      await askFirst(context, [told, ...readings.map(({ said }) => said)])
+  const { replayed, next } = await withStore(config, async (store) => {
+    const chosen = await chooseEntries(store, config, ids, options)
+    const replayable = chosen.filter(({ markedBy }) => markedBy.length > 0)
+    const readings = await findNextReadings(store, config, [
+      ...new Set(replayable.flatMap(listShowingFeeds)),
+    ])
+    if (replayable.length > 0 && !options.yes) {
+      const count = pluralize(replayable.length, 'quarantined item')
+      const question = `${count} will be forgotten here, and set aside anew if still malformed.`
+      await requireConfirmation(context, [question, ...readings.map(({ sentence }) => sentence)])
     }
-    return { replayed: await replayAll(ledger, chosen), next: readings }
+    return { replayed: await replayAll(store, chosen), next: readings }
   })
   print(context, options, {
     json: {
@@ -200,15 +202,15 @@ export async function replayEntries(
       next: next.map(readingJson),
     },
     lines: () => [
-      `replayed ${counted(replayed.done, 'quarantined item')}`,
-      ...(replayed.done > 0 ? next.map(({ said }) => said) : []),
-      ...replayed.failed.map(({ id, outcome }) => `${id}: ${failureWords(outcome)}`),
+      `replayed ${pluralize(replayed.done, 'quarantined item')}`,
+      ...(replayed.done > 0 ? next.map(({ sentence }) => sentence) : []),
+      ...replayed.failed.map(({ id, outcome }) => `${id}: ${formatFailure(outcome)}`),
     ],
   })
   if (replayed.failed.length > 0) context.exitCode = 1
 }
 
-function refuseHalfAChoice(ids: string[], { all, feed }: ReplayOptions): void {
+function refuseIncompleteChoice(ids: string[], { all, feed }: ReplayOptions): void {
   const isMixed = ids.length > 0 && (all ?? feed) !== undefined
   if (isMixed || (ids.length === 0 && all === undefined)) {
     throw new CommandError(
@@ -218,37 +220,37 @@ function refuseHalfAChoice(ids: string[], { all, feed }: ReplayOptions): void {
   }
 }
 
-async function choose(
-  ledger: OpenLedger,
+async function chooseEntries(
+  store: OpenStore,
   config: Config,
   ids: string[],
   { feed }: ReplayOptions,
 ): Promise<QuarantineEntry[]> {
-  if (ids.length === 0) return entriesOf(ledger.books, config, feed)
+  if (ids.length === 0) return listQuarantineEntries(store.ledgers, config, feed)
   const chosen = new Map<string, QuarantineEntry>()
   for (const given of ids) {
-    const entry = await entryById(ledger, given)
+    const entry = await requireEntry(store, given)
     chosen.set(entry.id, entry)
   }
   return [...chosen.values()]
 }
 
 async function replayAll(
-  ledger: OpenLedger,
+  store: OpenStore,
   chosen: readonly QuarantineEntry[],
-): Promise<Replayed> {
-  const replayed: Replayed = { done: 0, failed: [] }
+): Promise<ReplayCounts> {
+  const replayed: ReplayCounts = { done: 0, failed: [] }
   for (const entry of chosen) {
-    const outcome = await replayQuarantined(bookOf(ledger, entry.account), entry.id)
+    const outcome = await replayQuarantined(ledgerFor(store, entry.account), entry.id)
     if (outcome === 'done') replayed.done += 1
     else replayed.failed.push({ id: shortId(entry), outcome })
   }
   return replayed
 }
 
-function failureWords(outcome: ReplayOutcome): string {
+function formatFailure(outcome: ReplayOutcome): string {
   return outcome === 'no_mark'
-    ? unmarkedHelp
+    ? notReplayableText
     : 'it is no longer in the quarantine: it was replayed, or reads by now'
 }
 
@@ -263,37 +265,40 @@ export function shortId({ id }: QuarantineEntry): string {
  * All of the books, or what one feed showed, newest first; also of a feed that the configuration no
  * longer has. Throws CommandError.
  */
-export async function entriesOf(
-  books: readonly Book[],
+export async function listQuarantineEntries(
+  ledgers: readonly AccountLedger[],
   { feeds }: Config,
   feed: string | undefined,
 ): Promise<QuarantineEntry[]> {
-  const inBooks = await Promise.all(books.map((book) => listQuarantined(book)))
-  const entries = inBooks.flat().toSorted((left, right) => right.atMs - left.atMs)
+  const found = await Promise.all(ledgers.map((ledger) => listQuarantined(ledger)))
+  const entries = found.flat().toSorted((left, right) => right.atMs - left.atMs)
   if (feed === undefined) return entries
-  const names = new Set([...feeds.map(({ name }) => name), ...entries.flatMap(feedsOf)])
+  const names = new Set([...feeds.map(({ name }) => name), ...entries.flatMap(listShowingFeeds)])
   findNamed(
     [...names].map((name) => ({ name })),
     feed,
     'feed',
   )
-  return entries.filter((entry) => feedsOf(entry).includes(feed))
+  return entries.filter((entry) => listShowingFeeds(entry).includes(feed))
 }
 
 /** Every feed that is known to have shown the item. */
-export function feedsOf({ feed, markedBy }: QuarantineEntry): string[] {
+export function listShowingFeeds({ feed, markedBy }: QuarantineEntry): string[] {
   return [...new Set([feed, ...markedBy])]
 }
 
 /** By its id or a beginning of it. Throws CommandError. */
-export async function entryById({ books }: OpenLedger, given: string): Promise<QuarantineEntry> {
+export async function requireEntry(
+  { ledgers }: OpenStore,
+  given: string,
+): Promise<QuarantineEntry> {
   if (!/^[0-9a-f]{4,24}$/i.test(given)) {
     const remedy = 'take one from "quarantine list", four characters of it at least'
     throw new CommandError('mistake', `"${given}" is not the id of a quarantined item; ${remedy}`)
   }
   const prefix = given.toLowerCase()
-  const inBooks = await Promise.all(books.map((book) => listQuarantined(book, prefix)))
-  const [found, ...others] = inBooks.flat()
+  const matches = await Promise.all(ledgers.map((ledger) => listQuarantined(ledger, prefix)))
+  const [found, ...others] = matches.flat()
   if (found === undefined) {
     throw new CommandError(
       'refused',
@@ -306,7 +311,7 @@ export async function entryById({ books }: OpenLedger, given: string): Promise<Q
 }
 
 /** Of an entry whose marks are unknown: it stays, and nothing is lost by that. */
-export const unmarkedHelp =
+export const notReplayableText =
   'an older version of Tocsin set it aside and kept no mark of it; leave it: if it reads by now, the next sweep takes it in all the same'
 
 /** What reads a feed's past again, and when: its next sweep, or the operator. */
@@ -314,39 +319,44 @@ export const unmarkedHelp =
 export interface NextReading {
   feed: string
   /** undefined: no sweep is to be expected as things stand. */
-  sweepDueMs: number | undefined
+  rescanDueMs: number | undefined
   /** A sentence. */
-  said: string
+  sentence: string
 }
 
-export function readingJson({ feed, sweepDueMs: dueMs, said }: NextReading): object {
-  return { feed, sweep_due: isoTime(dueMs), said }
+export function readingJson({ feed, rescanDueMs: dueMs, sentence }: NextReading): object {
+  return { feed, sweep_due: formatIsoTime(dueMs), said: sentence }
 }
 
 /** Of each feed, also of one that the configuration no longer has. */
-export async function nextReadings(
-  ledger: OpenLedger,
+export async function findNextReadings(
+  store: OpenStore,
   config: Config,
   names: readonly string[],
 ): Promise<NextReading[]> {
-  const nowMs = await redisNow(ledger)
+  const nowMs = await redisNow(store)
   const feeds = polledFeeds(config)
   return Promise.all(
     names.map(async (name): Promise<NextReading> => {
       const feed = feeds.find((one) => one.name === name)
-      if (feed === undefined) return { feed: name, sweepDueMs: undefined, said: unknownFeed(name) }
-      const state = await peekFeed(bookOf(ledger, feed.account), name, nowMs)
+      if (feed === undefined)
+        return { feed: name, rescanDueMs: undefined, sentence: formatUnknownFeed(name) }
+      const state = await peekFeed(ledgerFor(store, feed.account), name, nowMs)
       const dueMs = state && !state.paused ? sweepDueMs(feed, state) : undefined
-      return { feed: name, sweepDueMs: dueMs, said: readingInWords(feed, state, { dueMs, nowMs }) }
+      return {
+        feed: name,
+        rescanDueMs: dueMs,
+        sentence: formatReading(feed, state, { dueMs, nowMs }),
+      }
     }),
   )
 }
 
-function unknownFeed(name: string): string {
+function formatUnknownFeed(name: string): string {
   return `Nothing reads it again: the configuration has no feed ${name}.`
 }
 
-function readingInWords(
+function formatReading(
   feed: PolledFeed,
   state: FeedState | undefined,
   { dueMs, nowMs }: { dueMs: number | undefined; nowMs: number },
@@ -360,8 +370,8 @@ function readingInWords(
   if (dueMs === undefined) {
     return `Feed ${name} is yet to be read to its end; then its sweeps begin, and read it again.`
   }
-  const due = dueMs <= nowMs ? 'due now' : `due in ${spanInWords(dueMs - nowMs)}`
+  const due = dueMs <= nowMs ? 'due now' : `due in ${formatDuration(dueMs - nowMs)}`
   if (sweep.backMs === 0) return `The next sweep of feed ${name}, ${due}, reads it again.`
-  const back = spanInWords(sweep.backMs)
+  const back = formatDuration(sweep.backMs)
   return `The next sweep of feed ${name}, ${due}, reads it again if it was created within the ${back} before; if not: ${rewind}`
 }

@@ -5,7 +5,7 @@ import type { ThreatEvent } from '../event.ts'
 import { parseItem } from '../feed-types/events.ts'
 import { systemClock } from '../lib/clock.ts'
 import { refang } from '../messages/sanitize.ts'
-import { severityInWords } from '../messages/summary.ts'
+import { formatSeverity } from '../messages/summary.ts'
 import { type InhibitRule, sourceKeys, targetKeys } from '../routing/inhibition.ts'
 import {
   createRouter,
@@ -33,13 +33,20 @@ import {
 } from './context.ts'
 import {
   destinationsBySink,
-  findBook,
-  knownSilences,
+  requireLedger,
+  readKnownSilences,
   type KnownSilences,
-  missingLines,
-  withLedger,
-} from './open-ledger.ts'
-import { CommandError, findNamed, harmless, isoTime, spanInWords, timeInWords } from './terminal.ts'
+  unavailableSilenceLines,
+  withStore,
+} from './open-store.ts'
+import {
+  CommandError,
+  findNamed,
+  sanitize,
+  formatIsoTime,
+  formatDuration,
+  formatUtcTime,
+} from './terminal.ts'
 
 export function routesCommand(context: Context): Command {
   const show = addCommonOptions(new Command('show'))
@@ -58,20 +65,20 @@ export function routesCommand(context: Context): Command {
 async function showRoutes(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { root } = createRouter(config.route)
-  const known = await knownSilences(config)
+  const known = await readKnownSilences(config)
   const nowMs = systemClock.now()
   print(context, options, {
     json: {
       root: nodeJson(root),
       silences: known.silences.map(silenceJson),
-      silences_by_command_known: known.missing === undefined,
+      silences_by_command_known: known.unavailable === undefined,
       inhibit_rules: config.inhibitRules.map(ruleJson),
     },
     lines: () => [
       ...nodeLines(root),
       ...headed('silences', [
         ...known.silences.map((silence) => silenceLine(silence, nowMs)),
-        ...missingLines(known),
+        ...unavailableSilenceLines(known),
       ]),
       ...headed('inhibit rules', config.inhibitRules.map(ruleLine)),
     ],
@@ -101,31 +108,31 @@ function nodeJson(node: RouteNode): Record<string, unknown> {
 /** Grouping is said where it differs from the parent's. */
 function nodeLines(node: RouteNode, parent?: RouteNode): string[] {
   const indent = '  '.repeat(node.path.length - 1)
-  const grouping = groupingInWords(node)
+  const grouping = formatGrouping(node)
   const { muteTimeIntervals: mutes, onMute } = node
   return [
-    `${indent}${headOf(node)}`,
-    ...(parent && groupingInWords(parent) === grouping ? [] : [`${indent}    ${grouping}`]),
+    `${indent}${nodeHead(node)}`,
+    ...(parent && formatGrouping(parent) === grouping ? [] : [`${indent}    ${grouping}`]),
     ...(mutes.length > 0
-      ? [`${indent}    muted by ${mutes.join(', ')}: ${muteWords[onMute]}`]
+      ? [`${indent}    muted by ${mutes.join(', ')}: ${muteEffects[onMute]}`]
       : []),
     ...node.routes.flatMap((child) => nodeLines(child, node)),
   ]
 }
 
-const muteWords = { hold: 'held until it is over', drop: 'dropped' }
+const muteEffects = { hold: 'held until it is over', drop: 'dropped' }
 
-function headOf({ name, path, matchers, sinks, ...node }: RouteNode): string {
-  const rest = path.length === 1 ? 'the rest' : 'every event'
-  const when = matchers.length === 0 ? rest : matchers.map(({ text }) => text).join(' and ')
+function nodeHead({ name, path, matchers, sinks, ...node }: RouteNode): string {
+  const unmatched = path.length === 1 ? 'the rest' : 'every event'
+  const when = matchers.length === 0 ? unmatched : matchers.map(({ text }) => text).join(' and ')
   const stage = node.stage === 'shadow' ? ' (shadow: recorded, never sent)' : ''
-  const goesOn = node.continue && !node.isAside ? ', and the search goes on' : ''
+  const goesOn = node.continue && !node.isShadowItself ? ', and the search goes on' : ''
   return `${name}${stage}: ${when} → ${sinks.join(', ')}${goesOn}`
 }
 
-type Rule = Config['inhibitRules'][number]
+type InhibitRuleConfig = Config['inhibitRules'][number]
 
-function ruleJson(rule: Rule): Record<string, unknown> {
+function ruleJson(rule: InhibitRuleConfig): Record<string, unknown> {
   return {
     name: rule.name,
     source_matchers: rule.sourceMatchers.map(({ text }) => text),
@@ -135,12 +142,18 @@ function ruleJson(rule: Rule): Record<string, unknown> {
   }
 }
 
-function ruleLine({ name, sourceMatchers, targetMatchers, equal, windowMs }: Rule): string {
+function ruleLine({
+  name,
+  sourceMatchers,
+  targetMatchers,
+  equal,
+  windowMs,
+}: InhibitRuleConfig): string {
   const [source, target] = [sourceMatchers, targetMatchers].map((matchers) =>
     matchers.map(({ text }) => text).join(' and '),
   )
   const same = equal.length === 0 ? '' : ` with the same ${equal.join(', ')}`
-  return `  ${name}: ${source} keeps back ${target}${same}, for ${spanInWords(windowMs)}`
+  return `  ${name}: ${source} keeps back ${target}${same}, for ${formatDuration(windowMs)}`
 }
 
 /** `routes explain`: one event on its way through the tree of the configuration, judged now. */
@@ -153,7 +166,7 @@ export interface ExplainRoutesOptions extends CommonOptions {
 }
 
 /** What is asked about, and when. */
-interface Asked {
+interface RouteInputs {
   inputs: RoutableEvent[]
   nowMs: number
 }
@@ -168,25 +181,27 @@ export async function explainRoutes(
   if ((uid === undefined) === (event === undefined)) {
     throw new CommandError('mistake', 'name an event: either --uid <uid> or --event <file>')
   }
-  const asked =
+  const routeInputs =
     uid === undefined
-      ? await askedByFile(context, config, options)
-      : await askedByUid(config, refang(uid.trim()), options)
+      ? await readInputFromFile(context, config, options)
+      : await readInputsFromLedger(config, refang(uid.trim()), options)
   const destinations = destinationsBySink(config)
-  const known = await knownSilences(config)
-  const { nowMs } = asked
-  const ways = asked.inputs.map((input) => wayOf(config, destinations, { input, nowMs, known }))
+  const known = await readKnownSilences(config)
+  const { nowMs } = routeInputs
+  const traces = routeInputs.inputs.map((input) =>
+    traceRoute(config, destinations, { event: input, nowMs, known }),
+  )
   print(context, options, {
-    json: ways.map(wayJson),
-    lines: () => [...ways.flatMap(wayLines), ...missingLines(known)],
+    json: traces.map(traceJson),
+    lines: () => [...traces.flatMap(traceLines), ...unavailableSilenceLines(known)],
   })
 }
 
-async function askedByFile(
+async function readInputFromFile(
   context: Context,
   config: Config,
   { event: file = '', feed: named, account }: ExplainRoutesOptions,
-): Promise<Asked> {
+): Promise<RouteInputs> {
   if (account !== undefined) {
     throw new CommandError('mistake', '--account goes with --uid; an --event has its feed’s')
   }
@@ -219,19 +234,19 @@ function parseEvent(text: string, file: string): ThreatEvent {
 }
 
 /** As every feed that showed it, or as the one that was named, whether it did or not. */
-async function askedByUid(
+async function readInputsFromLedger(
   config: Config,
   uid: string,
   { feed: named, account }: ExplainRoutesOptions,
-): Promise<Asked> {
-  const asAFeed = config.feeds.find(({ name }) => name === named)
-  const wanted = account ?? asAFeed?.account
-  return withLedger(config, async (ledger) => {
-    const books = wanted === undefined ? ledger.books : [findBook(ledger, wanted)]
+): Promise<RouteInputs> {
+  const namedFeed = config.feeds.find(({ name }) => name === named)
+  const wanted = account ?? namedFeed?.account
+  return withStore(config, async (store) => {
+    const ledgers = wanted === undefined ? store.ledgers : [requireLedger(store, wanted)]
     const known = await Promise.all(
-      books.map(async (book) => {
-        const id = book.digests.recordId(uid)
-        return Promise.all([readRecord(book, id), readPayload(book, id)])
+      ledgers.map(async (ledger) => {
+        const id = ledger.fingerprints.recordId(uid)
+        return Promise.all([readRecord(ledger, id), readPayload(ledger, id)])
       }),
     )
     const inputs = known.flatMap(([record, payload]): RoutableEvent[] => {
@@ -244,10 +259,10 @@ async function askedByUid(
         return { event: payload.event, account: owner, feed, labels: labels ?? {} }
       })
     })
-    if (inputs.length > 0) return { inputs, nowMs: await redisNow(ledger) }
+    if (inputs.length > 0) return { inputs, nowMs: await redisNow(store) }
     throw new CommandError(
       'refused',
-      missing(
+      formatMissing(
         uid,
         known.some(([record]) => record !== undefined),
       ),
@@ -255,7 +270,7 @@ async function askedByUid(
   })
 }
 
-function missing(uid: string, isKnown: boolean): string {
+function formatMissing(uid: string, isKnown: boolean): string {
   const what = JSON.stringify(uid.slice(0, 600))
   return isKnown
     ? `${what}: its content is no longer kept (retention.payload); "explain" still has its story`
@@ -266,21 +281,21 @@ function missing(uid: string, isKnown: boolean): string {
 
 type Grouping = Pick<RouteNode, 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'>
 
-export function groupingInWords({ groupBy, groupWaitMs, groupIntervalMs }: Grouping): string {
+export function formatGrouping({ groupBy, groupWaitMs, groupIntervalMs }: Grouping): string {
   if (groupWaitMs === 0) return 'every event by itself, at once'
   const by = groupBy.length === 0 ? 'in one group' : `grouped by ${groupBy.join(', ')}`
-  return `${by}: after ${spanInWords(groupWaitMs)}, then every ${spanInWords(groupIntervalMs)} at the most`
+  return `${by}: after ${formatDuration(groupWaitMs)}, then every ${formatDuration(groupIntervalMs)} at the most`
 }
 
 export function silenceLine(silence: Silence, nowMs: number): string {
   const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity } = silence
   const what = matchers.map(({ text }) => text).join(' and ')
-  const span = `${timeInWords(startsAtMs)} to ${timeInWords(endsAtMs)}`
-  const phase = phaseOf(silence, nowMs)
-  return `  ${id} (${phase}): ${harmless(what, 600)}, up to ${maxSeverity}, ${span}, ${harmless(owner)}: ${harmless(reason, 500)}`
+  const span = `${formatUtcTime(startsAtMs)} to ${formatUtcTime(endsAtMs)}`
+  const phase = silencePhase(silence, nowMs)
+  return `  ${id} (${phase}): ${sanitize(what, 600)}, up to ${maxSeverity}, ${span}, ${sanitize(owner)}: ${sanitize(reason, 500)}`
 }
 
-export function phaseOf(
+export function silencePhase(
   { startsAtMs, endsAtMs }: Silence,
   nowMs: number,
 ): 'not begun' | 'active' | 'over' {
@@ -293,8 +308,8 @@ export function silenceJson(silence: Silence): Record<string, unknown> {
   return {
     id,
     matchers: matchers.map(({ text }) => text),
-    starts: isoTime(startsAtMs),
-    until: isoTime(endsAtMs),
+    starts: formatIsoTime(startsAtMs),
+    until: formatIsoTime(endsAtMs),
     owner,
     reason,
     severity: maxSeverity,
@@ -302,58 +317,58 @@ export function silenceJson(silence: Silence): Record<string, unknown> {
   }
 }
 
-export function wayJson(way: RouteWay): Record<string, unknown> {
-  const { event, account, feed } = way.input
+export function traceJson(trace: RouteTrace): Record<string, unknown> {
+  const { event, account, feed } = trace.input
   return {
     uid: event.uid,
     type: event.type,
     severity: event.severity,
     account,
     feed,
-    judged_at: isoTime(way.nowMs),
-    visits: way.visits.map(({ stopsSiblings, ...visit }) => ({
+    judged_at: formatIsoTime(trace.nowMs),
+    visits: trace.visits.map(({ stopsSiblings, ...visit }) => ({
       ...visit,
       stops_siblings: stopsSiblings,
     })),
-    decisions: way.decisions.map(decisionJson),
-    destinations: way.items.map(({ sink, label, routes, isShadow }) => ({
+    decisions: trace.decisions.map(decisionJson),
+    destinations: trace.items.map(({ sink, label, routes, isShadow }) => ({
       sink,
       destination: label,
       routes,
       is_shadow: isShadow ?? false,
     })),
-    silence: way.silence ? silenceJson(way.silence) : null,
-    silences_by_command_known: way.isSilenceKnown,
-    inhibits: way.inhibits.map(({ name }) => name),
-    may_be_inhibited_by: way.inhibitedBy.map(({ name }) => name),
+    silence: trace.silence ? silenceJson(trace.silence) : null,
+    silences_by_command_known: trace.areSilencesKnown,
+    inhibits: trace.inhibits.map(({ name }) => name),
+    may_be_inhibited_by: trace.inhibitedBy.map(({ name }) => name),
   }
 }
 
-function decisionJson(judged: JudgedDecision): Record<string, unknown> {
-  const { decision, node, labels, mutedUntilMs } = judged
+function decisionJson(traced: TracedDecision): Record<string, unknown> {
+  const { decision, node, labels, mutedUntilMs } = traced
   return {
     ...decision,
     group: node.groupWaitMs === 0 ? null : labels,
     group_wait_seconds: node.groupWaitMs / 1000,
     group_interval_seconds: node.groupIntervalMs / 1000,
-    muted_until: isoTime(mutedUntilMs),
+    muted_until: formatIsoTime(mutedUntilMs),
     on_mute: mutedUntilMs === undefined ? null : node.onMute,
   }
 }
 
-export function wayLines(way: RouteWay): string[] {
-  const { event, account, feed } = way.input
-  const what = `${harmless(event.type, 60)}, ${severityInWords(event.severity)}`
+export function traceLines(trace: RouteTrace): string[] {
+  const { event, account, feed } = trace.input
+  const what = `${sanitize(event.type, 60)}, ${formatSeverity(event.severity)}`
   return [
-    `${harmless(event.uid, 600)} (${what}), by the feed ${feed} of ${account}, as of ${timeInWords(way.nowMs)}`,
+    `${sanitize(event.uid, 600)} (${what}), by the feed ${feed} of ${account}, as of ${formatUtcTime(trace.nowMs)}`,
     'asked, in order',
-    ...way.visits.map(visitLine),
+    ...trace.visits.map(visitLine),
     'decided',
-    ...way.decisions.flatMap(decisionLines),
+    ...trace.decisions.flatMap(decisionLines),
     'goes to',
-    ...way.items.map(itemLine),
+    ...trace.items.map(itemLine),
     'kept back',
-    ...keptBackLines(way),
+    ...suppressionLines(trace),
   ]
 }
 
@@ -362,79 +377,79 @@ function visitLine({ route, path, failed, taken, stopsSiblings }: RouteVisit): s
 
   function answer(): string {
     if (failed) {
-      const has = failed.actual.map((value) => JSON.stringify(harmless(value, 80))).join(', ')
+      const has = failed.actual.map((value) => JSON.stringify(sanitize(value, 80))).join(', ')
       return `no, not ${failed.matcher}: it has ${has === '' ? 'nothing' : has}`
     }
-    const who = taken ? 'takes it' : 'matches, and a route below takes it'
-    return stopsSiblings && path.length > 1 ? `${who}; those behind are not asked` : who
+    const effect = taken ? 'takes it' : 'matches, and a route below takes it'
+    return stopsSiblings && path.length > 1 ? `${effect}; those behind are not asked` : effect
   }
 }
 
-function decisionLines({ decision, node, labels, mutedUntilMs }: JudgedDecision): string[] {
+function decisionLines({ decision, node, labels, mutedUntilMs }: TracedDecision): string[] {
   const { path, stage, sinks, why } = decision
   const because = why.length === 0 ? 'the rest' : why.join(' and ')
   const isShadow = stage === 'shadow'
-  const muted = mutedUntilMs === undefined ? '' : timeInWords(mutedUntilMs)
+  const muted = mutedUntilMs === undefined ? '' : formatUtcTime(mutedUntilMs)
   const dropped = node.onMute === 'drop' ? 'dropped' : 'held'
   return [
     `  ${path.join(' > ')}${isShadow ? ' (shadow)' : ''}: ${because} → ${sinks.join(', ')}`,
-    `    ${groupingInWords(node)}${labelsInWords()}`,
+    `    ${formatGrouping(node)}${formatLabels()}`,
     ...(muted === '' ? [] : [`    muted until ${muted}: ${dropped}`]),
   ]
 
-  function labelsInWords(): string {
+  function formatLabels(): string {
     const shared = Object.entries(labels).map(
-      ([name, value]) => `${name}=${JSON.stringify(harmless(value, 120))}`,
+      ([name, value]) => `${name}=${JSON.stringify(sanitize(value, 120))}`,
     )
     return node.groupWaitMs === 0 || shared.length === 0 ? '' : `; its group: ${shared.join(' ')}`
   }
 }
 
-function itemLine({ sink, label, routes, isShadow }: RouteWay['items'][number]): string {
+function itemLine({ sink, label, routes, isShadow }: RouteTrace['items'][number]): string {
   const place = label === sink ? sink : `${sink}, ${label}`
-  return `  ${harmless(place)}, by ${routes.join(', ')}${isShadow ? ': recorded, never sent' : ''}`
+  return `  ${sanitize(place)}, by ${routes.join(', ')}${isShadow ? ': recorded, never sent' : ''}`
 }
 
-function keptBackLines({
+function suppressionLines({
   silence,
-  isSilenceKnown,
+  areSilencesKnown,
   inhibitedBy,
   inhibits,
   nowMs,
-}: RouteWay): string[] {
+}: RouteTrace): string[] {
   const lines = [
     ...(silence ? ['  by a silence:', `  ${silenceLine(silence, nowMs)}`] : []),
     ...inhibitedBy.map(
       ({ name, windowMs }) =>
-        `  by ${name}, where its source came within ${spanInWords(windowMs)} before`,
+        `  by ${name}, where its source came within ${formatDuration(windowMs)} before`,
     ),
     ...inhibits.map(
       ({ name, windowMs }) =>
-        `  as the source of ${name} it keeps others back for ${spanInWords(windowMs)}`,
+        `  as the source of ${name} it keeps others back for ${formatDuration(windowMs)}`,
     ),
   ]
-  const silences = isSilenceKnown ? 'no silence' : 'no silence of the file'
+  const silences = areSilencesKnown ? 'no silence' : 'no silence of the file'
   return lines.length === 0 ? [`  by ${silences} and no inhibit rule`] : lines
 }
 
 /** The way that an event takes through the routing tree, and what would keep it back; pure. */
 
 /** The way of one event, as one feed brought it. */
-export interface RouteWay {
+export interface RouteTrace {
   input: RoutableEvent
   nowMs: number
   visits: RouteVisit[]
-  decisions: JudgedDecision[]
+  decisions: TracedDecision[]
   items: (PlannedItem & { label: string })[]
   silence: Silence | undefined
   /** Whether the silences made by command were known. */
-  isSilenceKnown: boolean
+  areSilencesKnown: boolean
   /** Rules whose source or target the event is. */
   inhibits: InhibitRule[]
   inhibitedBy: InhibitRule[]
 }
 
-export interface JudgedDecision {
+export interface TracedDecision {
   decision: RouteDecision
   node: RouteNode
   labels: Record<string, string>
@@ -443,24 +458,24 @@ export interface JudgedDecision {
 }
 
 /** What an event would meet at `nowMs`; `destinations` by the name of their sink. */
-export function wayOf(
+export function traceRoute(
   config: Config,
   destinations: ReadonlyMap<string, readonly Destination[]>,
-  { input, nowMs, known }: { input: RoutableEvent; nowMs: number; known: KnownSilences },
-): RouteWay {
+  { event: input, nowMs, known }: { event: RoutableEvent; nowMs: number; known: KnownSilences },
+): RouteTrace {
   const { inhibitRules } = config
   const router = createRouter(config.route)
   const { visits, decisions } = router.explain(input)
   const items = planItems(decisions, (sink) => (destinations.get(sink) ?? []).map(({ id }) => id))
   const labels = new Map([...destinations.values()].flat().map(({ id, label }) => [id, label]))
-  const rulesOf = (keys: readonly { rule: string }[]): InhibitRule[] =>
+  const findRules = (keys: readonly { rule: string }[]): InhibitRule[] =>
     inhibitRules.filter(({ name }) => keys.some(({ rule }) => rule === name))
   return {
     input,
     nowMs,
     visits,
-    decisions: decisions.map((decision): JudgedDecision => {
-      const node = nodeOf(router, decision)
+    decisions: decisions.map((decision): TracedDecision => {
+      const node = requireNode(router, decision)
       return {
         decision,
         node,
@@ -473,13 +488,13 @@ export function wayOf(
       label: labels.get(item.destination) ?? item.destination,
     })),
     silence: findSilence(known.silences, input, nowMs),
-    isSilenceKnown: known.missing === undefined,
-    inhibits: rulesOf(sourceKeys(inhibitRules, input)),
-    inhibitedBy: rulesOf(targetKeys(inhibitRules, input)),
+    areSilencesKnown: known.unavailable === undefined,
+    inhibits: findRules(sourceKeys(inhibitRules, input)),
+    inhibitedBy: findRules(targetKeys(inhibitRules, input)),
   }
 }
 
-function nodeOf(router: Router, { route }: RouteDecision): RouteNode {
+function requireNode(router: Router, { route }: RouteDecision): RouteNode {
   const node = router.node(route)
   if (node === undefined) throw new Error(`the tree decided for ${route}, which it does not have`)
   return node

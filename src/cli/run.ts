@@ -4,74 +4,74 @@ import type { LoadedConfig } from '../config/load.ts'
 import { type App, createApp } from '../daemon/daemon.ts'
 import { systemClock } from '../lib/clock.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
-import { holdRedis } from '../redis/embedded-redis.ts'
-import { placeOf, refusalOf, refuseUnsafe, StoreError } from '../redis/health.ts'
+import { ensureRedis } from '../redis/embedded-redis.ts'
+import { describeRedis, toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
-  quiet,
-  usualConfigFile,
+  silentLogger,
+  defaultConfigFile,
 } from './context.ts'
-import { withRedis } from './open-ledger.ts'
+import { withRedis } from './open-store.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
   return addCommonOptions(new Command('run')).action((options: CommonOptions) =>
-    run(context, options),
+    runDaemon(context, options),
   )
 }
 
-async function run(context: Context, options: CommonOptions): Promise<void> {
-  const requests = reloadRequests(context)
-  const file = options.config ?? usualConfigFile()
+async function runDaemon(context: Context, options: CommonOptions): Promise<void> {
+  const reloads = collectReloads(context)
+  const file = options.config ?? defaultConfigFile()
   const { config, hash, warnings } = loadConfigFile(context, file)
-  const isForPeople = context.terminal.isWatched && options.output === 'text'
+  const isForPeople = context.terminal.isInteractive && options.output === 'text'
   const isColored = (context.env['NO_COLOR'] ?? '') === ''
   const logger = createLogger({
     level: logLevel(context.env),
     pretty: isForPeople ? await prettyLines(isColored) : undefined,
   })
-  sayWarnings(warnings, logger)
-  const held = await holdRedis(config.redis, logger)
+  logWarnings(warnings, logger)
+  const server = await ensureRedis(config.redis, logger)
   try {
     await refuseUnsafeEarly(config)
     if (context.stop.aborted) return
     const app = createApp({ config, hash, version: readVersion(), logger })
-    const reload = (): Promise<unknown> => app.reload(() => loadAgain(context, file, logger))
+    const reload = (): Promise<unknown> => app.reload(() => reloadConfig(context, file, logger))
     await runApp(app, {
       context,
       logger,
-      place: placeOf(config.redis),
-      changed: requests.heed(reload),
+      place: describeRedis(config.redis),
+      changed: reloads.serve(reload),
     })
   } finally {
-    await held.release()
+    await server.release()
   }
 }
 
 async function runApp(
   app: App,
-  asked: { context: Context; logger: Logger; place: string; changed: Promise<never> },
+  parts: { context: Context; logger: Logger; place: string; changed: Promise<never> },
 ): Promise<void> {
-  const { context, logger, place, changed } = asked
-  const stopped = aborted(context.stop)
+  const { context, logger, place, changed: reloading } = parts
+  const whenStopped = whenAborted(context.stop)
   try {
-    await Promise.race([app.start().then(() => stopped), changed, stopped])
+    await Promise.race([app.start().then(() => whenStopped), reloading, whenStopped])
   } catch (error) {
-    throw refusalOf(error, place) ?? error
+    throw toStoreError(error, place) ?? error
   } finally {
-    await stop(app, logger)
+    await stopApp(app, logger)
   }
 }
 
 /** `app.stop` bounds itself; whatever hangs nevertheless is left to the end of the process. */
-const deadlineMs = 9_700
+const stopDeadlineMs = 9_700
 
-async function stop(app: App, logger: Logger): Promise<void> {
+async function stopApp(app: App, logger: Logger): Promise<void> {
   logger.info('stopping')
-  const over = systemClock.sleep(deadlineMs).then(() => true)
+  const over = systemClock.sleep(stopDeadlineMs).then(() => true)
   const isOver = await Promise.race([app.stop().then(() => false), over])
   if (isOver) logger.error('stopping took too long; left as it stands')
   else logger.info('stopped')
@@ -79,21 +79,21 @@ async function stop(app: App, logger: Logger): Promise<void> {
 
 interface ReloadRequests {
   /** Calls `reload` for what was asked and will be, one after the other; what comes meanwhile is one more. */
-  heed(reload: () => Promise<unknown>): Promise<never>
+  serve(reload: () => Promise<unknown>): Promise<never>
 }
 
 /** Notes what is asked from now on: also before the first configuration is in force. */
-function reloadRequests({ reloads }: Context): ReloadRequests {
-  let asked = Promise.withResolvers<void>()
+function collectReloads({ reloads }: Context): ReloadRequests {
+  let request = Promise.withResolvers<void>()
   reloads.addEventListener('reload', (event) => {
     event.preventDefault()
-    asked.resolve()
+    request.resolve()
   })
   return {
-    async heed(reload) {
+    async serve(reload) {
       for (;;) {
-        await asked.promise
-        asked = Promise.withResolvers()
+        await request.promise
+        request = Promise.withResolvers()
         await reload()
       }
     },
@@ -101,18 +101,18 @@ function reloadRequests({ reloads }: Context): ReloadRequests {
 }
 
 /** Throws ConfigError. */
-function loadAgain(context: Context, file: string, logger: Logger): LoadedConfig {
+function reloadConfig(context: Context, file: string, logger: Logger): LoadedConfig {
   const loaded = loadConfigFile(context, file)
-  sayWarnings(loaded.warnings, logger)
+  logWarnings(loaded.warnings, logger)
   return loaded
 }
 
-function sayWarnings(warnings: readonly Mistake[], logger: Logger): void {
+function logWarnings(warnings: readonly Mistake[], logger: Logger): void {
   for (const warning of warnings) logger.warn(warning, 'configuration warning')
 }
 
 /** /metrics is to answer soon, with Redis or without. */
-const firstLookMs = 1_000
+const firstCheckMs = 1_000
 
 /**
  * A Redis that is there and unsafe is refused before a port is open or a key is written. For one that
@@ -120,13 +120,13 @@ const firstLookMs = 1_000
  */
 async function refuseUnsafeEarly({ redis: config }: Config): Promise<void> {
   try {
-    await withRedis(config, (redis) => refuseUnsafe(redis, config, quiet), firstLookMs)
+    await withRedis(config, (redis) => refuseUnsafe(redis, config, silentLogger), firstCheckMs)
   } catch (error) {
     if (!(error instanceof StoreError) || error.reason !== 'unreachable') throw error
   }
 }
 
-function aborted(signal: AbortSignal): Promise<void> {
+function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true })
     if (signal.aborted) resolve()

@@ -14,7 +14,7 @@ import type { Received } from '../sandbox/receivers/received.ts'
 import { knownReportRequests } from '../sandbox/reports/reports.ts'
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
-import { CommandError, harmless, timeInWords } from './terminal.ts'
+import { CommandError, sanitize, formatUtcTime } from './terminal.ts'
 
 interface SandboxCommandOptions extends CommonOptions {
   host: string
@@ -53,31 +53,33 @@ function sandboxFlags(): Option[] {
   const flag: Flag = (flags, says, parse) => new Option(flags, says).argParser(parse)
   return [
     new Option('--host <address>', 'where to listen').default('127.0.0.1'),
-    flag('--port <n>', 'of the service, Slack and the webhook; 0: a free one', port).default(8080),
-    flag('--smtp-port <n>', 'of the mail server; 0: a free one', port).default(2525),
-    flag('--rate <rate>', 'events that arrive, e.g. 1/s or 6/m', perSecond).default(0.2, '12/m'),
-    flag('--backlog <n>', 'events of the last 24 h at the start', count).default(20),
-    flag('--seed <n>', 'the same seed makes the same events', count).default(1),
+    flag('--port <n>', 'of the service, Slack and the webhook; 0: a free one', parsePort).default(
+      8080,
+    ),
+    flag('--smtp-port <n>', 'of the mail server; 0: a free one', parsePort).default(2525),
+    flag('--rate <rate>', 'events that arrive, e.g. 1/s or 6/m', parseRate).default(0.2, '12/m'),
+    flag('--backlog <n>', 'events of the last 24 h at the start', parseCount).default(20),
+    flag('--seed <n>', 'the same seed makes the same events', parseCount).default(1),
     new Option(
       '--end <mode>',
       'how a walk ends: next null on the last page, on an empty one, absent',
     )
       .choices(['full', 'empty', 'absent', 'echo'])
       .default('full'),
-    flag('--late-share <share>', 'of what arrives, 0 to 1, is late', share).default(0),
-    flag('--late-from <duration>', 'how late that is at least, e.g. 5s', earliest).default(
+    flag('--late-share <share>', 'of what arrives, 0 to 1, is late', parseShare).default(0),
+    flag('--late-from <duration>', 'how late that is at least, e.g. 5s', parseMinLateness).default(
       withDefaults({}).lateMinMs,
       '1m',
     ),
-    flag('--late-by <duration>', 'how late that is at most, e.g. 3d', lateness).default(
+    flag('--late-by <duration>', 'how late that is at most, e.g. 3d', parseMaxLateness).default(
       withDefaults({}).lateMaxMs,
       '30m',
     ),
-    flag('--short-pages <share>', 'of the pages hold less than they could', share).default(0),
-    flag('--empty-pages <share>', 'of the pages are empty midway', share).default(0),
-    flag('--search-limit <n>', 'search requests per second', positive).default(1),
-    flag('--basic-limit <n>', 'other requests per second', positive).default(4),
-    flag('--webhook-secret <whsec>', 'that signs for its webhook; else random', webhookSecret),
+    flag('--short-pages <share>', 'of the pages hold less than they could', parseShare).default(0),
+    flag('--empty-pages <share>', 'of the pages are empty midway', parseShare).default(0),
+    flag('--search-limit <n>', 'search requests per second', parseLimit).default(1),
+    flag('--basic-limit <n>', 'other requests per second', parseLimit).default(4),
+    flag('--webhook-secret <whsec>', 'that signs for its webhook; else random', parseWebhookSecret),
     new Option('--data <folder>', 'where it keeps all that a restart shall not lose; else nothing'),
     ...policyFlags(),
     ...credentialFlags(flag),
@@ -101,20 +103,28 @@ function policyFlags(): Option[] {
 
 function credentialFlags(flag: Flag): Option[] {
   return [
-    flag('--credential-rate <rate>', 'leaked credentials that arrive', perSecond).default(0),
-    flag('--credential-backlog <n>', 'credentials of the last 24 h at the start', count).default(0),
+    flag('--credential-rate <rate>', 'leaked credentials that arrive', parseRate).default(0),
+    flag(
+      '--credential-backlog <n>',
+      'credentials of the last 24 h at the start',
+      parseCount,
+    ).default(0),
     new Option('--credential-order <order>', 'in which the feed of an identifier has them')
       .choices(['newest', 'ascending', 'shuffled'])
       .default('newest'),
-    flag('--credential-size-limit <n>', 'a search for more at once ends in a 504', atLeastOne),
-    flag('--search-quota <n>', 'global searches, counted down in a header', count),
+    flag(
+      '--credential-size-limit <n>',
+      'a search for more at once ends in a 504',
+      parsePositiveCount,
+    ),
+    flag('--search-quota <n>', 'global searches, counted down in a header', parseCount),
   ]
 }
 
 async function runSandbox(context: Context, options: SandboxCommandOptions): Promise<void> {
-  const sandbox = await start(options)
+  const sandbox = await startOrExplain(options)
   try {
-    sayWhatRuns(context, options, sandbox)
+    printStartup(context, options, sandbox)
     const stopShowing = sandbox.onReceived((message) => showReceived(context, options, message))
     await new Promise<void>((resolve) => {
       context.stop.addEventListener('abort', () => resolve(), { once: true })
@@ -126,9 +136,9 @@ async function runSandbox(context: Context, options: SandboxCommandOptions): Pro
   }
 }
 
-async function start(options: SandboxCommandOptions): Promise<Sandbox> {
+async function startOrExplain(options: SandboxCommandOptions): Promise<Sandbox> {
   try {
-    return await startSandbox(settingsOf(options))
+    return await startSandbox(toSandboxOptions(options))
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
     if (!/^E(ADDR|ACCES|NOTFOUND)/.test(code)) throw cause
@@ -139,7 +149,7 @@ async function start(options: SandboxCommandOptions): Promise<Sandbox> {
   }
 }
 
-function settingsOf(options: SandboxCommandOptions): SandboxOptions {
+function toSandboxOptions(options: SandboxCommandOptions): SandboxOptions {
   const limits = { search: options.searchLimit, basic: options.basicLimit }
   return {
     host: options.host,
@@ -171,23 +181,23 @@ function settingsOf(options: SandboxCommandOptions): SandboxOptions {
   }
 }
 
-function sayWhatRuns(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
+function printStartup(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
   const { terminal } = context
   const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
   const hasCredentials = options.credentialRate > 0 || options.credentialBacklog > 0
   const config = sandboxConfig(sandbox, withDefaults({}).groups, hasCredentials)
   if (options.output === 'json') {
-    const places = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
+    const addresses = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
     const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
     const reports = { report_requests: knownReportRequests }
-    terminal.print(JSON.stringify({ ...places, ...secrets, ...reports, config }))
+    terminal.print(JSON.stringify({ ...addresses, ...secrets, ...reports, config }))
     return
   }
   terminal.print(
     [
       `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')}), mail at ${smtpUrl}`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
-      `requests for threat-flow reports that stand there: ${knownRequests()}`,
+      `requests for threat-flow reports that stand there: ${formatReportRequests()}`,
       '',
       'a configuration that uses it, to be saved as tocsin.yaml:',
       '',
@@ -197,7 +207,7 @@ function sayWhatRuns(context: Context, options: SandboxCommandOptions, sandbox: 
   )
 }
 
-function knownRequests(): string {
+function formatReportRequests(): string {
   return Object.entries(knownReportRequests)
     .map(([state, id]) => `${id} (${state})`)
     .join(', ')
@@ -210,61 +220,61 @@ function wholeNumber(text: string, max: number): number {
   return Number(text)
 }
 
-const port = (text: string): number => wholeNumber(text, 65_535)
-const count = (text: string): number => wholeNumber(text, 1_000_000)
+const parsePort = (text: string): number => wholeNumber(text, 65_535)
+const parseCount = (text: string): number => wholeNumber(text, 1_000_000)
 
-function atLeastOne(text: string): number {
-  const value = count(text)
+function parsePositiveCount(text: string): number {
+  const value = parseCount(text)
   if (value > 0) return value
   throw new InvalidArgumentError('Write a whole number from 1 to 1000000.')
 }
 
-function share(text: string): number {
+function parseShare(text: string): number {
   const value = Number(text)
   if (text !== '' && value >= 0 && value <= 1) return value
   throw new InvalidArgumentError('Write a number from 0 to 1.')
 }
 
 /** Standard Webhooks, Signature scheme: 24 to 64 bytes in base64. */
-function webhookSecret(text: string): string {
+function parseWebhookSecret(text: string): string {
   const [, encoded = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
   const { length } = Buffer.from(encoded, 'base64')
   if (length >= 24 && length <= 64) return text
   throw new InvalidArgumentError('Write whsec_ and 24 to 64 bytes in base64.')
 }
 
-function positive(text: string): number {
+function parseLimit(text: string): number {
   const value = Number(text)
   if (value > 0 && value <= 10_000) return value
   throw new InvalidArgumentError('Write a number above 0.')
 }
 
-const latenessField = duration('How late at most.', '1s')
+const maxLatenessField = duration('How late at most.', '1s')
 
-function lateness(text: string): number {
-  const parsed = latenessField.safeParse(text)
+function parseMaxLateness(text: string): number {
+  const parsed = maxLatenessField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write a duration of 1s or more, such as 30m or 3d.')
 }
 
-const earliestField = duration('How late at least.', '1s')
+const minLatenessField = duration('How late at least.', '1s')
 
-function earliest(text: string): number {
-  const parsed = earliestField.safeParse(text)
+function parseMinLateness(text: string): number {
+  const parsed = minLatenessField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write a duration of 1s or more, such as 5s or 1m.')
 }
 
 const rateField = rate('What arrives.')
 
-function perSecond(text: string): number {
+function parseRate(text: string): number {
   if (text === '0') return 0
   const parsed = rateField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write 0, or a rate such as 1/s or 30/m.')
 }
 
-type Places = Pick<
+type SandboxAddresses = Pick<
   Sandbox,
   'url' | 'slackUrl' | 'webhookUrl' | 'webhookSecret' | 'smtpUrl' | 'apiKeys'
 >
@@ -274,7 +284,7 @@ type Places = Pick<
  * group, and with `hasCredentials` one for each identifier.
  */
 export function sandboxConfig(
-  { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys }: Places,
+  { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys }: SandboxAddresses,
   groups: readonly SandboxGroup[],
   hasCredentials = false,
 ): string {
@@ -343,13 +353,13 @@ export function showReceived(
     terminal.print(JSON.stringify({ at: new Date(atMs).toISOString(), sink, to, id, uids }))
     return
   }
-  const place = `${sink.padEnd(7)} ${harmless(to, 60)}`
+  const place = `${sink.padEnd(7)} ${sanitize(to, 60)}`
   terminal.print(
-    `${terminal.paint('dim', timeInWords(atMs))} ${place}: ${harmless(subjectOf(message), 160)}`,
+    `${terminal.paint('dim', formatUtcTime(atMs))} ${place}: ${sanitize(messageSubject(message), 160)}`,
   )
 }
 
-function subjectOf({ mail, json, uids, id }: Received): string {
+function messageSubject({ mail, json, uids, id }: Received): string {
   if (mail) return mail.subject
   const text = typeof json === 'object' && json !== null && 'text' in json ? json.text : undefined
   if (typeof text === 'string') return text

@@ -12,7 +12,7 @@ import {
   type SilenceProblem,
   silenceText,
 } from '../routing/silences.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { isIndexed } from '../store/record-index.ts'
 import { type LedgerRecord, readPayload, scanRecords } from '../store/records.ts'
 import { writeSilence } from '../store/silences.ts'
@@ -27,13 +27,13 @@ import {
 import {
   addByOption,
   type ByOption,
-  type OpenLedger,
+  type OpenStore,
   operatorName,
-  withLedger,
-} from './open-ledger.ts'
-import { parseEnd } from './options.ts'
-import { phaseOf, silenceJson, silenceLine } from './routes.ts'
-import { CommandError, counted, findNamed, harmless, shortText } from './terminal.ts'
+  withStore,
+} from './open-store.ts'
+import { parseFutureTime } from './options.ts'
+import { silencePhase, silenceJson, silenceLine } from './routes.ts'
+import { CommandError, pluralize, findNamed, sanitize, parseShortText } from './terminal.ts'
 
 export function silencesCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -43,21 +43,24 @@ export function silencesCommand(context: Context): Command {
     .description('end a silence that was made by command')
     .argument('<id>', 'as list shows it')
     .action((id: string, options: CommonOptions) => expireSilence(context, id, options))
-  return new Command('silences').addCommand(list).addCommand(addCommand(context)).addCommand(expire)
+  return new Command('silences')
+    .addCommand(list)
+    .addCommand(addSilenceCommand(context))
+    .addCommand(expire)
 }
 
-function addCommand(context: Context): Command {
+function addSilenceCommand(context: Context): Command {
   return addByOption(addCommonOptions(new Command('add')))
     .description('send nothing of what matches, from now on for a while')
     .argument('<matchers...>', `all must match, e.g. 'type="paste"' 'team="brand"'`)
     .option('--for <span>', 'how long, such as 2h; at most 30d')
     .option('--until <time>', 'when it ends, such as 2026-11-21T18:00Z')
-    .requiredOption('--reason <text>', 'why', shortText)
+    .requiredOption('--reason <text>', 'why', parseShortText)
     .requiredOption('--severity <ceiling>', 'nothing more severe is silenced, e.g. medium')
     .option(
       '--owner <name>',
       "who answers for it (default: --by, $USER or the system's user)",
-      shortText,
+      parseShortText,
     )
     .action((matchers: string[], options: AddOptions) => addSilence(context, matchers, options))
 }
@@ -76,46 +79,46 @@ export async function addSilence(
   options: AddOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const owner = checkAll(context, config, { matchers, options })
-  const { silence, matched, nowMs } = await withLedger(config, async (ledger) => {
-    const startsAtMs = await redisNow(ledger)
-    const made = silenceOf(config, { matchers, options, owner, nowMs: startsAtMs })
-    await writeSilence(ledger.redis, ledger.keys, { id: made.id, text: silenceText(made) })
-    const told = await matchedLately(context, ledger, { silence: made, nowMs: startsAtMs })
-    return { silence: made, matched: told, nowMs: startsAtMs }
+  const owner = checkOptions(context, config, { matchers, options })
+  const { silence, matched, nowMs } = await withStore(config, async (store) => {
+    const startsAtMs = await redisNow(store)
+    const added = buildSilence(config, { matchers, options, owner, nowMs: startsAtMs })
+    await writeSilence(store.redis, store.keys, { id: added.id, text: silenceText(added) })
+    const effect = await measureEffect(context, store, { silence: added, nowMs: startsAtMs })
+    return { silence: added, matched: effect, nowMs: startsAtMs }
   })
   print(context, options, {
     json: { ...silenceJson(silence), last_24_h: matched },
     lines: () => [
       `silence ${silence.id} begins within seconds; "tocsin silences expire ${silence.id}" ends it`,
       silenceLine(silence, nowMs),
-      `  ${effectInWords(matched)}`,
+      `  ${formatEffect(matched)}`,
     ],
   })
 }
 
 /** Every mistake of the line at once; the owner where there is none. */
-function checkAll(
+function checkOptions(
   context: Context,
   config: Config,
-  { matchers, options }: Pick<Wanted, 'matchers' | 'options'>,
+  { matchers, options }: Pick<SilenceInput, 'matchers' | 'options'>,
 ): string {
   const mistakes: string[] = []
-  const attempt = <Result>(work: () => Result): Result | undefined => {
+  const collectMistake = <Result>(check: () => Result): Result | undefined => {
     try {
-      return work()
+      return check()
     } catch (error) {
       if (!(error instanceof CommandError)) throw error
       mistakes.push(error.message)
       return undefined
     }
   }
-  const hasOneEnd = attempt(() => refuseTwoEnds(options)) === true
-  const owner = attempt(() => ownerOf(context, options)) ?? 'nobody'
+  const hasOneEnd = collectMistake(() => refuseTwoEnds(options)) === true
+  const owner = collectMistake(() => resolveOwner(context, options)) ?? 'nobody'
   const { until: _until, ...others } = options
   const wanted = hasOneEnd ? options : { ...others, for: '1h' } // its end is told of already
   const nowMs = context.clock.now()
-  attempt(() => silenceOf(config, { matchers, options: wanted, owner, nowMs }))
+  collectMistake(() => buildSilence(config, { matchers, options: wanted, owner, nowMs }))
   if (mistakes.length > 0) throw new CommandError('mistake', mistakes.join('\n'))
   return owner
 }
@@ -130,7 +133,7 @@ function refuseTwoEnds({ for: span, until }: AddOptions): true {
   return true
 }
 
-function ownerOf(context: Context, options: AddOptions): string {
+function resolveOwner(context: Context, options: AddOptions): string {
   const name = options.owner ?? operatorName(context, options)
   if (name !== undefined) return name
   throw new CommandError(
@@ -139,49 +142,49 @@ function ownerOf(context: Context, options: AddOptions): string {
   )
 }
 
-interface Wanted {
+interface SilenceInput {
   matchers: string[]
   options: AddOptions
   owner: string
   nowMs: number
 }
 
-function silenceOf(config: Config, { matchers, options, owner, nowMs }: Wanted): Silence {
+function buildSilence(config: Config, { matchers, options, owner, nowMs }: SilenceInput): Silence {
   const { for: span, until, reason, severity } = options
   const silence = newSilence({
-    id: newId(),
+    id: newSilenceId(),
     matchers,
     labels: config.feeds.flatMap(({ labels }) => Object.keys(labels)),
-    ...(span === undefined ? {} : { forMs: spanOf(span) }),
-    ...(until === undefined ? {} : { untilMs: parseEnd(until, nowMs) }),
+    ...(span === undefined ? {} : { forMs: parseDuration(span) }),
+    ...(until === undefined ? {} : { untilMs: parseFutureTime(until, nowMs) }),
     owner,
     reason,
     severity,
     nowMs,
   })
   if (!isSilenceProblem(silence)) return silence
-  throw new CommandError('mistake', mistakesInWords(silence, { matchers, options }))
+  throw new CommandError('mistake', formatMistakes(silence, { matchers, options }))
 }
 
-const spanField = duration('How long it lasts.')
+const durationField = duration('How long it lasts.')
 
-function spanOf(text: string): number {
-  const span = spanField.safeParse(text)
+function parseDuration(text: string): number {
+  const span = durationField.safeParse(text)
   if (span.success) return span.data
   const [problem = '', remedy = ''] = (span.error.issues[0]?.message ?? '').split('\n')
   throw new CommandError('mistake', `--for: ${problem}; ${remedy}`)
 }
 
 /** Where the file has a key, a command has an option or an argument. */
-function mistakesInWords(
+function formatMistakes(
   { mistakes }: SilenceProblem,
-  { matchers, options }: Pick<Wanted, 'matchers' | 'options'>,
+  { matchers, options }: Pick<SilenceInput, 'matchers' | 'options'>,
 ): string {
   return mistakes
-    .map(({ place, problem, remedy }) => `${placeOf(place)}: ${problem}; ${remedy}`)
+    .map(({ place, problem, remedy }) => `${formatPlace(place)}: ${problem}; ${remedy}`)
     .join('\n')
 
-  function placeOf(place: string): string {
+  function formatPlace(place: string): string {
     const [key = '', index] = place.split('.')
     if (key === 'until') return options.for === undefined ? '--until' : '--for'
     if (key !== 'matchers') return `--${key}`
@@ -189,23 +192,23 @@ function mistakesInWords(
   }
 }
 
-const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
+const idCharacters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
 /** `s` and six of 36: one that is in use already comes once in two thousand million. */
-function newId(): string {
-  return `s${Array.from({ length: 6 }, () => letters[randomInt(letters.length)]).join('')}`
+function newSilenceId(): string {
+  return `s${Array.from({ length: 6 }, () => idCharacters[randomInt(idCharacters.length)]).join('')}`
 }
 
-function effectInWords({ events, matching }: MatchedLately): string {
+function formatEffect({ events, matching }: SilenceEffect): string {
   if (events === null)
     return 'what it would have silenced was not counted: too many events are kept, or not all are found yet after an upgrade'
-  return `of the ${counted(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
+  return `of the ${pluralize(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
 }
 
 /** What a silence would have kept back of what came lately. */
 
 /** Both null: more is kept than is worth a look, or not all of it is in the index yet. */
-export interface MatchedLately {
+export interface SilenceEffect {
   events: number | null
   matching: number | null
 }
@@ -216,32 +219,36 @@ const maxRecords = 20_000
 const dayMs = 24 * 3_600_000
 
 /** Of the last 24 h before `nowMs`; what is no longer kept in full is not counted as matching. */
-export async function matchedLately(
+export async function measureEffect(
   { terminal }: Context,
-  ledger: OpenLedger,
+  store: OpenStore,
   { silence, nowMs }: { silence: Silence; nowMs: number },
-): Promise<MatchedLately> {
-  const indexed = await Promise.all(ledger.books.map(isIndexed))
+): Promise<SilenceEffect> {
+  const indexed = await Promise.all(store.ledgers.map(isIndexed))
   if (!indexed.every(Boolean)) return { events: null, matching: null }
   const sinceMs = nowMs - dayMs
   let [read, events, matching] = [0, 0, 0]
-  for (const book of ledger.books) {
-    for await (const record of scanRecords(book, sinceMs)) {
+  for (const ledger of store.ledgers) {
+    for await (const record of scanRecords(ledger, sinceMs)) {
       read += 1
       if (read > maxRecords) return { events: null, matching: null }
       if (read % 1_000 === 0) terminal.progress(`${read} events looked at`)
       if (record.firstSeenMs < sinceMs) continue
       events += 1
-      if (await isMatch(book, record, silence)) matching += 1
+      if (await isSilencedBy(ledger, record, silence)) matching += 1
     }
   }
   terminal.progress('')
   return { events, matching }
 }
 
-async function isMatch(book: Book, record: LedgerRecord, silence: Silence): Promise<boolean> {
+async function isSilencedBy(
+  ledger: AccountLedger,
+  record: LedgerRecord,
+  silence: Silence,
+): Promise<boolean> {
   const { account, recordId, sightings } = record
-  const payload = await readPayload(book, recordId)
+  const payload = await readPayload(ledger, recordId)
   if (!payload) return false
   return sightings.some(({ feed, labels, severity }) => {
     const input = { event: { ...payload.event, severity }, account, feed, labels }
@@ -254,30 +261,30 @@ const phases = ['active', 'not begun', 'over'] as const
 
 export async function listSilences(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { silences, unreadable, nowMs } = await withLedger(config, async (ledger) => {
-    const made = await readSilences(ledger.redis, ledger.keys)
-    const all = [...config.silences, ...made.silences]
-    return { silences: all, unreadable: made.unreadable, nowMs: await redisNow(ledger) }
+  const { silences, unreadable, nowMs } = await withStore(config, async (store) => {
+    const stored = await readSilences(store.redis, store.keys)
+    const all = [...config.silences, ...stored.silences]
+    return { silences: all, unreadable: stored.unreadable, nowMs: await redisNow(store) }
   })
   const inOrder = phases.flatMap((phase) =>
     silences
-      .filter((silence) => phaseOf(silence, nowMs) === phase)
+      .filter((silence) => silencePhase(silence, nowMs) === phase)
       .toSorted((a, b) => a.endsAtMs - b.endsAtMs),
   )
   print(context, options, {
     json: inOrder.map((silence) => ({
       ...silenceJson(silence),
-      phase: phaseOf(silence, nowMs).replace(' ', '_'),
+      phase: silencePhase(silence, nowMs).replace(' ', '_'),
     })),
     lines: () => [
       ...(inOrder.length === 0 ? ['There are no silences.'] : []),
-      ...inOrder.map((silence) => `${silenceLine(silence, nowMs)}${originOf(silence)}`),
-      ...unreadable.map((id) => `  ${harmless(id, 60)} cannot be read: it silences nothing`),
+      ...inOrder.map((silence) => `${silenceLine(silence, nowMs)}${formatOrigin(silence)}`),
+      ...unreadable.map((id) => `  ${sanitize(id, 60)} cannot be read: it silences nothing`),
     ],
   })
 }
 
-function originOf({ origin }: Silence): string {
+function formatOrigin({ origin }: Silence): string {
   return origin === 'config' ? ' (of the file)' : ''
 }
 
@@ -288,9 +295,9 @@ export async function expireSilence(
   options: CommonOptions,
 ): Promise<void> {
   const loaded = loadConfigFile(context, options.config)
-  refuseOfFile(loaded, id)
+  refuseFileSilence(loaded, id)
   const { config } = loaded
-  const wasOver = await withLedger(config, async ({ redis, keys }) => {
+  const wasOver = await withStore(config, async ({ redis, keys }) => {
     const { silences } = await readSilences(redis, keys)
     const named = silences.map((silence) => ({ name: silence.id, silence }))
     const { silence } = findNamed(named, id, 'silence')
@@ -306,7 +313,7 @@ export async function expireSilence(
   })
 }
 
-function refuseOfFile(loaded: LoadedConfig, id: string): void {
+function refuseFileSilence(loaded: LoadedConfig, id: string): void {
   const index = loaded.config.silences.findIndex((silence) => silence.id === id)
   if (index === -1) return
   const problem = `${id} is a silence of the file`

@@ -1,18 +1,18 @@
 import type { Config, SinkConfig } from '../config/config.ts'
-import { collectingSinks } from '../daemon/grouping.ts'
-import { addressPrints } from '../daemon/sinks.ts'
+import { groupingSinks } from '../daemon/grouping.ts'
+import { createAddressHasher } from '../daemon/sinks.ts'
 import { type CircuitReading, createCircuit } from '../delivery/circuit.ts'
 import { type DigestState, readDigestState } from '../grouping/flusher.ts'
 import { redisNow } from '../redis/scripts.ts'
 import { readAccounting } from '../store/accounts.ts'
-import { countDeadLetters, sinksOf } from '../store/pending-items.ts'
+import { countDeadLetters, readSinkNames } from '../store/pending-items.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
-import { destinationsBySink, type OpenLedger, withLedger } from './open-ledger.ts'
-import { counted, harmless, isoTime, timeInWords } from './terminal.ts'
+import { destinationsBySink, type OpenStore, withStore } from './open-store.ts'
+import { pluralize, sanitize, formatIsoTime, formatUtcTime } from './terminal.ts'
 
 export async function listSinks(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const reports = await withLedger(config, (ledger) => reportSinks(ledger, config))
+  const reports = await withStore(config, (store) => reportSinks(store, config))
   print(context, options, {
     json: reports.map(sinkJson),
     lines: () => reports.flatMap((report) => sinkLines(context, report)),
@@ -27,17 +27,17 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
     type: type ?? null,
     is_configured: type !== undefined,
     circuit: circuit.state,
-    circuit_open_until: isoTime(circuit.untilMs),
-    paused: paused ? { reason: paused.reason, since: isoTime(paused.sinceMs) } : null,
-    disabled: disabled ? { reason: disabled.reason, since: isoTime(disabled.sinceMs) } : null,
+    circuit_open_until: formatIsoTime(circuit.untilMs),
+    paused: paused ? { reason: paused.reason, since: formatIsoTime(paused.sinceMs) } : null,
+    disabled: disabled ? { reason: disabled.reason, since: formatIsoTime(disabled.sinceMs) } : null,
     pending,
     dead_letters: deadLetters,
-    last_success: isoTime(circuit.lastSuccessMs),
+    last_success: formatIsoTime(circuit.lastSuccessMs),
     digest: digest
       ? {
-          next_due: isoTime(digest.nextDueMs),
+          next_due: formatIsoTime(digest.nextDueMs),
           items: digest.items,
-          last_sent: isoTime(digest.lastSentMs),
+          last_sent: formatIsoTime(digest.lastSentMs),
         }
       : null,
   }
@@ -45,54 +45,54 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
 
 function sinkLines(context: Context, report: SinkReport): string[] {
   const { name, type, circuit, deadLetters, digest } = report
-  const time = (ms: number | undefined): string => (ms === undefined ? 'never' : timeInWords(ms))
-  const head = `${context.terminal.paint('bold', harmless(name))} (${type ?? 'no longer configured'})`
-  const waiting = `  ${pendingInWords(report.pending)}; ${counted(deadLetters, 'dead letter')}`
+  const time = (ms: number | undefined): string => (ms === undefined ? 'never' : formatUtcTime(ms))
+  const head = `${context.terminal.paint('bold', sanitize(name))} (${type ?? 'no longer configured'})`
+  const waiting = `  ${formatPending(report.pending)}; ${pluralize(deadLetters, 'dead letter')}`
   if (type === undefined) return [head, waiting, ...remedyLines(report)]
   return [
-    `${head}: ${circuitInWords(context, circuit)}`,
+    `${head}: ${formatCircuit(context, circuit)}`,
     ...disabledLines(name, circuit),
     waiting,
     `  last success ${time(circuit.lastSuccessMs)}`,
     ...(digest
       ? [
-          `  digest: next due ${timeInWords(digest.nextDueMs)}, ${counted(digest.items, 'item')} so far, last sent ${time(digest.lastSentMs)}`,
+          `  digest: next due ${formatUtcTime(digest.nextDueMs)}, ${pluralize(digest.items, 'item')} so far, last sent ${time(digest.lastSentMs)}`,
         ]
       : []),
   ]
 }
 
-function circuitInWords({ terminal }: Context, circuit: CircuitReading): string {
+function formatCircuit({ terminal }: Context, circuit: CircuitReading): string {
   const { state, untilMs, paused, disabled } = circuit
   if (paused) {
-    const since = timeInWords(paused.sinceMs)
-    return terminal.paint('yellow', `paused since ${since}: ${harmless(paused.reason)}`)
+    const since = formatUtcTime(paused.sinceMs)
+    return terminal.paint('yellow', `paused since ${since}: ${sanitize(paused.reason)}`)
   }
   if (disabled) {
-    const since = timeInWords(disabled.sinceMs)
-    return terminal.paint('red', `disabled since ${since}: ${harmless(disabled.reason)}`)
+    const since = formatUtcTime(disabled.sinceMs)
+    return terminal.paint('red', `disabled since ${since}: ${sanitize(disabled.reason)}`)
   }
   if (state === 'closed') return terminal.paint('green', 'circuit closed')
   if (state === 'half_open') return terminal.paint('yellow', 'circuit half open, one message tries')
-  return terminal.paint('red', `circuit open until ${timeInWords(untilMs ?? 0)}`)
+  return terminal.paint('red', `circuit open until ${formatUtcTime(untilMs ?? 0)}`)
 }
 
 function disabledLines(name: string, { disabled }: CircuitReading): string[] {
   if (!disabled) return []
   return [
-    `  nothing is sent until its address is another one, or "tocsin sinks resume ${harmless(name)}" has it tried again`,
+    `  nothing is sent until its address is another one, or "tocsin sinks resume ${sanitize(name)}" has it tried again`,
   ]
 }
 
 /** `12 pending: 10 queued, 2 held`. */
-export function pendingInWords(pending: Readonly<Record<string, number>>): string {
+export function formatPending(pending: Readonly<Record<string, number>>): string {
   const states = Object.entries(pending)
   if (states.length === 0) return 'nothing pending'
   const sum = states.reduce((total, [, count]) => total + count, 0)
-  return `${sum} pending: ${states.map(([state, count]) => `${count} ${stateWords[state] ?? state}`).join(', ')}`
+  return `${sum} pending: ${states.map(([state, count]) => `${count} ${stateNames[state] ?? state}`).join(', ')}`
 }
 
-const stateWords: Record<string, string> = {
+const stateNames: Record<string, string> = {
   group: 'in groups',
   digest: 'for the next digest',
   batch: 'in sealed messages',
@@ -103,11 +103,11 @@ function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {
   return [
     ...(isWaiting
       ? [
-          `  settle them with "tocsin sinks move ${harmless(name)} --to <sink>" or "tocsin sinks discard ${harmless(name)}"`,
+          `  settle them with "tocsin sinks move ${sanitize(name)} --to <sink>" or "tocsin sinks discard ${sanitize(name)}"`,
         ]
       : []),
     ...(deadLetters > 0
-      ? [`  close its letters with "tocsin dead-letters discard --sink ${harmless(name)} --all"`]
+      ? [`  close its letters with "tocsin dead-letters discard --sink ${sanitize(name)} --all"`]
       : []),
   ]
 }
@@ -126,27 +126,27 @@ interface SinkReport {
 }
 
 /** Sinks that are no longer configured come last, and only while something of theirs is left. */
-async function reportSinks(ledger: OpenLedger, config: Config): Promise<SinkReport[]> {
-  const { redis, keys } = ledger
-  const nowMs = await redisNow(ledger)
-  const pending = await pendingBySink(ledger)
-  const circuit = createCircuit(redis, keys, addressPrints(config, ledger.books))
+async function reportSinks(store: OpenStore, config: Config): Promise<SinkReport[]> {
+  const { redis, keys } = store
+  const nowMs = await redisNow(store)
+  const pending = await sumPendingBySink(store)
+  const circuit = createCircuit(redis, keys, createAddressHasher(config, store.ledgers))
   const destinations = [...destinationsBySink(config)]
-  const collecting = collectingSinks(
+  const grouping = groupingSinks(
     { config },
-    new Map(destinations.map(([name, of]) => [name, { destinations: of }])),
+    new Map(destinations.map(([name, own]) => [name, { destinations: own }])),
   )
   const types = new Map(config.sinks.map(({ name, type }) => [name, type]))
   const reports: SinkReport[] = []
-  for (const name of await knownSinks(ledger, config)) {
-    const sink = collecting.get(name)
+  for (const name of await listSinkNames(store, config)) {
+    const sink = grouping.get(name)
     reports.push({
       name,
       type: types.get(name),
       circuit: await circuit.read(name, nowMs),
       pending: pending.get(name) ?? {},
-      deadLetters: await deadLettersOf(ledger, name),
-      digest: sink && (await readDigestState(ledger, sink, nowMs)),
+      deadLetters: await countAllDeadLetters(store, name),
+      digest: sink && (await readDigestState(store, sink, nowMs)),
     })
   }
   return reports.filter(({ type, ...report }) => type !== undefined || hasSomethingLeft(report))
@@ -160,28 +160,33 @@ function hasSomethingLeft({
 }
 
 /** Those of the configuration in its order, then those that only the ledger knows. */
-export async function knownSinks({ books }: OpenLedger, { sinks }: Config): Promise<string[]> {
-  const stored = await Promise.all(books.map(sinksOf))
+export async function listSinkNames({ ledgers }: OpenStore, { sinks }: Config): Promise<string[]> {
+  const stored = await Promise.all(ledgers.map(readSinkNames))
   return [...new Set([...sinks.map(({ name }) => name), ...stored.flat().toSorted()])]
 }
 
-async function pendingBySink({ books }: OpenLedger): Promise<Map<string, Record<string, number>>> {
+async function sumPendingBySink({
+  ledgers,
+}: OpenStore): Promise<Map<string, Record<string, number>>> {
   const pending = new Map<string, Record<string, number>>()
-  for (const book of books) {
-    const { sinks } = await readAccounting(book)
+  for (const ledger of ledgers) {
+    const { sinks } = await readAccounting(ledger)
     for (const [name, account] of Object.entries(sinks)) {
-      pending.set(name, added(pending.get(name) ?? {}, account.pending))
+      pending.set(name, addCounts(pending.get(name) ?? {}, account.pending))
     }
   }
   return pending
 }
 
-function added(sum: Record<string, number>, more: Record<string, number>): Record<string, number> {
+function addCounts(
+  sum: Record<string, number>,
+  more: Record<string, number>,
+): Record<string, number> {
   const states = Object.entries(more).filter(([, count]) => count !== 0)
   return { ...sum, ...Object.fromEntries(states.map(([s, count]) => [s, (sum[s] ?? 0) + count])) }
 }
 
-async function deadLettersOf({ books }: OpenLedger, sink: string): Promise<number> {
-  const counts = await Promise.all(books.map((book) => countDeadLetters(book, sink)))
+async function countAllDeadLetters({ ledgers }: OpenStore, sink: string): Promise<number> {
+  const counts = await Promise.all(ledgers.map((ledger) => countDeadLetters(ledger, sink)))
   return counts.reduce((sum, count) => sum + count, 0)
 }

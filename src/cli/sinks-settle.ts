@@ -1,34 +1,40 @@
 /** `sinks move` and `sinks discard`: what waits for a sink is settled by hand. */
 import type { Config } from '../config/config.ts'
-import { collectingSinks } from '../daemon/grouping.ts'
-import { movedPlace } from '../grouping/placement.ts'
+import { groupingSinks } from '../daemon/grouping.ts'
+import { movedGroup } from '../grouping/placement.ts'
 import { systemClock } from '../lib/clock.ts'
 import {
-  bySeverity,
+  worstFirst,
   discardItem,
   moveItem,
   type MoveTarget,
-  pendingItems,
+  scanPendingItems,
 } from '../store/pending-items.ts'
-import { askFirst, type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
 import {
-  type BookedItem,
-  gatherItems,
+  requireConfirmation,
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import {
+  type LedgerItem,
+  findItems,
   redirectAll,
   type RedirectCounts,
-  tallyInWords,
+  formatTally,
 } from './deliveries.ts'
 import {
   type ByOption,
   destinationsBySink,
-  type OpenLedger,
+  type OpenStore,
   operatorName,
-  tellDaemon,
-  withLedger,
-} from './open-ledger.ts'
-import { batchWaitOf } from './options.ts'
-import { knownSinks } from './sinks-list.ts'
-import { CommandError, counted, findNamed } from './terminal.ts'
+  notifyDaemon,
+  withStore,
+} from './open-store.ts'
+import { findBatchWaitMs } from './options.ts'
+import { listSinkNames } from './sinks-list.ts'
+import { CommandError, pluralize, findNamed } from './terminal.ts'
 
 export interface SettleOptions extends CommonOptions, ByOption {
   yes?: true
@@ -49,19 +55,19 @@ export async function movePending(
   if (from === to) {
     throw new CommandError('mistake', `--to: "${to}" is where they are; name another sink`)
   }
-  const targetsOf = await targetsIn(config, { from, to })
+  const targetsFor = await findMoveTargets(config, { from, to })
   const by = `to ${to}, by ${operatorName(context, options) ?? 'an operator'}`
   await settlePending(context, options, {
     config,
     sink: from,
     verb: 'moved',
-    said: (count, states) => [
+    question: (count, states) => [
       `${count} of ${from} will be moved to ${to}: ${states}.`,
       `What ${to} had already is not sent to it again.`,
     ],
     done: (count) =>
       `moved ${count} from ${from} to ${to}; a running daemon sends them within seconds`,
-    settle: (item) => moveItem(item.book, item, targetsOf(item.item.severity), by),
+    settle: (item) => moveItem(item.ledger, item, targetsFor(item.item.severity), by),
   })
 }
 
@@ -76,18 +82,20 @@ export async function discardPending(
     config,
     sink,
     verb: 'discarded',
-    said: (count, states) => [`${count} of ${sink} will be given up and never sent: ${states}.`],
+    question: (count, states) => [
+      `${count} of ${sink} will be given up and never sent: ${states}.`,
+    ],
     done: (count) => `discarded ${count} of ${sink}`,
-    settle: ({ book, ref }) => discardItem(book, ref, by),
+    settle: ({ ledger, ref }) => discardItem(ledger, ref, by),
   })
 }
 
-interface Settling {
+interface Settlement {
   config: Config
   sink: string
   verb: 'moved' | 'discarded'
   /** What is asked; `count` says how many items. */
-  said: (count: string, states: string) => string[]
+  question: (count: string, states: string) => string[]
   done: (count: string) => string
   settle: Parameters<typeof redirectAll>[2]
 }
@@ -95,30 +103,33 @@ interface Settling {
 async function settlePending(
   context: Context,
   options: SettleOptions,
-  settling: Settling,
+  settlement: Settlement,
 ): Promise<void> {
-  const { config, sink } = settling
-  const counts = await withLedger(config, async (ledger) => {
-    await findSink(ledger, config, sink)
-    const items = await gatherItems(context, ledger, (book) => pendingItems(book, sink))
+  const { config, sink } = settlement
+  const counts = await withStore(config, async (store) => {
+    await requireSink(store, config, sink)
+    const items = await findItems(context, store, (ledger) => scanPendingItems(ledger, sink))
     if (items.length > 0 && !options.yes) {
-      const states = tallyInWords(items.map(({ item }) => item.state))
-      await askFirst(context, settling.said(counted(items.length, 'pending item'), states))
+      const states = formatTally(items.map(({ item }) => item.state))
+      await requireConfirmation(
+        context,
+        settlement.question(pluralize(items.length, 'pending item'), states),
+      )
     }
-    const redirected = await redirectAll(context, items.toSorted(bySeverity), settling.settle)
-    await tellDaemon(ledger, new Set(items.map(({ book }) => book.account)))
+    const redirected = await redirectAll(context, items.toSorted(worstFirst), settlement.settle)
+    await notifyDaemon(store, new Set(items.map(({ ledger }) => ledger.account)))
     return redirected
   })
   const isConfigured = config.sinks.some(({ name }) => name === sink)
   print(context, options, {
-    json: { sink, [settling.verb]: counts.done, on_their_way: counts.busy },
-    lines: () => settledLines(settling, counts, isConfigured),
+    json: { sink, [settlement.verb]: counts.done, on_their_way: counts.busy },
+    lines: () => settledLines(settlement, counts, isConfigured),
   })
   if (counts.busy > 0) context.exitCode = 1
 }
 
-async function findSink(ledger: OpenLedger, config: Config, sink: string): Promise<void> {
-  const names = await knownSinks(ledger, config)
+async function requireSink(store: OpenStore, config: Config, sink: string): Promise<void> {
+  const names = await listSinkNames(store, config)
   findNamed(
     names.map((name) => ({ name })),
     sink,
@@ -127,15 +138,15 @@ async function findSink(ledger: OpenLedger, config: Config, sink: string): Promi
 }
 
 function settledLines(
-  { sink, verb, done }: Settling,
+  { sink, verb, done }: Settlement,
   counts: RedirectCounts,
   isConfigured: boolean,
 ): string[] {
   if (counts.done + counts.busy === 0) return [`${sink} has nothing pending`]
-  const busy = counted(counts.busy, 'item')
+  const busy = pluralize(counts.busy, 'item')
   const left = isConfigured ? `; they can be ${verb} once ${sink} is no longer configured` : ''
   return [
-    done(counted(counts.done, 'item')),
+    done(pluralize(counts.done, 'item')),
     ...(counts.busy > 0
       ? [`left ${busy} in messages on their way just now: try again in a minute${left}`]
       : []),
@@ -144,18 +155,18 @@ function settledLines(
 }
 
 /** Where an item goes that is moved: to every destination of the sink, as the sink collects. */
-async function targetsIn(
+async function findMoveTargets(
   config: Config,
   { from, to }: { from: string; to: string },
-): Promise<(severity: BookedItem['item']['severity']) => MoveTarget[]> {
+): Promise<(severity: LedgerItem['item']['severity']) => MoveTarget[]> {
   const destinations = destinationsBySink(config)
   const own = destinations.get(to) ?? []
-  const collecting = collectingSinks({ config }, new Map([[to, { destinations: own }]])).get(to)
-  const batchWaitMs = batchWaitOf(config, to)
+  const grouping = groupingSinks({ config }, new Map([[to, { destinations: own }]])).get(to)
+  const batchWaitMs = findBatchWaitMs(config, to)
   return (severity) =>
     own.map(({ id: destination }) => {
       const item = { destination, severity, from }
-      const place = collecting && movedPlace(collecting, item, systemClock.now())
-      return { sink: to, destination, batchWaitMs, place }
+      const group = grouping && movedGroup(grouping, item, systemClock.now())
+      return { sink: to, destination, batchWaitMs, group }
     })
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { buildSink } from '../daemon/sinks.ts'
-import { signalWithin, systemClock } from '../lib/clock.ts'
+import { timeoutSignal, systemClock } from '../lib/clock.ts'
 import { sampleEvents } from '../messages/samples.ts'
 import {
   type Delivery,
@@ -10,8 +10,8 @@ import {
   SinkError,
   type SinkReason,
 } from '../sinks/sink.ts'
-import { type CommonOptions, type Context, loadConfigFile, print, quiet } from './context.ts'
-import { findNamed, harmless } from './terminal.ts'
+import { type CommonOptions, type Context, loadConfigFile, print, silentLogger } from './context.ts'
+import { findNamed, sanitize } from './terminal.ts'
 
 interface TestResult {
   destination: string
@@ -30,11 +30,11 @@ export async function testSink(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sinkConfig = findNamed(config.sinks, name, 'sink')
-  const sink = await buildSink(sinkConfig, { logger: quiet, clock: systemClock })
+  const sink = await buildSink(sinkConfig, { logger: silentLogger, clock: systemClock })
   try {
     const results: TestResult[] = []
     for (const destination of sink.destinations) {
-      results.push(await tryOne(sink, testDelivery(config, destination), context.stop))
+      results.push(await sendTest(sink, testDelivery(config, destination), context.stop))
     }
     print(context, options, {
       json: { sink: name, type: sink.type, results },
@@ -63,10 +63,10 @@ function testDelivery({ accounts, feeds }: Config, destination: Destination): De
   return { id, destination, members: [member], attempt: 1, mayBeRepeat: false, isTest: true }
 }
 
-async function tryOne(sink: Sink, delivery: Delivery, stop: AbortSignal): Promise<TestResult> {
+async function sendTest(sink: Sink, delivery: Delivery, stop: AbortSignal): Promise<TestResult> {
   const destination = delivery.destination.label
   try {
-    const signal = signalWithin(sink.sendTimeoutMs, stop)
+    const signal = timeoutSignal(sink.sendTimeoutMs, stop)
     const { answer } = await sink.send(delivery, { signal })
     return { destination, ok: true, answer }
   } catch (error) {
@@ -79,10 +79,10 @@ async function tryOne(sink: Sink, delivery: Delivery, stop: AbortSignal): Promis
 function resultLines({ terminal }: Context, sink: string, result: TestResult): string[] {
   const name = result.destination === sink ? sink : `${sink}, ${result.destination}`
   if (result.ok) {
-    const answer = harmless(result.answer ?? '')
+    const answer = sanitize(result.answer ?? '')
     return [`${terminal.paint('green', 'accepted')} ${name}: the other side said: ${answer}`]
   }
-  const problem = harmless(result.problem ?? '')
+  const problem = sanitize(result.problem ?? '')
   return [
     `${terminal.paint('red', 'failed')} ${name}: ${problem} (${result.reason})`,
     `  ${result.advice}`,

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import { addressPrints } from '../daemon/sinks.ts'
+import { createAddressHasher } from '../daemon/sinks.ts'
 import { type CircuitReading, createCircuit } from '../delivery/circuit.ts'
 import { redisNow } from '../redis/scripts.ts'
 import {
@@ -9,7 +9,7 @@ import {
   loadConfigFile,
   print,
 } from './context.ts'
-import { addByOption, withLedger } from './open-ledger.ts'
+import { addByOption, withStore } from './open-store.ts'
 import { listSinks } from './sinks-list.ts'
 import {
   discardPending,
@@ -18,7 +18,7 @@ import {
   type SettleOptions,
 } from './sinks-settle.ts'
 import { testSink } from './sinks-test.ts'
-import { findNamed, harmless, isoTime, shortText, timeInWords } from './terminal.ts'
+import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from './terminal.ts'
 
 export function sinksCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))
@@ -41,7 +41,11 @@ function pauseCommand(context: Context): Command {
   return addCommonOptions(new Command('pause'))
     .description('send nothing to a sink until it is resumed; what comes for it is kept')
     .argument('<sink>', 'name of the sink')
-    .requiredOption('--reason <text>', 'why; everybody who looks at the sink reads it', shortText)
+    .requiredOption(
+      '--reason <text>',
+      'why; everybody who looks at the sink reads it',
+      parseShortText,
+    )
     .action((name: string, options: PauseOptions) => pauseSink(context, name, options))
 }
 
@@ -82,18 +86,22 @@ export async function pauseSink(
   const { config } = loadConfigFile(context, options.config)
   findNamed(config.sinks, name, 'sink')
   const { reason } = options
-  const sinceMs = await withLedger(config, async (ledger) => {
-    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
-    const nowMs = await redisNow(ledger)
+  const sinceMs = await withStore(config, async (store) => {
+    const circuit = createCircuit(
+      store.redis,
+      store.keys,
+      createAddressHasher(config, store.ledgers),
+    )
+    const nowMs = await redisNow(store)
     const { paused } = await circuit.read(name, nowMs)
     const since = paused?.sinceMs ?? nowMs
     await circuit.pause(name, { reason, sinceMs: since })
     return since
   })
   print(context, options, {
-    json: { sink: name, paused: { reason, since: isoTime(sinceMs) } },
+    json: { sink: name, paused: { reason, since: formatIsoTime(sinceMs) } },
     lines: () => [
-      `${name} is paused since ${timeInWords(sinceMs)}: ${harmless(reason)}`,
+      `${name} is paused since ${formatUtcTime(sinceMs)}: ${sanitize(reason)}`,
       `  What is being sent just now still ends; all else is kept until "tocsin sinks resume ${name}".`,
     ],
   })
@@ -107,9 +115,13 @@ export async function resumeSink(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   findNamed(config.sinks, name, 'sink')
-  const before = await withLedger(config, async (ledger) => {
-    const circuit = createCircuit(ledger.redis, ledger.keys, addressPrints(config, ledger.books))
-    const reading = await circuit.read(name, await redisNow(ledger))
+  const before = await withStore(config, async (store) => {
+    const circuit = createCircuit(
+      store.redis,
+      store.keys,
+      createAddressHasher(config, store.ledgers),
+    )
+    const reading = await circuit.read(name, await redisNow(store))
     await circuit.pause(name, undefined)
     return reading
   })
@@ -125,7 +137,7 @@ export async function resumeSink(
 
 function resumedLine(name: string, { paused, disabled }: CircuitReading): string {
   if (disabled) {
-    return `${name} is tried again; it was disabled since ${timeInWords(disabled.sinceMs)}: ${harmless(disabled.reason)}`
+    return `${name} is tried again; it was disabled since ${formatUtcTime(disabled.sinceMs)}: ${sanitize(disabled.reason)}`
   }
   if (!paused) return `${name} was not paused`
   return `${name} is resumed; a running daemon sends what was kept within seconds`

@@ -31,39 +31,42 @@ export function diffConfigs(before: Config, after: Config): ConfigDiff {
     accounts: diffNamed(before.accounts, after.accounts),
     feeds: diffNamed(before.feeds, after.feeds),
     sinks: diffNamed(before.sinks, after.sinks),
-    routes: diffNamed(routesOf(before.route), routesOf(after.route)),
-    sections: keysOf(before, after)
-      .filter((key) => !named.has(key) && !isSame(memberOf(before, key), memberOf(after, key)))
-      .map((key) => sectionNames[key] ?? inSnakeCase(key)),
+    routes: diffNamed(listRoutes(before.route), listRoutes(after.route)),
+    sections: allKeys(before, after)
+      .filter(
+        (key) =>
+          !namedSections.has(key) && !isSame(readProperty(before, key), readProperty(after, key)),
+      )
+      .map((key) => sectionNames[key] ?? toSnakeCase(key)),
   }
 }
 
 /** The parts of a difference that are not empty, for one line of a log; undefined: no difference. */
-export function changesOf(diff: ConfigDiff): Record<string, unknown> | undefined {
+export function listChanges(diff: ConfigDiff): Record<string, unknown> | undefined {
   const { sections, ...lists } = diff
-  const told = Object.entries(lists).flatMap(([part, names]) => {
+  const changes = Object.entries(lists).flatMap(([part, names]) => {
     const some = Object.entries(names).filter(([, list]) => list.length > 0)
     return some.length === 0 ? [] : [[part, Object.fromEntries(some)] as const]
   })
-  if (told.length === 0 && sections.length === 0) return undefined
-  return { ...Object.fromEntries(told), ...(sections.length === 0 ? {} : { sections }) }
+  if (changes.length === 0 && sections.length === 0) return undefined
+  return { ...Object.fromEntries(changes), ...(sections.length === 0 ? {} : { sections }) }
 }
 
 /** Keys that a running process cannot take over, because its connection and its port stay. */
 export function fixedKeyFindings(before: Config, after: Config): Finding[] {
   return (['redis', 'http'] as const).flatMap((section) => {
     const [old, wanted] = [before[section], after[section]]
-    return keysOf(old, wanted)
-      .filter((key) => !isSame(memberOf(old, key), memberOf(wanted, key)))
+    return allKeys(old, wanted)
+      .filter((key) => !isSame(readProperty(old, key), readProperty(wanted, key)))
       .map((key) => ({
-        path: [section, keyInFile(key, memberOf(wanted, key))],
+        path: [section, toFileKey(key, readProperty(wanted, key))],
         problem: 'cannot change while the process runs',
         remedy: 'restart to change it, or write what was there before',
       }))
   })
 }
 
-const named = new Set(['accounts', 'feeds', 'sinks', 'route'])
+const namedSections = new Set(['accounts', 'feeds', 'sinks', 'route'])
 
 /** Where the file has other names than the configuration. */
 const sectionNames: Readonly<Record<string, string>> = { ledger: 'dedupe or retention' }
@@ -81,18 +84,18 @@ function diffNamed(before: readonly { name: string }[], after: typeof before): N
 }
 
 /** The tree as a list, parents first; of its branches a route keeps the names. */
-function routesOf(route: RouteConfig): { name: string }[] {
+function listRoutes(route: RouteConfig): { name: string }[] {
   const { routes, ...own } = route
-  return [{ ...own, branches: routes.map(({ name }) => name) }, ...routes.flatMap(routesOf)].map(
+  return [{ ...own, branches: routes.map(({ name }) => name) }, ...routes.flatMap(listRoutes)].map(
     (entry) => entry as { name: string },
   )
 }
 
-function keysOf(before: object, after: object): string[] {
+function allKeys(before: object, after: object): string[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
 }
 
-function memberOf(holder: object, key: string): unknown {
+function readProperty(holder: object, key: string): unknown {
   return (holder as Readonly<Record<string, unknown>>)[key]
 }
 
@@ -117,11 +120,11 @@ function isSecret(value: unknown): value is Secret {
   return isSection(value) && typeof value['reveal'] === 'function'
 }
 
-function keyInFile(key: string, value: unknown): string {
+function toFileKey(key: string, value: unknown): string {
   const isFile = isSecret(value) && value.file !== undefined
-  return `${inSnakeCase(key)}${isFile ? '_file' : ''}`
+  return `${toSnakeCase(key)}${isFile ? '_file' : ''}`
 }
 
-function inSnakeCase(key: string): string {
+function toSnakeCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 }

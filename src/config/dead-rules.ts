@@ -5,16 +5,16 @@
  */
 import { severities, severityRank } from '../event.ts'
 import type { Finding } from '../lib/config-fields.ts'
-import { firstOf, nearest, suggestion } from '../lib/errors.ts'
+import { formatList, findNearest, suggestion } from '../lib/errors.ts'
 import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
 import type { Config } from './config.ts'
-import { type Place, sayableKey } from './parse-file.ts'
+import { type Place, printableKey } from './parse-file.ts'
 
 export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
   const { route, silences, inhibitRules } = config
-  const known = knownOf(config)
+  const known = collectKnown(config)
   return [
     ...routeWarnings(known, route, { path: ['route'], met: known.anyEvent }),
     ...silences.flatMap((silence, index) => silenceWarnings(known, { silence, index }, nowMs)),
@@ -24,15 +24,15 @@ export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
 }
 
 /** What the file has, looked up once: rules and feeds may be thousands each. */
-interface Known {
-  anyEvent: Met
+interface KnownWords {
+  anyEvent: MetMatchers
   /** What may stand for a name in a matcher; undefined: any word may come. */
   words: (name: string) => readonly string[] | undefined
 }
 
-function knownOf(config: Config): Known {
+function collectKnown(config: Config): KnownWords {
   const { feeds } = config
-  const looked = new Map<string, readonly string[] | undefined>()
+  const wordsByName = new Map<string, readonly string[] | undefined>()
   return {
     anyEvent: {
       matchers: [],
@@ -40,14 +40,14 @@ function knownOf(config: Config): Known {
       byAccount: Map.groupBy(feeds, ({ account }) => account),
     },
     words(name) {
-      if (!looked.has(name)) looked.set(name, knownWords(config, name))
-      return looked.get(name)
+      if (!wordsByName.has(name)) wordsByName.set(name, knownWords(config, name))
+      return wordsByName.get(name)
     },
   }
 }
 
 /** Matchers that an event has met, and the feeds from which it may come. */
-interface Met {
+interface MetMatchers {
   matchers: readonly Matcher[]
   feeds: readonly Feed[]
   /** The same feeds by their account, before any matcher was met. */
@@ -55,8 +55,8 @@ interface Met {
 }
 
 /** All of `before` and these as well. */
-function meet(before: Met, matchers: readonly Matcher[]): Met {
-  const account = accountIn(matchers)
+function addMatchers(before: MetMatchers, matchers: readonly Matcher[]): MetMatchers {
+  const account = namedAccount(matchers)
   const isOne = account !== undefined && before.byAccount !== undefined
   const feeds = isOne ? before.byAccount?.get(account) : before.feeds
   return {
@@ -66,37 +66,37 @@ function meet(before: Met, matchers: readonly Matcher[]): Met {
 }
 
 /** The account that matchers name, if they name one. */
-function accountIn(matchers: readonly Matcher[]): string | undefined {
+function namedAccount(matchers: readonly Matcher[]): string | undefined {
   return matchers.find(({ name, operator }) => name === 'account' && operator === '=')?.value
 }
 
 interface PlacedNode {
   path: Place
   /** What an event has met that comes by: the matchers of the node and of all above it. */
-  met: Met
+  met: MetMatchers
 }
 
-function routeWarnings(known: Known, node: RouteConfig, { path, met }: PlacedNode): Finding[] {
-  const siblings = Map.groupBy(node.routes.entries(), ([, route]) => accountIn(route.matchers))
+function routeWarnings(known: KnownWords, node: RouteConfig, { path, met }: PlacedNode): Finding[] {
+  const siblings = Map.groupBy(node.routes.entries(), ([, route]) => namedAccount(route.matchers))
   return node.routes.flatMap((route, index) => {
     const place = [...path, 'routes', index]
-    const own = meet(met, route.matchers)
+    const metHere = addMatchers(met, route.matchers)
     const words = wordWarnings(known, route.matchers, [...place, 'matchers'])
-    const dead = words.length > 0 ? words : unmeetable(own, place)
-    const placed = { path: place, met: own }
-    const takers = [undefined, own.feeds[0]?.account]
+    const dead = words.length > 0 ? words : findUnmeetable(metHere, place)
+    const placed = { path: place, met: metHere }
+    const takers = [undefined, metHere.feeds[0]?.account]
       .flatMap((account) => siblings.get(account) ?? [])
       .filter(([before]) => before < index)
       .toSorted(([left], [right]) => left - right)
-    const rest = [...shadowedBy(takers, placed), ...idleMute(route, placed)]
+    const otherWarnings = [...findShadowing(takers, placed), ...findIdleMute(route, placed)]
     // what stands below a dead route is judged by itself
-    const below = { path: place, met: dead.length > 0 ? known.anyEvent : own }
-    return [...(dead.length > 0 ? dead : rest), ...routeWarnings(known, route, below)]
+    const below = { path: place, met: dead.length > 0 ? known.anyEvent : metHere }
+    return [...(dead.length > 0 ? dead : otherWarnings), ...routeWarnings(known, route, below)]
   })
 }
 
 /** By earlier routes: of those that name an account, only that of the events can take them all. */
-function shadowedBy(earlier: [number, RouteConfig][], { path, met }: PlacedNode): Finding[] {
+function findShadowing(earlier: [number, RouteConfig][], { path, met }: PlacedNode): Finding[] {
   const [, taker] = earlier.find(([, route]) => !route.continue && takesAll(route, met)) ?? []
   if (taker === undefined) return []
   const problem = `never matches: the route ${taker.name} before it takes all of its events`
@@ -104,7 +104,7 @@ function shadowedBy(earlier: [number, RouteConfig][], { path, met }: PlacedNode)
 }
 
 /** A mute is not inherited, and holds for what no route below takes. */
-function idleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] {
+function findIdleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] {
   const taker = route.routes.find((child) => takesAll(child, met))
   if (route.muteTimeIntervals.length === 0 || taker === undefined) return []
   const problem = `mutes nothing: the route ${taker.name} below takes all of its events`
@@ -113,12 +113,12 @@ function idleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] {
 }
 
 /** Whether a route takes whatever has met these. */
-function takesAll(route: RouteConfig, met: Met): boolean {
+function takesAll(route: RouteConfig, met: MetMatchers): boolean {
   return route.stage === 'live' && route.matchers.every((matcher) => isImplied(matcher, met))
 }
 
 function silenceWarnings(
-  known: Known,
+  known: KnownWords,
   { silence, index }: { silence: Config['silences'][number]; index: number },
   nowMs: number,
 ): Finding[] {
@@ -131,10 +131,10 @@ function silenceWarnings(
   const { matchers, maxSeverity } = silence
   const words = wordWarnings(known, matchers, [...path, 'matchers'])
   if (words.length > 0) return words
-  const dead = unmeetable(meet(known.anyEvent, matchers), path)
+  const dead = findUnmeetable(addMatchers(known.anyEvent, matchers), path)
   if (dead.length > 0) return dead
   const silenced = severities.slice(0, severityRank(maxSeverity))
-  if (silenced.some((word) => allOn('severity', matchers, [word]))) return []
+  if (silenced.some((word) => allAccept('severity', matchers, [word]))) return []
   const problem = `silences nothing: its matchers want more than its severity, ${maxSeverity}`
   return [
     { path: [...path, 'severity'], problem, remedy: 'raise severity, or correct the matchers' },
@@ -142,7 +142,7 @@ function silenceWarnings(
 }
 
 function inhibitWarnings(
-  known: Known,
+  known: KnownWords,
   rule: Config['inhibitRules'][number],
   index: number,
 ): Finding[] {
@@ -153,9 +153,11 @@ function inhibitWarnings(
   ]
   const dead = sides.flatMap(({ key, matchers }) => {
     const words = wordWarnings(known, matchers, [...path, key])
-    return words.length > 0 ? words : unmeetable(meet(known.anyEvent, matchers), [...path, key])
+    return words.length > 0
+      ? words
+      : findUnmeetable(addMatchers(known.anyEvent, matchers), [...path, key])
   })
-  const target = meet(known.anyEvent, rule.targetMatchers)
+  const target = addMatchers(known.anyEvent, rule.targetMatchers)
   if (dead.length > 0 || !rule.sourceMatchers.every((matcher) => isImplied(matcher, target)))
     return dead
   const problem =
@@ -177,20 +179,22 @@ function endedMutes({ timeIntervals }: Config, nowMs: number): Finding[] {
 }
 
 /** Each matcher by itself: a word that is none of the file's, or nearly one of the service's. */
-function wordWarnings(known: Known, matchers: readonly Matcher[], path: Place): Finding[] {
+function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Place): Finding[] {
   return matchers.flatMap((matcher, index) => {
     const unusual = unusualSeverity(matcher)
     if (unusual) return [{ path: [...path, index], ...unusual }]
     const possible = known.words(matcher.name)
     if (!possible) return []
-    const unknown = wordsIn(matcher).find((word) => isUnknown(word, matcher.name, possible))
+    const unknown = matcherWords(matcher).find((word) => isUnknown(word, matcher.name, possible))
     const place = [...path, index]
     if (unknown !== undefined) return [{ path: place, ...wrongWord(matcher, unknown, possible) }]
     const isPattern = matcher.operator === '=~' && matcher.name !== 'type'
     if (!isPattern || possible.some((word) => matcher.matches([word]))) return []
-    const words = possible.filter((word) => word !== '').map(sayableKey)
+    const words = possible.filter((word) => word !== '').map(printableKey)
     const problem = `never matches: no ${matcher.name} of this file fits`
-    return [{ path: place, problem, remedy: `correct the pattern; there are: ${firstOf(words)}` }]
+    return [
+      { path: place, problem, remedy: `correct the pattern; there are: ${formatList(words)}` },
+    ]
   })
 }
 
@@ -207,19 +211,19 @@ function knownWords({ accounts, feeds }: Config, name: string): readonly string[
       return describedTypes
     default:
       if ((eventNames as readonly string[]).includes(name)) return undefined
-      return [...new Set(feeds.map(({ labels }) => labelIn(labels, name)))]
+      return [...new Set(feeds.map(({ labels }) => labelValue(labels, name)))]
   }
 }
 
 const kinds = ['event', 'credential', 'report']
 
 /** As matchers see it: a feed without the label has the empty text. */
-function labelIn(labels: Readonly<Record<string, string>>, name: string): string {
+function labelValue(labels: Readonly<Record<string, string>>, name: string): string {
   return (Object.hasOwn(labels, name) ? labels[name] : undefined) ?? ''
 }
 
 /** The words of a comparison, or of a pattern that is nothing but words: `brand|domains`. */
-function wordsIn({ operator, value }: Matcher): string[] {
+function matcherWords({ operator, value }: Matcher): string[] {
   if (operator === '=' || operator === '!=') return [value]
   const isWords = (operator === '=~' || operator === '!~') && /^[\w-]+(\|[\w-]+)*$/.test(value)
   return isWords ? value.split('|') : []
@@ -228,11 +232,11 @@ function wordsIn({ operator, value }: Matcher): string[] {
 /** New types come without notice (`driller_…`, `domain_…`): one is doubted only where it is a slip of the pen. */
 function isUnknown(word: string, name: string, known: readonly string[]): boolean {
   if (known.includes(word)) return false
-  return name !== 'type' || nearest(word, known, mostWrongLetters) !== undefined
+  return name !== 'type' || findNearest(word, known, maxWrongLetters) !== undefined
 }
 
 /** Two that are swapped count as two. */
-const mostWrongLetters = 2
+const maxWrongLetters = 2
 
 function wrongWord(
   { name, operator, value }: Matcher,
@@ -241,23 +245,23 @@ function wrongWord(
 ): Pick<Finding, 'problem' | 'remedy'> {
   const isPart = word !== value
   const effect = operator.startsWith('!') ? 'excludes nothing' : 'never matches'
-  const problem = `${isPart ? `"${word}" in it ` : ''}${effect}: ${absence(name, word)}`
-  const words = known.filter((one) => one !== '').map(sayableKey)
-  return { problem, remedy: suggestion(word, words, 'there are') }
+  const problem = `${isPart ? `"${word}" in it ` : ''}${effect}: ${describeAbsence(name, word)}`
+  const candidates = known.filter((one) => one !== '').map(printableKey)
+  return { problem, remedy: suggestion(word, candidates, 'there are') }
 }
 
-function absence(name: string, word: string): string {
+function describeAbsence(name: string, word: string): string {
   const isOwn = (eventNames as readonly string[]).includes(name)
   return isOwn ? `there is no ${name} "${word}"` : `no feed has the label ${name}: "${word}"`
 }
 
 /** All matchers together: each may be met, and yet no event meets all. */
-function unmeetable({ matchers, feeds }: Met, path: Place): Finding[] {
+function findUnmeetable({ matchers, feeds }: MetMatchers, path: Place): Finding[] {
   const isMet =
     feeds.length > 0 &&
     ['severity', 'kind', 'type', 'source'].every((name) => {
       const words = possibleWords(name, matchers)
-      return words === undefined || words.some((word) => allOn(name, matchers, [word]))
+      return words === undefined || words.some((word) => allAccept(name, matchers, [word]))
     })
   if (isMet || matchers.length === 0) return []
   const problem = 'never matches: no event can meet all of its matchers, and of those above it'
@@ -266,18 +270,20 @@ function unmeetable({ matchers, feeds }: Met, path: Place): Finding[] {
 
 type Feed = Config['feeds'][number]
 
-const ofEvents = new Set<string>(eventNames.filter((name) => name !== 'account' && name !== 'feed'))
+const eventOnlyNames = new Set<string>(
+  eventNames.filter((name) => name !== 'account' && name !== 'feed'),
+)
 
-function isOfFeed({ name }: Matcher): boolean {
-  return !ofEvents.has(name)
+function isFeedMatcher({ name }: Matcher): boolean {
+  return !eventOnlyNames.has(name)
 }
 
 /** By what all events of a feed have in common: its name, its account, its labels. */
 function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]): boolean {
   const fields: Record<string, string> = { feed: name, account }
   return matchers
-    .filter(isOfFeed)
-    .every((matcher) => matcher.matches([fields[matcher.name] ?? labelIn(labels, matcher.name)]))
+    .filter(isFeedMatcher)
+    .every((matcher) => matcher.matches([fields[matcher.name] ?? labelValue(labels, matcher.name)]))
 }
 
 /**
@@ -286,34 +292,34 @@ function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]
  */
 function possibleWords(name: string, matchers: readonly Matcher[]): string[] | undefined {
   if (name === 'kind') return kinds
-  const own = matchers.filter((matcher) => matcher.name === name)
-  const named = own.filter(({ operator }) => operator === '=').map(({ value }) => value)
+  const ofName = matchers.filter((matcher) => matcher.name === name)
+  const named = ofName.filter(({ operator }) => operator === '=').map(({ value }) => value)
   if (name !== 'severity') return named.length > 0 ? named : undefined
-  const patterns = own.filter(({ operator }) => operator === '=~')
-  if (patterns.some((pattern) => wordsIn(pattern).length === 0)) return undefined
-  return [...severities, anotherWord, ...named, ...patterns.flatMap(wordsIn)]
+  const patterns = ofName.filter(({ operator }) => operator === '=~')
+  if (patterns.some((pattern) => matcherWords(pattern).length === 0)) return undefined
+  return [...severities, anotherWord, ...named, ...patterns.flatMap(matcherWords)]
 }
 
 /** Stands for a severity that this version does not know. */
 const anotherWord = '\0'
 
-function allOn(name: string, matchers: readonly Matcher[], values: readonly string[]): boolean {
+function allAccept(name: string, matchers: readonly Matcher[], values: readonly string[]): boolean {
   return matchers.every((matcher) => matcher.name !== name || matcher.matches(values))
 }
 
 /** Whether whatever meets `given` meets the matcher too. In doubt it does not. */
-function isImplied(matcher: Matcher, { matchers: given, feeds }: Met): boolean {
+function isImplied(matcher: Matcher, { matchers: given, feeds }: MetMatchers): boolean {
   const { name } = matcher
-  if (given.some((one) => isSame(one, matcher))) return true
-  if (isOfFeed(matcher))
+  if (given.some((one) => isSameMatcher(one, matcher))) return true
+  if (isFeedMatcher(matcher))
     return feeds.length > 0 && feeds.every((feed) => meetsFeed(feed, [matcher]))
-  if (name === 'identifier' || name === 'tag') return isImpliedOfSeveral(matcher, given)
-  const words = possibleWords(name, given)?.filter((word) => allOn(name, given, [word])) ?? []
+  if (name === 'identifier' || name === 'tag') return isImpliedByAny(matcher, given)
+  const words = possibleWords(name, given)?.filter((word) => allAccept(name, given, [word])) ?? []
   return words.length > 0 && words.every((word) => matcher.matches([word]))
 }
 
 /** An event has several: that one of them fits is known, that none does is not. */
-function isImpliedOfSeveral(matcher: Matcher, given: readonly Matcher[]): boolean {
+function isImpliedByAny(matcher: Matcher, given: readonly Matcher[]): boolean {
   if (matcher.operator !== '=' && matcher.operator !== '=~') return false
   return given.some(
     ({ name, operator, value }) =>
@@ -321,6 +327,6 @@ function isImpliedOfSeveral(matcher: Matcher, given: readonly Matcher[]): boolea
   )
 }
 
-function isSame(one: Matcher, other: Matcher): boolean {
+function isSameMatcher(one: Matcher, other: Matcher): boolean {
   return one.name === other.name && one.operator === other.operator && one.value === other.value
 }

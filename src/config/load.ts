@@ -36,7 +36,7 @@ export function loadConfig({ path, env }: { path: string; env: Environment }): L
 export function parseConfig(text: string, source: Source): LoadedConfig {
   const shape = { schema: configFile, references: referenceMistakes }
   const { content, tree, place } = parseFile(text, source, shape)
-  const config = deepFreeze(configOf(content))
+  const config = deepFreeze(toConfig(content))
   return {
     config,
     warnings: [
@@ -48,7 +48,7 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
   }
 }
 
-function configOf(file: z.output<typeof configFile>): Config {
+function toConfig(file: z.output<typeof configFile>): Config {
   const [onlyAccount = ''] = Object.keys(file.accounts)
   const accounts = Object.entries(file.accounts).map(([name, account]) => ({ name, ...account }))
   const feeds = Object.entries(file.feeds).map(([name, feed]) => ({
@@ -68,7 +68,7 @@ function configOf(file: z.output<typeof configFile>): Config {
     inhibitRules: file.inhibit_rules,
     silences: file.silences,
     ledger: ledgerConfig(file),
-    notices: file.notices,
+    selfAlerts: file.notices,
     canary: file.canary,
   }
 }
@@ -97,19 +97,23 @@ function configHash(config: Config): string {
   const { accounts, feeds, sinks, route, timeIntervals, inhibitRules, silences } = config
   const named = {
     // what else begins another walk: two such configurations must be two generations
-    accounts: byName(accounts).map(({ name, baseUrl, tenantId }) => ({ name, baseUrl, tenantId })),
-    feeds: byName(feeds),
-    sinks: byName(sinks).map(withoutSecrets),
+    accounts: sortByName(accounts).map(({ name, baseUrl, tenantId }) => ({
+      name,
+      baseUrl,
+      tenantId,
+    })),
+    feeds: sortByName(feeds),
+    sinks: sortByName(sinks).map(withoutSecrets),
     route,
     timeIntervals,
     inhibitRules,
     silences,
   }
-  const text = JSON.stringify(named, (_key, value: unknown) => sorted(value))
+  const text = JSON.stringify(named, (_key, value: unknown) => sortKeys(value))
   return createHash('sha256').update(text).digest('hex')
 }
 
-function byName<Entry extends { name: string }>(entries: readonly Entry[]): Entry[] {
+function sortByName<Entry extends { name: string }>(entries: readonly Entry[]): Entry[] {
   return entries.toSorted((left, right) => (left.name < right.name ? -1 : 1))
 }
 
@@ -123,7 +127,7 @@ function withoutSecrets(sink: Config['sinks'][number]): object {
   return open
 }
 
-function sorted(value: unknown): unknown {
+function sortKeys(value: unknown): unknown {
   if (!isSection(value)) return value
   return Object.fromEntries(
     Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1)),

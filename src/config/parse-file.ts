@@ -30,7 +30,7 @@ export interface ParsedFile<Content> {
 /** Whatever the limit of the tree's characters is, they take no more than four bytes each. */
 const maxFileBytes = 4 * maxCharacters
 
-const problems: Readonly<Record<string, string>> = {
+const fileProblems: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   TOO_LONG: tooLong.problem,
 }
@@ -41,7 +41,7 @@ export function readFileText(path: string, remedy: string): string {
     return readFileWithin(path, { maxBytes: maxFileBytes, mayWait: true })
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    const problem = problems[code] ?? `cannot be read (${code})`
+    const problem = fileProblems[code] ?? `cannot be read (${code})`
     throw new ConfigError([{ file: path, line: 0, column: 0, path: '', problem, remedy }], {
       cause,
     })
@@ -58,49 +58,49 @@ export function parseFile<Content>(
   const mistakes = [...tree.mistakes]
   const parsed = tree.isReadable ? schema.safeParse(tree.value) : undefined
   if (parsed !== undefined) {
-    addUnlessBlamed(mistakes, (parsed.error?.issues ?? []).map(mistakeOf))
-    addUnlessBlamed(mistakes, references(tree.value))
+    addNewMistakes(mistakes, (parsed.error?.issues ?? []).map(toMistake))
+    addNewMistakes(mistakes, references(tree.value))
   }
   if (mistakes.length > 0 || parsed?.data === undefined) {
-    throw new ConfigError(placed(mistakes, tree, source))
+    throw new ConfigError(placeMistakes(mistakes, tree, source))
   }
-  return { content: parsed.data, tree, place: (findings) => placed(findings, tree, source) }
+  return { content: parsed.data, tree, place: (findings) => placeMistakes(findings, tree, source) }
 }
 
 /** One mistake a place: what an earlier step said there holds. */
-function addUnlessBlamed(mistakes: TreeMistake[], more: TreeMistake[]): void {
-  const blamed = new Set(mistakes.map(({ path }) => JSON.stringify(path)))
-  mistakes.push(...more.filter(({ path }) => !blamed.has(JSON.stringify(path))))
+function addNewMistakes(mistakes: TreeMistake[], more: TreeMistake[]): void {
+  const knownPaths = new Set(mistakes.map(({ path }) => JSON.stringify(path)))
+  mistakes.push(...more.filter(({ path }) => !knownPaths.has(JSON.stringify(path))))
 }
 
-function mistakeOf({ path, message }: z.core.$ZodIssue): TreeMistake {
+function toMistake({ path, message }: z.core.$ZodIssue): TreeMistake {
   const [problem = '', remedy = ''] = message.split('\n')
   return { path: path.map((key) => (typeof key === 'number' ? key : String(key))), problem, remedy }
 }
 
-function placed(mistakes: TreeMistake[], tree: Tree, { file }: Source): Mistake[] {
+function placeMistakes(mistakes: TreeMistake[], tree: Tree, { file }: Source): Mistake[] {
   return mistakes
     .map((mistake) => ({
       file,
       ...tree.positionOf(mistake),
       path: pathText(mistake.path),
-      problem: withVariables(mistake.problem, tree.variablesAt(mistake.path)),
+      problem: nameVariables(mistake.problem, tree.variablesAt(mistake.path)),
       remedy: mistake.remedy,
     }))
     .toSorted((left, right) => left.line - right.line || left.column - right.column)
 }
 
 /** Says that a value comes from the environment: it is not what the line shows. */
-function withVariables(problem: string, variables: readonly string[]): string {
+function nameVariables(problem: string, variables: readonly string[]): string {
   if (variables.length === 0 || problem.startsWith('the variable ')) return problem
-  const said = problem === 'missing' ? 'empty' : problem
-  return `${said} (after replacing ${variables.map((name) => `\${${name}}`).join(', ')})`
+  const statement = problem === 'missing' ? 'empty' : problem
+  return `${statement} (after replacing ${variables.map((name) => `\${${name}}`).join(', ')})`
 }
 
 function pathText(path: Path): string {
   return path
     .map((key, index) =>
-      typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${sayableKey(key)}`,
+      typeof key === 'number' ? `[${key}]` : `${index === 0 ? '' : '.'}${printableKey(key)}`,
     )
     .join('')
 }
@@ -109,11 +109,11 @@ function pathText(path: Path): string {
 
 export type Place = (string | number)[]
 
-export function sectionOf(value: unknown): Readonly<Record<string, unknown>> {
+export function toSection(value: unknown): Readonly<Record<string, unknown>> {
   return isSection(value) ? value : {}
 }
 
-export function listOf(value: unknown): unknown[] {
+export function toList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : []
 }
 
@@ -123,24 +123,24 @@ export interface PlacedRoute {
 }
 
 /** The tree as a list, parents first. */
-export function routesOf(route: unknown, path: Place): PlacedRoute[] {
+export function listRoutes(route: unknown, path: Place): PlacedRoute[] {
   if (!isSection(route)) return []
-  const children = listOf(route['routes']).flatMap((child, index) =>
-    routesOf(child, [...path, 'routes', index]),
+  const children = toList(route['routes']).flatMap((child, index) =>
+    listRoutes(child, [...path, 'routes', index]),
   )
   return [{ path, route }, ...children]
 }
 
 /** The labels that any of the feeds has. */
-export function labelsOf(feeds: Readonly<Record<string, unknown>>): string[] {
-  return Object.values(feeds).flatMap((feed) => Object.keys(sectionOf(sectionOf(feed)['labels'])))
+export function listLabels(feeds: Readonly<Record<string, unknown>>): string[] {
+  return Object.values(feeds).flatMap((feed) => Object.keys(toSection(toSection(feed)['labels'])))
 }
 
 /**
  * A key of the file as it may stand in a message. Where a space after ":" is missing, or an address
  * stands where a name belongs, the "key" holds a secret: of such a one only its first word is said.
  */
-export function sayableKey(key: string): string {
+export function printableKey(key: string): string {
   if (/^(?:<<|\$\{\w{1,40}\}|[\w-]{0,64})$/.test(key)) return key
   const [word = ''] = /^[\w-]{1,20}(?=[:= ])/.exec(key) ?? []
   return `${word}…`

@@ -3,30 +3,33 @@
  * mistakes are told together with all others; what has the wrong shape here is told elsewhere.
  */
 import { type Finding, isSection } from '../lib/config-fields.ts'
-import { firstOf, suggestion } from '../lib/errors.ts'
+import { formatList, suggestion } from '../lib/errors.ts'
 import { eventNames, parseMatcher } from '../routing/matcher.ts'
 import {
-  labelsOf,
-  listOf,
+  listLabels,
+  toList,
   type Place,
   type PlacedRoute,
-  routesOf,
-  sayableKey,
-  sectionOf,
+  listRoutes,
+  printableKey,
+  toSection,
 } from './parse-file.ts'
 
 export function referenceMistakes(file: unknown): Finding[] {
-  const sections = sectionOf(file)
-  const routes = routesOf(sections['route'], ['route'])
+  const sections = toSection(file)
+  const routes = listRoutes(sections['route'], ['route'])
   return [
-    ...accountMistakes(sectionOf(sections['accounts']), sectionOf(sections['feeds'])),
-    ...sinkMistakes(Object.keys(sectionOf(sections['sinks'])), placedSinks(sections, routes)),
-    ...fallbackMistakes(sectionOf(sections['sinks'])),
+    ...accountMistakes(toSection(sections['accounts']), toSection(sections['feeds'])),
+    ...sinkMistakes(
+      Object.keys(toSection(sections['sinks'])),
+      findSinkReferences(sections, routes),
+    ),
+    ...fallbackMistakes(toSection(sections['sinks'])),
     ...nameMistakes(routes),
-    ...labelMistakes(sectionOf(sections['feeds'])),
+    ...labelMistakes(toSection(sections['feeds'])),
     ...eventNameMistakes(sections),
-    ...intervalMistakes(Object.keys(sectionOf(sections['time_intervals'])), routes),
-    ...ruleNameMistakes(listOf(sections['inhibit_rules'])),
+    ...intervalMistakes(Object.keys(toSection(sections['time_intervals'])), routes),
+    ...ruleNameMistakes(toList(sections['inhibit_rules'])),
   ]
 }
 
@@ -38,56 +41,56 @@ function accountMistakes(
   if (names.length === 0) return []
   const known = new Set(names)
   return Object.entries(feeds).flatMap(([feed, content]) => {
-    const account = sectionOf(content)['account']
+    const account = toSection(content)['account']
     const path = ['feeds', feed, 'account']
     if (account === undefined && names.length > 1 && isSection(content)) {
-      const remedy = `write one of ${firstOf(names.map(sayableKey))}`
+      const remedy = `write one of ${formatList(names.map(printableKey))}`
       return [{ path, problem: 'missing, as there is more than one account', remedy }]
     }
     if (typeof account !== 'string' || known.has(account)) return []
-    const remedy = suggestion(account, names.map(sayableKey), 'there are')
+    const remedy = suggestion(account, names.map(printableKey), 'there are')
     return [{ path, problem: 'no such account', remedy }]
   })
 }
 
 /** Wherever the file names a sink. */
-function placedSinks(
+function findSinkReferences(
   sections: Readonly<Record<string, unknown>>,
   routes: PlacedRoute[],
 ): { path: (string | number)[]; sink: unknown }[] {
-  const lists = [...routes, { path: ['canary'], route: sectionOf(sections['canary']) }]
+  const lists = [...routes, { path: ['canary'], route: toSection(sections['canary']) }]
   return [
     ...lists.flatMap(({ path, route }) =>
-      listOf(route['sinks']).map((sink, index) => ({ path: [...path, 'sinks', index], sink })),
+      toList(route['sinks']).map((sink, index) => ({ path: [...path, 'sinks', index], sink })),
     ),
     ...['sink', 'or'].map((key) => {
-      return { path: ['notices', key], sink: sectionOf(sections['notices'])[key] }
+      return { path: ['notices', key], sink: toSection(sections['notices'])[key] }
     }),
-    ...fallbacksIn(sectionOf(sections['sinks'])).map(({ path, to }) => ({ path, sink: to })),
+    ...listFallbacks(toSection(sections['sinks'])).map(({ path, to }) => ({ path, sink: to })),
   ]
 }
 
-function sinkMistakes(sinks: string[], places: ReturnType<typeof placedSinks>): Finding[] {
+function sinkMistakes(sinks: string[], places: ReturnType<typeof findSinkReferences>): Finding[] {
   if (sinks.length === 0) return []
   const known = new Set(sinks)
   return places.flatMap(({ path, sink }) => {
     if (typeof sink !== 'string' || sink === '' || known.has(sink)) return []
-    const remedy = suggestion(sink, sinks.map(sayableKey), 'there are')
+    const remedy = suggestion(sink, sinks.map(printableKey), 'there are')
     return [{ path, problem: 'no such sink', remedy }]
   })
 }
 
-function fallbacksIn(
+function listFallbacks(
   sinks: Readonly<Record<string, unknown>>,
 ): { path: (string | number)[]; from: string; to: unknown }[] {
   return Object.entries(sinks).map(([from, sink]) => {
-    return { path: ['sinks', from, 'fallback'], from, to: sectionOf(sink)['fallback'] }
+    return { path: ['sinks', from, 'fallback'], from, to: toSection(sink)['fallback'] }
   })
 }
 
 /** One step and no more: then nothing can go round in a circle, and everybody knows where it went. */
 function fallbackMistakes(sinks: Readonly<Record<string, unknown>>): Finding[] {
-  const fallbacks = fallbacksIn(sinks)
+  const fallbacks = listFallbacks(sinks)
   const next = new Map(fallbacks.map(({ from, to }) => [from, to]))
   return fallbacks.flatMap(({ path, from, to }) => {
     if (typeof to !== 'string') return []
@@ -95,14 +98,14 @@ function fallbackMistakes(sinks: Readonly<Record<string, unknown>>): Finding[] {
       return [{ path, problem: 'the sink itself', remedy: 'name another sink, or remove the line' }]
     }
     if (typeof next.get(to) !== 'string') return []
-    const problem = `${sayableKey(to)} has a fallback itself: there is one step and no more`
-    const remedy = `remove the fallback of ${sayableKey(to)}, or name a sink that has none`
+    const problem = `${printableKey(to)} has a fallback itself: there is one step and no more`
+    const remedy = `remove the fallback of ${printableKey(to)}, or name a sink that has none`
     return [{ path, problem, remedy }]
   })
 }
 
 function nameMistakes(routes: PlacedRoute[]): Finding[] {
-  const isRepeated = repeats()
+  const isRepeated = createRepeatCheck()
   return routes.flatMap(({ path, route }) =>
     isRepeated(route['name'])
       ? [{ path: [...path, 'name'], problem: 'another route has it', remedy: 'choose another' }]
@@ -111,16 +114,16 @@ function nameMistakes(routes: PlacedRoute[]): Finding[] {
 }
 
 function ruleNameMistakes(rules: unknown[]): Finding[] {
-  const isRepeated = repeats()
+  const isRepeated = createRepeatCheck()
   return rules.flatMap((rule, index) => {
-    if (!isRepeated(sectionOf(rule)['name'])) return []
+    if (!isRepeated(toSection(rule)['name'])) return []
     const path = ['inhibit_rules', index, 'name']
     return [{ path, problem: 'another rule has it', remedy: 'choose another' }]
   })
 }
 
 /** Says of one name after the other whether it came before. */
-function repeats(): (name: unknown) => boolean {
+function createRepeatCheck(): (name: unknown) => boolean {
   const seen = new Set<string>()
   return (name) => {
     if (typeof name !== 'string') return false
@@ -132,12 +135,12 @@ function repeats(): (name: unknown) => boolean {
 
 function intervalMistakes(intervals: string[], routes: PlacedRoute[]): Finding[] {
   return routes.flatMap(({ path, route }) =>
-    listOf(route['mute_time_intervals']).flatMap((interval, index) => {
+    toList(route['mute_time_intervals']).flatMap((interval, index) => {
       if (typeof interval !== 'string' || interval === '' || intervals.includes(interval)) return []
       const remedy =
         intervals.length === 0
           ? 'write it under time_intervals'
-          : suggestion(interval, intervals.map(sayableKey), 'there are')
+          : suggestion(interval, intervals.map(printableKey), 'there are')
       const place = [...path, 'mute_time_intervals', index]
       return [{ path: place, problem: 'no such time interval', remedy }]
     }),
@@ -146,7 +149,7 @@ function intervalMistakes(intervals: string[], routes: PlacedRoute[]): Finding[]
 
 function labelMistakes(feeds: Readonly<Record<string, unknown>>): Finding[] {
   return Object.keys(feeds).flatMap((feed) =>
-    labelsOf({ [feed]: feeds[feed] })
+    listLabels({ [feed]: feeds[feed] })
       .filter((label) => (eventNames as readonly string[]).includes(label))
       .map((label) => ({
         path: ['feeds', feed, 'labels', label],
@@ -158,7 +161,7 @@ function labelMistakes(feeds: Readonly<Record<string, unknown>>): Finding[] {
 
 /** What matchers, `group_by` and `equal` call an event's parts: a name that is none matches nothing. */
 
-interface Used {
+interface UsedName {
   path: Place
   name: string
   /** A bare name rather than the name of a matcher: a slip of the pen is worth a guess. */
@@ -167,42 +170,42 @@ interface Used {
 
 /** Of the file as it is written. */
 function eventNameMistakes(file: Readonly<Record<string, unknown>>): Finding[] {
-  const known = [...new Set([...eventNames, ...labelsOf(sectionOf(file['feeds']))])]
+  const known = [...new Set([...eventNames, ...listLabels(toSection(file['feeds']))])]
   const isKnown = new Set<string>(known)
   return [...routeNames(file['route']), ...silenceNames(file['silences']), ...ruleNames(file)]
     .filter(({ name }) => !isKnown.has(name))
     .map(({ path, name, isBare }) => ({
       path,
       problem: 'neither a name of an event nor a label of a feed',
-      remedy: remedyFor({ name, isBare }, known.map(sayableKey)),
+      remedy: remedyFor({ name, isBare }, known.map(printableKey)),
     }))
 }
 
-function remedyFor({ name, isBare }: Omit<Used, 'path'>, known: string[]): string {
+function remedyFor({ name, isBare }: Omit<UsedName, 'path'>, known: string[]): string {
   // Alertmanager's word for grouping by everything
   if (isBare && name === '...')
     return 'write group_wait: 0s for a message of its own for each event'
-  const every = `write one of ${firstOf(known)}, or give a feed this label`
+  const every = `write one of ${formatList(known)}, or give a feed this label`
   const guess = isBare ? suggestion(name, known, '') : ''
   return guess.startsWith('did you mean') ? guess : every
 }
 
-function routeNames(route: unknown): Used[] {
-  return routesOf(route, ['route']).flatMap(({ path, route: node }) => [
+function routeNames(route: unknown): UsedName[] {
+  return listRoutes(route, ['route']).flatMap(({ path, route: node }) => [
     ...matcherNames(node['matchers'], [...path, 'matchers']),
     ...bareNames(node['group_by'], [...path, 'group_by']),
   ])
 }
 
-function silenceNames(silences: unknown): Used[] {
-  return listOf(silences).flatMap((silence, index) =>
-    matcherNames(sectionOf(silence)['matchers'], ['silences', index, 'matchers']),
+function silenceNames(silences: unknown): UsedName[] {
+  return toList(silences).flatMap((silence, index) =>
+    matcherNames(toSection(silence)['matchers'], ['silences', index, 'matchers']),
   )
 }
 
-function ruleNames(file: Readonly<Record<string, unknown>>): Used[] {
-  return listOf(file['inhibit_rules']).flatMap((content, index) => {
-    const rule = sectionOf(content)
+function ruleNames(file: Readonly<Record<string, unknown>>): UsedName[] {
+  return toList(file['inhibit_rules']).flatMap((content, index) => {
+    const rule = toSection(content)
     const path = ['inhibit_rules', index]
     return [
       ...matcherNames(rule['source_matchers'], [...path, 'source_matchers']),
@@ -212,16 +215,16 @@ function ruleNames(file: Readonly<Record<string, unknown>>): Used[] {
   })
 }
 
-function bareNames(names: unknown, path: Place): Used[] {
-  return listOf(names).flatMap((name, index) =>
+function bareNames(names: unknown, path: Place): UsedName[] {
+  return toList(names).flatMap((name, index) =>
     typeof name === 'string' && name.trim() !== ''
       ? [{ path: [...path, index], name, isBare: true }]
       : [],
   )
 }
 
-function matcherNames(matchers: unknown, path: Place): Used[] {
-  return listOf(matchers).flatMap((text, index) => {
+function matcherNames(matchers: unknown, path: Place): UsedName[] {
+  return toList(matchers).flatMap((text, index) => {
     const name = matcherName(text)
     return name === undefined ? [] : [{ path: [...path, index], name, isBare: false }]
   })

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { feedConfig, pollLimits } from '../feed-types/config.ts'
 import { httpConfig } from '../ops/config.ts'
 import { ledgerSections } from '../store/account-ledger.ts'
-import { canaryConfig, noticesConfig } from '../self-alerts/config.ts'
+import { canaryConfig, selfAlertsConfig } from '../self-alerts/config.ts'
 import { redisConfig } from '../redis/config.ts'
 import { routeConfig } from '../routing/config.ts'
 import { inhibitRulesConfig } from '../routing/inhibition.ts'
@@ -13,7 +13,7 @@ import {
   isMarkedRefused,
   isSection,
   laterKeys,
-  named,
+  namedEntries,
   section,
 } from '../lib/config-fields.ts'
 import { accountConfig } from '../upstream/config.ts'
@@ -30,16 +30,16 @@ export const configFile = section(
   {
     redis: redisConfig.prefault({}),
     http: httpConfig.prefault({}),
-    accounts: named(accountConfig, { describe: 'API keys, by name.', thing: 'account' }),
+    accounts: namedEntries(accountConfig, { describe: 'API keys, by name.', thing: 'account' }),
     limits: pollLimits.prefault({}),
-    feeds: named(feedConfig, { describe: 'What is polled, by name.', thing: 'feed' }),
-    sinks: named(sinkConfig, { describe: 'Where messages go, by name.', thing: 'sink' }),
+    feeds: namedEntries(feedConfig, { describe: 'What is polled, by name.', thing: 'feed' }),
+    sinks: namedEntries(sinkConfig, { describe: 'Where messages go, by name.', thing: 'sink' }),
     route: routeConfig,
     ...ledgerSections,
     time_intervals: timeIntervalsConfig.optional(),
     inhibit_rules: inhibitRulesConfig.prefault([]),
     silences: silencesConfig.prefault([]),
-    notices: noticesConfig.optional(),
+    notices: selfAlertsConfig.optional(),
     canary: canaryConfig.optional(),
     ...laterKeys({ templates: 'every sink has its one message' }),
   },
@@ -71,18 +71,18 @@ export function configKeys(): string[] {
   return [...keys].toSorted()
 }
 
-interface Walk {
+interface SchemaNode {
   schema: unknown
   definitions: unknown
   /** References followed on the way here: a section that holds itself is entered once. */
   seen: string[]
 }
 
-function collectKeys(walk: Walk, path: string, keys: Set<string>): void {
-  const { schema, definitions, seen } = walk
+function collectKeys(node: SchemaNode, path: string, keys: Set<string>): void {
+  const { schema, definitions, seen } = node
   if (!isSection(schema)) return
   const enter = (inner: unknown, place: string): void =>
-    collectKeys({ ...walk, schema: inner }, place, keys)
+    collectKeys({ ...node, schema: inner }, place, keys)
   for (const [key, value] of Object.entries(asSection(schema['properties']))) {
     const place = path === '' ? key : `${path}.${key}`
     keys.add(place)

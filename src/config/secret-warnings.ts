@@ -4,11 +4,11 @@
  * what a network is, only the operator knows.
  */
 import type { Finding } from '../lib/config-fields.ts'
-import { exposureOfFile } from '../lib/private-files.ts'
-import { secretFromFile, weakness } from '../lib/secret.ts'
+import { findExposure } from '../lib/private-files.ts'
+import { secretFromFile, findWeakness } from '../lib/secret.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
-import { listOf, type Place, sectionOf } from './parse-file.ts'
+import { toList, type Place, toSection } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'
 
 /** Keys whose text is a secret, or an address that may hold one; each has a twin that ends in `_file`. */
@@ -29,8 +29,8 @@ interface WrittenSecret {
   read: () => string
 }
 
-export function secretWarnings(tree: Written, source: Source): Finding[] {
-  const secrets = secretsOf(tree, source.env)
+export function secretWarnings(tree: WrittenTree, source: Source): Finding[] {
+  const secrets = findSecrets(tree, source.env)
   return [
     ...secrets.flatMap(exposedFile),
     ...exposedConfiguration(secrets, source.file),
@@ -55,17 +55,17 @@ export function environmentWarnings(env: Environment): Mistake[] {
   ]
 }
 
-type Written = Pick<Tree, 'value' | 'variablesAt'>
+type WrittenTree = Pick<Tree, 'value' | 'variablesAt'>
 
-function secretsOf({ value, variablesAt }: Written, env: Environment): WrittenSecret[] {
+function findSecrets({ value, variablesAt }: WrittenTree, env: Environment): WrittenSecret[] {
   const isUnset = (name: string): boolean => (env[name] ?? '') === ''
   return sectionsWithSecrets(value).flatMap(({ path, keys }) =>
     Object.entries(keys).flatMap(([name, content]) =>
-      textsOf([...path, name], content).flatMap(({ place, text }) => {
+      listTexts([...path, name], content).flatMap(({ place, text }) => {
         const isFile = name.endsWith('_file')
         const key = name === 'secrets' ? 'secret' : name.replace(/_file$/, '')
         if (publicFiles.includes(name) || !(isFile || isSecretKey(key))) return []
-        const isLiteral = !isFile && variablesAt(place).every(isUnset) && !isOfSandbox(keys)
+        const isLiteral = !isFile && variablesAt(place).every(isUnset) && !isSandboxAddress(keys)
         const read = isFile ? (): string => secretFromFile(text).reveal() : (): string => text
         return [{ path: place, key, file: isFile ? text : undefined, isLiteral, read }]
       }),
@@ -74,15 +74,15 @@ function secretsOf({ value, variablesAt }: Written, env: Environment): WrittenSe
 }
 
 /** The service and the sinks that the sandbox pretends to be: nothing real answers this machine in clear. */
-function isOfSandbox({ base_url, url }: PlacedSection['keys']): boolean {
+function isSandboxAddress({ base_url, url }: PlacedSection['keys']): boolean {
   const address = URL.parse(String(base_url ?? url))
   return address?.protocol === 'http:' && isLoopback(address.hostname)
 }
 
 /** A text, or each of a list, with its place. */
-function textsOf(place: Place, content: unknown): { place: Place; text: string }[] {
+function listTexts(place: Place, content: unknown): { place: Place; text: string }[] {
   if (typeof content === 'string') return content === '' ? [] : [{ place, text: content }]
-  return listOf(content).flatMap((inner, index) => textsOf([...place, index], inner))
+  return toList(content).flatMap((inner, index) => listTexts([...place, index], inner))
 }
 
 function isSecretKey(key: string): boolean {
@@ -95,30 +95,30 @@ interface PlacedSection {
 }
 
 function sectionsWithSecrets(file: unknown): PlacedSection[] {
-  const { redis, accounts, sinks, canary } = sectionOf(file)
+  const { redis, accounts, sinks, canary } = toSection(file)
   const byName = (name: string, sections: unknown): PlacedSection[] =>
-    Object.entries(sectionOf(sections)).map(([key, one]) => ({
+    Object.entries(toSection(sections)).map(([key, one]) => ({
       path: [name, key],
-      keys: sectionOf(one),
+      keys: toSection(one),
     }))
   return [
-    { path: ['redis'], keys: sectionOf(redis) },
-    { path: ['redis', 'sentinels'], keys: sectionOf(sectionOf(redis)['sentinels']) },
+    { path: ['redis'], keys: toSection(redis) },
+    { path: ['redis', 'sentinels'], keys: toSection(toSection(redis)['sentinels']) },
     ...byName('accounts', accounts),
     ...byName('sinks', sinks),
-    { path: ['canary'], keys: sectionOf(canary) },
+    { path: ['canary'], keys: toSection(canary) },
   ]
 }
 
 function exposedFile({ path, file }: WrittenSecret): Finding[] {
-  const exposure = file === undefined ? undefined : exposureOfFile(file)
+  const exposure = file === undefined ? undefined : findExposure(file)
   return exposure ? [{ path, ...exposure }] : []
 }
 
 /** Of the configuration itself, told once, at the first secret that is written out in it. */
 function exposedConfiguration(secrets: readonly WrittenSecret[], file: string): Finding[] {
   const literal = secrets.filter(isSecretInClear)
-  const exposure = literal.length > 0 ? exposureOfFile(file) : undefined
+  const exposure = literal.length > 0 ? findExposure(file) : undefined
   if (exposure === undefined || literal[0] === undefined) return []
   const more = literal.length === 1 ? '' : ` (and ${literal.length - 1} more)`
   const problem = `a secret is written out here${more}, and ${exposure.problem}`
@@ -146,31 +146,31 @@ function holdsSecret(address: string): boolean {
 
 /** A password that goes over a network in clear. */
 function clearTextRedis(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
-  const redis = sectionOf(sectionOf(file)['redis'])
-  const own = secrets.filter(({ path }) => path[0] === 'redis')
-  const password = own.find(({ key }) => key === 'password')
-  const given = own.find(({ key }) => key === 'url')
-  const said = (path: Place, host: string, remedy: string): Finding[] => [
+  const redis = toSection(toSection(file)['redis'])
+  const redisSecrets = secrets.filter(({ path }) => path[0] === 'redis')
+  const password = redisSecrets.find(({ key }) => key === 'password')
+  const urlSecret = redisSecrets.find(({ key }) => key === 'url')
+  const toFinding = (path: Place, host: string, remedy: string): Finding[] => [
     { path, problem: `the password goes to ${host} in clear, without TLS`, remedy },
   ]
-  if (given) {
-    const url = URL.parse(readOr(given, ''))
-    if (url?.protocol !== 'redis:' || !isRemote(url.hostname)) return []
+  if (urlSecret) {
+    const url = URL.parse(readOr(urlSecret, ''))
+    if (url?.protocol !== 'redis:' || !isRemoteHost(url.hostname)) return []
     if (url.password === '' && !password) return []
-    return said(given.path, url.hostname, 'write rediss:// instead of redis://')
+    return toFinding(urlSecret.path, url.hostname, 'write rediss:// instead of redis://')
   }
-  const nodes = [...listOf(redis['cluster']), ...listOf(sectionOf(redis['sentinels'])['nodes'])]
-  const host = nodes.map(hostOf).find((name) => name !== '' && isRemote(name))
+  const nodes = [...toList(redis['cluster']), ...toList(toSection(redis['sentinels'])['nodes'])]
+  const host = nodes.map(nodeHost).find((name) => name !== '' && isRemoteHost(name))
   if (!password || host === undefined || String(redis['tls']) === 'true') return []
-  return said(password.path, host, 'write tls: true beside it')
+  return toFinding(password.path, host, 'write tls: true beside it')
 }
 
 /** A name without a dot is that of a container beside this one, as in docker-compose.yml. */
-function isRemote(host: string): boolean {
+function isRemoteHost(host: string): boolean {
   return !isLoopback(host) && (/[.:]/.test(host) || !/[a-z]/i.test(host))
 }
 
-function hostOf(node: unknown): string {
+function nodeHost(node: unknown): string {
   return URL.parse(`tcp://${String(node)}`)?.hostname ?? ''
 }
 
@@ -192,18 +192,18 @@ const remedies: Readonly<Record<string, string>> = {
 
 /** What Tocsin signs with, what opens Redis, and, where secrets are revealed, what they are sealed under. */
 function weakSecrets(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
-  const { sinks } = sectionOf(file)
-  const seals = Object.values(sectionOf(sinks)).some(
-    (sink) => String(sectionOf(sink)['reveal']) === 'true',
+  const { sinks } = toSection(file)
+  const isKeySealing = Object.values(toSection(sinks)).some(
+    (sink) => String(toSection(sink)['reveal']) === 'true',
   )
   return secrets.flatMap((secret) => {
     const { key, path } = secret
     const isOfRedis = path[0] === 'redis'
-    const counts = key === 'secret' || isOfRedis || (key === 'api_key' && seals)
+    const counts = key === 'secret' || isOfRedis || (key === 'api_key' && isKeySealing)
     const remedy = counts ? remedies[key] : undefined
     if (remedy === undefined) return []
     const text = readOr(secret, '')
-    const problem = weakness(isAddress(key) ? (URL.parse(text)?.password ?? '') : text)
+    const problem = findWeakness(isAddress(key) ? (URL.parse(text)?.password ?? '') : text)
     return problem === undefined ? [] : [{ path, problem, remedy }]
   })
 }

@@ -1,19 +1,19 @@
 /** What is allowed and yet probably not meant. */
 import type { FeedConfig, PairDedupe } from '../feed-types/config.ts'
-import { expectIntervals, type Outlook, pollFloor } from '../feeds/next-feed.ts'
+import { expectIntervals, type Outlook, minPollInterval } from '../feeds/next-feed.ts'
 import {
-  describeLoad,
+  toRescanLoad,
   isFrequent,
   planRescans,
   rescanShare,
   usualPerWeek,
 } from '../feeds/rescan-plan.ts'
 import type { Finding } from '../lib/config-fields.ts'
-import { spanInWords } from '../lib/time-zone.ts'
+import { formatDuration } from '../lib/time-zone.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import type { AccountConfig, Tier } from '../upstream/config.ts'
-import { linksToBaseAlone, uselessLinkHosts } from '../upstream/links.ts'
+import { linksOnlyToBase, redundantLinkHosts } from '../upstream/links.ts'
 import { createOrganizations } from '../upstream/organizations.ts'
 import type { Config } from './config.ts'
 import { deadRuleWarnings } from './dead-rules.ts'
@@ -24,7 +24,7 @@ export function findWarnings(config: Config, nowMs: number): Finding[] {
     ...feedWarnings(config),
     ...sinkWarnings(config),
     ...unusedSinks(config),
-    ...sweepingInhibitions(config),
+    ...broadInhibitions(config),
     ...deadRuleWarnings(config, nowMs),
     ...unusedIntervals(config),
   ]
@@ -33,13 +33,13 @@ export function findWarnings(config: Config, nowMs: number): Finding[] {
 function linkWarnings({ accounts }: Config): Finding[] {
   return accounts.flatMap((account) => {
     const path = ['accounts', account.name, 'link_hosts']
-    const useless = uselessLinkHosts(account).map((host) => ({
+    const useless = redundantLinkHosts(account).map((host) => ({
       path,
       problem: `${host} adds nothing: base_url or another entry covers it`,
       remedy: 'remove it',
     }))
-    const host = hostOf(account.baseUrl)
-    if (!linksToBaseAlone(account) || isLoopback(host)) return useless
+    const host = urlHost(account.baseUrl)
+    if (!linksOnlyToBase(account) || isLoopback(host)) return useless
     const problem = `links of its events are shown as text unless they lead to ${host}`
     const remedy = "write the host of the service's web application, such as [app.example.com]"
     return [...useless, { path, problem, remedy }]
@@ -53,26 +53,26 @@ function sinkWarnings({ sinks }: Config): Finding[] {
       const remedy = 'give a secret, so that the receiver can tell who sends'
       return [{ path, problem: 'its requests are not signed', remedy }]
     }
-    const host = sink.type === 'email' && sink.tls === 'off' ? hostOf(sink.smtp.reveal()) : ''
+    const host = sink.type === 'email' && sink.tls === 'off' ? urlHost(sink.smtp.reveal()) : ''
     if (host === '' || isLoopback(host)) return []
     const remedy = 'remove the line if the server speaks TLS'
     return [{ path: [...path, 'tls'], problem: 'mail and passwords go in clear', remedy }]
   })
 }
 
-function hostOf(url: string): string {
+function urlHost(url: string): string {
   return URL.parse(url)?.hostname ?? ''
 }
 
-function unusedSinks({ sinks, route, notices, canary }: Config): Finding[] {
-  const own = [
-    ...(notices ? [notices.sink, ...(notices.or ? [notices.or] : [])] : []),
+function unusedSinks({ sinks, route, selfAlerts: notices, canary }: Config): Finding[] {
+  const selfAlertSinks = [
+    ...(notices ? [notices.sink, ...(notices.fallback ? [notices.fallback] : [])] : []),
     ...(canary?.sinks ?? []),
   ]
-  const routed = new Set([...liveSinksOf(route), ...own])
+  const routed = new Set([...listLiveSinks(route), ...selfAlertSinks])
   const fallbacks = sinks.flatMap(({ name, fallback }) => (routed.has(name) ? [fallback] : []))
   const live = new Set<string | undefined>([...routed, ...fallbacks])
-  const named = new Set(nodesOf(route).flatMap((node) => node.sinks ?? []))
+  const named = new Set(listNodes(route).flatMap((node) => node.sinks ?? []))
   return sinks
     .filter(({ name }) => !live.has(name))
     .map(({ name }) => ({
@@ -83,17 +83,17 @@ function unusedSinks({ sinks, route, notices, canary }: Config): Finding[] {
 }
 
 /** Of a shadow and all below it, none. */
-function liveSinksOf(route: RouteConfig): string[] {
+function listLiveSinks(route: RouteConfig): string[] {
   if (route.stage === 'shadow') return []
-  return [...(route.sinks ?? []), ...route.routes.flatMap(liveSinksOf)]
+  return [...(route.sinks ?? []), ...route.routes.flatMap(listLiveSinks)]
 }
 
-function nodesOf(route: RouteConfig): RouteConfig[] {
-  return [route, ...route.routes.flatMap(nodesOf)]
+function listNodes(route: RouteConfig): RouteConfig[] {
+  return [route, ...route.routes.flatMap(listNodes)]
 }
 
 function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
-  const used = new Set(nodesOf(route).flatMap((node) => node.muteTimeIntervals))
+  const used = new Set(listNodes(route).flatMap((node) => node.muteTimeIntervals))
   return Object.keys(timeIntervals)
     .filter((interval) => !used.has(interval))
     .map((interval) => ({
@@ -104,7 +104,7 @@ function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
 }
 
 /** Without `equal` one event keeps back everything that a rule's targets match. */
-function sweepingInhibitions({ inhibitRules }: Config): Finding[] {
+function broadInhibitions({ inhibitRules }: Config): Finding[] {
   return inhibitRules.flatMap(({ equal }, index) => {
     if (equal.length > 0) return []
     const problem = 'one source keeps back every target, whatever it is about'
@@ -128,12 +128,12 @@ function feedWarnings(config: Config): Finding[] {
 const tiers: Tier[] = ['search', 'basic']
 
 function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
-  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
+  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return accounts.flatMap((account) =>
     tiers.flatMap((tier) => {
       const polled = (byAccount.get(account.name) ?? []).filter((feed) => feed.tier === tier)
-      return tierWarnings({ account, tier, polled, floorMs })
+      return tierWarnings({ account, tier, polled, minIntervalMs: floorMs })
     }),
   )
 }
@@ -144,7 +144,7 @@ interface PolledTier {
   /** The feeds of the account whose pages count against the tier. */
   polled: FeedConfig[]
   /** No feed is read again sooner. */
-  floorMs: number
+  minIntervalMs: number
 }
 
 /** Intervals that operators state are kept where all of them fit, and none where they do not. */
@@ -153,12 +153,12 @@ function objectiveWarnings(config: Config): Finding[] {
     if (lane.areStatedKept || lane.feeds.every(({ longestMs }) => longestMs === undefined))
       return []
     const needed = `the stated every and lag_objective of its feeds take ${lane.neededPerSecond.toFixed(2)} requests per second`
-    const given = `more than the ${lane.perSecond.toFixed(2)} that feeds may use`
-    const instead = `none of them is kept; each feed is read at the latest after ${spanInWords(lane.longestMs)}`
+    const allowed = `more than the ${lane.perSecond.toFixed(2)} that feeds may use`
+    const instead = `none of them is kept; each feed is read at the latest after ${formatDuration(lane.longestMs)}`
     return [
       {
         path: ['accounts', lane.account, 'limits', lane.tier],
-        problem: `${needed}, ${given}: ${instead}`,
+        problem: `${needed}, ${allowed}: ${instead}`,
         remedy: 'remove every, or raise it, or the limit if the service allows it',
       },
     ]
@@ -167,12 +167,12 @@ function objectiveWarnings(config: Config): Finding[] {
 
 /** Intervals that operators state and that `limits.polls` does not let a feed have. */
 function floorWarnings({ feeds, limits }: Config): Finding[] {
-  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
+  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
   const hurried = feeds.filter(({ longestMs = Infinity }) => longestMs < floorMs)
   const [first] = hurried
   if (!first) return []
   const others = hurried.length > 1 ? ` and ${hurried.length - 1} more` : ''
-  const floor = spanInWords(Math.ceil(floorMs / 1000) * 1000)
+  const floor = formatDuration(Math.ceil(floorMs / 1000) * 1000)
   return [
     {
       path: ['limits', 'polls'],
@@ -183,23 +183,23 @@ function floorWarnings({ feeds, limits }: Config): Finding[] {
 }
 
 /** Each poll is at least one request; sweeps get what the polls leave of what feeds may use, and a tenth of it. */
-function tierWarnings({ account, tier, polled, floorMs }: PolledTier): Finding[] {
+function tierWarnings({ account, tier, polled, minIntervalMs: floorMs }: PolledTier): Finding[] {
   const path = ['accounts', account.name, 'limits', tier]
   const usable = account.limits[tier] * account.feedShare
   const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
   if (perSecond > usable) {
-    const asked = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
+    const demand = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
     return [
       {
         path,
-        problem: `${asked}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
+        problem: `${demand}, more than the ${Number(usable.toPrecision(2))} that feeds may use of the tier ${tier}`,
         remedy: 'raise every on the feeds, or the limit if the service allows it',
       },
     ]
   }
-  const ruled = polled.filter(({ everyMs }) => everyMs === undefined)
-  const left = usable - perSecond - (1000 * ruled.length) / floorMs
-  const problem = sweepProblem(polled, Math.max(left, rescanShare * usable))
+  const ratePolled = polled.filter(({ everyMs }) => everyMs === undefined)
+  const leftPerSecond = usable - perSecond - (1000 * ratePolled.length) / floorMs
+  const problem = sweepProblem(polled, Math.max(leftPerSecond, rescanShare * usable))
   if (problem === undefined) return rareRescans(polled, { path, usable })
   const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'
   return [{ path, problem, remedy }]
@@ -213,18 +213,18 @@ function rareRescans(
   { path, usable }: { path: string[]; usable: number },
 ): Finding[] {
   const shared = polled.filter((feed) => feed.sweep?.everyMs === undefined && isFrequent(feed))
-  const loads = shared.filter(({ sweep }) => sweep).map(describeLoad)
+  const loads = shared.filter(({ sweep }) => sweep).map(toRescanLoad)
   const { wholeEveryMs } = planRescans(loads, usable)
   if (wholeEveryMs <= dayMs) return []
   const volume = `at ${usualPerWeek} events a week and feed`
-  const problem = `${volume}, the whole sweep.back of its ${loads.length} feeds is read again only every ${spanInWords(wholeEveryMs)}: what is late by days is found as late as that`
+  const problem = `${volume}, the whole sweep.back of its ${loads.length} feeds is read again only every ${formatDuration(wholeEveryMs)}: what is late by days is found as late as that`
   return [
     { path, problem, remedy: 'shorten sweep.back, or raise the limit if the service allows it' },
   ]
 }
 
 /** A hundred events: the least that a sweep's window is expected to hold. */
-const leastPages = 10
+const minPages = 10
 
 /** All sweeps of a tier whose interval is fixed have to end within the shortest of their intervals. */
 function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
@@ -233,13 +233,13 @@ function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | und
   )
   if (everyMs.length === 0) return undefined
   const shortestMs = Math.min(...everyMs)
-  const needed = leastPages * everyMs.length
+  const needed = minPages * everyMs.length
   const carried = (leftPerSecond * shortestMs) / 1000
   if (carried >= needed) return undefined
   const anHour = 3_600_000 / shortestMs
-  const given = `its sweeps get ${Math.floor(carried * anHour)} requests an hour beside the polls`
-  const wanted = `${Math.ceil(needed * anHour)} are needed for ${leastPages} pages each`
-  return `${given}, ${wanted} every ${spanInWords(shortestMs)}`
+  const available = `its sweeps get ${Math.floor(carried * anHour)} requests an hour beside the polls`
+  const wanted = `${Math.ceil(needed * anHour)} are needed for ${minPages} pages each`
+  return `${available}, ${wanted} every ${formatDuration(shortestMs)}`
 }
 
 function legacyWarnings({ feeds }: Config): Finding[] {
@@ -283,23 +283,23 @@ export interface LaneOutlook extends Outlook {
 }
 
 /** What polling is expected of. */
-export type Polling = Pick<Config, 'accounts' | 'feeds' | 'limits'>
+export type PollingConfig = Pick<Config, 'accounts' | 'feeds' | 'limits'>
 
 /** `organizations`: as far as they are known by now; left out: as the configuration states them. */
 export function findOutlooks(
-  { accounts, feeds, limits }: Polling,
+  { accounts, feeds, limits }: PollingConfig,
   organizations = createOrganizations(accounts),
 ): LaneOutlook[] {
   const lanes = Map.groupBy(feeds, (feed) => {
-    const { organization, tier } = organizations.laneOf(feed.account, feed.tier)
+    const { organization, tier } = organizations.laneFor(feed.account, feed.tier)
     return `${organization}.${tier}`
   })
-  const floorMs = pollFloor(feeds, limits.pollsPerSecond)
+  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
   return [...lanes.values()].flatMap((polled) => {
     const [{ account, tier } = {}] = polled
     if (account === undefined || tier === undefined) return []
-    const lane = organizations.laneOf(account, tier)
-    const perSecond = organizations.limitOf(lane) * organizations.shareOf(lane)
+    const lane = organizations.laneFor(account, tier)
+    const perSecond = organizations.limitFor(lane) * organizations.shareFor(lane)
     const ruled = polled.map(({ name: id, everyMs, longestMs }) => ({ id, everyMs, longestMs }))
     return [
       {
@@ -307,7 +307,7 @@ export function findOutlooks(
         account,
         feeds: polled,
         perSecond,
-        ...expectIntervals(ruled, { perSecond, floorMs }),
+        ...expectIntervals(ruled, { perSecond, minIntervalMs: floorMs }),
       },
     ]
   })
@@ -329,14 +329,14 @@ export interface ExpectedPolling {
 }
 
 /** No default of `lag_objective` is shorter. */
-const leastObjectiveMs = 5 * 60_000
+const minObjectiveMs = 5 * 60_000
 
 /**
  * By the names of feeds. Where an operator states no objective it is three times the interval: the one that is
  * stated, or what the limit allows where that is longer and the stated one is not kept.
  */
 export function expectPolling(
-  polling: Polling,
+  polling: PollingConfig,
   organizations = createOrganizations(polling.accounts),
 ): ReadonlyMap<string, ExpectedPolling> {
   const expected = new Map<string, ExpectedPolling>()
@@ -345,7 +345,7 @@ export function expectPolling(
       const keptMs = everyMs ?? keptInterval(lane, longestMs)
       const intervalMs = everyMs ?? Math.min(lane.intervalMs, keptMs ?? Infinity)
       const promisedMs = keptMs ?? Math.max(longestMs ?? 0, lane.intervalMs)
-      const usualMs = Math.ceil(Math.max(leastObjectiveMs, 3 * promisedMs))
+      const usualMs = Math.ceil(Math.max(minObjectiveMs, 3 * promisedMs))
       expected.set(name, { intervalMs, lagObjectiveMs: statedMs ?? usualMs })
     }
   }

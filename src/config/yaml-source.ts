@@ -80,24 +80,24 @@ export function readTree(text: string, source: Source): Tree {
     resolveKnownTags: false,
     logLevel: 'error',
   })
-  const reading = readingOf(document, source)
+  const reading = createReading(document, source)
   const isReadable = !isTooLong && collectSyntaxMistakes(reading, text, lines)
-  if (isTooLong) blame(reading, [], tooLong)
-  const value = isReadable ? read(reading, document.contents, []) : undefined
+  if (isTooLong) addMistake(reading, [], tooLong)
+  const value = isReadable ? readNode(reading, document.contents, []) : undefined
   const { mistakes, offsets, variables } = reading
   return {
     value: value === absent ? undefined : value,
     mistakes,
     isReadable: isReadable && reading.repeated <= maxRepeated,
-    variablesAt: (path) => variables.get(keyOf(path)) ?? [],
+    variablesAt: (path) => variables.get(pathKey(path)) ?? [],
     positionOf: ({ path, offset }) => {
-      const { line, col } = lines.linePos(offset ?? offsetOf(offsets, path))
+      const { line, col } = lines.linePos(offset ?? findOffset(offsets, path))
       return { line: Math.max(1, line), column: Math.max(1, col) }
     },
   }
 }
 
-function readingOf(document: Document.Parsed, source: Source): Reading {
+function createReading(document: Document.Parsed, source: Source): Reading {
   return {
     document,
     source,
@@ -136,27 +136,27 @@ function collectSyntaxMistakes(reading: Reading, text: string, lines: LineCounte
   const isEmpty = contents === null || (isScalar(contents) && contents.value === null)
   const problem = isEmpty ? 'the file is empty' : 'not a configuration'
   const { sections = 'accounts, feeds, sinks, route' } = reading.source
-  blame(reading, [], refusal(problem, `write its sections: ${sections}`))
+  addMistake(reading, [], refusal(problem, `write its sections: ${sections}`))
   return false
 }
 
-function blame(reading: Reading, path: Path, mistake: Refusal): void {
+function addMistake(reading: Reading, path: Path, mistake: Refusal): void {
   reading.mistakes.push({ path, ...mistake })
 }
 
-function read(reading: Reading, node: unknown, path: Path): unknown {
+function readNode(reading: Reading, node: unknown, path: Path): unknown {
   if (path.length > maxDepth) {
-    blame(reading, path, refusal('nested too deeply', 'write it flatter'))
+    addMistake(reading, path, refusal('nested too deeply', 'write it flatter'))
     return undefined
   }
   if (isAlias(node)) return readAlias(reading, node, path)
-  if (isMap(node)) return within(reading, node, () => readMap(reading, node, path))
-  if (isSeq(node)) return within(reading, node, () => readList(reading, node.items, path))
+  if (isMap(node)) return readInside(reading, node, () => readMap(reading, node, path))
+  if (isSeq(node)) return readInside(reading, node, () => readList(reading, node.items, path))
   if (!isScalar(node)) return null
   return typeof node.value === 'string' ? readText(reading, node.value, path) : node.value
 }
 
-function within(reading: Reading, node: Node, readContent: () => unknown): unknown {
+function readInside(reading: Reading, node: Node, readContent: () => unknown): unknown {
   reading.ancestors.add(node)
   const content = readContent()
   reading.ancestors.delete(node)
@@ -167,25 +167,25 @@ function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
   const target = reading.targets.get(alias)
   if (target === undefined) {
     const remedy = 'put the value in quotes if it begins with "*"'
-    blame(reading, path, refusal('an alias without its anchor', remedy))
+    addMistake(reading, path, refusal('an alias without its anchor', remedy))
     return undefined
   }
   if (reading.ancestors.has(target)) {
-    blame(reading, path, refusal('an alias that holds itself', 'write the values out'))
+    addMistake(reading, path, refusal('an alias that holds itself', 'write the values out'))
     return undefined
   }
   if (reading.repeated > maxRepeated) return undefined
   const [start, end] = target.range ?? [0, 0]
   reading.repeated += end - start
   if (reading.repeated > maxRepeated) {
-    blame(
+    addMistake(
       reading,
       path,
       refusal('aliases repeat more than 1 MiB of values', 'write the values out'),
     )
     return undefined
   }
-  return read(reading, target, path)
+  return readNode(reading, target, path)
 }
 
 function readMap(reading: Reading, map: YAMLMap, path: Path): unknown {
@@ -195,18 +195,18 @@ function readMap(reading: Reading, map: YAMLMap, path: Path): unknown {
     const name = isScalar(key) ? String(key.value) : ''
     const place = [...path, name]
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
-    const problem = seen.has(name) ? repeated : keyProblem(name)
+    const problem = seen.has(name) ? repeatedKey : keyProblem(name)
     if (problem !== undefined) reading.mistakes.push({ path: place, offset, ...problem })
     if (seen.has(name)) continue
     seen.add(name)
-    reading.offsets.set(keyOf(place), offset)
-    const content = problem === undefined ? read(reading, value, place) : absent
+    reading.offsets.set(pathKey(place), offset)
+    const content = problem === undefined ? readNode(reading, value, place) : absent
     if (content !== absent) entries.push([name, content])
   }
   return Object.fromEntries(entries)
 }
 
-const repeated = refusal('the key is written twice', 'keep one of the two')
+const repeatedKey = refusal('the key is written twice', 'keep one of the two')
 
 function keyProblem(name: string): Refusal | undefined {
   if (name === '<<') return refusal('merge keys are not supported', 'write the keys out')
@@ -217,16 +217,16 @@ function readList(reading: Reading, items: unknown[], path: Path): unknown {
   return items.map((item, index) => {
     const place = [...path, index]
     const offset = (item as Partial<Node> | null)?.range?.[0]
-    if (offset !== undefined) reading.offsets.set(keyOf(place), offset)
-    const content = read(reading, item, place)
+    if (offset !== undefined) reading.offsets.set(pathKey(place), offset)
+    const content = readNode(reading, item, place)
     return content === absent ? '' : content
   })
 }
 
 function readText(reading: Reading, written: string, path: Path): unknown {
   const { text, variables, problems } = substitute(written, reading.source.env)
-  for (const problem of problems) blame(reading, path, problem)
-  if (variables.length > 0) reading.variables.set(keyOf(path), variables)
+  for (const problem of problems) addMistake(reading, path, problem)
+  if (variables.length > 0) reading.variables.set(pathKey(path), variables)
   if (problems.length > 0) return written
   if (text === '' && variables.length > 0) return absent
   return isFilePath(path) && text !== '' ? resolve(dirname(reading.source.file), text) : text
@@ -238,21 +238,21 @@ function isFilePath(path: Path): boolean {
   return String(path.at(-1)).endsWith('_file') && path.at(-2) !== 'labels'
 }
 
-function keyOf(path: Path): string {
+function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
 /** Of the value, or of the nearest thing around it that is written down. */
-function offsetOf(offsets: Map<string, number>, path: Path): number {
+function findOffset(offsets: Map<string, number>, path: Path): number {
   for (let length = path.length; length > 0; length -= 1) {
-    const offset = offsets.get(keyOf(path.slice(0, length)))
+    const offset = offsets.get(pathKey(path.slice(0, length)))
     if (offset !== undefined) return offset
   }
   return 0
 }
 
 /** The parser's own messages quote the source, which may hold a secret: these stand in for them. */
-const byCode: Partial<Record<ErrorCode, Refusal>> = {
+const refusalsByCode: Partial<Record<ErrorCode, Refusal>> = {
   TAB_AS_INDENT: refusal('a tab where spaces belong', 'indent with spaces'),
   MULTIPLE_DOCS: refusal('a second document', 'end the file before "---"'),
   NON_STRING_KEY: refusal('a key that is no text', 'write a name before ":"'),
@@ -271,10 +271,13 @@ function syntaxRefusal(code: ErrorCode, before: string): Refusal {
   if (/[{[,].*\$$/.test(before)) {
     return refusal('a placeholder without quotes inside { } or [ ]', 'write it as "${NAME}"')
   }
-  return byCode[code] ?? refusal('not readable as YAML', 'correct the line or put values in quotes')
+  return (
+    refusalsByCode[code] ??
+    refusal('not readable as YAML', 'correct the line or put values in quotes')
+  )
 }
 
-interface Substituted {
+interface Substitution {
   text: string
   /** Names of the variables that were asked for. */
   variables: string[]
@@ -285,10 +288,12 @@ interface Substituted {
  * Replaces `${NAME}` and `${NAME:-default}`; `$$` is a literal `$`, any other `$` stays. Works on
  * values that are parsed already, once: what comes out is text and never YAML or a placeholder.
  */
-export function substitute(input: string, env: Environment): Substituted {
-  const result: Substituted = { text: '', variables: [], problems: [] }
+export function substitute(input: string, env: Environment): Substitution {
+  const result: Substitution = { text: '', variables: [], problems: [] }
   result.text = input.replaceAll(/\$\$|\$\{([^}]*)(\}?)/g, (found, inner?: string, end?: string) =>
-    found === '$$' ? '$' : replacement({ inner: inner ?? '', isClosed: end === '}' }, env, result),
+    found === '$$'
+      ? '$'
+      : replacePlaceholder({ inner: inner ?? '', isClosed: end === '}' }, env, result),
   )
   return result
 }
@@ -298,10 +303,10 @@ interface Placeholder {
   isClosed: boolean
 }
 
-function replacement(
+function replacePlaceholder(
   { inner, isClosed }: Placeholder,
   env: Environment,
-  { variables, problems }: Substituted,
+  { variables, problems }: Substitution,
 ): string {
   const [, name, fallback] = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner) ?? []
   if (!isClosed || name === undefined || fallback?.includes('${')) {
@@ -312,11 +317,11 @@ function replacement(
   variables.push(name)
   const value = Object.hasOwn(env, name) ? env[name] : undefined
   if (fallback !== undefined) return value === undefined || value === '' ? fallback : value
-  if (value === undefined) problems.push(missing(name))
+  if (value === undefined) problems.push(missingVariable(name))
   return value ?? ''
 }
 
-function missing(name: string): Refusal {
+function missingVariable(name: string): Refusal {
   const remedy = `set it, or give a default: \${${name}:-…}`
   return { problem: `the variable ${name} is not set`, remedy }
 }

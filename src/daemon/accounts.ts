@@ -5,25 +5,25 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { type Book, claimLead, openBooks as openLedgers } from '../store/account-ledger.ts'
+import { type AccountLedger, claimLead, openLedgers } from '../store/account-ledger.ts'
 import {
   type AccountEntry,
   type AccountFacts,
   countPending,
-  feedsIn,
-  likeness,
+  upstreamFeedNames,
+  findRenameReason,
   noteConfigured,
   noteFacts,
-  openLeftBooks,
+  openLeftLedgers,
   readAccounting,
   readAccounts,
   readHoldings,
   removeLedger,
 } from '../store/accounts.ts'
-import { lookOnce, lookPauseMs } from '../store/record-index.ts'
-import { ServiceError } from '../upstream/error.ts'
-import { createCredentials } from '../upstream/tokens.ts'
-import { leftBooks, type Shared } from './context.ts'
+import { runMigrationScan, migrationPauseMs } from '../store/record-index.ts'
+import { UpstreamError } from '../upstream/error.ts'
+import { createAccountKey } from '../upstream/tokens.ts'
+import { leftLedgers, type EngineContext } from './context.ts'
 
 export interface AccountWatch {
   /** Opens what is registered by now, closes what is discarded, says what was settled. Throws what Redis throws. */
@@ -31,70 +31,70 @@ export interface AccountWatch {
 }
 
 /** Waits for a Redis that is away. Before anything is polled it says what left, and what looks renamed. */
-export async function openBooks(shared: Shared): Promise<void> {
-  const { config, redis, keys, books, newAccounts, timings } = shared
+export async function openAccountLedgers(context: EngineContext): Promise<void> {
+  const { config, redis, keys, ledgers, newAccounts, timings } = context
   const { detailWaitMs } = timings
-  await endRemovals(shared)
+  await endRemovals(context)
   const options = { redis, keys, config: config.ledger, detailWaitMs }
-  books.push(...(await openLedgers(options, namesIn(config))))
-  await claimLead(shared, books) // among those of the configuration
-  newAccounts.push(...(await findNew(shared)))
-  await note(shared)
-  await openLeft(shared)
+  ledgers.push(...(await openLedgers(options, accountNames(config))))
+  await claimLead(context, ledgers) // among those of the configuration
+  newAccounts.push(...(await findNewAccounts(context)))
+  await noteAccounts(context)
+  await openLeftAccounts(context)
 }
 
 /** A full Redis refuses it; what waits is delivered all the same, and the watch notes it later. */
-async function note(shared: Shared): Promise<void> {
-  const { config, logger } = shared
+async function noteAccounts(context: EngineContext): Promise<void> {
+  const { config, logger } = context
   try {
-    await noteFacts(shared, accountFacts(config))
-    await noteConfigured(shared, namesIn(config))
+    await noteFacts(context, accountFacts(config))
+    await noteConfigured(context, accountNames(config))
   } catch (error) {
     logger.warn({ err: error }, 'what the configuration says of its accounts was not noted')
   }
 }
 
 /** What is left of a ledger whose removal was broken off says nothing that is true: its account starts anew. */
-async function endRemovals(shared: Shared): Promise<void> {
-  for (const { name, discarding } of await readAccounts(shared)) {
-    if (!discarding?.isRemoving || !namesIn(shared.config).includes(name)) continue
-    await removeLedger(shared, name, (ms) => shared.clock.sleep(ms))
-    const said =
+async function endRemovals(context: EngineContext): Promise<void> {
+  for (const { name, discarding } of await readAccounts(context)) {
+    if (!discarding?.isRemoving || !accountNames(context.config).includes(name)) continue
+    await removeLedger(context, name, (ms) => context.clock.sleep(ms))
+    const message =
       'the account was being discarded: the rest of its ledger is removed, and it starts anew'
-    shared.logger.warn({ account: name, by: discarding.by }, said)
+    context.logger.warn({ account: name, by: discarding.by }, message)
   }
 }
 
-function namesIn({ accounts }: Config): string[] {
+function accountNames({ accounts }: Config): string[] {
   return accounts.map(({ name }) => name)
 }
 
 /** The accounts of the configuration that no daemon had before, and that have read nothing yet. */
-export async function findNew({
+export async function findNewAccounts({
   config,
   redis,
   keys,
-  books,
-}: Pick<Shared, 'config' | 'redis' | 'keys' | 'books'>): Promise<string[]> {
+  ledgers,
+}: Pick<EngineContext, 'config' | 'redis' | 'keys' | 'ledgers'>): Promise<string[]> {
   const entries = await readAccounts({ redis, keys })
-  const had = entries.filter(({ configuredMs }) => configuredMs !== undefined)
-  const known = new Set(had.map(({ name }) => name))
-  const configured = new Set(namesIn(config))
-  const fresh = books.filter(({ account }) => configured.has(account) && !known.has(account))
+  const configuredBefore = entries.filter(({ configuredMs }) => configuredMs !== undefined)
+  const known = new Set(configuredBefore.map(({ name }) => name))
+  const configured = new Set(accountNames(config))
+  const fresh = ledgers.filter(({ account }) => configured.has(account) && !known.has(account))
   const names: string[] = []
-  for (let at = 0; at < fresh.length; at += askedAtOnce) {
-    const some = fresh.slice(at, at + askedAtOnce)
-    const counted = await Promise.all(some.map(readAccounting))
+  for (let at = 0; at < fresh.length; at += accountsAtOnce) {
+    const batch = fresh.slice(at, at + accountsAtOnce)
+    const accountings = await Promise.all(batch.map(readAccounting))
     names.push(
-      ...some
-        .filter((_book, i) => feedsIn(counted[i]?.feeds ?? {}).length === 0)
+      ...batch
+        .filter((_ledger, i) => upstreamFeedNames(accountings[i]?.feeds ?? {}).length === 0)
         .map(({ account }) => account),
     )
   }
   return names
 }
 
-const askedAtOnce = 50
+const accountsAtOnce = 50
 
 /** By account; what tells that another name means the same one. */
 function accountFacts({ accounts, feeds }: Config): Map<string, AccountFacts> {
@@ -102,16 +102,16 @@ function accountFacts({ accounts, feeds }: Config): Map<string, AccountFacts> {
   return new Map(
     accounts.map((account) => {
       const own = (byAccount.get(account.name) ?? []).map(({ name }) => name)
-      return [account.name, { baseUrl: account.baseUrl, ...keyFact(account), feeds: own }]
+      return [account.name, { baseUrl: account.baseUrl, ...readKeyFact(account), feeds: own }]
     }),
   )
 }
 
-function keyFact(account: Config['accounts'][number]): Pick<AccountFacts, 'key'> {
+function readKeyFact(account: Config['accounts'][number]): Pick<AccountFacts, 'key'> {
   try {
-    return { key: createCredentials(account)().fingerprint }
+    return { key: createAccountKey(account)().fingerprint }
   } catch (error) {
-    if (error instanceof ServiceError) return {} // the key's file cannot be read just now
+    if (error instanceof UpstreamError) return {} // the key's file cannot be read just now
     throw error
   }
 }
@@ -124,22 +124,24 @@ export interface Rename {
 
 /** New accounts that look like `left`, one that the configuration does not have any more. */
 export async function findRenames(
-  { config, redis, keys }: Pick<Shared, 'config' | 'redis' | 'keys'>,
+  { config, redis, keys }: Pick<EngineContext, 'config' | 'redis' | 'keys'>,
   newAccounts: readonly string[],
-  left: Book,
+  left: AccountLedger,
 ): Promise<Rename[]> {
   const { feeds } = await readHoldings(left)
   if (newAccounts.length === 0 || feeds.length === 0) return []
   const entries = await readAccounts({ redis, keys })
   const facts = entries.find(({ name }) => name === left.account)?.facts
   return [...accountFacts(config)].flatMap(([account, fresh]): Rename[] => {
-    const why = newAccounts.includes(account) ? likeness(fresh, { facts, feeds }) : undefined
+    const why = newAccounts.includes(account)
+      ? findRenameReason(fresh, { facts, feeds })
+      : undefined
     return why === undefined ? [] : [{ account, left: left.account, why }]
   })
 }
 
 /** What is said of one, and what to do. */
-export function renameInWords({ account, left, why }: Rename): { said: string; remedy: string } {
+export function formatRename({ account, left, why }: Rename): { said: string; remedy: string } {
   return {
     said: `account ${account} is new and ${left} has left, and ${why}: a renamed account starts anew and sends again what ${left} has sent`,
     remedy: `keep the name ${left}; if they are two accounts, go on`,
@@ -147,91 +149,94 @@ export function renameInWords({ account, left, why }: Rename): { said: string; r
 }
 
 /** So many steps of the look, then the rest of the watch: it says that this daemon has its accounts. */
-const stepsAtOnce = 200
+const scanStepsAtOnce = 200
 
-export function buildAccountWatch(shared: Shared): AccountWatch {
-  const { redis, keys, books, clock, config, generation } = shared
+export function buildAccountWatch(context: EngineContext): AccountWatch {
+  const { redis, keys, ledgers, clock, config, generation } = context
   const holder = randomUUID()
-  let isLooked = false
+  let isMigrated = false
   const waiting = new Set<string>()
 
   /** What an older version left: accounts that it did not register, records without an index. */
-  async function look(signal: AbortSignal, alive: () => void): Promise<void> {
-    if (isLooked || !generation.isActive) return
+  async function migrate(signal: AbortSignal, alive: () => void): Promise<void> {
+    if (isMigrated || !generation.isActive) return
     let steps = 0
-    isLooked = await lookOnce(shared, {
+    isMigrated = await runMigrationScan(context, {
       holder,
       async mayGoOn() {
         alive()
         steps += 1
-        await clock.sleep(lookPauseMs, signal)
-        return !signal.aborted && steps < stepsAtOnce
+        await clock.sleep(migrationPauseMs, signal)
+        return !signal.aborted && steps < scanStepsAtOnce
       },
     })
   }
 
   function closeDiscarded(entries: readonly AccountEntry[]): void {
-    for (const { account } of leftBooks(shared)) {
+    for (const { account } of leftLedgers(context)) {
       const entry = entries.find(({ name }) => name === account)
       if (entry !== undefined && !entry.discarding) continue
-      const place = books.findIndex((book) => book.account === account)
-      books.splice(place, 1)
+      const place = ledgers.findIndex((ledger) => ledger.account === account)
+      ledgers.splice(place, 1)
       waiting.delete(account)
-      shared.logger.info({ account }, 'the account is discarded: its ledger is closed')
+      context.logger.info({ account }, 'the account is discarded: its ledger is closed')
     }
   }
 
-  async function saySettled(): Promise<void> {
-    for (const book of leftBooks(shared)) {
-      const { account } = book
-      if ((await countPending(book)) > 0) waiting.add(account)
+  async function logSettled(): Promise<void> {
+    for (const ledger of leftLedgers(context)) {
+      const { account } = ledger
+      if ((await countPending(ledger)) > 0) waiting.add(account)
       else if (waiting.delete(account)) {
-        shared.logger.info({ account }, 'all that the account that left took in is settled')
+        context.logger.info({ account }, 'all that the account that left took in is settled')
       }
     }
   }
 
   return {
     async watchOnce(signal, alive) {
-      await noteConfigured(shared, namesIn(config))
-      await look(signal, alive)
+      await noteConfigured(context, accountNames(config))
+      await migrate(signal, alive)
       const entries = await readAccounts({ redis, keys })
       closeDiscarded(entries)
-      await openLeft(shared, entries)
-      await saySettled()
+      await openLeftAccounts(context, entries)
+      await logSettled()
     },
   }
 }
 
 /** Adds the books of accounts that left and are not open yet. */
-async function openLeft(shared: Shared, entries?: readonly AccountEntry[]): Promise<void> {
-  const { config, redis, keys, books, timings } = shared
-  const open = books.map(({ account }) => account)
+async function openLeftAccounts(
+  context: EngineContext,
+  entries?: readonly AccountEntry[],
+): Promise<void> {
+  const { config, redis, keys, ledgers, timings } = context
+  const open = ledgers.map(({ account }) => account)
   const { detailWaitMs } = timings
   const options = { redis, keys, config: config.ledger, detailWaitMs }
-  const left = await openLeftBooks(options, open, entries)
-  for (const book of left) {
-    books.push(book)
-    await sayLeft(shared, book)
+  const left = await openLeftLedgers(options, open, entries)
+  for (const ledger of left) {
+    ledgers.push(ledger)
+    await logLeftAccount(context, ledger)
   }
 }
 
-async function sayLeft(shared: Shared, book: Book): Promise<void> {
-  const { logger } = shared
-  const { account } = book
-  const { pendingTotal, pending, deadLetters, quarantined } = await readHoldings(book)
+async function logLeftAccount(context: EngineContext, ledger: AccountLedger): Promise<void> {
+  const { logger } = context
+  const { account } = ledger
+  const { pendingTotal, pending, deadLetters, quarantined } = await readHoldings(ledger)
   if (pendingTotal > 0) {
     const fields = { account, pending: pendingTotal, states: pending, deadLetters, quarantined }
     logger.warn(fields, 'account is not configured any more; what it took in is still delivered')
   } else if (deadLetters + quarantined > 0) {
     logger.info({ account, deadLetters, quarantined }, 'account is not configured any more')
   }
-  await warnOfRename(shared, book)
+  await logRenames(context, ledger)
 }
 
-async function warnOfRename(shared: Shared, left: Book): Promise<void> {
-  for (const rename of await findRenames(shared, shared.newAccounts, left)) {
-    const { said, remedy } = renameInWords(rename)
-    shared.logger.warn({ account: rename.account, left: rename.left, remedy }, said)
+async function logRenames(context: EngineContext, left: AccountLedger): Promise<void> {
+  for (const rename of await findRenames(context, context.newAccounts, left)) {
+    const { said, remedy } = formatRename(rename)
+    context.logger.warn({ account: rename.account, left: rename.left, remedy }, said)
   }
 }

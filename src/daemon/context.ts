@@ -5,10 +5,10 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 
 /** What stays for as long as the process runs, whatever its configuration. */
-export interface Lasting {
+export interface ProcessContext {
   redis: Redis
   keys: Keys
   clock: Clock
@@ -17,13 +17,13 @@ export interface Lasting {
   timings: Timings
 }
 
-export interface Shared extends Lasting {
+export interface EngineContext extends ProcessContext {
   config: Config
   /**
    * One for each account: the one that leads, the others of the configuration, then those that left it; empty
    * until Redis was reached. What left is added and removed while everything runs.
    */
-  books: Book[]
+  ledgers: AccountLedger[]
   /** Of the configuration, when its books were opened: those that had read nothing before. */
   newAccounts: string[]
   /** Of the configuration: 0 until it is registered in Redis; active unless another was started later. */
@@ -31,11 +31,14 @@ export interface Shared extends Lasting {
 }
 
 /** The accounts whose books are open and that the configuration does not have. */
-export function leftBooks({ books, config }: Pick<Shared, 'books' | 'config'>): Book[] {
+export function leftLedgers({
+  ledgers,
+  config,
+}: Pick<EngineContext, 'ledgers' | 'config'>): AccountLedger[] {
   const configured = new Set(config.accounts.map(({ name }) => name))
-  return books.filter(({ account }) => !configured.has(account))
+  return ledgers.filter(({ account }) => !configured.has(account))
 }
 
-export function findBook({ books }: Shared, account: string): Book | undefined {
-  return books.find((book) => book.account === account)
+export function findLedger({ ledgers }: EngineContext, account: string): AccountLedger | undefined {
+  return ledgers.find((ledger) => ledger.account === account)
 }

@@ -4,7 +4,7 @@
  */
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { emptyAgain, upgradeStore } from '../delivery/upgrade.ts'
+import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
@@ -14,12 +14,19 @@ import { createHttpServer, type HttpServer } from '../ops/server.ts'
 import { connectRedis } from '../redis/connection.ts'
 import { claimSchema, createRedisWatch, type RedisWatch, refuseUnsafe } from '../redis/health.ts'
 import { createKeys } from '../redis/keys.ts'
-import type { Book } from '../store/account-ledger.ts'
-import { openBooks } from './accounts.ts'
-import type { Lasting, Shared } from './context.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { openAccountLedgers } from './accounts.ts'
+import type { ProcessContext, EngineContext } from './context.ts'
 import { describeConfig } from './describe-config.ts'
-import { activate, assemble, createSetup, leave, type Setup, startEngine } from './engine.ts'
-import { type Host, reload, type ReloadOutcome } from './reload.ts'
+import {
+  activateConfig,
+  assembleEngine,
+  createEngine,
+  stopEngine,
+  type Engine,
+  startEngineParts,
+} from './engine.ts'
+import { type EngineHost, reload, type ReloadOutcome } from './reload.ts'
 
 export interface App {
   /** Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError, HttpError. */
@@ -32,7 +39,7 @@ export interface App {
   /** Takes no new work, finishes what it can in 8 s, gives the rest back; within 10 s. */
   stop(): Promise<void>
   /** One for each account, once started: those of the configuration first, then those that left it. */
-  readonly books: readonly Book[]
+  readonly ledgers: readonly AccountLedger[]
 }
 
 interface AppOptions {
@@ -46,32 +53,32 @@ interface AppOptions {
   timings?: Timings
 }
 
-interface Running extends Host {
+interface RunningApp extends EngineHost {
   http: HttpServer
   watch: RedisWatch
   /** Writes what was counted of lines that repeat. */
   repeatedLines: Loop
   stop: AbortController
   /** Starting and reloading never overlap. */
-  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
+  runExclusive<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 export function createApp(options: AppOptions): App {
-  const running = layFoundation(options)
+  const running = createRunningApp(options)
   return {
-    get books() {
-      return running.current.shared.books
+    get ledgers() {
+      return running.current.context.ledgers
     },
     start: () => start(running),
-    reload: (read) => running.inTurn(() => reload(running, read)),
+    reload: (read) => running.runExclusive(() => reload(running, read)),
     stop: () => stop(running),
   }
 }
 
 /** What stands before Redis was reached. Nothing here writes to it. */
-function layFoundation(options: AppOptions): Running {
+function createRunningApp(options: AppOptions): RunningApp {
   const { config, version, logger, clock = systemClock, timings = defaultTimings } = options
-  const lasting: Lasting = {
+  const processContext: ProcessContext = {
     logger,
     clock,
     redis: connectRedis(config.redis, logger),
@@ -80,16 +87,16 @@ function layFoundation(options: AppOptions): Running {
     timings,
   }
   const stopController = new AbortController()
-  const host: Host = {
-    lasting,
+  const host: EngineHost = {
+    processContext,
     version,
-    current: createSetup(lasting, options),
+    current: createEngine(processContext, options),
     leaving: Promise.resolve(),
     stopping: stopController.signal,
   }
-  const watch = watchRedis(lasting, () => host.current.shared.books)
+  const watch = watchRedis(processContext, () => host.current.context.ledgers)
   return Object.assign(host, {
-    http: buildWeb(config.http, watch, () => host.current),
+    http: buildHttpServer(config.http, watch, () => host.current),
     watch,
     repeatedLines: createLoop({
       name: 'repeated lines',
@@ -99,53 +106,59 @@ function layFoundation(options: AppOptions): Running {
       tick: () => Promise.resolve(logger.repeated.writeDue()),
     }),
     stop: stopController,
-    inTurn: oneAfterTheOther(),
+    runExclusive: createExclusiveRunner(),
   })
 }
 
-function watchRedis(lasting: Lasting, books: () => readonly Book[]): RedisWatch {
-  const shared = lasting.keys.shared('schema')
-  const ofBooks = (): string[] => books().map((book) => book.key('mark-key'))
+function watchRedis(
+  processContext: ProcessContext,
+  ledgers: () => readonly AccountLedger[],
+): RedisWatch {
+  const schemaKey = processContext.keys.shared('schema')
+  const ledgerKeys = (): string[] => ledgers().map((ledger) => ledger.key('mark-key'))
   // one server that answers for one key answers for all
-  const keys = (): string[] => [shared, ...(lasting.redis.isCluster ? ofBooks() : [])]
-  return createRedisWatch({ ...lasting, keys })
+  const keys = (): string[] => [schemaKey, ...(processContext.redis.isCluster ? ledgerKeys() : [])]
+  return createRedisWatch({ ...processContext, keys })
 }
 
-function oneAfterTheOther(): Running['inTurn'] {
+function createExclusiveRunner(): RunningApp['runExclusive'] {
   let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const ended = last.then(work)
+  return (task) => {
+    const ended = last.then(task)
     last = ended.catch(() => undefined)
     return ended
   }
 }
 
-async function start(running: Running): Promise<{ url: string }> {
+async function start(running: RunningApp): Promise<{ url: string }> {
   describeConfig(running.current, running.version)
   const web = await running.http.start()
   running.watch.start()
   running.repeatedLines.start()
-  await openLedger(running.current.shared)
-  await running.inTurn(() => begin(running))
+  await prepareRedis(running.current.context)
+  await running.runExclusive(() => begin(running))
   return web
 }
 
-async function openLedger({ config, redis, keys, logger }: Shared): Promise<void> {
+async function prepareRedis({ config, redis, keys, logger }: EngineContext): Promise<void> {
   await refuseUnsafe(redis, config.redis, logger)
   await claimSchema(redis, keys)
 }
 
 /** With the configuration that was read last: another may have come while Redis was away. */
-async function begin({ current, version, stopping, lasting }: Running): Promise<void> {
-  const { config, generation } = current.shared
-  await openBooks(current.shared)
-  await upgrade(current.shared)
-  void emptyAgain({ ...lasting, afterMs: lasting.timings.upgradeLookMs }, stopping)
-  await activate(current.shared)
+async function begin({ current, version, stopping, processContext }: RunningApp): Promise<void> {
+  const { config, generation } = current.context
+  await openAccountLedgers(current.context)
+  await upgrade(current.context)
+  void drainOldQueues(
+    { ...processContext, afterMs: processContext.timings.upgradeLookMs },
+    stopping,
+  )
+  await activateConfig(current.context)
   if (stopping.aborted) return
-  const engine = await assemble(current)
-  if (!stopping.aborted) await startEngine(engine, lasting)
-  lasting.logger.info(
+  const engine = await assembleEngine(current)
+  if (!stopping.aborted) await startEngineParts(engine, processContext)
+  processContext.logger.info(
     {
       version,
       generation: generation.number,
@@ -156,47 +169,47 @@ async function begin({ current, version, stopping, lasting }: Running): Promise<
   )
 }
 
-function upgrade({ config, timings, ...shared }: Shared): Promise<void> {
+function upgrade({ config, timings, ...context }: EngineContext): Promise<void> {
   const sinks = config.sinks.map(({ name }) => name)
-  return upgradeStore({ ...shared, sinks, waitMs: timings.upgradeMs })
+  return upgradeStore({ ...context, sinks, waitMs: timings.upgradeMs })
 }
 
-async function stop(running: Running): Promise<void> {
+async function stop(running: RunningApp): Promise<void> {
   running.stop.abort()
-  await Promise.all([running.leaving, leave(running.current)])
-  running.lasting.redis.disconnect()
+  await Promise.all([running.leaving, stopEngine(running.current)])
+  running.processContext.redis.disconnect()
   await Promise.all([running.http.stop(), running.watch.stop(), running.repeatedLines.stop()])
-  running.lasting.logger.repeated.writeAll()
+  running.processContext.logger.repeated.writeAll()
 }
 
 /** A loop that did not move for longer than this makes /healthz fail, ms. */
-const livenessMs = 60_000
+const maxStallMs = 60_000
 
 /** The server stays when the configuration changes; `current`: what runs by now. */
-export function buildWeb(
+export function buildHttpServer(
   config: HttpConfig,
-  watch: Pick<RedisWatch, 'lastAwayMs' | 'isAway'>,
-  current: () => Setup,
+  watch: Pick<RedisWatch, 'lastUnreachableMs' | 'isUnreachable'>,
+  current: () => Engine,
 ): HttpServer {
-  const { redis, keys, clock, logger, metrics } = current().shared
+  const { redis, keys, clock, logger, metrics } = current().context
   return createHttpServer({
     ...config,
-    metrics: { render: () => metrics.render(redis.status === 'ready' && !watch.isAway()) },
+    metrics: { render: () => metrics.render(redis.status === 'ready' && !watch.isUnreachable()) },
     logger,
     clock,
     health() {
-      const loops = current().engine?.loops ?? []
+      const loops = current().parts?.loops ?? []
       const states = loops.map(({ name, loop }) => {
         const lastProgressMs = loop.lastProgressMs()
         // waiting for Redis is no illness
-        const movedMs = Math.max(lastProgressMs, watch.lastAwayMs())
-        const ok = clock.now() - movedMs < livenessMs
+        const movedMs = Math.max(lastProgressMs, watch.lastUnreachableMs())
+        const ok = clock.now() - movedMs < maxStallMs
         return { name, lastProgressMs, ok }
       })
       return { ok: states.every(({ ok }) => ok), loops: states }
     },
     async ready() {
-      if (current().shared.generation.number === 0)
+      if (current().context.generation.number === 0)
         return { ok: false, reasons: ['waiting for Redis'] }
       await redis.exists(keys.shared('schema')) // in a Cluster any node answers a ping
       return { ok: true, reasons: [] }

@@ -2,7 +2,7 @@ import { createSendPace } from '../delivery/attempt.ts'
 import { type Circuit, createCircuit } from '../delivery/circuit.ts'
 import { Drains } from '../delivery/drains.ts'
 import { createWorkHints } from '../delivery/due-accounts.ts'
-import { createRelief, type Relief, type ReliefOptions } from '../delivery/failover.ts'
+import { createFailover, type Failover, type FailoverOptions } from '../delivery/failover.ts'
 import {
   createDetailJobs,
   type DetailJobs,
@@ -10,117 +10,117 @@ import {
   fetchDetail,
 } from '../delivery/full-events.ts'
 import { createOrphans, type Orphans } from '../delivery/orphans.ts'
-import { createDiverter, createWake, type ReliefSink } from '../delivery/reroute.ts'
+import { createRerouter, createRetryNow, type FailoverSink } from '../delivery/reroute.ts'
 import { type DrainOptions, SinkDrain } from '../delivery/sink-drain.ts'
 import type { Severity } from '../event.ts'
 import { noteDigestSent } from '../grouping/flusher.ts'
 import {
-  type CollectingSink,
-  fallbackPlace,
-  keptPlace,
-  returnedPlace,
+  type GroupingSink,
+  fallbackGroup,
+  blockedGroup,
+  returnedGroup,
 } from '../grouping/placement.ts'
-import { replica, type Timings } from '../lib/clock.ts'
+import { replicaId, type Timings } from '../lib/clock.ts'
 import { createRouter, type Router } from '../routing/router.ts'
 import { noteCanary } from '../self-alerts/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
-import type { Gathering, MoveTarget, SinkModes } from '../store/pending-items.ts'
-import { createServiceLink } from '../upstream/links.ts'
-import { findBook, type Shared } from './context.ts'
+import type { Group, MoveTarget, SinkBatchWaits } from '../store/pending-items.ts'
+import { createLinkFilter } from '../upstream/links.ts'
+import { findLedger, type EngineContext } from './context.ts'
 import {
   buildFlusher,
-  buildGate,
-  type Collecting,
+  buildSuppressionRules,
+  type GroupingParts,
   countSuppressed,
   createLiveSilences,
   type LiveSilences,
 } from './grouping.ts'
-import { addressPrints, buildSecrets, type LeakedSecrets } from './sinks.ts'
-import type { Service } from './upstream.ts'
+import { createAddressHasher, buildSecrets, type LeakedSecrets } from './sinks.ts'
+import type { Upstream } from './upstream.ts'
 
 export interface DeliveryParts {
   sinks: Map<string, Sink>
   router: Router
   silences: LiveSilences
   secrets: LeakedSecrets
-  collecting: Collecting
-  modes: SinkModes
+  grouping: GroupingParts
+  batchWaits: SinkBatchWaits
   circuit: Circuit
   drains: Drains
   detailJobs: DetailJobs
-  relief: Relief
+  failover: Failover
 }
 
 export function buildDelivery(
-  shared: Shared,
-  service: Service,
+  context: EngineContext,
+  upstream: Upstream,
   sinks: Map<string, Sink>,
 ): DeliveryParts {
-  const { config, redis, keys, clock, logger, metrics, timings } = shared
-  const modes: SinkModes = Object.fromEntries(
+  const { config, redis, keys, clock, logger, metrics, timings } = context
+  const batchWaits: SinkBatchWaits = Object.fromEntries(
     [...sinks.values()].map((sink) => [sink.name, sink.batch?.waitMs ?? false]),
   )
-  const circuit = createCircuit(redis, keys, addressPrints(config, shared.books), timings)
+  const circuit = createCircuit(redis, keys, createAddressHasher(config, context.ledgers), timings)
   const router = createRouter(config.route)
-  const silences = createLiveSilences(shared)
-  const gate = buildGate(shared, router, () => silences.current())
-  const secrets = buildSecrets(shared)
+  const silences = createLiveSilences(context)
+  const rules = buildSuppressionRules(context, router, () => silences.current())
+  const secrets = buildSecrets(context)
   const hints = createWorkHints(redis, keys)
   const drains: Drains = new Drains({
     sinks,
-    drain: (sink) => new SinkDrain(sink, drainOptions),
-    books: shared.books,
+    createDrain: (sink) => new SinkDrain(sink, drainOptions),
+    ledgers: context.ledgers,
     hints,
-    orphans: buildOrphans(shared, modes, (sink) => collecting.sinks.get(sink)),
+    orphans: buildOrphans(context, batchWaits, (sink) => grouping.sinks.get(sink)),
     detailWaitMs: timings.detailWaitMs,
     leaseMs: timings.claimLeaseMs,
     clock,
     logger,
   })
-  const wake = createWake({ circuit, drains, clock, logger })
-  const { expected } = service
-  const collecting = buildFlusher(shared, { sinks, router, gate, circuit, wake, drains, expected })
-  const relieved = reliefSinks(shared, { sinks, collecting: collecting.sinks, modes })
-  const diverter = createDiverter({ sinks: relieved, books: shared.books, drains, metrics })
-  const release: DetailJobsOptions['release'] = (account, made) => drains.tellMade(account, made)
+  const retryNow = createRetryNow({ circuit, drains, clock, logger })
+  const { expectedPolling } = upstream
+  const parts = { sinks, router, rules, circuit, retryNow, drains, expectedPolling }
+  const grouping = buildFlusher(context, parts)
+  const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
+  const { ledgers } = context
+  const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
+  const releaseChanges: DetailJobsOptions['release'] = (account, changes) =>
+    drains.announceChanges(account, changes)
   const drainOptions: DrainOptions = {
-    ...attemptOptions(shared, secrets),
-    gate,
+    ...attemptOptions(context, secrets),
+    rules,
     circuit,
-    diverter,
-    wake,
+    rerouter,
+    retryNow,
     hints,
-    modes,
-    release,
+    batchWaits,
+    release: releaseChanges,
     pace: createSendPace(redis, keys),
-    holder: {
-      owner: replica,
-      leaseMs: timings.claimLeaseMs,
-    },
+    holder: { owner: replicaId, leaseMs: timings.claimLeaseMs },
   }
   return {
     sinks,
     router,
     silences,
     secrets,
-    collecting,
-    modes,
+    grouping,
+    batchWaits,
     circuit,
     drains,
-    detailJobs: buildDetailJobs(shared, service, { modes, release }),
-    relief: buildRelief(shared, { sinks: relieved, circuit, diverter, wake, drains }),
+    detailJobs: buildDetailJobs(context, upstream, { batchWaits, release: releaseChanges }),
+    failover: buildFailover(context, { sinks: failoverSinks, circuit, rerouter, retryNow, drains }),
   }
 }
 
 function buildOrphans(
-  { books, generation, timings, clock, logger }: Shared,
-  modes: SinkModes,
-  find: (sink: string) => CollectingSink | undefined,
+  { ledgers, generation, timings, clock, logger }: EngineContext,
+  batchWaits: SinkBatchWaits,
+  find: (sink: string) => GroupingSink | undefined,
 ): Orphans {
   return createOrphans({
-    books,
-    modes,
-    returnPlaces: (sink) => returnPlaces(find(sink)),
+    ledgers,
+    batchWaits,
+    returnGroups: (sink) => returnGroups(find(sink)),
     isActive: () => generation.isActive,
     graceMs: timings.orphanGraceMs,
     clock,
@@ -129,17 +129,17 @@ function buildOrphans(
 }
 
 function attemptOptions(
-  shared: Shared,
+  context: EngineContext,
   secrets: LeakedSecrets,
-): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'modes' | 'release' | 'holder'> {
-  const { config, clock, logger, metrics } = shared
+): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
+  const { config, clock, logger, metrics } = context
   return {
-    book: (account) => findBook(shared, account),
+    findLedger: (account) => findLedger(context, account),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
-    serviceLink: createServiceLink(config.accounts),
-    onDelivered: (sink, delivery) => noteDelivered(shared, sink, delivery),
-    replica,
+    serviceLink: createLinkFilter(config.accounts),
+    onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
+    replica: replicaId,
     clock,
     logger,
     metrics,
@@ -147,11 +147,11 @@ function attemptOptions(
 }
 
 function buildDetailJobs(
-  shared: Shared,
-  service: Service,
-  parts: Pick<DetailJobsOptions, 'modes' | 'release'>,
+  context: EngineContext,
+  upstream: Upstream,
+  parts: Pick<DetailJobsOptions, 'batchWaits' | 'release'>,
 ): DetailJobs {
-  const { config, redis, keys, clock, logger, timings } = shared
+  const { config, redis, keys, clock, logger, timings } = context
   return createDetailJobs({
     ...parts,
     redis,
@@ -159,18 +159,18 @@ function buildDetailJobs(
     clock,
     logger,
     timings,
-    book: (account) => findBook(shared, account),
+    findLedger: (account) => findLedger(context, account),
     // of an account that left nothing is asked any more: its items go with the search item
     fetchDetail: async (account, uid, signal) =>
       config.accounts.some(({ name }) => name === account)
-        ? fetchDetail(service.client(account), uid, { signal, clock, timings })
+        ? fetchDetail(upstream.client(account), uid, { signal, clock, timings })
         : 'unavailable',
   })
 }
 
 /** For the metrics; a note that cannot be written must not repeat a message. */
-async function noteDelivered(
-  { redis, keys, clock, logger }: Shared,
+async function noteDeliveryTime(
+  { redis, keys, clock, logger }: EngineContext,
   { name: sink }: Sink,
   { summary, isTest }: Delivery,
 ): Promise<void> {
@@ -184,65 +184,71 @@ async function noteDelivered(
 }
 
 /** What was held for people while their sink was gone comes as one summary. */
-function returnPlaces(sink: CollectingSink | undefined): Record<string, Gathering> {
+function returnGroups(sink: GroupingSink | undefined): Record<string, Group> {
   if (!sink?.isForPeople) return {}
-  return Object.fromEntries(sink.destinations.map(({ id }) => [id, returnedPlace(id)]))
+  return Object.fromEntries(sink.destinations.map(({ id }) => [id, returnedGroup(id)]))
 }
 
-interface ReliefParts {
+interface FailoverParts {
   sinks: ReadonlyMap<string, Sink>
-  collecting: ReadonlyMap<string, CollectingSink>
-  modes: SinkModes
+  grouping: ReadonlyMap<string, GroupingSink>
+  batchWaits: SinkBatchWaits
 }
 
 /** The sinks as they are relieved, and where the items of each go. */
-function reliefSinks(
-  { config, timings }: Pick<Shared, 'config' | 'timings'>,
-  { sinks, collecting, modes }: ReliefParts,
-): Map<string, ReliefSink> {
+function buildFailoverSinks(
+  { config, timings }: Pick<EngineContext, 'config' | 'timings'>,
+  { sinks, grouping, batchWaits }: FailoverParts,
+): Map<string, FailoverSink> {
   return new Map(
     config.sinks.map(({ name, fallback, fallbackAfterMs, pendingMax }) => {
-      const other = fallback === undefined ? undefined : collecting.get(fallback)
-      const sink: ReliefSink = {
+      const fallbackSink = fallback === undefined ? undefined : grouping.get(fallback)
+      const sink: FailoverSink = {
         name,
         fallback,
         fallbackAfterMs,
         targets: (severity) =>
-          other ? targetsIn({ sink: other, modes, timings }, name, severity) : [],
+          fallbackSink
+            ? fallbackTargets({ sink: fallbackSink, batchWaits, timings }, name, severity)
+            : [],
         pendingMax,
         sendTimeoutMs: sinks.get(name)?.sendTimeoutMs ?? 0,
-        batchWaitMs: modes[name] || undefined,
-        keptPlaces: keptPlaces(collecting.get(name)),
+        batchWaitMs: batchWaits[name] || undefined,
+        blockedGroups: blockedGroups(grouping.get(name)),
       }
       return [name, sink]
     }),
   )
 }
 
-function targetsIn(
-  { sink, modes, timings }: { sink: CollectingSink; modes: SinkModes; timings: Timings },
+function fallbackTargets(
+  {
+    sink,
+    batchWaits,
+    timings,
+  }: { sink: GroupingSink; batchWaits: SinkBatchWaits; timings: Timings },
   from: string,
   severity: Severity,
 ): MoveTarget[] {
   return sink.destinations.map(({ id: destination }) => ({
     sink: sink.name,
     destination,
-    batchWaitMs: modes[sink.name] || undefined,
-    place: fallbackPlace(sink, { from, severity, destination }, timings),
+    batchWaitMs: batchWaits[sink.name] || undefined,
+    group: fallbackGroup(sink, { from, severity, destination }, timings),
   }))
 }
 
 /** What cannot be sent to people comes as one message. */
-function keptPlaces(sink: CollectingSink | undefined): Record<string, Gathering> {
+function blockedGroups(sink: GroupingSink | undefined): Record<string, Group> {
   if (!sink?.isForPeople) return {}
-  return Object.fromEntries(sink.destinations.map(({ id }) => [id, keptPlace(id)]))
+  return Object.fromEntries(sink.destinations.map(({ id }) => [id, blockedGroup(id)]))
 }
 
-function buildRelief(
-  { clock, logger, metrics }: Shared,
-  parts: Pick<ReliefOptions, 'sinks' | 'circuit' | 'diverter' | 'wake' | 'drains'>,
-): Relief {
-  return createRelief({
+function buildFailover(
+  { clock, logger, metrics }: EngineContext,
+  parts: Pick<FailoverOptions, 'sinks' | 'circuit' | 'rerouter' | 'retryNow' | 'drains'>,
+): Failover {
+  return createFailover({
     ...parts,
     clock,
     logger,

@@ -4,18 +4,18 @@ import type { Lanes } from '../feeds/lanes.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
 import type { Secret } from '../lib/secret.ts'
-import type { Shared } from './context.ts'
+import type { EngineContext } from './context.ts'
 
 /** What is described: as much of it as runs by now. */
 interface Described {
-  shared: Pick<Shared, 'config' | 'metrics' | 'clock'>
-  service: { expected: (feed: string) => ExpectedPolling }
-  engine?: { lanes: Pick<Lanes, 'known'> } | undefined
+  context: Pick<EngineContext, 'config' | 'metrics' | 'clock'>
+  upstream: { expectedPolling: (feed: string) => ExpectedPolling }
+  parts?: { lanes: Pick<Lanes, 'feedPlace'> } | undefined
 }
 
 /** Says in the metrics what is configured; every label set that can be named starts at 0. */
-export function describeConfig({ shared, service, engine }: Described, version: string): void {
-  const { config, metrics, clock } = shared
+export function describeConfig({ context, upstream, parts }: Described, version: string): void {
+  const { config, metrics, clock } = context
   metrics.startAtZero({
     feeds: config.feeds.map(({ name }) => name),
     sinks: config.sinks.map(({ name }) => name),
@@ -23,10 +23,10 @@ export function describeConfig({ shared, service, engine }: Described, version: 
     routes: routeNames(config.route),
   })
   metrics.buildInfo.set({ version }, 1)
-  metrics.configHash.set(hashOfAll(config))
+  metrics.configHash.set(hashConfig(config))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
-  describePolling(shared, service.expected, engine?.lanes)
+  describePolling(context, upstream.expectedPolling, parts?.lanes)
   for (const { name, sweep, audit } of config.feeds) {
     if (audit) metrics.auditIntervalSeconds.set({ feed: name }, audit.everyMs / 1000)
     if (sweep?.everyMs !== undefined)
@@ -42,13 +42,13 @@ export function describeConfig({ shared, service, engine }: Described, version: 
  * organizations that are known by now.
  */
 export function describePolling(
-  { config, metrics }: Pick<Shared, 'config' | 'metrics'>,
-  expected: (feed: string) => ExpectedPolling,
-  lanes?: Pick<Lanes, 'known'>,
+  { config, metrics }: Pick<EngineContext, 'config' | 'metrics'>,
+  expectedPolling: (feed: string) => ExpectedPolling,
+  lanes?: Pick<Lanes, 'feedPlace'>,
 ): void {
   for (const { name: feed, account } of config.feeds) {
-    const { intervalMs, lagObjectiveMs } = expected(feed)
-    const givenMs = lanes?.known({ account, name: feed })?.intervalMs ?? intervalMs
+    const { intervalMs, lagObjectiveMs } = expectedPolling(feed)
+    const givenMs = lanes?.feedPlace({ account, name: feed })?.intervalMs ?? intervalMs
     metrics.feedPollIntervalSeconds.set({ feed }, givenMs / 1000)
     metrics.feedLagObjectiveSeconds.set({ feed }, lagObjectiveMs / 1000)
   }
@@ -58,7 +58,7 @@ export function describePolling(
  * Changes with everything that the configuration says, addresses and secrets included: 48 bits of a digest under
  * the first account's API key, so that nobody can test a guess at a secret by it. 0: a secret cannot be read.
  */
-export function hashOfAll(config: Config): number {
+export function hashConfig(config: Config): number {
   const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')
   try {
     const text = JSON.stringify(config, function reveal(this: Record<string, unknown>, key, value) {

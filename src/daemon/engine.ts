@@ -1,27 +1,30 @@
 import type { AuditSchedule } from '../audit/audit-schedule.ts'
-import { createProofSchedule, type ProofSchedule } from '../audit/ledger-check-schedule.ts'
+import {
+  createLedgerCheckSchedule,
+  type LedgerCheckSchedule,
+} from '../audit/ledger-check-schedule.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createLanes, type Lanes } from '../feeds/lanes.ts'
-import { type Clock, within } from '../lib/clock.ts'
+import { type Clock, waitAtMost } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop, type LoopOptions } from '../lib/loop.ts'
 import { activateGeneration, confirmGeneration } from '../store/account-ledger.ts'
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
 import { buildAudits } from './audits.ts'
-import type { Lasting, Shared } from './context.ts'
+import type { ProcessContext, EngineContext } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './delivery.ts'
 import { polledFeeds } from './polled-feeds.ts'
 import { buildPoller } from './polling.ts'
-import { buildNotices, type NoticeParts } from './self-alerts.ts'
+import { buildSelfAlerts, type SelfAlertParts } from './self-alerts.ts'
 import { buildSinks } from './sinks.ts'
 import { buildState, type StateWatch } from './state.ts'
-import { buildService, type Service } from './upstream.ts'
+import { buildUpstream, type Upstream } from './upstream.ts'
 
 /** What polls and delivers. Building it writes to Redis: BullMQ registers its queues. */
-export interface Engine {
+export interface EngineParts {
   delivery: DeliveryParts
-  service: Service
+  upstream: Upstream
   lanes: Lanes
   loops: NamedLoop[]
   /** Aborts when it is to stop. */
@@ -31,62 +34,70 @@ export interface Engine {
 /** How long closing sinks may take once their work has ended, ms. */
 const closeMs = 300
 
-async function buildEngine(shared: Shared, service: Service): Promise<Engine> {
-  const sinks = await buildSinks(shared.config.sinks, shared)
-  const delivery = buildDelivery(shared, service, sinks)
-  const poller = buildPoller(shared, service, delivery)
-  const feeds = polledFeeds(shared.config)
+async function buildEngineParts(context: EngineContext, upstream: Upstream): Promise<EngineParts> {
+  const sinks = await buildSinks(context.config.sinks, context)
+  const delivery = buildDelivery(context, upstream, sinks)
+  const poller = buildPoller(context, upstream, delivery)
+  const feeds = polledFeeds(context.config)
   const lanes = createLanes({
-    ...shared,
+    ...context,
     feeds,
     poller,
-    pollsPerSecond: shared.config.limits.pollsPerSecond,
-    laneOf: ({ account, tier }) => service.limit(account, tier),
-    lanesVersion: () => service.limitsVersion(),
-    generation: () => shared.generation.number,
-    isActive: () => shared.generation.isActive,
+    pollsPerSecond: context.config.limits.pollsPerSecond,
+    laneFor: ({ account, tier }) => upstream.limit(account, tier),
+    lanesVersion: () => upstream.limitsVersion(),
+    generation: () => context.generation.number,
+    isActive: () => context.generation.isActive,
   })
-  const state = buildState(shared, service, { ...delivery, lanes })
-  const notices = buildNotices(shared, { delivery, state, expected: service.expected })
-  const audits = buildAudits(shared, service, delivery)
-  const accounts = buildAccountWatch(shared)
-  const others = { accounts, lanes, audits, state, ...buildKeeping(shared) }
-  const loops = buildLoops(shared, delivery, others, notices)
-  return { delivery, service, lanes, loops, stopping: new AbortController() }
+  const state = buildState(context, upstream, { ...delivery, lanes })
+  const selfAlerts = buildSelfAlerts(context, {
+    delivery,
+    state,
+    expectedPolling: upstream.expectedPolling,
+  })
+  const audits = buildAudits(context, upstream, delivery)
+  const accounts = buildAccountWatch(context)
+  const others = { accounts, lanes, audits, state, ...buildMaintenance(context) }
+  const loops = buildLoops(context, delivery, others, selfAlerts)
+  return { delivery, upstream, lanes, loops, stopping: new AbortController() }
 }
 
-export async function startEngine(
-  engine: Engine,
+export async function startEngineParts(
+  parts: EngineParts,
   { clock, logger }: { clock: Clock; logger: Logger },
 ): Promise<void> {
-  const { delivery, loops, stopping } = engine
+  const { delivery, loops, stopping } = parts
   await delivery.silences.refreshOnce() // before anything is judged
   delivery.drains.start()
   for (const { loop } of loops) loop.start()
   try {
-    await startPolling(engine)
+    await startPolling(parts)
   } catch (error) {
     // a full Redis refuses jobs; what waits is delivered all the same
     logger.warn({ err: error }, 'polling waits: Redis refuses its jobs')
-    void retryPolling(engine, clock, stopping.signal)
+    void retryPolling(parts, clock, stopping.signal)
   }
 }
 
-async function startPolling({ service, lanes, delivery, stopping }: Engine): Promise<void> {
+async function startPolling({ upstream, lanes, delivery, stopping }: EngineParts): Promise<void> {
   await lanes.ensure()
   lanes.start()
   delivery.detailJobs.start()
-  void service.findOrganizations(stopping.signal)
+  void upstream.findOrganizations(stopping.signal)
 }
 
 /** Between tries at a Redis that refuses, ms. */
 const retryMs = 1_000
 
-async function retryPolling(engine: Engine, clock: Clock, stopping: AbortSignal): Promise<void> {
+async function retryPolling(
+  parts: EngineParts,
+  clock: Clock,
+  stopping: AbortSignal,
+): Promise<void> {
   for (;;) {
     await clock.sleep(retryMs, stopping)
     if (stopping.aborted) return
-    const hasStarted = await startPolling(engine).then(
+    const hasStarted = await startPolling(parts).then(
       () => true,
       () => false,
     )
@@ -95,20 +106,20 @@ async function retryPolling(engine: Engine, clock: Clock, stopping: AbortSignal)
 }
 
 /** Takes no new work, lets what runs finish within `finishMs`, then cuts it off. */
-async function stopEngine(
-  { delivery, lanes, loops, stopping }: Engine,
+async function stopEngineParts(
+  { delivery, lanes, loops, stopping }: EngineParts,
   clock: Clock,
   finishMs: number,
 ): Promise<void> {
   stopping.abort()
   await Promise.all([
-    ...loops.map(({ loop }) => within(finishMs, loop.stop(), clock)),
+    ...loops.map(({ loop }) => waitAtMost(finishMs, loop.stop(), clock)),
     lanes.stop(finishMs),
     delivery.detailJobs.stop(finishMs),
     delivery.drains.stop(finishMs),
   ])
   const sinks = [...delivery.sinks.values()].map((sink) => sink.close())
-  await within(closeMs, Promise.all(sinks), clock)
+  await waitAtMost(closeMs, Promise.all(sinks), clock)
 }
 
 interface NamedLoop {
@@ -116,53 +127,68 @@ interface NamedLoop {
   loop: Loop
 }
 
-interface OtherParts extends KeepingParts {
+interface OtherParts extends MaintenanceParts {
   accounts: AccountWatch
   lanes: Lanes
   audits: AuditSchedule
   state: StateWatch
 }
 
-type Work = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
+type LoopTask = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 
 /** The process' own loops; /healthz watches that they move. */
 function buildLoops(
-  shared: Shared,
-  { drains, silences, collecting, relief }: DeliveryParts,
-  { accounts, lanes, audits, state, proofs, retention }: OtherParts,
-  notices: NoticeParts | undefined,
+  context: EngineContext,
+  { drains, silences, grouping, failover }: DeliveryParts,
+  { accounts, lanes, audits, state, ledgerChecks, retention }: OtherParts,
+  selfAlerts: SelfAlertParts | undefined,
 ): NamedLoop[] {
-  const { redis, clock, logger, timings } = shared
-  function named(name: string, everyMs: number, work: Work): NamedLoop {
+  const { redis, clock, logger, timings } = context
+  function createNamedLoop(name: string, everyMs: number, task: LoopTask): NamedLoop {
     const tick: LoopOptions['tick'] = async (signal, alive) => {
-      if (redis.status === 'ready') await work(signal, alive)
+      if (redis.status === 'ready') await task(signal, alive)
     }
     return { name, loop: createLoop({ name, everyMs, clock, logger, tick }) }
   }
   return [
-    named('generation', timings.generationMs, () => confirmOnce(shared)),
-    named('work', timings.hintsMs, () => drains.hearOnce()),
-    named('leases', timings.claimLeaseMs / 4, () => drains.renewOnce()),
-    named('due work', timings.healMs, (signal, alive) => drains.healOnce(signal, alive)),
-    named('silences', timings.silencesMs, () => silences.refreshOnce()),
-    named('collections', timings.groupsMs, () => collecting.flushOnce()),
-    named('relief', timings.reliefMs, (signal, alive) => relief.relieveOnce(signal, alive)),
-    named('accounts', timings.accountsMs, (signal, alive) => accounts.watchOnce(signal, alive)),
-    named('state', timings.stateMs, (signal, alive) => state.passOnce(signal, alive)),
-    named('lanes', timings.lanesMs, () => lanes.ensure()),
-    named('audits', timings.housekeepingMs, (signal, alive) => audits.auditOnce(signal, alive)),
-    named('ledger audits', timings.housekeepingMs, (signal, alive) =>
-      proofs.proveOnce(signal, alive),
+    createNamedLoop('generation', timings.generationMs, () => confirmActiveOnce(context)),
+    createNamedLoop('work', timings.hintsMs, () => drains.readHintsOnce()),
+    createNamedLoop('leases', timings.claimLeaseMs / 4, () => drains.renewOnce()),
+    createNamedLoop('due work', timings.healMs, (signal, alive) =>
+      drains.reconcileOnce(signal, alive),
     ),
-    named('retention', timings.housekeepingMs, (signal, alive) =>
+    createNamedLoop('silences', timings.silencesMs, () => silences.refreshOnce()),
+    createNamedLoop('collections', timings.groupsMs, () => grouping.flushOnce()),
+    createNamedLoop('relief', timings.failoverMs, (signal, alive) =>
+      failover.failoverOnce(signal, alive),
+    ),
+    createNamedLoop('accounts', timings.accountsMs, (signal, alive) =>
+      accounts.watchOnce(signal, alive),
+    ),
+    createNamedLoop('state', timings.stateMs, (signal, alive) => state.refreshOnce(signal, alive)),
+    createNamedLoop('lanes', timings.lanesMs, () => lanes.ensure()),
+    createNamedLoop('audits', timings.housekeepingMs, (signal, alive) =>
+      audits.auditOnce(signal, alive),
+    ),
+    createNamedLoop('ledger audits', timings.housekeepingMs, (signal, alive) =>
+      ledgerChecks.checkOnce(signal, alive),
+    ),
+    createNamedLoop('retention', timings.housekeepingMs, (signal, alive) =>
       retention.retainOnce(signal, alive),
     ),
-    ...(notices ? [named('notices', timings.housekeepingMs, () => notices.lookOnce())] : []),
+    ...(selfAlerts
+      ? [createNamedLoop('notices', timings.housekeepingMs, () => selfAlerts.checkOnce())]
+      : []),
   ]
 }
 
 /** Whether this configuration is the active one; it may have become so because the other one is gone. */
-async function confirmOnce({ redis, keys, generation, metrics }: Shared): Promise<void> {
+async function confirmActiveOnce({
+  redis,
+  keys,
+  generation,
+  metrics,
+}: EngineContext): Promise<void> {
   const number = await confirmGeneration(redis, keys, generation.hash)
   generation.isActive = number !== undefined
   if (number === undefined) return
@@ -171,18 +197,18 @@ async function confirmOnce({ redis, keys, generation, metrics }: Shared): Promis
 }
 
 /** What looks after the ledger as a whole: that it adds up, and that it stays within its size. */
-interface KeepingParts {
-  proofs: ProofSchedule
+interface MaintenanceParts {
+  ledgerChecks: LedgerCheckSchedule
   retention: Retention
 }
 
-function buildKeeping(shared: Shared): KeepingParts {
-  const { config, metrics } = shared
-  const isActive = (): boolean => shared.generation.isActive
+function buildMaintenance(context: EngineContext): MaintenanceParts {
+  const { config, metrics } = context
+  const isActive = (): boolean => context.generation.isActive
   return {
-    proofs: createProofSchedule({ ...shared, isActive }),
+    ledgerChecks: createLedgerCheckSchedule({ ...context, isActive }),
     retention: createRetention({
-      ...shared,
+      ...context,
       maxBytes: config.ledger.maxBytes,
       isActive,
       onTrimmed({ stories, payloads, quarantined }) {
@@ -196,41 +222,52 @@ function buildKeeping(shared: Shared): KeepingParts {
 
 /** One configuration and all that is built from it: what a start builds once and a reload replaces. */
 
-export interface Setup {
-  readonly shared: Shared
-  readonly service: Service
+export interface Engine {
+  readonly context: EngineContext
+  readonly upstream: Upstream
   /** What polls and delivers; only once Redis was reached. */
-  engine: Engine | undefined
+  parts: EngineParts | undefined
 }
 
 /** How long running work may take to finish, ms: after a stop the process is gone within ten seconds. */
 const finishMs = 8_000
 
 /** Writes nothing to Redis. */
-export function createSetup(
-  lasting: Lasting,
+export function createEngine(
+  processContext: ProcessContext,
   { config, hash }: Pick<LoadedConfig, 'config' | 'hash'>,
-): Setup {
+): Engine {
   const generation = { number: 0, hash, isActive: true }
-  const shared: Shared = { ...lasting, config, books: [], newAccounts: [], generation }
-  return { shared, service: buildService(shared), engine: undefined }
+  const context: EngineContext = {
+    ...processContext,
+    config,
+    ledgers: [],
+    newAccounts: [],
+    generation,
+  }
+  return { context, upstream: buildUpstream(context), parts: undefined }
 }
 
 /** Once its books are open. Whatever runs or is shown from then on goes by the organizations that are known. */
-export async function assemble(setup: Setup): Promise<Engine> {
-  await setup.service.recallOrganizations()
-  setup.engine = await buildEngine(setup.shared, setup.service)
-  return setup.engine
+export async function assembleEngine(engine: Engine): Promise<EngineParts> {
+  await engine.upstream.recallOrganizations()
+  engine.parts = await buildEngineParts(engine.context, engine.upstream)
+  return engine.parts
 }
 
 /** Makes it the configuration that polls. Waits for a Redis that is away. */
-export async function activate({ redis, keys, generation, metrics }: Shared): Promise<void> {
+export async function activateConfig({
+  redis,
+  keys,
+  generation,
+  metrics,
+}: EngineContext): Promise<void> {
   generation.number = await activateGeneration(redis, keys, generation.hash)
   metrics.configGeneration.set(generation.number)
 }
 
 /** Takes no new work, finishes what it can in 8 s, gives the rest back. Never rejects. */
-export async function leave({ engine, service, shared }: Setup): Promise<void> {
-  if (engine) await stopEngine(engine, shared.clock, finishMs)
-  await within(closeMs, service.close(), shared.clock)
+export async function stopEngine({ parts, upstream, context }: Engine): Promise<void> {
+  if (parts) await stopEngineParts(parts, context.clock, finishMs)
+  await waitAtMost(closeMs, upstream.close(), context.clock)
 }

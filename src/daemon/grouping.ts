@@ -1,12 +1,17 @@
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Drains } from '../delivery/drains.ts'
-import type { Wake } from '../delivery/reroute.ts'
+import type { RetryNow } from '../delivery/reroute.ts'
 import { ownFeed } from '../event.ts'
-import type { Gate, Judged, TurnOptions, Verdict } from '../grouping/flush-context.ts'
-import { ensureDigests } from '../grouping/flush.ts'
+import type {
+  SuppressionRules,
+  SuppressionInput,
+  FlushContext,
+  Verdict,
+} from '../grouping/flush-context.ts'
+import { ensureDigests } from '../grouping/digest-flush.ts'
 import { createFlusher } from '../grouping/flusher.ts'
-import type { CollectingSink } from '../grouping/placement.ts'
+import type { GroupingSink } from '../grouping/placement.ts'
 import { createSchedule } from '../lib/cron-schedule.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { DigestFacts } from '../messages/summary.ts'
@@ -17,50 +22,50 @@ import type { RoutableEvent, RouteNode, Router } from '../routing/router.ts'
 import { findSilence, isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
 import { mutedUntil } from '../routing/time-intervals.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { readHoldings } from '../store/accounts.ts'
 import { countQuarantined, peekFeed } from '../store/feed-state.ts'
 import type { Suppression } from '../store/records.ts'
 import { areInhibited, readSilenceTexts, removeSilence } from '../store/silences.ts'
-import { createServiceLink } from '../upstream/links.ts'
-import { findBook, leftBooks, type Shared } from './context.ts'
+import { createLinkFilter } from '../upstream/links.ts'
+import { findLedger, leftLedgers, type EngineContext } from './context.ts'
 
 export interface FlusherParts {
   sinks: ReadonlyMap<string, Sink>
   router: Router
-  gate: Gate
+  rules: SuppressionRules
   circuit: Circuit
-  wake: Pick<Wake, 'ensureTried'>
-  drains: Pick<Drains, 'tell'>
+  retryNow: Pick<RetryNow, 'ensureProbe'>
+  drains: Pick<Drains, 'announce'>
   /** How far a feed may fall behind. */
-  expected: (feed: string) => Pick<ExpectedPolling, 'lagObjectiveMs'>
+  expectedPolling: (feed: string) => Pick<ExpectedPolling, 'lagObjectiveMs'>
 }
 
 /** One pass of everything that waits for company; the form in which sinks collect. */
-export interface Collecting {
-  sinks: ReadonlyMap<string, CollectingSink>
+export interface GroupingParts {
+  sinks: ReadonlyMap<string, GroupingSink>
   flushOnce(): Promise<unknown>
 }
 
-export function buildFlusher(shared: Shared, parts: FlusherParts): Collecting {
-  const options = buildTurns(shared, parts)
+export function buildFlusher(context: EngineContext, parts: FlusherParts): GroupingParts {
+  const options = buildFlushContext(context, parts)
   const flusher = createFlusher(options)
   return {
     sinks: options.sinks,
     async flushOnce() {
-      if (shared.generation.isActive) await ensureDigests(options, shared.clock.now())
+      if (context.generation.isActive) await ensureDigests(options, context.clock.now())
       await flusher.flushOnce()
     },
   }
 }
 
 /** What makes messages of collections works with. */
-export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
-  const { config, clock, logger, metrics, books, generation } = shared
+export function buildFlushContext(context: EngineContext, parts: FlusherParts): FlushContext {
+  const { config, clock, logger, metrics, ledgers, generation } = context
   return {
-    books,
-    sinks: collectingSinks(shared, parts.sinks),
-    gate: parts.gate,
+    ledgers,
+    sinks: groupingSinks(context, parts.sinks),
+    rules: parts.rules,
     intervalMs: (route) =>
       (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
       defaultIntervalMs,
@@ -68,12 +73,12 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
       const { state, paused } = await parts.circuit.read(sink, clock.now())
       const isShut = state === 'open' || state === 'disabled' || paused !== undefined
       // one message tries whether the sink is back: what waits for company goes on waiting
-      return isShut || (state === 'half_open' && (await parts.wake.ensureTried(sink)))
+      return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
     },
     mayHold: () => generation.isActive,
-    coverage: (fromMs) => coverageOf(shared, parts.expected, fromMs),
-    serviceLink: createServiceLink(config.accounts),
-    tell: (account, work) => parts.drains.tell(account, work),
+    coverage: (fromMs) => readCoverage(context, parts.expectedPolling, fromMs),
+    serviceLink: createLinkFilter(config.accounts),
+    announce: (account, work) => parts.drains.announce(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     clock,
     logger,
@@ -84,14 +89,14 @@ export function buildTurns(shared: Shared, parts: FlusherParts): TurnOptions {
 const defaultIntervalMs = 5 * 60_000
 
 /** The sinks as they collect: people's wait for company. */
-export function collectingSinks(
-  { config }: Pick<Shared, 'config'>,
+export function groupingSinks(
+  { config }: Pick<EngineContext, 'config'>,
   sinks: ReadonlyMap<string, Pick<Sink, 'destinations'>>,
-): Map<string, CollectingSink> {
+): Map<string, GroupingSink> {
   return new Map(
     config.sinks.map((sink) => {
       const digest = sink.type === 'webhook' ? undefined : sink.digest
-      const collecting: CollectingSink = {
+      const groupingSink: GroupingSink = {
         name: sink.name,
         isForPeople: sink.type !== 'webhook',
         destinations: sinks.get(sink.name)?.destinations ?? [],
@@ -103,31 +108,33 @@ export function collectingSinks(
           maxItems: digest.maxItems,
         },
       }
-      return [sink.name, collecting]
+      return [sink.name, groupingSink]
     }),
   )
 }
 
 /** Every feed's last time at its end, and what of it could not be read: what a digest cannot know. */
-async function coverageOf(
-  shared: Shared,
-  expected: FlusherParts['expected'],
+async function readCoverage(
+  context: EngineContext,
+  expectedPolling: FlusherParts['expectedPolling'],
   fromMs: number,
 ): Promise<DigestFacts['feeds']> {
-  const nowMs = shared.clock.now()
+  const nowMs = context.clock.now()
   const feeds: DigestFacts['feeds'] = []
   const quarantines = new Map(
     await Promise.all(
-      shared.books.map(async (book) => [book, await countQuarantined(book, fromMs)] as const),
+      context.ledgers.map(
+        async (ledger) => [ledger, await countQuarantined(ledger, fromMs)] as const,
+      ),
     ),
   )
-  for (const { name, account } of shared.config.feeds) {
-    const book = findBook(shared, account)
-    const state = book && (await peekFeed(book, name, nowMs))
-    const quarantined = book && quarantines.get(book)?.[name]
+  for (const { name, account } of context.config.feeds) {
+    const ledger = findLedger(context, account)
+    const state = ledger && (await peekFeed(ledger, name, nowMs))
+    const quarantined = ledger && quarantines.get(ledger)?.[name]
     const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
     const isBehind =
-      lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expected(name).lagObjectiveMs
+      lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expectedPolling(name).lagObjectiveMs
     feeds.push({
       feed: name,
       lastCaughtUpMs,
@@ -136,16 +143,19 @@ async function coverageOf(
       ...(state?.unreadable && { isUnreadable: true }),
     })
   }
-  return [...feeds, ...(await leftCoverage(shared, nowMs))]
+  return [...feeds, ...(await readLeftCoverage(context, nowMs))]
 }
 
 /** Feeds of accounts that left, while something of theirs is still to be told: nothing more is read there. */
-async function leftCoverage(shared: Shared, nowMs: number): Promise<DigestFacts['feeds']> {
+async function readLeftCoverage(
+  context: EngineContext,
+  nowMs: number,
+): Promise<DigestFacts['feeds']> {
   const feeds: DigestFacts['feeds'] = []
-  for (const book of leftBooks(shared)) {
-    const holdings = await readHoldings(book)
+  for (const ledger of leftLedgers(context)) {
+    const holdings = await readHoldings(ledger)
     for (const name of holdings.pendingTotal > 0 ? holdings.feeds : []) {
-      const state = await peekFeed(book, name, nowMs)
+      const state = await peekFeed(ledger, name, nowMs)
       const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
       feeds.push({ feed: name, lastCaughtUpMs, isBehind: false, hasLeft: true })
     }
@@ -164,43 +174,51 @@ export function countSuppressed(
   metrics.itemsSettledTotal.inc({ sink, outcome: 'suppressed' })
 }
 
-interface GateParts extends Pick<Shared, 'config' | 'clock'> {
+interface RuleParts extends Pick<EngineContext, 'config' | 'clock'> {
   router: Router
   silences: () => readonly Silence[]
 }
 
 interface Candidate {
-  judged: Judged
-  input: RoutableEvent
+  item: SuppressionInput
+  event: RoutableEvent
   /** The rule that inhibits it, if one does. */
   inhibitedBy: string | undefined
 }
 
 /** One rule's word on a candidate; undefined: none. */
-type Stage = (parts: GateParts, candidate: Candidate, nowMs: number) => Verdict | undefined
+type SuppressionCheck = (
+  parts: RuleParts,
+  candidate: Candidate,
+  nowMs: number,
+) => Verdict | undefined
 
 /** In this order; the first that says something decides. */
-const stages: Stage[] = [closed, silenced, inhibited, muted]
+const checks: SuppressionCheck[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
 
-export function buildGate(
-  shared: Pick<Shared, 'config' | 'clock'>,
+export function buildSuppressionRules(
+  context: Pick<EngineContext, 'config' | 'clock'>,
   router: Router,
   silences: () => readonly Silence[],
-): Gate {
-  const parts: GateParts = { config: shared.config, clock: shared.clock, router, silences }
+): SuppressionRules {
+  const parts: RuleParts = { config: context.config, clock: context.clock, router, silences }
   return {
-    judge: (book, items) => judge(parts, book, items),
-    isIdleFor: (sink) => isMachine(parts, sink) && !hasRules(parts),
+    decide: (ledger, items) => decide(parts, ledger, items),
+    allowsAll: (sink) => isMachine(parts, sink) && !hasRules(parts),
   }
 }
 
-async function judge(parts: GateParts, book: Book, items: readonly Judged[]): Promise<Verdict[]> {
+async function decide(
+  parts: RuleParts,
+  ledger: AccountLedger,
+  items: readonly SuppressionInput[],
+): Promise<Verdict[]> {
   const nowMs = parts.clock.now()
-  const candidates = await candidatesOf(parts, book, items, nowMs)
+  const candidates = await createCandidates(parts, ledger, items, nowMs)
   return candidates.map((candidate) => {
     // what Tocsin says of itself is nobody's to silence
-    for (const stage of candidate.judged.feed === ownFeed ? [] : stages) {
-      const verdict = stage(parts, candidate, nowMs)
+    for (const check of candidate.item.feed === ownFeed ? [] : checks) {
+      const verdict = check(parts, candidate, nowMs)
       if (verdict) return verdict
     }
     return { act: 'send' }
@@ -208,7 +226,7 @@ async function judge(parts: GateParts, book: Book, items: readonly Judged[]): Pr
 }
 
 /** Machines are told of what people closed, so nothing but a rule keeps anything from them. */
-function hasRules({ config, router, silences }: GateParts): boolean {
+function hasRules({ config, router, silences }: RuleParts): boolean {
   return silences().length > 0 || config.inhibitRules.length > 0 || hasMutes(router.root)
 }
 
@@ -216,35 +234,35 @@ function hasMutes({ muteTimeIntervals, routes }: RouteNode): boolean {
   return muteTimeIntervals.length > 0 || routes.some(hasMutes)
 }
 
-function isMachine({ config }: GateParts, name: string): boolean {
+function isMachine({ config }: RuleParts, name: string): boolean {
   return config.sinks.some((sink) => sink.name === name && sink.type === 'webhook')
 }
 
 /** What people closed at the service is not told to people; machines are told, with its times. */
-function closed(parts: GateParts, { judged }: Candidate): Verdict | undefined {
-  const { ignoredAtMs, remediatedAtMs } = judged.event
-  const shown = ignoredAtMs === null ? undefined : 'ignored'
-  const reason = judged.closed ?? (remediatedAtMs === null ? shown : 'remediated')
-  if (reason === undefined || isMachine(parts, judged.sink)) return undefined
+function checkClosed(parts: RuleParts, { item }: Candidate): Verdict | undefined {
+  const { ignoredAtMs, remediatedAtMs } = item.event
+  const closure = ignoredAtMs === null ? undefined : 'ignored'
+  const reason = item.closed ?? (remediatedAtMs === null ? closure : 'remediated')
+  if (reason === undefined || isMachine(parts, item.sink)) return undefined
   return { act: 'suppress', reason, rule: 'at the service' }
 }
 
-function silenced(
-  { silences }: GateParts,
-  { input }: Candidate,
+function checkSilences(
+  { silences }: RuleParts,
+  { event }: Candidate,
   nowMs: number,
 ): Verdict | undefined {
-  const silence = findSilence(silences(), input, nowMs)
+  const silence = findSilence(silences(), event, nowMs)
   return silence && { act: 'suppress', reason: 'silence', rule: silence.id }
 }
 
-function inhibited(_parts: GateParts, { inhibitedBy: rule }: Candidate): Verdict | undefined {
+function checkInhibition(_parts: RuleParts, { inhibitedBy: rule }: Candidate): Verdict | undefined {
   return rule === undefined ? undefined : { act: 'suppress', reason: 'inhibition', rule }
 }
 
-function muted(
-  { config, router }: GateParts,
-  { judged: { routes } }: Candidate,
+function checkMutes(
+  { config, router }: RuleParts,
+  { item: { routes } }: Candidate,
   nowMs: number,
 ): Verdict | undefined {
   const node = routes[0] === undefined ? undefined : router.node(routes[0])
@@ -256,26 +274,26 @@ function muted(
   return { act: 'hold', rule, untilMs }
 }
 
-async function candidatesOf(
-  { config: { inhibitRules } }: GateParts,
-  book: Book,
-  items: readonly Judged[],
+async function createCandidates(
+  { config: { inhibitRules } }: RuleParts,
+  ledger: AccountLedger,
+  items: readonly SuppressionInput[],
   nowMs: number,
 ): Promise<Candidate[]> {
-  const inputs = items.map((judged) => {
-    const { event, feed, labels } = judged
-    return { judged, input: { event, account: book.account, feed, labels } }
+  const inputs = items.map((item) => {
+    const { event, feed, labels } = item
+    return { item, event: { event, account: ledger.account, feed, labels } }
   })
-  const asked = inputs.flatMap(({ judged, input }, place) =>
-    targetKeys(inhibitRules, input).map((target) => {
-      return { ...target, place, recordId: judged.recordId }
+  const targets = inputs.flatMap(({ item, event }, place) =>
+    targetKeys(inhibitRules, event).map((target) => {
+      return { ...target, place, recordId: item.recordId }
     }),
   )
-  const answers = await areInhibited(book, asked, nowMs)
-  return inputs.map(({ judged, input }, at) => ({
-    judged,
-    input,
-    inhibitedBy: asked.find(({ place }, i) => place === at && answers[i])?.rule,
+  const answers = await areInhibited(ledger, targets, nowMs)
+  return inputs.map(({ item, event }, at) => ({
+    item,
+    event,
+    inhibitedBy: targets.find(({ place }, i) => place === at && answers[i])?.rule,
   }))
 }
 
@@ -287,7 +305,7 @@ export interface LiveSilences {
 }
 
 /** How long one that is over is still listed. */
-const rememberedMs = 7 * 86_400_000
+const keepEndedMs = 7 * 86_400_000
 
 export function createLiveSilences({
   config,
@@ -295,24 +313,24 @@ export function createLiveSilences({
   keys,
   clock,
   logger,
-}: Pick<Shared, 'config' | 'redis' | 'keys' | 'clock' | 'logger'>): LiveSilences {
-  let made: Silence[] = []
+}: Pick<EngineContext, 'config' | 'redis' | 'keys' | 'clock' | 'logger'>): LiveSilences {
+  let commandSilences: Silence[] = []
   const unreadable = new Set<string>()
 
-  function complain(id: string): void {
+  function warnUnreadable(id: string): void {
     if (!unreadable.has(id))
       logger.warn({ silence: id }, 'silence cannot be read: it silences nothing')
     unreadable.add(id)
   }
 
   return {
-    current: () => [...config.silences, ...made],
+    current: () => [...config.silences, ...commandSilences],
     async refreshOnce() {
       const found = await readSilences(redis, keys)
-      found.unreadable.forEach(complain)
-      made = found.silences
-      for (const { id, endsAtMs } of made) {
-        if (endsAtMs < clock.now() - rememberedMs) await removeSilence(redis, keys, id)
+      found.unreadable.forEach(warnUnreadable)
+      commandSilences = found.silences
+      for (const { id, endsAtMs } of commandSilences) {
+        if (endsAtMs < clock.now() - keepEndedMs) await removeSilence(redis, keys, id)
       }
     },
   }
@@ -326,14 +344,14 @@ export async function readSilences(
   const silences: Silence[] = []
   const unreadable: string[] = []
   for (const [id, text] of await readSilenceTexts(redis, keys)) {
-    const silence = parseSilence(jsonOf(text))
+    const silence = parseSilence(tryParseJson(text))
     if (isSilenceProblem(silence)) unreadable.push(id)
     else silences.push(silence)
   }
   return { silences, unreadable }
 }
 
-function jsonOf(text: string): unknown {
+function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {

@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.ts'
 import type { ThreatEvent } from '../event.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
-import { type CollectingSink, placeItem } from '../grouping/placement.ts'
+import { type GroupingSink, placeItem } from '../grouping/placement.ts'
 import { sourceKeys } from '../routing/inhibition.ts'
 import { groupLabels, planItems, type RoutableEvent, type Router } from '../routing/router.ts'
 import type { PlannedItem, RoutedEvent } from '../store/intake.ts'
-import type { Shared } from './context.ts'
+import type { EngineContext } from './context.ts'
 
 /** The feeds of a configuration as they are polled: each with what its cursors are good for. */
 export function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
@@ -17,34 +17,34 @@ export function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
 }
 
 /** What a page's commit fixes of an event: which routes took it, its items, where each waits. */
-type Planned = Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
+type EventPlan = Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
 
 type Planner = (
   event: ThreatEvent,
   feed: PolledFeed,
   about: { isBacklog: boolean; isFresh: boolean },
-) => Planned
+) => EventPlan
 
 export function buildPlanner(
-  { config, clock }: Pick<Shared, 'config' | 'clock'>,
+  { config, clock }: Pick<EngineContext, 'config' | 'clock'>,
   router: Router,
-  sinks: ReadonlyMap<string, CollectingSink>,
+  sinks: ReadonlyMap<string, GroupingSink>,
 ): Planner {
-  const destinationsOf = (sink: string): string[] =>
+  const listDestinations = (sink: string): string[] =>
     (sinks.get(sink)?.destinations ?? []).map(({ id }) => id)
 
-  function placed(item: PlannedItem, input: RoutableEvent, isBacklog: boolean): PlannedItem {
+  function placeInGroup(item: PlannedItem, input: RoutableEvent, isBacklog: boolean): PlannedItem {
     const sink = sinks.get(item.sink)
     const node = router.node(item.routes[0] ?? '')
     if (!sink || !node || item.isShadow === true) return item
     const { severity } = input.event
-    const asked = { destination: item.destination, severity, feed: input.feed, isBacklog }
+    const placementInput = { destination: item.destination, severity, feed: input.feed, isBacklog }
     const grouping = {
       route: node.name,
       waitMs: node.groupWaitMs,
       labels: groupLabels(node.groupBy, input),
     }
-    return { ...item, ...placeItem(sink, asked, grouping, clock.now()) }
+    return { ...item, ...placeItem(sink, placementInput, grouping, clock.now()) }
   }
 
   return (event, { account, name, labels }, { isBacklog, isFresh }) => {
@@ -56,7 +56,9 @@ export function buildPlanner(
         path,
         why: stage === 'shadow' ? [...why, 'stage: shadow'] : why,
       })),
-      items: planItems(decisions, destinationsOf).map((item) => placed(item, input, isBacklog)),
+      items: planItems(decisions, listDestinations).map((item) =>
+        placeInGroup(item, input, isBacklog),
+      ),
       // a find of long ago says nothing about what is new now
       inhibits: isFresh ? sourceKeys(config.inhibitRules, input) : [],
     }

@@ -4,20 +4,20 @@
  * begins, waiting for Redis as a start does. Feeds' cursors, waiting items and timers are all in Redis:
  * nothing is handed over.
  */
-import { changesOf, diffConfigs, fixedKeyFindings } from '../config/config-diff.ts'
+import { listChanges, diffConfigs, fixedKeyFindings } from '../config/config-diff.ts'
 import { ConfigError, formatMistake, type Mistake } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
-import { openBooks } from './accounts.ts'
-import type { Lasting } from './context.ts'
+import { openAccountLedgers } from './accounts.ts'
+import type { ProcessContext } from './context.ts'
 import { describeConfig } from './describe-config.ts'
 import {
-  activate,
-  assemble,
-  createSetup,
+  activateConfig,
+  assembleEngine,
+  createEngine,
+  type EngineParts,
+  stopEngine,
   type Engine,
-  leave,
-  type Setup,
-  startEngine,
+  startEngineParts,
 } from './engine.ts'
 
 export type ReloadOutcome =
@@ -29,109 +29,109 @@ export type ReloadOutcome =
   | { status: 'stopped' }
 
 /** The place in which one setup runs. */
-export interface Host {
-  readonly lasting: Lasting
+export interface EngineHost {
+  readonly processContext: ProcessContext
   readonly version: string
-  current: Setup
+  current: Engine
   /** The end of the setup that ran before. */
   leaving: Promise<void>
   readonly stopping: AbortSignal
 }
 
 /** Never rejects. `read` throws ConfigError. Not twice at once. */
-export async function reload(host: Host, read: () => LoadedConfig): Promise<ReloadOutcome> {
-  const { logger, metrics } = host.lasting
+export async function reload(host: EngineHost, read: () => LoadedConfig): Promise<ReloadOutcome> {
+  const { logger, metrics } = host.processContext
   try {
     return await replace(host, read)
   } catch (error) {
     if (host.stopping.aborted) return { status: 'stopped' }
     metrics.configLastReloadSuccessful.set(0)
-    const said = 'configuration not reloaded; the old one stays'
+    const message = 'configuration not reloaded; the old one stays'
     if (!(error instanceof ConfigError)) {
-      logger.error({ err: error }, said)
+      logger.error({ err: error }, message)
       return { status: 'refused', mistakes: [] }
     }
-    logger.error({ mistakes: error.mistakes.map(formatMistake) }, said)
+    logger.error({ mistakes: error.mistakes.map(formatMistake) }, message)
     return { status: 'refused', mistakes: error.mistakes }
   }
 }
 
-async function replace(host: Host, read: () => LoadedConfig): Promise<ReloadOutcome> {
-  const { logger } = host.lasting
+async function replace(host: EngineHost, read: () => LoadedConfig): Promise<ReloadOutcome> {
+  const { logger } = host.processContext
   const loaded = read()
-  const before = host.current.shared
+  const before = host.current.context
   const fixed = fixedKeyFindings(before.config, loaded.config)
   if (fixed.length > 0) throw new ConfigError(loaded.place(fixed))
-  const changes = changesOf(diffConfigs(before.config, loaded.config))
+  const changes = listChanges(diffConfigs(before.config, loaded.config))
   if (changes === undefined) {
     describeConfig(host.current, host.version)
     logger.info('configuration read again; nothing in it has changed')
     return { status: 'unchanged' }
   }
-  const next = createSetup(host.lasting, loaded)
-  if (host.current.engine) await swap(host, next)
-  else takePlace(host, next) // what waits for Redis begins with it
+  const next = createEngine(host.processContext, loaded)
+  if (host.current.parts) await replaceRunning(host, next)
+  else makeCurrent(host, next) // what waits for Redis begins with it
   if (host.stopping.aborted) return { status: 'stopped' }
-  const generation = next.shared.generation.number
+  const generation = next.context.generation.number
   logger.info({ ...(generation > 0 ? { generation } : {}), ...changes }, 'configuration reloaded')
   return { status: 'changed', changes }
 }
 
-async function swap(host: Host, next: Setup): Promise<void> {
-  sayWaiting(host.lasting, 'the new configuration waits for Redis')
-  const engine = await build(host, next)
-  next.shared.generation.number = host.current.shared.generation.number // ready all the while
-  takePlace(host, next)
-  host.lasting.logger.info(takesOver)
+async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {
+  warnWaiting(host.processContext, 'the new configuration waits for Redis')
+  const engine = await prepareParts(host, next)
+  next.context.generation.number = host.current.context.generation.number // ready all the while
+  makeCurrent(host, next)
+  host.processContext.logger.info(takeoverMessage)
   await host.leaving
   if (host.stopping.aborted) return
   describeConfig(next, host.version)
   await begin(host, next, engine)
 }
 
-const takesOver = 'configuration read again; it takes over when what is being sent has ended'
+const takeoverMessage = 'configuration read again; it takes over when what is being sent has ended'
 
 /** The last step that can fail. */
-async function build(host: Host, next: Setup): Promise<Engine> {
+async function prepareParts(host: EngineHost, next: Engine): Promise<EngineParts> {
   try {
-    await openBooks(next.shared)
+    await openAccountLedgers(next.context)
     host.stopping.throwIfAborted()
-    return await assemble(next)
+    return await assembleEngine(next)
   } catch (error) {
-    await leave(next)
+    await stopEngine(next)
     throw error
   }
 }
 
-function takePlace(host: Host, next: Setup): void {
+function makeCurrent(host: EngineHost, next: Engine): void {
   const old = host.current
   host.current = next
-  host.leaving = leave(old)
-  if (!old.engine) describeConfig(next, host.version)
+  host.leaving = stopEngine(old)
+  if (!old.parts) describeConfig(next, host.version)
 }
 
 /** Between tries at a Redis that refuses, ms. */
 const retryMs = 1_000
 
-async function begin(host: Host, next: Setup, engine: Engine): Promise<void> {
-  const { logger, clock } = host.lasting
-  sayWaiting(host.lasting, afterLeaving)
+async function begin(host: EngineHost, next: Engine, engine: EngineParts): Promise<void> {
+  const { logger, clock } = host.processContext
+  warnWaiting(host.processContext, waitingMessage)
   let hasFailed = false
   while (!host.stopping.aborted) {
     try {
-      await activate(next.shared)
-      if (!host.stopping.aborted) await startEngine(engine, host.lasting)
+      await activateConfig(next.context)
+      if (!host.stopping.aborted) await startEngineParts(engine, host.processContext)
       return
     } catch (error) {
-      if (!hasFailed && !host.stopping.aborted) logger.warn({ err: error }, afterLeaving)
+      if (!hasFailed && !host.stopping.aborted) logger.warn({ err: error }, waitingMessage)
       hasFailed = true
     }
     await clock.sleep(retryMs, host.stopping)
   }
 }
 
-const afterLeaving = 'the old configuration has stopped; the new one waits for Redis'
+const waitingMessage = 'the old configuration has stopped; the new one waits for Redis'
 
-function sayWaiting({ redis, logger }: Lasting, words: string): void {
-  if (redis.status !== 'ready') logger.warn(words)
+function warnWaiting({ redis, logger }: ProcessContext, message: string): void {
+  if (redis.status !== 'ready') logger.warn(message)
 }

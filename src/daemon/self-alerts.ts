@@ -1,54 +1,54 @@
-import { quotaReserveOf } from '../feed-types/feed-type.ts'
+import { reservedSearches } from '../feed-types/feed-type.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'
 import type { Snapshot } from '../self-alerts/conditions.ts'
-import { createTeller, orderWays, type Tell } from '../self-alerts/publisher.ts'
-import { createNotices, createTold, type ToldOptions } from '../self-alerts/self-alerts.ts'
+import { createPublisher, orderTargets, type Publish } from '../self-alerts/publisher.ts'
+import { createSelfAlerts, createSentLog, type SentLogOptions } from '../self-alerts/self-alerts.ts'
 import { sendPing } from '../sinks/webhook/webhook-sink.ts'
-import type { Book } from '../store/account-ledger.ts'
-import type { Shared } from './context.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import type { EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'
 import type { State, StateWatch } from './state.ts'
-import type { Service } from './upstream.ts'
+import type { Upstream } from './upstream.ts'
 
-export interface NoticeParts {
+export interface SelfAlertParts {
   /** Tells operators what is to be told, and sends the test event that is due. */
-  lookOnce(): Promise<void>
+  checkOnce(): Promise<void>
 }
 
-export interface NoticeSources extends Pick<Service, 'expected'> {
+export interface SelfAlertSources extends Pick<Upstream, 'expectedPolling'> {
   delivery: DeliveryParts
   state: StateWatch
 }
 
 /** undefined where the configuration asks for neither notices nor a canary. */
-export function buildNotices(
-  shared: Shared,
-  { delivery, state, expected }: NoticeSources,
-): NoticeParts | undefined {
-  const { config, generation } = shared
-  if (config.notices === undefined && config.canary === undefined) return undefined
-  const [book] = shared.books
-  if (!book) throw new Error('no book is open')
-  const ways = waysIn(book, delivery)
-  const tell = buildTeller(shared, delivery, ways)
-  const parts = { ...shared, book, tell, isActive: () => generation.isActive }
+export function buildSelfAlerts(
+  context: EngineContext,
+  { delivery, state, expectedPolling }: SelfAlertSources,
+): SelfAlertParts | undefined {
+  const { config, generation } = context
+  if (config.selfAlerts === undefined && config.canary === undefined) return undefined
+  const [ledger] = context.ledgers
+  if (!ledger) throw new Error('no book is open')
+  const targets = createTargets(ledger, delivery)
+  const publish = buildPublisher(context, delivery, targets)
+  const parts = { ...context, ledger, publish, isActive: () => generation.isActive }
   const readSnapshot = async (): Promise<Snapshot> =>
-    snapshotOf(shared, await state.current(), expected)
-  const notices =
-    config.notices &&
-    createNotices({
+    toSnapshot(context, await state.current(), expectedPolling)
+  const selfAlerts =
+    config.selfAlerts &&
+    createSelfAlerts({
       ...parts,
-      config: config.notices,
-      ways: orderWays(config.notices, config.sinks),
-      told: createTold(ways),
+      config: config.selfAlerts,
+      targets: orderTargets(config.selfAlerts, config.sinks),
+      sentLog: createSentLog(targets),
       readSnapshot,
     })
   const canary = config.canary && createCanary({ ...parts, config: config.canary })
   const ping = buildPing(parts)
   return {
-    async lookOnce() {
-      await notices?.watchOnce()
+    async checkOnce() {
+      await selfAlerts?.watchOnce()
       await canary?.canaryOnce()
       await ping?.pingOnce()
     },
@@ -56,7 +56,7 @@ export function buildNotices(
 }
 
 function buildPing(
-  parts: Shared & { book: Book; isActive: () => boolean },
+  parts: EngineContext & { ledger: AccountLedger; isActive: () => boolean },
 ): CanaryPing | undefined {
   const { ping, everyMs = 0 } = parts.config.canary ?? {}
   if (ping === undefined) return undefined
@@ -69,36 +69,43 @@ function buildPing(
 }
 
 /** Into the book that leads, whichever account the trouble is about. */
-function waysIn(book: Book, { sinks, modes }: DeliveryParts): ToldOptions {
+function createTargets(
+  ledger: AccountLedger,
+  { sinks, batchWaits }: DeliveryParts,
+): SentLogOptions {
   return {
-    book,
-    destinationsOf: (sink) => (sinks.get(sink)?.destinations ?? []).map(({ id }) => id),
-    batchWaitMs: (sink) => modes[sink] || undefined,
+    ledger,
+    destinationsFor: (sink) => (sinks.get(sink)?.destinations ?? []).map(({ id }) => id),
+    batchWaitMs: (sink) => batchWaits[sink] || undefined,
   }
 }
 
-function buildTeller(shared: Shared, { drains }: DeliveryParts, ways: ToldOptions): Tell {
-  return createTeller({
-    ...ways,
-    async queue(account, made) {
-      for (const { k } of made) shared.metrics.itemsCreatedTotal.inc({ sink: k })
-      await drains.tellMade(account, made)
+function buildPublisher(
+  context: EngineContext,
+  { drains }: DeliveryParts,
+  targets: SentLogOptions,
+): Publish {
+  return createPublisher({
+    ...targets,
+    async queue(account, changes) {
+      for (const { k } of changes) context.metrics.itemsCreatedTotal.inc({ sink: k })
+      await drains.announceChanges(account, changes)
     },
-    generation: () => shared.generation.number,
-    clock: shared.clock,
+    generation: () => context.generation.number,
+    clock: context.clock,
   })
 }
 
-function snapshotOf(
-  { config, books }: Shared,
+function toSnapshot(
+  { config, ledgers }: EngineContext,
   state: State,
-  expected: Service['expected'],
+  expectedPolling: Upstream['expectedPolling'],
 ): Snapshot {
   const configured = state.accounts.filter(({ isConfigured }) => isConfigured)
   const byName = new Map(configured.map((account) => [account.name, account]))
-  const open = new Set(books.map(({ account }) => account))
+  const open = new Set(ledgers.map(({ account }) => account))
   return {
-    feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account), expected)),
+    feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account), expectedPolling)),
     accounts: configured.map(({ name, isRefused }) => ({ name, isRefused })),
     left: state.accounts
       .filter(({ name, isConfigured }) => !isConfigured && open.has(name))
@@ -109,8 +116,8 @@ function snapshotOf(
       isFull: state.redis.isFull,
     },
     unaccounted: state.accounts.flatMap(({ accounting: { feeds, sinks } }) => [
-      ...differing(feeds).map(([name, count]) => `feed ${name}: ${count}`),
-      ...differing(sinks).map(([name, count]) => `sink ${name}: ${count}`),
+      ...listUnaccounted(feeds).map(([name, count]) => `feed ${name}: ${count}`),
+      ...listUnaccounted(sinks).map(([name, count]) => `sink ${name}: ${count}`),
     ]),
   }
 }
@@ -126,14 +133,14 @@ function sinkHealth(name: string, state: State): Snapshot['sinks'] {
 }
 
 function feedHealth(
-  feed: Shared['config']['feeds'][number],
+  feed: EngineContext['config']['feeds'][number],
   account: AccountState | undefined,
-  expected: Service['expected'],
+  expectedPolling: Upstream['expectedPolling'],
 ): Snapshot['feeds'][number] {
   const { name } = feed
-  const { lagObjectiveMs } = expected(name)
+  const { lagObjectiveMs } = expectedPolling(name)
   const state = account?.feeds.get(name)
-  const reserve = quotaReserveOf(feed, state?.walk)
+  const reserve = reservedSearches(feed, state?.scan)
   const quarantine = account?.quarantine[name]
   const remaining = reserve > 0 ? account?.searchesRemaining : undefined
   return {
@@ -150,7 +157,7 @@ function feedHealth(
   }
 }
 
-function differing(accounts: Record<string, { unaccounted: number }>): [string, number][] {
+function listUnaccounted(accounts: Record<string, { unaccounted: number }>): [string, number][] {
   return Object.entries(accounts).flatMap(([name, { unaccounted }]): [string, number][] =>
     unaccounted === 0 ? [] : [[name, unaccounted]],
   )

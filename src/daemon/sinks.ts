@@ -1,12 +1,12 @@
 import type { Config, SinkConfig } from '../config/config.ts'
-import type { PrintOf } from '../delivery/circuit.ts'
+import type { HashAddress } from '../delivery/circuit.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { Book } from '../store/account-ledger.ts'
-import type { Shared } from './context.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import type { EngineContext } from './context.ts'
 
 interface Parts {
   logger: Logger
@@ -51,21 +51,24 @@ export interface LeakedSecrets {
   pairId: (account: string, parts: readonly string[]) => string | undefined
 }
 
-export function buildSecrets({ config, logger }: Pick<Shared, 'config' | 'logger'>): LeakedSecrets {
+export function buildSecrets({
+  config,
+  logger,
+}: Pick<EngineContext, 'config' | 'logger'>): LeakedSecrets {
   const boxes = new Map(
     config.accounts.map(({ name, apiKey }) => [name, createSecretBox(() => apiKey.reveal(), name)]),
   )
-  const told = new Set<string>()
+  const warned = new Set<string>()
 
   /** Said once an account: credentials come by the thousand. */
-  function withKey(account: string, work: () => string | undefined): string | undefined {
+  function withKey(account: string, action: () => string | undefined): string | undefined {
     try {
-      return work()
+      return action()
     } catch {
-      const said =
+      const message =
         'the API key cannot be read: leaked secrets go masked, and pairs are not recognised'
-      if (!told.has(account)) logger.warn({ account }, said)
-      told.add(account)
+      if (!warned.has(account)) logger.warn({ account }, message)
+      warned.add(account)
       return undefined
     }
   }
@@ -83,14 +86,14 @@ export function buildSecrets({ config, logger }: Pick<Shared, 'config' | 'logger
  * What stands for a sink's address in Redis: a digest under the API key of the account that leads (else the
  * first), so that nobody can test a guess there. Read anew at each use, because the file that holds an address may change.
  */
-export function addressPrints(
+export function createAddressHasher(
   { accounts, sinks }: Pick<Config, 'accounts' | 'sinks'>,
-  books: readonly Pick<Book, 'account'>[] = [],
-): PrintOf {
+  ledgers: readonly Pick<AccountLedger, 'account'>[] = [],
+): HashAddress {
   const [first] = accounts
-  const account = accounts.find(({ name }) => name === books[0]?.account) ?? first
+  const account = accounts.find(({ name }) => name === ledgers[0]?.account) ?? first
   const box = account && createSecretBox(() => account.apiKey.reveal())
-  const addresses = new Map(sinks.map((sink) => [sink.name, addressOf(sink)]))
+  const addresses = new Map(sinks.map((sink) => [sink.name, sinkAddress(sink)]))
   return (sink) => {
     const address = addresses.get(sink)
     if (!box || !address) return ''
@@ -102,6 +105,6 @@ export function addressPrints(
   }
 }
 
-function addressOf(sink: SinkConfig): Secret {
+function sinkAddress(sink: SinkConfig): Secret {
   return sink.type === 'email' ? sink.smtp : sink.url
 }

@@ -1,19 +1,19 @@
 import { type ExpectedPolling, expectPolling } from '../config/warnings.ts'
 import type { LaneLimit } from '../feeds/lane.ts'
 import type { Logger } from '../lib/logger.ts'
-import { createServiceClient, type ServiceClient } from '../upstream/client.ts'
+import { createUpstreamClient, type UpstreamClient } from '../upstream/client.ts'
 import type { Tier } from '../upstream/config.ts'
-import { ServiceError } from '../upstream/error.ts'
+import { UpstreamError } from '../upstream/error.ts'
 import { createOrganizations, type Organizations } from '../upstream/organizations.ts'
-import { createTierLimiter, createTurns, noteQuota } from '../upstream/rate-limits.ts'
-import type { Shared } from './context.ts'
+import { createTierLimiter, createApiSlots, noteQuota } from '../upstream/rate-limits.ts'
+import type { EngineContext } from './context.ts'
 
-export interface Service {
-  client(account: string): ServiceClient
+export interface Upstream {
+  client(account: string): UpstreamClient
   /** The limit that an account's requests of a tier count against. */
   limit(account: string, tier: Tier): LaneLimit
   /** How often a feed is probably read, and how far it may fall behind, as organizations are known by now. */
-  expected: (feed: string) => ExpectedPolling
+  expectedPolling: (feed: string) => ExpectedPolling
   /** Grows whenever an organization becomes known: limits are others from then on. */
   limitsVersion(): number
   /**
@@ -27,25 +27,25 @@ export interface Service {
 }
 
 /** One client for each account; all share the process' turns. */
-export function buildService(shared: Shared): Service {
-  const { config, redis, keys, clock, logger, metrics, timings } = shared
+export function buildUpstream(context: EngineContext): Upstream {
+  const { config, redis, keys, clock, logger, metrics, timings } = context
   const organizations = createOrganizations(config.accounts)
   const limiter = createTierLimiter({
     redis,
     keys,
     clock,
-    limitOf: (lane) => organizations.limitOf(lane),
+    limitFor: (lane) => organizations.limitFor(lane),
   })
-  const turns = createTurns({ limiter, clock })
+  const slots = createApiSlots({ limiter, clock })
   const clients = new Map(
     config.accounts.map((account) => [
       account.name,
-      createServiceClient({
+      createUpstreamClient({
         account,
         redis,
         keys,
         logger,
-        turns,
+        slots,
         organizations,
         clock,
         timings,
@@ -62,19 +62,19 @@ export function buildService(shared: Shared): Service {
       }),
     ]),
   )
-  function client(account: string): ServiceClient {
+  function client(account: string): UpstreamClient {
     const found = clients.get(account)
     if (!found) throw new Error(`no client for account ${account}`)
     return found
   }
   async function close(): Promise<void> {
-    turns.close()
-    await Promise.all([...clients.values()].map((one) => one.close()))
+    slots.close()
+    await Promise.all([...clients.values()].map((client) => client.close()))
   }
   return {
     client,
-    limit: (account, tier) => limitIn(organizations, account, tier),
-    expected: expectationsOf(config, organizations),
+    limit: (account, tier) => toLaneLimit(organizations, account, tier),
+    expectedPolling: createExpectedPolling(config, organizations),
     limitsVersion: () => organizations.version(),
     recallOrganizations: () => recallOrganizations([...clients.values()]),
     findOrganizations: (signal) => findOrganizations([...clients.values()], logger, signal),
@@ -82,60 +82,60 @@ export function buildService(shared: Shared): Service {
   }
 }
 
-function limitIn(organizations: Organizations, account: string, tier: Tier): LaneLimit {
-  const lane = organizations.laneOf(account, tier)
+function toLaneLimit(organizations: Organizations, account: string, tier: Tier): LaneLimit {
+  const lane = organizations.laneFor(account, tier)
   const { organization } = lane
   const id = `${organization}.${tier}`
-  const [perSecond, share] = [organizations.limitOf(lane), organizations.shareOf(lane)]
+  const [perSecond, share] = [organizations.limitFor(lane), organizations.shareFor(lane)]
   return { id, organization, tier, perSecond, share }
 }
 
 /** Reckoned anew only when an organization became known. */
-function expectationsOf(
-  config: Shared['config'],
+function createExpectedPolling(
+  config: EngineContext['config'],
   organizations: Organizations,
-): Service['expected'] {
+): Upstream['expectedPolling'] {
   let known: { version: number; feeds: ReturnType<typeof expectPolling> } | undefined
   return (feed) => {
     const version = organizations.version()
     if (known?.version !== version) known = { version, feeds: expectPolling(config, organizations) }
-    const found = known.feeds.get(feed)
-    if (!found) throw new Error(`no feed ${feed}`)
-    return found
+    const polling = known.feeds.get(feed)
+    if (!polling) throw new Error(`no feed ${feed}`)
+    return polling
   }
 }
 
 /** Accounts whose organizations are read from Redis at once. */
 const recalledAtOnce = 50
 
-async function recallOrganizations(clients: readonly ServiceClient[]): Promise<void> {
+async function recallOrganizations(clients: readonly UpstreamClient[]): Promise<void> {
   for (let at = 0; at < clients.length; at += recalledAtOnce) {
-    const some = clients.slice(at, at + recalledAtOnce)
-    await Promise.all(some.map((one) => one.recallOrganization().catch(unlessService)))
+    const batch = clients.slice(at, at + recalledAtOnce)
+    await Promise.all(batch.map((client) => client.recallOrganization().catch(ignoreServiceError)))
   }
 }
 
 /** A key that cannot be read keeps nobody else waiting; its feeds say so. */
-function unlessService(error: unknown): void {
-  if (!(error instanceof ServiceError)) throw error
+function ignoreServiceError(error: unknown): void {
+  if (!(error instanceof UpstreamError)) throw error
 }
 
 /** Accounts that ask the service at once: a token waits ten seconds for its turn at most. */
-const askedAtOnce = 10
+const accountsAskedAtOnce = 10
 
 async function findOrganizations(
-  clients: readonly ServiceClient[],
+  clients: readonly UpstreamClient[],
   logger: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  const unknown = clients.filter((one) => one.organization() === undefined)
-  async function askOn(): Promise<void> {
+  const unknown = clients.filter((client) => client.organization() === undefined)
+  async function askNext(): Promise<void> {
     const next = signal.aborted ? undefined : unknown.shift()
     if (!next) return undefined
     await next.findOrganization(signal).catch((error: unknown) => {
       logger.debug({ err: error }, 'the organization is not known yet; the first poll asks again')
     })
-    return askOn()
+    return askNext()
   }
-  await Promise.all(Array.from({ length: askedAtOnce }, askOn))
+  await Promise.all(Array.from({ length: accountsAskedAtOnce }, askNext))
 }

@@ -1,12 +1,12 @@
 /** One attempt at sending: what the sink says becomes an outcome for the ledger. */
 import { ownFeed } from '../event.ts'
-import { type MessageAbout, sealedMembers } from '../grouping/freeze.ts'
-import { type Clock, signalWithin } from '../lib/clock.ts'
-import { messageOf } from '../lib/errors.ts'
+import { type MessageAbout, readFrozenRefs } from '../grouping/freeze.ts'
+import { type Clock, timeoutSignal } from '../lib/clock.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { attachmentOf, type CsvRow, csvRowOf } from '../messages/csv.ts'
-import type { ServiceLink } from '../messages/message.ts'
+import { buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
+import type { LinkFilter } from '../messages/message.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -19,21 +19,21 @@ import {
   type Sink,
   SinkError,
 } from '../sinks/sink.ts'
-import { type Book, itemId } from '../store/account-ledger.ts'
+import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
 import type { Member, Message, Outcome } from './claims.ts'
-import type { Diverter, Wake } from './reroute.ts'
-import { effectOn, judge, pauseAfter } from './retry-policy.ts'
+import type { Rerouter, RetryNow } from './reroute.ts'
+import { effectOn, decideRetry, pauseAfter } from './retry-policy.ts'
 
 export interface AttemptOptions extends DeliveryOptions {
   /** After a sink accepted, before the outcome is written; must not throw. */
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
   /** Takes what the retry table gives up to the sink's fallback; undefined: no sink has one. */
-  diverter?: Pick<Diverter, 'has' | 'divert' | 'unseal'> | undefined
+  rerouter?: Pick<Rerouter, 'hasFallback' | 'reroute' | 'unfreeze'> | undefined
   /** Brings tries forward once a circuit has closed; undefined: each waits for its time. */
-  wake?: Pick<Wake, 'all'> | undefined
+  retryNow?: Pick<RetryNow, 'retryAll'> | undefined
   /** Names this process in the histories. */
   replica: string
   clock: Clock
@@ -41,79 +41,82 @@ export interface AttemptOptions extends DeliveryOptions {
   metrics: Metrics
 }
 
-interface Work {
-  book: Book
+interface AttemptContext {
+  ledger: AccountLedger
   sink: Sink
   /** Aborts when the process stops or the claim is no longer its own. */
   signal: AbortSignal
 }
 
 /** What a sink will never take goes to its fallback at once; where that breaks off it is tried after as long. */
-const givenUpMs = 10_000
+const fallbackRetryMs = 10_000
 
 /** A message whose attempt is open. */
-export type Begun = Message & { attempt: number }
+export type OpenMessage = Message & { attempt: number }
 
-export interface Attempted {
+export interface AttemptResult {
   outcome: Outcome
   /** How the sink took it; undefined where nothing could be sent. */
-  taken: 'ok' | SinkError | undefined
+  sinkResult: 'ok' | SinkError | undefined
   /** The sink will never take it, and it goes to its fallback. */
   isGivenUp?: boolean
 }
 
 export async function attemptSend(
   options: AttemptOptions,
-  work: Work,
-  begun: Begun,
-): Promise<Attempted> {
+  context: AttemptContext,
+  message: OpenMessage,
+): Promise<AttemptResult> {
   const { metrics } = options
-  const { sink, signal } = work
-  const delivery = await deliveryOf(work, begun, options)
+  const { sink, signal } = context
+  const delivery = await createDelivery(context, message, options)
   if (typeof delivery === 'string') {
-    return { outcome: { outcome: 'dead', reason: delivery }, taken: undefined }
+    return { outcome: { outcome: 'dead', reason: delivery }, sinkResult: undefined }
   }
-  if (begun.mayBeRepeat) metrics.deliveryRepeatRiskTotal.inc({ sink: sink.name })
+  if (message.mayBeRepeat) metrics.deliveryRepeatRiskTotal.inc({ sink: sink.name })
   let receipt: Receipt
   try {
-    receipt = await sink.send(delivery, { signal: signalWithin(sink.sendTimeoutMs, signal) })
+    receipt = await sink.send(delivery, { signal: timeoutSignal(sink.sendTimeoutMs, signal) })
   } catch (error) {
-    const taken = asSinkError(error)
-    const hasFallback = !delivery.isTest && options.diverter?.has(sink.name) === true
-    return { ...failed(options, work, begun, { error: taken, hasFallback }), taken }
+    const sinkError = asSinkError(error)
+    const hasFallback = !delivery.isTest && options.rerouter?.hasFallback(sink.name) === true
+    return {
+      ...handleFailure(options, context, message, { error: sinkError, hasFallback }),
+      sinkResult: sinkError,
+    }
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
   await options.onDelivered?.(sink, delivery)
-  return { outcome: { outcome: 'delivered', answer: receipt.answer }, taken: 'ok' }
+  return { outcome: { outcome: 'delivered', answer: receipt.answer }, sinkResult: 'ok' }
 }
 
-function failed(
+function handleFailure(
   options: AttemptOptions,
-  work: Work,
-  begun: Begun,
+  context: AttemptContext,
+  message: OpenMessage,
   { error, hasFallback }: { error: SinkError; hasFallback: boolean },
-): Pick<Attempted, 'outcome' | 'isGivenUp'> {
-  const outcome = outcomeOf(options, begun, error)
+): Pick<AttemptResult, 'outcome' | 'isGivenUp'> {
+  const outcome = decideOutcome(options, message, error)
   const isGivenUp = outcome.outcome === 'dead' && hasFallback
-  options.metrics.deliveryAttemptsTotal.inc({ sink: work.sink.name, outcome: error.reason })
-  sayFailed(options, work, begun, { outcome, error, isGivenUp })
+  options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: error.reason })
+  logFailure(options, context, message, { outcome, error, isGivenUp })
   if (!isGivenUp) return { outcome }
-  return { outcome: { ...outcome, outcome: 'retry', inMs: givenUpMs }, isGivenUp }
+  return { outcome: { ...outcome, outcome: 'retry', inMs: fallbackRetryMs }, isGivenUp }
 }
 
-function outcomeOf({ clock }: AttemptOptions, begun: Begun, error: SinkError): Outcome {
+function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: SinkError): Outcome {
   const { reason, retryAfterMs } = error
-  const verdict = judge({
+  const decision = decideRetry({
     reason,
-    tries: begun.tries,
-    ageMs: clock.now() - begun.createdAtMs,
+    tries: message.tries,
+    ageMs: clock.now() - message.createdAtMs,
     retryAfterMs,
-    members: begun.kind === 'summary' ? 1 : begun.members.length, // a summary is never halved
+    members: message.kind === 'summary' ? 1 : message.members.length, // a summary is never halved
     random: Math.random(),
   })
-  const told = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
-  if (verdict.act !== 'retry') return { outcome: verdict.act, ...told }
-  return { outcome: 'retry', inMs: verdict.afterMs, counts: verdict.counts, ...told }
+  const failure = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
+  if (decision.act !== 'retry') return { outcome: decision.act, ...failure }
+  return { outcome: 'retry', inMs: decision.afterMs, counts: decision.counts, ...failure }
 }
 
 const consequences = {
@@ -123,16 +126,16 @@ const consequences = {
 } as const
 
 /** Names the event as `explain` takes it; a batch is named by its events' number. */
-function sayFailed(
+function logFailure(
   { logger }: AttemptOptions,
-  { book, sink }: Work,
-  { ref, attempt, members, total }: Begun,
+  { ledger, sink }: AttemptContext,
+  { ref, attempt, members, total }: OpenMessage,
   { outcome, error, isGivenUp }: { outcome: Outcome; error: SinkError; isGivenUp: boolean },
 ): void {
   if (!isFailure(outcome.outcome)) return
-  const what = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
+  const subject = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
   const again = outcome.inMs === undefined ? {} : { againInSeconds: outcome.inMs / 1000 }
-  const where = { sink: sink.name, account: book.account, ...what, ref }
+  const where = { sink: sink.name, account: ledger.account, ...subject, ref }
   const consequence = isGivenUp
     ? 'delivery failed for good: to the fallback'
     : consequences[outcome.outcome]
@@ -148,27 +151,27 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
 }
 
 /** Tells all replicas how the sink took it, whatever becomes of that; resolves with what the sink is by now. */
-export async function tellReplicas(
+export async function reportToCircuit(
   { circuit, logger }: AttemptOptions,
   sink: Sink,
-  { taken, isProbe }: { taken: Attempted['taken']; isProbe: boolean },
+  { sinkResult, isProbe }: { sinkResult: AttemptResult['sinkResult']; isProbe: boolean },
 ): Promise<'shut' | 'back' | undefined> {
   try {
-    if (taken === undefined && isProbe) await circuit.giveBack(sink.name)
-    if (taken === undefined) return undefined
-    const error = taken === 'ok' ? undefined : taken
-    const word = error ? effectOn(error.reason) : 'ok'
+    if (sinkResult === undefined && isProbe) await circuit.releaseProbe(sink.name)
+    if (sinkResult === undefined) return undefined
+    const error = sinkResult === 'ok' ? undefined : sinkResult
+    const effect = error ? effectOn(error.reason) : 'ok'
     const pauseMs = error && pauseAfter(error, sink.limitPerSecond)
-    const change = await circuit.report(sink.name, word, {
+    const change = await circuit.report(sink.name, effect, {
       answer: error?.message,
       isProbe,
       pauseMs,
     })
     if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')
     if (change === 'disabled') {
-      const said =
+      const message =
         'sink disabled: nothing is sent until its address is another one, or it is resumed'
-      logger.error({ sink: sink.name, reason: error?.message }, said)
+      logger.error({ sink: sink.name, reason: error?.message }, message)
     }
     if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
     if (pauseMs !== undefined) return 'shut'
@@ -200,51 +203,51 @@ export function countSettled(
 /** A sink throws nothing else; what it throws all the same may have been sent. */
 function asSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error
-  return new SinkError('connection_lost', `the sink broke off: ${messageOf(error)}`, {
+  return new SinkError('connection_lost', `the sink broke off: ${errorMessage(error)}`, {
     cause: error,
   })
 }
 
 interface DeliveryOptions extends MemberOptions {
-  book: (account: string) => Book | undefined
+  findLedger: (account: string) => AccountLedger | undefined
 }
 
 /** Why there is nothing that could ever be sent. */
 type Unsendable = 'payload_expired' | 'recipient_removed'
 
 /** The message that an attempt sends, or the reason why it can never be sent. */
-export async function deliveryOf(
-  { book, sink }: { book: Book; sink: Sink },
-  begun: Begun,
+export async function createDelivery(
+  { ledger, sink }: { ledger: AccountLedger; sink: Sink },
+  message: OpenMessage,
   options: DeliveryOptions,
 ): Promise<Delivery | Unsendable> {
-  const destination = sink.destinations.find(({ id }) => id === begun.destination)
+  const destination = sink.destinations.find(({ id }) => id === message.destination)
   if (!destination) return 'recipient_removed'
-  const told = { destination, attempt: begun.attempt, mayBeRepeat: begun.mayBeRepeat }
-  const messageId = begun.ref.split(':')[1] ?? ''
-  if (begun.kind === 'summary') {
-    const work = { sink, messageId, book: options.book, options }
-    const { about, members, attachment } = await summaryOf(work, begun)
+  const common = { destination, attempt: message.attempt, mayBeRepeat: message.mayBeRepeat }
+  const messageId = message.ref.split(':')[1] ?? ''
+  if (message.kind === 'summary') {
+    const request = { sink, messageId, findLedger: options.findLedger, options }
+    const { about, members, attachment } = await readSummaryParts(request, message)
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
     const { total, kind, undelivered } = about.summary
     const isSole = total === 1 && kind !== 'digest' && undelivered === undefined
     return {
       id: `b${messageId}`,
-      ...told,
+      ...common,
       members,
       ...(!isSole && { summary: about.summary }),
       ...(attachment && { attachment }),
     }
   }
   const members: DeliveryMember[] = []
-  for (const member of begun.members) {
-    const ready = memberOf(sink, book.account, member, options)
+  for (const member of message.members) {
+    const ready = toDeliveryMember(sink, ledger.account, member, options)
     if (!ready) return 'payload_expired'
     members.push(ready)
   }
   return {
-    id: begun.kind === 'batch' ? `b${messageId}` : (members[0]?.id ?? ''),
-    ...told,
+    id: message.kind === 'batch' ? `b${messageId}` : (members[0]?.id ?? ''),
+    ...common,
     members,
     ...(members.every(isCanary) && { isTest: true }),
   }
@@ -257,13 +260,13 @@ function isCanary({ event, feed }: DeliveryMember): boolean {
 
 /** A summary as a delivery: the events that it shows, and the file with all of them where one is sent. */
 
-interface SummaryWork {
+interface SummaryRequest {
   sink: Sink
   messageId: string
-  book: (account: string) => Book | undefined
+  findLedger: (account: string) => AccountLedger | undefined
   options: MemberOptions
   /** All that it stands for, in one book; by default what is sealed. */
-  refs?: (book: Book) => Promise<string[]>
+  refs?: (book: AccountLedger) => Promise<string[]>
 }
 
 interface SummaryParts {
@@ -278,44 +281,51 @@ const readChunk = 300
 const maxRows = 20_000
 
 /** Members of an account that is not configured any more are counted and not shown. */
-export async function summaryOf(
-  work: SummaryWork,
-  begun: Pick<Begun, 'about'>,
+export async function readSummaryParts(
+  request: SummaryRequest,
+  message: Pick<OpenMessage, 'about'>,
 ): Promise<SummaryParts> {
-  const about = JSON.parse(begun.about ?? '{}') as MessageAbout
+  const about = JSON.parse(message.about ?? '{}') as MessageAbout
   const found: FoundItem[] = []
   for (const { account, ref } of about.shown) {
-    const book = work.book(account)
-    if (book) found.push(...(await readItems(book, [ref])))
+    const ledger = request.findLedger(account)
+    if (ledger) found.push(...(await readItems(ledger, [ref])))
   }
   return {
     about,
-    members: found.flatMap((item) => memberOfItem(work.sink, item, work.options) ?? []),
-    attachment: await fileOf(work, about),
+    members: found.flatMap((item) => toSummaryMember(request.sink, item, request.options) ?? []),
+    attachment: await createAttachment(request, about),
   }
 }
 
 /** Every event, where more were collected than the message shows. */
-async function fileOf(work: SummaryWork, about: MessageAbout): Promise<Attachment | undefined> {
+async function createAttachment(
+  request: SummaryRequest,
+  about: MessageAbout,
+): Promise<Attachment | undefined> {
   const { summary, accounts, shown } = about
-  if (work.sink.canAttach !== true || summary.total <= shown.length) return undefined
+  if (request.sink.canAttach !== true || summary.total <= shown.length) return undefined
   const rows: CsvRow[] = []
   for (const account of accounts) {
-    const book = work.book(account)
-    if (book) rows.push(...(await rowsOf(work, book, maxRows - rows.length)))
+    const ledger = request.findLedger(account)
+    if (ledger) rows.push(...(await readCsvRows(request, ledger, maxRows - rows.length)))
   }
   const day = new Date(summary.digest?.toMs ?? summary.lastAtMs).toISOString().slice(0, 10)
-  return attachmentOf(rows, `tocsin-${summary.kind}-${day}`, summary.total)
+  return buildAttachment(rows, `tocsin-${summary.kind}-${day}`, summary.total)
 }
 
-async function rowsOf(work: SummaryWork, book: Book, max: number): Promise<CsvRow[]> {
-  const { sink, messageId, options } = work
-  const all = await (work.refs?.(book) ?? sealedMembers(book, messageId))
+async function readCsvRows(
+  request: SummaryRequest,
+  ledger: AccountLedger,
+  max: number,
+): Promise<CsvRow[]> {
+  const { sink, messageId, options } = request
+  const all = await (request.refs?.(ledger) ?? readFrozenRefs(ledger, messageId))
   const refs = all.slice(0, max)
   const rows: CsvRow[] = []
   for (let at = 0; at < refs.length; at += readChunk) {
-    const found = await readItems(book, refs.slice(at, at + readChunk))
-    rows.push(...found.flatMap((item) => memberOfItem(sink, item, options) ?? []).map(csvRowOf))
+    const found = await readItems(ledger, refs.slice(at, at + readChunk))
+    rows.push(...found.flatMap((item) => toSummaryMember(sink, item, options) ?? []).map(toCsvRow))
   }
   return rows
 }
@@ -323,11 +333,11 @@ async function rowsOf(work: SummaryWork, book: Book, max: number): Promise<CsvRo
 interface MemberOptions {
   /** A leaked secret in clear; undefined where its account's key is another one now. */
   openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
-  serviceLink: ServiceLink
+  serviceLink: LinkFilter
 }
 
 /** One that was not begun by itself, as a summary shows it. */
-function memberOfItem(
+function toSummaryMember(
   sink: Sink,
   { record, item, payload }: FoundItem,
   options: MemberOptions,
@@ -339,11 +349,11 @@ function memberOfItem(
   const feed = sighting?.feed ?? ''
   const labels = sighting?.labels ?? {}
   const member = { id, recordId, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
-  return memberOf(sink, account, member, options)
+  return toDeliveryMember(sink, account, member, options)
 }
 
 /** undefined where its payload is no longer kept. */
-function memberOf(
+function toDeliveryMember(
   sink: Sink,
   account: string,
   { payload, ...member }: Member,

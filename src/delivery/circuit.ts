@@ -2,7 +2,7 @@
  * A circuit for each sink, shared by all replicas: a sink that is down delays only itself, and one that
  * is gone is left alone until an operator acts.
  */
-import { defaultTimings, replica, type Timings } from '../lib/clock.ts'
+import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -13,7 +13,7 @@ export interface Circuit {
    * How many of `count` sends may go: all, the one that tries whether the sink is back, or none, and then how long
    * to wait before asking again, ms.
    */
-  admit(sink: string, count: number, sendTimeoutMs?: number): Promise<Admitted>
+  admit(sink: string, count: number, sendTimeoutMs?: number): Promise<AdmitResult>
   /** Says what this report changed, if anything, or that it was open before. */
   report(
     sink: string,
@@ -21,7 +21,7 @@ export interface Circuit {
     sent?: SentReport,
   ): Promise<'opened' | 'open' | 'closed' | 'disabled' | undefined>
   /** The probe of a half-open circuit, which this process had, was not sent after all: the next may be it. */
-  giveBack(sink: string): Promise<void>
+  releaseProbe(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
   /**
    * Nothing is sent to a paused sink until it is resumed (undefined), by any replica. One that is
@@ -30,7 +30,7 @@ export interface Circuit {
   pause(sink: string, pause: SinkPause | undefined): Promise<void>
 }
 
-export interface Admitted {
+export interface AdmitResult {
   count: number
   waitMs: number
   /** The one that goes tries whether the sink is back. */
@@ -65,7 +65,7 @@ export interface CircuitReading {
 }
 
 /** What stands for a sink's address, so that another address is another sink; '': not known. */
-export type PrintOf = (sink: string) => string
+export type HashAddress = (sink: string) => string
 
 /** A probe that never reports back (its replica died) blocks the next one so much longer than a send. */
 const probeGraceMs = 15_000
@@ -73,7 +73,7 @@ const probeGraceMs = 15_000
 export function createCircuit(
   redis: Redis,
   keys: Keys,
-  printOf: PrintOf = () => '',
+  hashAddress: HashAddress = () => '',
   { circuitOpenMs }: Pick<Timings, 'circuitOpenMs'> = defaultTimings,
 ): Circuit {
   const names = (sink: string): string[] => [
@@ -82,28 +82,28 @@ export function createCircuit(
   ]
   return {
     async admit(sink, count, sendTimeoutMs = 15_000) {
-      const asked = [sendTimeoutMs + probeGraceMs, printOf(sink), replica]
-      const answer = Number(await runScript(redis, 'circuit-admit', names(sink), asked))
+      const args = [sendTimeoutMs + probeGraceMs, hashAddress(sink), replicaId]
+      const answer = Number(await runScript(redis, 'circuit-admit', names(sink), args))
       const isProbe = answer < 0
       if (answer > 0) return { count: 0, waitMs: answer, isProbe }
       return { count: isProbe ? 1 : count, waitMs: 0, isProbe }
     },
     async report(sink, word, { answer = '', isProbe = false, pauseMs = 0 } = {}) {
       if (word === 'none' && !isProbe && pauseMs === 0) return undefined
-      const who = isProbe ? replica : ''
-      const told = [word, printOf(sink), answer.slice(0, 200), circuitOpenMs, who, pauseMs]
-      const changed = String(await runScript(redis, 'circuit-report', names(sink), told))
+      const prober = isProbe ? replicaId : ''
+      const args = [word, hashAddress(sink), answer.slice(0, 200), circuitOpenMs, prober, pauseMs]
+      const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
       if (changed.startsWith('opened')) return 'opened'
       return changed === 'closed' || changed === 'disabled' || changed === 'open'
         ? changed
         : undefined
     },
-    async giveBack(sink) {
-      await runScript(redis, 'open-lock', [keys.shared('circuit', sink, 'probe')], [replica])
+    async releaseProbe(sink) {
+      await runScript(redis, 'open-lock', [keys.shared('circuit', sink, 'probe')], [replicaId])
     },
     async read(sink, nowMs) {
       const stored = await redis.hgetall(keys.shared('circuit', sink))
-      return readingOf(stored, printOf(sink), nowMs)
+      return toReading(stored, hashAddress(sink), nowMs)
     },
     async pause(sink, pause) {
       const name = keys.shared('circuit', sink)
@@ -113,29 +113,33 @@ export function createCircuit(
   }
 }
 
-function readingOf(stored: Record<string, string>, print: string, nowMs: number): CircuitReading {
+function toReading(
+  stored: Record<string, string>,
+  addressHash: string,
+  nowMs: number,
+): CircuitReading {
   const { until, opened_at: opened, last_success: last, paused, disabled } = stored
-  const timeOf = (text: string | undefined): number | undefined =>
+  const parseMs = (text: string | undefined): number | undefined =>
     text === undefined ? undefined : Number(text)
-  const mark = disabled === undefined ? undefined : (JSON.parse(disabled) as Mark)
-  const isDisabled = mark !== undefined && (print === '' || mark.of === print)
-  const untilMs = timeOf(until)
+  const note = disabled === undefined ? undefined : (JSON.parse(disabled) as DisabledNote)
+  const isDisabled = note !== undefined && (addressHash === '' || note.of === addressHash)
+  const untilMs = parseMs(until)
   return {
-    state: isDisabled ? 'disabled' : stateOf(untilMs, nowMs),
+    state: isDisabled ? 'disabled' : circuitState(untilMs, nowMs),
     untilMs,
-    openedAtMs: isDisabled ? mark.sinceMs : timeOf(opened),
-    lastSuccessMs: timeOf(last),
+    openedAtMs: isDisabled ? note.sinceMs : parseMs(opened),
+    lastSuccessMs: parseMs(last),
     paused: paused === undefined ? undefined : (JSON.parse(paused) as SinkPause),
-    disabled: isDisabled ? { reason: mark.reason, sinceMs: mark.sinceMs } : undefined,
+    disabled: isDisabled ? { reason: note.reason, sinceMs: note.sinceMs } : undefined,
   }
 }
 
 /** As stored: `of` is the fingerprint of the address that is no more. */
-interface Mark extends SinkPause {
+interface DisabledNote extends SinkPause {
   of: string
 }
 
-function stateOf(untilMs: number | undefined, nowMs: number): 'closed' | 'open' | 'half_open' {
+function circuitState(untilMs: number | undefined, nowMs: number): 'closed' | 'open' | 'half_open' {
   if (untilMs === undefined) return 'closed'
   return nowMs < untilMs ? 'open' : 'half_open'
 }

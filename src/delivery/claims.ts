@@ -3,8 +3,8 @@
  * processes away until its lease ends and marks nothing. An attempt is opened right before its send, by the same
  * script that writes what came of the attempts before it. Between the two an item is `sending`, and only then.
  */
-import type { SettlingBatch } from '../grouping/freeze.ts'
-import { type Book, itemId } from '../store/account-ledger.ts'
+import type { AnsweredMessage } from '../grouping/freeze.ts'
+import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import type { Payload } from '../store/records.ts'
 
 /** A piece of work in this process' hands. */
@@ -17,7 +17,7 @@ export type Claim =
   /** Its members are being taken out of it, and somebody has to go on with that. */
   | { kind: 'unsealing'; ref: string; rank: number }
   /** A summary whose answer is known: only its members are left to be settled. */
-  | { kind: 'settling'; ref: string; rank: number; batch: SettlingBatch }
+  | { kind: 'settling'; ref: string; rank: number; batch: AnsweredMessage }
 
 /** What one send carries: an item, a machine's batch, or a summary, whose members are read apart. */
 export interface Message {
@@ -62,7 +62,7 @@ export interface Holder {
   leaseMs: number
 }
 
-export interface ClaimAsked {
+export interface ClaimRequest {
   sink: string
   /** How many pieces of work at most. */
   max: number
@@ -72,7 +72,7 @@ export interface ClaimAsked {
   ref?: string
 }
 
-export interface Claimed {
+export interface ClaimResult {
   claims: Claim[]
   /** How many more are due, and the rank of the worst of them. */
   left: number
@@ -106,33 +106,51 @@ interface StoredClaim {
   d?: string
   about?: string
   total?: number
-  batch?: SettlingBatch
+  batch?: AnsweredMessage
 }
 
 /** One answer carries so many bytes of payloads at most; a single message may be larger. */
 const maxAnswerBytes = 1_048_576
 
 /** The worst first; one place in ten goes to the longest waiting. */
-export async function claimDue(book: Book, holder: Holder, asked: ClaimAsked): Promise<Claimed> {
-  const { sink, max, leastRank, ref } = asked
-  const ask = { sink, max, least: leastRank, ref, ...stored(holder), bytes: maxAnswerBytes }
-  const [head = '{}', ...payloads] = (await book.run('claim-due', JSON.stringify(ask))) as string[]
+export async function claimDue(
+  ledger: AccountLedger,
+  holder: Holder,
+  request: ClaimRequest,
+): Promise<ClaimResult> {
+  const { sink, max, leastRank, ref } = request
+  const args = {
+    sink,
+    max,
+    least: leastRank,
+    ref,
+    ...toStoredHolder(holder),
+    bytes: maxAnswerBytes,
+  }
+  const [head = '{}', ...payloads] = (await ledger.run(
+    'claim-due',
+    JSON.stringify(args),
+  )) as string[]
   const answer = JSON.parse(head) as {
     claims?: StoredClaim[]
     left: number
     top?: number
     next?: number
   }
-  let place = 0
+  let payloadIndex = 0
   const claims = (answer.claims ?? []).map((claim) => {
     const count = claim.members?.length ?? 0
-    place += count
-    return readClaim(book, claim, payloads.slice(place - count, place).map(parsePayload))
+    payloadIndex += count
+    return readClaim(
+      ledger,
+      claim,
+      payloads.slice(payloadIndex - count, payloadIndex).map(parsePayload),
+    )
   })
   return { claims, left: answer.left, topRank: answer.top, nextInMs: answer.next }
 }
 
-function stored({ owner, leaseMs }: Holder): { owner: string; lease: number } {
+function toStoredHolder({ owner, leaseMs }: Holder): { owner: string; lease: number } {
   return { owner, lease: leaseMs }
 }
 
@@ -141,18 +159,18 @@ function parsePayload(text: string): Payload | undefined {
 }
 
 function readClaim(
-  book: Book,
+  ledger: AccountLedger,
   claim: StoredClaim,
   payloads: readonly (Payload | undefined)[],
 ): Claim {
   const { kind, ref, rank, batch } = claim
   if (kind === 'settling') return { kind, ref, rank, batch: batch ?? { o: 'dead', n: 0 } }
   if (kind !== 'item' && kind !== 'batch' && kind !== 'summary') return { kind, ref, rank }
-  return readMessage(book, { ...claim, kind }, payloads)
+  return readMessage(ledger, { ...claim, kind }, payloads)
 }
 
 function readMessage(
-  book: Book,
+  ledger: AccountLedger,
   claim: StoredClaim & Pick<Message, 'kind'>,
   payloads: readonly (Payload | undefined)[],
 ): Message {
@@ -166,15 +184,19 @@ function readMessage(
     createdAtMs: claim.created,
     mayBeRepeat: claim.repeat,
     destination: claim.d ?? members[0]?.d ?? '',
-    members: members.map((member, i) => readMember(book, member, payloads[i])),
+    members: members.map((member, i) => readMember(ledger, member, payloads[i])),
     about: claim.about,
     total: claim.total ?? members.length,
   }
 }
 
-function readMember(book: Book, member: StoredMember, payload: Payload | undefined): Member {
+function readMember(
+  ledger: AccountLedger,
+  member: StoredMember,
+  payload: Payload | undefined,
+): Member {
   return {
-    id: itemId(book.account, member.u, member.sv, member.d),
+    id: itemId(ledger.account, member.u, member.sv, member.d),
     recordId: member.rid,
     uid: member.u,
     severity: member.sv,
@@ -188,7 +210,7 @@ function readMember(book: Book, member: StoredMember, payload: Payload | undefin
 }
 
 /** A member of a sink's collection. */
-export interface Collected {
+export interface WaitingMember {
   ref: string
   /** How long ago it was collected, by Redis' clock, ms. */
   ageMs: number
@@ -196,17 +218,21 @@ export interface Collected {
 }
 
 /** The first members that wait in a sink's collection, oldest first. */
-export async function peekCollection(book: Book, sink: string, max: number): Promise<Collected[]> {
-  const name = book.key('collect', sink)
+export async function peekBatch(
+  ledger: AccountLedger,
+  sink: string,
+  max: number,
+): Promise<WaitingMember[]> {
+  const name = ledger.key('collect', sink)
   const [[seconds, micros], pairs] = await Promise.all([
-    book.redis.time(),
-    book.redis.zrange(name, '0', String(max - 1), 'WITHSCORES'),
+    ledger.redis.time(),
+    ledger.redis.zrange(name, '0', String(max - 1), 'WITHSCORES'),
   ])
   const nowMs = Number(seconds) * 1_000 + Number(micros) / 1_000
   const refs = pairs.filter((_text, i) => i % 2 === 0)
   if (refs.length === 0) return []
-  const payloads = await book.redis.mget(
-    refs.map((ref) => book.key('pay', ref.split(':')[1] ?? '')),
+  const payloads = await ledger.redis.mget(
+    refs.map((ref) => ledger.key('pay', ref.split(':')[1] ?? '')),
   )
   return refs.map((ref, i) => {
     const payload = parsePayload(payloads[i] ?? '')
@@ -216,19 +242,19 @@ export async function peekCollection(book: Book, sink: string, max: number): Pro
 
 /** Freezes members of a sink's collection into a batch that is claimed; undefined where none was waiting any more. */
 export async function freezeBatch(
-  book: Book,
+  ledger: AccountLedger,
   holder: Holder,
-  batch: { sink: string; destination: string; members: readonly Collected[] },
+  batch: { sink: string; destination: string; members: readonly WaitingMember[] },
 ): Promise<Message | undefined> {
   const { sink, destination, members } = batch
   const refs = members.map(({ ref }) => ref)
-  const ask = JSON.stringify({ sink, destination, refs, ...stored(holder) })
-  const answer = await book.run('freeze-batch', ask)
+  const args = JSON.stringify({ sink, destination, refs, ...toStoredHolder(holder) })
+  const answer = await ledger.run('freeze-batch', args)
   if (answer === '') return undefined
   const claim = JSON.parse(String(answer)) as StoredClaim & { refs: string[] }
   const payloads = new Map(members.map(({ ref, payload }) => [ref, payload]))
   return readMessage(
-    book,
+    ledger,
     { ...claim, kind: 'batch' },
     claim.refs.map((ref) => payloads.get(ref)),
   )
@@ -248,53 +274,53 @@ export interface Outcome {
 }
 
 /** What a process has to say of what it holds, all in one step. */
-export interface Round {
+export interface ClaimUpdate {
   settle?: readonly { ref: string; token: string; outcome: Outcome }[]
   begin?: readonly { ref: string; token: string }[]
   /** Whose lease is to last. */
   renew?: readonly string[]
   /** Not begun, and for others: due in `inMs`, or since when it was. */
-  back?: readonly { ref: string; rank: number; inMs?: number }[]
+  giveBack?: readonly { ref: string; rank: number; inMs?: number }[]
 }
 
-export interface RoundAnswer {
+export interface ClaimUpdateResult {
   /** In the order of `settle`. */
-  settled: Settled[]
+  settled: SettleResult[]
   /** In the order of `begin`; undefined: it is another holder's by now, or there is nothing to send any more. */
   begun: ({ attempt: number; mayBeRepeat: boolean } | undefined)[]
   /** Those of `renew` that another process holds, or that are settled. */
   lost: string[]
 }
 
-export interface Settled {
+export interface SettleResult {
   /** `already`: another attempt had settled it; `stale`: a later attempt is running, nothing changed. */
   status: 'settled' | 'already' | 'stale'
   /** With `split`: the two frozen batches that took its place. */
   halves?: string[]
   /** Of a summary: its members are to be settled next. */
-  batch?: SettlingBatch
+  batch?: AnsweredMessage
 }
 
 /** `by` names the process in the histories of what it settles. */
 export async function advanceClaims(
-  book: Book,
+  ledger: AccountLedger,
   holder: Holder & { by: string },
-  round: Round,
-): Promise<RoundAnswer> {
-  const ask = {
-    ...stored(holder),
+  update: ClaimUpdate,
+): Promise<ClaimUpdateResult> {
+  const args = {
+    ...toStoredHolder(holder),
     by: holder.by,
-    retention: book.retention,
-    settle: round.settle?.map(storedOutcome),
-    begin: round.begin,
-    renew: round.renew,
-    back: round.back?.map(({ ref, rank, inMs }) => ({ ref, rank, wait: inMs })),
+    retention: ledger.retention,
+    settle: update.settle?.map(toStoredOutcome),
+    begin: update.begin,
+    renew: update.renew,
+    back: update.giveBack?.map(({ ref, rank, inMs }) => ({ ref, rank, wait: inMs })),
   }
-  const answer = await book.ask<{
-    settled?: Settled[]
+  const answer = await ledger.runJson<{
+    settled?: SettleResult[]
     begun?: { attempt?: number; repeat?: boolean }[]
     lost?: string[]
-  }>('advance-claims', JSON.stringify(ask))
+  }>('advance-claims', JSON.stringify(args))
   const { settled = [], begun = [], lost = [] } = answer
   return {
     settled,
@@ -305,7 +331,7 @@ export async function advanceClaims(
   }
 }
 
-function storedOutcome({
+function toStoredOutcome({
   ref,
   token,
   outcome,
@@ -327,15 +353,18 @@ function storedOutcome({
 }
 
 /** A summary whose outcome is known, with members left to be settled. */
-export async function readAnswered(book: Book, ref: string): Promise<SettlingBatch | undefined> {
-  const text = await book.redis.get(book.key('batch', ref.split(':')[1] ?? ''))
-  const batch = text === null ? {} : (JSON.parse(text) as Partial<SettlingBatch>)
-  return batch.o === undefined ? undefined : (batch as SettlingBatch)
+export async function readAnsweredMessage(
+  ledger: AccountLedger,
+  ref: string,
+): Promise<AnsweredMessage | undefined> {
+  const text = await ledger.redis.get(ledger.key('batch', ref.split(':')[1] ?? ''))
+  const batch = text === null ? {} : (JSON.parse(text) as Partial<AnsweredMessage>)
+  return batch.o === undefined ? undefined : (batch as AnsweredMessage)
 }
 
 /** References that a machine's frozen batch holds; empty for a summary, whose members are kept apart. */
-export async function batchMembers(book: Book, ref: string): Promise<string[]> {
-  const text = await book.redis.get(book.key('batch', ref.split(':')[1] ?? ''))
+export async function readBatchRefs(ledger: AccountLedger, ref: string): Promise<string[]> {
+  const text = await ledger.redis.get(ledger.key('batch', ref.split(':')[1] ?? ''))
   const { m = [] } = text === null ? {} : (JSON.parse(text) as { m?: string[] })
   return m
 }

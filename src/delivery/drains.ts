@@ -5,16 +5,16 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { Book } from '../store/account-ledger.ts'
-import { type MadeWork, sinksOf } from '../store/pending-items.ts'
-import type { Told, ToldWork, WorkHints, WorkTeller } from './due-accounts.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { type ItemChange, readSinkNames } from '../store/pending-items.ts'
+import type { DueInfo, DueWork, WorkHints, WorkAnnouncer } from './due-accounts.ts'
 import type { Orphans } from './orphans.ts'
 import type { SinkDrain } from './sink-drain.ts'
 
 export interface DrainsOptions {
   sinks: ReadonlyMap<string, Sink>
-  drain: (sink: Sink) => SinkDrain
-  books: readonly Book[]
+  createDrain: (sink: Sink) => SinkDrain
+  ledgers: readonly AccountLedger[]
   hints: WorkHints
   orphans: Orphans
   /** How long an item waits for its full event. */
@@ -34,22 +34,22 @@ interface Runner {
 const maxHints = 1_000
 
 /** By so much this process' clock may differ from Redis' own. */
-const clockSlackMs = 300_000
+const maxClockSkewMs = 300_000
 
 /** Accounts that the slow pass asks at once. */
-const booksAtOnce = 20
+const ledgersAtOnce = 20
 
 /** After a failure of a turn that is no sink's: Redis, or a defect. */
-const restMs = 1_000
+const failurePauseMs = 1_000
 
 /** What an aborted send gets to write its outcome. */
-const lastWordMs = 500
+const abortGraceMs = 500
 
-export class Drains implements WorkTeller {
+export class Drains implements WorkAnnouncer {
   readonly #options: DrainsOptions
   readonly #runners = new Map<string, Runner>()
   /** By sink: books that have, or had, items for it. */
-  readonly #users = new Map<string, Set<Book>>()
+  readonly #ledgersBySink = new Map<string, Set<AccountLedger>>()
   readonly #stopping = new AbortController()
   #hasStarted = false
 
@@ -61,8 +61,8 @@ export class Drains implements WorkTeller {
     this.#hasStarted = true
   }
 
-  async tell(account: string, work: readonly ToldWork[]): Promise<void> {
-    const pairs = new Map<string, Required<ToldWork>>()
+  async announce(account: string, work: readonly DueWork[]): Promise<void> {
+    const pairs = new Map<string, Required<DueWork>>()
     for (const { sink, rank = 4, inMs = 0 } of work) {
       const known = pairs.get(sink)
       pairs.set(sink, {
@@ -71,20 +71,20 @@ export class Drains implements WorkTeller {
         inMs: Math.min(known?.inMs ?? inMs, inMs),
       })
     }
-    for (const { sink, ...told } of pairs.values()) this.#nudge(account, sink, told)
+    for (const { sink, ...due } of pairs.values()) this.#nudge(account, sink, due)
     const hints = [...pairs.values()].map(({ sink, inMs }) => ({ account, sink, inMs }))
-    await this.#options.hints.tell(hints)
+    await this.#options.hints.write(hints)
   }
 
-  tellMade(account: string, made: readonly MadeWork[]): Promise<void> {
-    return this.tell(
+  announceChanges(account: string, changes: readonly ItemChange[]): Promise<void> {
+    return this.announce(
       account,
-      made.flatMap((one) => this.#toldOf(one)),
+      changes.flatMap((change) => this.#toDueWork(change)),
     )
   }
 
   /** Takes up what other processes told of. */
-  async hearOnce(): Promise<void> {
+  async readHintsOnce(): Promise<void> {
     const { sinks, hints } = this.#options
     const found = await hints.read(maxHints)
     const [mine, others] = partition(found, ({ sink }) => sinks.has(sink))
@@ -97,20 +97,22 @@ export class Drains implements WorkTeller {
   async renewOnce(): Promise<void> {
     const all = Promise.all([...this.#runners.values()].map(({ drain }) => drain.renew()))
     // where one part of Redis hangs, the leases of the others are renewed all the same
-    await this.#firstOf(
+    await this.#waitForFirst(
       all.then(() => undefined),
       this.#options.leaseMs / 4,
     )
   }
 
   /** Looks at every account: nudges what is due, and holds or takes back what has no sink. */
-  async healOnce(signal?: AbortSignal, alive: () => void = () => undefined): Promise<void> {
-    const { books, orphans } = this.#options
+  async reconcileOnce(signal?: AbortSignal, alive: () => void = () => undefined): Promise<void> {
+    const { ledgers, orphans } = this.#options
     const failures: PromiseSettledResult<void>[] = []
-    for (let at = 0; at < books.length && !signal?.aborted; at += booksAtOnce) {
-      const some = books.slice(at, at + booksAtOnce).map((book) => this.#healBook(book))
+    for (let at = 0; at < ledgers.length && !signal?.aborted; at += ledgersAtOnce) {
+      const batch = ledgers
+        .slice(at, at + ledgersAtOnce)
+        .map((ledger) => this.#reconcileLedger(ledger))
       failures.push(
-        ...(await Promise.allSettled(some)).filter(({ status }) => status === 'rejected'),
+        ...(await Promise.allSettled(batch)).filter(({ status }) => status === 'rejected'),
       )
       alive()
     }
@@ -119,8 +121,8 @@ export class Drains implements WorkTeller {
     if (failed?.status === 'rejected') throw failed.reason
   }
 
-  booksOf(sink: string): readonly Book[] {
-    return [...(this.#users.get(sink) ?? [])]
+  ledgersFor(sink: string): readonly AccountLedger[] {
+    return [...(this.#ledgersBySink.get(sink) ?? [])]
   }
 
   /** Claims nothing more, lets running sends finish until the deadline, then aborts them. */
@@ -141,7 +143,7 @@ export class Drains implements WorkTeller {
     void this.#renewUntil(over.signal)
     await clock.sleep(deadlineMs, over.signal)
     for (const { drain } of all) drain.abort()
-    await clock.sleep(lastWordMs, over.signal)
+    await clock.sleep(abortGraceMs, over.signal)
   }
 
   /** While what runs finishes: its loops have ended. */
@@ -153,29 +155,33 @@ export class Drains implements WorkTeller {
     }
   }
 
-  #nudge(account: string, sink: string, told: Told): void {
-    const runner = this.#runnerOf(sink)
+  #nudge(account: string, sink: string, due: DueInfo): void {
+    const runner = this.#ensureRunner(sink)
     if (!runner || !this.#hasStarted || this.#stopping.signal.aborted) return
-    this.#noteUser(account, sink)
-    runner.drain.nudge(account, told)
+    this.#noteLedger(account, sink)
+    runner.drain.nudge(account, due)
     if (runner.isRunning) return
     runner.isRunning = true
     runner.ended = this.#run(runner, sink)
   }
 
-  #runnerOf(name: string): Runner | undefined {
-    const { sinks, drain } = this.#options
+  #ensureRunner(name: string): Runner | undefined {
+    const { sinks, createDrain } = this.#options
     const known = this.#runners.get(name)
     const sink = sinks.get(name)
     if (known || !sink) return known
-    const runner = { drain: drain(sink), isRunning: false, ended: Promise.resolve() }
+    const runner = { drain: createDrain(sink), isRunning: false, ended: Promise.resolve() }
     this.#runners.set(name, runner)
     return runner
   }
 
-  #noteUser(account: string, sink: string): void {
-    const book = this.#options.books.find((one) => one.account === account)
-    if (book) this.#users.set(sink, (this.#users.get(sink) ?? new Set<Book>()).add(book))
+  #noteLedger(account: string, sink: string): void {
+    const ledger = this.#options.ledgers.find((one) => one.account === account)
+    if (ledger)
+      this.#ledgersBySink.set(
+        sink,
+        (this.#ledgersBySink.get(sink) ?? new Set<AccountLedger>()).add(ledger),
+      )
   }
 
   /** Turn after turn while there is something in hand, or soon due. */
@@ -186,63 +192,63 @@ export class Drains implements WorkTeller {
       const ready = Promise.withResolvers<void>()
       drain.onReady(ready.resolve)
       try {
-        const waitMs = await drain.turn()
-        if (waitMs !== 0 && !drain.isIdle) await this.#firstOf(ready.promise, waitMs)
+        const waitMs = await drain.step()
+        if (waitMs !== 0 && !drain.isIdle) await this.#waitForFirst(ready.promise, waitMs)
       } catch (error) {
         logger.repeated.error({ sink, err: error }, 'work broke off; it comes again', {
           cause: `${sink} ${error instanceof Error ? error.name : 'unknown'}`,
           list: 'records',
           name: sink,
         })
-        await clock.sleep(restMs) // also when stopping: nothing spins
+        await clock.sleep(failurePauseMs) // also when stopping: nothing spins
       }
     }
     runner.isRunning = false
   }
 
-  async #firstOf(ready: Promise<void>, waitMs: number | undefined): Promise<void> {
+  async #waitForFirst(ready: Promise<void>, waitMs: number | undefined): Promise<void> {
     if (waitMs === undefined) return ready
-    const over = new AbortController()
-    await Promise.race([ready, this.#options.clock.sleep(waitMs, over.signal)])
-    over.abort()
+    const waited = new AbortController()
+    await Promise.race([ready, this.#options.clock.sleep(waitMs, waited.signal)])
+    waited.abort()
   }
 
-  #toldOf({ k: sink, rk: rank, kind }: MadeWork): ToldWork[] {
+  #toDueWork({ k: sink, rk: rank, kind }: ItemChange): DueWork[] {
     const { sinks, detailWaitMs } = this.#options
     if (kind === 'single') return [{ sink, rank }]
     if (kind === 'collect') return [{ sink, rank, inMs: sinks.get(sink)?.batch?.waitMs ?? 0 }]
     return kind === 'detail' ? [{ sink, rank, inMs: detailWaitMs }] : []
   }
 
-  async #healBook(book: Book): Promise<void> {
+  async #reconcileLedger(ledger: AccountLedger): Promise<void> {
     const { sinks, orphans, clock } = this.#options
-    const names = await sinksOf(book)
+    const names = await readSinkNames(ledger)
     if (names.length === 0) return
-    const asked = book.redis.pipeline()
+    const pipeline = ledger.redis.pipeline()
     for (const sink of names) {
-      asked.zrange(book.key('due', sink), '0', '0', 'WITHSCORES')
-      asked.scard(book.key('orphans', sink))
+      pipeline.zrange(ledger.key('due', sink), '0', '0', 'WITHSCORES')
+      pipeline.scard(ledger.key('orphans', sink))
     }
-    const replies = ((await asked.exec()) ?? []).map(([error, value]) => {
+    const replies = ((await pipeline.exec()) ?? []).map(([error, value]) => {
       if (error) throw error
       return value
     })
     for (const [i, sink] of names.entries()) {
       const [, dueText] = replies[2 * i] as string[]
       // a clock that differs from Redis' hides nothing: whoever claims asks Redis
-      const isDue = dueText !== undefined && Number(dueText) <= clock.now() + clockSlackMs
+      const isDue = dueText !== undefined && Number(dueText) <= clock.now() + maxClockSkewMs
       const hasOrphans = Number(replies[2 * i + 1]) > 0
-      this.#noteUser(book.account, sink)
+      this.#noteLedger(ledger.account, sink)
       if (!sinks.has(sink)) {
-        if (isDue) await orphans.hold(book, sink)
+        if (isDue) await orphans.hold(ledger, sink)
       } else {
-        const isBack = hasOrphans && (await orphans.takeBack(book, sink)) > 0
-        if (isDue || isBack) this.#nudge(book.account, sink, {})
+        const isBack = hasOrphans && (await orphans.takeBack(ledger, sink)) > 0
+        if (isDue || isBack) this.#nudge(ledger.account, sink, {})
       }
     }
   }
 }
 
-function partition<T>(all: readonly T[], is: (one: T) => boolean): [T[], T[]] {
-  return [all.filter(is), all.filter((one) => !is(one))]
+function partition<T>(all: readonly T[], matches: (entry: T) => boolean): [T[], T[]] {
+  return [all.filter(matches), all.filter((entry) => !matches(entry))]
 }

@@ -2,8 +2,8 @@
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
-import type { Book } from '../store/account-ledger.ts'
-import type { MadeWork } from '../store/pending-items.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import type { ItemChange } from '../store/pending-items.ts'
 
 export interface DueAccount {
   account: string
@@ -16,27 +16,27 @@ export interface DueAccount {
   servedAtMs: number
 }
 
-export interface Told {
+export interface DueInfo {
   inMs?: number
   rank?: number
   hint?: Hint | undefined
 }
 
-interface Choice {
+interface ChoiceOptions {
   /** The one that was served longest ago, whatever it has. */
   isOldest?: boolean
   /** Is looked at already. */
   isBusy?: (account: string) => boolean
 }
 
-export interface Turn {
+export interface Choice {
   chosen: DueAccount
   /** How many others have the same rank, and the worst rank among the others. */
   rivals: number
   leastRank: number
 }
 
-const no = (): boolean => false
+const never = (): boolean => false
 
 /** What is due later than this is left to the hints, ms. */
 export const soonMs = 2_000
@@ -48,7 +48,7 @@ export class DueAccounts {
     return this.#known.size === 0
   }
 
-  tell(account: string, { inMs = 0, rank = 4, hint }: Told, nowMs: number): void {
+  note(account: string, { inMs = 0, rank = 4, hint }: DueInfo, nowMs: number): void {
     const known = this.#known.get(account)
     const atMs = nowMs + inMs
     this.#known.set(account, {
@@ -61,27 +61,32 @@ export class DueAccounts {
   }
 
   /** Whose turn it is: the worst, of several the one that was served longest ago; or that one, whatever it has. */
-  next(nowMs: number, { isOldest = false, isBusy = no }: Choice = {}): Turn | undefined {
-    let turn: Turn | undefined
-    for (const one of this.#known.values()) {
-      if (one.atMs > nowMs || isBusy(one.account)) continue
-      turn = turn ? after(turn, one, isOldest) : { chosen: one, rivals: 0, leastRank: 1 }
+  choose(
+    nowMs: number,
+    { isOldest = false, isBusy = never }: ChoiceOptions = {},
+  ): Choice | undefined {
+    let choice: Choice | undefined
+    for (const candidate of this.#known.values()) {
+      if (candidate.atMs > nowMs || isBusy(candidate.account)) continue
+      choice = choice
+        ? considerAccount(choice, candidate, isOldest)
+        : { chosen: candidate, rivals: 0, leastRank: 1 }
     }
-    return turn
+    return choice
   }
 
   /**
    * What was found: the account is looked at again at once, soon (`inMs`), or when a hint says so. Resolves with
    * the hint that has to be cleared, if there is one.
    */
-  served(
+  noteServed(
     seen: DueAccount,
-    found: { inMs?: number; rank: number },
+    result: { inMs?: number; rank: number },
     nowMs: number,
   ): Hint | undefined {
     if (this.#known.get(seen.account) !== seen) return undefined // told anew meanwhile
     this.#known.delete(seen.account)
-    const { inMs, rank } = found
+    const { inMs, rank } = result
     if (inMs === undefined || inMs > soonMs) return seen.hint
     this.#known.set(seen.account, { ...seen, atMs: nowMs + inMs, rank, servedAtMs: nowMs })
     return undefined
@@ -99,7 +104,7 @@ export class DueAccounts {
   }
 
   /** When the next look is due at an account that is not looked at already, monotonic ms. */
-  nextMs({ isBusy = no }: Choice = {}): number | undefined {
+  nextMs({ isBusy = never }: ChoiceOptions = {}): number | undefined {
     let nextMs: number | undefined
     for (const { account, atMs } of this.#known.values()) {
       if (!isBusy(account)) nextMs = Math.min(nextMs ?? atMs, atMs)
@@ -109,12 +114,17 @@ export class DueAccounts {
 }
 
 /** The turn with one more account to choose from. */
-function after({ chosen, rivals, leastRank }: Turn, one: DueAccount, isOldest: boolean): Turn {
-  const isOlder = one.servedAtMs < chosen.servedAtMs
-  if (isOldest) return { chosen: isOlder ? one : chosen, rivals: 0, leastRank: 1 }
-  if (one.rank > chosen.rank) return { chosen: one, rivals: 0, leastRank: chosen.rank }
-  if (one.rank < chosen.rank) return { chosen, rivals, leastRank: Math.max(leastRank, one.rank) }
-  return { chosen: isOlder ? one : chosen, rivals: rivals + 1, leastRank: one.rank }
+function considerAccount(
+  { chosen, rivals, leastRank }: Choice,
+  candidate: DueAccount,
+  isOldest: boolean,
+): Choice {
+  const isOlder = candidate.servedAtMs < chosen.servedAtMs
+  if (isOldest) return { chosen: isOlder ? candidate : chosen, rivals: 0, leastRank: 1 }
+  if (candidate.rank > chosen.rank) return { chosen: candidate, rivals: 0, leastRank: chosen.rank }
+  if (candidate.rank < chosen.rank)
+    return { chosen, rivals, leastRank: Math.max(leastRank, candidate.rank) }
+  return { chosen: isOlder ? candidate : chosen, rivals: rivals + 1, leastRank: candidate.rank }
 }
 
 /**
@@ -124,18 +134,18 @@ function after({ chosen, rivals, leastRank }: Turn, one: DueAccount, isOldest: b
  */
 
 /** Names of configurations hold no `|`. */
-interface Pair {
+interface AccountSink {
   account: string
   sink: string
 }
 
-export interface Hint extends Pair {
+export interface Hint extends AccountSink {
   /** What was read; changes with each telling. */
   value: string
 }
 
 export interface WorkHints {
-  tell(hints: readonly (Pair & { inMs: number })[]): Promise<void>
+  write(hints: readonly (AccountSink & { inMs: number })[]): Promise<void>
   /** Those whose time has come, the earliest first. */
   read(max: number): Promise<Hint[]>
   /** Looked at: the next is due in `inMs` (undefined: nothing is), unless something was told meanwhile. */
@@ -143,7 +153,7 @@ export interface WorkHints {
 }
 
 /** A piece of work as those who make it tell of it. */
-export interface ToldWork {
+export interface DueWork {
   sink: string
   /** Rank of its severity, 1 to 5; left out: 4. */
   rank?: number
@@ -152,22 +162,22 @@ export interface ToldWork {
 }
 
 /** What those who make work need of the drains. */
-export interface WorkTeller {
+export interface WorkAnnouncer {
   /** Says what an account has due; returns when other processes can know it. */
-  tell(account: string, work: readonly ToldWork[]): Promise<void>
+  announce(account: string, work: readonly DueWork[]): Promise<void>
   /** What a ledger script made ready. */
-  tellMade(account: string, made: readonly MadeWork[]): Promise<void>
+  announceChanges(account: string, made: readonly ItemChange[]): Promise<void>
   /** The books that have, or had, items for a sink, as far as this process has seen. */
-  booksOf(sink: string): readonly Book[]
+  ledgersFor(sink: string): readonly AccountLedger[]
 }
 
 export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
   const run = (...args: (string | number)[]): Promise<unknown> =>
     runScript(redis, 'work-hints', [keys.shared('work')], args)
   return {
-    async tell(hints) {
-      const told = hints.flatMap((hint) => [nameOf(hint), hint.inMs])
-      if (hints.length > 0) await run('tell', ...told)
+    async write(hints) {
+      const args = hints.flatMap((hint) => [hintName(hint), hint.inMs])
+      if (hints.length > 0) await run('tell', ...args)
     },
     async read(max) {
       const answer = (await run('read', max)) as string[]
@@ -177,12 +187,12 @@ export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
       })
     },
     async clear(hints) {
-      const cleared = hints.flatMap((hint) => [nameOf(hint), hint.value, hint.inMs ?? ''])
-      if (hints.length > 0) await run('clear', ...cleared)
+      const args = hints.flatMap((hint) => [hintName(hint), hint.value, hint.inMs ?? ''])
+      if (hints.length > 0) await run('clear', ...args)
     },
   }
 }
 
-function nameOf({ account, sink }: Pair): string {
+function hintName({ account, sink }: AccountSink): string {
   return `${account}|${sink}`
 }

@@ -6,32 +6,37 @@
 import { severityRank } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type Book, parseRef } from '../store/account-ledger.ts'
-import { pendingOf, readAccounting } from '../store/accounts.ts'
-import { gatherItems, overflowItems, pendingItems, waitingRefs } from '../store/pending-items.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
+import { sumPending, readAccounting } from '../store/accounts.ts'
+import {
+  groupItems,
+  overflowItems,
+  scanPendingItems,
+  readPendingRefs,
+} from '../store/pending-items.ts'
 import { isIndexed } from '../store/record-index.ts'
 import type { Circuit, CircuitReading } from './circuit.ts'
-import type { WorkTeller } from './due-accounts.ts'
+import type { WorkAnnouncer } from './due-accounts.ts'
 import {
-  divertAll,
-  type Diverter,
-  eachPage,
+  rerouteAll,
+  type Rerouter,
+  forEachPage,
   type Paging,
-  type ReliefSink,
-  type Wake,
+  type FailoverSink,
+  type RetryNow,
 } from './reroute.ts'
 
-export interface Relief {
+export interface Failover {
   /** One pass over all sinks. */
-  relieveOnce(signal?: AbortSignal, alive?: () => void): Promise<void>
+  failoverOnce(signal?: AbortSignal, alive?: () => void): Promise<void>
 }
 
-export interface ReliefOptions {
-  sinks: ReadonlyMap<string, ReliefSink>
+export interface FailoverOptions {
+  sinks: ReadonlyMap<string, FailoverSink>
   circuit: Pick<Circuit, 'read'>
-  diverter: Diverter
-  drains: Pick<WorkTeller, 'booksOf'>
-  wake: Pick<Wake, 'ensureTried'>
+  rerouter: Rerouter
+  drains: Pick<WorkAnnouncer, 'ledgersFor'>
+  retryNow: Pick<RetryNow, 'ensureProbe'>
   clock: Clock
   logger: Logger
   /** Items that were given up. */
@@ -39,19 +44,19 @@ export interface ReliefOptions {
 }
 
 /** A short fault leaves people's single messages single. */
-const gatherAfterMs = 60_000
+const groupAfterMs = 60_000
 
-export function createRelief(options: ReliefOptions): Relief {
+export function createFailover(options: FailoverOptions): Failover {
   const { sinks } = options
   const overflow = createOverflow(options)
   return {
-    async relieveOnce(signal = new AbortController().signal, alive = () => undefined) {
-      const steps: ((sink: ReliefSink, until: Until) => Promise<unknown>)[] = [
-        ({ name }) => options.wake.ensureTried(name),
-        (sink, until) => gather(options, sink, until),
-        (sink, until) => divert(options, sink, until),
+    async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
+      const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
+        ({ name }) => options.retryNow.ensureProbe(name),
+        (sink, control) => groupWaiting(options, sink, control),
+        (sink, control) => rerouteToFallback(options, sink, control),
         (sink, { signal, alive }) =>
-          overflow.relieve(sink, { goesOn: async () => !signal.aborted, alive }),
+          overflow.enforceLimit(sink, { mayContinue: async () => !signal.aborted, alive }),
       ]
       const failures: unknown[] = []
       for (const sink of sinks.values()) {
@@ -66,7 +71,7 @@ export function createRelief(options: ReliefOptions): Relief {
   }
 }
 
-interface Until {
+interface PassControl {
   signal: AbortSignal
   alive: () => void
 }
@@ -82,36 +87,37 @@ function isBlockedFor(
   return nowMs - sinceMs > ms
 }
 
-async function gather(
-  { drains, circuit, clock }: ReliefOptions,
-  { name, keptPlaces }: ReliefSink,
-  { signal, alive }: Until,
+async function groupWaiting(
+  { drains, circuit, clock }: FailoverOptions,
+  { name, blockedGroups }: FailoverSink,
+  { signal, alive }: PassControl,
 ): Promise<void> {
-  if (Object.keys(keptPlaces).length === 0) return
+  if (Object.keys(blockedGroups).length === 0) return
   const nowMs = clock.now()
-  if (!isBlockedFor(await circuit.read(name, nowMs), nowMs, gatherAfterMs)) return
-  const paging: Paging = { goesOn: async () => !signal.aborted, alive }
-  for (const book of drains.booksOf(name)) {
-    const gatherPage = async (refs: readonly string[]): Promise<number> => {
+  if (!isBlockedFor(await circuit.read(name, nowMs), nowMs, groupAfterMs)) return
+  const paging: Paging = { mayContinue: async () => !signal.aborted, alive }
+  for (const ledger of drains.ledgersFor(name)) {
+    const groupPage = async (refs: readonly string[]): Promise<number> => {
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
-      return gatherItems(book, singles, keptPlaces)
+      return groupItems(ledger, singles, blockedGroups)
     }
-    await eachPage((page) => waitingRefs(book, name, page), gatherPage, paging)
+    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging)
   }
 }
 
-async function divert(
-  options: ReliefOptions,
-  sink: ReliefSink,
-  { signal, alive }: Until,
+async function rerouteToFallback(
+  options: FailoverOptions,
+  sink: FailoverSink,
+  { signal, alive }: PassControl,
 ): Promise<void> {
-  const { drains, diverter, clock, logger } = options
-  const goesOn = async (): Promise<boolean> => !signal.aborted && (await mayDivert(options, sink))
-  if (!(await goesOn())) return
+  const { drains, rerouter, clock, logger } = options
+  const mayContinue = async (): Promise<boolean> =>
+    !signal.aborted && (await mayReroute(options, sink))
+  if (!(await mayContinue())) return
   let items = 0
-  for (const book of drains.booksOf(sink.name)) {
-    const work = { book, sink: sink.name, diverter, nowMs: clock.now() }
-    items += await divertAll(work, { goesOn, alive })
+  for (const ledger of drains.ledgersFor(sink.name)) {
+    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now() }
+    items += await rerouteAll(context, { mayContinue, alive })
   }
   const fields = { sink: sink.name, fallback: sink.fallback, items }
   if (items > 0) logger.warn(fields, 'the sink takes nothing: its items go to the fallback')
@@ -121,9 +127,9 @@ async function divert(
  * A pause is the operator's: nothing goes elsewhere. While a message tries whether the sink is back, and
  * while the fallback takes nothing either, what waits stays.
  */
-async function mayDivert(
-  { circuit, clock }: ReliefOptions,
-  { name, fallback, fallbackAfterMs }: ReliefSink,
+async function mayReroute(
+  { circuit, clock }: FailoverOptions,
+  { name, fallback, fallbackAfterMs }: FailoverSink,
 ): Promise<boolean> {
   if (fallback === undefined) return false
   const nowMs = clock.now()
@@ -139,12 +145,12 @@ async function mayDivert(
 
 interface Overflow {
   /** Looks at the counters; where there are too many, at all pending records, and then not again for a while. */
-  relieve(sink: ReliefSink, paging: Paging): Promise<void>
+  enforceLimit(sink: FailoverSink, paging: Paging): Promise<void>
 }
 
 interface OverflowOptions {
-  drains: Pick<WorkTeller, 'booksOf'>
-  diverter: Diverter
+  drains: Pick<WorkAnnouncer, 'ledgersFor'>
+  rerouter: Rerouter
   clock: Clock
   logger: Logger
   /** Items that were given up. */
@@ -154,10 +160,10 @@ interface OverflowOptions {
 /** A walk over all pending records takes seconds. */
 const betweenScansMs = 60_000
 
-const chunk = 100
+const itemsPerStep = 100
 
-interface Waiting {
-  book: Book
+interface WaitingItem {
+  ledger: AccountLedger
   ref: string
   rank: number
   createdAtMs: number
@@ -167,84 +173,87 @@ export function createOverflow(options: OverflowOptions): Overflow {
   const { drains, clock } = options
   const lastScanMs = new Map<string, number>()
   return {
-    async relieve(sink, paging) {
-      const books = drains.booksOf(sink.name)
-      const pending = await countPending(books, sink.name)
-      const excess = sumOf(pending.values()) - sink.pendingMax
+    async enforceLimit(sink, paging) {
+      const ledgers = drains.ledgersFor(sink.name)
+      const pending = await countPendingByLedger(ledgers, sink.name)
+      const excess = sumCounts(pending.values()) - sink.pendingMax
       const nowMs = clock.now()
       if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? -Infinity) < betweenScansMs) return
       lastScanMs.set(sink.name, nowMs)
       // the least severe may be among those that an upgrade has not put into the index yet
-      if (!(await Promise.all(books.map(isIndexed))).every(Boolean)) return
-      const least = (await findWaiting(books, sink.name, paging))
+      if (!(await Promise.all(ledgers.map(isIndexed))).every(Boolean)) return
+      const least = (await findWaiting(ledgers, sink.name, paging))
         .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
         .slice(0, excess)
-      for (const [book, its] of Map.groupBy(least, (waiting) => waiting.book)) {
-        const refs = its.map(({ ref }) => ref)
-        const keep = (pending.get(book) ?? 0) - refs.length
-        await giveUp(options, sink, { book, refs, keep }, paging)
+      for (const [ledger, items] of Map.groupBy(least, (waiting) => waiting.ledger)) {
+        const refs = items.map(({ ref }) => ref)
+        const keep = (pending.get(ledger) ?? 0) - refs.length
+        await giveUp(options, sink, { ledger, refs, keep }, paging)
       }
     },
   }
 }
 
-async function countPending(books: readonly Book[], sink: string): Promise<Map<Book, number>> {
-  const counts = books.map(async (book) => {
-    const account = (await readAccounting(book)).sinks[sink]
-    return [book, account === undefined ? 0 : pendingOf(account)] as const
+async function countPendingByLedger(
+  ledgers: readonly AccountLedger[],
+  sink: string,
+): Promise<Map<AccountLedger, number>> {
+  const counts = ledgers.map(async (ledger) => {
+    const account = (await readAccounting(ledger)).sinks[sink]
+    return [ledger, account === undefined ? 0 : sumPending(account)] as const
   })
   return new Map(await Promise.all(counts))
 }
 
-function sumOf(counts: Iterable<number>): number {
+function sumCounts(counts: Iterable<number>): number {
   return [...counts].reduce((sum, count) => sum + count, 0)
 }
 
 /** What is in a message already, or being sent, stays. */
 async function findWaiting(
-  books: readonly Book[],
+  ledgers: readonly AccountLedger[],
   sink: string,
   { alive }: Paging,
-): Promise<Waiting[]> {
-  const found: Waiting[] = []
-  for (const book of books) {
-    for await (const { ref, item } of pendingItems(book, sink)) {
+): Promise<WaitingItem[]> {
+  const found: WaitingItem[] = []
+  for (const ledger of ledgers) {
+    for await (const { ref, item } of scanPendingItems(ledger, sink)) {
       alive()
       if (item.state === 'sending' || item.state === 'batch') continue
       const { severity, createdAtMs } = item
-      found.push({ book, ref, rank: severityRank(severity), createdAtMs })
+      found.push({ ledger, ref, rank: severityRank(severity), createdAtMs })
     }
   }
   return found
 }
 
-interface TooMany {
-  book: Book
+interface Excess {
+  ledger: AccountLedger
   refs: string[]
   /** Where another replica has been here meanwhile, so many stay all the same. */
   keep: number
 }
 
 async function giveUp(
-  { diverter, logger, onOverflow }: OverflowOptions,
-  { name, fallback, pendingMax }: ReliefSink,
-  { book, refs, keep }: TooMany,
+  { rerouter, logger, onOverflow }: OverflowOptions,
+  { name, fallback, pendingMax }: FailoverSink,
+  { ledger, refs, keep }: Excess,
   paging: Paging,
 ): Promise<void> {
-  const about = { sink: name, pendingMax }
+  const fields = { sink: name, pendingMax }
   if (fallback !== undefined) {
-    const { length: items } = await diverter.divertItems(book, refs, paging)
+    const { length: items } = await rerouter.rerouteItems(ledger, refs, paging)
     logger.warn(
-      { ...about, fallback, items },
+      { ...fields, fallback, items },
       'more than pending_max wait: items go to the fallback',
     )
     return
   }
   let items = 0
-  for (let at = 0; at < refs.length && (await paging.goesOn()); at += chunk) {
+  for (let at = 0; at < refs.length && (await paging.mayContinue()); at += itemsPerStep) {
     paging.alive()
-    items += await overflowItems(book, refs.slice(at, at + chunk), { sink: name, keep })
+    items += await overflowItems(ledger, refs.slice(at, at + itemsPerStep), { sink: name, keep })
   }
   onOverflow(name, items)
-  logger.warn({ ...about, items }, 'more than pending_max wait: the least severe are dead letters')
+  logger.warn({ ...fields, items }, 'more than pending_max wait: the least severe are dead letters')
 }

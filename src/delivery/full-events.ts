@@ -4,43 +4,43 @@
  */
 import { DelayedError, type Job, Queue, Worker } from 'bullmq'
 import type { EventDetail } from '../event.ts'
-import { type Clock, signalWithin, type Timings, within } from '../lib/clock.ts'
+import { type Clock, timeoutSignal, type Timings, waitAtMost } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { createStandStill } from '../lib/loop.ts'
+import { createWorkerPause } from '../lib/loop.ts'
 import { maskDetail } from '../masking/masking.ts'
 import { jobOptions, queueSettings, type Redis, workerSettings } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { type Book, parseRef } from '../store/account-ledger.ts'
-import { type MadeWork, releaseDetail, type SinkModes } from '../store/pending-items.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
+import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../store/pending-items.ts'
 import { readPayload } from '../store/records.ts'
-import type { ServiceClient } from '../upstream/client.ts'
-import { ServiceError, type ServiceReason } from '../upstream/error.ts'
+import type { UpstreamClient } from '../upstream/client.ts'
+import { UpstreamError, type UpstreamReason } from '../upstream/error.ts'
 
 export interface DetailJobs {
   start(): void
   /** Queues one job for each record of which an item is held for its detail. */
-  add(account: string, made: MadeWork[]): Promise<void>
+  add(account: string, changes: ItemChange[]): Promise<void>
   /** One record: fetch, store, send its items on. */
-  fetchOnce(work: DetailWork, signal: AbortSignal): Promise<void>
+  fetchOnce(job: DetailJob, signal: AbortSignal): Promise<void>
   stop(deadlineMs: number): Promise<void>
 }
 
-interface DetailWork {
+interface DetailJob {
   account: string
   recordId: string
   deadlineMs: number
 }
 
 export interface DetailJobsOptions {
-  book: (account: string) => Book | undefined
+  findLedger: (account: string) => AccountLedger | undefined
   /** Handed in: 'unavailable' when it is not to be had before `signal` aborts. */
   fetchDetail(
     account: string,
     uid: string,
     signal: AbortSignal,
   ): Promise<EventDetail | 'unavailable'>
-  modes: SinkModes
-  release: (account: string, made: MadeWork[]) => Promise<void>
+  batchWaits: SinkBatchWaits
+  release: (account: string, made: ItemChange[]) => Promise<void>
   redis: Redis
   keys: Keys
   clock: Clock
@@ -52,24 +52,24 @@ export interface DetailJobsOptions {
  * Full events that a process waits for at once. One that waits for its organization's slot costs nothing, and
  * gives up when its time is over; so no organization keeps another's waiting.
  */
-const mostAtOnce = 2_000
+const maxConcurrentFetches = 2_000
 
 export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   const { redis, keys, clock, logger, timings } = options
   const connection = { connection: redis, prefix: keys.queuePrefix }
   const stopping = new AbortController()
-  const queue = new Queue<DetailWork>('detail', { ...connection, ...queueSettings })
-  const worker = new Worker<DetailWork>('detail', process, {
+  const queue = new Queue<DetailJob>('detail', { ...connection, ...queueSettings })
+  const worker = new Worker<DetailJob>('detail', process, {
     ...connection,
     ...workerSettings(timings),
     autorun: false,
-    concurrency: mostAtOnce,
+    concurrency: maxConcurrentFetches,
   })
   queue.on('error', (error) => logger.debug({ err: error }, 'queue error'))
   worker.on('error', (error) => logger.debug({ err: error }, 'detail worker error'))
-  worker.on('error', createStandStill(worker, stopping.signal, clock).afterError)
+  worker.on('error', createWorkerPause(worker, stopping.signal, clock).afterError)
 
-  async function process(job: Job<DetailWork>, token?: string): Promise<void> {
+  async function process(job: Job<DetailJob>, token?: string): Promise<void> {
     try {
       await fetchOnce(options, job.data, stopping.signal)
     } catch (error) {
@@ -89,8 +89,10 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       if (worker.isRunning()) return // after an error of its connection it goes on by itself
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'worker ended'))
     },
-    async add(account, made) {
-      const records = made.filter(({ kind }) => kind === 'detail').map(({ ref }) => recordOf(ref))
+    async add(account, changes) {
+      const records = changes
+        .filter(({ kind }) => kind === 'detail')
+        .map(({ ref }) => parseRecordId(ref))
       const deadlineMs = clock.now() + timings.detailWaitMs
       const jobs = [...new Set(records)].map((recordId) => ({
         name: 'detail',
@@ -99,57 +101,60 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       }))
       if (jobs.length > 0) await queue.addBulk(jobs)
     },
-    fetchOnce: (work, signal) => fetchOnce(options, work, signal),
+    fetchOnce: (job, signal) => fetchOnce(options, job, signal),
     async stop(deadlineMs) {
       stopping.abort()
       const closed = worker.close().then(() => queue.close())
-      await within(deadlineMs, closed, clock)
+      await waitAtMost(deadlineMs, closed, clock)
     },
   }
 }
 
 async function fetchOnce(
   options: DetailJobsOptions,
-  work: DetailWork,
+  job: DetailJob,
   signal: AbortSignal,
 ): Promise<void> {
-  const book = options.book(work.account)
-  const payload = book && (await readPayload(book, work.recordId))
-  if (!book || !payload) return
-  const leftMs = Math.max(0, work.deadlineMs - options.clock.now())
+  const ledger = options.findLedger(job.account)
+  const payload = ledger && (await readPayload(ledger, job.recordId))
+  if (!ledger || !payload) return
+  const leftMs = Math.max(0, job.deadlineMs - options.clock.now())
   const detail =
     payload.detail ??
-    (await options.fetchDetail(work.account, payload.event.uid, signalWithin(leftMs, signal)))
+    (await options.fetchDetail(job.account, payload.event.uid, timeoutSignal(leftMs, signal)))
   if (signal.aborted) return
-  const made = await releaseDetail(book, work.recordId, options.modes, { ...payload, detail })
-  await options.release(work.account, made)
+  const changes = await releaseDetail(ledger, job.recordId, options.batchWaits, {
+    ...payload,
+    detail,
+  })
+  await options.release(job.account, changes)
 }
 
-function recordOf(ref: string): string {
+function parseRecordId(ref: string): string {
   const parsed = parseRef(ref)
   return parsed.kind === 'item' ? parsed.recordId : ''
 }
 
 /** What no repetition mends. */
-const lasting: ReadonlySet<ServiceReason> = new Set(['rejected', 'invalid', 'contract'])
+const permanentReasons: ReadonlySet<UpstreamReason> = new Set(['rejected', 'invalid', 'contract'])
 
 /**
  * The full event with its secrets masked; 'unavailable' when the service has none for this type, or
  * when it is not to be had before `signal` aborts. The search item is enough for a message.
  */
 export async function fetchDetail(
-  client: ServiceClient,
+  client: UpstreamClient,
   uid: string,
   { signal, clock, timings }: { signal: AbortSignal; clock: Clock; timings: Timings },
 ): Promise<EventDetail | 'unavailable'> {
-  const turn = { kind: 'detail' as const, name: uid, dueSinceMs: clock.now() }
+  const slot = { kind: 'detail' as const, name: uid, dueSinceMs: clock.now() }
   while (!signal.aborted) {
     try {
-      const answer = await client.getEvent({ uid, turn, signal })
+      const answer = await client.getEvent({ uid, slot, signal })
       return answer.kind === 'detail' ? maskDetail(answer.data, uid) : 'unavailable'
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
-      if (lasting.has(error.reason)) return 'unavailable'
+      if (!(error instanceof UpstreamError)) throw error
+      if (permanentReasons.has(error.reason)) return 'unavailable'
       await clock.sleep(Math.max(error.retryAfterMs ?? 0, timings.detailRetryMs), signal)
     }
   }

@@ -2,30 +2,30 @@
 import { settleMembers } from '../grouping/freeze.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type Book, parseRef } from '../store/account-ledger.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
-  type Gathering,
+  type Group,
   holdOrphan,
-  overdueRefs,
+  readDueRefs,
   returnOrphans,
-  type SinkModes,
+  type SinkBatchWaits,
 } from '../store/pending-items.ts'
-import { readAnswered } from './claims.ts'
+import { readAnsweredMessage } from './claims.ts'
 
 export interface Orphans {
   /** Holds what of the book is due for a sink that the configuration does not have, some at a time. */
-  hold(book: Book, sink: string): Promise<void>
+  hold(ledger: AccountLedger, sink: string): Promise<void>
   /** Takes back what was held for a sink that is there again, some at a time; says how many. */
-  takeBack(book: Book, sink: string): Promise<number>
+  takeBack(ledger: AccountLedger, sink: string): Promise<number>
   /** Says what was done since it was last asked. */
   report(): void
 }
 
 export interface OrphansOptions {
-  books: readonly Book[]
-  modes: SinkModes
+  ledgers: readonly AccountLedger[]
+  batchWaits: SinkBatchWaits
   /** By destination: where what is taken back waits for company; empty where it goes singly. */
-  returnPlaces: (sink: string) => Record<string, Gathering>
+  returnGroups: (sink: string) => Record<string, Group>
   /** Only the active configuration may call a sink unknown, or known again. */
   isActive: () => boolean
   /** What is due for less long is left alone: a newer configuration may have the sink. */
@@ -39,46 +39,51 @@ const returnedAtOnce = 100
 const returnSteps = 20
 
 export function createOrphans(options: OrphansOptions): Orphans {
-  const { books, modes, clock, logger } = options
+  const { ledgers, batchWaits, clock, logger } = options
   let held = { items: 0, sinks: new Set<string>() }
   let returned = 0
 
   /** False for a summary that was answered already: only its members were left to be settled. */
-  async function holdOne(book: Book, ref: string): Promise<boolean> {
+  async function holdOne(ledger: AccountLedger, ref: string): Promise<boolean> {
     if (parseRef(ref).kind === 'batch') {
-      const answered = await readAnswered(book, ref)
+      const answered = await readAnsweredMessage(ledger, ref)
       if (answered) {
-        const find = (name: string): Book | undefined => books.find((one) => one.account === name)
-        await settleMembers(book, ref, answered, find)
+        const find = (name: string): AccountLedger | undefined =>
+          ledgers.find((one) => one.account === name)
+        await settleMembers(ledger, ref, answered, find)
         return false
       }
       // a digest may have members in other books too
-      for (const other of books) if (other !== book) await holdOrphan(other, ref)
+      for (const other of ledgers) if (other !== ledger) await holdOrphan(other, ref)
     }
-    await holdOrphan(book, ref)
+    await holdOrphan(ledger, ref)
     return true
   }
 
   return {
-    async hold(book, sink) {
+    async hold(ledger, sink) {
       if (!options.isActive()) return
       const page = { offset: 0, count: pageLength }
-      const refs = await overdueRefs(book, sink, clock.now() - options.graceMs, page)
+      const refs = await readDueRefs(ledger, sink, clock.now() - options.graceMs, page)
       for (const ref of refs) {
-        if (!(await holdOne(book, ref))) continue
+        if (!(await holdOne(ledger, ref))) continue
         held.items += 1
         held.sinks.add(sink)
       }
     },
-    async takeBack(book, sink) {
-      const mode = modes[sink]
-      if (!options.isActive() || mode === undefined) return 0
-      const places = options.returnPlaces(sink)
+    async takeBack(ledger, sink) {
+      const batchWait = batchWaits[sink]
+      if (!options.isActive() || batchWait === undefined) return 0
+      const groups = options.returnGroups(sink)
       let count = 0
       for (let step = 0; step < returnSteps; step += 1) {
-        const some = await returnOrphans(book, { sink, mode, places }, returnedAtOnce)
-        count += some
-        if (some < returnedAtOnce) break
+        const returnedCount = await returnOrphans(
+          ledger,
+          { sink, batchWait, groups },
+          returnedAtOnce,
+        )
+        count += returnedCount
+        if (returnedCount < returnedAtOnce) break
       }
       returned += count
       return count

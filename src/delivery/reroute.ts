@@ -3,101 +3,106 @@
  * process dies between two, the items are still the sink's, and the next pass goes on.
  */
 import { ownFeed, type Severity } from '../event.ts'
-import { messageIdOf, sealedMembers, type Unsealed, unsealMessage } from '../grouping/freeze.ts'
-import { dueTimers, peekTurn } from '../grouping/timers.ts'
+import {
+  deriveMessageId,
+  readFrozenRefs,
+  type UnfreezeResult,
+  unfreezeMessage,
+} from '../grouping/freeze.ts'
+import { readDueTimers, peekFlush } from '../grouping/timers.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { type Book, parseRef } from '../store/account-ledger.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
-  bySeverity,
-  collectedRefs,
-  divertItem,
-  type Gathering,
-  type MadeWork,
+  worstFirst,
+  readMemberRefs,
+  rerouteItem,
+  type Group,
+  type ItemChange,
   type MoveTarget,
-  overdueRefs,
-  waitingRefs,
-  wakeRetries,
+  readDueRefs,
+  readPendingRefs,
+  makeRetriesDue,
 } from '../store/pending-items.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
-import { batchMembers } from './claims.ts'
-import type { WorkTeller } from './due-accounts.ts'
+import { readBatchRefs } from './claims.ts'
+import type { WorkAnnouncer } from './due-accounts.ts'
 
-export interface Diverter {
+export interface Rerouter {
   /** Whether the sink has a fallback. */
-  has(sink: string): boolean
+  hasFallback(sink: string): boolean
   /** Diverts an item, or all that a sealed message holds; says how many items went. */
-  divert(book: Book, ref: string, paging?: Paging): Promise<number>
+  reroute(ledger: AccountLedger, ref: string, paging?: Paging): Promise<number>
   /** Diverts items of one sink, the worst first; resolves with the refs of those that went. */
-  divertItems(book: Book, refs: readonly string[], paging?: Paging): Promise<string[]>
+  rerouteItems(ledger: AccountLedger, refs: readonly string[], paging?: Paging): Promise<string[]>
   /** Takes a sealed message apart, or goes on with that. */
-  unseal(book: Book, ref: string): Promise<Unsealed>
+  unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult>
 }
 
-interface DiverterOptions {
-  sinks: ReadonlyMap<string, ReliefSink>
-  books: readonly Book[]
-  drains: Pick<WorkTeller, 'tellMade'>
+interface RerouterOptions {
+  sinks: ReadonlyMap<string, FailoverSink>
+  ledgers: readonly AccountLedger[]
+  drains: Pick<WorkAnnouncer, 'announceChanges'>
   metrics: Metrics
 }
 
 /** An attempt that has not ended so long after the longest possible send has died with its process. */
 const staleGraceMs = 60_000
 
-const chunk = 100
+const itemsPerStep = 100
 
-const throughout: Paging = { goesOn: () => Promise.resolve(true), alive: () => undefined }
+const wholePass: Paging = { mayContinue: () => Promise.resolve(true), alive: () => undefined }
 
-export function createDiverter(options: DiverterOptions): Diverter {
-  const { sinks, books } = options
+export function createRerouter(options: RerouterOptions): Rerouter {
+  const { sinks, ledgers } = options
 
-  async function divertItems(
-    book: Book,
+  async function rerouteItems(
+    ledger: AccountLedger,
     refs: readonly string[],
-    { goesOn, alive }: Paging = throughout,
+    { mayContinue, alive }: Paging = wholePass,
   ): Promise<string[]> {
-    const gone: string[] = []
-    for (let at = 0; at < refs.length && (await goesOn()); at += chunk) {
-      const found = await readItems(book, refs.slice(at, at + chunk))
-      const going = found.filter((item) => !isCanary(item)).toSorted(bySeverity)
-      gone.push(...(await divertFound(options, book, going)))
+    const rerouted: string[] = []
+    for (let at = 0; at < refs.length && (await mayContinue()); at += itemsPerStep) {
+      const found = await readItems(ledger, refs.slice(at, at + itemsPerStep))
+      const candidates = found.filter((item) => !isCanary(item)).toSorted(worstFirst)
+      rerouted.push(...(await rerouteFound(options, ledger, candidates)))
       alive()
     }
-    return gone
+    return rerouted
   }
 
-  async function unseal(book: Book, ref: string): Promise<Unsealed> {
+  async function unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult> {
     const sink = sinks.get(parseRef(ref).sink)
-    return unsealMessage(book, ref, {
-      books,
-      staleMs: staleMsOf(sink),
+    return unfreezeMessage(ledger, ref, {
+      ledgers,
+      staleMs: staleAfterMs(sink),
       batchWaitMs: sink?.batchWaitMs,
-      places: sink?.keptPlaces ?? {},
+      groups: sink?.blockedGroups ?? {},
     })
   }
 
   return {
-    has: (sink) => sinks.get(sink)?.fallback !== undefined,
-    divertItems,
-    unseal,
-    async divert(book, ref, paging) {
+    hasFallback: (sink) => sinks.get(sink)?.fallback !== undefined,
+    rerouteItems,
+    unfreeze,
+    async reroute(ledger, ref, paging) {
       const parsed = parseRef(ref)
-      if (parsed.kind === 'item') return (await divertItems(book, [ref], paging)).length
+      if (parsed.kind === 'item') return (await rerouteItems(ledger, [ref], paging)).length
       if (parsed.kind !== 'batch') return 0
-      const members = await membersOf(books, book, ref)
-      if ((await unseal(book, ref)) !== 'open') return 0
+      const members = await readMessageRefs(ledgers, ledger, ref)
+      if ((await unfreeze(ledger, ref)) !== 'open') return 0
       let count = 0
       for (const { holder, refs } of members) {
-        count += (await divertItems(holder, refs, paging)).length
+        count += (await rerouteItems(holder, refs, paging)).length
       }
       return count
     },
   }
 }
 
-function staleMsOf(sink: ReliefSink | undefined): number {
+function staleAfterMs(sink: FailoverSink | undefined): number {
   return (sink?.sendTimeoutMs ?? 0) + staleGraceMs
 }
 
@@ -106,117 +111,121 @@ function isCanary({ record, item }: FoundItem): boolean {
   return record.type === 'canary' && record.sightings[item.sighting]?.feed === ownFeed
 }
 
-async function membersOf(
-  books: readonly Book[],
-  lead: Book,
+async function readMessageRefs(
+  ledgers: readonly AccountLedger[],
+  lead: AccountLedger,
   ref: string,
-): Promise<{ holder: Book; refs: string[] }[]> {
-  const inBatch = await batchMembers(lead, ref)
+): Promise<{ holder: AccountLedger; refs: string[] }[]> {
+  const inBatch = await readBatchRefs(lead, ref)
   if (inBatch.length > 0) return [{ holder: lead, refs: inBatch }]
   const messageId = ref.split(':')[1] ?? ''
   return Promise.all(
-    books.map(async (holder) => ({ holder, refs: await sealedMembers(holder, messageId) })),
+    ledgers.map(async (holder) => ({ holder, refs: await readFrozenRefs(holder, messageId) })),
   )
 }
 
-async function divertFound(
-  { sinks, drains, metrics }: DiverterOptions,
-  book: Book,
+async function rerouteFound(
+  { sinks, drains, metrics }: RerouterOptions,
+  ledger: AccountLedger,
   found: readonly FoundItem[],
 ): Promise<string[]> {
-  const gone: string[] = []
-  const made: MadeWork[] = []
-  for (const placed of found) {
-    const { sink: name, severity } = placed.item
+  const rerouted: string[] = []
+  const changes: ItemChange[] = []
+  for (const item of found) {
+    const { sink: name, severity } = item.item
     const sink = sinks.get(name)
     if (sink?.fallback === undefined) continue
     const targets = sink.targets(severity)
-    const diverted = await divertItem(book, placed, {
+    const result = await rerouteItem(ledger, item, {
       to: sink.fallback,
       targets,
-      staleMs: staleMsOf(sink),
+      staleMs: staleAfterMs(sink),
     })
-    if (diverted.status !== 'done') continue
-    gone.push(placed.ref)
-    made.push(...diverted.made)
+    if (result.status !== 'done') continue
+    rerouted.push(item.ref)
+    changes.push(...result.made)
     metrics.sinkFallbacksTotal.inc({ sink: name })
     metrics.itemsSettledTotal.inc({ sink: name, outcome: 'diverted' })
   }
-  for (const { k } of made) metrics.itemsCreatedTotal.inc({ sink: k })
-  await drains.tellMade(book.account, made)
-  return gone
+  for (const { k } of changes) metrics.itemsCreatedTotal.inc({ sink: k })
+  await drains.announceChanges(ledger.account, changes)
+  return rerouted
 }
 
 /** Everything that waits for one sink, whatever it waits as, goes to the sink's fallback. */
 
-export interface DivertWork {
-  book: Book
+export interface RerouteContext {
+  ledger: AccountLedger
   sink: string
-  diverter: Diverter
+  rerouter: Rerouter
   nowMs: number
 }
 
 /** The turns of a sink that takes nothing are put off again and again, by no more than this. */
-const putOffMs = 15_000
+const maxPostponeMs = 15_000
 
 /** Says how many items went. */
-export async function divertAll(work: DivertWork, paging: Paging): Promise<number> {
-  const counts = [await divertDue(work, paging)]
-  for (const timer of await timersOf(work)) {
-    counts.push(await divertGathered(work, timer, paging))
+export async function rerouteAll(context: RerouteContext, paging: Paging): Promise<number> {
+  const counts = [await rerouteDue(context, paging)]
+  for (const timer of await readSinkTimers(context)) {
+    counts.push(await rerouteGroup(context, timer, paging))
   }
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
 /** Single items, sealed messages, and what waits in the sink's batch. */
-async function divertDue(work: DivertWork, paging: Paging): Promise<number> {
-  const { book, sink, diverter } = work
+async function rerouteDue(context: RerouteContext, paging: Paging): Promise<number> {
+  const { ledger, sink, rerouter } = context
   let items = 0
-  async function divertPage(refs: readonly string[]): Promise<number> {
+  async function reroutePage(refs: readonly string[]): Promise<number> {
     const kinds = Map.groupBy(refs, (ref) => parseRef(ref).kind)
-    const gone = await diverter.divertItems(book, kinds.get('item') ?? [], paging)
-    items += gone.length
-    let opened = 0
+    const rerouted = await rerouter.rerouteItems(ledger, kinds.get('item') ?? [], paging)
+    items += rerouted.length
+    let unfrozen = 0
     for (const ref of kinds.get('batch') ?? []) {
-      const count = await diverter.divert(book, ref, paging)
+      const count = await rerouter.reroute(ledger, ref, paging)
       items += count
-      opened += count > 0 ? 1 : 0
+      unfrozen += count > 0 ? 1 : 0
     }
-    return gone.length + opened
+    return rerouted.length + unfrozen
   }
-  await eachPage((page) => waitingRefs(book, sink, page), divertPage, paging)
-  return items + (await divertCollection(work, sink, paging))
+  await forEachPage((page) => readPendingRefs(ledger, sink, page), reroutePage, paging)
+  return items + (await rerouteMembers(context, sink, paging))
 }
 
 /** Groups, digests and what was muted, whose time has come. */
-async function timersOf({ book, sink, nowMs }: DivertWork): Promise<string[]> {
+async function readSinkTimers({ ledger, sink, nowMs }: RerouteContext): Promise<string[]> {
   const count = 10_000
-  const timers = await dueTimers(book, { nowMs: nowMs + putOffMs, count })
+  const timers = await readDueTimers(ledger, { nowMs: nowMs + maxPostponeMs, count })
   return timers.filter((timer) => parseRef(timer).sink === sink)
 }
 
 /** A turn that was cut off while it sealed has members in a message that is not there yet. */
-async function divertGathered(work: DivertWork, timer: string, paging: Paging): Promise<number> {
-  const { book, sink, diverter, nowMs } = work
+async function rerouteGroup(
+  context: RerouteContext,
+  timer: string,
+  paging: Paging,
+): Promise<number> {
+  const { ledger, sink, rerouter, nowMs } = context
   const ref = parseRef(timer)
   if (ref.kind !== 'gathering') return 0
-  const messageId = messageIdOf(await peekTurn(book, { id: ref.id, sink, nowMs }))
-  const cutOff = await diverter.divert(book, `b:${messageId}:${sink}`, paging)
-  return cutOff + (await divertCollection(work, ref.id, paging))
+  const messageId = deriveMessageId(await peekFlush(ledger, { id: ref.id, sink, nowMs }))
+  const cutOff = await rerouter.reroute(ledger, `b:${messageId}:${sink}`, paging)
+  return cutOff + (await rerouteMembers(context, ref.id, paging))
 }
 
-async function divertCollection(
-  { book, diverter }: DivertWork,
+async function rerouteMembers(
+  { ledger, rerouter }: RerouteContext,
   id: string,
   paging: Paging,
 ): Promise<number> {
   let items = 0
-  async function divertPage(refs: readonly string[]): Promise<number> {
-    const gone = await diverter.divertItems(book, refs, paging)
-    items += gone.length
-    return gone.length
+  async function reroutePage(refs: readonly string[]): Promise<number> {
+    const rerouted = await rerouter.rerouteItems(ledger, refs, paging)
+    items += rerouted.length
+    return rerouted.length
   }
-  await eachPage((page) => collectedRefs(book, id, page), divertPage, paging)
+  await forEachPage((page) => readMemberRefs(ledger, id, page), reroutePage, paging)
   return items
 }
 
@@ -225,49 +234,50 @@ async function divertCollection(
  * else tries it, all once it has closed. Their own times may be hours away.
  */
 
-export interface Wake {
+export interface RetryNow {
   /** Whether something tries a sink whose circuit is half open, or will within seconds; false where it is not. */
-  ensureTried(sink: string): Promise<boolean>
-  all(sink: string): Promise<void>
+  ensureProbe(sink: string): Promise<boolean>
+  retryAll(sink: string): Promise<void>
 }
 
-interface WakeOptions {
+interface RetryNowOptions {
   circuit: Pick<Circuit, 'read'>
-  drains: Pick<WorkTeller, 'tell' | 'booksOf'>
+  drains: Pick<WorkAnnouncer, 'announce' | 'ledgersFor'>
   clock: Clock
   logger: Logger
 }
 
 /** What is being sent is due again after as long. */
-const soonMs = 30_000
+const probeSoonMs = 30_000
 
 /** Of one book: what waits for its next try has been tried, and few are while a circuit is open. */
-const mostAtOnce = 500
+const maxRetries = 500
 
-export function createWake(options: WakeOptions): Wake {
+export function createRetryNow(options: RetryNowOptions): RetryNow {
   const { drains, circuit, clock, logger } = options
 
-  async function isTried(sink: string): Promise<boolean> {
+  async function hasProbe(sink: string): Promise<boolean> {
     const page = { offset: 0, count: 1 }
-    for (const book of drains.booksOf(sink)) {
-      const soon = await overdueRefs(book, sink, clock.now() + soonMs, page)
-      if (soon.length > 0) return true
+    for (const ledger of drains.ledgersFor(sink)) {
+      const due = await readDueRefs(ledger, sink, clock.now() + probeSoonMs, page)
+      if (due.length > 0) return true
     }
     return false
   }
 
   return {
-    async ensureTried(sink) {
+    async ensureProbe(sink) {
       const { state, paused } = await circuit.read(sink, clock.now())
       if (state !== 'half_open' || paused !== undefined) return false
-      if (await isTried(sink)) return true
-      for (const book of drains.booksOf(sink))
-        if ((await wakeIn(options, book, sink, 1)) > 0) return true
+      if (await hasProbe(sink)) return true
+      for (const ledger of drains.ledgersFor(sink))
+        if ((await retryInLedger(options, ledger, sink, 1)) > 0) return true
       return false
     },
-    async all(sink) {
+    async retryAll(sink) {
       try {
-        for (const book of drains.booksOf(sink)) await wakeIn(options, book, sink, mostAtOnce)
+        for (const ledger of drains.ledgersFor(sink))
+          await retryInLedger(options, ledger, sink, maxRetries)
       } catch (error) {
         logger.warn(
           { sink, err: error },
@@ -278,19 +288,19 @@ export function createWake(options: WakeOptions): Wake {
   }
 }
 
-async function wakeIn(
-  { drains }: WakeOptions,
-  book: Book,
+async function retryInLedger(
+  { drains }: RetryNowOptions,
+  ledger: AccountLedger,
   sink: string,
   max: number,
 ): Promise<number> {
-  const refs = await wakeRetries(book, sink, max)
-  if (refs.length > 0) await drains.tell(book.account, [{ sink }])
+  const refs = await makeRetriesDue(ledger, sink, max)
+  if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
   return refs.length
 }
 
 /** A sink as it is relieved. */
-export interface ReliefSink {
+export interface FailoverSink {
   name: string
   /** Where its items go when it takes none; undefined: they wait. */
   fallback: string | undefined
@@ -303,13 +313,13 @@ export interface ReliefSink {
   sendTimeoutMs: number
   batchWaitMs: number | undefined
   /** By destination: where people's items wait for company; empty for machines. */
-  keptPlaces: Readonly<Record<string, Gathering>>
+  blockedGroups: Readonly<Record<string, Group>>
 }
 
 /** Of work that may last: in pages, so that it can be broken off, and says that it lives. */
 export interface Paging {
   /** Asked before each page. */
-  goesOn: () => Promise<boolean>
+  mayContinue: () => Promise<boolean>
   /** Told after each page. */
   alive: () => void
 }
@@ -320,15 +330,15 @@ const pageLength = 200
 const maxPages = 50
 
 /** Works through a list that what is done leaves; `work` says how many of a page left it. */
-export async function eachPage(
+export async function forEachPage(
   read: (page: { offset: number; count: number }) => Promise<string[]>,
-  work: (refs: readonly string[]) => Promise<number>,
-  { goesOn, alive }: Paging,
+  handlePage: (refs: readonly string[]) => Promise<number>,
+  { mayContinue, alive }: Paging,
 ): Promise<void> {
-  let left = 0
-  for (let page = 0; page < maxPages && (await goesOn()); page += 1) {
-    const refs = await read({ offset: left, count: pageLength })
-    left += refs.length - (await work(refs))
+  let offset = 0
+  for (let page = 0; page < maxPages && (await mayContinue()); page += 1) {
+    const refs = await read({ offset: offset, count: pageLength })
+    offset += refs.length - (await handlePage(refs))
     alive()
     if (refs.length < pageLength) return
   }

@@ -11,11 +11,11 @@ const scheduleMs = [
 export const maxAgeMs = 72 * 3_600_000
 
 /** A refusal that may heal, such as 404 during a deployment, is tried for about an hour. */
-const rejectedTries = 5
+const maxRejectedTries = 5
 
 const defaultRateLimitMs = 10_000
 
-export type Verdict =
+export type RetryDecision =
   | { act: 'retry'; afterMs: number; counts: boolean }
   | { act: 'dead' }
   | { act: 'split' }
@@ -33,14 +33,14 @@ export interface Failure {
   random: number
 }
 
-export function judge(failure: Failure): Verdict {
+export function decideRetry(failure: Failure): RetryDecision {
   const { reason, tries, ageMs, retryAfterMs = 0, members } = failure
   if (reason === 'invalid') return members > 1 ? { act: 'split' } : { act: 'dead' }
   // of a sink that is gone nothing ages: its backlog is parked until an operator acts
   const isTooOld = ageMs >= maxAgeMs && reason !== 'gone'
   if (reason === 'recipient_refused' || isTooOld) return { act: 'dead' }
-  if (reason === 'rejected' && tries >= rejectedTries) return { act: 'dead' }
-  const afterMs = Math.max(retryAfterMs, spread(waitMs(reason, tries), failure.random))
+  if (reason === 'rejected' && tries >= maxRejectedTries) return { act: 'dead' }
+  const afterMs = Math.max(retryAfterMs, addJitter(waitMs(reason, tries), failure.random))
   return {
     act: 'retry',
     afterMs,
@@ -59,7 +59,7 @@ function needsOperator(reason: SinkReason): boolean {
   return effect === 'broken' || effect === 'gone'
 }
 
-function spread(ms: number, random: number): number {
+function addJitter(ms: number, random: number): number {
   return Math.round(ms * (0.8 + 0.4 * random))
 }
 

@@ -4,19 +4,19 @@
  * have to go.
  */
 import { Queue } from 'bullmq'
-import type { Book } from '../store/account-ledger.ts'
-import { sinksOf } from '../store/pending-items.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { readSinkNames } from '../store/pending-items.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { claimSchema, layout, readSchema } from '../redis/health.ts'
+import { claimSchema, schemaVersion, readSchema } from '../redis/health.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { forgetLook } from '../store/record-index.ts'
+import { resetMigrationScan } from '../store/record-index.ts'
 
 export interface UpgradeOptions {
   redis: Redis
   keys: Keys
-  books: readonly Book[]
+  ledgers: readonly AccountLedger[]
   /** Of the configuration; those of the ledger are found there. */
   sinks: readonly string[]
   /** How long replicas of the older version get to end what they send, ms. */
@@ -30,21 +30,24 @@ export interface UpgradeOptions {
  * anew at the next start.
  */
 export async function upgradeStore(options: UpgradeOptions): Promise<void> {
-  const { redis, keys, books, waitMs, clock, logger } = options
+  const { redis, keys, ledgers, waitMs, clock, logger } = options
   const stored = await readSchema(redis, keys)
-  if (stored !== undefined && stored < layout) {
-    const sinks = new Set([...options.sinks, ...(await Promise.all(books.map(sinksOf))).flat()])
+  if (stored !== undefined && stored < schemaVersion) {
+    const sinks = new Set([
+      ...options.sinks,
+      ...(await Promise.all(ledgers.map(readSinkNames))).flat(),
+    ])
     const names = ['feeds', ...[...sinks].map((sink) => `sink-${sink}`)]
     logger.warn(
-      { from: stored, to: layout, waitMs, queues: names.length },
+      { from: stored, to: schemaVersion, waitMs, queues: names.length },
       'the store of an older version is taken over: its replicas ask and send nothing more, and do not start again here',
     )
-    await redis.sadd(leftKey(keys), names)
+    await redis.sadd(oldQueuesKey(keys), names)
     await withQueues(options, names, (queue) => queue.pause())
     await clock.sleep(waitMs)
     await withQueues(options, names, (queue) => queue.drain(true))
-    const accounts = books.map(({ account }) => account)
-    await forgetLook({ redis, keys }, accounts)
+    const accounts = ledgers.map(({ account }) => account)
+    await resetMigrationScan({ redis, keys }, accounts)
   }
   await claimSchema(redis, keys, { isUpgrade: true })
 }
@@ -53,38 +56,38 @@ export async function upgradeStore(options: UpgradeOptions): Promise<void> {
  * Empties the queues once more, `afterMs` later: replicas of the older version that still ran had added the jobs of
  * their feeds and items again, which nobody takes. Does nothing where nothing was taken over since. Never throws.
  */
-export async function emptyAgain(
+export async function drainOldQueues(
   options: Pick<UpgradeOptions, 'redis' | 'keys' | 'clock' | 'logger'> & { afterMs: number },
   signal: AbortSignal,
 ): Promise<void> {
   const { redis, keys, clock, logger, afterMs } = options
   try {
-    const names = await redis.smembers(leftKey(keys))
+    const names = await redis.smembers(oldQueuesKey(keys))
     if (names.length === 0) return
     await clock.sleep(afterMs, signal)
     if (signal.aborted) return
     await withQueues(options, names, (queue) => queue.drain(true))
-    await redis.del(leftKey(keys))
+    await redis.del(oldQueuesKey(keys))
   } catch (error) {
     logger.debug({ err: error }, 'queues of the older version are emptied after the next start')
   }
 }
 
 /** The queues that are to be emptied once more. */
-function leftKey(keys: Keys): string {
+function oldQueuesKey(keys: Keys): string {
   return keys.shared('upgraded')
 }
 
 async function withQueues(
   { redis, keys }: Pick<UpgradeOptions, 'redis' | 'keys'>,
   names: readonly string[],
-  work: (queue: Queue) => Promise<void>,
+  action: (queue: Queue) => Promise<void>,
 ): Promise<void> {
   for (const name of names) {
     const queue = new Queue(name, { connection: redis, prefix: keys.queuePrefix })
     queue.on('error', () => undefined) // what fails rejects
     try {
-      await work(queue)
+      await action(queue)
     } finally {
       await queue.close()
     }

@@ -9,36 +9,36 @@
  * whatever matches, of any age. Such a walk is complete, and so costly that it is repeated more seldom: after
  * as many times `every` as it has pages, at most the interval of sweeps, which it replaces.
  */
-import { spanInWords } from '../lib/time-zone.ts'
-import type { FeedState, Walk } from '../store/feed-state.ts'
-import { isNotThere } from '../upstream/capabilities.ts'
-import { ServiceError } from '../upstream/error.ts'
+import { formatDuration } from '../lib/time-zone.ts'
+import type { FeedState, Scan } from '../store/feed-state.ts'
+import { isOperationMissing } from '../upstream/capabilities.ts'
+import { UpstreamError } from '../upstream/error.ts'
 import type { WireCredentialSearchBody } from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
 import type { CredentialSearchFeedConfig } from './config.ts'
-import { credentialItem, credentialShape, fullReadingMs } from './credentials.ts'
+import { parseCredentialItem, maskMalformedCredential, fullScanIntervalMs } from './credentials.ts'
 import {
   bodyWithCursor,
   type FeedPage,
   type FeedRequest,
   type FeedType,
-  type FollowingWalk,
-  freeSearch,
+  type NextScan,
+  freeSearchCapability,
   type Polled,
   timeFilter,
-  usualSizeOf,
+  usualPageSize,
 } from './feed-type.ts'
 
 type CredentialSearch = Polled<CredentialSearchFeedConfig>
-type Rhythm = Pick<CredentialSearch, 'everyMs' | 'sweep'>
+type ScanIntervals = Pick<CredentialSearch, 'everyMs' | 'sweep'>
 
 const pageSizes = [100, 50, 25, 10] as const
 
 export const credentialSearchFeed: FeedType<CredentialSearch> = {
   // large pages are slow, and the gateway gives up after about 30 s (docs/api-notes.md, Page sizes)
   pageSizes,
-  asked: ({ query }) => [query],
+  fingerprintParts: ({ query }) => [query],
   body({ query }, span, size) {
     const body: WireCredentialSearchBody = {
       query,
@@ -49,19 +49,19 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
     }
     return { ...body }
   },
-  fetch: searchPage,
+  fetch: fetchSearchPage,
   isFree,
-  parse: (raw, feed) => credentialItem(raw, feed),
-  keptOfMalformed: credentialShape,
+  parse: (raw, feed) => parseCredentialItem(raw, feed),
+  maskMalformed: maskMalformedCredential,
   unordered: {
     byTime: true,
     note: noteWindow,
     endsWhenKnown: () => false,
-    following: nextWindow,
+    nextScan: nextWindow,
     // an older version resumed cursors beyond the end: its walk may have passed by what is new
-    goesOn: ({ notes }) => notes?.['hasCompleted'] !== undefined,
+    canResume: ({ notes }) => notes?.['hasCompleted'] !== undefined,
     readsAll: (walk) => readNotes(walk).isUnfiltered,
-    remark,
+    remark: describeCost,
   },
 }
 
@@ -69,54 +69,54 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
  * By the search that costs no quota, where the account has it. That is decided for a walk's first page, and
  * the cursor that came of it goes to the same search; where it is taken away, the walk begins again.
  */
-async function searchPage(feed: CredentialSearch, request: FeedRequest): Promise<FeedPage> {
-  const { client, turn, signal } = request
+async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Promise<FeedPage> {
+  const { client, slot: turn, signal } = request
   const free = await isFree(request)
-  const isLost = !free && searchedBy(request.walk) === freeSearch
-  const walk = chosen(isLost ? fromItsBeginning(request.walk) : request.walk, free)
-  const asked = { body: bodyWithCursor<WireCredentialSearchBody>(walk), turn, signal }
-  if (!free) return { ...(await client.searchCredentials({ ...asked, tier: feed.tier })), walk }
+  const isLost = !free && lastSearch(request.scan) === freeSearchCapability
+  const scan = noteSearch(isLost ? restartScan(request.scan) : request.scan, free)
+  const asked = { body: bodyWithCursor<WireCredentialSearchBody>(scan), slot: turn, signal }
+  if (!free) return { ...(await client.searchCredentials({ ...asked, tier: feed.tier })), scan }
   try {
-    return { ...(await client.searchAstpCredentials(asked)), walk }
+    return { ...(await client.searchAstpCredentials(asked)), scan }
   } catch (error) {
-    if (error instanceof ServiceError && isNotThere(error)) {
+    if (error instanceof UpstreamError && isOperationMissing(error)) {
       // it may be a gateway's: asked again in an hour, it is settled
       const why = `the service answers ${error.status}`
-      await client.capabilities.demote(freeSearch, why, { briefly: true })
+      await client.capabilities.demote(freeSearchCapability, why, { briefly: true })
     }
     throw error // the next turn searches the other way, if it may
   }
 }
 
-function fromItsBeginning({ passed: _circle, ...walk }: Walk): Walk {
-  return { ...walk, cursor: null }
+function restartScan({ passed: _circle, ...scan }: Scan): Scan {
+  return { ...scan, cursor: null }
 }
 
 /**
  * Asked once by a page of one, and again when the account's memory fades. Where that fails nothing is learned,
  * and the search that every account has is used meanwhile.
  */
-async function isFree({ client, walk, turn, signal }: FeedRequest): Promise<boolean> {
-  if (walk.cursor !== null && searchedBy(walk) !== freeSearch) return false
-  const body = { ...(walk.body as unknown as WireCredentialSearchBody), size: 1 }
+async function isFree({ client, scan, slot: turn, signal }: FeedRequest): Promise<boolean> {
+  if (scan.cursor !== null && lastSearch(scan) !== freeSearchCapability) return false
+  const body = { ...(scan.body as unknown as WireCredentialSearchBody), size: 1 }
   try {
-    return await client.capabilities.find(freeSearch, () =>
-      client.searchAstpCredentials({ body, turn, signal }),
+    return await client.capabilities.find(freeSearchCapability, () =>
+      client.searchAstpCredentials({ body, slot: turn, signal }),
     )
   } catch (error) {
     const isFailure =
-      error instanceof ServiceError && ['unavailable', 'timeout'].includes(error.reason)
+      error instanceof UpstreamError && ['unavailable', 'timeout'].includes(error.reason)
     if (isFailure && !signal.aborted) return false
     throw error
   }
 }
 
-function searchedBy({ notes }: Walk): unknown {
+function lastSearch({ notes }: Scan): unknown {
   return notes?.['searchedBy']
 }
 
-function chosen(walk: Walk, free: boolean): Walk {
-  return { ...walk, notes: { ...walk.notes, searchedBy: free ? freeSearch : undefined } }
+function noteSearch(scan: Scan, free: boolean): Scan {
+  return { ...scan, notes: { ...scan.notes, searchedBy: free ? freeSearchCapability : undefined } }
 }
 
 /** What a walk knows of its window. */
@@ -135,7 +135,7 @@ interface WindowNotes {
   smallSinceMs: number | null
 }
 
-const unread: WindowNotes = {
+const initialNotes: WindowNotes = {
   hasCompleted: false,
   pages: 0,
   sawOlder: false,
@@ -144,14 +144,14 @@ const unread: WindowNotes = {
   smallSinceMs: null,
 }
 
-function readNotes({ notes }: Walk): WindowNotes {
-  return { ...unread, ...notes }
+function readNotes({ notes }: Scan): WindowNotes {
+  return { ...initialNotes, ...notes }
 }
 
-function noteWindow(walk: Walk, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
-  const before = readNotes(walk)
+function noteWindow(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
+  const before = readNotes(scan)
   const pages = before.pages + 1
-  const sawOlder = before.sawOlder || page.items.some((item) => isOlder(item, walk))
+  const sawOlder = before.sawOlder || page.items.some((item) => isOlder(item, scan))
   return {
     ...before,
     pages,
@@ -163,7 +163,7 @@ function noteWindow(walk: Walk, page: WireSearchPage, isEnd: boolean): Record<st
 /** A second: the filter has milliseconds, and a service may round them. */
 const roundingMs = 1_000
 
-function isOlder(item: unknown, { span }: Walk): boolean {
+function isOlder(item: unknown, { span }: Scan): boolean {
   if (typeof item !== 'object' || item === null || !('imported_at' in item)) return false
   const importedAtMs = parseTimestamp(String(item.imported_at))
   return importedAtMs !== null && importedAtMs < (span?.fromMs ?? 0) - roundingMs
@@ -172,42 +172,42 @@ function isOlder(item: unknown, { span }: Walk): boolean {
 /** What was imported so long before a walk began may have become visible only after it had passed. */
 const overlapMs = 3_600_000
 /** How far the service's clock may be ahead of ours without hiding anything. */
-const aheadMs = 3_600_000
+const maxClockAheadMs = 3_600_000
 /** How far back the first window of this version reaches, where an older one had read before. */
-const leastCatchUpMs = 7 * 86_400_000
+const minCatchUpMs = 7 * 86_400_000
 /** How long small pages are kept after the gateway had given up on larger ones. */
 const smallPagesMs = 86_400_000
 
-function nextWindow(state: FeedState & { walk: Walk }, feed: CredentialSearch): FollowingWalk {
-  const { walk, nowMs, floorMs } = state
-  const notes = readNotes(walk)
+function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): NextScan {
+  const { scan, nowMs, startBoundMs: floorMs } = state
+  const notes = readNotes(scan)
   const { isUnfiltered, lastPages } = notes
-  const pageSize = usualSizeOf(walk)
+  const pageSize = usualPageSize(scan)
   const isSmall = pageSize < pageSizes[0]
-  const smallSinceMs = isSmall ? (notes.smallSinceMs ?? walk.startedAtMs) : null
+  const smallSinceMs = isSmall ? (notes.smallSinceMs ?? scan.startedAtMs) : null
   const staysSmall = smallSinceMs !== null && nowMs - smallSinceMs < smallPagesMs
   return {
     fromStart: true,
-    span: { fromMs: Math.max(floorMs, nextFromMs(state, feed)), toMs: nowMs + aheadMs },
+    span: { fromMs: Math.max(floorMs, nextFromMs(state, feed)), toMs: nowMs + maxClockAheadMs },
     notes: {
-      ...unread,
+      ...initialNotes,
       hasCompleted: notes.hasCompleted,
       isUnfiltered,
       lastPages,
       smallSinceMs: staysSmall ? smallSinceMs : null,
     } satisfies WindowNotes,
     ...(staysSmall && { pageSize }),
-    ...(isCostly(notes) && { dueMs: walk.startedAtMs + fullReadingMs(feed, lastPages) }),
+    ...(isCostly(notes) && { dueMs: scan.startedAtMs + fullScanIntervalMs(feed, lastPages) }),
   }
 }
 
 function nextFromMs(
-  { walk, nowMs, floorMs, isBackfilling }: FeedState & { walk: Walk },
+  { scan, nowMs, startBoundMs: floorMs, isBackfilling }: FeedState & { scan: Scan },
   { sweep }: CredentialSearch,
 ): number {
-  if (readNotes(walk).hasCompleted) return Math.min(walk.startedAtMs, nowMs) - overlapMs
+  if (readNotes(scan).hasCompleted) return Math.min(scan.startedAtMs, nowMs) - overlapMs
   if (isBackfilling) return floorMs
-  return nowMs - Math.max(leastCatchUpMs, sweep?.backMs ?? 0)
+  return nowMs - Math.max(minCatchUpMs, sweep?.backMs ?? 0)
 }
 
 /** One page is what each poll costs in any case. */
@@ -215,11 +215,11 @@ function isCostly({ isUnfiltered, lastPages }: WindowNotes): boolean {
   return isUnfiltered && lastPages > 1
 }
 
-function remark(walk: Walk, feed: Rhythm): string | undefined {
-  const notes = readNotes(walk)
+function describeCost(scan: Scan, feed: ScanIntervals): string | undefined {
+  const notes = readNotes(scan)
   if (!isCostly(notes)) return undefined
   const { lastPages } = notes
-  const rest = spanInWords(fullReadingMs(feed, lastPages))
+  const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
   return (
     `the service ignores the time filter of this search: each reading takes all ${lastPages} pages, ` +
     `a search each, and is repeated every ${rest}; narrow the query, or raise lag_objective above ${rest}`

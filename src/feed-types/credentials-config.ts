@@ -19,13 +19,13 @@ import {
 } from '../lib/config-fields.ts'
 import {
   commonKeys,
-  commonOf,
+  fixedIntervalParts,
   type CredentialQuery,
   type CredentialSearchFeedConfig,
   type CredentialsFeedConfig,
   fullSweep,
   labelNames,
-  orFalse,
+  sectionOrFalse,
   type PairDedupe,
   quotaReserveKey,
   type TenantCredentialsFeedConfig,
@@ -47,14 +47,14 @@ const severity = z
 
 const pairParts = ['identity', 'secret', 'domain'] as const
 
-const partsOnce: Rule = ({ by }) =>
+const eachPartOnce: Rule = ({ by }) =>
   (Array.isArray(by) ? by : []).flatMap((part: unknown, index, parts) =>
     parts.indexOf(part) === index
       ? []
       : [{ path: ['by', index], problem: 'stands here twice', remedy: 'write each part once' }],
   )
 
-const dedupe = orFalse<PairDedupe>(
+const dedupe = sectionOrFalse<PairDedupe>(
   section(
     {
       by: list(
@@ -70,7 +70,7 @@ const dedupe = orFalse<PairDedupe>(
     },
     {
       describe: 'Credentials that several sources show are told once. false: each by itself.',
-      rules: [partsOnce],
+      rules: [eachPartOnce],
     },
   ).transform((file): PairDedupe => ({
     by: file.by,
@@ -80,7 +80,7 @@ const dedupe = orFalse<PairDedupe>(
   '{by: [identity, secret, domain], for: 180d}',
 )
 
-const ofEventsOnly = {
+const eventOnlyKeys = {
   filters: 'remove the line: the service filters no credentials; matchers of routes do',
   detail: 'remove the line: a credential has no full event to fetch',
 } as const
@@ -94,7 +94,7 @@ const watchedKeys = {
   tier: tierKey('basic'),
   sweep: fullSweep('24h'),
   ...foreignKeys({
-    ...ofEventsOnly,
+    ...eventOnlyKeys,
     query: 'remove the line, or write type: credential_search',
     quota_reserve: 'remove the line: the credentials that a tenant watches for cost no quota',
   }),
@@ -104,7 +104,7 @@ type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
 
 function watchedParts(file: WatchedFile): Omit<Written<TenantCredentialsFeedConfig>, 'type'> {
   const { severity: all, dedupe: pairs, sweep } = file
-  return { severity: all, dedupe: pairs, ...commonOf(file), sweep, detail: [] }
+  return { severity: all, dedupe: pairs, ...fixedIntervalParts(file), sweep, detail: [] }
 }
 
 /** The leaked credentials of an identifier. */
@@ -210,7 +210,7 @@ export const credentialSearchFeedConfig = section(
     tier: tierKey('search'),
     sweep: windowSweep('24h'),
     ...foreignKeys({
-      ...ofEventsOnly,
+      ...eventOnlyKeys,
       identifier_group: 'write query and what to search for: a search reads no group',
       identifier: 'write query and what to search for, or type: credentials',
     }),
@@ -222,7 +222,7 @@ export const credentialSearchFeedConfig = section(
   severity: file.severity,
   dedupe: file.dedupe,
   quotaReserve: file.quota_reserve,
-  ...commonOf(file),
+  ...fixedIntervalParts(file),
   sweep: file.sweep,
   detail: [],
 }))

@@ -10,9 +10,9 @@
  * longer the pause before the next one.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
-import { spanInWords } from '../lib/time-zone.ts'
+import { formatDuration } from '../lib/time-zone.ts'
 import { cut, maskHighlights, maskIdentity, maskKnown, maskText } from '../masking/masking.ts'
-import type { Walk } from '../store/feed-state.ts'
+import type { Scan } from '../store/feed-state.ts'
 import { wireCredential, wireCredentialSource } from '../upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
@@ -22,39 +22,39 @@ import type {
   PairDedupe,
   TenantCredentialsFeedConfig,
 } from './config.ts'
-import type { CredentialLikeness, FeedType, ParsedFeedItem, Polled } from './feed-type.ts'
+import type { ClearPair, FeedType, ParsedFeedItem, Polled } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
-  firstOf,
-  idIn,
-  isMembers,
-  type Members,
+  firstPresent,
+  readId,
+  isJsonObject,
+  type JsonObject,
 } from './field-reader.ts'
 
 export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   pageSizes: [20], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
-  asked: ({ identifier }) => [identifier],
+  fingerprintParts: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),
-  async fetch(feed, { client, walk, turn, signal }) {
+  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
     return client.credentialFeed({
       identifier: feed.identifier,
       from: walk.cursor,
       size: Number(walk.body['size']),
-      turn,
+      slot: turn,
       tier: feed.tier,
       signal,
     })
   },
-  parse: (raw, feed) => credentialItem(raw, feed),
-  keptOfMalformed: credentialShape,
+  parse: (raw, feed) => parseCredentialItem(raw, feed),
+  maskMalformed: maskMalformedCredential,
   unordered: {
     note: noteOrder,
     endsWhenKnown(walk) {
       const { hasCompleted, isAscending, lastWalkGrew } = readNotes(walk)
       return hasCompleted && !isAscending && !lastWalkGrew
     },
-    following({ walk }) {
+    nextScan({ scan: walk }) {
       const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(walk)
       const known = { hasCompleted, isAscending, lastWalkGrew }
       return isAscending
@@ -67,34 +67,35 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
 /** The leaked credentials of all identifiers of the tenant. */
 export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>> = {
   pageSizes: [20], // the service's default; no upper bound is published
-  asked: () => [],
+  fingerprintParts: () => [],
   body: (_feed, _span, size) => ({ size }),
   needs: () => ({
     capability: 'tenant_credentials',
     operation: 'GET /firework/v2/me/feed/credentials',
     what: 'the credentials of the tenant',
   }),
-  async fetch(feed, { client, walk, turn, signal }) {
+  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
     return client.tenantCredentials({
       from: walk.cursor,
       size: Number(walk.body['size']),
       order: 'asc',
-      turn,
+      slot: turn,
       tier: feed.tier,
       signal,
     })
   },
-  parse: (raw, feed) => credentialItem(raw, feed),
-  keptOfMalformed: credentialShape,
+  parse: (raw, feed) => parseCredentialItem(raw, feed),
+  maskMalformed: maskMalformedCredential,
   unordered: {
     note: noteTenantOrder,
     endsWhenKnown: () => false,
-    following({ walk }, feed) {
+    nextScan({ scan: walk }, feed) {
       const { hasCompleted, isAscending, lastWalkGrew, lastPages, ...notes } = readNotes(walk)
       const known = { hasCompleted, isAscending, lastWalkGrew, lastPages }
       if (isAscending)
         return { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
-      const dueMs = lastPages > 1 ? walk.startedAtMs + fullReadingMs(feed, lastPages) : undefined
+      const dueMs =
+        lastPages > 1 ? walk.startedAtMs + fullScanIntervalMs(feed, lastPages) : undefined
       return { fromStart: true, notes: known, dueMs }
     },
     readsAll(walk) {
@@ -104,7 +105,7 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
     remark(walk, feed) {
       const { hasCompleted, isAscending, lastPages } = readNotes(walk)
       if (!hasCompleted || isAscending || lastPages < 2) return undefined
-      const rest = spanInWords(fullReadingMs(feed, lastPages))
+      const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
       return (
         `the service does not answer in the order that is asked for: each reading takes all ${lastPages} ` +
         `pages and is repeated every ${rest}; raise lag_objective above ${rest}`
@@ -117,7 +118,7 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
  * From the beginning of one reading of all there is to the next, ms: about one page each `every`, at most
  * the interval of sweeps, which it replaces.
  */
-export function fullReadingMs(
+export function fullScanIntervalMs(
   { everyMs = 0, sweep }: Pick<FeedCommon, 'everyMs' | 'sweep'>,
   pages: number,
 ): number {
@@ -153,7 +154,7 @@ interface TimeNotes {
   lastMs: number | null
 }
 
-const atStart: OrderNotes = {
+const initialNotes: OrderNotes = {
   isFromStart: true,
   lastId: null,
   grows: true,
@@ -164,37 +165,37 @@ const atStart: OrderNotes = {
   lastPages: 0,
 }
 
-function readNotes({ notes }: Walk): OrderNotes {
-  return { ...atStart, ...notes }
+function readNotes({ notes }: Scan): OrderNotes {
+  return { ...initialNotes, ...notes }
 }
 
-function noteOrder(walk: Walk, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
-  return noteGrowth(walk, page, { isEnd })
+function noteOrder(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
+  return noteGrowth(scan, page, { isEnd })
 }
 
 /** The order that is asked for goes up by something that nothing public names: by ids, or import times. */
 function noteTenantOrder(
-  walk: Walk,
+  scan: Scan,
   page: WireSearchPage,
   isEnd: boolean,
 ): Record<string, unknown> {
-  return noteGrowth(walk, page, { isEnd, times: growthInTime(readNotes(walk).times, page.items) })
+  return noteGrowth(scan, page, { isEnd, times: trackTimes(readNotes(scan).times, page.items) })
 }
 
 function noteGrowth(
-  walk: Walk,
+  scan: Scan,
   { items, next }: WireSearchPage,
   { isEnd, times }: { isEnd: boolean; times?: TimeNotes },
 ): Record<string, unknown> {
-  const before = readNotes(walk)
-  const ids = items.map(idOf).filter((id) => !Number.isNaN(id)) // a malformed item says nothing
+  const before = readNotes(scan)
+  const ids = items.map(readNumericId).filter((id) => !Number.isNaN(id)) // a malformed item says nothing
   const growsById = before.grows && isGrowing([before.lastId ?? -1, ...ids])
-  const grows = growsById || isSpread(times)
+  const grows = growsById || isOrderedByTime(times)
   const pages = before.pages + (items.length > 0 ? 1 : 0)
-  const hasMoved = Boolean(next) && next !== walk.cursor // else the same page is read again
+  const hasMoved = Boolean(next) && next !== scan.cursor // else the same page is read again
   const isBroken = before.isAscending && !grows
   const isWhole = isEnd && before.isFromStart
-  const isProven = isWhole && pages >= 2
+  const hasProof = isWhole && pages >= 2
   return {
     isFromStart: before.isFromStart,
     lastId: hasMoved ? (ids.at(-1) ?? before.lastId) : before.lastId,
@@ -202,15 +203,15 @@ function noteGrowth(
     pages,
     hasCompleted: (before.hasCompleted && !isBroken) || isWhole,
     lastWalkGrew: isWhole ? grows : before.lastWalkGrew && !isBroken,
-    isAscending: grows && (before.isAscending || isProven),
+    isAscending: grows && (before.isAscending || hasProof),
     lastPages: isWhole ? pages : before.lastPages,
     ...(times && { times: hasMoved ? times : { ...times, lastMs: before.times?.lastMs ?? null } }),
   } satisfies OrderNotes
 }
 
-function growthInTime(before: TimeNotes | undefined, items: readonly unknown[]): TimeNotes {
+function trackTimes(before: TimeNotes | undefined, items: readonly unknown[]): TimeNotes {
   const { grows, firstMs, lastMs } = before ?? { grows: true, firstMs: null, lastMs: null }
-  const read = items.map(importedMs).filter((ms) => ms !== null)
+  const read = items.map(readImportedMs).filter((ms) => ms !== null)
   const isLater = (ms: number, at: number): boolean => ms >= (read[at - 1] ?? lastMs ?? ms)
   return {
     grows: grows && read.every(isLater),
@@ -220,16 +221,16 @@ function growthInTime(before: TimeNotes | undefined, items: readonly unknown[]):
 }
 
 /** One time for all proves no order. */
-function isSpread(times: TimeNotes | undefined): boolean {
+function isOrderedByTime(times: TimeNotes | undefined): boolean {
   return times !== undefined && times.grows && (times.lastMs ?? 0) > (times.firstMs ?? 0)
 }
 
-function importedMs(item: unknown): number | null {
+function readImportedMs(item: unknown): number | null {
   if (typeof item !== 'object' || item === null || !('imported_at' in item)) return null
   return parseTimestamp(String(item.imported_at))
 }
 
-function idOf(item: unknown): number {
+function readNumericId(item: unknown): number {
   return typeof item === 'object' && item !== null && 'id' in item ? Number(item.id) : Number.NaN
 }
 
@@ -238,31 +239,33 @@ function isGrowing(ids: readonly number[]): boolean {
 }
 
 /** One leaked credential as its feed takes it: severity and recognition are the feed's. */
-export function credentialItem(
+export function parseCredentialItem(
   raw: unknown,
   { severity, dedupe }: { severity: string; dedupe: PairDedupe | undefined },
 ): ParsedFeedItem {
   const parsed = parseCredential(raw, severity)
   if (!parsed.ok) return parsed
   const { event, secret } = parsed
-  return { ok: true, event, secret, pair: dedupe ? pairOf(parsed, dedupe) : null }
+  return { ok: true, event, secret, pair: dedupe ? buildPair(parsed, dedupe) : null }
 }
 
 /** Without login or secret a pair would make one of much that is not; a domain may be unknown. */
-function pairOf(
+function buildPair(
   { event, identity, wholeSecret, domain }: ParsedCredential & { ok: true },
   { by, forMs, isSentAgain }: PairDedupe,
-): CredentialLikeness | null {
+): ClearPair | null {
   const values = {
     identity: identity?.trim().toLowerCase(),
     secret: wholeSecret,
     domain: domain?.toLowerCase() ?? '',
   }
-  const named = by.toSorted().map((name): [string, string | null] => [name, values[name] ?? null])
-  if (named.some(([, value]) => value === null)) return null
+  const namedParts = by
+    .toSorted()
+    .map((name): [string, string | null] => [name, values[name] ?? null])
+  if (namedParts.some(([, value]) => value === null)) return null
   // as JSON, because leaked text may hold whatever would separate one part from the next
   return {
-    parts: named.map((part) => JSON.stringify(part)),
+    parts: namedParts.map((part) => JSON.stringify(part)),
     source: event.source,
     forMs,
     isSentAgain,
@@ -280,31 +283,31 @@ const longestText = 200
  * the keys that are known only the id as a number, times, and the source's id and name keep their
  * values; every other value is told by its type and length ("text of 17"), and unknown keys are only counted.
  */
-export function credentialShape(raw: unknown): unknown {
-  if (!isMembers(raw)) return kindOf(raw)
-  const mask = maskKnown(secretsAt(raw['hash']))
+export function maskMalformedCredential(raw: unknown): unknown {
+  if (!isJsonObject(raw)) return describeKind(raw)
+  const mask = maskKnown(findSecrets(raw['hash']))
   const source = raw['source']
   return {
-    ...shapeOf(raw, knownKeys, (key, value) => {
+    ...maskFields(raw, knownKeys, (key, value) => {
       if (key === 'id') return numberOrKind(value)
       if (key === 'source_id') return nameOrKind(value, mask)
-      return timeKeys.has(key) ? timeOrKind(value) : kindOf(value)
+      return timeKeys.has(key) ? timeOrKind(value) : describeKind(value)
     }),
-    ...(isMembers(source) && { source: sourceShape(source, mask) }),
+    ...(isJsonObject(source) && { source: maskMalformedSource(source, mask) }),
   }
 }
 
-function sourceShape(
+function maskMalformedSource(
   source: Record<string, unknown>,
   mask: (text: string) => string,
 ): Record<string, unknown> {
-  return shapeOf(source, knownSourceKeys, (key, value) => {
+  return maskFields(source, knownSourceKeys, (key, value) => {
     if (key === 'id' || key === 'name') return nameOrKind(value, mask)
-    return timeKeys.has(key) ? timeOrKind(value) : kindOf(value)
+    return timeKeys.has(key) ? timeOrKind(value) : describeKind(value)
   })
 }
 
-function shapeOf(
+function maskFields(
   object: Record<string, unknown>,
   known: readonly string[],
   keep: (key: string, value: unknown) => unknown,
@@ -319,25 +322,27 @@ function shapeOf(
 
 /** An id in words may be another field's value that slipped. */
 function numberOrKind(value: unknown): unknown {
-  return typeof value === 'number' ? value : kindOf(value)
+  return typeof value === 'number' ? value : describeKind(value)
 }
 
 function nameOrKind(value: unknown, mask: (text: string) => string): unknown {
   if (typeof value === 'number') return value
-  return typeof value === 'string' ? cut(maskText(mask(value), true), longestText) : kindOf(value)
+  return typeof value === 'string'
+    ? cut(maskText(mask(value), true), longestText)
+    : describeKind(value)
 }
 
 function timeOrKind(value: unknown): unknown {
   const isTime = typeof value === 'string' && parseTimestamp(value) !== null
-  return isTime ? cut(value, longestText) : kindOf(value)
+  return isTime ? cut(value, longestText) : describeKind(value)
 }
 
 /** null tells nothing of a secret but that there is none. */
-function kindOf(value: unknown): string | null {
+function describeKind(value: unknown): string | null {
   if (value === null) return null
   if (typeof value === 'string') return `text of ${value.length}`
   if (Array.isArray(value)) return `list of ${value.length}`
-  return isMembers(value) ? `object of ${Object.keys(value).length}` : typeof value
+  return isJsonObject(value) ? `object of ${Object.keys(value).length}` : typeof value
 }
 
 /** What a stored credential holds at most, in code units where not in number. */
@@ -381,16 +386,16 @@ type ParsedCredential =
  * (`user:secret`). The API gives a credential no severity: its feed's counts.
  */
 export function parseCredential(raw: unknown, severity: Severity): ParsedCredential {
-  if (!isMembers(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
-  const id = idIn(raw['id'])
+  if (!isJsonObject(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
+  const id = readId(raw['id'])
   if (id === null) {
     const problem = 'id: it is no whole number from 0 to 2^53, no digits and no UUID'
     return { ok: false, uid: null, problem }
   }
   const reader = createFieldReader()
-  const fields = fieldsOf(raw, reader)
+  const fields = readCredentialFields(raw, reader)
   const [wholeSecret = null] = fields.texts.password
-  const event = toEvent(`credential/${id}`, fields, maskKnown(secretsAt(raw['hash'])))
+  const event = toEvent(`credential/${id}`, fields, maskKnown(findSecrets(raw['hash'])))
   return {
     ok: true,
     event: { ...event, severity, ...reader.unread() },
@@ -401,28 +406,28 @@ export function parseCredential(raw: unknown, severity: Severity): ParsedCredent
   }
 }
 
-type CredentialFields = ReturnType<typeof fieldsOf>
+type CredentialFields = ReturnType<typeof readCredentialFields>
 
-function fieldsOf(raw: Members, reader: FieldReader) {
-  const source = sourceOf(raw, reader)
+function readCredentialFields(raw: JsonObject, reader: FieldReader) {
+  const source = readSource(raw, reader)
   const [imported, breached, leaked] = [
     timeAndText(reader, 'imported_at', raw['imported_at']),
     timeAndText(reader, 'breached_at', source['breached_at']),
     timeAndText(reader, 'leaked_at', source['leaked_at']),
   ]
   return {
-    source: reader.text('source', firstOf(source['id'], raw['source_id'])) ?? '',
+    source: reader.text('source', firstPresent(source['id'], raw['source_id'])) ?? '',
     importedAtMs: imported.atMs,
     ignoredAtMs: reader.time('ignored_at', raw['ignored_at']),
     remediatedAtMs: reader.time('remediated_at', raw['remediated_at']),
     /** The names under which `messages/describe-credentials.ts` looks for them. */
     texts: {
-      identity_name: present(reader.text('identity_name', raw['identity_name'])),
-      domain: present(reader.text('domain', raw['domain'])),
-      'source.name': present(reader.text('source', source['name'])),
+      identity_name: nonEmpty(reader.text('identity_name', raw['identity_name'])),
+      domain: nonEmpty(reader.text('domain', raw['domain'])),
+      'source.name': nonEmpty(reader.text('source', source['name'])),
       imported_at: imported.texts,
-      password: present(secretIn(raw['hash'], reader)),
-      hash_type: present(reader.text('hash_type', raw['hash_type'])),
+      password: nonEmpty(readLeakedSecret(raw['hash'], reader)),
+      hash_type: nonEmpty(reader.text('hash_type', raw['hash_type'])),
       'source.breached_at': breached.texts,
       'source.leaked_at': leaked.texts,
       auth_domains: reader.texts('auth_domains', raw['auth_domains'], limits.authDomains),
@@ -432,14 +437,14 @@ function fieldsOf(raw: Members, reader: FieldReader) {
 }
 
 /** A source that is no object is its id and its name. */
-function sourceOf({ source }: Members, reader: FieldReader): Members {
+function readSource({ source }: JsonObject, reader: FieldReader): JsonObject {
   return typeof source === 'string' || typeof source === 'number'
     ? { id: source, name: source }
-    : reader.members('source', source)
+    : reader.object('source', source)
 }
 
 /** Only as one text, or as digits: of a secret in parts nobody knows which part is one. */
-function secretIn(value: unknown, reader: FieldReader): string | null {
+function readLeakedSecret(value: unknown, reader: FieldReader): string | null {
   const isOne = typeof value === 'string' || typeof value === 'number'
   if (!isOne && value !== undefined && value !== null) reader.note('hash')
   return isOne ? String(value) : null
@@ -452,16 +457,16 @@ function timeAndText(
   value: unknown,
 ): { atMs: number | null; texts: string[] } {
   const atMs = reader.time(field, value)
-  if (typeof value === 'string') return { atMs, texts: present(value) }
+  if (typeof value === 'string') return { atMs, texts: nonEmpty(value) }
   return { atMs, texts: atMs === null ? [] : [new Date(atMs).toISOString()] }
 }
 
 /** What of the secret can be recognised elsewhere, where it came in an unexpected form. */
-function secretsAt(hash: unknown, depth = 0): string[] {
+function findSecrets(hash: unknown, depth = 0): string[] {
   if (typeof hash === 'string' || typeof hash === 'number') return [String(hash)]
   if (typeof hash !== 'object' || hash === null || depth === limits.secretDepth) return []
   const parts = Object.values(hash).slice(0, limits.secretParts)
-  return parts.flatMap((part: unknown) => secretsAt(part, depth + 1)).slice(0, limits.secretParts)
+  return parts.flatMap((part: unknown) => findSecrets(part, depth + 1)).slice(0, limits.secretParts)
 }
 
 function toEvent(
@@ -483,18 +488,18 @@ function toEvent(
     tags: [],
     notes: null,
     identifiers: [],
-    highlights: highlightsOf(fields, mask),
+    highlights: buildHighlights(fields, mask),
   }
 }
 
-function highlightsOf(
+function buildHighlights(
   { texts }: CredentialFields,
   mask: (text: string) => string,
 ): ThreatEvent['highlights'] {
   const read = Object.entries(texts)
     .map(([name, values]): [string, string[]] => [
       name,
-      values.flatMap((text) => readable(text, maskingOf(name, mask))),
+      values.flatMap((text) => maskAndCut(text, fieldMask(name, mask))),
     ])
     .filter(([, values]) => values.length > 0)
   const masked = maskHighlights(Object.fromEntries(read), true)
@@ -502,13 +507,13 @@ function highlightsOf(
     Object.entries(masked).map(([name, values]) => [
       name,
       // once more: only now is what mark tags within mark tags had split whole
-      values.map((text) => cut(maskingOf(name, mask)(text), limits.text)),
+      values.map((text) => cut(fieldMask(name, mask)(text), limits.text)),
     ]),
   )
 }
 
 /** How the known secret goes from the field `name`, whatever the masks of `maskHighlights` see there. */
-function maskingOf(name: string, mask: (text: string) => string): (text: string) => string {
+function fieldMask(name: string, mask: (text: string) => string): (text: string) => string {
   if (name === 'password') return (text) => text // masked as a whole, by its name
   if (name === 'identity_name') return (text) => maskIdentity(mask(text))
   // a year is a common password, and a time is no place for one
@@ -517,10 +522,10 @@ function maskingOf(name: string, mask: (text: string) => string): (text: string)
 }
 
 /** Masked before it is cut: of a secret that were cut in two, the first half would not be known. */
-function readable(text: string, mask: (text: string) => string): string[] {
-  return present(text).map((whole) => cut(mask(whole), limits.textRead))
+function maskAndCut(text: string, mask: (text: string) => string): string[] {
+  return nonEmpty(text).map((whole) => cut(mask(whole), limits.textRead))
 }
 
-function present(text: string | null): string[] {
+function nonEmpty(text: string | null): string[] {
   return text === null || text.trim() === '' ? [] : [text]
 }

@@ -20,7 +20,7 @@ import {
 import { legacyEventActions, legacyTypes } from '../upstream/resources/enumerations.ts'
 import {
   commonKeys,
-  commonOf,
+  fixedIntervalParts,
   type EventSearchFeedConfig,
   type EventSearchFilters,
   type EventSearchQuery,
@@ -31,7 +31,7 @@ import {
   type LegacyFilters,
   type LegacySearchFeedConfig,
   quotaReserveKey,
-  ruledOf,
+  ratePolledParts,
   type TenantEventsFeedConfig,
   tierKey,
   windowSweep,
@@ -99,7 +99,7 @@ const filters = section(
   })
   .prefault({})
 
-const ofOtherFeeds = {
+const keysOfOtherFeeds = {
   severity: "remove the line: the event's own severity counts",
   quota_reserve: 'remove the line: the events that a tenant watches for cost no quota',
   dedupe: 'remove the line: the top-level dedupe holds for events',
@@ -116,13 +116,13 @@ const watchedKeys = {
   tier: tierKey('search'),
   sweep: windowSweep(),
   detail: detailKey,
-  ...foreignKeys(ofOtherFeeds),
+  ...foreignKeys(keysOfOtherFeeds),
 }
 
 type WatchedFile = z.output<z.ZodObject<typeof watchedKeys>>
 
 function watchedParts(file: WatchedFile): Omit<Written<TenantEventsFeedConfig>, 'type'> {
-  return { filters: file.filters, ...ruledOf(file), sweep: file.sweep, detail: file.detail }
+  return { filters: file.filters, ...ratePolledParts(file), sweep: file.sweep, detail: file.detail }
 }
 
 /** The events of an identifier group. */
@@ -185,24 +185,26 @@ export const identifierEventsFeedConfig = section(
 /** A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event queries). */
 const query: z.ZodType<EventSearchQuery> = byType(
   [
-    kind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
-    kind('email', 'Mentions of an address.', { email: text('E-mail address.') }),
-    kind('keyword', 'Mentions of a word.', { keyword: text('Word or words.') }),
-    kind('query_string', 'A query in Lucene syntax.', { query_string: luceneText(10_000) }),
-    kind('username', 'Mentions of a user name.', { username: text('User name.') }),
-    kind('github_repository', 'Mentions of a repository.', {
+    queryKind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
+    queryKind('email', 'Mentions of an address.', { email: text('E-mail address.') }),
+    queryKind('keyword', 'Mentions of a word.', { keyword: text('Word or words.') }),
+    queryKind('query_string', 'A query in Lucene syntax.', { query_string: luceneText(10_000) }),
+    queryKind('username', 'Mentions of a user name.', { username: text('User name.') }),
+    queryKind('github_repository', 'Mentions of a repository.', {
       repo_owner: text('Owner of the repository.'),
       repo_name: text('Name of the repository.'),
     }),
-    kind('brand', 'Mentions of a brand.', { name: text('Name of the brand.') }),
-    kind('name', 'Mentions of a person.', {
+    queryKind('brand', 'Mentions of a brand.', { name: text('Name of the brand.') }),
+    queryKind('name', 'Mentions of a person.', {
       first_name: text('First name.'),
       last_name: text('Last name.'),
       is_strict: flag('Only the two names side by side.').prefault(false),
     }),
-    kind('bin', 'Cards by their first digits.', { bin: text('The digits, in quotes.') }),
-    kind('ip', 'Mentions of an address or a network.', { ip: text('IP address.') }),
-    kind('azure_tenant', 'Mentions of an Azure tenant.', { tenant_id: text('Id of the tenant.') }),
+    queryKind('bin', 'Cards by their first digits.', { bin: text('The digits, in quotes.') }),
+    queryKind('ip', 'Mentions of an address or a network.', { ip: text('IP address.') }),
+    queryKind('azure_tenant', 'Mentions of an Azure tenant.', {
+      tenant_id: text('Id of the tenant.'),
+    }),
   ],
   {
     known: [
@@ -225,7 +227,7 @@ const query: z.ZodType<EventSearchQuery> = byType(
   },
 )
 
-function kind<const Type extends string, Shape extends z.core.$ZodLooseShape>(
+function queryKind<const Type extends string, Shape extends z.core.$ZodLooseShape>(
   type: Type,
   describe: string,
   shape: Shape,
@@ -282,7 +284,7 @@ function searchParts(
 ): Omit<Written<EventSearchFeedConfig>, 'type' | 'query' | 'filters'> {
   return {
     quotaReserve: file.quota_reserve,
-    ...commonOf(file),
+    ...fixedIntervalParts(file),
     sweep: file.sweep,
     detail: file.detail,
   }

@@ -12,10 +12,10 @@ import { bodyWithCursor, type FeedType, type Need, type Polled, timeFilter } fro
 import {
   createFieldReader,
   type FieldReader,
-  firstOf,
-  isMembers,
-  type Members,
-  membersIn,
+  firstPresent,
+  isJsonObject,
+  type JsonObject,
+  toJsonObject,
 } from './field-reader.ts'
 
 type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | IdentifierEventsFeedConfig>
@@ -23,7 +23,7 @@ type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | Identifi
 /** Events that the tenant watches for, all of them or a part, ascending by creation time. */
 export const eventsFeed: FeedType<WatchedEvents> = {
   pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
-  asked: (feed) => [...whose(feed), sorted(feed.filters)],
+  fingerprintParts: (feed) => [...scopeIds(feed), sortedEntries(feed.filters)],
   body({ filters }, span, size) {
     const body: GroupSearchBody = {
       size,
@@ -45,14 +45,14 @@ export const eventsFeed: FeedType<WatchedEvents> = {
       case 'events':
         return undefined
       case 'tenant_events':
-        return needed('tenant', 'the events of the tenant')
+        return toNeed('tenant', 'the events of the tenant')
       case 'identifier_events':
-        return needed(`identifiers/${feed.identifier}`, `identifier ${feed.identifier}`)
+        return toNeed(`identifiers/${feed.identifier}`, `identifier ${feed.identifier}`)
     }
   },
-  async fetch(feed, { client, walk, turn, signal }) {
+  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
     const { tier } = feed
-    const search = { body: bodyWithCursor<GroupSearchBody>(walk), turn, tier, signal }
+    const search = { body: bodyWithCursor<GroupSearchBody>(walk), slot: turn, tier, signal }
     switch (feed.type) {
       case 'events':
         return client.searchGroupEvents({ groupId: feed.identifierGroup, ...search })
@@ -63,21 +63,21 @@ export const eventsFeed: FeedType<WatchedEvents> = {
     }
   },
   parse: (raw) => parseItem(raw),
-  keptOfMalformed: maskSecrets,
+  maskMalformed: maskSecrets,
 }
 
-function needed(where: string, what: string): Need {
+function toNeed(where: string, what: string): Need {
   const operation = `POST /firework/v4/events/${where}/_search`
   return { capability: `events/${where}`, operation, what }
 }
 
-function whose(feed: WatchedEvents): number[] {
+function scopeIds(feed: WatchedEvents): number[] {
   if (feed.type === 'tenant_events') return []
   return [feed.type === 'events' ? feed.identifierGroup : feed.identifier]
 }
 
 /** Members in an order of their own: how the file was written makes no other request. */
-export function sorted(filters: object): [string, unknown][] {
+export function sortedEntries(filters: object): [string, unknown][] {
   const members: Record<string, unknown> = { ...filters }
   return Object.keys(members)
     .toSorted()
@@ -87,7 +87,7 @@ export function sorted(filters: object): [string, unknown][] {
 /** What a global search finds, ascending by creation time. */
 export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
   pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
-  asked: ({ query, filters }) => [sorted(query), sorted(filters)],
+  fingerprintParts: ({ query, filters }) => [sortedEntries(query), sortedEntries(filters)],
   body({ query, filters }, span, size) {
     const body: GlobalSearchBody = {
       query,
@@ -97,12 +97,12 @@ export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
     }
     return { ...body }
   },
-  async fetch(feed, { client, walk, turn, signal }) {
+  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
     const body = bodyWithCursor<GlobalSearchBody>(walk)
-    return client.searchEvents({ body, turn, tier: feed.tier, signal })
+    return client.searchEvents({ body, slot: turn, tier: feed.tier, signal })
   },
   parse: (raw) => parseItem(raw),
-  keptOfMalformed: maskSecrets,
+  maskMalformed: maskSecrets,
 }
 
 /** What a stored event holds at most, in code units where not in number. */
@@ -157,31 +157,31 @@ interface ParseOptions {
  * (too long, with control characters or half characters), or would pass for Tocsin's own, are refused.
  */
 export function parseItem(raw: unknown, options: ParseOptions = {}): ParsedItem {
-  return readItem(raw, fieldsOfItem, options)
+  return readItem(raw, locateFields, options)
 }
 
 /** As `parseItem`, for an item whose fields `locate` finds. */
 export function readItem(
   raw: unknown,
-  locate: (item: Members, reader: FieldReader) => ItemFields,
+  locate: (item: JsonObject, reader: FieldReader) => ItemFields,
   { maxUidLength = 512 }: ParseOptions = {},
 ): ParsedItem {
-  if (!isMembers(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
+  if (!isJsonObject(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
   const reader = createFieldReader()
   const fields = locate(raw, reader)
-  const uid = uidIn(fields.uid)
+  const uid = findUid(fields.uid)
   if (uid === null) return { ok: false, uid: null, problem: 'metadata.uid: there is none' }
-  const problem = problemOfUid(uid, maxUidLength)
+  const problem = findUidProblem(uid, maxUidLength)
   if (problem !== null) return { ok: false, uid: null, problem }
   return { ok: true, event: toEvent(uid, fields, reader) }
 }
 
-function fieldsOfItem(item: Members, reader: FieldReader): ItemFields {
-  const metadata = membersIn(item['metadata'])
-  const tenant = reader.members('tenant_metadata', item['tenant_metadata'])
+function locateFields(item: JsonObject, reader: FieldReader): ItemFields {
+  const metadata = toJsonObject(item['metadata'])
+  const tenant = reader.object('tenant_metadata', item['tenant_metadata'])
   return {
     uid: [metadata['uid'], item['uid']],
-    type: firstOf(metadata['type'], item['event_type']),
+    type: firstPresent(metadata['type'], item['event_type']),
     severity: { own: metadata['severity'], tenant: tenant['severity'] },
     createdAt: metadata['estimated_created_at'],
     matchedAt: metadata['matched_at'],
@@ -197,36 +197,36 @@ function fieldsOfItem(item: Members, reader: FieldReader): ItemFields {
 
 function toEvent(uid: string, fields: ItemFields, reader: FieldReader): ThreatEvent {
   const [index = '', source = ''] = uid.split('/')
-  const type = maskedWord(reader.text('type', fields.type)?.trim() || index, limits.type)
+  const type = maskWord(reader.text('type', fields.type)?.trim() || index, limits.type)
   const event: ThreatEvent = {
     uid,
     kind: 'event',
     type,
     source,
-    ...severitiesOf(fields, reader),
+    ...readSeverities(fields, reader),
     createdAtMs: reader.time('estimated_created_at', fields.createdAt),
     matchedAtMs: reader.time('matched_at', fields.matchedAt),
     ignoredAtMs: reader.time('ignored_at', fields.ignoredAt),
     remediatedAtMs: reader.time('remediated_at', fields.remediatedAt),
-    url: webUrl(fields.url, reader),
-    tags: reader.texts('tags', fields.tags, limits.tags).map(maskedTag),
-    notes: notesOf(fields.notes, reader),
-    identifiers: identifiersOf(fields.identifiers, reader),
-    highlights: highlightsOf(fields.highlights, { uid, about: `${type} ${source}` }, reader),
+    url: readUrl(fields.url, reader),
+    tags: reader.texts('tags', fields.tags, limits.tags).map(maskTagWord),
+    notes: readEventNotes(fields.notes, reader),
+    identifiers: readIdentifiers(fields.identifiers, reader),
+    highlights: readHighlights(fields.highlights, { uid, about: `${type} ${source}` }, reader),
   }
   return { ...event, ...reader.unread() }
 }
 
-function maskedTag(tag: string): string {
-  return maskedWord(tag, limits.tag)
+function maskTagWord(tag: string): string {
+  return maskWord(tag, limits.tag)
 }
 
 /** What is a word, and may be anything. */
-function maskedWord(text: string, most: number): string {
+function maskWord(text: string, most: number): string {
   return cut(maskTag(cut(text, limits.extractRead)), most)
 }
 
-function notesOf(value: unknown, reader: FieldReader): string | null {
+function readEventNotes(value: unknown, reader: FieldReader): string | null {
   const notes = reader.texts('notes', value, limits.extracts).join('\n')
   return notes === '' ? null : cut(maskText(cut(notes, limits.extractRead)), limits.notes)
 }
@@ -235,28 +235,28 @@ function notesOf(value: unknown, reader: FieldReader): string | null {
  * The tenant's override counts, else what the service gave the tenant, else the item's own. Where the one
  * that counts cannot be read, the severity is unknown, which ranks as critical.
  */
-function severitiesOf(
+function readSeverities(
   { severity: { own, tenant } }: ItemFields,
   reader: FieldReader,
 ): Pick<ThreatEvent, 'severity' | 'originalSeverity'> {
-  const isSplit = isMembers(tenant) && ('override' in tenant || 'original' in tenant)
+  const isSplit = isJsonObject(tenant) && ('override' in tenant || 'original' in tenant)
   const override = reader.severity(isSplit ? tenant['override'] : tenant)
   const stated = [reader.severity(isSplit ? tenant['original'] : null), reader.severity(own)]
   const original = stated.find(({ word }) => word !== null)?.word ?? null
   const word = override.isReadable ? (override.word ?? original) : null
-  const severity = word === null ? noSeverity : maskedWord(word, limits.severity)
-  const shown = original && maskedWord(original, limits.severity)
+  const severity = word === null ? noSeverity : maskWord(word, limits.severity)
+  const shown = original && maskWord(original, limits.severity)
   return { severity, originalSeverity: shown === severity ? null : shown }
 }
 
-function identifiersOf(value: unknown, reader: FieldReader): ThreatEvent['identifiers'] {
+function readIdentifiers(value: unknown, reader: FieldReader): ThreatEvent['identifiers'] {
   if (value === undefined || value === null) return []
   const values = Array.isArray(value) ? value.slice(0, limits.identifiers) : [value]
   return values.flatMap((one) => {
-    const members: Members = isMembers(one)
+    const members: JsonObject = isJsonObject(one)
       ? one
       : { [typeof one === 'number' ? 'id' : 'name']: one }
-    const id = identifierId(members['id'])
+    const id = readIdentifierId(members['id'])
     const name = reader.text('identifiers', members['name'])?.trim() || (id ? String(id) : '')
     if (id === null || name === '') reader.note('identifiers')
     return name === ''
@@ -265,20 +265,20 @@ function identifiersOf(value: unknown, reader: FieldReader): ThreatEvent['identi
   })
 }
 
-function identifierId(value: unknown): number | null {
+function readIdentifierId(value: unknown): number | null {
   const id = typeof value === 'string' && /^\d{1,16}$/u.test(value) ? Number(value) : value
   return typeof id === 'number' && Number.isSafeInteger(id) ? id : null
 }
 
 /** `about`: type and source. */
-function highlightsOf(
+function readHighlights(
   value: unknown,
   { uid, about }: { uid: string; about: string },
   reader: FieldReader,
 ): Record<string, string[]> {
   const isBare = typeof value === 'string' || Array.isArray(value)
-  const given = isBare ? { highlights: value } : reader.members('highlights', value)
-  const kept = Object.entries(given)
+  const fields = isBare ? { highlights: value } : reader.object('highlights', value)
+  const limited = Object.entries(fields)
     .slice(0, limits.highlightFields)
     .map(([field, extracts]): [string, string[]] => [
       cut(field, limits.highlightField),
@@ -287,7 +287,7 @@ function highlightsOf(
         .map((extract) => cut(extract, limits.extractRead)),
     ])
     .filter(([, extracts]) => extracts.length > 0)
-  const masked = maskHighlights(Object.fromEntries(kept), isDump(about), uid)
+  const masked = maskHighlights(Object.fromEntries(limited), isDump(about), uid)
   return Object.fromEntries(
     Object.entries(masked).map(([field, extracts]) => [
       field,
@@ -296,7 +296,7 @@ function highlightsOf(
   )
 }
 
-function webUrl(value: unknown, reader: FieldReader): string | null {
+function readUrl(value: unknown, reader: FieldReader): string | null {
   const text = reader.text('flare_url', value)?.trim() ?? ''
   if (text === '') return null
   const url = URL.parse(text)
@@ -308,7 +308,7 @@ function webUrl(value: unknown, reader: FieldReader): string | null {
   return null
 }
 
-function uidIn(values: readonly unknown[]): string | null {
+function findUid(values: readonly unknown[]): string | null {
   for (const value of values) {
     if (typeof value === 'string' && value !== '') return value
     if (Number.isSafeInteger(value)) return String(value)
@@ -316,7 +316,7 @@ function uidIn(values: readonly unknown[]): string | null {
   return null
 }
 
-function problemOfUid(uid: string, maxLength: number): string | null {
+function findUidProblem(uid: string, maxLength: number): string | null {
   if (uid.length > maxLength) {
     return `metadata.uid: ${uid.length} characters, more than the ${maxLength} that are taken`
   }
@@ -327,12 +327,12 @@ function problemOfUid(uid: string, maxLength: number): string | null {
     : null
 }
 
-const longestProblem = 300
+const maxProblemLength = 300
 
 /** The first mistake, no value of it: `tenant_metadata.tags.3: Invalid input: expected string, …`. */
 export function itemProblem(error: z.ZodError): string {
   const issue = error.issues[0]
   const path = issue === undefined ? '' : issue.path.map(String).join('.')
   const problem = `${path === '' ? 'item' : path}: ${issue?.message ?? 'not readable'}`
-  return cut(problem.replaceAll(/\p{Cc}/gu, ' '), longestProblem)
+  return cut(problem.replaceAll(/\p{Cc}/gu, ' '), maxProblemLength)
 }

@@ -212,7 +212,7 @@ const audit = section(
 /** The keys of every feed but for `tier`. */
 export const commonKeys = {
   account: name('Account that reads it. May be left out where there is only one.').optional(),
-  audit: orFalse(audit, '{every: 24h, back: 7d}', false),
+  audit: sectionOrFalse(audit, '{every: 24h, back: 7d}', false),
   lag_objective: duration(
     'How far behind it may fall. Default: the larger of 5m and 3 × the interval that the limit allows, or every.',
   ).optional(),
@@ -246,12 +246,12 @@ type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
 type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'sweep' | 'everyMs'>
 
 /** Of a feed that is read by rate: `every` and `lag_objective` bound its interval where they fit the budget. */
-export function ruledOf(
+export function ratePolledParts(
   file: CommonFile & { every?: number | undefined },
 ): CommonParts & { everyMs: undefined } {
   const stated = [file.every, file.lag_objective].filter((ms) => ms !== undefined)
   return {
-    ...partsOf(file),
+    ...commonParts(file),
     everyMs: undefined,
     longestMs: stated.length > 0 ? Math.min(...stated) : undefined,
     lagObjectiveMs: file.lag_objective,
@@ -259,16 +259,18 @@ export function ruledOf(
 }
 
 /** Of a feed that keeps its interval. */
-export function commonOf(file: CommonFile & { every: number }): CommonParts & { everyMs: number } {
+export function fixedIntervalParts(
+  file: CommonFile & { every: number },
+): CommonParts & { everyMs: number } {
   return {
-    ...partsOf(file),
+    ...commonParts(file),
     everyMs: file.every,
     longestMs: undefined,
     lagObjectiveMs: file.lag_objective,
   }
 }
 
-function partsOf(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObjectiveMs'> {
+function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObjectiveMs'> {
   return {
     account: file.account,
     startMs: file.start,
@@ -308,7 +310,7 @@ export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> 
     },
     { describe: 'Reads a trailing window again, for what arrived late. false: never.' },
   ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: file.back }))
-  return orFalse(sweep, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
+  return sectionOrFalse(sweep, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
 }
 
 /** `sweep` of a feed that cannot be asked by time. */
@@ -322,14 +324,14 @@ export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
     },
     { describe: 'Reads the whole feed again, for what arrived late. false: never.' },
   ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: 0 }))
-  return orFalse(sweep, '{every: 24h}')
+  return sectionOrFalse(sweep, '{every: 24h}')
 }
 
 /** A section, by default with its defaults; `false` in its place switches off what it sets. */
-export function orFalse<Output>(
+export function sectionOrFalse<Output>(
   content: z.ZodType<Output>,
   example: string,
-  usual: object | false = {},
+  defaultValue: object | false = {},
 ): z.ZodType<Output | undefined> {
   const remedy = `write its keys, such as ${example}, or false for none`
   const { $schema: _draft, ...written } = z.toJSONSchema(content, {
@@ -353,5 +355,5 @@ export function orFalse<Output>(
       }
       return parsed.data
     })
-    .prefault(usual)
+    .prefault(defaultValue)
 }

@@ -5,7 +5,7 @@ import type { FeedType, PolledFeed } from './feed-type.ts'
 import { legacySearchFeed } from './legacy-search.ts'
 import { reportsFeed } from './reports.ts'
 
-const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
+const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type: Type }>> } = {
   events: eventsFeed,
   tenant_events: eventsFeed,
   identifier_events: eventsFeed,
@@ -18,7 +18,7 @@ const types: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { type
 }
 
 /** The way in which this feed is read. */
-export function typeOf(feed: Pick<PolledFeed, 'type'>): FeedType<PolledFeed> {
+export function findFeedType(feed: Pick<PolledFeed, 'type'>): FeedType<PolledFeed> {
   // each row takes the feeds of its own type, and no other is handed to it
-  return types[feed.type] as unknown as FeedType<PolledFeed>
+  return feedTypes[feed.type] as unknown as FeedType<PolledFeed>
 }

@@ -9,7 +9,7 @@ import { parseTimestamp } from '../upstream/timestamps.ts'
 /** A field of an item by the service's name for it; label of a metric, so the list is closed. */
 export type UnreadField = (typeof unreadableFields)[number]
 
-export type Members = Readonly<Record<string, unknown>>
+export type JsonObject = Readonly<Record<string, unknown>>
 
 /** The severity that a value states: a word, none, or something that cannot be read as one. */
 type StatedSeverity = { word: string | null; isReadable: boolean }
@@ -22,7 +22,7 @@ export interface FieldReader {
   /** Milliseconds since 1970: of a time with or without zone, of seconds or of milliseconds. */
   time(field: UnreadField, value: unknown): number | null
   /** The members of an object; none where there is no object. A list of one object is that object. */
-  members(field: UnreadField, value: unknown): Members
+  object(field: UnreadField, value: unknown): JsonObject
   /** A severity's word in lower case; 1 to 5 mean info to critical. */
   severity(value: unknown): StatedSeverity
   /** Notes a field that could not be read. */
@@ -34,30 +34,30 @@ export interface FieldReader {
 export function createFieldReader(): FieldReader {
   const unread = new Set<UnreadField>()
 
-  function noting<T>(field: UnreadField, read: T | undefined): T | null {
+  function noteUnread<T>(field: UnreadField, read: T | undefined): T | null {
     if (read !== undefined) return read
     unread.add(field)
     return null
   }
 
   return {
-    text: (field, value) => (isAbsent(value) ? null : noting(field, textIn(value))),
+    text: (field, value) => (isAbsent(value) ? null : noteUnread(field, readText(value))),
     texts(field, value, max) {
       const values = Array.isArray(value) ? value.slice(0, max) : [value]
       return values.flatMap((one) => {
-        const text = isAbsent(one) ? null : noting(field, textIn(one))
+        const text = isAbsent(one) ? null : noteUnread(field, readText(one))
         return text === null ? [] : [text]
       })
     },
-    time: (field, value) => (isEmpty(value) ? null : noting(field, timeIn(value))),
-    members(field, value) {
+    time: (field, value) => (isEmpty(value) ? null : noteUnread(field, readTime(value))),
+    object(field, value) {
       if (isEmpty(value)) return {}
       const [only, ...others] = Array.isArray(value) ? (value as unknown[]) : [value]
-      return noting(field, isMembers(only) && others.length === 0 ? only : undefined) ?? {}
+      return noteUnread(field, isJsonObject(only) && others.length === 0 ? only : undefined) ?? {}
     },
     severity(value) {
       if (isEmpty(value)) return { word: null, isReadable: true }
-      const word = noting('severity', severityIn(value))
+      const word = noteUnread('severity', readSeverity(value))
       return { word, isReadable: word !== null }
     },
     note: (field) => void unread.add(field),
@@ -66,21 +66,21 @@ export function createFieldReader(): FieldReader {
 }
 
 /** The first value that is there. */
-export function firstOf(...values: unknown[]): unknown {
+export function firstPresent(...values: unknown[]): unknown {
   return values.find((value) => !isEmpty(value))
 }
 
-export function isMembers(value: unknown): value is Members {
+export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The members of an object, or none: for looking further inside. */
-export function membersIn(value: unknown): Members {
-  return isMembers(value) ? value : {}
+export function toJsonObject(value: unknown): JsonObject {
+  return isJsonObject(value) ? value : {}
 }
 
 /** An id that can stand in a uid: a whole number below 2^53, the digits of any number, or a UUID. */
-export function idIn(value: unknown): string | null {
+export function readId(value: unknown): string | null {
   if (typeof value === 'number') {
     return Number.isSafeInteger(value) && value >= 0 ? String(value) : null
   }
@@ -103,11 +103,11 @@ function isEmpty(value: unknown): boolean {
 const namingKeys = ['name', 'label', 'value', 'text', 'title'] as const
 
 /** undefined: there is no text in it. */
-function textIn(value: unknown): string | undefined {
+function readText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined
   if (Array.isArray(value)) return value.length === 1 ? plainText(value[0]) : undefined
-  if (!isMembers(value)) return undefined
+  if (!isJsonObject(value)) return undefined
   return namingKeys.map((key) => plainText(value[key])).find((text) => text !== undefined)
 }
 
@@ -115,8 +115,8 @@ function plainText(value: unknown): string | undefined {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
-function severityIn(value: unknown): string | undefined {
-  const word = textIn(value)?.trim().toLowerCase()
+function readSeverity(value: unknown): string | undefined {
+  const word = readText(value)?.trim().toLowerCase()
   if (word === undefined || word === '') return undefined
   if (!/^[-+]?[\d.]+(?:e[-+]?\d+)?$/u.test(word)) return word
   return /^[1-5](?:\.0+)?$/u.test(word) ? severities[Number(word) - 1] : undefined
@@ -125,21 +125,21 @@ function severityIn(value: unknown): string | undefined {
 /** Before it a time is none: servers write a year 1 or 1970 where they know no time. */
 const earliestMs = Date.UTC(1990, 0, 1)
 /** Numbers from here on are milliseconds: as seconds they would be the year 5138. */
-const leastMilliseconds = 1e11
+const minMilliseconds = 1e11
 const latestMs = Date.UTC(2200, 0, 1)
 
 /**
  * A time that is wrong would hide an event, because what is older than the start of its feed is not sent:
  * so numbers count only where they are a likely time.
  */
-function timeIn(value: unknown): number | undefined {
+function readTime(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^\d+(?:\.\d+)?$/u.test(value.trim())) {
     const atMs = parseTimestamp(value)
     return atMs === null || atMs < earliestMs ? undefined : atMs
   }
   if (typeof value !== 'string' && typeof value !== 'number') return undefined
   const number = Number(value)
-  const atMs = Math.floor(number < leastMilliseconds ? number * 1000 : number)
+  const atMs = Math.floor(number < minMilliseconds ? number * 1000 : number)
   return atMs >= earliestMs && atMs <= latestMs ? atMs : undefined
 }
 
@@ -151,7 +151,7 @@ const maxDepth = 64
  * For hashing what the service sent. Never throws: what JSON cannot hold is written as null.
  */
 export function canonicalJson(value: unknown, depth = 0): string {
-  if (typeof value !== 'object' || value === null) return scalar(value)
+  if (typeof value !== 'object' || value === null) return scalarJson(value)
   if (depth >= maxDepth) return '"…"'
   if (Array.isArray(value)) {
     return `[${value.map((element) => canonicalJson(element, depth + 1)).join(',')}]`
@@ -163,6 +163,6 @@ export function canonicalJson(value: unknown, depth = 0): string {
   return `{${texts.join(',')}}`
 }
 
-function scalar(value: unknown): string {
+function scalarJson(value: unknown): string {
   return typeof value === 'bigint' ? 'null' : (JSON.stringify(value) ?? 'null')
 }

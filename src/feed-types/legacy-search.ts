@@ -1,47 +1,59 @@
 /** What the legacy search finds, ascending by creation time; deprecated by the service. */
 import { maskSecrets } from '../masking/masking.ts'
-import type { WalkSpan } from '../store/feed-state.ts'
+import type { ScanSpan } from '../store/feed-state.ts'
 import { type LegacyType, legacyTypeGroups } from '../upstream/resources/enumerations.ts'
 import type { LegacySearchRequest } from '../upstream/resources/legacy-search.ts'
 import type { LegacySearchFeedConfig } from './config.ts'
-import { type ItemFields, type ParsedItem, readItem, sorted } from './events.ts'
+import { type ItemFields, type ParsedItem, readItem, sortedEntries } from './events.ts'
 import type { FeedType, Polled } from './feed-type.ts'
-import { type FieldReader, firstOf, isMembers, type Members, membersIn } from './field-reader.ts'
+import {
+  type FieldReader,
+  firstPresent,
+  isJsonObject,
+  type JsonObject,
+  toJsonObject,
+} from './field-reader.ts'
 
 export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
   pageSizes: [10], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
-  asked: ({ query, filters }) => [query, sorted(filters)],
+  fingerprintParts: ({ query, filters }) => [query, sortedEntries(filters)],
   body({ query, filters }, span, size) {
     const { types } = filters
     const parameters: LegacySearchRequest['parameters'] = {
       query,
       ...filters,
-      ...(types && { types: withContained(types) }),
+      ...(types && { types: expandTypeGroups(types) }),
       size,
       order: 'asc',
       sort_by: 'created',
-      time: timeOf(span),
+      time: formatTimeRange(span),
     }
     return { ...parameters }
   },
-  async fetch(feed, { client, walk, turn, signal }) {
+  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
     const parameters = walk.body as LegacySearchRequest['parameters']
-    return client.legacySearch({ parameters, from: walk.cursor, turn, tier: feed.tier, signal })
+    return client.legacySearch({
+      parameters,
+      from: walk.cursor,
+      slot: turn,
+      tier: feed.tier,
+      signal,
+    })
   },
   parse: (raw) => parseLegacyItem(raw),
-  keptOfMalformed: maskSecrets,
+  maskMalformed: maskSecrets,
 }
 
 /** Types, and what they contain by the description: servers differ in what they put into a group. */
-function withContained(types: readonly LegacyType[]): LegacyType[] {
+function expandTypeGroups(types: readonly LegacyType[]): LegacyType[] {
   return [...new Set(types.flatMap((type) => [type, ...(legacyTypeGroups[type] ?? [])]))]
 }
 
 /** The span needs an end; a walk that goes on and on gets one that no event will see. */
-const farAway = '2100-01-01T00:00:00.000Z'
+const openEnd = '2100-01-01T00:00:00.000Z'
 
-function timeOf({ fromMs, toMs }: WalkSpan): string {
-  const until = toMs === undefined ? farAway : new Date(toMs).toISOString()
+function formatTimeRange({ fromMs, toMs }: ScanSpan): string {
+  const until = toMs === undefined ? openEnd : new Date(toMs).toISOString()
   return `${new Date(fromMs).toISOString()}@${until}`
 }
 
@@ -50,44 +62,44 @@ function timeOf({ fromMs, toMs }: WalkSpan): string {
  * today's search items are read too. Never throws; bounded as `parseItem`.
  */
 export function parseLegacyItem(raw: unknown): ParsedItem {
-  const activity = membersIn(raw)['activity']
-  return readItem(isMembers(activity) ? activity : raw, fieldsOfLegacyItem)
+  const activity = toJsonObject(raw)['activity']
+  return readItem(isJsonObject(activity) ? activity : raw, locateLegacyFields)
 }
 
-function fieldsOfLegacyItem(item: Members, reader: FieldReader): ItemFields {
-  const metadata = membersIn(item['metadata'])
-  const data = membersIn(item['data'])
-  const header = reader.members('header', item['header'])
-  const tenant = reader.members('tenant_metadata', item['tenant_metadata'])
+function locateLegacyFields(item: JsonObject, reader: FieldReader): ItemFields {
+  const metadata = toJsonObject(item['metadata'])
+  const data = toJsonObject(item['data'])
+  const header = reader.object('header', item['header'])
+  const tenant = reader.object('tenant_metadata', item['tenant_metadata'])
   const risk = header['risk']
   return {
     uid: [header['uid'], metadata['uid'], item['uid'], data['uid']],
-    type: firstOf(metadata['type'], item['type'], header['type']),
+    type: firstPresent(metadata['type'], item['type'], header['type']),
     severity: {
-      own: firstOf(metadata['severity'], isMembers(risk) ? risk['score'] : risk),
-      tenant: firstOf(tenant['severity'], header['user_risk_score']),
+      own: firstPresent(metadata['severity'], isJsonObject(risk) ? risk['score'] : risk),
+      tenant: firstPresent(tenant['severity'], header['user_risk_score']),
     },
-    createdAt: firstOf(metadata['estimated_created_at'], header['timestamp']),
+    createdAt: firstPresent(metadata['estimated_created_at'], header['timestamp']),
     matchedAt: metadata['matched_at'],
-    ignoredAt: firstOf(tenant['ignored_at'], header['ignored_at']),
-    remediatedAt: firstOf(tenant['remediated_at'], header['remediated_at']),
-    url: firstOf(metadata['flare_url'], membersIn(data['metadata'])['flare_url']),
-    tags: firstOf(tenant['tags'], header['tags']),
-    notes: firstOf(tenant['notes'], header['user_notes'], header['notes']),
+    ignoredAt: firstPresent(tenant['ignored_at'], header['ignored_at']),
+    remediatedAt: firstPresent(tenant['remediated_at'], header['remediated_at']),
+    url: firstPresent(metadata['flare_url'], toJsonObject(data['metadata'])['flare_url']),
+    tags: firstPresent(tenant['tags'], header['tags']),
+    notes: firstPresent(tenant['notes'], header['user_notes'], header['notes']),
     identifiers: item['identifiers'],
     highlights:
-      firstOf(...[item, header, data].map(({ highlights }) => withMembers(highlights))) ??
-      extractsOf(header),
+      firstPresent(...[item, header, data].map(({ highlights }) => unlessEmpty(highlights))) ??
+      readExtracts(header),
   }
 }
 
 /** The documented items have an empty object where nothing was matched. */
-function withMembers(highlights: unknown): unknown {
-  return isMembers(highlights) && Object.keys(highlights).length === 0 ? undefined : highlights
+function unlessEmpty(highlights: unknown): unknown {
+  return isJsonObject(highlights) && Object.keys(highlights).length === 0 ? undefined : highlights
 }
 
 /** What a reader sees first, where nothing says which words matched. */
-function extractsOf(header: Members): Members {
+function readExtracts(header: JsonObject): JsonObject {
   const shown = [
     'title',
     'content_preview',

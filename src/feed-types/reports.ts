@@ -4,23 +4,23 @@
  */
 import type { ThreatEvent } from '../event.ts'
 import { cut, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
-import type { Walk } from '../store/feed-state.ts'
-import { ServiceError } from '../upstream/error.ts'
+import type { Scan } from '../store/feed-state.ts'
+import { UpstreamError } from '../upstream/error.ts'
 import type { WireSearchPage } from '../upstream/resources/page.ts'
 import type { ReportsFeedConfig } from './config.ts'
 import type { FeedPage, FeedRequest, FeedType, Polled } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
-  idIn,
-  type Members,
+  readId,
+  type JsonObject,
   type UnreadField,
 } from './field-reader.ts'
 
 type ReportsFeed = Polled<ReportsFeedConfig>
 
 /** What a request came to. */
-export interface ReportEnd {
+export interface ReportOutcome {
   requestId: string
   outcome: 'completed' | 'failed' | 'refused' | 'overdue'
   /** As the service has it; null: there is none. */
@@ -29,15 +29,15 @@ export interface ReportEnd {
 
 export const reportsFeed: FeedType<ReportsFeed> = {
   pageSizes: [1],
-  asked: () => [], // requests come and go: what is known of the others stays
+  fingerprintParts: () => [], // requests come and go: what is known of the others stays
   body: (_feed, _span, size) => ({ size }),
-  fetch: askAll,
-  parse: (raw, feed) => ({ ok: true, event: parseReport(raw as ReportEnd, feed.severity) }),
-  keptOfMalformed: maskSecrets,
+  fetch: fetchReports,
+  parse: (raw, feed) => ({ ok: true, event: parseReport(raw as ReportOutcome, feed.severity) }),
+  maskMalformed: maskSecrets,
   unordered: {
     note: noteProgress,
     endsWhenKnown: () => false,
-    following: ({ walk }) => ({ fromStart: true, notes: { ...walk.notes } }),
+    nextScan: ({ scan: walk }) => ({ fromStart: true, notes: { ...walk.notes } }),
   },
 }
 
@@ -56,26 +56,26 @@ interface Progress {
 type Notes = Record<string, Progress>
 
 /** Nobody waits longer for the next look than so many times the first wait. */
-const slowest = 20
+const maxWaitFactor = 20
 /** A request that the service does not know yet may be known at the next look. */
 const looksUntilRefused = 3
 /** So many time-outs later an overdue report is given up. */
-const lastTimeout = 24
+const maxTimeouts = 24
 
-async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage> {
-  const { nowMs, walk } = request
+async function fetchReports(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage> {
+  const { nowMs, scan } = request
   const asked: Notes = {}
-  const items: ReportEnd[] = []
+  const items: ReportOutcome[] = []
   let hasAnswer = false
-  let failure: ServiceError | undefined
+  let failure: UpstreamError | undefined
   for (const requestId of feed.requests) {
-    const known = progressOf(walk, requestId) ?? startedAt(nowMs)
-    if (known.isOver || known.nextMs > nowMs) continue
-    const state = await stateOf(feed, request, requestId)
-    if (!(state instanceof ServiceError)) hasAnswer = true
-    else if (isOfService(state)) failure ??= state
-    if (failure && isOfAll(failure)) break
-    const step = nextProgress(feed, known, { requestId, state, nowMs })
+    const progress = findProgress(scan, requestId) ?? newProgress(nowMs)
+    if (progress.isOver || progress.nextMs > nowMs) continue
+    const state = await readRequestState(feed, request, requestId)
+    if (!(state instanceof UpstreamError)) hasAnswer = true
+    else if (isServiceFailure(state)) failure ??= state
+    if (failure && blocksAllRequests(failure)) break
+    const step = nextProgress(feed, progress, { requestId, state, nowMs })
     asked[requestId] = step.progress
     if (step.end) items.push(step.end)
   }
@@ -85,79 +85,79 @@ async function askAll(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage
 }
 
 /** Of requests that are no longer listed nothing is kept: a report that comes twice is known by its uid. */
-function noteProgress({ notes }: Walk, page: WireSearchPage): Record<string, unknown> {
+function noteProgress({ notes }: Scan, page: WireSearchPage): Record<string, unknown> {
   const listed = new Set(page['requests'] as string[])
   const all = { ...notes, ...(page['asked'] as Notes) }
   return Object.fromEntries(Object.entries(all).filter(([id]) => listed.has(id)))
 }
 
 /** Trouble of the service, or with the key; not with one request. */
-function isOfService(error: ServiceError): boolean {
-  return isOfAll(error) || error.reason === 'unavailable' || error.reason === 'timeout'
+function isServiceFailure(error: UpstreamError): boolean {
+  return blocksAllRequests(error) || error.reason === 'unavailable' || error.reason === 'timeout'
 }
 
 /** Another request would fare no better: a 429, a refused key, a stop. */
-function isOfAll({ reason, status }: ServiceError): boolean {
+function blocksAllRequests({ reason, status }: UpstreamError): boolean {
   return reason === 'rate_limited' || (reason === 'auth' && status !== 403)
 }
 
-type RequestState = ReportEnd | 'processing' | 'unknown' | ServiceError
+type RequestState = ReportOutcome | 'processing' | 'unknown' | UpstreamError
 
 /** A completed report that is not there yet counts as one in the making. */
-async function stateOf(
+async function readRequestState(
   feed: ReportsFeed,
-  { client, turn, signal }: FeedRequest,
+  { client, slot: turn, signal }: FeedRequest,
   requestId: string,
 ): Promise<RequestState> {
   try {
-    const asked = { requestId, turn, tier: feed.tier, signal }
-    const { status, report } = await client.getReportRequest(asked)
-    if (status === 'completed' && isThere(report)) {
+    const query = { requestId, slot: turn, tier: feed.tier, signal }
+    const { status, report } = await client.getReportRequest(query)
+    if (status === 'completed' && hasContent(report)) {
       return { requestId, outcome: 'completed', report }
     }
     if (status === 'processing' || status === 'completed') return 'processing'
     return { requestId, outcome: 'failed', report: null }
   } catch (error) {
-    if (!(error instanceof ServiceError) || signal.aborted) throw error
+    if (!(error instanceof UpstreamError) || signal.aborted) throw error
     return error.reason === 'rejected' ? 'unknown' : error
   }
 }
 
-function isThere(report: unknown): boolean {
+function hasContent(report: unknown): boolean {
   if (typeof report !== 'object' || report === null) return Boolean(report)
   return Object.keys(report).length > 0
 }
 
 function nextProgress(
   feed: ReportsFeed,
-  known: Progress,
+  before: Progress,
   { requestId, state, nowMs }: { requestId: string; state: RequestState; nowMs: number },
-): { progress: Progress; end: ReportEnd | undefined } {
-  const asked = known.asked + 1
-  const waitMs = feed.everyMs * Math.min(slowest, 1.5 ** known.asked)
-  const unknown = state === 'unknown' ? (known.unknown ?? 0) + 1 : 0
-  const progress = { ...known, asked, unknown, nextMs: nowMs + Math.floor(waitMs) }
+): { progress: Progress; end: ReportOutcome | undefined } {
+  const askedCount = before.asked + 1
+  const waitMs = feed.everyMs * Math.min(maxWaitFactor, 1.5 ** before.asked)
+  const unknown = state === 'unknown' ? (before.unknown ?? 0) + 1 : 0
+  const progress = { ...before, asked: askedCount, unknown, nextMs: nowMs + Math.floor(waitMs) }
   if (typeof state === 'object' && 'outcome' in state) {
     return { progress: { ...progress, isOver: true }, end: state }
   }
   if (unknown >= looksUntilRefused) {
-    const end: ReportEnd = { requestId, outcome: 'refused', report: null }
+    const end: ReportOutcome = { requestId, outcome: 'refused', report: null }
     return { progress: { ...progress, isOver: true }, end }
   }
-  if (known.overdueMs !== undefined) {
-    const isOver = nowMs - known.overdueMs >= lastTimeout * feed.timeoutMs
+  if (before.overdueMs !== undefined) {
+    const isOver = nowMs - before.overdueMs >= maxTimeouts * feed.timeoutMs
     return { progress: { ...progress, isOver }, end: undefined }
   }
-  if (nowMs - known.sinceMs < feed.timeoutMs) return { progress, end: undefined }
-  const end: ReportEnd = { requestId, outcome: 'overdue', report: null }
+  if (nowMs - before.sinceMs < feed.timeoutMs) return { progress, end: undefined }
+  const end: ReportOutcome = { requestId, outcome: 'overdue', report: null }
   return { progress: { ...progress, overdueMs: nowMs }, end }
 }
 
-function progressOf({ notes }: Walk, requestId: string): Progress | undefined {
+function findProgress({ notes }: Scan, requestId: string): Progress | undefined {
   return (notes as Notes | undefined)?.[requestId]
 }
 
-function startedAt(nowMs: number): Progress {
+function newProgress(nowMs: number): Progress {
   return { sinceMs: nowMs, asked: 0, nextMs: nowMs, isOver: false }
 }
 
@@ -179,16 +179,16 @@ const limits = {
  * throws: a report without a readable id goes by its request's, and what else cannot be read is named.
  */
 export function parseReport(
-  { requestId, outcome, report }: ReportEnd,
+  { requestId, outcome, report }: ReportOutcome,
   severity: string,
 ): ThreatEvent {
   const reader = createFieldReader()
   const isThere = outcome === 'completed' && report !== null
-  const members = isThere ? reader.members('report', report) : {}
-  const id = idIn(members['id'])
+  const members = isThere ? reader.object('report', report) : {}
+  const id = readId(members['id'])
   if (isThere && id === null) reader.note('id')
   const tags = reader.texts('tags', members['tags'], limits.tags)
-  const said = isThere ? textsOf(members, reader) : { outcome: [outcome] }
+  const texts = isThere ? readTexts(members, reader) : { outcome: [outcome] }
   return {
     uid: id === null ? `threat_flow/request/${requestId}/${outcome}` : `threat_flow/report/${id}`,
     kind: 'report',
@@ -201,17 +201,17 @@ export function parseReport(
     ignoredAtMs: null,
     remediatedAtMs: null,
     url: null,
-    tags: tags.map((tag) => masked(tag, limits.tag, maskTag)),
+    tags: tags.map((tag) => maskAndCut(tag, limits.tag, maskTag)),
     notes: null,
     identifiers: [],
-    highlights: fieldsOf({ ...said, request: [requestId] }),
+    highlights: nonEmptyFields({ ...texts, request: [requestId] }),
     ...reader.unread(),
   }
 }
 
-function textsOf(report: Members, reader: FieldReader): Record<string, string[]> {
+function readTexts(report: JsonObject, reader: FieldReader): Record<string, string[]> {
   const text = (field: UnreadField, most: number): string[] =>
-    texts(field, 1).map((one) => masked(one, most))
+    texts(field, 1).map((one) => maskAndCut(one, most))
   const texts = (field: UnreadField, most: number): string[] =>
     reader.texts(field, report[field], most).filter((one) => one !== '')
   const summary = text('summary', limits.text)
@@ -219,7 +219,9 @@ function textsOf(report: Members, reader: FieldReader): Record<string, string[]>
     title: text('title', limits.title),
     subtitle: text('subtitle', limits.title),
     summary,
-    highlights: texts('highlights', limits.highlights).map((one) => masked(one, limits.highlight)),
+    highlights: texts('highlights', limits.highlights).map((one) =>
+      maskAndCut(one, limits.highlight),
+    ),
     related_activity_uids: texts('related_activity_uids', limits.related).map((uid) =>
       cut(uid, limits.uid),
     ),
@@ -231,11 +233,11 @@ function textsOf(report: Members, reader: FieldReader): Record<string, string[]>
   }
 }
 
-function fieldsOf(fields: Record<string, string[]>): Record<string, string[]> {
+function nonEmptyFields(fields: Record<string, string[]>): Record<string, string[]> {
   return Object.fromEntries(Object.entries(fields).filter(([, values]) => values.length > 0))
 }
 
 /** Looks for secrets no further than what may be shown of it, lest a long text hold the daemon up. */
-function masked(text: string, most: number, mask: (text: string) => string = maskText): string {
+function maskAndCut(text: string, most: number, mask: (text: string) => string = maskText): string {
   return cut(mask(cut(text, 4 * most)), most)
 }

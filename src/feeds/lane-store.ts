@@ -4,7 +4,13 @@
  */
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
-import { newFleet, newPlace, type FeedPlace, type FleetPlace, type Share } from './next-feed.ts'
+import {
+  newFleetPlace,
+  newFeedPlace,
+  type FeedPlace,
+  type FleetPlace,
+  type Share,
+} from './next-feed.ts'
 
 export interface LaneState {
   fleet: FleetPlace
@@ -32,7 +38,7 @@ export interface LaneName {
 
 export function newLane(nowMs: number): StoredLane {
   const state = {
-    fleet: newFleet(nowMs),
+    fleet: newFleetPlace(nowMs),
     share: undefined,
     pauses: 0,
     freeAtMs: 0,
@@ -46,9 +52,9 @@ export function feedId({ account, name }: { account: string; name: string }): st
   return `${account}/${name}`
 }
 
-const keptMs = 7 * 86_400_000
+const laneTtlMs = 7 * 86_400_000
 
-function keyOf(keys: Keys, { organization, tier }: LaneName): string {
+function laneKey(keys: Keys, { organization, tier }: LaneName): string {
   return keys.shared('lane', organization, tier)
 }
 
@@ -63,16 +69,16 @@ export async function loadLane(
   given: { generation: number | undefined; nowMs: number },
 ): Promise<StoredLane> {
   const [fields, pauses] = await Promise.all([
-    redis.hgetall(keyOf(keys, lane)),
+    redis.hgetall(laneKey(keys, lane)),
     readPauses(redis, keys, lane),
   ])
   const { '': own, ...feeds } = fields
-  const state = parse<Partial<LaneState>>(own)
+  const state = parseOrEmpty<Partial<LaneState>>(own)
   const places = new Map<string, FeedPlace>()
   const older: string[] = []
   for (const [id, text] of Object.entries(feeds)) {
-    const { generation, ...known } = parse<Partial<StoredPlace>>(text)
-    const place = { ...newPlace(), ...known }
+    const { generation, ...known } = parseOrEmpty<Partial<StoredPlace>>(text)
+    const place = { ...newFeedPlace(), ...known }
     if (given.generation !== undefined && generation !== given.generation) {
       place.wait = undefined
       place.failures = 0
@@ -96,8 +102,8 @@ export async function saveLane(
   const { state, places, generation } = changed
   const fields: Record<string, string> = { '': JSON.stringify(state) }
   for (const [id, place] of places) fields[id] = JSON.stringify({ ...place, generation })
-  const name = keyOf(keys, lane)
-  await Promise.all([redis.hset(name, fields), redis.pexpire(name, keptMs)])
+  const name = laneKey(keys, lane)
+  await Promise.all([redis.hset(name, fields), redis.pexpire(name, laneTtlMs)])
 }
 
 /** Forgets feeds of a lane that the configuration has no more. */
@@ -107,7 +113,7 @@ export async function forgetFeeds(
   lane: LaneName,
   ids: readonly string[],
 ): Promise<void> {
-  if (ids.length > 0) await redis.hdel(keyOf(keys, lane), ...ids)
+  if (ids.length > 0) await redis.hdel(laneKey(keys, lane), ...ids)
 }
 
 /** How many times a 429 has closed the tier so far. */
@@ -117,7 +123,7 @@ export async function readPauses(redis: Redis, keys: Keys, lane: LaneName): Prom
 }
 
 /** What cannot be read counts as lost. */
-function parse<T extends object>(text: string | undefined): T | Record<string, never> {
+function parseOrEmpty<T extends object>(text: string | undefined): T | Record<string, never> {
   if (text === undefined) return {}
   try {
     return JSON.parse(text) as T

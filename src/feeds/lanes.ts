@@ -5,14 +5,14 @@
  */
 import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/connection.ts'
-import { within } from '../lib/clock.ts'
-import { createLoop, createStandStill } from '../lib/loop.ts'
+import { waitAtMost } from '../lib/clock.ts'
+import { createLoop, createWorkerPause } from '../lib/loop.ts'
 import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneOptions } from './lane.ts'
 
 export interface Lanes {
   /** What this process knows of a feed whose lane it holds, or gave back less than a turn ago. */
-  known: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
+  feedPlace: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   start(): void
   /** Adds the job of every lane that this process does not hold; one that exists stays as it is. */
   ensure(): Promise<void>
@@ -28,11 +28,11 @@ export interface LanesOptions extends LaneOptions {
 export function createLanes(options: LanesOptions): Lanes {
   const { clock, logger, isActive, timings } = options
   const reader = createLaneReader(options)
-  const left = new Set<string>()
+  const leftLanes = new Set<string>()
   const stopping = new AbortController()
   const { queue, worker } = openQueue(options, process)
   const locks = createLocks(worker, options)
-  const standStill = createStandStill(worker, stopping.signal, clock)
+  const standStill = createWorkerPause(worker, stopping.signal, clock)
   worker.on('error', standStill.afterError)
 
   async function process(job: Job, token?: string): Promise<void> {
@@ -40,9 +40,10 @@ export function createLanes(options: LanesOptions): Lanes {
     const lane = reader.lanes().get(id)
     // of a configuration before, or of an organization whose id is known by now; one of a newer stays
     if (!lane && isActive()) return
-    if (!lane || isForOthers(id, left, isActive)) return postpone(job, token, await leaveIt())
+    if (!lane || isForOthers(id, leftLanes, isActive))
+      return postpone(job, token, await leaveToOthers())
     const lock = locks.keep(id, token ?? '')
-    const isOver = beginTurn(options, AbortSignal.any([stopping.signal, lock.lost]))
+    const isOver = startHold(options, AbortSignal.any([stopping.signal, lock.lost]))
     await reader.hold(lane.limit, isOver)
     lock.release()
     if (!reader.lanes().has(id)) await ensure() // its feeds have come to a lane that may be new
@@ -51,7 +52,7 @@ export function createLanes(options: LanesOptions): Lanes {
   }
 
   /** The same replica may otherwise be the first to ask, time after time. */
-  async function leaveIt(): Promise<number> {
+  async function leaveToOthers(): Promise<number> {
     const { headStartMs } = timings
     await standStill.until(clock.now() + 2 * headStartMs)
     return clock.now() + headStartMs
@@ -66,7 +67,7 @@ export function createLanes(options: LanesOptions): Lanes {
   }
 
   return {
-    known: reader.known,
+    feedPlace: reader.feedPlace,
     start() {
       if (worker.isRunning()) return // after an error of its connection it goes on by itself
       locks.start()
@@ -76,11 +77,8 @@ export function createLanes(options: LanesOptions): Lanes {
     async stop(deadlineMs) {
       stopping.abort()
       const ended = Promise.all([reader.abort(), worker.close()])
-      await within(
-        deadlineMs,
-        ended.then(() => queue.close()),
-        clock,
-      )
+      const closed = ended.then(() => queue.close())
+      await waitAtMost(deadlineMs, closed, clock)
       void locks.stop()
     },
   }
@@ -154,18 +152,18 @@ async function giveBack(job: Job, token: string | undefined): Promise<never> {
 }
 
 /** Whether an older configuration leaves the lane: every other time at most, nobody else may be there. */
-function isForOthers(id: string, left: Set<string>, isActive: () => boolean): boolean {
-  if (isActive() || left.delete(id)) return false
-  left.add(id)
+function isForOthers(id: string, leftLanes: Set<string>, isActive: () => boolean): boolean {
+  if (isActive() || leftLanes.delete(id)) return false
+  leftLanes.add(id)
   return true
 }
 
 /** Whether the turn that begins now is over. */
-function beginTurn(options: LanesOptions, stopping: AbortSignal): () => boolean {
+function startHold(options: LanesOptions, stopping: AbortSignal): () => boolean {
   const { clock, timings, isActive } = options
   // an older configuration has every lane for a moment only: its feeds may be nobody else's
   const wasActive = isActive()
-  const endMs = clock.monotonic() + (wasActive ? timings.laneTurnMs : timings.headStartMs)
+  const endMs = clock.monotonic() + (wasActive ? timings.laneHoldMs : timings.headStartMs)
   return () => stopping.aborted || clock.monotonic() >= endMs || (wasActive && !isActive())
 }
 

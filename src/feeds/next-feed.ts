@@ -17,10 +17,10 @@
  * Feeds of which every poll costs quota keep their interval (`everyMs`) and go first when it has passed.
  */
 import { defaultTimings, type Timings } from '../lib/clock.ts'
-import type { PollOutcome } from './poll-turn.ts'
+import type { PollOutcome } from './poll-run.ts'
 
 /** A feed as the rule sees its configuration. */
-export interface RuledFeed {
+export interface FeedTiming {
   id: string
   /** The fixed interval of a feed that is not chosen by rate, ms. */
   everyMs?: number | undefined
@@ -77,7 +77,7 @@ interface Budget {
   /** Requests a second that the lane may send. */
   perSecond: number
   /** No feed is read again sooner, ms, unless more pages wait. */
-  floorMs: number
+  minIntervalMs: number
 }
 
 type Choice =
@@ -89,35 +89,35 @@ type Choice =
  * The floor of all feeds of a configuration, ms: together they send at most `pollsPerSecond` requests a second for
  * what is new. Fixed intervals are kept, and the others share what these leave. `leastMs`: no floor is lower.
  */
-export function pollFloor(
-  feeds: readonly Pick<RuledFeed, 'everyMs'>[],
+export function minPollInterval(
+  feeds: readonly Pick<FeedTiming, 'everyMs'>[],
   pollsPerSecond: number,
-  leastMs = defaultTimings.pollFloorMs,
+  leastMs = defaultTimings.minPollIntervalMs,
 ): number {
   return Math.max(leastMs, (1000 * ruledFeeds(feeds).length) / besideFixed(feeds, pollsPerSecond))
 }
 
-function ruledFeeds<Feed extends Pick<RuledFeed, 'everyMs'>>(feeds: readonly Feed[]): Feed[] {
+function ruledFeeds<Feed extends Pick<FeedTiming, 'everyMs'>>(feeds: readonly Feed[]): Feed[] {
   return feeds.filter(({ everyMs }) => everyMs === undefined)
 }
 
 /** What feeds that keep an interval leave of so many requests a second: a tenth at the least. */
-function besideFixed(feeds: readonly Pick<RuledFeed, 'everyMs'>[], perSecond: number): number {
+function besideFixed(feeds: readonly Pick<FeedTiming, 'everyMs'>[], perSecond: number): number {
   const fixed = feeds.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
   return Math.max(perSecond - fixed, perSecond / 10)
 }
 
 /** Of the mean interval: no feed is read less often than that. */
 const ceilingFactor = 1.5
-const forgetMs = 2 * 3_600_000
-const fleetForgetMs = 12 * 3_600_000
+const memoryMs = 2 * 3_600_000
+const fleetMemoryMs = 12 * 3_600_000
 /** How long the mean of the lane speaks for a feed, times the Fano factor. */
 const priorSeconds = 300
-const mostFano = 20
+const maxFano = 20
 /** Events a second of a feed of which nothing is known: 1,000 a week. */
 const usualRate = 1_000 / (7 * 86_400)
 
-export function newPlace(): FeedPlace {
+export function newFeedPlace(): FeedPlace {
   return {
     readAtMs: undefined,
     askedAtMs: undefined,
@@ -134,7 +134,7 @@ export function newPlace(): FeedPlace {
   }
 }
 
-export function newFleet(nowMs: number): FleetPlace {
+export function newFleetPlace(nowMs: number): FleetPlace {
   return { events: 0, watchedSeconds: 0, deviation: 0, expected: 0, atMs: nowMs }
 }
 
@@ -142,7 +142,7 @@ export function newFleet(nowMs: number): FleetPlace {
 const longestWaitMs = 16 * 60_000
 
 /** Times that are yet to come were written while a clock was ahead: they count as now. Changes all three. */
-export function forgetFuture(
+export function clampFutureTimes(
   { place, fleet, share }: { place?: FeedPlace; fleet?: FleetPlace; share?: Share | undefined },
   nowMs: number,
 ): void {
@@ -158,7 +158,7 @@ export function forgetFuture(
 }
 
 export interface Candidate {
-  feed: RuledFeed
+  feed: FeedTiming
   place: FeedPlace
 }
 
@@ -169,17 +169,17 @@ export function chooseNext(
   budget: Budget,
   nowMs: number,
 ): Choice {
-  const intervals = longestIntervals(candidates, budget, nowMs)
+  const intervals = overdueIntervals(candidates, budget, nowMs)
   let overdue: { feed: string; sinceMs: number } | undefined
   let more: { feed: string; sinceMs: number } | undefined
   let best: { feed: string; index: number } | undefined
   let atMs = Infinity
   for (const { feed, place } of candidates) {
     const freeMs = place.wait?.untilMs ?? -Infinity
-    const dueMs = Math.max(freeMs, dueAt(feed, place, intervals))
+    const dueMs = Math.max(freeMs, overdueAtMs(feed, place, intervals))
     if (dueMs <= nowMs && !(overdue && overdue.sinceMs <= dueMs))
       overdue = { feed: feed.id, sinceMs: dueMs }
-    const floorMs = feed.everyMs === undefined ? readAt(place) + budget.floorMs : dueMs
+    const floorMs = feed.everyMs === undefined ? lastReadMs(place) + budget.minIntervalMs : dueMs
     const readyMs = place.hasMore ? freeMs : Math.max(freeMs, floorMs)
     if (readyMs > nowMs) {
       atMs = Math.min(atMs, readyMs)
@@ -187,7 +187,7 @@ export function chooseNext(
       const sinceMs = place.askedAtMs ?? -Infinity
       if (!(more && more.sinceMs <= sinceMs)) more = { feed: feed.id, sinceMs }
     } else {
-      const index = indexOf(place, fleet, nowMs)
+      const index = pollPriority(place, fleet, nowMs)
       if (!(best && best.index >= index)) best = { feed: feed.id, index }
     }
   }
@@ -197,26 +197,26 @@ export function chooseNext(
 }
 
 /** Weight × rate × age²: what one request to the feed saves in waiting, but for a constant. */
-function indexOf(place: FeedPlace, fleet: FleetPlace, nowMs: number): number {
-  const ageSeconds = (nowMs - readAt(place)) / 1000
-  return weightOf(place) * rateOf(place, fleet) * ageSeconds * ageSeconds
+function pollPriority(place: FeedPlace, fleet: FleetPlace, nowMs: number): number {
+  const ageSeconds = (nowMs - lastReadMs(place)) / 1000
+  return urgencyWeight(place) * eventRate(place, fleet) * ageSeconds * ageSeconds
 }
 
 /** New events a second that are expected of a feed. */
-export function rateOf({ events, watchedSeconds }: FeedPlace, fleet: FleetPlace): number {
-  const prior = priorSeconds * fanoOf(fleet)
-  const usual = priorSeconds * 10 // the lane's own mean takes over as soon as it was watched for longer
-  const mean = (usualRate * usual + fleet.events) / (usual + fleet.watchedSeconds)
+export function eventRate({ events, watchedSeconds }: FeedPlace, fleet: FleetPlace): number {
+  const prior = priorSeconds * fanoFactor(fleet)
+  const priorWeight = priorSeconds * 10 // the lane's own mean takes over as soon as it was watched for longer
+  const mean = (usualRate * priorWeight + fleet.events) / (priorWeight + fleet.watchedSeconds)
   return (mean * prior + events) / (prior + watchedSeconds)
 }
 
 /** How unevenly events arrive: 1 as by chance (Poisson), more in bursts. */
-function fanoOf({ deviation, expected }: FleetPlace): number {
-  return Math.min(mostFano, Math.max(1, (deviation + 10) / (expected + 10)))
+function fanoFactor({ deviation, expected }: FleetPlace): number {
+  return Math.min(maxFano, Math.max(1, (deviation + 10) / (expected + 10)))
 }
 
 /** From 1, where nothing urgent was seen, to 2, where everything was. */
-function weightOf({ events, urgent }: FeedPlace): number {
+function urgencyWeight({ events, urgent }: FeedPlace): number {
   return 1 + urgent / (events + 3)
 }
 
@@ -229,15 +229,18 @@ interface Intervals {
 }
 
 /** After how long feeds are overdue, and whether the intervals that operators state fit the budget. */
-function longestIntervals(
+function overdueIntervals(
   candidates: readonly Candidate[],
-  { perSecond, floorMs }: Budget,
+  { perSecond, minIntervalMs: floorMs }: Budget,
   nowMs: number,
 ): Intervals {
   const active = candidates.filter(({ place: { wait } }) => !(wait && wait.untilMs > nowMs))
   const feeds = active.map(({ feed }) => feed)
-  const ruled = ruledFeeds(feeds).length
-  const usualMs = Math.max(floorMs, (ceilingFactor * 1000 * ruled) / besideFixed(feeds, perSecond))
+  const ratePolledCount = ruledFeeds(feeds).length
+  const usualMs = Math.max(
+    floorMs,
+    (ceilingFactor * 1000 * ratePolledCount) / besideFixed(feeds, perSecond),
+  )
   const areStatedKept = neededPerSecond(feeds, { usualMs, floorMs }) <= perSecond
   return { usualMs, floorMs, areStatedKept }
 }
@@ -256,21 +259,21 @@ export interface Outlook {
   floorMs: number
 }
 
-export function expectIntervals(feeds: readonly RuledFeed[], budget: Budget): Outlook {
-  const candidates = feeds.map((feed) => ({ feed, place: newPlace() }))
-  const { usualMs, areStatedKept } = longestIntervals(candidates, budget, 0)
+export function expectIntervals(feeds: readonly FeedTiming[], budget: Budget): Outlook {
+  const candidates = feeds.map((feed) => ({ feed, place: newFeedPlace() }))
+  const { usualMs, areStatedKept } = overdueIntervals(candidates, budget, 0)
   return {
-    intervalMs: Math.max(budget.floorMs, usualMs / ceilingFactor),
+    intervalMs: Math.max(budget.minIntervalMs, usualMs / ceilingFactor),
     longestMs: usualMs,
     areStatedKept,
-    neededPerSecond: neededPerSecond(feeds, { usualMs, floorMs: budget.floorMs }),
-    floorMs: budget.floorMs,
+    neededPerSecond: neededPerSecond(feeds, { usualMs, floorMs: budget.minIntervalMs }),
+    floorMs: budget.minIntervalMs,
   }
 }
 
 /** What carries all intervals that are stated, with `usualMs` for the others. */
 function neededPerSecond(
-  feeds: readonly RuledFeed[],
+  feeds: readonly FeedTiming[],
   given: Pick<Intervals, 'usualMs' | 'floorMs'>,
 ): number {
   return feeds.reduce(
@@ -287,7 +290,11 @@ function statedInterval(
   return Math.max(floorMs, Math.min(longestMs, usualMs))
 }
 
-function dueAt({ everyMs, longestMs }: RuledFeed, place: FeedPlace, intervals: Intervals): number {
+function overdueAtMs(
+  { everyMs, longestMs }: FeedTiming,
+  place: FeedPlace,
+  intervals: Intervals,
+): number {
   const { usualMs, areStatedKept } = intervals
   const sinceMs = place.hasMore ? place.askedAtMs : place.readAtMs
   if (sinceMs === undefined) return -Infinity
@@ -295,7 +302,7 @@ function dueAt({ everyMs, longestMs }: RuledFeed, place: FeedPlace, intervals: I
   return sinceMs + (areStatedKept ? statedInterval(longestMs, intervals) : usualMs)
 }
 
-function readAt({ readAtMs = 0 }: FeedPlace): number {
+function lastReadMs({ readAtMs = 0 }: FeedPlace): number {
   return readAtMs
 }
 
@@ -321,35 +328,35 @@ export function notePage(place: FeedPlace, fleet: FleetPlace, page: ReadPage): v
     place.sinceRead += newEvents
   }
   if (hasMore) return
-  if (place.readAtMs !== undefined) countSpan(place, fleet, askedAtMs)
+  if (place.readAtMs !== undefined) noteInterval(place, fleet, askedAtMs)
   place.readAtMs = askedAtMs
   place.sinceRead = 0
 }
 
 /** From one end of the feed to the next. */
-function countSpan(place: FeedPlace, fleet: FleetPlace, atMs: number): void {
-  const spanMs = Math.max(0, atMs - readAt(place))
+function noteInterval(place: FeedPlace, fleet: FleetPlace, atMs: number): void {
+  const spanMs = Math.max(0, atMs - lastReadMs(place))
   const seconds = spanMs / 1000
-  forgetFleet(fleet, atMs)
-  const expected = rateOf(place, fleet) * seconds
+  decayFleet(fleet, atMs)
+  const expected = eventRate(place, fleet) * seconds
   fleet.events += place.sinceRead
   fleet.watchedSeconds += seconds
   fleet.expected += expected
   fleet.deviation += (place.sinceRead - expected) ** 2
   place.watchedSeconds += seconds
-  const kept = Math.exp(-spanMs / forgetMs)
-  place.events *= kept
-  place.urgent *= kept
-  place.watchedSeconds *= kept
+  const remaining = Math.exp(-spanMs / memoryMs)
+  place.events *= remaining
+  place.urgent *= remaining
+  place.watchedSeconds *= remaining
   place.intervalMs = place.intervalMs === undefined ? spanMs : 0.8 * place.intervalMs + 0.2 * spanMs
 }
 
-function forgetFleet(fleet: FleetPlace, atMs: number): void {
-  const kept = Math.exp(-Math.max(0, atMs - fleet.atMs) / fleetForgetMs)
-  fleet.events *= kept
-  fleet.watchedSeconds *= kept
-  fleet.expected *= kept
-  fleet.deviation *= kept
+function decayFleet(fleet: FleetPlace, atMs: number): void {
+  const remaining = Math.exp(-Math.max(0, atMs - fleet.atMs) / fleetMemoryMs)
+  fleet.events *= remaining
+  fleet.watchedSeconds *= remaining
+  fleet.expected *= remaining
+  fleet.deviation *= remaining
   fleet.atMs = Math.max(fleet.atMs, atMs)
 }
 
@@ -359,19 +366,19 @@ export interface Share {
   atMs: number
 }
 
-const leastShare = 0.05
+const minShare = 0.05
 const regainedPerMs = 0.01 / 60_000
 
 /** The share now: a hundredth more with every minute, up to what is configured. */
-export function shareAt(share: Share | undefined, configured: number, nowMs: number): number {
+export function currentShare(share: Share | undefined, configured: number, nowMs: number): number {
   if (!share) return configured
   const grown = share.value + Math.max(0, nowMs - share.atMs) * regainedPerMs
-  return Math.min(configured, Math.max(leastShare, grown))
+  return Math.min(configured, Math.max(minShare, grown))
 }
 
 /** After a pause by a 429. */
 export function halveShare(share: Share | undefined, configured: number, nowMs: number): Share {
-  const value = Math.min(configured, Math.max(leastShare, shareAt(share, configured, nowMs) / 2))
+  const value = Math.min(configured, Math.max(minShare, currentShare(share, configured, nowMs) / 2))
   return { value, atMs: nowMs }
 }
 

@@ -1,46 +1,46 @@
 import { isKnownSeverity, type ThreatEvent } from '../event.ts'
 import {
-  type CredentialLikeness,
+  type ClearPair,
   type FeedPage,
-  pageSizeOf,
+  scanPageSize,
   type ParsedFeedItem,
   type PolledFeed,
 } from '../feed-types/feed-type.ts'
-import { typeOf } from '../feed-types/feed-types.ts'
+import { findFeedType } from '../feed-types/feed-types.ts'
 import { canonicalJson } from '../feed-types/field-reader.ts'
 import { maskSecrets } from '../masking/masking.ts'
-import type { FeedState, Walk } from '../store/feed-state.ts'
+import type { FeedState, Scan } from '../store/feed-state.ts'
 import type { MalformedItem, Page, RoutedEvent } from '../store/intake.ts'
-import { ServiceError } from '../upstream/error.ts'
-import { noteMatchRefused } from './match-time.ts'
-import type { Following, PollerOptions, PollTurn, ShortPage } from './poll-turn.ts'
+import { UpstreamError } from '../upstream/error.ts'
+import { noteMatchRefusal } from './match-time.ts'
+import type { Following, PollerOptions, PollRun, ShortPage } from './poll-run.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import {
   advance,
-  isInCircle,
-  isReadAnew,
-  isReadBehind,
-  walkAfterRefusal,
-  walkInSmallerPages,
-  walkInSmallPages,
-  walkPast,
+  isLooping,
+  beginsAtStartBound,
+  isBehindRescanned,
+  restartAfterRefusal,
+  restartWithSmallerPages,
+  shrinkPages,
+  skipPage,
 } from './scan.ts'
 
 export interface FetchedPage extends FeedPage {
   /** The walk that the page belongs to; a new one where the stored one could not go on. */
-  walk: Walk
+  scan: Scan
   /** Pages that could not be read, and were passed by to come to this one. */
-  passed: PassedPage[]
+  skipped: SkippedPage[]
 }
 
-interface PassedPage {
+interface SkippedPage {
   /** Its request, and its cursor as `from`. */
   request: Record<string, unknown>
   problem: string
 }
 
-interface Reading {
-  walk: Walk
+interface PlacedScan {
+  scan: Scan
   place: RescanPlace | undefined
 }
 
@@ -51,115 +51,115 @@ interface Reading {
  */
 export async function fetchPage(
   options: PollerOptions,
-  turn: PollTurn,
+  run: PollRun,
   state: FeedState,
-  { walk, place }: Reading,
+  { scan, place }: PlacedScan,
 ): Promise<FetchedPage> {
   try {
-    const fetched = await ask(options, turn, walk)
-    const stored = place ? state[place].walk : state.walk
-    const isNew = walk.startedAtMs !== stored?.startedAtMs || walk.reason !== stored.reason
-    if (isNew) sayReset(options, turn.feed, walk)
+    const fetched = await requestPage(options, run, scan)
+    const stored = place ? state[place].scan : state.scan
+    const isNew = scan.startedAtMs !== stored?.startedAtMs || scan.reason !== stored.reason
+    if (isNew) logReset(options, run.feed, scan)
     return fetched
   } catch (error) {
-    const fresh = walkAfter(error, turn, state, { walk, place })
-    if (!fresh) {
-      await noteMatchRefused(options, turn.feed, walk, error)
+    const recovery = recoverFromError(error, run, state, { scan, place })
+    if (!recovery) {
+      await noteMatchRefusal(options, run.feed, scan, error)
       throw error
     }
-    const fetched = await fetchPage(options, turn, state, { walk: fresh.walk, place })
-    if (!fresh.isPast) return fetched
-    return { ...fetched, passed: [passedPage(walk, error), ...fetched.passed] }
+    const fetched = await fetchPage(options, run, state, { scan: recovery.scan, place })
+    if (!recovery.isPageSkipped) return fetched
+    return { ...fetched, skipped: [toSkippedPage(scan, error), ...fetched.skipped] }
   }
 }
 
 /** More in one turn is no accident: the feed backs off instead of asking again and again. */
-const mostRefusals = 3
+const maxRefusals = 3
 
 /** What begins now has no old page: more in one turn is a service that makes no sense. */
-const mostPassed = 1
+const maxSkippedPages = 1
 
-interface Fresh {
-  walk: Walk
+interface Recovery {
+  scan: Scan
   /** It goes round the page, which stays unread. */
-  isPast?: true
+  isPageSkipped?: true
 }
 
 /** The walk that goes on where this one cannot; undefined where another would fare no better. */
-function walkAfter(
+function recoverFromError(
   error: unknown,
-  turn: PollTurn,
+  run: PollRun,
   state: FeedState,
-  { walk, place }: Reading,
-): Fresh | undefined {
-  const { feed, signal, refusals } = turn
-  if (!(error instanceof ServiceError) || signal.aborted) return undefined
-  if (error.fault === 'too_large') return walkAfterTooLarge(turn, state, { walk, place })
+  { scan, place }: PlacedScan,
+): Recovery | undefined {
+  const { feed, signal, refusals } = run
+  if (!(error instanceof UpstreamError) || signal.aborted) return undefined
+  if (error.fault === 'too_large') return recoverFromTooLarge(run, state, { scan, place })
   // the gateway gives up after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
-  if (isTooSlow) return fresh(walkInSmallerPages(feed, state, walk))
+  if (isTooSlow) return toRecovery(restartWithSmallerPages(feed, state, scan))
   // a refused cursor shows as a refused request; nothing public says with which status
   const isRefused = error.reason === 'rejected' || error.reason === 'invalid'
-  if (!isRefused || walk.cursor === null) return undefined
+  if (!isRefused || scan.cursor === null) return undefined
   refusals.count += 1
-  if (refusals.count > mostRefusals) return undefined // a service that takes none of its cursors
-  if (place === undefined) return { walk: walkAfterRefusal(feed, state, walk) }
+  if (refusals.count > maxRefusals) return undefined // a service that takes none of its cursors
+  if (place === undefined) return { scan: restartAfterRefusal(feed, state, scan) }
   // a service may take no cursor with another page size: small pages stay small to the end of this walk
-  const { passed: _circle, small: _small, ...again } = walk
-  return { walk: { ...again, cursor: null, reason: 'cursor_refused' } }
+  const { passed: _circle, small: _small, ...again } = scan
+  return { scan: { ...again, cursor: null, reason: 'cursor_refused' } }
 }
 
 /**
  * A rescan stays where it is, and asks again later: nobody waits for it, and what it would go round nothing
  * else reads.
  */
-function walkAfterTooLarge(
-  { feed, refusals }: PollTurn,
+function recoverFromTooLarge(
+  { feed, refusals }: PollRun,
   state: FeedState,
-  { walk, place }: Reading,
-): Fresh | undefined {
-  const small = walkInSmallPages(walk)
-  if (small) return { walk: small }
+  { scan, place }: PlacedScan,
+): Recovery | undefined {
+  const small = shrinkPages(scan)
+  if (small) return { scan: small }
   refusals.count += 1
-  if (place !== undefined || refusals.count > mostPassed) return undefined
-  return { walk: walkPast(feed, state), isPast: true }
+  if (place !== undefined || refusals.count > maxSkippedPages) return undefined
+  return { scan: skipPage(feed, state), isPageSkipped: true }
 }
 
-function fresh(walk: Walk | undefined): Fresh | undefined {
-  return walk && { walk }
+function toRecovery(scan: Scan | undefined): Recovery | undefined {
+  return scan && { scan }
 }
 
-function passedPage({ body, cursor }: Walk, error: unknown): PassedPage {
-  const why = error instanceof ServiceError ? error.message : ''
+function toSkippedPage({ body, cursor }: Scan, error: unknown): SkippedPage {
+  const why = error instanceof UpstreamError ? error.message : ''
   return { request: { ...body, from: cursor }, problem: `a page was not read: ${why}` }
 }
 
-async function ask(
+async function requestPage(
   { client, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollTurn,
-  walk: Walk,
+  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
+  scan: Scan,
 ): Promise<FetchedPage> {
-  if (isInCircle(walk)) throw circle()
-  const turn = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
-  const request = { client: client(feed.account), walk, turn, signal, nowMs: clock.now() }
-  const answer = await typeOf(feed).fetch(feed, request)
+  if (isLooping(scan)) throw loopError()
+  const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
+  const request = { client: client(feed.account), scan, slot, signal, nowMs: clock.now() }
+  const answer = await findFeedType(feed).fetch(feed, request)
   const { page, requestedAtMs } = answer
-  return { page, requestedAtMs, walk: answer.walk ?? walk, passed: [] }
+  return { page, requestedAtMs, scan: answer.scan ?? scan, skipped: [] }
 }
 
 /** Its pages were taken in, each at least once; it is treated as a refused cursor. */
-function circle(): ServiceError {
-  return new ServiceError('invalid', 'the service gave a cursor again: its pages never end')
+function loopError(): UpstreamError {
+  return new UpstreamError('invalid', 'the service gave a cursor again: its pages never end')
 }
 
-function sayReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason }: Walk): void {
+function logReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason }: Scan): void {
   if (reason === 'first' || reason === 'again') return
   metrics.feedCursorResetsTotal.inc({ feed: feed.name, reason })
-  const rest = isReadBehind(feed) ? '; what lies behind it is read again' : ''
+  const rest = isBehindRescanned(feed) ? '; what lies behind it is read again' : ''
   logger.warn({ feed: feed.name, reason }, `a new walk begins${rest}`)
 }
 
-interface Fetched {
+interface PageContext {
   state: FeedState
   /** Of which rescan; undefined: of the tail. */
   place: RescanPlace | undefined
@@ -169,63 +169,61 @@ interface Fetched {
 }
 
 /** A fetched page as intake takes it: sorted, and with the walk as it stands after it. */
-export function pageOf(
+export function buildPage(
   options: PollerOptions,
-  turn: PollTurn,
-  { state, fetched, aheadMs, place }: Fetched,
+  run: PollRun,
+  { state, fetched, aheadMs, place }: PageContext,
 ): { page: Page; hasMore: boolean; shortEnd: ShortEnd | undefined } {
-  const { feed } = turn
-  const { stands, ...moved } = advance(fetched.walk, fetched.page)
+  const { feed } = run
+  const { stands, ...advanced } = advance(fetched.scan, fetched.page)
   const isTail = place === undefined
-  const isFirstWalk = isTail && (state.isBackfilling || isReadAnew(feed, state))
-  const next = moved.hasMore ? (moved.walk.cursor ?? undefined) : undefined
-  const shortEnd = isTail ? judgeShort(options, turn, fetched, { next, isFirstWalk }) : undefined
+  const isFirstWalk = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
+  const next = advanced.hasMore ? (advanced.scan.cursor ?? undefined) : undefined
+  const shortEnd = isTail ? judgeShort(options, run, fetched, { next, isFirstWalk }) : undefined
   const isEnd = shortEnd?.isEnd === true
-  const hasMore = moved.hasMore && !isEnd
+  const hasMore = advanced.hasMore && !isEnd
   // a rescan that stands still is over: it is not asked again and again for the same page
-  const isCaughtUp = moved.isCaughtUp || isEnd || (!isTail && !hasMore)
-  const { unordered } = typeOf(feed)
-  const order = isTail ? unordered : undefined
-  const walk = withNotes(moved.walk, fetched, order?.note(fetched.walk, fetched.page, isCaughtUp))
-  const rescan = place && readNotes(walk)
+  const isCaughtUp = advanced.isCaughtUp || isEnd || (!isTail && !hasMore)
+  const { unordered } = findFeedType(feed)
+  const tailOrder = isTail ? unordered : undefined
+  const tailNotes = tailOrder?.note(fetched.scan, fetched.page, isCaughtUp)
+  const scan = withNotes(advanced.scan, fetched, tailNotes)
+  const rescan = place && readNotes(scan)
   const isBacklog = isFirstWalk || rescan?.isBacklog === true
   const requestedAtMs = fetched.requestedAtMs + aheadMs
   const sorted = sortPage(fetched.page.items, {
     feed,
     // by match time everything since the start bound is new, however old
-    floorMs: rescan?.kind === 'matched' ? -Infinity : state.floorMs,
-    readsBaseline: readsBaseline(state, walk),
+    startBoundMs: rescan?.kind === 'matched' ? -Infinity : state.startBoundMs,
+    readsBaseline: readsBaseline(state, scan),
     hasQuarantine: state.hasQuarantine,
     plan: (event) => {
       const isOld = isOlderThanWindow(event, feed, requestedAtMs)
-      const isSummarised = feed.backlog === 'summarise' && (isBacklog || isOld)
-      return options.plan(event, feed, {
-        isBacklog: isSummarised,
-        isFresh: isTail && !isFirstWalk,
-      })
+      const isInSummary = feed.backlog === 'summarise' && (isBacklog || isOld)
+      return options.plan(event, feed, { isBacklog: isInSummary, isFresh: isTail && !isFirstWalk })
     },
-    pairIdOf: (parts) => options.pairIdOf?.(feed.account, parts),
-    seal: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
+    pairDigest: (parts) => options.pairDigest?.(feed.account, parts),
+    sealSecret: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
   })
   const page: Page = {
     feed: feed.name,
     labels: feed.labels,
     sequence: place ? state[place].sequence : state.sequence,
     generation: options.generation(),
-    walk,
+    scan,
     rescan: place &&
       rescan && {
         place,
         lateBeforeMs: rescan.lateBeforeMs ?? undefined,
         isSnapshot: rescan.kind === 'snapshot',
-        fieldsAtEnd: fieldsAtEnd(walk),
+        fieldsAtEnd: fieldsAtEnd(scan),
       },
     requestedAtMs,
     isCaughtUp,
-    endsWhenKnown: stands || (order?.endsWhenKnown(fetched.walk) ?? false),
+    endsWhenKnown: stands || (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
     isBackfilling: !isCaughtUp && isFirstWalk,
     ...sorted,
-    malformed: [...fetched.passed.map(quarantined), ...sorted.malformed],
+    malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],
   }
   return { page, hasMore, shortEnd }
 }
@@ -244,16 +242,16 @@ interface ShortEnd {
 /** undefined: short pages of the feed tell nothing. */
 function judgeShort(
   { client }: Pick<PollerOptions, 'client'>,
-  turn: PollTurn,
-  { page, walk, requestedAtMs }: FetchedPage,
+  turn: PollRun,
+  { page, scan: walk, requestedAtMs }: FetchedPage,
   { next, isFirstWalk }: { next: string | undefined; isFirstWalk: boolean },
 ): ShortEnd | undefined {
   const { feed, shortPages } = turn
-  if (typeOf(feed).unordered) return undefined
+  if (findFeedType(feed).unordered) return undefined
   const endpoint = `${feed.account} ${feed.type}`
-  const following = whatFollows(turn, walk, page.items)
+  const following = classifyFollowing(turn, walk, page.items)
   const count = page.items.length
-  if (next === undefined || count === 0 || count >= pageSizeOf(walk))
+  if (next === undefined || count === 0 || count >= scanPageSize(walk))
     return { endpoint, following, last: undefined, isEnd: false }
   const askedAtMs = requestedAtMs + (client(feed.account).clockSkewMs() ?? 0)
   const last = { askedAtMs, cursor: next, walkBegunMs: walk.startedAtMs }
@@ -262,7 +260,7 @@ function judgeShort(
 }
 
 /** Once the page was taken in: before, another replica may take in another one in its place. */
-export function noteShortEnd({ short, shortPages }: PollTurn, end: ShortEnd): void {
+export function noteShortEnd({ lastPage: short, shortPages }: PollRun, end: ShortEnd): void {
   const { endpoint, following, last } = end
   if (following) shortPages.noteFollowing(endpoint, following)
   Object.assign(short, { last, isOfTurn: true })
@@ -275,16 +273,16 @@ const usualLatenessMs = 60_000
  * What a page shows behind a short one; undefined where it does not begin where that one ended. Between two turns
  * only a match time tells: minutes may pass from an event's creation until the service shows it.
  */
-function whatFollows(
-  { feed, short: { last, isOfTurn } }: PollTurn,
-  { cursor, startedAtMs }: Walk,
+function classifyFollowing(
+  { feed, lastPage: { last, isOfTurn } }: PollRun,
+  { cursor, startedAtMs }: Scan,
   items: readonly unknown[],
 ): Following | undefined {
   if (!last || last.cursor !== cursor || last.walkBegunMs !== startedAtMs) return undefined
   if (items.length === 0) return 'nothing'
   const sinceMs = last.askedAtMs - (isOfTurn ? 0 : usualLatenessMs)
   const times = items.map((item) => {
-    const parsed = typeOf(feed).parse(item, feed)
+    const parsed = findFeedType(feed).parse(item, feed)
     const { matchedAtMs = null, createdAtMs = null } = parsed.ok ? parsed.event : {}
     return isOfTurn ? (matchedAtMs ?? createdAtMs ?? 0) : (matchedAtMs ?? Infinity)
   })
@@ -292,28 +290,28 @@ function whatFollows(
 }
 
 /** A page that was passed by is accounted for as one item that cannot be read. */
-function quarantined({ request, problem }: PassedPage): MalformedItem {
+function toMalformed({ request, problem }: SkippedPage): MalformedItem {
   return { uid: null, problem, raw: canonicalJson(maskSecrets(request)) }
 }
 
 function withNotes(
-  walk: Walk,
+  scan: Scan,
   { page }: FetchedPage,
   ordered: Record<string, unknown> | undefined,
-): Walk {
-  if (ordered) return { ...walk, notes: ordered }
-  if (!walk.notes) return walk
-  const { fetched = 0 } = readNotes(walk)
-  return { ...walk, notes: { ...walk.notes, fetched: fetched + page.items.length } }
+): Scan {
+  if (ordered) return { ...scan, notes: ordered }
+  if (!scan.notes) return scan
+  const { fetched = 0 } = readNotes(scan)
+  return { ...scan, notes: { ...scan.notes, fetched: fetched + page.items.length } }
 }
 
 /**
  * Whether what stands below the start bound is only being learned. The rescan of what the tail left behind
  * it does that; afterwards, what appears there is new. Without such a rescan nobody can tell.
  */
-function readsBaseline({ walk: tail, rescans }: FeedState, walk: Walk): boolean {
-  const behind = tail?.fingerprint === walk.fingerprint ? tail.behind : walk.behind
-  return behind === undefined || behind.id !== rescans.snapshotOf
+function readsBaseline({ scan: tail, rescans }: FeedState, scan: Scan): boolean {
+  const behind = tail?.fingerprint === scan.fingerprint ? tail.behind : scan.behind
+  return behind === undefined || behind.id !== rescans.snapshotId
 }
 
 /** What is older than the window that is read again was matched late: people get it as a summary. */
@@ -326,10 +324,10 @@ function isOlderThanWindow(
   return createdAtMs !== null && createdAtMs < nowMs - sweep.backMs
 }
 
-export interface Sorting {
+export interface SortOptions {
   feed: PolledFeed
   /** The start bound: what was created before it was there before the feed began. */
-  floorMs: number
+  startBoundMs: number
   /**
    * Whether what stands below the start bound is marked as baseline, and not sent. Once all of it was
    * seen, what appears there is new.
@@ -337,9 +335,9 @@ export interface Sorting {
   readsBaseline: boolean
   plan: (event: ThreatEvent) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
   /** undefined where the account's key cannot be read: then nothing is recognised. */
-  pairIdOf: (parts: readonly string[]) => string | undefined
+  pairDigest: (parts: readonly string[]) => string | undefined
   /** Encrypts a leaked secret; undefined where no sink reveals any. */
-  seal: (uid: string, secret: string) => string | undefined
+  sealSecret: (uid: string, secret: string) => string | undefined
   /** Whether something stands in the quarantine: then an event is named as it would stand there. */
   hasQuarantine?: boolean
 }
@@ -347,34 +345,41 @@ export interface Sorting {
 /** Sorts a page's raw items into events with their way fixed, and items that are not events. */
 export function sortPage(
   items: readonly unknown[],
-  sorting: Sorting,
+  options: SortOptions,
 ): { events: RoutedEvent[]; malformed: MalformedItem[] } {
   const events: RoutedEvent[] = []
   const malformed: MalformedItem[] = []
   for (const raw of items) {
-    const type = typeOf(sorting.feed)
-    const parsed = type.parse(raw, sorting.feed)
+    const type = findFeedType(options.feed)
+    const parsed = type.parse(raw, options.feed)
     if (parsed.ok) {
-      const identity = sorting.hasQuarantine === true && { identity: identityOf(raw, sorting) }
-      events.push({ ...routed(parsed, sorting), ...identity })
+      const identity = options.hasQuarantine === true && { identity: itemIdentity(raw, options) }
+      events.push({ ...routeItem(parsed, options), ...identity })
     } else {
       const { uid, problem } = parsed
-      const kept = canonicalJson(type.keptOfMalformed(raw))
-      malformed.push({ uid, problem, raw: kept, identity: identityOf(raw, sorting) })
+      const maskedItem = canonicalJson(type.maskMalformed(raw))
+      malformed.push({ uid, problem, raw: maskedItem, identity: itemIdentity(raw, options) })
     }
   }
   return { events, malformed }
 }
 
 /** The whole item may hold a secret: it is named under a key that Redis does not have. */
-function identityOf(raw: unknown, { pairIdOf }: Sorting): string {
+function itemIdentity(raw: unknown, { pairDigest: pairIdOf }: SortOptions): string {
   const whole = canonicalJson(raw)
   return pairIdOf([whole]) ?? whole
 }
 
-function routed(
+function routeItem(
   { event, pair, secret }: ParsedFeedItem & { ok: true },
-  { feed, floorMs, readsBaseline, plan, seal, pairIdOf }: Sorting,
+  {
+    feed,
+    startBoundMs: floorMs,
+    readsBaseline,
+    plan,
+    sealSecret: seal,
+    pairDigest: pairIdOf,
+  }: SortOptions,
 ): RoutedEvent {
   const isBelow = (event.createdAtMs ?? Infinity) < floorMs
   const isBaseline = isBelow && readsBaseline
@@ -385,19 +390,19 @@ function routed(
     wantsDetail: feed.detail.includes(
       isKnownSeverity(event.severity) ? event.severity : 'critical',
     ),
-    isBelow,
+    isBeforeStart: isBelow,
     isBaseline,
-    ...pairOf(pair, pairIdOf),
+    ...identifyPair(pair, pairIdOf),
     ...(sealedSecret !== undefined && { sealedSecret }),
   }
 }
 
-function pairOf(
-  pair: CredentialLikeness | null | undefined,
-  pairIdOf: Sorting['pairIdOf'],
+function identifyPair(
+  pair: ClearPair | null | undefined,
+  pairIdOf: SortOptions['pairDigest'],
 ): Pick<RoutedEvent, 'pair'> {
   if (!pair) return {}
-  const { parts, ...told } = pair
+  const { parts, ...pairFields } = pair
   const id = pairIdOf(parts)
-  return id === undefined ? {} : { pair: { id, ...told } }
+  return id === undefined ? {} : { pair: { id, ...pairFields } }
 }

@@ -4,35 +4,35 @@
  */
 import { isKnownSeverity, severityRank } from '../event.ts'
 import { isReserveReached, type Need, type PolledFeed } from '../feed-types/feed-type.ts'
-import { typeOf } from '../feed-types/feed-types.ts'
+import { findFeedType } from '../feed-types/feed-types.ts'
 import type { UnreadField } from '../feed-types/field-reader.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { type FeedState, noteRefusal, openFeed, type Walk } from '../store/feed-state.ts'
-import { type Accepted, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
-import { isNotThere, isUnknownPath } from '../upstream/capabilities.ts'
-import { ServiceError } from '../upstream/error.ts'
-import { doubtMatchTime, isCredible, matchedNow } from './match-time.ts'
-import { fetchPage, noteShortEnd, pageOf } from './page.ts'
+import { type FeedState, noteRefusal, openFeed, type Scan } from '../store/feed-state.ts'
+import { type AcceptResult, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
+import { isOperationMissing, isUnknownPath } from '../upstream/capabilities.ts'
+import { UpstreamError } from '../upstream/error.ts'
+import { checkMatchFilter, isPageCredible, readMatchClock } from './match-time.ts'
+import { fetchPage, noteShortEnd, buildPage } from './page.ts'
 import {
   createShortPages,
-  noShortPage,
+  noLastPage,
   type Obstacle,
   type PollerOptions,
   type PollOutcome,
-  type PollTurn,
-  type TurnAsked,
-} from './poll-turn.ts'
-import { leastPlan, wholeEveryMs } from './rescan-plan.ts'
+  type PollRun,
+  type PollRequest,
+} from './poll-run.ts'
+import { unconstrainedPlan, wholeEveryMs } from './rescan-plan.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
-import { fingerprintOf, isReadAnew, tailDueMs, walkFor } from './scan.ts'
+import { scanFingerprint, beginsAtStartBound, tailDueMs, tailScan } from './scan.ts'
 
 /** Pages a run, so that one long backlog does not hold a lane for ever. */
 const pagesPerRun = 50
 
 export interface Poller {
   /** One turn of a feed's tail or of its rescans. Throws only what is a bug or a Redis failure. */
-  pollOnce(feed: PolledFeed, asked: TurnAsked): Promise<PollOutcome>
+  pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome>
 }
 
 export function createPoller(options: PollerOptions): Poller {
@@ -42,18 +42,18 @@ export function createPoller(options: PollerOptions): Poller {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
-        const short = kind === 'feed' ? shortPages.last(feed) : noShortPage()
-        const turn = { ...asked, feed, dueSinceMs, shortPages, short }
-        return await pollPages(options, { ...turn, refusals: { count: 0 } })
+        const lastPage = kind === 'feed' ? shortPages.last(feed) : noLastPage()
+        const run = { ...asked, feed, dueSinceMs, shortPages, lastPage }
+        return await pollPages(options, { ...run, refusals: { count: 0 } })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
-        if (!(error instanceof ServiceError)) throw error
-        if (await noteRefused(options, feed, error)) return { status: 'refused' }
+        if (!(error instanceof UpstreamError)) throw error
+        if (await noteIfRefused(options, feed, error)) return { status: 'refused' }
         metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
-        const said = kind === 'sweep' ? 'rescan failed' : 'poll failed'
+        const message = kind === 'sweep' ? 'rescan failed' : 'poll failed'
         const fields = { feed: feed.name, account: feed.account, err: error }
         const cause = describeCause(error)
-        logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
+        logger.repeated.warn(fields, message, { cause, list: 'feeds', name: feed.name })
         return { status: 'failed', reason: error.reason, retryAfterMs: error.retryAfterMs }
       }
     },
@@ -61,17 +61,17 @@ export function createPoller(options: PollerOptions): Poller {
 }
 
 /** One for each way in which the service fails, whatever the feed. */
-function describeCause({ reason, status, fault }: ServiceError): string {
+function describeCause({ reason, status, fault }: UpstreamError): string {
   return [reason, status, fault].join(' ')
 }
 
-async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOutcome> {
-  let { dueSinceMs } = turn
+async function pollPages(options: PollerOptions, run: PollRun): Promise<PollOutcome> {
+  let { dueSinceMs } = run
   for (let page = 0; page < pagesPerRun; page += 1) {
-    if (turn.signal.aborted) return { status: 'stopped' }
-    const outcome = await pollPage(options, { ...turn, dueSinceMs }, page)
+    if (run.signal.aborted) return { status: 'stopped' }
+    const outcome = await pollPage(options, { ...run, dueSinceMs }, page)
     if (outcome.status !== 'more') return outcome
-    if (turn.goesOn && !(await turn.goesOn(page + 1))) return outcome
+    if (run.mayContinue && !(await run.mayContinue(page + 1))) return outcome
     dueSinceMs = options.clock.now() // others that are due meanwhile have waited longer
   }
   return { status: 'more' }
@@ -79,62 +79,62 @@ async function pollPages(options: PollerOptions, turn: PollTurn): Promise<PollOu
 
 async function pollPage(
   options: PollerOptions,
-  turn: PollTurn,
-  pageOfTurn: number,
+  run: PollRun,
+  pageOfRun: number,
 ): Promise<PollOutcome> {
-  const { feed, kind } = turn
-  const book = options.book(feed.account)
-  const state = await openFeed(book, feed.name, feed.startMs)
+  const { feed, kind } = run
+  const ledger = options.ledger(feed.account)
+  const state = await openFeed(ledger, feed.name, feed.startMs)
   const readAtMs = options.clock.now()
-  const obstacle = await obstacleTo(options, turn, state)
+  const obstacle = await findObstacle(options, run, state)
   if (obstacle) return { status: obstacle }
   const isRescan = kind === 'sweep'
   const next = isRescan
-    ? await chooseRescan(options, turn, state, (turn.pagesBefore ?? 0) + pageOfTurn)
-    : nextOfTail(turn, state)
+    ? await chooseRescan(options, run, state, (run.pagesBefore ?? 0) + pageOfRun)
+    : chooseTailScan(run, state)
   if (!('rescan' in next)) {
     const aheadMs = state.nowMs - readAtMs
-    const endMs = turn.isForgotten ? state.lastCaughtUpMs : undefined
+    const endMs = run.isForgotten ? state.lastCaughtUpMs : undefined
     return {
       status: 'not_due',
       untilMs: next.dueMs && next.dueMs - aheadMs,
       readAtMs: endMs && endMs - aheadMs,
     }
   }
-  const { place, walk } = next.rescan
-  if (await isTooCostly(options, turn, walk)) return { status: 'quota' }
-  if (pageOfTurn === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
-  const fetched = await fetchPage(options, turn, state, next.rescan)
+  const { place, scan } = next.rescan
+  if (await isTooCostly(options, run, scan)) return { status: 'quota' }
+  if (pageOfRun === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
+  const fetched = await fetchPage(options, run, state, next.rescan)
   const aheadMs = state.nowMs - readAtMs // Redis' clock, the same for every replica
-  const { page, hasMore, shortEnd } = pageOf(options, turn, { state, fetched, aheadMs, place })
-  const shown = { asked: fetched.walk, events: page.events }
-  if (!(await isCredible(options, turn, state, shown))) return { status: 'more' }
-  const accepted = await acceptPage(book, page, options.batchWaitMs)
+  const { page, hasMore, shortEnd } = buildPage(options, run, { state, fetched, aheadMs, place })
+  const fetchedEvents = { asked: fetched.scan, events: page.events }
+  if (!(await isPageCredible(options, run, state, fetchedEvents))) return { status: 'more' }
+  const accepted = await acceptPage(ledger, page, options.batchWaitMs)
   if (accepted.status === 'stale') return { status: 'more' } // another replica took it in: read anew
   if (accepted.status !== 'committed') return { status: accepted.status }
   countPage(options, feed, page, accepted)
-  await clearRefused(options, feed, state)
-  if (kind === 'feed') sayRemark(options, feed, { before: state.walk, after: page.walk })
-  await options.queue(feed.account, accepted.made)
+  await clearRefusal(options, feed, state)
+  if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
+  await options.queue(feed.account, accepted.changes)
   if (accepted.isBrokenOff) return { status: 'more' } // as where it is stale
-  if (shortEnd) noteShortEnd(turn, shortEnd)
-  await doubtMatchTime(options, turn, state, { ...accepted, walk: page.walk })
+  if (shortEnd) noteShortEnd(run, shortEnd)
+  await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
   // short rescans end often: the turn goes on with the longer ones
   const isMore = (hasMore && !accepted.isEnded) || (place && !isWholeScan(place, page))
-  turn.onPage?.({
+  run.onPage?.({
     newEvents: accepted.newEvents.length,
     urgentEvents: accepted.newEvents.filter(isUrgent).length,
     hasMore: isMore === true,
-    isBacklog: state.isBackfilling || isReadAnew(feed, state),
+    isBacklog: state.isBackfilling || beginsAtStartBound(feed, state),
     isNewWalk: isNewWalk(state, page),
   })
   return { status: isMore ? 'more' : 'caught_up' }
 }
 
-function isNewWalk({ walk: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
-  const { walk, isCaughtUp } = page
+function isNewWalk({ scan: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
+  const { scan, isCaughtUp } = page
   const isFirstEnd = isCaughtUp && lastCaughtUpMs === undefined
-  const isOther = walk.fingerprint !== before?.fingerprint || walk.behind?.id !== before.behind?.id
+  const isOther = scan.fingerprint !== before?.fingerprint || scan.behind?.id !== before.behind?.id
   return isFirstEnd || isOther
 }
 
@@ -142,13 +142,13 @@ function isUrgent({ event }: RoutedEvent): boolean {
   return severityRank(event.severity) >= severityRank('high')
 }
 
-function nextOfTail(
-  { feed, isForgotten }: PollTurn,
+function chooseTailScan(
+  { feed, isForgotten }: PollRun,
   state: FeedState,
-): { rescan: { walk: Walk; place: undefined } } | { dueMs: number } {
+): { rescan: { scan: Scan; place: undefined } } | { dueMs: number } {
   const dueMs = tailDueMs(feed, state, isForgotten)
   if (dueMs !== undefined && dueMs > state.nowMs) return { dueMs }
-  return { rescan: { walk: walkFor(feed, state), place: undefined } }
+  return { rescan: { scan: tailScan(feed, state), place: undefined } }
 }
 
 function isWholeScan(place: RescanPlace, { rescan }: Page): boolean {
@@ -157,31 +157,31 @@ function isWholeScan(place: RescanPlace, { rescan }: Page): boolean {
 
 async function chooseRescan(
   options: PollerOptions,
-  turn: PollTurn,
+  run: PollRun,
   state: FeedState,
   pages: number,
 ): Promise<ReturnType<typeof nextRescan>> {
-  const { feed } = turn
+  const { feed } = run
   const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
-  const matchedNowMs = isBegun ? await matchedNow(options, turn, state) : undefined
+  const matchedNowMs = isBegun ? await readMatchClock(options, run, state) : undefined
   const { perWeek } = state.rescans
   const plan = options.rescanBudget?.plan(feed, { perWeek, isMatched: matchedNowMs !== undefined })
-  const rememberedMs = options.book(feed.account).horizonMs
-  const world = { plan: plan ?? leastPlan, matchedNowMs, rememberedMs }
+  const rememberedMs = options.ledger(feed.account).horizonMs
+  const context = { plan: plan ?? unconstrainedPlan, matchClockMs: matchedNowMs, rememberedMs }
   options.metrics.feedSweepIntervalSeconds.set(
     { feed: feed.name },
-    wholeEveryMs(feed, world) / 1000,
+    wholeEveryMs(feed, context) / 1000,
   )
-  return nextRescan(feed, state, world, pages)
+  return nextRescan(feed, state, context, pages)
 }
 
 /** Once when it begins to hold, and once when it no longer does. */
-function sayRemark(
+function logRemark(
   { logger }: PollerOptions,
   feed: PolledFeed,
-  { before, after }: { before: Walk | undefined; after: Walk },
+  { before, after }: { before: Scan | undefined; after: Scan },
 ): void {
-  const { unordered } = typeOf(feed)
+  const { unordered } = findFeedType(feed)
   const [had, has] = [before && unordered?.remark?.(before, feed), unordered?.remark?.(after, feed)]
   const about = { feed: feed.name, account: feed.account }
   if (has !== undefined && had === undefined) logger.warn(about, has)
@@ -189,46 +189,49 @@ function sayRemark(
 }
 
 /** Why nothing is asked just now; known beforehand, it costs no request. */
-async function obstacleTo(
+async function findObstacle(
   options: PollerOptions,
-  turn: PollTurn,
+  run: PollRun,
   state: FeedState,
 ): Promise<Obstacle | undefined> {
   const { generation, hasRoom } = options
-  const { feed, kind } = turn
+  const { feed, kind } = run
   if (state.paused) return 'paused'
-  const own = generation()
-  if (isSuperseded(feed, state, state, own)) return 'superseded'
+  const ownGeneration = generation()
+  if (isSuperseded(feed, state, state, ownGeneration)) return 'superseded'
   const places = kind === 'sweep' ? (['recent', 'long', 'sweep'] as const) : []
-  if (places.some((place) => isSuperseded(feed, state, state[place], own))) return 'superseded'
+  if (places.some((place) => isSuperseded(feed, state, state[place], ownGeneration)))
+    return 'superseded'
   if (await isRefused(options, feed, state)) return 'refused'
   return (await hasRoom()) ? undefined : 'full'
 }
 
 /** Whether the next page would use what the feed must leave of the quota. */
 async function isTooCostly(
-  { client, quotaOf, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollTurn,
-  walk: Walk,
+  { client, readQuota: quotaOf, clock }: PollerOptions,
+  { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
+  scan: Scan,
 ): Promise<boolean> {
   const nowMs = clock.now()
   if (!isReserveReached(feed, await quotaOf?.(feed.account), nowMs)) return false
-  const turn = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
-  const request = { client: client(feed.account), walk, turn, signal, nowMs }
-  return !(await typeOf(feed).isFree?.(request))
+  const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
+  const request = { client: client(feed.account), scan, slot, signal, nowMs }
+  return !(await findFeedType(feed).isFree?.(request))
 }
 
 /** As the commit decides it. */
 function isSuperseded(
   feed: PolledFeed,
-  { floorMs }: FeedState,
-  stored: { generation: number; walk: Walk | undefined },
-  own: number,
+  { startBoundMs: floorMs }: FeedState,
+  stored: { generation: number; scan: Scan | undefined },
+  ownGeneration: number,
 ): boolean {
-  return stored.generation > own && stored.walk?.fingerprint !== fingerprintOf(feed, floorMs)
+  return (
+    stored.generation > ownGeneration && stored.scan?.fingerprint !== scanFingerprint(feed, floorMs)
+  )
 }
 
-type Committed = Extract<Accepted, { status: 'committed' }>
+type Committed = Extract<AcceptResult, { status: 'committed' }>
 
 /** Metrics and log of a page that was taken in. */
 export function countPage(
@@ -247,11 +250,11 @@ export function countPage(
   metrics.eventsBaselineTotal.inc({ feed }, counts.baseline)
   metrics.eventsSeverityRaisedTotal.inc({ feed }, counts.raised)
   metrics.sweepLateEventsTotal.inc({ feed }, counts.late)
-  for (const routed of newEvents) countNew(metrics, page, routed)
+  for (const routed of newEvents) countNewEvent(metrics, page, routed)
   if (counts.new + counts.quarantined + counts.raised > 0)
     logger.info({ feed, ...counts }, 'page taken in')
   if (counts.quarantined > 0) warnOfQuarantine(parts, page, counts)
-  warnOfUnread(parts, feed, newEvents)
+  warnOfUnreadFields(parts, feed, newEvents)
 }
 
 function warnOfQuarantine(
@@ -268,7 +271,7 @@ function warnOfQuarantine(
   })
 }
 
-function warnOfUnread(
+function warnOfUnreadFields(
   { metrics, logger }: { metrics: Metrics; logger: Logger },
   feed: string,
   newEvents: readonly RoutedEvent[],
@@ -286,7 +289,7 @@ function warnOfUnread(
   })
 }
 
-function countNew(
+function countNewEvent(
   metrics: Metrics,
   { feed, requestedAtMs, rescan }: Page,
   { event, decisions }: RoutedEvent,
@@ -316,61 +319,64 @@ function countNew(
  * the account's memory of what it has, so that it is seldom asked again, and at once with another key.
  */
 
-type Asking = Pick<PollerOptions, 'client' | 'book' | 'clock' | 'logger' | 'metrics'>
+type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger' | 'metrics'>
 
 /** A feed that never got an answer asks again once a day. */
-const askAgainMs = 86_400_000
+const refusalRecheckMs = 86_400_000
 /** One that did may have met a fault of a gateway. */
-const askSoonMs = 600_000
+const transientRefusalRecheckMs = 600_000
 
 /** Whether the service refused it so lately that it is not asked again yet. Each feed asks for itself once. */
 async function isRefused(
-  { client, clock }: Asking,
+  { client, clock }: RefusalParts,
   feed: PolledFeed,
   { lastSuccessMs, refused }: FeedState,
 ): Promise<boolean> {
   if (!refused) return false
-  const need = typeOf(feed).needs?.(feed)
-  const known = need && (await client(feed.account).capabilities.read(need.capability))
-  if (!known || known.has) return false
-  return clock.now() - known.atMs < (lastSuccessMs === undefined ? askAgainMs : askSoonMs)
+  const need = findFeedType(feed).needs?.(feed)
+  const capability = need && (await client(feed.account).capabilities.read(need.capability))
+  if (!capability || capability.has) return false
+  return (
+    clock.now() - capability.atMs <
+    (lastSuccessMs === undefined ? refusalRecheckMs : transientRefusalRecheckMs)
+  )
 }
 
 /** Whether the error is such a refusal; then it is noted, and said once. */
-async function noteRefused(
-  { client, book, clock, logger, metrics }: Asking,
+async function noteIfRefused(
+  { client, ledger, clock, logger, metrics }: RefusalParts,
   feed: PolledFeed,
-  error: ServiceError,
+  error: UpstreamError,
 ): Promise<boolean> {
-  const need = typeOf(feed).needs?.(feed)
-  if (!need || !isNotThere(error)) return false
+  const need = findFeedType(feed).needs?.(feed)
+  if (!need || !isOperationMissing(error)) return false
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
   await client(feed.account).capabilities.note(need.capability, false)
-  const reason = reasonOf(need, error)
+  const reason = describeRefusal(need, error)
   const refusal = { reason, sinceMs: clock.now() }
-  const isFirst = await noteRefusal(book(feed.account), feed.name, refusal)
+  const isFirst = await noteRefusal(ledger(feed.account), feed.name, refusal)
   const about = { feed: feed.name, account: feed.account, err: error }
   if (isFirst) logger.warn(about, `the feed stops: ${reason}`)
   return true
 }
 
 /** After a page came. */
-async function clearRefused(
-  { client, book, logger }: Asking,
+async function clearRefusal(
+  { client, ledger, logger }: RefusalParts,
   feed: PolledFeed,
   { refused }: FeedState,
 ): Promise<void> {
-  const need = typeOf(feed).needs?.(feed)
+  const need = findFeedType(feed).needs?.(feed)
   if (!need || !refused) return
   await client(feed.account).capabilities.note(need.capability, true)
-  await noteRefusal(book(feed.account), feed.name, undefined)
+  await noteRefusal(ledger(feed.account), feed.name, undefined)
   logger.info(
     { feed: feed.name, account: feed.account },
     'the feed goes on: it is no longer refused',
   )
 }
 
-function reasonOf({ operation, what }: Need, error: ServiceError): string {
+function describeRefusal({ operation, what }: Need, error: UpstreamError): string {
   const { status } = error
   if (status === 403) {
     return `403 to ${operation}: the user of the key needs access to ${what}`

@@ -19,21 +19,21 @@ export interface Ladder {
 }
 
 /** Where the budget allows it, each window is read again after a quarter of its length. */
-const leastFraction = 1 / 4
+const minFraction = 1 / 4
 /** A window that is read more seldom finds hardly anything for certain. */
-const mostFraction = 3 / 4
+const maxFraction = 3 / 4
 
 /** Of a feed alone in its organization, far below its budget. */
-export const leastPlan: RescanPlan = {
-  ladder: { rungs: Array.from({ length: 20 }, (_none, rung) => rung), fraction: leastFraction },
+export const unconstrainedPlan: RescanPlan = {
+  ladder: { rungs: Array.from({ length: 20 }, (_none, rung) => rung), fraction: minFraction },
   wholeEveryMs: 3_600_000,
   matchedEveryMs: 60_000,
 }
 
-export interface RescanWorld {
+export interface RescanContext {
   plan: RescanPlan
   /** The service's clock where it filters by match time for this feed; undefined where it does not. */
-  matchedNowMs?: number | undefined
+  matchClockMs?: number | undefined
   /** For how long what was seen is known again; left out: for ever. */
   rememberedMs?: number | undefined
 }
@@ -64,7 +64,7 @@ export function isFrequent({ type }: Pick<FeedConfig, 'type'>): boolean {
 /** From the beginning of one whole rescan to the beginning of the next. */
 export function wholeEveryMs(
   { sweep }: Pick<FeedConfig, 'sweep'>,
-  { plan, matchedNowMs }: RescanWorld,
+  { plan, matchClockMs: matchedNowMs }: RescanContext,
 ): number {
   if (sweep?.everyMs !== undefined) return sweep.everyMs
   return matchedNowMs === undefined ? plan.wholeEveryMs : Math.max(dayMs, plan.wholeEveryMs)
@@ -88,22 +88,22 @@ export function rungIntervals(
 }
 
 /** After how long at most an event that is late by so much is found, ms. */
-export function findsWithin(
+export function maxFindDelayMs(
   windows: readonly number[],
   { ladder, wholeEveryMs: wholeMs }: Pick<RescanPlan, 'ladder' | 'wholeEveryMs'>,
   lateMs: number,
 ): number {
-  return soonest(looksAt(windows, ladder), { wholeMs, lateMs })
+  return soonestFindMs(toWindowScans(windows, ladder), { wholeMs, lateMs })
 }
 
 /** A window that is read again and again; it finds for certain what is late by up to `reachMs`. */
-interface Look {
+interface WindowScan {
   everyMs: number
   reachMs: number
 }
 
 /** Shortest first. A window holds an event for its length less the lateness: it must be read within that. */
-function looksAt(windows: readonly number[], ladder: Ladder): Look[] {
+function toWindowScans(windows: readonly number[], ladder: Ladder): WindowScan[] {
   const times = rungIntervals(windows, ladder)
   return windows.flatMap((windowMs, rung) => {
     const everyMs = times[rung]
@@ -111,12 +111,12 @@ function looksAt(windows: readonly number[], ladder: Ladder): Look[] {
   })
 }
 
-function soonest(
-  looks: readonly Look[],
+function soonestFindMs(
+  scans: readonly WindowScan[],
   { wholeMs, lateMs }: { wholeMs: number; lateMs: number },
 ): number {
-  const look = looks.find(({ reachMs }) => reachMs >= lateMs)
-  return Math.min(wholeMs, look?.everyMs ?? wholeMs)
+  const scan = scans.find(({ reachMs }) => reachMs >= lateMs)
+  return Math.min(wholeMs, scan?.everyMs ?? wholeMs)
 }
 
 /** A feed as the budget of its tier sees it. */
@@ -146,66 +146,66 @@ export function planRescans(feeds: readonly RescanLoad[], perSecond: number): Re
   const onLadder = feeds.filter(({ isMatched }) => !isMatched)
   const byMatch = feeds.length - onLadder.length
   const whole = feeds.filter(({ everyMs }) => everyMs === undefined)
-  const pages = sum(whole.map(({ perWeek, backMs }) => pagesIn(perWeek, backMs)))
+  const pages = sum(whole.map(({ perWeek, backMs }) => countPages(perWeek, backMs)))
   const readWhole = (share: number): number =>
-    Math.max(leastPlan.wholeEveryMs, (pages / share) * 1000)
+    Math.max(unconstrainedPlan.wholeEveryMs, (pages / share) * 1000)
   const forLadder = perFeed * onLadder.length
   const ladder = planLadder(onLadder, forLadder, readWhole(half))
   return {
     ladder,
     wholeEveryMs: readWhole(ladder.rungs.length > 0 ? half : half + forLadder),
-    matchedEveryMs: Math.max(leastPlan.matchedEveryMs, byMatch === 0 ? 0 : 1000 / perFeed),
+    matchedEveryMs: Math.max(unconstrainedPlan.matchedEveryMs, byMatch === 0 ? 0 : 1000 / perFeed),
   }
 }
 
-function pagesIn(perWeek: number, windowMs: number): number {
+function countPages(perWeek: number, windowMs: number): number {
   return Math.max(1, Math.ceil((perWeek * windowMs) / (7 * dayMs) / itemsPerPage))
 }
 
 /** Doubling, from seconds to a day: lateness is short far more often than long. */
-const usualLateness = Array.from({ length: 14 }, (_none, step) => 10_000 * 2 ** step)
+const typicalLatenessesMs = Array.from({ length: 14 }, (_none, step) => 10_000 * 2 ** step)
 
 /**
  * The ladder that finds late events soonest, of those that so many requests a second carry: windows that double,
- * quadruple or grow by eight, from any to any. Soonest is the least product of what `findsWithin` says of the usual
+ * quadruple or grow by eight, from any to any. Soonest is the least product of what `maxFindDelayMs` says of the usual
  * lateness. Without rungs where nothing fits.
  */
 function planLadder(feeds: readonly RescanLoad[], perSecond: number, wholeMs: number): Ladder {
-  if (feeds.length === 0) return leastPlan.ladder
+  if (feeds.length === 0) return unconstrainedPlan.ladder
   const windows = rungWindows(Math.max(...feeds.map(({ backMs }) => backMs)))
   const pages = windows.map((windowMs) =>
-    sum(feeds.map(({ perWeek, backMs }) => pagesIn(perWeek, Math.min(windowMs, backMs)))),
+    sum(feeds.map(({ perWeek, backMs }) => countPages(perWeek, Math.min(windowMs, backMs)))),
   )
-  let best: Ladder = { rungs: [], fraction: leastFraction }
+  let best: Ladder = { rungs: [], fraction: minFraction }
   let bestDelay = Infinity
-  for (const rungs of ladders(windows.length)) {
-    const fraction = Math.max(leastFraction, costOf(rungs, windows, pages) / perSecond)
-    if (fraction > mostFraction) continue
-    const looks = looksAt(windows, { rungs, fraction })
-    const found = usualLateness.map((lateMs) => soonest(looks, { wholeMs, lateMs }))
-    const delay = sum(found.map((ms) => Math.log(ms)))
+  for (const rungs of candidateLadders(windows.length)) {
+    const fraction = Math.max(minFraction, ladderCost(rungs, windows, pages) / perSecond)
+    if (fraction > maxFraction) continue
+    const scans = toWindowScans(windows, { rungs, fraction })
+    const delaysMs = typicalLatenessesMs.map((lateMs) => soonestFindMs(scans, { wholeMs, lateMs }))
+    const delay = sum(delaysMs.map((ms) => Math.log(ms)))
     if (delay < bestDelay) [best, bestDelay] = [{ rungs, fraction }, delay]
   }
   return best
 }
 
 /** Those that may be chosen, by the places of their windows. */
-function ladders(count: number): number[][] {
-  const found: number[][] = []
+function candidateLadders(count: number): number[][] {
+  const candidates: number[][] = []
   for (const step of [1, 2, 3]) {
     for (let first = 0; first < count; first += 1) {
       const rungs: number[] = []
       for (let rung = first; rung < count; rung += step) {
         rungs.push(rung)
-        found.push([...rungs])
+        candidates.push([...rungs])
       }
     }
   }
-  return found
+  return candidates
 }
 
 /** Requests a second with a fraction of 1. A look at a longer window takes the place of one at a shorter. */
-function costOf(
+function ladderCost(
   rungs: readonly number[],
   windows: readonly number[],
   pages: readonly number[],
@@ -213,8 +213,8 @@ function costOf(
   return sum(
     rungs.map((rung, at) => {
       const longerMs = windows[rungs[at + 1] ?? windows.length] ?? Infinity
-      const looks = 1000 / (windows[rung] ?? Infinity) - 1000 / longerMs
-      return looks * (pages[rung] ?? 0)
+      const scansPerSecond = 1000 / (windows[rung] ?? Infinity) - 1000 / longerMs
+      return scansPerSecond * (pages[rung] ?? 0)
     }),
   )
 }
@@ -234,23 +234,23 @@ export interface RescanBudget {
  */
 export function createRescanBudget(
   feeds: readonly FeedConfig[],
-  laneOf: (feed: FeedConfig) => string,
-  limitOf: (feed: FeedConfig) => number,
+  laneFor: (feed: FeedConfig) => string,
+  limitFor: (feed: FeedConfig) => number,
 ): RescanBudget {
   /** The feeds that share a plan and what each asks for: by lane, then by feed. */
   const lanes = new Map<string, Map<string, RescanLoad>>()
   const laneByFeed = new Map<string, string>()
   const plans = new Map<string, RescanPlan>()
-  const idOf = ({ account, name }: FeedConfig): string => `${account}\0${name}`
+  const feedKey = ({ account, name }: FeedConfig): string => `${account}\0${name}`
 
   /** An organization may become known while all runs. */
-  function placeIn(lane: string, feed: FeedConfig): RescanLoad {
-    const id = idOf(feed)
-    const before = laneByFeed.get(id)
-    const load = lanes.get(before ?? '')?.get(id) ?? describeLoad(feed)
-    if (before === lane) return load
-    lanes.get(before ?? '')?.delete(id)
-    plans.delete(before ?? '')
+  function assignToLane(lane: string, feed: FeedConfig): RescanLoad {
+    const id = feedKey(feed)
+    const previousLane = laneByFeed.get(id)
+    const load = lanes.get(previousLane ?? '')?.get(id) ?? toRescanLoad(feed)
+    if (previousLane === lane) return load
+    lanes.get(previousLane ?? '')?.delete(id)
+    plans.delete(previousLane ?? '')
     plans.delete(lane)
     laneByFeed.set(id, lane)
     lanes.set(lane, (lanes.get(lane) ?? new Map<string, RescanLoad>()).set(id, load))
@@ -258,26 +258,26 @@ export function createRescanBudget(
   }
 
   for (const feed of feeds) {
-    if (feed.sweep && isFrequent(feed)) placeIn(laneOf(feed), feed)
+    if (feed.sweep && isFrequent(feed)) assignToLane(laneFor(feed), feed)
   }
 
   return {
     plan(feed, { perWeek = usualPerWeek, isMatched }) {
-      const lane = laneOf(feed)
-      const load = feed.sweep && isFrequent(feed) ? placeIn(lane, feed) : undefined
+      const lane = laneFor(feed)
+      const load = feed.sweep && isFrequent(feed) ? assignToLane(lane, feed) : undefined
       if (load && (load.perWeek !== perWeek || load.isMatched !== isMatched)) {
         Object.assign(load, { perWeek, isMatched })
         plans.delete(lane)
       }
       const plan =
-        plans.get(lane) ?? planRescans([...(lanes.get(lane)?.values() ?? [])], limitOf(feed))
+        plans.get(lane) ?? planRescans([...(lanes.get(lane)?.values() ?? [])], limitFor(feed))
       plans.set(lane, plan)
       return plan
     },
   }
 }
 
-export function describeLoad({ sweep }: Pick<FeedConfig, 'sweep'>): RescanLoad {
+export function toRescanLoad({ sweep }: Pick<FeedConfig, 'sweep'>): RescanLoad {
   const { backMs = 0, everyMs } = sweep ?? {}
   return { perWeek: usualPerWeek, backMs, everyMs, isMatched: false }
 }
@@ -285,18 +285,18 @@ export function describeLoad({ sweep }: Pick<FeedConfig, 'sweep'>): RescanLoad {
 /** How late finds are found at most, ms: what is late by seconds or minutes, and by whatever `back` reaches. */
 export function rescanBounds(
   feed: Pick<FeedConfig, 'sweep' | 'type'>,
-  world: RescanWorld,
+  context: RescanContext,
 ): { soonMs: number; wholeMs: number } | undefined {
   if (!feed.sweep) return undefined
-  const wholeMs = wholeEveryMs(feed, world)
+  const wholeMs = wholeEveryMs(feed, context)
   if (!isFrequent(feed)) return { soonMs: wholeMs, wholeMs }
-  if (world.matchedNowMs !== undefined) {
-    const soonMs = world.plan.matchedEveryMs + matchLagMs
+  if (context.matchClockMs !== undefined) {
+    const soonMs = context.plan.matchedEveryMs + matchLagMs
     return { soonMs, wholeMs: soonMs }
   }
   const windows = rungWindows(feed.sweep.backMs)
   return {
-    soonMs: findsWithin(windows, { ladder: world.plan.ladder, wholeEveryMs: wholeMs }, 0),
+    soonMs: maxFindDelayMs(windows, { ladder: context.plan.ladder, wholeEveryMs: wholeMs }, 0),
     wholeMs,
   }
 }

@@ -13,25 +13,25 @@
  * A scan of a long window counts for all shorter ones. Where the budget of the tier does not carry the
  * ladder of all feeds, some windows are left out and the others come more seldom (rescan-plan.ts).
  */
-import type { FeedState, ScanState, Walk } from '../store/feed-state.ts'
-import { typeOf } from '../feed-types/feed-types.ts'
+import type { FeedState, RescanState, Scan } from '../store/feed-state.ts'
+import { findFeedType } from '../feed-types/feed-types.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import {
   isFrequent,
-  leastPlan,
+  unconstrainedPlan,
   matchLagMs,
   rungIntervals,
   rungWindows,
   wholeEveryMs,
   type RescanPlan,
-  type RescanWorld,
+  type RescanContext,
 } from './rescan-plan.ts'
 import {
   beginRescan,
-  fingerprintOf,
-  isReadBehind,
+  scanFingerprint,
+  isBehindRescanned,
   pendingSnapshot,
-  reachOf,
+  rescanFromMs,
   readsAll,
 } from './scan.ts'
 
@@ -39,7 +39,7 @@ export type RescanPlace = 'recent' | 'long' | 'sweep'
 
 export interface Rescan {
   place: RescanPlace
-  walk: Walk
+  scan: Scan
 }
 
 /** What a rescan keeps in its walk besides the cursor. */
@@ -60,12 +60,12 @@ export interface RescanNotes {
 }
 
 /** Rungs up to here are scanned beside the longer ones. */
-const longestRecentMs = 6 * 3_600_000
+const maxRecentMs = 6 * 3_600_000
 /** How far a window by match time reaches back behind the end of the one before. */
 const matchOverlapMs = 600_000
 const weekMs = 7 * 86_400_000
 /** What a window of this length and more shows is what the feed shows in a week, in proportion. */
-const countedMs = 86_400_000
+const minWeekSampleMs = 86_400_000
 
 /** Which scan a turn's pages go to first, one after the other: none is starved by those that never end. */
 const precedence: readonly (readonly RescanPlace[])[] = [
@@ -82,68 +82,73 @@ const precedence: readonly (readonly RescanPlace[])[] = [
 export function nextRescan(
   feed: PolledFeed,
   state: FeedState,
-  world: RescanWorld,
+  context: RescanContext,
   page = 0,
 ): { rescan: Rescan } | { dueMs: number | undefined } {
-  if (!isReadable(feed, state)) return { dueMs: undefined }
-  const dues: number[] = []
+  if (!isReadToEnd(feed, state)) return { dueMs: undefined }
+  const dueTimesMs: number[] = []
   for (const place of precedence[page % precedence.length] ?? []) {
-    const running = runningWalk(feed, state, place, world)
-    if (running) return { rescan: { place, walk: running } }
-    const next = isFrequent(feed) || place === 'sweep' ? due(place, feed, state, world) : undefined
-    if (next && next.atMs <= state.nowMs) return { rescan: { place, walk: next.begin() } }
-    if (next) dues.push(next.atMs)
+    const running = runningScan(feed, state, place, context)
+    if (running) return { rescan: { place, scan: running } }
+    const next =
+      isFrequent(feed) || place === 'sweep' ? nextDue(place, feed, state, context) : undefined
+    if (next && next.atMs <= state.nowMs) return { rescan: { place, scan: next.begin() } }
+    if (next) dueTimesMs.push(next.atMs)
   }
-  return { dueMs: Math.min(...dues) }
+  return { dueMs: Math.min(...dueTimesMs) }
 }
 
 /** Whether the tail has read the feed to its end with the present request. */
-function isReadable(feed: PolledFeed, state: FeedState): state is ReadState {
-  return isRead(feed, state) && state.walk.fingerprint === fingerprintOf(feed, state.floorMs)
+function isReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
+  return (
+    wasReadToEnd(feed, state) &&
+    state.scan.fingerprint === scanFingerprint(feed, state.startBoundMs)
+  )
 }
 
 /** Whether the tail has read the feed to its end, be it with an older request. */
-function isRead(feed: PolledFeed, state: FeedState): state is ReadState {
-  if (!feed.sweep || !state.walk || state.isBackfilling || state.isRewound) return false
+function wasReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
+  if (!feed.sweep || !state.scan || state.isBackfilling || state.isRewound) return false
   return state.lastCaughtUpMs !== undefined && !readsAll(feed, state)
 }
 
-function runningWalk(
+function runningScan(
   feed: PolledFeed,
   state: FeedState,
   place: RescanPlace,
-  { matchedNowMs }: RescanWorld,
-): Walk | undefined {
-  const { walk, isDone }: ScanState = state[place]
-  if (!walk || isDone || walk.fingerprint !== fingerprintOf(feed, state.floorMs)) return undefined
-  if (readNotes(walk).kind === 'matched' && matchedNowMs === undefined) return undefined
+  { matchClockMs: matchedNowMs }: RescanContext,
+): Scan | undefined {
+  const { scan, isDone }: RescanState = state[place]
+  if (!scan || isDone || scan.fingerprint !== scanFingerprint(feed, state.startBoundMs))
+    return undefined
+  if (readNotes(scan).kind === 'matched' && matchedNowMs === undefined) return undefined
   const pending = place === 'sweep' ? pendingSnapshot(state) : undefined
-  return pending && readNotes(walk).snapshotOf !== pending.id ? undefined : walk
+  return pending && readNotes(scan).snapshotOf !== pending.id ? undefined : scan
 }
 
 interface Due {
   atMs: number
-  begin: () => Walk
+  begin: () => Scan
 }
 
-type ReadState = FeedState & { walk: Walk }
+type ReadState = FeedState & { scan: Scan }
 
-function due(
+function nextDue(
   place: RescanPlace,
   feed: PolledFeed,
   state: ReadState,
-  world: RescanWorld,
+  context: RescanContext,
 ): Due | undefined {
-  if (place === 'sweep') return dueSnapshot(feed, state, world) ?? dueWhole(feed, state, world)
-  if (world.matchedNowMs === undefined) return dueRung(place, feed, state, world.plan)
-  return place === 'recent' ? dueMatched(feed, state, world.matchedNowMs, world) : undefined
+  if (place === 'sweep') return dueSnapshot(feed, state, context) ?? dueWhole(feed, state, context)
+  if (context.matchClockMs === undefined) return dueRung(place, feed, state, context.plan)
+  return place === 'recent' ? dueMatched(feed, state, context.matchClockMs, context) : undefined
 }
 
-function dueSnapshot(feed: PolledFeed, state: ReadState, world: RescanWorld): Due | undefined {
+function dueSnapshot(feed: PolledFeed, state: ReadState, context: RescanContext): Due | undefined {
   const behind = pendingSnapshot(state)
   if (!behind) return undefined
   const notes: RescanNotes = {
-    ...wholeNotes(state, world),
+    ...wholeNotes(state, context),
     kind: 'snapshot',
     lateBeforeMs: null,
     snapshotOf: behind.id,
@@ -153,19 +158,19 @@ function dueSnapshot(feed: PolledFeed, state: ReadState, world: RescanWorld): Du
   return { atMs: state.nowMs, begin: () => beginRescan(feed, state, { span, notes: { ...notes } }) }
 }
 
-function dueWhole(feed: PolledFeed, state: ReadState, world: RescanWorld): Due {
+function dueWhole(feed: PolledFeed, state: ReadState, context: RescanContext): Due {
   const { nowMs } = state
-  const fromMs = Math.max(lowestMs(feed, state), nowMs - (feed.sweep?.backMs ?? 0))
-  const notes = wholeNotes(state, world)
+  const fromMs = Math.max(earliestRescanMs(feed, state), nowMs - (feed.sweep?.backMs ?? 0))
+  const notes = wholeNotes(state, context)
   return {
-    atMs: lastWholeMs(feed, state) + wholeEveryMs(feed, world),
+    atMs: lastWholeMs(feed, state) + wholeEveryMs(feed, context),
     begin: () => beginRescan(feed, state, { span: { fromMs, toMs: nowMs }, notes: { ...notes } }),
   }
 }
 
-function wholeNotes(state: ReadState, { matchedNowMs }: RescanWorld): RescanNotes {
-  const { newestMs, rescans, walk } = state
-  const isMatched = matchedNowMs !== undefined && rescans.matched?.fingerprint === walk.fingerprint
+function wholeNotes(state: ReadState, { matchClockMs: matchedNowMs }: RescanContext): RescanNotes {
+  const { newestMs, rescans, scan } = state
+  const isMatched = matchedNowMs !== undefined && rescans.matched?.fingerprint === scan.fingerprint
   const matchedToMs = isMatched ? rescans.matched?.toMs : undefined
   return {
     kind: 'whole',
@@ -176,13 +181,13 @@ function wholeNotes(state: ReadState, { matchedNowMs }: RescanWorld): RescanNote
 
 /** When the last whole rescan began; before the first one, when the feed was first polled. */
 function lastWholeMs({ startMs }: PolledFeed, state: FeedState): number {
-  const { sweep, floorMs, rescans, nowMs } = state
+  const { sweep, startBoundMs: floorMs, rescans, nowMs } = state
   const firstPollMs = rescans.firstPollMs ?? floorMs + startMs
-  return past(sweep.walk?.startedAtMs, nowMs) ?? past(firstPollMs, nowMs) ?? 0
+  return ignoreFuture(sweep.scan?.startedAtMs, nowMs) ?? ignoreFuture(firstPollMs, nowMs) ?? 0
 }
 
 /** A time that is yet to come was written while the clock was ahead, and says nothing. */
-function past(ms: number | undefined, nowMs: number): number | undefined {
+function ignoreFuture(ms: number | undefined, nowMs: number): number | undefined {
   return ms !== undefined && ms <= nowMs ? ms : undefined
 }
 
@@ -190,9 +195,9 @@ function past(ms: number | undefined, nowMs: number): number | undefined {
  * Below the start bound nothing is read before it is known what stood there (the baseline). Until the
  * snapshot is read, its finds are left to it, for they come as a summary.
  */
-function lowestMs(feed: PolledFeed, state: ReadState): number {
-  if (pendingSnapshot(state)) return state.walk.span?.fromMs ?? state.floorMs
-  return isReadBehind(feed) ? reachOf(state.walk, state.floorMs) : state.floorMs
+function earliestRescanMs(feed: PolledFeed, state: ReadState): number {
+  if (pendingSnapshot(state)) return state.scan.span?.fromMs ?? state.startBoundMs
+  return isBehindRescanned(feed) ? rescanFromMs(state.scan, state.startBoundMs) : state.startBoundMs
 }
 
 function dueRung(
@@ -206,11 +211,11 @@ function dueRung(
   let best: { rung: number; windowMs: number; atMs: number } | undefined
   for (const [rung, windowMs] of windows.entries()) {
     const everyMs = times[rung]
-    const isOfPlace = windowMs <= longestRecentMs === (place === 'recent')
+    const isOfPlace = windowMs <= maxRecentMs === (place === 'recent')
     if (everyMs === undefined || !isOfPlace) continue
     // a tail that begins anew puts no window off
-    const readMs = past(state.rescans.rungMs[rung], state.nowMs)
-    const atMs = (readMs ?? past(state.walk.startedAtMs, state.nowMs) ?? 0) + everyMs
+    const readMs = ignoreFuture(state.rescans.rungMs[rung], state.nowMs)
+    const atMs = (readMs ?? ignoreFuture(state.scan.startedAtMs, state.nowMs) ?? 0) + everyMs
     // of those that are due the longest, which counts for the others; else the one that is due first
     const isBetter = atMs <= state.nowMs || atMs < (best?.atMs ?? Infinity)
     if (isBetter) best = { rung, windowMs, atMs }
@@ -218,7 +223,7 @@ function dueRung(
   if (!best) return undefined
   const { rung, windowMs, atMs } = best
   const { nowMs, newestMs } = state
-  const fromMs = Math.max(lowestMs(feed, state), nowMs - windowMs)
+  const fromMs = Math.max(earliestRescanMs(feed, state), nowMs - windowMs)
   const notes: RescanNotes = { kind: 'rung', rung, lateBeforeMs: newestMs ?? null }
   const span = { fromMs, toMs: nowMs }
   return { atMs, begin: () => beginRescan(feed, state, { span, notes: { ...notes } }) }
@@ -228,15 +233,15 @@ function dueMatched(
   feed: PolledFeed,
   state: ReadState,
   matchedNowMs: number,
-  { plan, rememberedMs = Infinity }: RescanWorld,
+  { plan, rememberedMs = Infinity }: RescanContext,
 ): Due {
   const { matched } = state.rescans
-  const { fingerprint, behind } = state.walk
+  const { fingerprint, behind } = state.scan
   const isFirst = matched?.fingerprint !== fingerprint
   const toMs = matchedNowMs - matchLagMs
   const sinceMs = isFirst ? (behind?.fromMs ?? 0) : matched.toMs - matchOverlapMs
   // what is older may have been told, and is no longer known
-  const fromMs = Math.max(state.floorMs, sinceMs, state.nowMs - rememberedMs)
+  const fromMs = Math.max(state.startBoundMs, sinceMs, state.nowMs - rememberedMs)
   const waitsMs = isFirst ? fromMs - toMs : matched.toMs + plan.matchedEveryMs - toMs
   const notes: RescanNotes = {
     kind: 'matched',
@@ -244,31 +249,32 @@ function dueMatched(
     ...(isFirst && { isBacklog: true }),
   }
   const span = { fromMs, toMs }
-  const body = typeOf(feed).matchBody?.(feed, span) ?? {}
+  const body = findFeedType(feed).matchBody?.(feed, span) ?? {}
   return {
     atMs: state.nowMs + waitsMs,
     begin: () => beginRescan(feed, state, { span, body, notes: { ...notes } }),
   }
 }
 
-export function readNotes({ notes }: { notes?: Walk['notes'] | undefined }): RescanNotes {
+export function readNotes({ notes }: { notes?: Scan['notes'] | undefined }): RescanNotes {
   return { kind: 'whole', lateBeforeMs: null, ...(notes as Partial<RescanNotes> | undefined) }
 }
 
 /** Fields of the feed's state that a rescan sets when it was read to its end. */
-export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Walk): [string, string][] {
+export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Scan): [string, string][] {
   const { kind, rung = 0, snapshotOf, fetched = 0 } = readNotes({ notes })
   const { fromMs = 0, toMs = 0 } = span ?? {}
   const perWeek = String(Math.round((fetched * weekMs) / (toMs - fromMs)))
-  const counted: [string, string][] = toMs - fromMs < countedMs ? [] : [['per_week', perWeek]]
-  if (kind === 'snapshot') return [['snapshot_of', snapshotOf ?? ''], ...counted]
+  const weekFields: [string, string][] =
+    toMs - fromMs < minWeekSampleMs ? [] : [['per_week', perWeek]]
+  if (kind === 'snapshot') return [['snapshot_of', snapshotOf ?? ''], ...weekFields]
   if (kind === 'matched') return [['matched', JSON.stringify({ fingerprint, toMs })]]
   const rungs = kind === 'rung' ? rung + 1 : rungWindows(toMs - fromMs + 1).length
   const fields = Array.from({ length: rungs }, (_none, at): [string, string] => [
     `rung:${at}`,
     String(startedAtMs),
   ])
-  return [...fields, ...counted]
+  return [...fields, ...weekFields]
 }
 
 /**
@@ -278,8 +284,8 @@ export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Walk): [s
 export function sweepDueMs(
   feed: PolledFeed,
   state: FeedState,
-  world: RescanWorld = { plan: leastPlan },
+  context: RescanContext = { plan: unconstrainedPlan },
 ): number | undefined {
-  if (!isRead(feed, state)) return undefined
-  return due('sweep', feed, state, world)?.atMs
+  if (!wasReadToEnd(feed, state)) return undefined
+  return nextDue('sweep', feed, state, context)?.atMs
 }

@@ -1,17 +1,17 @@
 import type { ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { ServiceLink } from '../messages/message.ts'
+import type { LinkFilter } from '../messages/message.ts'
 import type { DigestFacts } from '../messages/summary.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
-import type { CollectingSink } from './placement.ts'
+import type { GroupingSink } from './placement.ts'
 
 /** What the turns of collections work with. */
-export interface TurnOptions {
-  books: readonly Book[]
-  sinks: ReadonlyMap<string, CollectingSink>
-  gate: Gate
+export interface FlushContext {
+  ledgers: readonly AccountLedger[]
+  sinks: ReadonlyMap<string, GroupingSink>
+  rules: SuppressionRules
   /** How far apart the messages of a route's groups are at least, ms. */
   intervalMs: (route: string | null) => number
   /** Whether nothing can be sent to a sink just now: what is collected goes on collecting. */
@@ -20,9 +20,9 @@ export interface TurnOptions {
   mayHold: () => boolean
   /** Every feed's last time at its end, and what of it could not be read, as a digest has to tell it. */
   coverage: (fromMs: number) => Promise<DigestFacts['feeds']>
-  serviceLink: ServiceLink
+  serviceLink: LinkFilter
   /** Says that an account has something due for a sink, of the rank of its severity; left out: 4. */
-  tell: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
+  announce: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
   /** What was kept from being sent, for the metrics. */
   onSuppressed: (sink: string, severity: string, reason: Suppression) => void
   clock: Clock
@@ -40,7 +40,7 @@ export type Verdict =
   | { act: 'hold'; rule: string; untilMs: number }
 
 /** One item, as its rules see it. */
-export interface Judged {
+export interface SuppressionInput {
   recordId: string
   sink: string
   /** The first decides about muting. */
@@ -52,9 +52,9 @@ export interface Judged {
   closed: 'ignored' | 'remediated' | undefined
 }
 
-export interface Gate {
+export interface SuppressionRules {
   /** One verdict for each, in their order. */
-  judge(book: Book, items: readonly Judged[]): Promise<Verdict[]>
+  decide(book: AccountLedger, items: readonly SuppressionInput[]): Promise<Verdict[]>
   /** Whether no rule could keep anything from a sink just now: then nothing need be judged for it. */
-  isIdleFor(sink: string): boolean
+  allowsAll(sink: string): boolean
 }

@@ -5,21 +5,21 @@
  */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { type Book, parseRef } from '../store/account-ledger.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { holdOrphan } from '../store/pending-items.ts'
-import type { TurnOptions } from './flush-context.ts'
-import { digestTurn } from './flush.ts'
-import { freeMembers, messageIdOf } from './freeze.ts'
-import { groupTurn } from './group-flush.ts'
-import { type CollectingSink, digestIdOf } from './placement.ts'
+import type { FlushContext } from './flush-context.ts'
+import { flushDigest } from './digest-flush.ts'
+import { releaseMembers, deriveMessageId } from './freeze.ts'
+import { flushGroups } from './group-flush.ts'
+import { type GroupingSink, digestGroupId } from './placement.ts'
 import {
-  claimTurn,
+  claimFlush,
   countMembers,
-  dueTimers,
-  membersOf,
-  postpone,
-  type Turn,
-  wakeHeld,
+  readDueTimers,
+  readAllMemberRefs,
+  postponeTimers,
+  type Flush,
+  makeHeldDue,
 } from './timers.ts'
 
 interface Flusher {
@@ -31,7 +31,7 @@ interface Flusher {
 const pageLength = 200
 
 /** Turns of one book in one pass; their leases last for all of them. */
-const maxTurns = 2_000
+const maxFlushes = 2_000
 
 /** Pages of one pass: a blocked sink's ten thousand groups are put off within it. */
 const maxPages = 100
@@ -43,36 +43,36 @@ const blockedMs = 15_000
  * Messages of groups to one destination: so many at once, then one in so many ms, whatever comes. What
  * exceeds it leaves in one message together.
  */
-const burst = 8
+const burstSize = 8
 const refillMs = 10_000
 
-export function createFlusher(options: TurnOptions): Flusher {
-  let hasWoken = false
+export function createFlusher(options: FlushContext): Flusher {
+  let hasReleasedHeld = false
   return {
     async flushOnce() {
-      if (!hasWoken && options.mayHold()) {
+      if (!hasReleasedHeld && options.mayHold()) {
         // a mute of the configuration before may be over, or end at another time now
-        for (const book of options.books) await wakeHeld(book, options.clock.now())
-        hasWoken = true
+        for (const ledger of options.ledgers) await makeHeldDue(ledger, options.clock.now())
+        hasReleasedHeld = true
       }
       let messages = 0
-      for (const book of options.books) messages += await flushBook(options, book)
+      for (const ledger of options.ledgers) messages += await flushLedger(options, ledger)
       return { messages }
     },
   }
 }
 
-async function flushBook(options: TurnOptions, book: Book): Promise<number> {
-  const turns = await claimDue(options, book)
-  for (const turn of turns) {
-    if (options.sinks.get(turn.sink)?.isForPeople === false) await freeAll(options, turn)
+async function flushLedger(options: FlushContext, ledger: AccountLedger): Promise<number> {
+  const flushes = await claimDueFlushes(options, ledger)
+  for (const flush of flushes) {
+    if (options.sinks.get(flush.sink)?.isForPeople === false) await releaseAll(options, flush)
   }
   let messages = 0
-  for (const turn of turns.filter(({ kind }) => kind === 'digest')) {
-    messages += await digestTurn(options, turn)
+  for (const flush of flushes.filter(({ kind }) => kind === 'digest')) {
+    messages += await flushDigest(options, flush)
   }
   const byDestination = Map.groupBy(
-    turns.filter(({ kind }) => kind !== 'digest'),
+    flushes.filter(({ kind }) => kind !== 'digest'),
     ({ about }) => about.destination,
   )
   for (const [destination, due] of byDestination) {
@@ -82,112 +82,117 @@ async function flushBook(options: TurnOptions, book: Book): Promise<number> {
 }
 
 /** What was collected while the sink was for people goes on singly, now that it is a machine's. */
-async function freeAll({ tell }: TurnOptions, turn: Turn): Promise<void> {
-  const refs = await membersOf(turn)
-  await freeMembers(turn, refs)
-  await tell(turn.book.account, [{ sink: turn.sink }])
+async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<void> {
+  const refs = await readAllMemberRefs(flush)
+  await releaseMembers(flush, refs)
+  await announce(flush.ledger.account, [{ sink: flush.sink }])
 }
 
-async function claimDue(options: TurnOptions, book: Book): Promise<Turn[]> {
+async function claimDueFlushes(options: FlushContext, ledger: AccountLedger): Promise<Flush[]> {
   const { clock } = options
-  const turns: Turn[] = []
-  const isBlocked = onceForEach(options.isBlocked)
-  let left = 0 // of sinks that only another configuration knows: they stay due
-  for (let page = 0; page < maxPages && turns.length < maxTurns; page += 1) {
-    const due = { nowMs: clock.now(), offset: left, count: pageLength }
-    const timers = await dueTimers(book, due)
-    for (const [sink, its] of Map.groupBy(timers, (timer) => parseRef(timer).sink)) {
+  const flushes: Flush[] = []
+  const isBlocked = memoize(options.isBlocked)
+  let skipped = 0 // of sinks that only another configuration knows: they stay due
+  for (let page = 0; page < maxPages && flushes.length < maxFlushes; page += 1) {
+    const due = { nowMs: clock.now(), offset: skipped, count: pageLength }
+    const timers = await readDueTimers(ledger, due)
+    for (const [sink, sinkTimers] of Map.groupBy(timers, (timer) => parseRef(timer).sink)) {
       const isKnown = options.sinks.has(sink)
-      if (!isKnown && !options.mayHold()) left += its.length
-      else if (!isKnown) await holdRemoved(options, book, { sink, timers: its })
-      else if (await isBlocked(sink)) await postpone(book, its, clock.now() + blockedMs)
-      else turns.push(...(await claimAll(options, book, its)))
+      if (!isKnown && !options.mayHold()) skipped += sinkTimers.length
+      else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })
+      else if (await isBlocked(sink))
+        await postponeTimers(ledger, sinkTimers, clock.now() + blockedMs)
+      else flushes.push(...(await claimFlushes(options, ledger, sinkTimers)))
     }
     if (timers.length < pageLength) break
   }
-  return turns
+  return flushes
 }
 
-function onceForEach<T>(ask: (name: string) => Promise<T>): (name: string) => Promise<T> {
-  const asked = new Map<string, Promise<T>>()
+function memoize<T>(read: (name: string) => Promise<T>): (name: string) => Promise<T> {
+  const answers = new Map<string, Promise<T>>()
   return (name) => {
-    const answer = asked.get(name) ?? ask(name)
-    asked.set(name, answer)
+    const answer = answers.get(name) ?? read(name)
+    answers.set(name, answer)
     return answer
   }
 }
 
-async function claimAll({ clock }: TurnOptions, book: Book, timers: string[]): Promise<Turn[]> {
-  const claimed = await Promise.all(timers.map((timer) => claimTurn(book, timer, clock.now())))
-  return claimed.filter((turn) => turn !== undefined)
+async function claimFlushes(
+  { clock }: FlushContext,
+  ledger: AccountLedger,
+  timers: string[],
+): Promise<Flush[]> {
+  const claimed = await Promise.all(timers.map((timer) => claimFlush(ledger, timer, clock.now())))
+  return claimed.filter((flush) => flush !== undefined)
 }
 
-async function holdRemoved(
-  { books, clock, logger }: TurnOptions,
-  book: Book,
+async function holdOrphanedGroups(
+  { ledgers, clock, logger }: FlushContext,
+  ledger: AccountLedger,
   { sink, timers }: { sink: string; timers: string[] },
 ): Promise<void> {
   for (const timer of timers) {
-    const turn = await claimTurn(book, timer, clock.now())
+    const flush = await claimFlush(ledger, timer, clock.now())
     // a message that a crash cut off has members already, a digest's in other books too
-    const sealed = turn && `b:${messageIdOf(turn)}:${sink}`
-    if (sealed) for (const each of books) await holdOrphan(each, sealed)
-    await holdOrphan(book, timer)
+    const messageRef = flush && `b:${deriveMessageId(flush)}:${sink}`
+    if (messageRef) for (const each of ledgers) await holdOrphan(each, messageRef)
+    await holdOrphan(ledger, timer)
   }
   logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')
 }
 
 async function flushDestination(
-  options: TurnOptions,
+  options: FlushContext,
   destination: string,
-  turns: Turn[],
+  flushes: Flush[],
 ): Promise<number> {
-  const { cutOff, idle, ...found } = await sortOut(turns)
+  const { cutOff, idle, ...sorted } = await sortFlushes(flushes)
   let messages = 0
   // what was cut off has its place in the flow already, and what is idle says nothing
-  for (const turn of [...cutOff, ...idle]) messages += await groupTurn(options, [turn])
+  for (const flush of [...cutOff, ...idle]) messages += await flushGroups(options, [flush])
   // what one sink could not take is told apart from all else: it is one message an interval
-  const [diverted, full] = partition(found.full)
-  for (const turn of diverted) messages += await groupTurn(options, [turn])
+  const [rerouted, full] = partition(sorted.full)
+  for (const flush of rerouted) messages += await flushGroups(options, [flush])
   const [lead] = full
   if (!lead) return messages
-  const { book } = lead
-  const answer = await book.run('take-flush', destination, full.length, burst, refillMs)
+  const { ledger } = lead
+  const answer = await ledger.run('take-flush', destination, full.length, burstSize, refillMs)
   const [granted, waitMs] = answer as [number, number]
   if (granted === 0) {
     const timers = full.map(({ timer }) => timer)
-    await postpone(book, timers, options.clock.now() + waitMs)
+    await postponeTimers(ledger, timers, options.clock.now() + waitMs)
     return messages
   }
-  if (granted < full.length) return messages + (await groupTurn(options, full))
-  for (const turn of full) messages += await groupTurn(options, [turn])
+  if (granted < full.length) return messages + (await flushGroups(options, full))
+  for (const flush of full) messages += await flushGroups(options, [flush])
   return messages
 }
 
-function partition(turns: Turn[]): [diverted: Turn[], others: Turn[]] {
-  const isDiverted = ({ about }: Turn): boolean => about.divertedFrom !== undefined
-  return [turns.filter(isDiverted), turns.filter((turn) => !isDiverted(turn))]
+function partition(flushes: Flush[]): [diverted: Flush[], others: Flush[]] {
+  const isRerouted = ({ about }: Flush): boolean => about.divertedFrom !== undefined
+  return [flushes.filter(isRerouted), flushes.filter((flush) => !isRerouted(flush))]
 }
 
-interface SortedOut {
+interface SortedFlushes {
   /** By a crash, after some members were sealed: the message may hold those of other groups too. */
-  cutOff: Turn[]
+  cutOff: Flush[]
   /** Nothing came since their last message. */
-  idle: Turn[]
-  full: Turn[]
+  idle: Flush[]
+  full: Flush[]
 }
 
-async function sortOut(turns: Turn[]): Promise<SortedOut> {
-  const sorted: SortedOut = { cutOff: [], idle: [], full: [] }
-  const places = turns.map(async (turn) => {
-    const { book, id } = turn
-    const sealed = await book.redis.exists(book.key('sealed', messageIdOf(turn)))
-    if (sealed === 1) return 'cutOff'
-    return (await book.redis.exists(book.key('collect', id))) === 1 ? 'full' : 'idle'
+async function sortFlushes(flushes: Flush[]): Promise<SortedFlushes> {
+  const sorted: SortedFlushes = { cutOff: [], idle: [], full: [] }
+  const places = flushes.map(async (flush) => {
+    const { ledger, id } = flush
+    const frozenKeys = await ledger.redis.exists(ledger.key('sealed', deriveMessageId(flush)))
+    if (frozenKeys === 1) return 'cutOff'
+    return (await ledger.redis.exists(ledger.key('collect', id))) === 1 ? 'full' : 'idle'
   })
   for (const [at, place] of (await Promise.all(places)).entries()) {
-    const turn = turns[at]
-    if (turn) sorted[place].push(turn)
+    const flush = flushes[at]
+    if (flush) sorted[place].push(flush)
   }
   return sorted
 }
@@ -203,30 +208,30 @@ export interface DigestState {
 
 /** undefined for a sink without a digest. */
 export async function readDigestState(
-  { books, redis, keys }: { books: readonly Book[]; redis: Redis; keys: Keys },
-  sink: CollectingSink,
+  { ledgers, redis, keys }: { ledgers: readonly AccountLedger[]; redis: Redis; keys: Keys },
+  sink: GroupingSink,
   nowMs: number,
 ): Promise<DigestState | undefined> {
-  const [lead] = books
+  const [lead] = ledgers
   const times = lead && (await readDigestTimes({ lead, redis, keys }, sink, nowMs))
   if (!times) return undefined
   let items = 0
   for (const { id: destination } of sink.destinations) {
-    for (const book of books) items += await countMembers(book, digestIdOf(destination))
+    for (const ledger of ledgers) items += await countMembers(ledger, digestGroupId(destination))
   }
   return { items, ...times }
 }
 
 /** The same without the items, from what the leading book holds. */
 export async function readDigestTimes(
-  { lead, redis, keys }: { lead: Book; redis: Redis; keys: Keys },
-  { name, digest, destinations }: CollectingSink,
+  { lead, redis, keys }: { lead: AccountLedger; redis: Redis; keys: Keys },
+  { name, digest, destinations }: GroupingSink,
   nowMs: number,
 ): Promise<Pick<DigestState, 'lastSentMs' | 'nextDueMs'> | undefined> {
   if (!digest) return undefined
   const due: number[] = []
   for (const { id: destination } of destinations) {
-    const from = await lead.redis.hget(lead.key('gather', digestIdOf(destination)), 'from')
+    const from = await lead.redis.hget(lead.key('gather', digestGroupId(destination)), 'from')
     due.push(digest.schedule.next(from === null ? nowMs : Number(from)))
   }
   const sent = await redis.hget(keys.shared('digests-sent'), name)

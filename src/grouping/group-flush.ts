@@ -7,64 +7,67 @@ import {
   type SummaryKind,
   type SummaryPart,
 } from '../messages/summary.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
-import type { Gate, Judged, TurnOptions, Verdict } from './flush-context.ts'
+import type { SuppressionRules, SuppressionInput, FlushContext, Verdict } from './flush-context.ts'
 import {
-  closeSeal,
+  closeMessage,
   type MessageAbout,
-  messageIdOf,
-  rankOf,
-  sealedMembers,
-  sealMembers,
+  deriveMessageId,
+  messageRank,
+  readFrozenRefs,
+  freezeMembers,
 } from './freeze.ts'
-import { membersOf, type Turn } from './timers.ts'
+import { readAllMemberRefs, type Flush } from './timers.ts'
 
 /** Events that a group's message shows; the rest is counted. */
-const shownInGroup = 10
+const maxShownInGroup = 10
 
 /** Turns that were disturbed are begun again so often; then their timer does it. */
 const maxTries = 3
 
 /** All turns are of one destination and one book. Resolves with the number of messages made. */
-export async function groupTurn(options: TurnOptions, turns: Turn[]): Promise<number> {
+export async function flushGroups(options: FlushContext, flushes: Flush[]): Promise<number> {
   for (let tries = 0; tries < maxTries; tries += 1) {
-    const made = await tryTurn(options, turns)
-    if (made !== 'again') return made
+    const messages = await tryFlush(options, flushes)
+    if (messages !== 'again') return messages
   }
   return 0
 }
 
-async function tryTurn(options: TurnOptions, turns: Turn[]): Promise<number | 'again'> {
-  const [lead] = turns
+async function tryFlush(options: FlushContext, flushes: Flush[]): Promise<number | 'again'> {
+  const [lead] = flushes
   if (!lead) return 0
-  const { book } = lead
-  const messageId = messageIdOf(lead)
-  const sealed = await readMembers(book, await sealedMembers(book, messageId))
+  const { ledger } = lead
+  const messageId = deriveMessageId(lead)
+  const frozen = await readMembers(ledger, await readFrozenRefs(ledger, messageId))
   const fresh: Member[] = []
-  for (const turn of turns) {
-    fresh.push(...(await readMembers(book, await membersOf(turn), options.gate)))
+  for (const flush of flushes) {
+    fresh.push(...(await readMembers(ledger, await readAllMemberRefs(flush), options.rules)))
   }
-  const sorted = fresh.map((member, order) => ({ ...member, order: sealed.length + order }))
-  const sealing = { leadId: lead.id, messageId, fence: lead.fence, isStorm: turns.length > 1 }
-  if (!(await sealMembers(book, sealing, sorted))) return 0
-  tellSuppressed(options, lead.sink, fresh)
-  const members = [...sealed, ...fresh.filter(({ verdict }) => verdict.act === 'send')]
-  const about = members.length > 0 ? aboutOf(turns, members) : undefined
-  const closed = await closeSeal(book, {
+  const sorted = fresh.map((member, order) => ({ ...member, order: frozen.length + order }))
+  const target = { leadId: lead.id, messageId, fence: lead.fence, isStorm: flushes.length > 1 }
+  if (!(await freezeMembers(ledger, target, sorted))) return 0
+  reportSuppressed(options, lead.sink, fresh)
+  const members = [...frozen, ...fresh.filter(({ verdict }) => verdict.act === 'send')]
+  const about = members.length > 0 ? composeGroupMessage(flushes, members) : undefined
+  const closed = await closeMessage(ledger, {
     messageId,
     members: members.length,
-    turns: turns.map((turn) => ({ turn, nextMs: nextOf(options, turn, members.length > 0) })),
+    flushes: flushes.map((flush) => ({
+      flush,
+      nextMs: nextFlushMs(options, flush, members.length > 0),
+    })),
     message: about && { sink: lead.sink, destination: lead.about.destination, about },
   })
   if (closed.status === 'again') return 'again'
   if (!about || closed.ref === '') return 0
-  await options.tell(book.account, [{ sink: lead.sink, rank: rankOf(about) }])
+  await options.announce(ledger.account, [{ sink: lead.sink, rank: messageRank(about) }])
   return 1
 }
 
-export function tellSuppressed(
-  { onSuppressed }: TurnOptions,
+export function reportSuppressed(
+  { onSuppressed }: FlushContext,
   sink: string,
   members: readonly Member[],
 ): void {
@@ -77,45 +80,54 @@ export function tellSuppressed(
 const backlogIntervalMs = 30_000
 
 /** What said something listens for an interval; a digest's and a mute's end with their message. */
-function nextOf(options: TurnOptions, turn: Turn, hasMessage: boolean): number | undefined {
+function nextFlushMs(options: FlushContext, flush: Flush, hasMessage: boolean): number | undefined {
   if (!hasMessage) return undefined
-  if (turn.kind === 'group') return options.clock.now() + options.intervalMs(turn.about.route)
-  return turn.kind === 'backlog' ? options.clock.now() + backlogIntervalMs : undefined
+  if (flush.kind === 'group') return options.clock.now() + options.intervalMs(flush.about.route)
+  return flush.kind === 'backlog' ? options.clock.now() + backlogIntervalMs : undefined
 }
 
-function aboutOf(turns: Turn[], members: Member[]): MessageAbout {
-  const [lead] = turns
+function composeGroupMessage(flushes: Flush[], members: Member[]): MessageAbout {
+  const [lead] = flushes
   const tally = createTally()
   for (const member of members) tally.add(member)
-  const isStorm = turns.length > 1 || (lead !== undefined && lead.stormId === messageIdOf(lead))
+  const isStorm =
+    flushes.length > 1 || (lead !== undefined && lead.stormId === deriveMessageId(lead))
   const summary = tally.finish({
-    kind: isStorm ? 'storm' : kindOf(lead),
+    kind: isStorm ? 'storm' : summaryKind(lead),
     labels: isStorm ? {} : (lead?.about.labels ?? {}),
     route: isStorm ? null : (lead?.about.route ?? null),
-    ...undeliveredIn(lead, members),
+    ...describeUndelivered(lead, members),
   })
-  const account = lead?.book.account ?? ''
+  const account = lead?.ledger.account ?? ''
   return {
     summary,
-    shown: mostTelling(members, shownInGroup).map(({ ref }) => ({ account, ref })),
+    shown: chooseShown(members, maxShownInGroup).map(({ ref }) => ({ account, ref })),
     accounts: [account],
     repeatRisks: Math.max(0, ...members.map(({ repeatRisks }) => repeatRisks)),
   }
 }
 
 /** Of a fallback: what could not be delivered where, and since when. */
-function undeliveredIn(lead: Turn | undefined, members: Member[]): Pick<Summary, 'undelivered'> {
+function describeUndelivered(
+  lead: Flush | undefined,
+  members: Member[],
+): Pick<Summary, 'undelivered'> {
   const sink = lead?.about.divertedFrom
   if (sink === undefined) return {}
-  return { undelivered: { sink, sinceMs: Math.min(...members.map(({ madeAtMs }) => madeAtMs)) } }
+  return {
+    undelivered: {
+      sink,
+      sinceMs: Math.min(...members.map(({ itemCreatedAtMs }) => itemCreatedAtMs)),
+    },
+  }
 }
 
-function kindOf(turn: Turn | undefined): SummaryKind {
-  return turn?.kind ?? 'group'
+function summaryKind(flush: Flush | undefined): SummaryKind {
+  return flush?.kind ?? 'group'
 }
 
 /** The worst first, of the same severity the newest. */
-function mostTelling(members: Member[], count: number): Member[] {
+function chooseShown(members: Member[], count: number): Member[] {
   return members
     .toSorted(
       (a, b) =>
@@ -136,7 +148,7 @@ export interface Member extends SummaryPart {
   destination: string
   repeatRisks: number
   /** When the item was made, ms; `createdAtMs` is the event's. */
-  madeAtMs: number
+  itemCreatedAtMs: number
   verdict: Verdict
 }
 
@@ -144,21 +156,21 @@ const readChunk = 300
 
 /** Members in the order of `refs`; with no gate (they are sealed already) all go. */
 export async function readMembers(
-  book: Book,
+  ledger: AccountLedger,
   refs: readonly string[],
-  gate?: Gate,
+  rules?: SuppressionRules,
 ): Promise<Member[]> {
   const members: Member[] = []
   for (let at = 0; at < refs.length; at += readChunk) {
-    const found = await readItems(book, refs.slice(at, at + readChunk))
-    const verdicts = gate ? await gate.judge(book, found.map(judgedOf)) : []
-    members.push(...found.map((item, i) => memberOf(item, verdicts[i] ?? { act: 'send' })))
+    const found = await readItems(ledger, refs.slice(at, at + readChunk))
+    const verdicts = rules ? await rules.decide(ledger, found.map(toSuppressionInput)) : []
+    members.push(...found.map((item, i) => toMember(item, verdicts[i] ?? { act: 'send' })))
   }
   return members
 }
 
 /** What the rules look at; an item without its payload is known by its record alone. */
-export function judgedOf({ record, item, payload }: FoundItem): Judged {
+export function toSuppressionInput({ record, item, payload }: FoundItem): SuppressionInput {
   const sighting = record.sightings[item.sighting]
   return {
     recordId: record.recordId,
@@ -171,14 +183,14 @@ export function judgedOf({ record, item, payload }: FoundItem): Judged {
   }
 }
 
-function memberOf({ ref, record, item, payload }: FoundItem, verdict: Verdict): Member {
+function toMember({ ref, record, item, payload }: FoundItem, verdict: Verdict): Member {
   return {
     account: record.account,
     ref,
     uid: record.uid,
     destination: item.destination,
     repeatRisks: item.repeatRisks,
-    madeAtMs: item.createdAtMs,
+    itemCreatedAtMs: item.createdAtMs,
     verdict,
     severity: item.severity,
     type: record.type,

@@ -4,12 +4,12 @@
  */
 import { createHash } from 'node:crypto'
 import { severityRank, type Severity } from '../event.ts'
-import type { Gathering, GatheringAbout } from '../store/pending-items.ts'
+import type { Group, GroupFacts } from '../store/pending-items.ts'
 import type { Schedule } from '../lib/cron-schedule.ts'
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 
 /** A sink as it collects. */
-export interface CollectingSink {
+export interface GroupingSink {
   name: string
   /** People get groups and summaries; machines never. */
   isForPeople: boolean
@@ -32,12 +32,12 @@ export interface Grouping {
   labels: Record<string, string>
 }
 
-export interface Placed {
-  gathering?: Gathering
-  toldIn?: string
+export interface Placement {
+  group?: Group
+  listedIn?: string
 }
 
-export interface ToPlace {
+export interface PlacementInput {
   destination: string
   severity: Severity
   feed: string
@@ -52,70 +52,70 @@ const backlogWaitMs = 15_000
 const urgentRank = severityRank('critical')
 
 export function placeItem(
-  sink: CollectingSink,
-  item: ToPlace,
+  sink: GroupingSink,
+  item: PlacementInput,
   grouping: Grouping,
   nowMs: number,
-): Placed {
+): Placement {
   if (!sink.isForPeople) return {}
-  if (sink.digest) return inDigest(sink.digest, item, nowMs)
-  if (item.isBacklog) return { gathering: backlogOf(item, isUrgent(item)) }
+  if (sink.digest) return placeInDigest(sink.digest, item, nowMs)
+  if (item.isBacklog) return { group: backlogGroup(item, isUrgent(item)) }
   if (grouping.waitMs === 0) return {}
-  return { gathering: groupOf(item, grouping) }
+  return { group: routeGroup(item, grouping) }
 }
 
-function inDigest(digest: SinkDigest, item: ToPlace, nowMs: number): Placed {
+function placeInDigest(digest: SinkDigest, item: PlacementInput, nowMs: number): Placement {
   const { immediate, schedule } = digest
-  const id = digestIdOf(item.destination)
+  const id = digestGroupId(item.destination)
   const isImmediate = immediate !== null && severityRank(item.severity) >= severityRank(immediate)
   if (isImmediate)
-    return { toldIn: id, ...(item.isBacklog && { gathering: backlogOf(item, true) }) }
-  const about = aboutOf(item.destination)
+    return { listedIn: id, ...(item.isBacklog && { group: backlogGroup(item, true) }) }
+  const about = bareFacts(item.destination)
   const atMs = schedule.next(nowMs)
-  return { gathering: { id, kind: 'digest', waitMs: 0, atMs, isUrgent: false, about } }
+  return { group: { id, kind: 'digest', waitMs: 0, atMs, isUrgent: false, about } }
 }
 
 /**
  * The summary of what a first poll or a re-reading finds. What is urgent has a summary of its own, which is
  * told within seconds, however long the reading goes on.
  */
-function backlogOf({ destination, feed }: ToPlace, isAtOnce: boolean): Gathering {
+function backlogGroup({ destination, feed }: PlacementInput, isAtOnce: boolean): Group {
   return {
-    id: idOf('backlog', feed, destination, ...(isAtOnce ? ['urgent'] : [])),
+    id: groupId('backlog', feed, destination, ...(isAtOnce ? ['urgent'] : [])),
     kind: 'backlog',
     waitMs: backlogWaitMs,
     isUrgent: isAtOnce,
-    about: { ...aboutOf(destination), feed },
+    about: { ...bareFacts(destination), feed },
   }
 }
 
-function groupOf({ destination, severity }: ToPlace, grouping: Grouping): Gathering {
+function routeGroup({ destination, severity }: PlacementInput, grouping: Grouping): Group {
   const { route, labels, waitMs } = grouping
   const sorted = Object.keys(labels)
     .toSorted()
     .map((name) => [name, labels[name]])
   return {
-    id: idOf('group', route, destination, JSON.stringify(sorted)),
+    id: groupId('group', route, destination, JSON.stringify(sorted)),
     kind: 'group',
     waitMs,
     isUrgent: isUrgent({ severity }),
-    about: { ...aboutOf(destination), route, labels },
+    about: { ...bareFacts(destination), route, labels },
   }
 }
 
-function isUrgent({ severity }: Pick<ToPlace, 'severity'>): boolean {
+function isUrgent({ severity }: Pick<PlacementInput, 'severity'>): boolean {
   return severityRank(severity) >= urgentRank
 }
 
 /** Where people's items wait for the end of a mute, to come as one summary. */
-export function heldPlace(destination: string, rule: string, untilMs: number): Gathering {
+export function mutedGroup(destination: string, rule: string, untilMs: number): Group {
   return {
-    id: idOf('held', destination, rule),
+    id: groupId('held', destination, rule),
     kind: 'held',
     waitMs: 0,
     atMs: untilMs,
     isUrgent: false,
-    about: aboutOf(destination),
+    about: bareFacts(destination),
   }
 }
 
@@ -123,35 +123,39 @@ export function heldPlace(destination: string, rule: string, untilMs: number): G
 const movedWaitMs = 15_000
 
 /** Where an item waits that is moved to another sink: machines get each, people one message. */
-export function movedPlace(
-  sink: CollectingSink,
-  { from, ...item }: Pick<ToPlace, 'destination' | 'severity'> & { from: string },
+export function movedGroup(
+  sink: GroupingSink,
+  { from, ...item }: Pick<PlacementInput, 'destination' | 'severity'> & { from: string },
   nowMs: number,
-): Gathering | undefined {
+): Group | undefined {
   if (!sink.isForPeople) return undefined
   if (sink.digest) {
-    const { gathering } = inDigest(sink.digest, { ...item, feed: '', isBacklog: false }, nowMs)
-    if (gathering) return gathering
+    const { group } = placeInDigest(sink.digest, { ...item, feed: '', isBacklog: false }, nowMs)
+    if (group) return group
   }
-  return togetherAs(item.destination, { 'moved from': from })
+  return labelledGroup(item.destination, { 'moved from': from })
 }
 
 /**
  * Where an item waits for the fallback of its sink: machines get each, people one message that says what
  * could not be delivered to which sink. It does not wait for a digest.
  */
-export function fallbackPlace(
-  sink: CollectingSink,
-  { from, destination, severity }: Pick<ToPlace, 'destination' | 'severity'> & { from: string },
+export function fallbackGroup(
+  sink: GroupingSink,
+  {
+    from,
+    destination,
+    severity,
+  }: Pick<PlacementInput, 'destination' | 'severity'> & { from: string },
   { fallbackWaitMs }: Pick<Timings, 'fallbackWaitMs'> = defaultTimings,
-): Gathering | undefined {
+): Group | undefined {
   if (!sink.isForPeople) return undefined
   return {
-    id: idOf('fallback', destination, from),
+    id: groupId('fallback', destination, from),
     kind: 'group',
     waitMs: fallbackWaitMs,
     isUrgent: isUrgent({ severity }),
-    about: { ...aboutOf(destination), divertedFrom: from },
+    about: { ...bareFacts(destination), divertedFrom: from },
   }
 }
 
@@ -159,34 +163,34 @@ export function fallbackPlace(
  * Where people's items wait while nothing can be sent to their sink, to come as one message. What goes
  * singly waits for no interval: once the sink is back, it is told as soon as it can be.
  */
-export function keptPlace(destination: string): Gathering {
-  const place = togetherAs(destination, { 'kept while': 'nothing could be sent here' })
-  return { ...place, isUrgent: true }
+export function blockedGroup(destination: string): Group {
+  const group = labelledGroup(destination, { 'kept while': 'nothing could be sent here' })
+  return { ...group, isUrgent: true }
 }
 
 /** Where people's items wait that were held while their sink was gone, to come as one message. */
-export function returnedPlace(destination: string): Gathering {
-  return togetherAs(destination, { 'held until': 'the sink was back' })
+export function returnedGroup(destination: string): Group {
+  return labelledGroup(destination, { 'held until': 'the sink was back' })
 }
 
-function togetherAs(destination: string, labels: Record<string, string>): Gathering {
+function labelledGroup(destination: string, labels: Record<string, string>): Group {
   return {
-    id: idOf('together', destination, JSON.stringify(labels)),
+    id: groupId('together', destination, JSON.stringify(labels)),
     kind: 'group',
     waitMs: movedWaitMs,
     isUrgent: false,
-    about: { ...aboutOf(destination), labels },
+    about: { ...bareFacts(destination), labels },
   }
 }
 
-export function digestIdOf(destination: string): string {
-  return idOf('digest', destination)
+export function digestGroupId(destination: string): string {
+  return groupId('digest', destination)
 }
 
-function aboutOf(destination: string): GatheringAbout {
+function bareFacts(destination: string): GroupFacts {
   return { destination, route: null, labels: {}, feed: null }
 }
 
-function idOf(...parts: string[]): string {
+function groupId(...parts: string[]): string {
   return createHash('sha256').update(parts.join('\0')).digest('hex').slice(0, 24)
 }

@@ -1,15 +1,15 @@
 /** The timers of collections, kept in Redis: a restart or a reload changes none of them. */
-import { type Book, parseRef } from '../store/account-ledger.ts'
-import type { Gathering, GatheringAbout } from '../store/pending-items.ts'
+import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
+import type { Group, GroupFacts } from '../store/pending-items.ts'
 
 /** A collection whose time has come, in this replica's hands for `leaseMs`. */
-export interface Turn {
-  book: Book
+export interface Flush {
+  ledger: AccountLedger
   timer: string
   id: string
   sink: string
-  kind: Gathering['kind']
-  about: GatheringAbout
+  kind: Group['kind']
+  about: GroupFacts
   /** How many turns it had; part of the message's id. */
   sequence: number
   dueAtMs: number
@@ -34,16 +34,16 @@ export interface Fence {
 const leaseMs = 30_000
 
 /** Timers that are due, longest-waiting first. */
-export function dueTimers(
-  book: Book,
+export function readDueTimers(
+  ledger: AccountLedger,
   { nowMs, offset = 0, count }: { nowMs: number; offset?: number; count: number },
 ): Promise<string[]> {
-  return book.redis.zrangebyscore(book.key('timers'), '-inf', nowMs, 'LIMIT', offset, count)
+  return ledger.redis.zrangebyscore(ledger.key('timers'), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
-interface StoredTurn {
+interface StoredFlush {
   due: number
-  kind?: Gathering['kind']
+  kind?: Group['kind']
   about?: string
   seq: number
   opened?: number
@@ -53,26 +53,26 @@ interface StoredTurn {
 }
 
 /** undefined: not due any more, or another replica's. */
-export async function claimTurn(
-  book: Book,
+export async function claimFlush(
+  ledger: AccountLedger,
   timer: string,
   nowMs: number,
-): Promise<Turn | undefined> {
-  const answer = String(await book.run('claim-timer', timer, nowMs, leaseMs))
+): Promise<Flush | undefined> {
+  const answer = String(await ledger.run('claim-timer', timer, nowMs, leaseMs))
   const ref = parseRef(timer)
   if (answer === '' || ref.kind !== 'gathering') return undefined
-  const stored = JSON.parse(answer) as StoredTurn
+  const stored = JSON.parse(answer) as StoredFlush
   if (stored.kind === undefined || stored.about === undefined) {
-    await book.redis.zrem(book.key('timers'), timer) // nothing was ever collected under it
+    await ledger.redis.zrem(ledger.key('timers'), timer) // nothing was ever collected under it
     return undefined
   }
   return {
-    book,
+    ledger,
     timer,
     id: ref.id,
     sink: ref.sink,
     kind: stored.kind,
-    about: JSON.parse(stored.about) as GatheringAbout,
+    about: JSON.parse(stored.about) as GroupFacts,
     sequence: stored.seq,
     dueAtMs: stored.due,
     claimedUntilMs: nowMs + leaseMs,
@@ -84,18 +84,18 @@ export async function claimTurn(
   }
 }
 
-export async function readFence(book: Book, id: string): Promise<Fence> {
-  const [opened, seq] = await book.redis.hmget(book.key('gather', id), 'opened', 'seq')
+export async function readFence(ledger: AccountLedger, id: string): Promise<Fence> {
+  const [opened, seq] = await ledger.redis.hmget(ledger.key('gather', id), 'opened', 'seq')
   return { opened: opened ?? false, seq: Number(seq ?? 0) }
 }
 
 /** A collection's turn as it would be if it came at `nowMs`; nobody has it in hand. */
-export async function peekTurn(
-  book: Book,
+export async function peekFlush(
+  ledger: AccountLedger,
   { id, sink, nowMs }: { id: string; sink: string; nowMs: number },
-): Promise<Turn> {
-  const name = book.key('gather', id)
-  const [about, seq, opened, from, note] = await book.redis.hmget(
+): Promise<Flush> {
+  const name = ledger.key('gather', id)
+  const [about, seq, opened, from, note] = await ledger.redis.hmget(
     name,
     'about',
     'seq',
@@ -103,14 +103,14 @@ export async function peekTurn(
     'from',
     'note',
   )
-  const empty: GatheringAbout = { destination: '', route: null, labels: {}, feed: null }
+  const empty: GroupFacts = { destination: '', route: null, labels: {}, feed: null }
   return {
-    book,
+    ledger,
     timer: `c:${id}:${sink}`,
     id,
     sink,
     kind: 'digest',
-    about: about ? (JSON.parse(about) as GatheringAbout) : empty,
+    about: about ? (JSON.parse(about) as GroupFacts) : empty,
     sequence: Number(seq ?? 0),
     dueAtMs: nowMs,
     claimedUntilMs: 0,
@@ -123,27 +123,35 @@ export async function peekTurn(
 }
 
 /** Puts turns off; what is collected meanwhile goes with them. */
-export async function postpone(book: Book, timers: readonly string[], atMs: number): Promise<void> {
-  await book.run('postpone-timers', atMs, ...timers)
+export async function postponeTimers(
+  ledger: AccountLedger,
+  timers: readonly string[],
+  atMs: number,
+): Promise<void> {
+  await ledger.run('postpone-timers', atMs, ...timers)
 }
 
 /** Makes everything due that the end of a mute is awaited for. */
-export async function wakeHeld(book: Book, nowMs: number): Promise<void> {
-  await book.run('wake-held', nowMs)
+export async function makeHeldDue(ledger: AccountLedger, nowMs: number): Promise<void> {
+  await ledger.run('wake-held', nowMs)
 }
 
 /** References of a collection's members, oldest first. */
-export function membersOf({ book, id }: Pick<Turn, 'book' | 'id'>): Promise<string[]> {
-  return book.redis.zrange(book.key('collect', id), '0', '-1')
+export function readAllMemberRefs({ ledger, id }: Pick<Flush, 'ledger' | 'id'>): Promise<string[]> {
+  return ledger.redis.zrange(ledger.key('collect', id), '0', '-1')
 }
 
 /** How many wait in a collection. */
-export function countMembers(book: Book, id: string): Promise<number> {
-  return book.redis.zcard(book.key('collect', id))
+export function countMembers(ledger: AccountLedger, id: string): Promise<number> {
+  return ledger.redis.zcard(ledger.key('collect', id))
 }
 
 /** When a collection's turn comes, ms; undefined where no timer is set. */
-export async function timerOf(book: Book, id: string, sink: string): Promise<number | undefined> {
-  const score = await book.redis.zscore(book.key('timers'), `c:${id}:${sink}`)
+export async function readTimerMs(
+  ledger: AccountLedger,
+  id: string,
+  sink: string,
+): Promise<number | undefined> {
+  const score = await ledger.redis.zscore(ledger.key('timers'), `c:${id}:${sink}`)
   return score === null ? undefined : Number(score)
 }

@@ -45,16 +45,20 @@ function sleepOnce(ms: number, signal?: AbortSignal): Promise<void> {
  * A signal that aborts after `ms` (rounded up; none left: as soon as may be), or when one of
  * `parents` does. Its timer never keeps the process alive.
  */
-export function signalWithin(ms: number, ...parents: (AbortSignal | undefined)[]): AbortSignal {
+export function timeoutSignal(ms: number, ...parents: (AbortSignal | undefined)[]): AbortSignal {
   const given = parents.filter((parent) => parent !== undefined)
   const delayMs = Math.min(Math.max(0, Math.ceil(ms)), longestTimerMs)
   return AbortSignal.any([AbortSignal.timeout(delayMs), ...given])
 }
 
 /** Waits for `work`, but no longer than `ms`; what it still does then is nobody's concern. */
-export async function within(ms: number, work: Promise<unknown>, clock: Clock): Promise<void> {
+export async function waitAtMost(
+  ms: number,
+  promise: Promise<unknown>,
+  clock: Clock,
+): Promise<void> {
   const ended = new AbortController()
-  const settled = work.catch(() => undefined).then(() => ended.abort())
+  const settled = promise.catch(() => undefined).then(() => ended.abort())
   await Promise.race([settled, clock.sleep(ms, ended.signal)])
 }
 
@@ -77,7 +81,7 @@ export interface Timings {
   healMs: number
   silencesMs: number
   groupsMs: number
-  reliefMs: number
+  failoverMs: number
   accountsMs: number
   lanesMs: number
   /** What metrics and self-alerts show; a long pass is followed by a longer pause, see build-state.ts. */
@@ -95,9 +99,9 @@ export interface Timings {
   orphanGraceMs: number
 
   /** For how long a replica reads a lane before it gives it back. */
-  laneTurnMs: number
+  laneHoldMs: number
   /** No feed is polled again sooner. */
-  pollFloorMs: number
+  minPollIntervalMs: number
   /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: number
   /** How long a feed's rescans are believed not to be due. */
@@ -134,7 +138,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   healMs: 10_000,
   silencesMs: 2_000,
   groupsMs: 1_000,
-  reliefMs: 5_000,
+  failoverMs: 5_000,
   accountsMs: 5_000,
   lanesMs: 10_000,
   stateMs: 5_000,
@@ -145,8 +149,8 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   claimLeaseMs: 10_000,
   orphanGraceMs: 3_000,
 
-  laneTurnMs: 30_000,
-  pollFloorMs: 5_000,
+  laneHoldMs: 30_000,
+  minPollIntervalMs: 5_000,
   pollBackoffMs: 5_000,
   rescanLookMs: 300_000,
   notDueLookMs: 15_000,
@@ -165,4 +169,4 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
 })
 
 /** Names this process: in the stories of deliveries, and on the jobs in its hands. Starts with its id. */
-export const replica = `${process.pid}-${randomBytes(3).toString('hex')}`
+export const replicaId = `${process.pid}-${randomBytes(3).toString('hex')}`

@@ -46,14 +46,14 @@ export function isSection(value: unknown): value is Readonly<Record<string, unkn
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function unknownKeys(shape: object, known: string[]): Rule {
+function unknownKeys(shape: object, knownKeys: string[]): Rule {
   return (value) =>
     Object.keys(value)
       .filter((key) => !Object.hasOwn(shape, key))
       .map((key) => ({
         path: [key],
         problem: 'unknown key',
-        remedy: suggestion(key, known, 'known keys here'),
+        remedy: suggestion(key, knownKeys, 'known keys here'),
       }))
 }
 
@@ -125,26 +125,26 @@ export function byType<
   })
 }
 
-function typeRefusal(input: unknown, known: string[], later: Record<string, string>): Refusal {
+function typeRefusal(input: unknown, knownTypes: string[], later: Record<string, string>): Refusal {
   if (!isSection(input)) {
     const problem = input === undefined ? 'missing' : 'not a section'
     return refusal(problem, 'write its keys, first of all type')
   }
   const type = input['type']
   const meanwhile = typeof type === 'string' && Object.hasOwn(later, type) ? later[type] : undefined
-  if (meanwhile === undefined) return unknownWord(type, known)
-  return refusal('not in this version', `write ${known.join(' or ')}: ${meanwhile}`)
+  if (meanwhile === undefined) return unknownWord(type, knownTypes)
+  return refusal('not in this version', `write ${knownTypes.join(' or ')}: ${meanwhile}`)
 }
 
 /** Things of one kind by name, at least one. */
-export function named<Value extends z.ZodType>(
+export function namedEntries<Value extends z.ZodType>(
   value: Value,
   { describe, thing }: { describe: string; thing: string },
 ): z.ZodRecord<z.ZodString, Value> {
   const remedy = `write at least one ${thing}, as a name and its keys`
   return z
     .record(z.string(), value, wrongKind(`a section of ${thing}s by name`, remedy))
-    .superRefine((entries, context) => applyRules([namesOf(remedy)], entries, context), {
+    .superRefine((entries, context) => applyRules([namesRule(remedy)], entries, context), {
       when: () => true,
     })
     .meta({
@@ -154,7 +154,7 @@ export function named<Value extends z.ZodType>(
     })
 }
 
-function namesOf(remedy: string): Rule {
+function namesRule(remedy: string): Rule {
   return (entries) => {
     const names = Object.keys(entries)
     if (names.length === 0) return [{ path: [], problem: 'empty', remedy }]
@@ -204,7 +204,7 @@ function kindProblem(input: unknown, expected: string): string {
 type Parse<Input, Output> = (input: Input) => Output | Refusal
 
 /** Runs `parse` on what `schema` lets through; its refusal becomes the mistake. */
-function parsed<Input, Output>(
+function parseWith<Input, Output>(
   schema: z.ZodType<Input>,
   parse: Parse<Input, Output>,
 ): z.ZodType<Output> {
@@ -235,7 +235,7 @@ export function textField<Output>(options: TextOptions<Output>): z.ZodType<Outpu
   const { describe, remedy, parse, expected = 'a text', examples } = options
   // Examples stand on what is read: of a schema that transforms, the JSON Schema drops them.
   const schema = z.string(wrongKind(expected, remedy)).meta(examples ? { examples } : {})
-  return parsed(schema, (text) =>
+  return parseWith(schema, (text) =>
     text.trim() === '' ? refusal('has no value', remedy) : parse(text),
   ).meta({ description: describe })
 }
@@ -285,7 +285,7 @@ const placeholder = z
 export function flag(describe: string): z.ZodType<boolean> {
   const remedy = 'write true or false'
   const either = z.union([z.boolean(), placeholder], wrongKind('true or false', remedy))
-  return parsed(either, (input) => {
+  return parseWith(either, (input) => {
     if (typeof input === 'boolean') return input
     if (input === 'true' || input === 'false') return input === 'true'
     return refusal('not true or false', remedy)
@@ -304,8 +304,8 @@ export function wholeNumber({ describe, min, max }: NumberRange): z.ZodType<numb
   const remedy = `write a whole number ${range}`
   const number = z.number().meta({ type: 'integer', minimum: min, maximum: upTo })
   const either = z.union([number, placeholder], wrongKind('a number', remedy))
-  return parsed(either, (input) => {
-    const value = numberIn(input)
+  return parseWith(either, (input) => {
+    const value = parseNumber(input)
     if (value === undefined) return refusal('not a number', remedy)
     if (!Number.isSafeInteger(value)) return refusal('not a whole number', remedy)
     if (value < min) return refusal('too small', remedy)
@@ -317,8 +317,8 @@ export function positiveNumber(describe: string): z.ZodType<number> {
   const remedy = 'write a number above 0'
   const number = z.number().meta({ exclusiveMinimum: 0 })
   const either = z.union([number, placeholder], wrongKind('a number', remedy))
-  return parsed(either, (input) => {
-    const value = numberIn(input)
+  return parseWith(either, (input) => {
+    const value = parseNumber(input)
     if (value === undefined) return refusal('not a number', remedy)
     return value > 0 ? value : refusal('not above 0', remedy)
   }).meta({ description: describe })
@@ -329,21 +329,21 @@ export function share(describe: string): z.ZodType<number> {
   const remedy = 'write a number above 0 and up to 1, such as 0.7'
   const number = z.number().meta({ exclusiveMinimum: 0, maximum: 1 })
   const either = z.union([number, placeholder], wrongKind('a number', remedy))
-  return parsed(either, (input) => {
-    const value = numberIn(input)
+  return parseWith(either, (input) => {
+    const value = parseNumber(input)
     if (value === undefined) return refusal('not a number', remedy)
     return value > 0 && value <= 1 ? value : refusal('not a share', remedy)
   }).meta({ description: describe })
 }
 
-function numberIn(input: number | string): number | undefined {
+function parseNumber(input: number | string): number | undefined {
   if (typeof input === 'number') return input
   return /^-?\d+(\.\d+)?$/.test(input.trim()) ? Number(input) : undefined
 }
 
 const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 /** About a hundred years: beyond it, times no longer fit into a date. */
-const longestMs = 36_500 * 86_400_000
+const maxDurationMs = 36_500 * 86_400_000
 
 /** A duration as text; milliseconds. `least` is one too, e.g. `5s`. */
 export function duration(describe: string, least = '1ms'): z.ZodType<number> {
@@ -354,17 +354,17 @@ export function duration(describe: string, least = '1ms'): z.ZodType<number> {
     expected: 'a duration',
     examples: ['30s', '5m', '12h', '7d'],
     parse: (input) => {
-      const value = durationMs(input)
+      const value = parseDuration(input)
       if (value === undefined) return refusal('not a duration', remedy)
-      if (value < (durationMs(least) ?? 0)) {
+      if (value < (parseDuration(least) ?? 0)) {
         return refusal('too short', `write ${least} or more`)
       }
-      return value <= longestMs ? value : refusal('too long', 'write 36500d or less')
+      return value <= maxDurationMs ? value : refusal('too long', 'write 36500d or less')
     },
   })
 }
 
-function durationMs(input: string): number | undefined {
+function parseDuration(input: string): number | undefined {
   const [, amount, unit] = /^(\d{1,12})(ms|s|m|h|d)$/.exec(input) ?? []
   return unit === undefined ? undefined : Number(amount) * (unitMs[unit] ?? 1)
 }
@@ -415,14 +415,16 @@ export function size(describe: string, least: string): z.ZodType<number> {
     expected: 'a size',
     examples: ['500MB', '1GiB'],
     parse: (input) => {
-      const value = bytesIn(input)
+      const value = parseBytes(input)
       if (value === undefined) return refusal('not a size', remedy)
-      return value < (bytesIn(least) ?? 0) ? refusal('too small', `write ${least} or more`) : value
+      return value < (parseBytes(least) ?? 0)
+        ? refusal('too small', `write ${least} or more`)
+        : value
     },
   })
 }
 
-function bytesIn(input: string): number | undefined {
+function parseBytes(input: string): number | undefined {
   const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d{1,3})?) ?([kKMGT]?i?B)$/.exec(input) ?? []
   const factor = Object.hasOwn(unitBytes, unit) ? unitBytes[unit] : undefined
   return factor === undefined ? undefined : Math.floor(Number(amount) * factor)

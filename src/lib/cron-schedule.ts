@@ -5,7 +5,7 @@
  */
 import { Cron } from 'croner'
 import { refusal, type Refusal } from './config-fields.ts'
-import { instantOf, isTimeZone, latestReadingBy } from './time-zone.ts'
+import { toInstant, isTimeZone, latestReadingBy } from './time-zone.ts'
 
 export interface Schedule {
   /** The first instant at which it fires strictly after another, ms. */
@@ -21,7 +21,7 @@ export interface ScheduleOptions {
 }
 
 /** A digest is no ticker, and a quarter of an hour is what is left to read one. */
-const leastGapMinutes = 15
+const minGapMinutes = 15
 
 const names = {
   month: 'jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec',
@@ -56,26 +56,28 @@ function fieldPattern(value: string): RegExp {
 
 /** Why a cron is none that a schedule can be made of; undefined: it is one. */
 export function cronProblem(cron: string): Refusal | undefined {
-  const written = cron.trim().split(/\s+/)
-  const wrongForm = formProblem(written) ?? fieldProblem(written) ?? dayProblem(written)
+  const cronFields = cron.trim().split(/\s+/)
+  const wrongForm = formProblem(cronFields) ?? fieldProblem(cronFields) ?? dayProblem(cronFields)
   if (wrongForm) return wrongForm
-  if (!calendarOf(cron).nextRun(new Date(0))) {
+  if (!parseCron(cron).nextRun(new Date(0))) {
     return refusal('never fires', 'write a day that its months have')
   }
-  return gapProblem(written)
+  return gapProblem(cronFields)
 }
 
-function formProblem(written: string[]): Refusal | undefined {
-  if (written.length === 6 || written.length === 7) {
-    return refusal(`${written.length} fields: seconds and years are not taken`, formRemedy)
+function formProblem(cronFields: string[]): Refusal | undefined {
+  if (cronFields.length === 6 || cronFields.length === 7) {
+    return refusal(`${cronFields.length} fields: seconds and years are not taken`, formRemedy)
   }
-  return written.length === 5 ? undefined : refusal('not a cron of five fields', formRemedy)
+  return cronFields.length === 5 ? undefined : refusal('not a cron of five fields', formRemedy)
 }
 
-function fieldProblem(written: string[]): Refusal | undefined {
+function fieldProblem(cronFields: string[]): Refusal | undefined {
   const wrong = fields.find(({ pattern }, index) => {
-    const field = written[index] ?? ''
-    return !pattern.test(field) || !isCalendar(written.map((_, at) => (at === index ? field : '*')))
+    const field = cronFields[index] ?? ''
+    return (
+      !pattern.test(field) || !isCalendar(cronFields.map((_, at) => (at === index ? field : '*')))
+    )
   })
   if (!wrong) return undefined
   return refusal(
@@ -95,9 +97,9 @@ function dayProblem([, , dayOfMonth = '*', , dayOfWeek = '*']: string[]): Refusa
   )
 }
 
-function isCalendar(written: string[]): boolean {
+function isCalendar(cronFields: string[]): boolean {
   try {
-    return calendarOf(written.join(' ')) !== undefined
+    return parseCron(cronFields.join(' ')) !== undefined
   } catch {
     return false
   }
@@ -105,8 +107,8 @@ function isCalendar(written: string[]): boolean {
 
 /** Times of day, on days that may follow each other: the last of one is followed by the first. */
 function gapProblem([minute = '*', hour = '*']: string[]): Refusal | undefined {
-  const everyDay = calendarOf(`${minute} ${hour} * * *`)
-  const leastGapMs = leastGapMinutes * 60_000
+  const everyDay = parseCron(`${minute} ${hour} * * *`)
+  const leastGapMs = minGapMinutes * 60_000
   const dayBeginMs = 0
   const dayEndMs = 86_400_000
   let last = everyDay.nextRun(new Date(dayBeginMs - 1))?.getTime() ?? dayEndMs
@@ -114,8 +116,8 @@ function gapProblem([minute = '*', hour = '*']: string[]): Refusal | undefined {
     const next = everyDay.nextRun(new Date(last))?.getTime() ?? Number.POSITIVE_INFINITY
     if (next - last < leastGapMs) {
       return refusal(
-        `fires more often than every ${leastGapMinutes} minutes`,
-        `write times of day that lie ${leastGapMinutes} minutes apart or more, such as '*/15 * * * *'`,
+        `fires more often than every ${minGapMinutes} minutes`,
+        `write times of day that lie ${minGapMinutes} minutes apart or more, such as '*/15 * * * *'`,
       )
     }
     last = next
@@ -124,7 +126,7 @@ function gapProblem([minute = '*', hour = '*']: string[]): Refusal | undefined {
 }
 
 /** Runs nothing: a cron without a function only answers when it would. */
-function calendarOf(cron: string): Cron {
+function parseCron(cron: string): Cron {
   return new Cron(cron, { mode: '5-part', paused: true, utcOffset: 0 })
 }
 
@@ -134,19 +136,20 @@ export function createSchedule({ cron, timeZone }: ScheduleOptions): Schedule {
   if (wrong) throw new Error(`Cron: ${wrong.problem}; ${wrong.remedy}`)
   if (!isTimeZone(timeZone))
     throw new Error('Cron: not a time zone; write one such as Europe/Zurich')
-  const calendar = calendarOf(cron)
+  const calendar = parseCron(cron)
 
-  function instant(reading: Date | null | undefined): number {
+  function toInstantOrThrow(reading: Date | null | undefined): number {
     if (!reading) throw new Error('Cron: asked about a time beyond the calendar')
-    return instantOf(reading.getTime(), timeZone)
+    return toInstant(reading.getTime(), timeZone)
   }
 
   return {
-    next: (afterMs) => instant(calendar.nextRun(new Date(latestReadingBy(afterMs, timeZone)))),
+    next: (afterMs) =>
+      toInstantOrThrow(calendar.nextRun(new Date(latestReadingBy(afterMs, timeZone)))),
     previous: (atOrBeforeMs) => {
       // Croner looks strictly before; readings are whole minutes.
       const over = new Date(latestReadingBy(atOrBeforeMs, timeZone) + 1)
-      return instant(calendar.previousRuns(1, over)[0])
+      return toInstantOrThrow(calendar.previousRuns(1, over)[0])
     },
   }
 }

@@ -8,12 +8,12 @@ export abstract class TocsinError extends Error {
 }
 
 /** What is said about an unknown thrown value, without its stack. */
-export function messageOf(error: unknown): string {
+export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
 /** The candidate that `word` was most likely meant to be; undefined where none is close, or within `most` letters. */
-export function nearest(
+export function findNearest(
   word: string,
   candidates: Iterable<string>,
   most = Infinity,
@@ -33,19 +33,25 @@ function allowedDistance(length: number): number {
 }
 
 /** `did you mean "every"?`, or the list of what there is. */
-export function suggestion(word: string, candidates: readonly string[], known: string): string {
-  const meant = nearest(word, candidates)
-  return meant === undefined ? `${known}: ${firstOf(candidates)}` : `did you mean "${meant}"?`
+export function suggestion(
+  word: string,
+  candidates: readonly string[],
+  listPrefix: string,
+): string {
+  const meant = findNearest(word, candidates)
+  return meant === undefined
+    ? `${listPrefix}: ${formatList(candidates)}`
+    : `did you mean "${meant}"?`
 }
 
 /** What a list for people may hold; of a configuration with a thousand accounts nobody reads all. */
-const mostListed = 100
+const maxListed = 100
 
 /** `a, b, c`, or the first of many and how many more there are. */
-export function firstOf(words: readonly string[]): string {
-  const more = words.length - mostListed
+export function formatList(words: readonly string[]): string {
+  const more = words.length - maxListed
   if (more <= 0) return words.join(', ')
-  return `${words.slice(0, mostListed).join(', ')} and ${more} more`
+  return `${words.slice(0, maxListed).join(', ')} and ${more} more`
 }
 
 /** Levenshtein's distance, one row at a time. Words of a configuration are short. */

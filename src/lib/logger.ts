@@ -30,9 +30,9 @@ export const redactedFields = [
   'value',
 ] as const
 
-const redacted = new Set<PropertyKey>(redactedFields)
+const redactedNames = new Set<PropertyKey>(redactedFields)
 
-const censored = '<secret>'
+const censoredText = '<secret>'
 
 /** Deeper values are left out: no line of ours needs them, and a cycle ends. */
 const maxDepth = 6
@@ -62,7 +62,9 @@ export function createLogger({
     serializers: { err: describeError },
   }
   const target = destination ?? pino.destination(1)
-  const lines = pino(options, { write: (line) => target.write(escaped(pretty(line), unseen)) })
+  const lines = pino(options, {
+    write: (line) => target.write(escapeCharacters(pretty(line), invisibleCharacters)),
+  })
   const repeated = createRepeatedLines((named, fields, words) => lines[named](fields, words), clock)
   return Object.assign(lines, { repeated })
 }
@@ -74,11 +76,11 @@ export async function prettyLines(colorize = true): Promise<(line: string) => st
 }
 
 /** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */
-const unseen = /[\u007F-\u009F\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
+const invisibleCharacters = /[\u007F-\u009F\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
 
 /** Asked for every field of a line: by its name where that is redacted, by a wildcard otherwise. */
 function censor(value: unknown, [field]: PropertyKey[]): unknown {
-  return field !== undefined && redacted.has(field) ? censored : withoutSecrets(value, 1)
+  return field !== undefined && redactedNames.has(field) ? censoredText : withoutSecrets(value, 1)
 }
 
 /** A copy as it may be written: redacted fields censored, errors only as far as they are described. */
@@ -93,7 +95,7 @@ function withoutSecrets(value: unknown, depth: number): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([field, member]) => [
       field,
-      redacted.has(field) ? censored : withoutSecrets(member, depth + 1),
+      redactedNames.has(field) ? censoredText : withoutSecrets(member, depth + 1),
     ]),
   )
 }
@@ -101,12 +103,12 @@ function withoutSecrets(value: unknown, depth: number): unknown {
 /** What a log line says of an error: name, code, reason, message; the stack only for bugs of ours. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: String(error) }
-  const known = error as Error & { code?: unknown; reason?: unknown; retryAfterMs?: unknown }
+  const fields = error as Error & { code?: unknown; reason?: unknown; retryAfterMs?: unknown }
   const described: Record<string, unknown> = { name: error.name, message: error.message }
-  if (known.code !== undefined) described['code'] = known.code
-  if (known.reason !== undefined) described['reason'] = known.reason
-  if (known.retryAfterMs !== undefined) described['retryAfterMs'] = known.retryAfterMs
-  if (known.reason === undefined) described['stack'] = error.stack
+  if (fields.code !== undefined) described['code'] = fields.code
+  if (fields.reason !== undefined) described['reason'] = fields.reason
+  if (fields.retryAfterMs !== undefined) described['retryAfterMs'] = fields.retryAfterMs
+  if (fields.reason === undefined) described['stack'] = error.stack
   if (error.cause instanceof Error) described['cause'] = error.cause.message
   return described
 }
@@ -149,13 +151,13 @@ interface Cause {
 const minuteMs = 60_000
 
 /** So many names are listed; the others are counted. */
-const listedNames = 3
+const maxListedNames = 3
 
 /** So many errors with messages of their own are shown: one cause may hide several. */
-const listedErrors = 5
+const maxListedErrors = 5
 
 /** Names may come from strangers: so many are told apart. */
-const countedNames = 10_000
+const maxCountedNames = 10_000
 
 type Write = (level: Cause['level'], fields: object, message: string) => void
 
@@ -202,24 +204,24 @@ function createRepeatedLines(write: Write, clock: Pick<Clock, 'monotonic'>): Rep
 
 function count(cause: Cause, fields: object, name: string): void {
   cause.count += 1
-  if (cause.names.size < countedNames) cause.names.add(name)
-  if ('err' in fields) keep(cause.errors, fields.err)
+  if (cause.names.size < maxCountedNames) cause.names.add(name)
+  if ('err' in fields) keepLatestError(cause.errors, fields.err)
 }
 
 /** The last one of each message; of too many, the latest. */
-function keep(errors: Map<string, unknown>, err: unknown): void {
+function keepLatestError(errors: Map<string, unknown>, err: unknown): void {
   const message = err instanceof Error ? err.message : String(err)
   errors.delete(message)
   errors.set(message, err)
   const [oldest = ''] = errors.keys()
-  if (errors.size > listedErrors) errors.delete(oldest)
+  if (errors.size > maxListedErrors) errors.delete(oldest)
 }
 
 function writeCount(
   write: Write,
   { level, message, about, count: times, names, errors }: Cause,
 ): void {
-  const listed = [...names].slice(0, listedNames)
+  const listed = [...names].slice(0, maxListedNames)
   const counts = { times, [about.list]: listed, others: names.size - listed.length }
   const [err, ...others] = [...errors.values()].toReversed()
   const shown = { ...(err !== undefined && { err }), ...(others.length > 0 && { errors: others }) }
@@ -227,7 +229,7 @@ function writeCount(
 }
 
 /** Whatever `characters` finds, as JSON escapes it. */
-export function escaped(text: string, characters: RegExp): string {
+export function escapeCharacters(text: string, characters: RegExp): string {
   return text.replace(characters, (found) =>
     Array.from({ length: found.length }, (_none, at) => {
       const unit = found.charCodeAt(at).toString(16)

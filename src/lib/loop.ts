@@ -70,21 +70,21 @@ interface Pausable {
 /** After an error of a worker: one that cannot fetch asks again at once, thousands of times a second. */
 const errorRestMs = 1_000
 
-interface StandStill {
+interface WorkerPause {
   /** Takes no new work until then; more calls meanwhile change nothing. */
   until: (untilMs: number) => Promise<void>
   /** For a worker's errors: a full or read-only Redis refuses what a connection error never reaches. */
   afterError: () => void
 }
 
-export function createStandStill(
+export function createWorkerPause(
   worker: Pausable,
   stopping: AbortSignal,
   clock: Clock,
-): StandStill {
+): WorkerPause {
   let isStanding = false
 
-  async function goOn(untilMs: number): Promise<void> {
+  async function resumeAfter(untilMs: number): Promise<void> {
     await clock.sleep(untilMs - clock.now(), stopping)
     isStanding = false
     if (!stopping.aborted) await worker.resume()
@@ -94,7 +94,7 @@ export function createStandStill(
     if (isStanding || stopping.aborted) return
     isStanding = true
     await worker.pause(true)
-    void goOn(untilMs)
+    void resumeAfter(untilMs)
   }
 
   return { until, afterError: () => void until(clock.now() + errorRestMs) }

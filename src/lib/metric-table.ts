@@ -513,17 +513,17 @@ export function metricNames(): string[] {
 }
 
 /** HELP as exported: what it is, and how to aggregate it over instances. */
-export function helpOf(definition: MetricDefinition): string {
-  return `${definition.help} ${aggregationOf(definition)}`
+export function helpText(definition: MetricDefinition): string {
+  return `${definition.help} ${describeAggregation(definition)}`
 }
 
-function aggregationOf({ kind, scope }: MetricDefinition): string {
+function describeAggregation({ kind, scope }: MetricDefinition): string {
   if (scope === 'shared') return 'Shared by all instances (max).'
   return kind === 'gauge' ? 'Local to this instance.' : 'Local to this instance (sum).'
 }
 
 function counter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
-  return { kind: 'counter', scope: 'local', help, labels, ...told(brief) } as const
+  return { kind: 'counter', scope: 'local', help, labels, ...briefField(brief) } as const
 }
 
 /** A counter with so many labels that a series begins with its first count. */
@@ -542,11 +542,11 @@ function gaugeWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
 
 /** Counted in Redis, because a command of another process counts it. */
 function sharedCounter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
-  return { kind: 'counter', scope: 'shared', help, labels, ...told(brief) } as const
+  return { kind: 'counter', scope: 'shared', help, labels, ...briefField(brief) } as const
 }
 
 function shared<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
-  return { kind: 'gauge', scope: 'shared', help, labels, ...told(brief) } as const
+  return { kind: 'gauge', scope: 'shared', help, labels, ...briefField(brief) } as const
 }
 
 function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
@@ -561,6 +561,6 @@ function histogram<const L extends LabelDomains>(
   return { kind: 'histogram', scope: 'local', help, labels, buckets, brief } as const
 }
 
-function told(brief: Brief | undefined): { brief?: Brief } {
+function briefField(brief: Brief | undefined): { brief?: Brief } {
   return brief === undefined ? {} : { brief }
 }

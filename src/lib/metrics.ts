@@ -6,7 +6,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { type Clock, systemClock } from './clock.ts'
 import {
-  helpOf,
+  helpText,
   type LabelDomain,
   type LabelDomains,
   type MetricDefinition,
@@ -90,26 +90,29 @@ export function createMetrics({
   isDetailed = true,
 }: MetricsOptions = {}): Metrics {
   const registry = new Registry()
-  const table = tableInForce(isDetailed)
+  const table = effectiveTable(isDetailed)
   const registered = registerTable(table, registry)
   const redisUp = registered.get('redis_up')?.metric as Gauge
   const stateAge = registered.get('state_age_seconds')?.metric as Gauge
   let feedsSinceMs = new Map<string, number>()
-  let known: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
+  let knownNames: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
   let state = { text: '', atMs: clock.now() }
   collectDefaultMetrics({ register: registry })
 
   return {
-    ...typedAccess('local', new Map([...registered].map(([name, one]) => [name, accessTo(one)]))),
+    ...typedAccess(
+      'local',
+      new Map([...registered].map(([name, one]) => [name, boundedAccess(one)])),
+    ),
     startAtZero(names) {
-      zero(registered.values(), names, known)
-      if (hasLeft(known, names)) state = { ...state, text: '' } // until the next reading
-      known = names
+      startSeries(registered.values(), names, knownNames)
+      if (hasRemovedNames(knownNames, names)) state = { ...state, text: '' } // until the next reading
+      knownNames = names
       const nowMs = clock.now()
       feedsSinceMs = new Map(names.feeds.map((feed) => [feed, feedsSinceMs.get(feed) ?? nowMs]))
     },
     beginState() {
-      const draft = createStateDraft(table, { isDetailed, names: known })
+      const draft = createStateDraft(table, { isDetailed, names: knownNames })
       const metrics = typedAccess('shared', draft.metrics)
       const nowMs = clock.now()
       for (const [feed, sinceMs] of feedsSinceMs)
@@ -130,14 +133,14 @@ export function createMetrics({
   }
 }
 
-function hasLeft(before: KnownNames, names: KnownNames): boolean {
+function hasRemovedNames(before: KnownNames, names: KnownNames): boolean {
   return (['feeds', 'sinks', 'accounts', 'routes'] as const).some((kind) => {
-    const kept = new Set(names[kind])
-    return before[kind].some((name) => !kept.has(name))
+    const currentNames = new Set(names[kind])
+    return before[kind].some((name) => !currentNames.has(name))
   })
 }
 
-const nothing = { inc() {}, set() {}, observe() {} }
+const noopMetric = { inc() {}, set() {}, observe() {} }
 
 /** What is not exported can be called as well. */
 function typedAccess<Scope extends MetricDefinition['scope']>(
@@ -148,7 +151,7 @@ function typedAccess<Scope extends MetricDefinition['scope']>(
     .filter(([, definition]) => definition.scope === scope)
     .map(([name]) => [
       name.replaceAll(/_(\w)/g, (_match, letter: string) => letter.toUpperCase()),
-      metrics.get(name) ?? nothing,
+      metrics.get(name) ?? noopMetric,
     ])
   return Object.fromEntries(access) as MetricsOf<Scope>
 }
@@ -169,14 +172,14 @@ export interface RegisteredMetric {
 }
 
 /** What is exported of the table, with the labels it has then; by name. */
-function tableInForce(isDetailed: boolean): Map<string, MetricDefinition> {
+function effectiveTable(isDetailed: boolean): Map<string, MetricDefinition> {
   const entries = Object.entries<MetricDefinition>(metricTable).flatMap(([name, definition]) => {
     const { brief, labels } = definition
     if (isDetailed || brief === undefined) return [[name, definition] as const]
     if (brief === 'omitted') return []
     if (brief === 'sparse') return [[name, { ...definition, startsUnset: true }] as const]
-    const left = Object.entries(labels).filter(([label]) => !brief.without.includes(label))
-    return [[name, { ...definition, labels: Object.fromEntries(left) }] as const]
+    const keptLabels = Object.entries(labels).filter(([label]) => !brief.without.includes(label))
+    return [[name, { ...definition, labels: Object.fromEntries(keptLabels) }] as const]
   })
   return new Map(entries)
 }
@@ -202,7 +205,7 @@ function register(
 ): RegisteredMetric['metric'] {
   const options = {
     name: `tocsin_${name}`,
-    help: helpOf(definition),
+    help: helpText(definition),
     labelNames: Object.keys(definition.labels),
     registers: [registry],
   }
@@ -220,7 +223,7 @@ type LabelValues = Record<string, string | number>
 export type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
 
 /** What the parts call: `inc`, `set` or `observe`, with labels bounded on the way. */
-function accessTo({ metric, definition }: RegisteredMetric): object {
+function boundedAccess({ metric, definition }: RegisteredMetric): object {
   const split = (given: LooseArguments) => splitArguments(given, definition.labels)
   if (metric instanceof Counter) {
     return { inc: (...given: LooseArguments) => metric.inc(...split(given)) }
@@ -256,7 +259,11 @@ function isOneOf(words: readonly string[], value: string): boolean {
  * Makes every label set that can be named beforehand appear, unless it starts unset: with 0, or as it
  * counts already. Those that only `before` could name disappear.
  */
-function zero(metrics: Iterable<RegisteredMetric>, names: KnownNames, before?: KnownNames): void {
+function startSeries(
+  metrics: Iterable<RegisteredMetric>,
+  names: KnownNames,
+  before?: KnownNames,
+): void {
   for (const { definition, metric } of metrics) {
     const old = setsByKey(before ? labelSets(definition.labels, before) : [])
     const wanted = setsByKey(labelSets(definition.labels, names))
@@ -279,12 +286,14 @@ function setsByKey(sets: LabelSet[]): Map<string, LabelSet> {
 function labelSets(domains: LabelDomains, names: KnownNames): LabelSet[] {
   return Object.entries(domains).reduce<LabelSet[]>(
     (sets, [label, domain]) =>
-      sets.flatMap((set) => valuesOf(domain, names).map((value) => ({ ...set, [label]: value }))),
+      sets.flatMap((set) =>
+        domainValues(domain, names).map((value) => ({ ...set, [label]: value })),
+      ),
     [{}],
   )
 }
 
-function valuesOf(domain: LabelDomain, names: KnownNames): readonly string[] {
+function domainValues(domain: LabelDomain, names: KnownNames): readonly string[] {
   if (typeof domain !== 'string') return domain
   switch (domain) {
     case 'severity':
@@ -324,14 +333,14 @@ function createStateDraft(
   { isDetailed, names }: StateDraftOptions,
 ): StateDraft {
   const shared = [...table].filter(([, { scope }]) => scope === 'shared')
-  const samples = new Map(shared.map(([name, one]) => [name, startOf(one, names)]))
+  const samples = new Map(shared.map(([name, one]) => [name, initialSamples(one, names)]))
 
   function accessTo([name, { labels, brief }]: (typeof shared)[number]): [string, object] {
     const values = samples.get(name) ?? new Map<string, number>()
     const isSparse = brief === 'sparse' && !isDetailed
     const write = (given: LooseArguments, isAdded: boolean): void => {
       const [set, value] = splitArguments(given, labels)
-      const text = labelText(set)
+      const text = formatLabels(set)
       const next = isAdded ? (values.get(text) ?? 0) + value : value
       if (next !== 0 || !isSparse) values.set(text, next)
     }
@@ -346,31 +355,35 @@ function createStateDraft(
 
   return {
     metrics: new Map(shared.map(accessTo)),
-    text: () => shared.map(([name, one]) => textOf(name, one, samples.get(name))).join(''),
+    text: () => shared.map(([name, one]) => formatMetric(name, one, samples.get(name))).join(''),
   }
 }
 
-function startOf({ labels, startsUnset }: MetricDefinition, names: KnownNames): Samples {
-  return new Map(startsUnset ? [] : labelSets(labels, names).map((set) => [labelText(set), 0]))
+function initialSamples({ labels, startsUnset }: MetricDefinition, names: KnownNames): Samples {
+  return new Map(startsUnset ? [] : labelSets(labels, names).map((set) => [formatLabels(set), 0]))
 }
 
 /** By the text of the labels. */
 type Samples = Map<string, number>
 
-function textOf(name: string, definition: MetricDefinition, samples: Samples = new Map()): string {
+function formatMetric(
+  name: string,
+  definition: MetricDefinition,
+  samples: Samples = new Map(),
+): string {
   const full = `tocsin_${name}`
-  const lines = [`# HELP ${full} ${helpOf(definition)}`, `# TYPE ${full} ${definition.kind}`]
+  const lines = [`# HELP ${full} ${helpText(definition)}`, `# TYPE ${full} ${definition.kind}`]
   for (const [labels, value] of samples) lines.push(`${full}${labels} ${value}`)
   return `${lines.join('\n')}\n`
 }
 
-function labelText(labels: Readonly<Record<string, string>>): string {
-  const texts = Object.entries(labels).map(([name, value]) => `${name}="${escaped(value)}"`)
+function formatLabels(labels: Readonly<Record<string, string>>): string {
+  const texts = Object.entries(labels).map(([name, value]) => `${name}="${escapeLabel(value)}"`)
   return texts.length === 0 ? '' : `{${texts.join(',')}}`
 }
 
 /** Names of the configuration need none; a sink's may come from the ledger. */
-function escaped(value: string): string {
+function escapeLabel(value: string): string {
   return /["\\\n]/.test(value)
     ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
     : value

@@ -23,15 +23,15 @@ import { basename, dirname, join } from 'node:path'
 import { refusal, type Refusal } from './config-fields.ts'
 
 /** Makes it where it is missing. What keeps it from being private, in words; undefined: nothing. */
-export function troubleOfPrivateFolder(folder: string): string | undefined {
+export function checkPrivateFolder(folder: string): string | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const stat = lstatSync(folder)
   if (stat.isSymbolicLink()) return 'it is a symbolic link; name the folder itself'
   if (!stat.isDirectory()) return 'it is no folder; name another'
-  const own = process.getuid?.()
-  if (own === undefined) return undefined // Windows has neither owners nor modes of this kind
-  if (stat.uid !== own)
-    return `it belongs to user ${stat.uid}, and this is user ${own}; name a folder of your own`
+  const ownUid = process.getuid?.()
+  if (ownUid === undefined) return undefined // Windows has neither owners nor modes of this kind
+  if (stat.uid !== ownUid)
+    return `it belongs to user ${stat.uid}, and this is user ${ownUid}; name a folder of your own`
   if ((stat.mode & 0o077) !== 0)
     return `others may enter it (mode ${(stat.mode & 0o777).toString(8)}); run: chmod 700 ${folder}`
   return undefined
@@ -60,29 +60,29 @@ function ownIdentity(): ProcessIdentity | undefined {
  * service. What Docker mounts as a secret has the owner and mode of the host's file, or is open to all of its
  * container: neither says anything.
  */
-export function exposureOfFile(path: string, self = ownIdentity()): Refusal | undefined {
-  const found = lookUp(path)
-  if (!found?.stat.isFile() || self === undefined) return undefined
-  if (dirname(found.realPath) === self.secretsMount) return undefined
-  const { uid, gid, mode } = found.stat
+export function findExposure(path: string, self = ownIdentity()): Refusal | undefined {
+  const resolved = statFile(path)
+  if (!resolved?.stat.isFile() || self === undefined) return undefined
+  if (dirname(resolved.realPath) === self.secretsMount) return undefined
+  const { uid, gid, mode } = resolved.stat
   if (uid !== self.uid && uid !== 0) {
     return refusal(
       `${path} belongs to user ${uid}, and this is user ${self.uid}`,
-      closing(path, self),
+      ownershipRemedy(path, self),
     )
   }
   const isHandedOver = uid === 0 && [0, ...self.gids].includes(gid) && (mode & 0o020) === 0
-  const others = verbs(mode)
-  const group = isHandedOver ? '' : verbs(mode >> 3)
-  if (others === '' && group === '') return undefined
-  const who = others === '' ? `group ${gid} may ${group}` : `every user may ${others}`
+  const othersMay = accessVerbs(mode)
+  const groupMay = isHandedOver ? '' : accessVerbs(mode >> 3)
+  if (othersMay === '' && groupMay === '') return undefined
+  const who = othersMay === '' ? `group ${gid} may ${groupMay}` : `every user may ${othersMay}`
   const bits = (mode & 0o777).toString(8).padStart(4, '0')
-  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : closing(path, self)
-  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(found.realPath) ?? remedy)
+  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : ownershipRemedy(path, self)
+  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(resolved.realPath) ?? remedy)
 }
 
 /** undefined also where Kubernetes puts another folder in its place between the two looks. */
-function lookUp(path: string): { stat: Stats; realPath: string } | undefined {
+function statFile(path: string): { stat: Stats; realPath: string } | undefined {
   try {
     const realPath = realpathSync(path)
     return { stat: statSync(realPath), realPath }
@@ -91,11 +91,11 @@ function lookUp(path: string): { stat: Stats; realPath: string } | undefined {
   }
 }
 
-function verbs(bits: number): string {
+function accessVerbs(bits: number): string {
   return [...(bits & 4 ? ['read'] : []), ...(bits & 2 ? ['change'] : [])].join(' and ')
 }
 
-function closing(path: string, { uid }: ProcessIdentity): string {
+function ownershipRemedy(path: string, { uid }: ProcessIdentity): string {
   return `run as root: chown ${uid} ${path} && chmod 600 ${path}`
 }
 
@@ -119,14 +119,14 @@ export function openPrivateFile(path: string): number {
 
 /** The new content is there whole or not at all. */
 export function replacePrivateFile(path: string, text: string): void {
-  const made = `${path}.${randomBytes(8).toString('hex')}`
-  const file = openSync(made, 'wx', 0o600)
+  const temporary = `${path}.${randomBytes(8).toString('hex')}`
+  const file = openSync(temporary, 'wx', 0o600)
   try {
     writeFileSync(file, text)
   } finally {
     closeSync(file)
   }
-  renameSync(made, path)
+  renameSync(temporary, path)
 }
 
 /** Text files that an operator names: none is waited for, and none fills the memory. */
@@ -153,16 +153,17 @@ export function readFileWithin(path: string, { maxBytes, mayWait }: FileLimits):
   try {
     const status = fstatSync(file)
     const isUsual = status.isFile() || status.isDirectory() // reading a directory says so itself
-    if (!isUsual && !mayWait) throw refused(path, 'SPECIAL', 'is no regular file')
+    if (!isUsual && !mayWait) throw fileError(path, 'SPECIAL', 'is no regular file')
     const text = readWithin(file, maxBytes)
-    if (text === undefined) throw refused(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)
+    if (text === undefined)
+      throw fileError(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)
     return text
   } finally {
     closeSync(file)
   }
 }
 
-function refused(path: string, code: 'SPECIAL' | 'TOO_LONG', what: string): Error {
+function fileError(path: string, code: 'SPECIAL' | 'TOO_LONG', what: string): Error {
   return Object.assign(new Error(`the file ${path} ${what}`), { code })
 }
 
@@ -187,33 +188,36 @@ function readWithin(file: number, maxBytes: number): string | undefined {
  */
 
 /** By path: the file that is ours. */
-const held = new Map<string, string>()
+const heldLocks = new Map<string, string>()
 
 /** Whether it is ours from now on; that of an owner which is gone is taken over. Throws where the folder takes no file. */
 export function takeLockFile(path: string): boolean {
-  if (held.has(path)) return false
-  const mine = `${path}-${randomBytes(8).toString('hex')}`
-  writeFileSync(mine, `${process.pid} ${birthOf(process.pid)}`, { mode: 0o600, flag: 'wx' })
+  if (heldLocks.has(path)) return false
+  const ownFile = `${path}-${randomBytes(8).toString('hex')}`
+  writeFileSync(ownFile, `${process.pid} ${processStartTime(process.pid)}`, {
+    mode: 0o600,
+    flag: 'wx',
+  })
   try {
     const files = lockFiles(path)
     if (!files.every(({ file }) => isAbandoned(file))) return false
     const next = `${path}.${(files.at(-1)?.number ?? 0) + 1}`
-    linkSync(mine, next) // fails where it exists, at one instant
-    held.set(path, next)
+    linkSync(ownFile, next) // fails where it exists, at one instant
+    heldLocks.set(path, next)
     for (const { file } of files) rmSync(file, { force: true })
     return true
   } catch {
     return false
   } finally {
-    rmSync(mine, { force: true })
+    rmSync(ownFile, { force: true })
   }
 }
 
 /** Only one's own; an empty file keeps the number. */
 export function dropLockFile(path: string): void {
-  const file = held.get(path)
+  const file = heldLocks.get(path)
   if (file === undefined) return
-  held.delete(path)
+  heldLocks.delete(path)
   try {
     truncateSync(file)
   } catch {
@@ -222,7 +226,7 @@ export function dropLockFile(path: string): void {
 }
 
 /** Who keeps us out, for whoever wants to look: a path. */
-export function lockFileOf(path: string): string {
+export function findLockFile(path: string): string {
   return lockFiles(path).at(-1)?.file ?? path
 }
 
@@ -245,14 +249,14 @@ function isAbandoned(file: string): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return true
   try {
     process.kill(pid, 0) // only asks whether there is such a process
-    return birth !== '' && birth !== birthOf(pid) // another one may have its id by now
+    return birth !== '' && birth !== processStartTime(pid) // another one may have its id by now
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'
   }
 }
 
 /** When a process began, since the machine did; '' where the system does not tell it as Linux does. */
-function birthOf(pid: number): string {
+function processStartTime(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '' // its name may hold anything

@@ -18,12 +18,12 @@ export interface SecretBox {
  * What a stored seal begins with names its form and derivation. Form 2 is written. Form 1, of version 0.4
  * and before, neither hides the secret's length nor names the owner; it is only read.
  */
-const forms = [
+const sealForms = [
   { prefix: 's2.', label: 'tocsin sealed secret v2' },
   { prefix: 's1.', label: 'tocsin sealed secret v1' },
 ] as const
-type Form = (typeof forms)[number]
-const [written] = forms
+type SealForm = (typeof sealForms)[number]
+const [currentForm] = sealForms
 const digestLabel = 'tocsin secret digest v1'
 /** 96 bits, the nonce that GCM is made for (NIST SP 800-38D, 8.2). */
 const nonceBytes = 12
@@ -48,22 +48,22 @@ export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
   }
 
   /** What a seal is bound to, besides its key. */
-  function boundTo(form: Form, context: string): Buffer {
-    return bytesOf(form === written ? JSON.stringify([owner, context]) : context)
+  function boundTo(form: SealForm, context: string): Buffer {
+    return encodeText(form === currentForm ? JSON.stringify([owner, context]) : context)
   }
 
   return {
     seal(clear, context) {
       const nonce = randomBytes(nonceBytes)
-      const cipher = createCipheriv('aes-256-gcm', keyFor(written.label), nonce)
-      cipher.setAAD(boundTo(written, context))
-      const hidden = Buffer.concat([cipher.update(pad(bytesOf(clear))), cipher.final()])
+      const cipher = createCipheriv('aes-256-gcm', keyFor(currentForm.label), nonce)
+      cipher.setAAD(boundTo(currentForm, context))
+      const hidden = Buffer.concat([cipher.update(pad(encodeText(clear))), cipher.final()])
       const sealed = Buffer.concat([nonce, cipher.getAuthTag(), hidden])
-      return written.prefix + sealed.toString('base64url')
+      return currentForm.prefix + sealed.toString('base64url')
     },
     open(sealed, context) {
-      const form = forms.find(({ prefix }) => sealed.startsWith(prefix))
-      const bytes = form && bytesIn(sealed.slice(form.prefix.length))
+      const form = sealForms.find(({ prefix }) => sealed.startsWith(prefix))
+      const bytes = form && decodeBase64(sealed.slice(form.prefix.length))
       if (form === undefined || bytes === undefined) return undefined
       const nonce = bytes.subarray(0, nonceBytes)
       const tag = bytes.subarray(nonceBytes, nonceBytes + tagBytes)
@@ -73,7 +73,7 @@ export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
         const decipher = createDecipheriv('aes-256-gcm', keyFor(form.label), nonce, options)
         decipher.setAAD(boundTo(form, context)).setAuthTag(tag)
         const opened = Buffer.concat([decipher.update(hidden), decipher.final()])
-        return (form === written ? unpad(opened) : opened).toString('utf16le')
+        return (form === currentForm ? unpad(opened) : opened).toString('utf16le')
       } catch {
         return undefined
       }
@@ -98,12 +98,12 @@ function unpad(padded: Buffer): Buffer {
 }
 
 /** UTF-16, because a leaked secret may hold half of a surrogate pair, which UTF-8 would not give back. */
-function bytesOf(text: string): Buffer {
+function encodeText(text: string): Buffer {
   return Buffer.from(text, 'utf16le')
 }
 
 /** undefined for what has not the form: Buffer would skip over letters that are not base64. */
-function bytesIn(text: string): Buffer | undefined {
+function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : undefined
 }

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { inspect } from 'node:util'
 import { z } from 'zod'
 import { type Finding, refusal, type Refusal, type Rule, wrongKind } from './config-fields.ts'
-import { messageOf } from './errors.ts'
+import { errorMessage } from './errors.ts'
 import {
   certificateLimits,
   type FileLimits,
@@ -21,24 +21,24 @@ export interface Secret {
   toJSON(): string
 }
 
-const hidden = '<secret>'
+const hiddenText = '<secret>'
 
-export function secretOf(read: () => string, file?: string): Secret {
+export function createSecret(read: () => string, file?: string): Secret {
   return {
     reveal: read,
     ...(file === undefined ? {} : { file }),
-    toString: () => hidden,
-    toJSON: () => hidden,
-    [inspect.custom]: () => hidden,
+    toString: () => hiddenText,
+    toJSON: () => hiddenText,
+    [inspect.custom]: () => hiddenText,
   } as Secret
 }
 
 export function secretFromText(text: string): Secret {
-  return secretOf(() => text)
+  return createSecret(() => text)
 }
 
 export function secretFromFile(path: string): Secret {
-  return secretOf(() => readFileWithin(path, secretLimits).trim(), path)
+  return createSecret(() => readFileWithin(path, secretLimits).trim(), path)
 }
 
 /** A secret's two keys, `key` and `key_file`: at most one is given, and a file is tried at load. */
@@ -90,7 +90,7 @@ function textProblem(text: string, section: Section, check: Check): Refusal | un
 }
 
 function secretFileProblem(path: string, section: Section, check: Check): Refusal | undefined {
-  const content = readable(path, secretLimits)
+  const content = readNamedFile(path, secretLimits)
   if (typeof content !== 'string') return content
   const text = content.trim()
   if (text === '') return refusal(`the file ${path} is empty`, 'put the secret into it')
@@ -99,21 +99,22 @@ function secretFileProblem(path: string, section: Section, check: Check): Refusa
 }
 
 /** The text of a file that the configuration names, or why there is none. */
-function readable(path: string, limits: FileLimits): string | Refusal {
+function readNamedFile(path: string, limits: FileLimits): string | Refusal {
   try {
     return readFileWithin(path, limits)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG') return noFile(path)
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG')
+      return missingFileRefusal(path)
     if (code === 'SPECIAL' || code === 'TOO_LONG') {
-      return refusal(messageOf(error), 'name a file that holds this and nothing else')
+      return refusal(errorMessage(error), 'name a file that holds this and nothing else')
     }
     return refusal(`the file ${path} cannot be read (${String(code)})`, 'let this user read it')
   }
 }
 
 /** Not quoted: a path that leads nowhere may be the secret itself, under the wrong key. */
-function noFile(path: string): Refusal {
+function missingFileRefusal(path: string): Refusal {
   if (path.includes(':/')) {
     return refusal('an address where the path of a file belongs', 'write it without "_file"')
   }
@@ -136,7 +137,7 @@ function pemFileRule(key: string, shape: RegExp, thing: string): Rule {
   return (section) => {
     const path = section[key]
     if (typeof path !== 'string' || path.trim() === '') return []
-    const content = readable(path, certificateLimits)
+    const content = readNamedFile(path, certificateLimits)
     if (typeof content !== 'string') return findingsAt(key, content)
     if (shape.test(content)) return []
     return findingsAt(key, refusal(`the file ${path} holds no ${thing}`, 'give a PEM file'))
@@ -144,7 +145,7 @@ function pemFileRule(key: string, shape: RegExp, thing: string): Rule {
 }
 
 /** The secret of a section that has passed its rule; undefined: neither key is given. */
-export function secretIn<const Key extends string>(
+export function secretFromSection<const Key extends string>(
   section: { readonly [K in Key | `${Key}_file`]?: string | undefined },
   key: Key,
 ): Secret | undefined {
@@ -155,11 +156,11 @@ export function secretIn<const Key extends string>(
 }
 
 /** Like `secretIn`, for a key whose rule says `required`. */
-export function requiredSecretIn<const Key extends string>(
+export function requiredSecretFromSection<const Key extends string>(
   section: { readonly [K in Key | `${Key}_file`]?: string | undefined },
   key: Key,
 ): Secret {
-  const secret = secretIn(section, key)
+  const secret = secretFromSection(section, key)
   if (secret === undefined) throw new Error(`${key} passed its rule without a value`)
   return secret
 }
@@ -167,22 +168,22 @@ export function requiredSecretIn<const Key extends string>(
 /** Secrets that whoever wants to guess them guesses first. */
 
 /** What stands before the rest of an example, whatever that is. */
-const ofExamples = /^(?:change|replace).?(?:me|it|this)|^(?:your|example|insert|todo)\b/i
+const exampleStart = /^(?:change|replace).?(?:me|it|this)|^(?:your|example|insert|todo)\b/i
 
 /** None of them is made of others, so that a text has one reading and matching takes linear time. */
-const words =
+const exampleWords =
   'my|the|your|our|please|change|replace|insert|put|me|it|this|with|for|here|now|some|very|long|random|string|' +
   'value|text|example|sample|placeholder|dummy|default|test|demo|secret|password|pass|passphrase|key|token|api|' +
   'webhook|signing|shared|auth|redis|slack|tocsin|admin|root|user|login|foobared|qwerty|uiop|letmein|welcome|a'
-const isOfWords = new RegExp(`^(?:${words})+$`)
+const onlyExampleWords = new RegExp(`^(?:${exampleWords})+$`)
 
 /** `my-secret`, `ChangeMe2024`, `P@ssw0rd!`: such words, and no more than as much of digits and signs. */
 function isPlaceholder(text: string): boolean {
-  if (ofExamples.test(text) || /^x{3,}\W*$/i.test(text)) return true
+  if (exampleStart.test(text) || /^x{3,}\W*$/i.test(text)) return true
   const plain = text.replaceAll('0', 'o').replaceAll('@', 'a').replaceAll('$', 's')
   return [text, plain].some((form) => {
     const letters = form.replaceAll(/[^a-z]/gi, '').toLowerCase()
-    return letters.length >= form.length / 2 && isOfWords.test(letters)
+    return letters.length >= form.length / 2 && onlyExampleWords.test(letters)
   })
 }
 
@@ -190,21 +191,21 @@ function isPlaceholder(text: string): boolean {
  * Counted as the entropy of the text's own letters, which is less than what was drawn where a text is short: ten
  * random letters of base64 come to about 32 bits, twelve to 40, sixteen hexadecimal digits to 50.
  */
-const leastBits = 32
+const minBits = 32
 
 /** More than a key needs; what is longer is as strong as its beginning, at least. */
-const mostLetters = 256
+const maxLetters = 256
 
 /** Why a secret is weak, without a word of it; undefined: it is not, or there is none. */
-export function weakness(secret: string): string | undefined {
+export function findWeakness(secret: string): string | undefined {
   if (secret === '') return undefined
   const key = secret.startsWith('whsec_')
     ? Buffer.from(secret.slice(6), 'base64').toString('latin1')
     : secret
-  const text = key.slice(0, mostLetters)
+  const text = key.slice(0, maxLetters)
   if (isPlaceholder(text)) return 'a placeholder that everybody guesses'
   if (isPattern(text)) return 'a repetition or a row of characters, which is guessed soon'
-  return bitsOf(text) < leastBits
+  return estimateBits(text) < minBits
     ? 'short or of few different characters: it can be guessed'
     : undefined
 }
@@ -221,7 +222,7 @@ function isPattern(text: string): boolean {
   return neighbours > (text.length - 1) * 0.8
 }
 
-function bitsOf(text: string): number {
+function estimateBits(text: string): number {
   const counts = new Map<string, number>()
   for (const letter of text) counts.set(letter, (counts.get(letter) ?? 0) + 1)
   const bits = [...counts.values()].map((count) => count * Math.log2(text.length / count))

@@ -26,14 +26,14 @@ const formats = new Map<string, Intl.DateTimeFormat>()
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
-    formatOf(name)
+    zoneFormat(name)
     return true
   } catch {
     return false
   }
 }
 
-function formatOf(zone: string): Intl.DateTimeFormat {
+function zoneFormat(zone: string): Intl.DateTimeFormat {
   const known = formats.get(zone)
   if (known) return known
   const format = new Intl.DateTimeFormat('en-US', {
@@ -55,7 +55,7 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 /** What the zone's clock shows at an instant. Throws RangeError where `zone` is no zone. */
 export function readingAt(atMs: number, zone: string): number {
   const [month = 1, day = 1, year = 1970, hour, minute, second] = (
-    formatOf(zone).format(atMs).match(/\d+/g) ?? []
+    zoneFormat(zone).format(atMs).match(/\d+/g) ?? []
   ).map(Number)
   const belowSecondMs = ((atMs % 1000) + 1000) % 1000
   return Date.UTC(year, month - 1, day, hour, minute, second) + belowSecondMs
@@ -67,7 +67,7 @@ function offsetAt(atMs: number, zone: string): number {
 
 /** The first instant at which the zone's clock shows this or a later reading: for a skipped one the
  * end of the gap, for one that comes twice the first. */
-export function instantOf(reading: number, zone: string): number {
+export function toInstant(reading: number, zone: string): number {
   const offsetBefore = offsetAt(reading - dayMs, zone)
   const before = reading - offsetBefore
   if (offsetAt(before, zone) === offsetBefore) return before
@@ -90,7 +90,7 @@ export function latestReadingBy(atMs: number, zone: string): number {
 }
 
 /** The instant at which the clock, undisturbed, will show `reading`, or at which it is set before. */
-export function whenItShows(reading: number, afterMs: number, zone: string): number {
+export function nextInstantShowing(reading: number, afterMs: number, zone: string): number {
   const offset = offsetAt(afterMs, zone)
   const atMs = reading - offset
   return offsetAt(atMs, zone) === offset ? atMs : changeBetween(afterMs, atMs, zone)
@@ -123,7 +123,7 @@ export function localTime(atMs: number, zone: string): LocalTime {
 
 /** The first instant of the local day; where midnight is skipped, the end of the gap. */
 export function startOfLocalDay(atMs: number, zone: string): number {
-  return instantOf(startOfDay(readingAt(atMs, zone)), zone)
+  return toInstant(startOfDay(readingAt(atMs, zone)), zone)
 }
 
 /** The midnight before or at a reading. */
@@ -150,7 +150,7 @@ const units = [
 ] as const
 
 /** The two largest units: `2 d 3 h`, `45 s`, `0 s`. */
-export function spanInWords(ms: number): string {
+export function formatDuration(ms: number): string {
   const first = units.findIndex(([, unitMs]) => ms >= unitMs)
   if (first === -1) return '0 s'
   let restMs = ms

@@ -41,7 +41,7 @@ export function isLoopback(hostname: string): boolean {
  * to lead here (DNS rebinding) sends that name, which is public and so has a dot. An address, and a name
  * without a dot such as a container's, cannot be one; `given`: further names.
  */
-export function ownHosts(given: readonly string[]): (host: string) => boolean {
+export function createOwnHostCheck(given: readonly string[]): (host: string) => boolean {
   const names = new Set(given.map((name) => name.toLowerCase()))
   return (host) => {
     const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
@@ -50,8 +50,8 @@ export function ownHosts(given: readonly string[]): (host: string) => boolean {
 }
 
 /** No answer makes Tocsin wait less than a second or more than a quarter of an hour. */
-const leastMs = 1000
-const mostMs = 15 * 60_000
+const minWaitMs = 1000
+const maxWaitMs = 15 * 60_000
 
 /**
  * Milliseconds to wait by a `Retry-After` header, in either form: seconds, or an HTTP date (read
@@ -75,5 +75,5 @@ export function parseHttpDate(text: string | undefined): number | undefined {
 }
 
 function clamp(ms: number): number {
-  return Math.min(mostMs, Math.max(leastMs, Math.ceil(ms)))
+  return Math.min(maxWaitMs, Math.max(minWaitMs, Math.ceil(ms)))
 }

@@ -7,7 +7,7 @@
 import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
 import { endsOf, textBefore, type Span } from './secret-shapes.ts'
 
-interface Found extends Label {
+interface FoundLabel extends Label {
   name: string
   nameAt: number
   separator: string
@@ -36,7 +36,7 @@ export function labelledSpans(text: string, isTag = false): Span[] {
   let done = 0
   labels.forEach((label, at) => {
     if (label.kind === 'context' || label.nameAt < done) return
-    const span = secretAfter(text, label, {
+    const span = findSecretAfter(text, label, {
       next: labels[at + 1],
       lineEnd: ends.line(label.valueAt),
       ends,
@@ -53,8 +53,8 @@ const separators =
 const separatorWord = /^[ \t]\p{L}[\p{L}'’ ]*$/u
 const spokenByCjk = /[是为為は은는]/u
 
-function findLabels(text: string): Found[] {
-  const found: Found[] = []
+function findLabels(text: string): FoundLabel[] {
+  const found: FoundLabel[] = []
   const brackets = openBrackets(text)
   let lineStart = 0
   let scanned = 0
@@ -94,7 +94,7 @@ function readSeparator(written: string): string {
   return /^(?:is|was)(?: now)?$/iu.test(separator) ? 'is' : 'ist'
 }
 
-interface Name extends Label {
+interface LabelName extends Label {
   name: string
   nameAt: number
   /** Where it ends, quotes around it not counted. */
@@ -103,19 +103,19 @@ interface Name extends Label {
 
 const nameCharacter = /[\p{L}\p{M}\p{N}_$.-]/u
 const around = new Set('"\'`*_~]})>”’»」』\\;')
-const longestName = 40
+const maxNameLength = 40
 
 /** Spaces before a separator, where tools write their output in columns. */
-const mostAligned = 24
+const maxAligned = 24
 
 /** The label that stands before a separator, whatever closes it: `"name"`, `[name]`, `name (in words)`. */
-function nameBefore(text: string, separatorAt: number): Name | null {
+function nameBefore(text: string, separatorAt: number): LabelName | null {
   let end = separatorAt
   const back = (limit: number, test: (character: string) => boolean): void => {
     for (let left = limit; left > 0 && end > 0 && test(text.charAt(end - 1)); left -= 1) end -= 1
   }
   const isSpace = (character: string): boolean => character === ' ' || character === '\t'
-  back(mostAligned, isSpace)
+  back(maxAligned, isSpace)
   const closed = end
   back(6, (character) => around.has(character))
   if (text.startsWith('&quot;', end - 5)) end -= 5
@@ -133,7 +133,7 @@ const farName =
   /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre|kennwort|mdp|clave|parola)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do|del|della|dem|der)(?: (?!where )[^:=<>\n.\s]{1,20}){1,4}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
 
 /** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
-function nameFarBefore(text: string, separatorAt: number, separator: string): Name | null {
+function nameFarBefore(text: string, separatorAt: number, separator: string): LabelName | null {
   if (!/[:=>–—-]/u.test(separator) && !separatorWord.test(separator)) return null
   if (text.startsWith('://', separatorAt)) return null
   const before = textBefore(text, separatorAt, 110)
@@ -147,10 +147,10 @@ function nameFarBefore(text: string, separatorAt: number, separator: string): Na
   return { kind: 'phrase', weak, name, nameAt, end: nameAt + name.length }
 }
 
-function nameEndingAt(text: string, end: number): Name | null {
+function nameEndingAt(text: string, end: number): LabelName | null {
   const words: string[] = []
   let at = end
-  let best: Name | null = null
+  let best: LabelName | null = null
   for (let count = 0; count < 3; count += 1) {
     const from = wordStart(text, at)
     if (from === at) break
@@ -170,16 +170,16 @@ function nameEndingAt(text: string, end: number): Name | null {
 /** Bounded, so that a long word is not read again for every separator in it. */
 function wordStart(text: string, end: number): number {
   let from = end
-  while (from > 0 && end - from < longestName && isOfName(text.charCodeAt(from - 1))) from -= 1
+  while (from > 0 && end - from < maxNameLength && isNameCode(text.charCodeAt(from - 1))) from -= 1
   return from
 }
 
 /** Whether a code unit is of a name: 1 yes, 2 no, 0 not looked up yet. */
-const ofName = new Uint8Array(65_536)
+const nameCodes = new Uint8Array(65_536)
 
-function isOfName(code: number): boolean {
-  ofName[code] ||= nameCharacter.test(String.fromCharCode(code)) ? 1 : 2
-  return ofName[code] === 1
+function isNameCode(code: number): boolean {
+  nameCodes[code] ||= nameCharacter.test(String.fromCharCode(code)) ? 1 : 2
+  return nameCodes[code] === 1
 }
 
 const lineBreak = /[\n\r\u2028\u2029\v\f]/gu
@@ -217,38 +217,38 @@ function skipSpaces(text: string, at: number): number {
   return at + (spaces.exec(text)?.[0].length ?? 0)
 }
 
-interface Near {
-  next: Found | undefined
+interface LineContext {
+  next: FoundLabel | undefined
   lineEnd: number
   /** Where a word, or a parameter of a query, ends that begins at a position. */
   ends: Record<'word' | 'parameter', (at: number) => number>
 }
 
 /** Where a value is longer, it goes on to the end of its line. */
-const longestLook = 1_000
+const maxValueLength = 1_000
 /** Of several lines. */
-const longestBlock = 4_000
+const maxBlockLength = 4_000
 
 const markup =
   /(?:[*_~]{1,3}(?=\s)|<\/?(?:b|strong|i|em|u|code|span|td|th|p|div|font|pre)>)[ \t]*/uy
 
-function secretAfter(text: string, label: Found, near: Near): Span | null {
+function findSecretAfter(text: string, label: FoundLabel, near: LineContext): Span | null {
   const { lineEnd } = near
   const from = valueStart(text, label)
   const isBlock = isBlockMark(text.slice(from, Math.min(lineEnd, from + 4)))
   const lines = isBlock ? blockBelow(text, label, lineEnd) : tripleQuoted(text, from)
   if (lines !== null) return label.weak ? null : lines
-  if (from >= lineEnd || isBlock) return onNextLine(text, label, near)
+  if (from >= lineEnd || isBlock) return findBelow(text, label, near)
   if (near.next?.nameAt === from && /^[-–—|]?$/u.test(label.separator)) return null
   const quoted = quotedValue(text, from, lineEnd)
-  const isQuoted = quoted !== null && !goesOnAfter(text, quoted, { label, near })
-  const span = isQuoted ? quoted : trimmed(text, from, unquotedEnd(text, from, { label, near }))
+  const isQuoted = quoted !== null && !continuesAfter(text, quoted, { label, near })
+  const span = isQuoted ? quoted : trimSpan(text, from, unquotedEnd(text, from, { label, near }))
   if (span === null || !isSecret(text, span, { label, isQuoted })) return null
-  return label.kind === 'cookie' ? { ...span, hidden: true } : afterScheme(text, span, label)
+  return label.kind === 'cookie' ? { ...span, hidden: true } : skipScheme(text, span, label)
 }
 
 /** Behind `**` and tags, as in `**Password:** …` and `<b>Password:</b> …`. */
-function valueStart(text: string, { valueAt }: Found): number {
+function valueStart(text: string, { valueAt }: FoundLabel): number {
   markup.lastIndex = valueAt
   return valueAt + (markup.exec(text)?.[0].length ?? 0)
 }
@@ -259,10 +259,10 @@ function isBlockMark(start: string): boolean {
 }
 
 /** Below `password: |`, the lines that stand further in than the name; null where none does. */
-function blockBelow(text: string, { nameAt }: Found, lineEnd: number): Span | null {
+function blockBelow(text: string, { nameAt }: FoundLabel, lineEnd: number): Span | null {
   const [, before = ''] = /(?:^|[\r\n])([^\r\n]*)$/u.exec(textBefore(text, nameAt, 80)) ?? []
   if (!/^[ \t]*(?:- )?["']?$/u.test(before)) return null
-  const rest = text.slice(lineEnd, lineEnd + longestBlock)
+  const rest = text.slice(lineEnd, lineEnd + maxBlockLength)
   const further = `[ \\t]{${before.length + 1},}\\S.*|[ \\t]*(?=[\\r\\n])`
   const [block = ''] = new RegExp(`^(?:\\r?\\n(?:${further}))+`, 'u').exec(rest) ?? []
   const lead = block.length - block.trimStart().length
@@ -274,7 +274,7 @@ function blockBelow(text: string, { nameAt }: Found, lineEnd: number): Span | nu
 function tripleQuoted(text: string, at: number): Span | null {
   const mark = text.slice(at, at + 3)
   if (mark !== '"""' && mark !== "'''") return null
-  const inside = text.slice(at + 3, at + longestBlock)
+  const inside = text.slice(at + 3, at + maxBlockLength)
   const length = inside.indexOf(mark)
   const value = length === -1 ? '' : inside.slice(0, length)
   if (!value.includes('\n') || value.trim() === '') return null
@@ -292,13 +292,13 @@ function schemeAt(text: string, at: number): string {
 }
 
 /** Whether the value holds credentials, which may be of several words: `Authorization: Digest username=…, response=…`. */
-function isCredentials(text: string, from: number, { name }: Found): boolean {
+function isCredentials(text: string, from: number, { name }: FoundLabel): boolean {
   if (/authorization$/iu.test(name)) return true
   return /authorization/iu.test(name) && schemeAt(text, from) !== ''
 }
 
 /** `Authorization: Bearer …`: a scheme that is known stays. */
-function afterScheme(text: string, span: Span, label: Found): Span {
+function skipScheme(text: string, span: Span, label: FoundLabel): Span {
   if (!isCredentials(text, span.from, label)) return span
   return { ...span, from: Math.min(span.from + schemeAt(text, span.from).length, span.to - 1) }
 }
@@ -334,11 +334,11 @@ function quotedValue(text: string, at: number, lineEnd: number): Quoted | null {
   const [open, close] = quotes.find(([mark]) => text.startsWith(mark, at)) ?? ['', '']
   if (open === '') return null
   const from = at + open.length
-  const to = closingQuote(text, { from, lineEnd: Math.min(lineEnd, from + longestLook), close })
+  const to = closingQuote(text, { from, lineEnd: Math.min(lineEnd, from + maxValueLength), close })
   return to === -1 ? null : { from, to, end: to + close.length }
 }
 
-const mostQuotes = 20
+const maxQuotes = 20
 
 /** Quotes within a quotation: `"say "hi" bob"`, `'it's me'`, `"a""b"`, `"a\"b"`. */
 function closingQuote(
@@ -346,7 +346,7 @@ function closingQuote(
   { from, lineEnd, close }: { from: number; lineEnd: number; close: string },
 ): number {
   let depth = 0
-  let left = mostQuotes
+  let left = maxQuotes
   for (let at = text.indexOf(close, from); at !== -1 && at < lineEnd && left > 0; left -= 1) {
     const after = text[at + close.length] ?? '\n'
     const before = text[at - 1] ?? ''
@@ -375,10 +375,10 @@ function isEscaped(text: string, at: number, from: number): boolean {
 }
 
 /** `Password: "hello" world`: the quotes are part of the password, as nothing but a label speaks after it. */
-function goesOnAfter(
+function continuesAfter(
   text: string,
   { end }: Quoted,
-  { label, near: { next, lineEnd } }: { label: Found; near: Near },
+  { label, near: { next, lineEnd } }: { label: FoundLabel; near: LineContext },
 ): boolean {
   if (!label.isFirst || label.isTight || label.separator !== ':') return false
   if (label.bracket !== '' || (next !== undefined && next.nameAt < lineEnd)) return false
@@ -389,19 +389,19 @@ function goesOnAfter(
 function unquotedEnd(
   text: string,
   from: number,
-  { label, near }: { label: Found; near: Near },
+  { label, near }: { label: FoundLabel; near: LineContext },
 ): number {
   const next = nextLabelEnd(text, label, near)
   const limit = next >= from ? next : near.lineEnd
-  const rest = text.slice(from, Math.min(limit, from + longestLook))
+  const rest = text.slice(from, Math.min(limit, from + maxValueLength))
   const offsets = [
-    bracketEnd(rest, label.bracket),
+    findBracketEnd(rest, label.bracket),
     rest.search(/(?<=.)<(?:br|\/[a-z])/iu),
     /^[|]?$/u.test(label.separator) ? rest.search(/(?<=.)(?:[ \t]\||\||\t)/u) : -1,
     label.kind === 'token' && !isCredentials(text, from, label)
       ? wordLength(text, from, Math.min(limit, near.ends.word(from))) || limit - from
       : -1,
-    /^ist?$/u.test(label.separator) ? sentenceLength(rest) : -1,
+    /^ist?$/u.test(label.separator) ? findSentenceEnd(rest) : -1,
     isCommand(label, rest) ? rest.search(/\s|$/u) : -1,
   ]
   if (isParameter(text, label)) return Math.min(limit, near.ends.parameter(from))
@@ -413,7 +413,7 @@ function unquotedEnd(
 }
 
 /** `login: x password: y host: w`: the label that ends the value; -1: none does. */
-function nextLabelEnd(text: string, label: Found, { next, lineEnd }: Near): number {
+function nextLabelEnd(text: string, label: FoundLabel, { next, lineEnd }: LineContext): number {
   if (next === undefined || next.nameAt > lineEnd || next.nameAt < label.valueAt) return -1
   let at = next.nameAt
   const isOpening = (character: string): boolean => /["'`*_([{<$-]/u.test(character)
@@ -436,7 +436,7 @@ function trimBack(text: string, at: number): number {
 }
 
 /** `?password=…&`: only there does `&` end a secret. */
-function isParameter(text: string, { nameAt, isTight, separator }: Found): boolean {
+function isParameter(text: string, { nameAt, isTight, separator }: FoundLabel): boolean {
   if (!isTight || separator !== '=') return false
   const before = textBefore(text, nameAt, 40)
   return /[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)
@@ -446,11 +446,11 @@ function isParameter(text: string, { nameAt, isTight, separator }: Found): boole
 function enclosingQuoteEnd(
   text: string,
   from: number,
-  { label, lineEnd }: { label: Found; lineEnd: number },
+  { label, lineEnd }: { label: FoundLabel; lineEnd: number },
 ): number {
   const quote = text[label.nameAt - 1] ?? ''
   const isQuote = /["'`]/u.test(quote) && !text.slice(label.nameAt, label.valueAt).includes(quote)
-  const until = Math.min(lineEnd, from + longestLook)
+  const until = Math.min(lineEnd, from + maxValueLength)
   if (isQuote) return closingQuote(text, { from, lineEnd: until, close: quote })
   if (label.bracket !== '{' && label.bracket !== '[') return -1
   const end = text.slice(from, until).search(/(?<!\\)"\s*[,}\]]/u)
@@ -458,7 +458,7 @@ function enclosingQuoteEnd(
 }
 
 /** The end of the pair within `{…}`, `(…)` or `[…]`. */
-function bracketEnd(rest: string, bracket: string): number {
+function findBracketEnd(rest: string, bracket: string): number {
   if (bracket === '{') return rest.search(/,\s*["']?[\w$.-]{1,60}["']?\s*[:=]|\}(?=[\s,;)\]}]|$)/u)
   if (bracket === '(') return rest.search(/\)(?=[\s.,;:!?]|$)|,\s*[\w$.-]{1,60}\s*=/u)
   return bracket === '[' ? rest.search(/\](?=[\s.,;:)}\]]|$)/u) : -1
@@ -470,13 +470,13 @@ function wordLength(text: string, from: number, to: number): number {
   return to - from - (tail.length - tail.replace(/[,;.)\]}…|]+$/u, '').length)
 }
 
-function sentenceLength(rest: string): number {
+function findSentenceEnd(rest: string): number {
   const end = rest.search(/[.!?]\s+\p{Lu}|,\s\p{Ll}/u)
   return end === -1 ? rest.length : end
 }
 
 /** `PGPASSWORD=… psql -h db`: an assignment before a command ends where its word does. */
-function isCommand({ isTight, separator, name }: Found, rest: string): boolean {
+function isCommand({ isTight, separator, name }: FoundLabel, rest: string): boolean {
   if (!isTight || separator !== '=') return false
   if (name.startsWith('-') && /^\S+\s/u.test(rest)) return true
   return /^\S+[ \t]+(?:psql|pg_\w+|mysql\w*|mongo\w*|redis-cli|curl|wget|ssh|scp|rsync|docker|kubectl|helm|node|npm|python3?|ansible\S*|terraform|aws|gcloud|az|git|java|make|\.\/|\\$|&&|;)/u.test(
@@ -484,14 +484,14 @@ function isCommand({ isTight, separator, name }: Found, rest: string): boolean {
   )
 }
 
-function trimmed(text: string, from: number, to: number): Span | null {
+function trimSpan(text: string, from: number, to: number): Span | null {
   const value = text.slice(from, to)
   const length = value.trimEnd().length
   return length === 0 ? null : { from, to: from + length }
 }
 
 /** `Password:` alone on its line, the word below it. */
-function onNextLine(text: string, label: Found, { next, lineEnd }: Near): Span | null {
+function findBelow(text: string, label: FoundLabel, { next, lineEnd }: LineContext): Span | null {
   if (label.weak || label.kind !== 'phrase' || /^[-–—|]?$/u.test(label.separator)) return null
   const [, gap = '', word = ''] =
     /^((?:[ \t]*[\r\n]{1,2}){1,2}[ \t]*(?:`{3}\w*[\r\n]{1,2})?)([^\r\n]+)/u.exec(
@@ -514,56 +514,57 @@ const template =
 const expression =
   /^(?:(?:process\.env|os\.|env\.|req(?:uest)?\.|res(?:ponse)?\.|self\.|this\.|config\.|settings\.|args\.|options\.|params[.[]|user\.|form\.|ctx\.|data\.|input\(|getpass|Environment\.|System\.|models\.|forms\.|serializers\.|fields\.|sa\.|db\.|z\.|Joi\.|yup\.|secrets\.|vault\.|var\.|local\.|module\.|data\.|await |new |function|\(\) ?=>|lambda\b)[\w.[\]'"(){}$,=:* -]{0,120}|[a-z_]\w{0,40}(?:\.\w{1,40}){0,4}\((?:[\w., =*'"[\]-]{0,80})\)[;,]|[a-z]\w{0,40}\((?:[\w.]{0,40})\))[;,)]*$/u
 const variable = /^[:@$]{1,2}([A-Za-z_]\w{0,40})[,;)]*$/u
-const rule =
+const rulePattern =
   /^(?:(?:must|should|shall|has to|have to|needs? to|at least|at most|min(?:imum)?|max(?:imum)?|cannot|can't|can not|please|click|forgot|enter|see|read|how|why|what|where|when|who|muss|müssen|mindestens|bitte|wie man|doit|veuillez|au moins|comment|debe|deve|por favor|al menos|cómo|должен|не менее|минимум)\s|(?:(?:was|has been|is|not)\s)?(?:changed|expired|reset|rotated|leaked|compromised|exposed|stolen|incorrect|wrong|invalid|correct|required|updated|accepted|rejected|encrypted|hashed|stored|same as)\b)[\p{L}\s.,;:!?'’()–—/-]*\d{0,3}[\p{L}\s.,;:!?'’()–—/-]*$/iu
-const counted = /^\d[\d.,  ]{0,12}[kKmM]?\+?\s*(?:$|[|,;)(/\]}]|[\p{L}])/u
-const prose = /^\p{Ll}[\p{L}'’-]*,?(?:[ \t]+(?:[\p{L}'’-]+|\d{1,4}),?){5}/u
-const maskedAlready = /^.?•{4}.?$/u
+const countPattern = /^\d[\d.,  ]{0,12}[kKmM]?\+?\s*(?:$|[|,;)(/\]}]|[\p{L}])/u
+const prosePattern = /^\p{Ll}[\p{L}'’-]*,?(?:[ \t]+(?:[\p{L}'’-]+|\d{1,4}),?){5}/u
+const maskedPattern = /^.?•{4}.?$/u
 
 function isSecret(
   text: string,
   span: Span,
-  { label, isQuoted }: { label: Found; isQuoted: boolean },
+  { label, isQuoted }: { label: FoundLabel; isQuoted: boolean },
 ): boolean {
   const value = text.slice(span.from, Math.min(span.to, span.from + 300))
   const isLong = span.to - span.from > 250
-  if (value.trim() === '' || maskedAlready.test(value) || isWindowsSid(value)) return false
+  if (value.trim() === '' || maskedPattern.test(value) || isWindowsSid(value)) return false
   if (!isLong && isPlaceholder(value)) return false
   if (!isLong && !isQuoted && expression.test(value)) return false
   const [, bound] = variable.exec(value) ?? []
   if (bound !== undefined && secretKind(bound) !== null) return false
-  if (!isQuoted && isPlural(label.name) && (counted.test(value) || prose.test(value))) return false
+  if (!isQuoted && isPlural(label.name) && (countPattern.test(value) || prosePattern.test(value)))
+    return false
   if (label.kind === 'cookie') return /[=\d]/u.test(value) || isQuoted
   if (isCredentials(text, span.from, label)) return true
   if (holdsDigits(label.name)) return /^[\d -]{3,12}$/u.test(value)
   if (/^https?:\/\/[^\s@]+$/u.test(value) && !isQuoted) return false
-  if (label.separator === 'is') return isQuoted || isSaid(value)
+  if (label.separator === 'is') return isQuoted || isStatedSecret(value)
   if (label.separator === 'ist') return isQuoted || looksSecret(value)
-  if (!isQuoted && !isLong && label.separator === ':' && rule.test(value)) return false
+  if (!isQuoted && !isLong && label.separator === ':' && rulePattern.test(value)) return false
   if (/^[-–—|]?$/u.test(label.separator)) {
     if (isLabelWord(value) || /^[\s|:-]+$/u.test(value)) return false
     const isCell = label.separator === '' && label.isFirst
-    return isCell || looksSecret(value) || (!/\s/u.test(value) && !saidOf.test(value))
+    return isCell || looksSecret(value) || (!/\s/u.test(value) && !attributeWords.test(value))
   }
-  if (!label.weak || isQuoted || isAnnounced(text, label)) return true
+  if (!label.weak || isQuoted || isFromTool(text, label)) return true
   if (label.followsContext && label.isFirst && label.kind === 'phrase') return true
   return value.split(/\s+/u, label.kind === 'phrase' ? 6 : 1).some(looksSecret)
 }
 
 /** `?token=…`, `token=…`, `{token: …}`: written by machines. */
-function isAnnounced(text: string, { isTight, separator, nameAt, bracket }: Found): boolean {
+function isFromTool(text: string, { isTight, separator, nameAt, bracket }: FoundLabel): boolean {
   if (bracket === '{') return true
   return isTight && separator === '=' && !/\p{L}\s$/u.test(textBefore(text, nameAt, 2))
 }
 
-const saidOf =
+const attributeWords =
   /^(?:not|no|now|never|always|also|only|still|already|again|too|very|so|as|at|in|on|by|for|from|of|to|with|the|an?|this|that|your|my|his|her|their|our|its|one|all|any|same|wrong|incorrect|correct|invalid|valid|weak|strong|safe|secure|unsafe|short|long|easy|hard|simple|sent|set|shown|known|unknown|hidden|visible|plain|plaintext|reset|stolen|gone|lost|out|case|available|missing|empty|blank|optional|default|being|been|typed|given|written|kept|good|bad|old|new|important|there|here|what|why|how|where|when|because|if|more|less|than|up|down|[\p{L}-]+(?:ed|ing|ly|able|ible))(?=[\s.,;:!?]|$)/iu
 
 /** `the password is hunter2`, and not `the password is required`. */
-function isSaid(value: string): boolean {
+function isStatedSecret(value: string): boolean {
   const [word = ''] = value.split(/\s/u)
   if (looksSecret(word)) return true
-  return /^[\p{L}]+[.!]?$/u.test(value) && word.length >= 4 && !saidOf.test(value)
+  return /^[\p{L}]+[.!]?$/u.test(value) && word.length >= 4 && !attributeWords.test(value)
 }
 
 /** Who, and no session. */

@@ -48,7 +48,7 @@ function pairSpans(text: string): Span[] {
     if (isSpaced && (prose.test(line) || !(delimiter.trim() === ':' || isLeading || isSymbolic)))
       continue
     if (/[/–—-]$/u.test(delimiter.trim()) && !looksSecret(word)) continue
-    const value = isLeading && !isQuotedIn(text, match.index) ? upToAddress(line) : wordOf(word)
+    const value = isLeading && !isQuotedIn(text, match.index) ? cutAtAddress(line) : trimWord(word)
     done = from + value.length
     if (value !== '') spans.push({ from, to: done })
   }
@@ -72,12 +72,12 @@ function isQuotedIn(text: string, at: number): boolean {
 }
 
 /** The address behind a secret stays: `mail:secret:https://…`. */
-function upToAddress(line: string): string {
+function cutAtAddress(line: string): string {
   const at = line.search(/[\s:;|,]+https?:\/\//u)
   return at > 0 ? line.slice(0, at) : line
 }
 
-function wordOf(word: string): string {
+function trimWord(word: string): string {
   return word.replace(/["'`)\]}>]+[,;.]?$/u, '')
 }
 
@@ -192,7 +192,7 @@ function lineSpans(text: string, isDump: boolean): Span[] {
     .map(({ span }) => span)
   const inText = [...text.matchAll(siteInText)].flatMap(
     ({ index, 1: before = '', 2: secret = '' }): Span[] => {
-      const value = wordOf(secret)
+      const value = trimWord(secret)
       const isSecret =
         value !== '' && !/^\d{1,2}(?::\d\d)?$/u.test(value) && !value.startsWith('//')
       return isSecret

@@ -14,7 +14,7 @@ import {
 import { loginSpans } from './login-secrets.ts'
 import { fullMask, maskSecret } from './mask-secret.ts'
 import { recordSpans } from './record-secrets.ts'
-import { type Treatment, treatmentOf } from './secret-names.ts'
+import { type Treatment, findTreatment } from './secret-names.ts'
 import { shapeSpans, type Span } from './secret-shapes.ts'
 
 /**
@@ -22,8 +22,8 @@ import { shapeSpans, type Span } from './secret-shapes.ts'
  * combolist, a stealer log), or where two lines or more look so, also plain `user:secret` lines. First and
  * last character remain. Mark tags, which would split a secret, are removed.
  */
-export function maskText(text: string, dump = false): string {
-  return untilStable(readable(text), (part) => spansIn(part, dump))
+export function maskText(text: string, isDump = false): string {
+  return untilStable(removeInvisible(text), (part) => spansIn(part, isDump))
 }
 
 function spansIn(text: string, dump: boolean): Span[] {
@@ -38,7 +38,7 @@ function spansIn(text: string, dump: boolean): Span[] {
 
 /** As `maskText`, for a tag: `token:github` is how people write one, and stays. */
 export function maskTag(text: string): string {
-  return untilStable(readable(text), (part) => [
+  return untilStable(removeInvisible(text), (part) => [
     ...shapeSpans(part),
     ...labelledSpans(part, true),
     ...loginSpans(part),
@@ -54,7 +54,7 @@ const identityPair =
  * between. An address with a scheme may stand before the login.
  */
 export function maskIdentity(text: string): string {
-  return untilStable(readable(text).trim(), (part) => {
+  return untilStable(removeInvisible(text).trim(), (part) => {
     const before = identityPair.exec(part)?.[1]?.length
     return [
       ...(before === undefined ? [] : [{ from: before, to: part.length }]),
@@ -64,7 +64,7 @@ export function maskIdentity(text: string): string {
 }
 
 /** Without mark tags, and without characters that nobody sees within a word (`pass\u00ADword`). */
-function readable(text: string): string {
+function removeInvisible(text: string): string {
   return withoutMarks(text).replaceAll(
     /(?<=[\p{L}\p{N}])[\u00AD\u200B\u2060\uFEFF]+(?=[\p{L}\p{N}])/gu,
     '',
@@ -72,16 +72,16 @@ function readable(text: string): string {
 }
 
 /** Structure may come to light where a mask took another's place; each round only adds masks. */
-const mostRounds = 6
+const maxRounds = 6
 
 function untilStable(text: string, find: (text: string) => Span[]): string {
-  let left = text
-  for (let round = 0; round < mostRounds; round += 1) {
-    const masked = maskSpans(left, find(left))
-    if (masked === left) break
-    left = masked
+  let current = text
+  for (let round = 0; round < maxRounds; round += 1) {
+    const masked = maskSpans(current, find(current))
+    if (masked === current) break
+    current = masked
   }
-  return left
+  return current
 }
 
 /** Masks each span; those that overlap are one. */
@@ -105,7 +105,7 @@ function maskSpans(text: string, spans: readonly Span[]): string {
 }
 
 /** Shorter ones stand in words that have nothing to do with them. */
-const leastKnown = 4
+const minKnownLength = 4
 
 /**
  * Gives a function that masks these secrets wherever they literally stand in a text, as they are and
@@ -115,7 +115,7 @@ export function maskKnown(secrets: readonly string[]): (text: string) => string 
   const forms = secrets
     .flatMap((secret) => [secret, withoutMarks(secret)])
     .flatMap((secret) => [secret, secret.trim()])
-    .filter((secret) => secret.length >= leastKnown)
+    .filter((secret) => secret.length >= minKnownLength)
     .toSorted((a, b) => b.length - a.length)
   const distinct = [...new Set(forms)]
   return (text) =>
@@ -126,23 +126,23 @@ export function maskKnown(secrets: readonly string[]): (text: string) => string 
 }
 
 const markTag = /^<\/?mark(?:\s[^<>]*)?>$/iu
-const longestTag = 210
+const maxTagLength = 210
 
 /** The service wraps matched terms in mark tags; they would split what the masks look for. Tags within tags go as well. */
 export function withoutMarks(text: string): string {
   if (!/<\/?m/iu.test(text)) return text
-  const kept: string[] = []
+  const pieces: string[] = []
   const opens: number[] = []
   for (const piece of text.split(/(?<=>)|(?=<)/u)) {
-    if (piece.startsWith('<')) opens.push(kept.length)
-    kept.push(piece)
+    if (piece.startsWith('<')) opens.push(pieces.length)
+    pieces.push(piece)
     if (!piece.endsWith('>')) continue
     const open = opens.pop()
-    const isNear = open !== undefined && kept.length - open <= longestTag
-    const tag = isNear ? kept.slice(open).join('') : ''
-    if (open !== undefined && tag.length <= longestTag && markTag.test(tag)) kept.length = open
+    const isNear = open !== undefined && pieces.length - open <= maxTagLength
+    const tag = isNear ? pieces.slice(open).join('') : ''
+    if (open !== undefined && tag.length <= maxTagLength && markTag.test(tag)) pieces.length = open
   }
-  return kept.join('')
+  return pieces.join('')
 }
 
 /** Of a detail are kept: 64 levels, 20,000 code units a text, 200,000 in all, keys and values included. */
@@ -159,7 +159,7 @@ export function maskHighlights(
 ): Record<string, string[]> {
   return Object.fromEntries(
     Object.entries(highlights).map(([field, extracts]) => {
-      const treatment = treatmentOf(field, treatmentOfEvent(uid))
+      const treatment = findTreatment(field, eventTreatment(uid))
       return [maskKey(field), extracts.map((extract) => maskLeaf(extract, treatment, dump))]
     }),
   )
@@ -172,7 +172,7 @@ export function maskHighlights(
 export function maskDetail(data: Readonly<Record<string, unknown>>, uid = ''): EventDetail {
   const [index = '', source = ''] = uid.split('/')
   const dump = isDump(`${index} ${source}`)
-  return maskObject(data, { ...top(), treatment: treatmentOfEvent(uid), dump })
+  return maskObject(data, { ...rootPlace(), treatment: eventTreatment(uid), dump })
 }
 
 /** Whether type or source tell of a combolist or a stealer log, where a bare `user:secret` is what it looks like. */
@@ -181,16 +181,16 @@ export function isDump(about: string): boolean {
 }
 
 /** The index of an event's uid is its kind. */
-function treatmentOfEvent(uid: string): Treatment {
+function eventTreatment(uid: string): Treatment {
   return /^cookies?\//iu.test(uid) ? 'cookie' : 'shown'
 }
 
 /** As `maskDetail`, for whatever the service sent. */
 export function maskSecrets(value: unknown): unknown {
-  return maskValue(value, top())
+  return maskValue(value, rootPlace())
 }
 
-function top(): Place {
+function rootPlace(): Place {
   return { treatment: 'shown', dump: false, depth: 0, budget: { left: detailLimits.all } }
 }
 
@@ -232,12 +232,12 @@ function maskArray(values: readonly unknown[], place: Place): unknown[] {
 }
 
 function maskObject(object: object, place: Place): Record<string, unknown> {
-  const isNamedSecret = namesSecret(object)
+  const isNamedSecret = hasSecretName(object)
   const kept: [string, unknown][] = []
   for (const [key, value] of Object.entries(object)) {
     place.budget.left -= key.length + 1
     if (place.budget.left <= 0) break
-    const treatment = treatmentOf(key, place.treatment)
+    const treatment = findTreatment(key, place.treatment)
     const isSecretValue = isNamedSecret && treatment === 'shown' && valueKey.test(key)
     kept.push([
       maskKey(key),
@@ -251,10 +251,10 @@ const namingKey = /^(?:name|key|field|label|type|id|title)$/iu
 const valueKey = /^(?:value|val|content|text|data|answer)$/iu
 
 /** `{name: 'password', value: …}`, as autofill data is written. */
-function namesSecret(object: object): boolean {
+function hasSecretName(object: object): boolean {
   return Object.entries(object).some(
     ([key, value]) =>
-      namingKey.test(key) && typeof value === 'string' && treatmentOf(value) !== 'shown',
+      namingKey.test(key) && typeof value === 'string' && findTreatment(value) !== 'shown',
   )
 }
 
@@ -279,9 +279,9 @@ export function cut(text: string, max: number): string {
 
 /** Secrets behind a label that only a space follows: options of commands, headers, and words of a chat. */
 
-const spoken =
+const spokenLabel =
   /(?<![\p{L}\p{N}_/.])(?:-{1,2})?((?:[\w-]{1,30}[-_])?(?:password|passwd|passphrase|pass|pwd|passwort|kennwort|contraseña|senha|пароль|wachtwoord|密码|密碼|口令|パスワード|비밀번호|secret|token|api-?key|requirepass|masterauth)) (?:[0-9] )?(?=(\S+))/giu
-const command = [
+const commandPatterns = [
   /\b(?:creds?|credentials|login|logins|account|access)(?: is)?[: ]{1,3}[\w.@\\-]{1,60}[:|]([^\s:|/]\S{2,100})/giu,
   /\bhtpasswd\b[^\n]{0,100}?\s-\w{0,4}b\w{0,4}\s\S{1,100}\s\S{1,60}\s(\S{1,200})/gu,
   /\becho\s["']?([^\s"'|]{3,100})["']?\s*\|\s*sudo\s/gu,
@@ -313,17 +313,19 @@ const command = [
 
 /** Labels that only a space follows, in commands and among words: the word behind them, where it reads as a secret. */
 export function spokenSpans(text: string): Span[] {
-  const spans = [...text.matchAll(spoken)].flatMap(({ index, 0: label, 2: word = '' }): Span[] => {
-    const from = index + label.length
-    const isOption = label.startsWith('-')
-    const [bare = ''] = /^[^\s"'`,;)\]}]+/u.exec(word.replace(/^["'`]/u, '')) ?? []
-    const quote = /^["'`]/u.test(word) ? 1 : 0
-    if (bare === '' || /^(?:[-:=]|[\w-]+=|\w*char\()/iu.test(bare)) return []
-    if (!looksSecret(bare) && !(isOption && bare.length >= 4)) return []
-    if (isPlaceholder(bare)) return []
-    return [{ from: from + quote, to: from + quote + bare.length }]
-  })
-  const commands = command.flatMap((pattern) =>
+  const spans = [...text.matchAll(spokenLabel)].flatMap(
+    ({ index, 0: label, 2: word = '' }): Span[] => {
+      const from = index + label.length
+      const isOption = label.startsWith('-')
+      const [bare = ''] = /^[^\s"'`,;)\]}]+/u.exec(word.replace(/^["'`]/u, '')) ?? []
+      const quote = /^["'`]/u.test(word) ? 1 : 0
+      if (bare === '' || /^(?:[-:=]|[\w-]+=|\w*char\()/iu.test(bare)) return []
+      if (!looksSecret(bare) && !(isOption && bare.length >= 4)) return []
+      if (isPlaceholder(bare)) return []
+      return [{ from: from + quote, to: from + quote + bare.length }]
+    },
+  )
+  const commands = commandPatterns.flatMap((pattern) =>
     [...text.matchAll(pattern)].flatMap((match): Span[] => {
       const secret = match.slice(1).find((group) => group !== undefined)
       if (secret === undefined || isPlaceholder(secret) || isLabelWord(secret)) return []

@@ -19,25 +19,27 @@ export function recordSpans(text: string): Span[] {
   ]
 }
 
-const naming =
+const namingMember =
   /(?:name|key|label|field|type|id|title|for)\\?["']?\s{0,3}(?:[:=]|=>)\s{0,3}\\?["']([^"'\\<>\n]{1,60})\\?["']/giu
-const valued =
+const valueMember =
   /(?<![\p{L}_])\\?["']?(?:value|val|content|text|data|answer|default|secret)\\?["']?\s{0,3}(?:[:=]|=>)\s{0,3}(?:\\"((?:\\{3}"|\\[^"\n]|[^"\\\n]){1,4000})\\"|"((?:[^"\\\n]|\\.){1,4000})"|'((?:[^'\\\n]|\\.){1,4000})'|([^\s"',;}<>]{1,4000}))/iu
 
 /** `{"name": "password", "value": "…"}` in either order, and `<add key="Password" value="…"/>`. */
 function namedValueSpans(text: string): Span[] {
-  return [...text.matchAll(naming)].flatMap(({ index, 0: { length }, 1: name = '' }): Span[] => {
-    if (secretKind(name) === null) return []
-    const before = textBefore(text, index, 500)
-    const [brace, angle] = [before.lastIndexOf('{'), before.lastIndexOf('<')]
-    const start = Math.max(brace, angle) + 1
-    const after = text.slice(index + length, index + length + 4_500)
-    const end = after.search(angle > brace ? />/u : /\}/u)
-    return [
-      ...valueIn(after, index + length, end === -1 ? Infinity : end),
-      ...valueIn(before.slice(start), index - before.length + start),
-    ]
-  })
+  return [...text.matchAll(namingMember)].flatMap(
+    ({ index, 0: { length }, 1: name = '' }): Span[] => {
+      if (secretKind(name) === null) return []
+      const before = textBefore(text, index, 500)
+      const [brace, angle] = [before.lastIndexOf('{'), before.lastIndexOf('<')]
+      const start = Math.max(brace, angle) + 1
+      const after = text.slice(index + length, index + length + 4_500)
+      const end = after.search(angle > brace ? />/u : /\}/u)
+      return [
+        ...findValue(after, index + length, end === -1 ? Infinity : end),
+        ...findValue(before.slice(start), index - before.length + start),
+      ]
+    },
+  )
 }
 
 const valueBelow =
@@ -58,8 +60,8 @@ function valueBelowSpans(text: string): Span[] {
 }
 
 /** The first value that begins before `end`: a secret may hold the bracket that ends the pair. */
-function valueIn(part: string, offset: number, end = Infinity): Span[] {
-  const match = valued.exec(part)
+function findValue(part: string, offset: number, end = Infinity): Span[] {
+  const match = valueMember.exec(part)
   const secret = match?.slice(1).find((group) => group !== undefined)
   if (
     match === null ||
@@ -87,7 +89,7 @@ function argumentSpans(text: string): Span[] {
 }
 
 const element = /<([\p{L}][\w:.-]{0,60})(?:\s[^<>]{0,200})?>(?:<!\[CDATA\[)?([^<>\]]{1,20000})/gu
-const named =
+const namedElement =
   /<[a-z]{1,10}\s[^<>]{0,60}(?:name|key)=["']([^"'<>]{1,60})["'][^<>]{0,100}>([^<]{1,500})/giu
 const cells =
   />\s{0,3}([^<>\n]{1,60}?):?\s{0,3}<\/[a-z]{1,10}>\s{0,20}<[a-z]{1,10}(?:\s[^<>]{0,100})?>([^<\n]{1,500})/giu
@@ -95,7 +97,7 @@ const cells =
 /** `<password>…</password>`, `<string name="password">…`, `<td>Password</td><td>…`. */
 function markupSpans(text: string): Span[] {
   if (!text.includes('<')) return []
-  return [element, named, cells].flatMap((pattern) =>
+  return [element, namedElement, cells].flatMap((pattern) =>
     [...text.matchAll(pattern)].flatMap(
       ({ index, 0: whole, 1: name = '', 2: value = '' }): Span[] => {
         const isNamed =
@@ -122,7 +124,7 @@ function tableSpans(text: string): Span[] {
     const cookie = cookieLine.exec(value)
     if (cookie !== null)
       spans.push({ from: at + cookie[0].length, to: at + value.length, hidden: true })
-    const header = headerOf(value)
+    const header = readHeader(value)
     if (header !== null) table = header
     else if (value.trim() === '') table = null
     else if (table !== null) spans.push(...cellSpans(value, at, table))
@@ -138,10 +140,10 @@ interface Table {
   width: number
 }
 
-function headerOf(line: string): Table | null {
+function readHeader(line: string): Table | null {
   if (line.length > 1_000 || !/[,;\t|]/u.test(line)) return null
   const delimiter = ['\t', '|', ';', ','].find((one) => line.includes(one)) ?? ','
-  const names = cellsOf(line, delimiter).map(({ value }) => value)
+  const names = splitCells(line, delimiter).map(({ value }) => value)
   const areNames = names.every((name) => /^[\p{L}_][\p{L}\p{N}_ .-]{0,40}$|^$/u.test(name))
   const columns = names.flatMap((name, at) =>
     name !== '' && secretKind(name) !== null ? [at] : [],
@@ -154,7 +156,7 @@ function headerOf(line: string): Table | null {
 }
 
 function cellSpans(line: string, offset: number, table: Table): Span[] {
-  const found = cellsOf(line, table.delimiter)
+  const found = splitCells(line, table.delimiter)
   if (found.length < 2 || found.length < table.width - 1) return []
   return table.columns.flatMap((column): Span[] => {
     const cell = found[column]
@@ -173,7 +175,7 @@ interface Cell {
 }
 
 /** Cells of a line, quotes and spaces around them taken off; `""` is a quote within quotes. */
-function cellsOf(line: string, delimiter: string): Cell[] {
+function splitCells(line: string, delimiter: string): Cell[] {
   const found: Cell[] = []
   let from = 0
   let isQuoted = false
@@ -219,14 +221,14 @@ function insertSpans(text: string): Span[] {
   return spans
 }
 
-const ofUsers =
+const userInsert =
   /\binsert\s+(?:ignore\s+)?into\s+[\w"'`.[\]]{0,60}(?:user|member|account|customer|login|admin)[\w"'`.[\]]{0,60}\s{1,5}values\b/iu
 const besideMail = /'[^'\s@]{1,64}@[^'\s@]{1,255}',\s?'((?:[^'\\\s]|\\.|''){4,200})'/gu
 const quotedHash = /(?<=')(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{64}|[\da-f]{128})(?=')/giu
 
 /** Of users without names of columns: hashes, and what stands beside an address and reads as a secret. */
 function unnamedInsertSpans(text: string): Span[] {
-  if (!ofUsers.test(text)) return []
+  if (!userInsert.test(text)) return []
   const besides = [...text.matchAll(besideMail)].flatMap(({ index, 0: whole, 1: secret = '' }) => {
     const from = index + whole.length - 1 - secret.length
     return looksSecret(secret) ? [{ from, to: from + secret.length }] : []

@@ -20,14 +20,14 @@ export type Treatment =
   | 'of cookie'
 
 /** How the value of a member called `key` is shown, where `around` holds for the value it is part of. */
-export function treatmentOf(key: string, around: Treatment = 'shown'): Treatment {
-  return key.split('.').reduce(treatmentOfSegment, around)
+export function findTreatment(key: string, outer: Treatment = 'shown'): Treatment {
+  return key.split('.').reduce(segmentTreatment, outer)
 }
 
-function treatmentOfSegment(around: Treatment, segment: string): Treatment {
-  if (around === 'masked' || around === 'hidden' || /^\[?\d*\]?$/u.test(segment)) return around
-  if (around === 'cookie' || around === 'of cookie') {
-    return harmlessInCookie.has(wordsIn(segment).join('')) ? 'of cookie' : 'hidden'
+function segmentTreatment(outer: Treatment, segment: string): Treatment {
+  if (outer === 'masked' || outer === 'hidden' || /^\[?\d*\]?$/u.test(segment)) return outer
+  if (outer === 'cookie' || outer === 'of cookie') {
+    return nonSecretInCookie.has(splitWords(segment).join('')) ? 'of cookie' : 'hidden'
   }
   const kind = secretKind(segment)
   if (kind === 'cookie') return 'cookie'
@@ -36,29 +36,29 @@ function treatmentOfSegment(around: Treatment, segment: string): Treatment {
 
 /** The kind of secret that a field, column or variable of this name holds; null: none. */
 export function secretKind(name: string): SecretKind | null {
-  const known = kinds.get(name)
+  const known = knownKinds.get(name)
   if (known !== undefined) return known
-  const kind = name.length > longestName ? null : kindOfWords(wordsIn(name))
-  if (kinds.size >= 5_000) kinds.clear()
-  kinds.set(name, kind)
+  const kind = name.length > maxNameLength ? null : classifyWords(splitWords(name))
+  if (knownKinds.size >= 5_000) knownKinds.clear()
+  knownKinds.set(name, kind)
   return kind
 }
 
-const kinds = new Map<string, SecretKind | null>()
-const longestName = 200
+const knownKinds = new Map<string, SecretKind | null>()
+const maxNameLength = 200
 
-function kindOfWords(words: readonly string[]): SecretKind | null {
+function classifyWords(words: readonly string[]): SecretKind | null {
   const whole = words.join('')
   const [first = '', last = ''] = [words[0], words.at(-1)]
   if (tokenWords.has(whole)) return 'token'
-  if (aboutSecret.has(last) || aboutPrefix.has(first)) return null
+  if (secretDescriptions.has(last) || descriptionPrefixes.has(first)) return null
   if (words.some((word) => cookieWords.has(word)) || cookieWords.has(whole)) return 'cookie'
   if (keywords.has(whole)) return null
   if (phraseWords.has(whole) || words.some((word) => phraseWords.has(word))) return 'phrase'
   if (phraseStems.test(whole) || unspacedPhrase.test(whole)) return 'phrase'
   if (words.some((word) => tokenWords.has(word)) || tokenStems.test(whole)) return 'token'
   const isKey = words.length > 1 && /^(?:keys?|pat)$/u.test(last)
-  return isKey && !harmlessKeys.has(words.at(-2) ?? '') ? 'token' : null
+  return isKey && !nonSecretKeys.has(words.at(-2) ?? '') ? 'token' : null
 }
 
 /** What a label in running text announces. `weak`: a word of everyday language, so the value must look like a secret. */
@@ -73,17 +73,17 @@ export function labelAt(words: readonly string[]): Label | null {
   if (!/\p{L}/u.test(last)) return null
   const near = words.slice(-3)
   const key = near.join(' ')
-  const known = labels.get(key)
+  const known = knownLabels.get(key)
   if (known !== undefined) return known
-  const label = labelOfWords(near.map(fold), last)
-  if (labels.size >= 5_000) labels.clear()
-  labels.set(key, label)
+  const label = classifyLabel(near.map(fold), last)
+  if (knownLabels.size >= 5_000) knownLabels.clear()
+  knownLabels.set(key, label)
   return label
 }
 
-const labels = new Map<string, Label | null>()
+const knownLabels = new Map<string, Label | null>()
 
-function labelOfWords(folded: readonly string[], last: string): Label | null {
+function classifyLabel(folded: readonly string[], last: string): Label | null {
   const whole = folded.at(-1) ?? ''
   const pair = folded.slice(-2).join('')
   if (keywords.has(pair)) return null
@@ -92,8 +92,8 @@ function labelOfWords(folded: readonly string[], last: string): Label | null {
     const isToken = spaced.endsWith('key') || digitsOnly.has(spaced)
     return { kind: isToken ? 'token' : 'phrase', weak: false }
   }
-  const parts = wordsIn(last)
-  const kind = onlyAsField.has(parts.at(-1) ?? '') ? null : secretKind(last)
+  const parts = splitWords(last)
+  const kind = fieldOnlyWords.has(parts.at(-1) ?? '') ? null : secretKind(last)
   if (kind !== null) return { kind, weak: parts.length === 1 && weakLabels.has(parts.join('')) }
   const isContext = contextLabels.has(parts.join('')) || contextLabels.has(parts.at(-1) ?? '')
   return isContext || contextUnspaced.test(whole) ? { kind: 'context', weak: false } : null
@@ -101,7 +101,7 @@ function labelOfWords(folded: readonly string[], last: string): Label | null {
 
 /** Of these only digits are a secret. */
 export function holdsDigits(name: string): boolean {
-  const parts = wordsIn(name)
+  const parts = splitWords(name)
   return digitsOnly.has(parts.at(-1) ?? '') || digitsOnly.has(parts.join(''))
 }
 
@@ -111,7 +111,7 @@ export function isPlural(name: string): boolean {
 }
 
 /** Lower-case words of a name, accents and other marks taken off. */
-function wordsIn(name: string): string[] {
+function splitWords(name: string): string[] {
   return fold(
     name
       .replaceAll(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, ' ')
@@ -162,15 +162,15 @@ const tokenStems =
   /token(?!i[sz]|om)s?$|^token(?!i[sz]|om)|api_?key|secretkey|accesskey|privatekey|masterkey|signingkey|encryptionkey|licensekey|sessionid|clientkeydata|authorization|cvv/u
 
 const cookieWords = wordSet('cookie cookies setcookie куки')
-const harmlessInCookie = wordSet(
+const nonSecretInCookie = wordSet(
   'host hostkey domain path name browser url site expires expiresutc expirationdate expiry httponly issecure secure samesite ishttponly creationutc lastaccessutc',
 )
 
 /** `known_password_id` and `hash_type` are about a secret, and none; so is what begins with `has_`. */
-const aboutSecret = wordSet(
+const secretDescriptions = wordSet(
   'id ids type types count counts at name names length policy policies url uri endpoint expires expiry expiration ttl age size limit max min version format algorithm alg hint required enabled disabled changed updated strength score date time issuer audience scope server provider manager file path reset field fields used prefix status title rotation page link',
 )
-const aboutPrefix = wordSet(
+const descriptionPrefixes = wordSet(
   'has is requires require needs num number total max min forgot reset change confirm show hide no',
 )
 /** Words of search and marketing, not of locks. */
@@ -178,12 +178,12 @@ const keywords = wordSet(
   'palabraclave palabrasclave parolachiave secretservice passwordless bypass',
 )
 /** `primary_key` and its like open nothing. */
-const harmlessKeys = wordSet(
+const nonSecretKeys = wordSet(
   'primary foreign public partition sort unique index host row object cache registry group map translation issue project routing dedup event idempotency message hash range column lookup natural surrogate candidate composite join parent child hot low turn off arrow function home shift enter delete locale i18n item list data file lang language sub short react config settings storage query search sorting order metric answer host major minor',
 )
 
 /** In running text these are ordinary words, and hashes of files are no secrets. */
-const onlyAsField = wordSet('hash hashes plaintext cleartext pan seed ключ passes')
+const fieldOnlyWords = wordSet('hash hashes plaintext cleartext pan seed ключ passes')
 const weakLabels = wordSet(
   'secret secrets token tokens pin otp totp cvv cvv2 cvc cvn ssn jwt bearer sid sess psk pw clave parola sandi токен 令牌 authorization ntlm passes',
 )

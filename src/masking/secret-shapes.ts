@@ -168,7 +168,7 @@ const secretShapes: readonly string[] = [
 const secretPaths =
   /(?<=hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/webhooks\/|\.webhook\.office\.com\/webhookb2\/|api\.telegram\.org\/bot)[^\s"'<>\\]{8,300}/gu
 
-const combined = new RegExp(`(?<![A-Za-z0-9])(?:${secretShapes.join('|')})`, 'gu')
+const anySecretShape = new RegExp(`(?<![A-Za-z0-9])(?:${secretShapes.join('|')})`, 'gu')
 
 /** A number of a payment card before its expiry and code. */
 const cardDump = /(?<![\d.])(\d{13,19})([|:;,/ ]\d{1,2}[|:;,/ ]\d{2,4}[|:;,/ ])(\d{3,4})(?!\d)/gu
@@ -182,7 +182,7 @@ const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/gu
 const puttyLines = /Private-Lines: ?\d{1,4}(?:\r?\n|\\n)/gu
 /** A line of base64, as it stands before an END whose BEGIN is cut off. */
 const base64Line = /^[A-Za-z0-9+/=]{1,80}$/u
-const longestKey = 20_000
+const maxKeyLength = 20_000
 
 /** Where secrets of a known shape stand. Linear in the length of the text. */
 export function shapeSpans(text: string): Span[] {
@@ -190,7 +190,7 @@ export function shapeSpans(text: string): Span[] {
 }
 
 function tokenSpans(text: string): Span[] {
-  return [combined, secretPaths].flatMap((pattern) =>
+  return [anySecretShape, secretPaths].flatMap((pattern) =>
     [...text.matchAll(pattern)].map(({ index, 0: { length } }) => ({
       from: index,
       to: index + length,
@@ -242,7 +242,7 @@ function pemSpans(text: string): Span[] {
 
 /** The lines of base64 right before an END without BEGIN. */
 function headlessSpan(text: string, end: number): Span[] {
-  const lines = textBefore(text, end, longestKey).split('\n')
+  const lines = textBefore(text, end, maxKeyLength).split('\n')
   let from = end - (lines.pop() ?? '').length
   for (const line of lines.toReversed()) {
     if (!base64Line.test(line.trim())) break
@@ -254,7 +254,7 @@ function headlessSpan(text: string, end: number): Span[] {
 function puttySpans(text: string): Span[] {
   return [...text.matchAll(puttyLines)].map(({ index, 0: head }) => {
     const from = index + head.length
-    const near = text.slice(from, from + longestKey)
+    const near = text.slice(from, from + maxKeyLength)
     const macAt = near.indexOf('Private-MAC')
     return { from, to: from + (macAt === -1 ? near.length : macAt), hidden: true }
   })

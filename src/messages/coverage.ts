@@ -1,6 +1,6 @@
 /** What a digest says of what it could not know, so that an empty one never reads as "all quiet". */
 import { messageLimits, typeLabel } from './message.ts'
-import { inertLine } from './sanitize.ts'
+import { sanitizeLine } from './sanitize.ts'
 import type { DigestFacts, Summary } from './summary.ts'
 
 export interface Coverage {
@@ -13,40 +13,44 @@ export interface Coverage {
   feeds: { feed: string; text: string; isBehind: boolean }[]
   moreFeeds: number
   /** "4 held", "2 suppressed"; what the window's messages do not list. */
-  left: string[]
+  unlisted: string[]
   /** Worst first; the title of what is no longer kept is its type and uid. */
   alreadySent: { severity: string; title: string; link: string | null; time: string }[]
   moreAlreadySent: number
 }
 
-type TimeIn = (atMs: number) => string
+type TimeFormatter = (atMs: number) => string
 type Feed = DigestFacts['feeds'][number]
 
 const maxFeeds = 40
 const maxAlreadySent = 20
 const maxFeedAlarms = 5
 
-export function coverageOf(summary: Summary, digest: DigestFacts, timeIn: TimeIn): Coverage {
+export function buildCoverage(
+  summary: Summary,
+  digest: DigestFacts,
+  timeIn: TimeFormatter,
+): Coverage {
   const behind = digest.feeds.filter(({ isBehind }) => isBehind)
-  const unreadable = digest.feeds.filter(isUnread)
+  const unreadable = digest.feeds.filter(hasUnreadItems)
   const first = [...new Set([...behind, ...unreadable])]
   const feeds = [...first, ...digest.feeds.filter((feed) => !first.includes(feed))]
   const shown = feeds.slice(0, maxFeeds)
   const sent = digest.alreadySent.slice(0, maxAlreadySent)
   return {
-    alarms: [...alarmsOf(behind, digest, timeIn), ...unreadAlarms(unreadable)],
-    statement: statementOf(summary, digest, behind.length),
+    alarms: [...buildAlarms(behind, digest, timeIn), ...buildUnreadAlarms(unreadable)],
+    statement: buildStatement(summary, digest, behind.length),
     window: `${timeIn(digest.fromMs)} to ${timeIn(digest.toMs)}`,
     feeds: shown.map((feed) => ({
-      feed: nameOf(feed),
-      text: feedInWords(feed, timeIn),
-      isBehind: feed.isBehind || isUnread(feed),
+      feed: feedName(feed),
+      text: formatFeed(feed, timeIn),
+      isBehind: feed.isBehind || hasUnreadItems(feed),
     })),
     moreFeeds: feeds.length - shown.length,
-    left: leftOf(digest),
+    unlisted: describeUnlisted(digest),
     alreadySent: sent.map(({ severity, type, uid, sentAtMs, title, serviceLink = null }) => ({
-      severity: inertLine(severity, messageLimits.severity),
-      title: inertLine(title ?? `${typeLabel(type)}: ${uid}`, messageLimits.title),
+      severity: sanitizeLine(severity, messageLimits.severity),
+      title: sanitizeLine(title ?? `${typeLabel(type)}: ${uid}`, messageLimits.title),
       link: serviceLink,
       time: timeIn(sentAtMs),
     })),
@@ -54,26 +58,32 @@ export function coverageOf(summary: Summary, digest: DigestFacts, timeIn: TimeIn
   }
 }
 
-function alarmsOf(behind: readonly Feed[], { dead }: DigestFacts, timeIn: TimeIn): string[] {
+function buildAlarms(
+  behind: readonly Feed[],
+  { dead }: DigestFacts,
+  timeIn: TimeFormatter,
+): string[] {
   const shown = behind.slice(0, maxFeedAlarms)
   const more = behind.length - shown.length
   return [
-    ...shown.map((feed) => alarmOf(feed, timeIn)),
+    ...shown.map((feed) => formatAlarm(feed, timeIn)),
     ...(more > 0 ? [`${more} more feeds are behind; they are listed below.`] : []),
     ...(dead > 0
-      ? [`${events(dead)} could not be delivered to you; "tocsin dead-letters list" shows which.`]
+      ? [
+          `${formatEventCount(dead)} could not be delivered to you; "tocsin dead-letters list" shows which.`,
+        ]
       : []),
   ]
 }
 
-function alarmOf(feed: Feed, timeIn: TimeIn): string {
+function formatAlarm(feed: Feed, timeIn: TimeFormatter): string {
   const sinceMs = feed.lastCaughtUpMs
   return sinceMs === null
-    ? `Feed ${nameOf(feed)} is behind: it was never read to its end, so events may be missing here.`
-    : `Feed ${nameOf(feed)} is behind: events after ${timeIn(sinceMs)} may be missing here.`
+    ? `Feed ${feedName(feed)} is behind: it was never read to its end, so events may be missing here.`
+    : `Feed ${feedName(feed)} is behind: events after ${timeIn(sinceMs)} may be missing here.`
 }
 
-function feedInWords(feed: Feed, timeIn: TimeIn): string {
+function formatFeed(feed: Feed, timeIn: TimeFormatter): string {
   const { lastCaughtUpMs, quarantined, hasLeft = false } = feed
   const never = hasLeft ? 'never read to its end' : 'not read to its end yet'
   const { open = 0 } = quarantined ?? {}
@@ -85,19 +95,19 @@ function feedInWords(feed: Feed, timeIn: TimeIn): string {
 }
 
 /** Something of the window could not be read, or cannot be just now. */
-function isUnread({ quarantined, isUnreadable = false }: Feed): boolean {
+function hasUnreadItems({ quarantined, isUnreadable = false }: Feed): boolean {
   return isUnreadable || (quarantined?.fresh ?? 0) > 0
 }
 
-function unreadAlarms(feeds: readonly Feed[]): string[] {
+function buildUnreadAlarms(feeds: readonly Feed[]): string[] {
   const shown = feeds.slice(0, maxFeedAlarms)
   const more = feeds.length - shown.length
   const list = '"tocsin quarantine list" shows which'
   return [
     ...shown.map((feed) => {
       const { fresh = 0 } = feed.quarantined ?? {}
-      const some = `${fresh === 1 ? '1 item' : `${fresh} items`} of feed ${nameOf(feed)}`
-      const whole = `Half or more of what feed ${nameOf(feed)} shows cannot be read`
+      const some = `${fresh === 1 ? '1 item' : `${fresh} items`} of feed ${feedName(feed)}`
+      const whole = `Half or more of what feed ${feedName(feed)} shows cannot be read`
       return feed.isUnreadable === true
         ? `${whole}, so events are missing here; ${list}.`
         : `${some} could not be read and ${fresh === 1 ? 'is' : 'are'} missing here; ${list}.`
@@ -106,26 +116,32 @@ function unreadAlarms(feeds: readonly Feed[]): string[] {
   ]
 }
 
-function nameOf({ feed }: Feed): string {
-  return inertLine(feed, messageLimits.severity)
+function feedName({ feed }: Feed): string {
+  return sanitizeLine(feed, messageLimits.severity)
 }
 
 /** Quiet is claimed only where every feed was read and nothing was kept back. */
-function statementOf({ total }: Summary, digest: DigestFacts, behind: number): string | null {
+function buildStatement({ total }: Summary, digest: DigestFacts, behind: number): string | null {
   if (total > 0) return null
   const isKnown = digest.feeds.length > 0 && behind === 0
   const { held, suppressed, dead, diverted = 0, alreadySentTotal } = digest
-  const isKept = held + suppressed + dead + diverted + alreadySentTotal > 0
-  if (behind > 0 || digest.feeds.some(isUnread)) {
+  const hasOtherItems = held + suppressed + dead + diverted + alreadySentTotal > 0
+  if (behind > 0 || digest.feeds.some(hasUnreadItems)) {
     return 'Nothing is listed, which does not mean that nothing happened.'
   }
-  if (isKept) return 'Nothing is left to list; see below for what went another way.'
+  if (hasOtherItems) return 'Nothing is left to list; see below for what went another way.'
   return isKnown
     ? 'Nothing new, and every feed was read to its end.'
     : 'Nothing new was collected; no feed told how far it was read.'
 }
 
-function leftOf({ held, suppressed, dead, diverted = 0, alreadySentTotal }: DigestFacts): string[] {
+function describeUnlisted({
+  held,
+  suppressed,
+  dead,
+  diverted = 0,
+  alreadySentTotal,
+}: DigestFacts): string[] {
   return [
     held > 0 ? `${held} held back for later` : null,
     suppressed > 0 ? `${suppressed} suppressed by a silence, a mute or another event` : null,
@@ -135,6 +151,6 @@ function leftOf({ held, suppressed, dead, diverted = 0, alreadySentTotal }: Dige
   ].filter((text) => text !== null)
 }
 
-function events(count: number): string {
+function formatEventCount(count: number): string {
   return count === 1 ? '1 event' : `${count} events`
 }

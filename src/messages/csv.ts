@@ -6,7 +6,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Severity } from '../event.ts'
 import { messageLimits, type MessageSubject, renderMessage } from './message.ts'
-import { cleanLine, inertLine } from './sanitize.ts'
+import { cleanLine, sanitizeLine } from './sanitize.ts'
 
 export interface CsvRow {
   severity: Severity
@@ -60,10 +60,10 @@ export function createCsv(): Csv {
   const lines: string[] = []
   const csv: Csv = {
     add(row) {
-      lines.push(csvLine(cellsOf(row)))
+      lines.push(csvLine(toCells(row)))
       return csv
     },
-    finish: () => fileOf(lines),
+    finish: () => buildFile(lines),
   }
   return csv
 }
@@ -73,15 +73,18 @@ export function createCsv(): Csv {
  * loses its last rows, and the last line says how many, those of `total` that were not given included.
  * `name` is made ASCII.
  */
-export function attachmentOf(
+export function buildAttachment(
   rows: readonly CsvRow[],
   name: string,
   total = rows.length,
 ): CsvAttachment {
   const fileName = `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.csv`
-  const lines = rows.map((row) => csvLine(cellsOf(row)))
-  for (let kept = lines.length; ; kept = Math.floor(kept / 2)) {
-    const content = kept === total ? fileOf(lines) : cutFileOf(lines.slice(0, kept), total - kept)
+  const lines = rows.map((row) => csvLine(toCells(row)))
+  for (let rowsKept = lines.length; ; rowsKept = Math.floor(rowsKept / 2)) {
+    const content =
+      rowsKept === total
+        ? buildFile(lines)
+        : buildCutFile(lines.slice(0, rowsKept), total - rowsKept)
     if (content.length <= maxPlainBytes) {
       return { fileName, contentType: 'text/csv; charset=utf-8', content }
     }
@@ -93,22 +96,22 @@ export function attachmentOf(
 }
 
 /** A row as a message about the event has it: cleaned, defanged, cut, never with a secret. */
-export function csvRowOf(subject: MessageSubject): CsvRow {
+export function toCsvRow(subject: MessageSubject): CsvRow {
   const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
-  const type = inertLine(subject.event.type, messageLimits.name)
+  const type = sanitizeLine(subject.event.type, messageLimits.name)
   return { ...message, type, link: message.link ?? message.unverifiedLink }
 }
 
-function fileOf(lines: readonly string[]): Uint8Array {
-  return Buffer.from(`${csvMark}${csvLine(columns)}${lines.join('')}`)
+function buildFile(lines: readonly string[]): Uint8Array {
+  return Buffer.from(`${byteOrderMark}${csvLine(columns)}${lines.join('')}`)
 }
 
-function cutFileOf(lines: readonly string[], left: number): Uint8Array {
+function buildCutFile(lines: readonly string[], left: number): Uint8Array {
   const remark = csvLine([`${left} more rows left out, because the file would be too big to send`])
-  return fileOf([...lines, remark])
+  return buildFile([...lines, remark])
 }
 
-function cellsOf(row: CsvRow): string[] {
+function toCells(row: CsvRow): string[] {
   return [
     row.severity,
     row.type,
@@ -116,30 +119,30 @@ function cellsOf(row: CsvRow): string[] {
     row.title,
     row.identifiers.join('; '),
     row.feed,
-    timeOf(row.createdAtMs),
-    timeOf(row.matchedAtMs),
-    timeOf(row.fetchedAtMs),
+    formatIso(row.createdAtMs),
+    formatIso(row.matchedAtMs),
+    formatIso(row.fetchedAtMs),
     row.tags.join('; '),
     row.link ?? '',
   ]
 }
 
-function timeOf(atMs: number | null): string {
+function formatIso(atMs: number | null): string {
   const date = new Date(atMs ?? Number.NaN)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
 /** Before the first line: without it Excel reads another character set. */
-export const csvMark = '\uFEFF'
+export const byteOrderMark = '\uFEFF'
 
 /** One line of a table, its end included; no cell of it is run by a spreadsheet. */
 export function csvLine(cells: readonly string[]): string {
-  return `${cells.map((cell) => `"${inertCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
+  return `${cells.map((cell) => `"${sanitizeCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
 }
 
 /** Whether a spreadsheet would run `text`, or not show it as it is, so that its cell is changed. */
 export function isChangedInCsv(text: string): boolean {
-  return inertCell(text) !== text
+  return sanitizeCell(text) !== text
 }
 
 /** Half and full width: Excel takes both. */
@@ -147,6 +150,6 @@ const formulaStart = /^(["'`\s]*)(?=[=+\-@＝＋－＠])/u
 /** Where the semicolon separates cells, as it does for Excel in much of Europe, it begins one. */
 const formulaWithin = /([;|])(["'`\s]*)(?=[=+\-@＝＋－＠])/gu
 
-function inertCell(text: string): string {
+function sanitizeCell(text: string): string {
   return cleanLine(text, Infinity).replace(formulaStart, "'$1").replaceAll(formulaWithin, "$1'$2")
 }

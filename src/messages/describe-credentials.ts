@@ -1,33 +1,33 @@
 import { maskSecret } from '../masking/mask-secret.ts'
 import {
-  around,
+  wrapPresent,
   codeFact,
   type Describe,
   type Description,
   type Fact,
-  firstOf,
-  hostIn,
-  joined,
+  firstAndMore,
+  readHost,
+  joinPresent,
   listFact,
   type Subject,
   textFact,
   timeFact,
 } from './description.ts'
-import { inertLine } from './sanitize.ts'
+import { sanitizeLine } from './sanitize.ts'
 
 /** One account of a leak or a combolist, as an event. */
 export function describeLeakedCredential({ event, fields, secret }: Subject): Description {
   const identity = fields.text('identity_name')
   const source =
-    fields.text('source.name', 'source_name', 'leak_source.name') ?? known(event.source)
+    fields.text('source.name', 'source_name', 'leak_source.name') ?? emptyToNull(event.source)
   return {
     typeLabel: 'Leaked credential',
     headline: identity,
-    tail: around('in ', source),
+    tail: wrapPresent('in ', source),
     facts: [
       codeFact('Identity', identity),
       textFact('Source', source),
-      passwordFact(secret, masked(fields.text('password', 'hash'))),
+      passwordFact(secret, maskIfPresent(fields.text('password', 'hash'))),
       timeFact('Imported', fields.time('imported_at')),
       textFact('Hash type', fields.text('hash_type')),
       timeFact('Breached', fields.time('source.breached_at', 'breached_at')),
@@ -40,17 +40,17 @@ export function describeLeakedCredential({ event, fields, secret }: Subject): De
 export function describeCredential({ event, fields, secret }: Subject): Description {
   const identity = fields.text('identity_name')
   const domain = fields.text('domain')
-  const source = fields.text('source.name') ?? known(event.source)
+  const source = fields.text('source.name') ?? emptyToNull(event.source)
   return {
     typeLabel: 'Leaked credential',
-    headline: identity ?? around('an account at ', domain),
-    tail: around('in ', source),
+    headline: identity ?? wrapPresent('an account at ', domain),
+    tail: wrapPresent('in ', source),
     facts: [
       codeFact('Identity', identity),
       codeFact('Domain', domain),
       textFact('Source', source),
       timeFact('Imported', event.createdAtMs),
-      passwordFact(secret, masked(fields.text('password'))),
+      passwordFact(secret, maskIfPresent(fields.text('password'))),
       textFact('Hash type', fields.text('hash_type')),
       listFact('Signs in to', fields.list('auth_domains')),
       timeFact('Breached', fields.time('source.breached_at')),
@@ -63,15 +63,15 @@ export function describeCredential({ event, fields, secret }: Subject): Descript
 
 /** A whole collection of leaked accounts. */
 export function describeLeak({ event, fields }: Subject): Description {
-  const source = fields.text('source.name') ?? known(event.source)
+  const source = fields.text('source.name') ?? emptyToNull(event.source)
   const term =
-    fields.text('term') ?? firstOf(fields.matched('domain', 'domains', 'emails', 'email'))
+    fields.text('term') ?? firstAndMore(fields.matched('domain', 'domains', 'emails', 'email'))
   const count = fields.number('leaked_credential_count')
   const amount = count === null ? null : `${count} ${count === 1 ? 'credential' : 'credentials'}`
   return {
     typeLabel: 'Leak',
     headline: term,
-    tail: joined([around('in ', source), around('with ', amount)], ' '),
+    tail: joinPresent([wrapPresent('in ', source), wrapPresent('with ', amount)], ' '),
     facts: [
       codeFact('Term', term),
       textFact('Source', source),
@@ -91,17 +91,17 @@ export function describeCheckedCredential(typeLabel: string): Describe {
     return {
       typeLabel,
       headline: identity,
-      tail: joined(
+      tail: joinPresent(
         [
-          around('checked by ', known(event.source)),
-          around('– ', fields.text('mitigation_action')),
+          wrapPresent('checked by ', emptyToNull(event.source)),
+          wrapPresent('– ', fields.text('mitigation_action')),
         ],
         ' ',
       ),
       facts: [
         codeFact('Identity', identity),
         textFact('Mitigation', fields.text('mitigation_action')),
-        textFact('Checked by', known(event.source)),
+        textFact('Checked by', emptyToNull(event.source)),
         codeFact('Integration', fields.text('tenant_integration_id')),
       ],
     }
@@ -111,14 +111,16 @@ export function describeCheckedCredential(typeLabel: string): Describe {
 /** A collection or a file of leaked data that names somebody of ours. */
 export function describeLeakedData(typeLabel: string): Describe {
   return ({ event, fields }) => {
-    const source = fields.text('source.name', 'source_name') ?? known(event.source)
+    const source = fields.text('source.name', 'source_name') ?? emptyToNull(event.source)
     const file = fields.text('file_name', 'filename', 'path', 'name')
-    const found = firstOf(fields.matched('email', 'emails', 'identity_name', 'username', 'domain'))
+    const found = firstAndMore(
+      fields.matched('email', 'emails', 'identity_name', 'username', 'domain'),
+    )
     return {
       typeLabel,
-      headline: joined([found, around(found === null ? '' : 'in ', file)], ' '),
+      headline: joinPresent([found, wrapPresent(found === null ? '' : 'in ', file)], ' '),
       quote: fields.text('title'),
-      tail: around('in ', source),
+      tail: wrapPresent('in ', source),
       facts: [
         codeFact('Found', found),
         codeFact('File', file),
@@ -135,17 +137,17 @@ export function describeLeakedData(typeLabel: string): Describe {
 function passwordFact(secret: string | null, mask: string | null): Fact | null {
   if (secret === null) return codeFact('Password', mask)
   return codeFact(
-    inertLine(secret, Infinity) === secret ? 'Password' : 'Password (defanged)',
+    sanitizeLine(secret, Infinity) === secret ? 'Password' : 'Password (defanged)',
     secret,
   )
 }
 
 /** Masked long before; once more, because this is the last place that could leak it. */
-function masked(secret: string | null): string | null {
+function maskIfPresent(secret: string | null): string | null {
   return secret === null ? null : maskSecret(secret)
 }
 
-function known(source: string): string | null {
+function emptyToNull(source: string): string | null {
   return source === '' ? null : source
 }
 
@@ -154,17 +156,19 @@ export function describeService(subject: Subject): Description {
   const { event, fields } = subject
   const host = fields.text('hostname', 'ip_address') ?? fields.matched('domains', 'host', 'url')[0]
   const port = fields.text('port')
-  const place = host === undefined ? null : joined([host, port], ':')
+  const place = host === undefined ? null : joinPresent([host, port], ':')
   const product = fields.text('product', 'service')
   const vulnerabilities = fields.list('vulnerabilities')
   return {
     typeLabel: 'Exposed service',
     headline: place,
-    tail: joined(
+    tail: joinPresent(
       [
-        around('runs ', product, vulnerabilities.length === 0 ? '' : ','),
+        wrapPresent('runs ', product, vulnerabilities.length === 0 ? '' : ','),
         vulnerabilityCount(vulnerabilities.length),
-        product === null && vulnerabilities.length === 0 ? around('found by ', event.source) : null,
+        product === null && vulnerabilities.length === 0
+          ? wrapPresent('found by ', event.source)
+          : null,
       ],
       ' ',
     ),
@@ -187,13 +191,13 @@ export function describeService(subject: Subject): Description {
 export function describeBucket(typeLabel: string): Describe {
   return ({ event, fields }) => {
     const address = fields.text('url')
-    const host = fields.text('bucket.host') ?? (address === null ? null : hostIn(address))
+    const host = fields.text('bucket.host') ?? (address === null ? null : readHost(address))
     const provider = fields.text('bucket.provider') ?? event.source
-    const file = address === null ? null : fileIn(address)
+    const file = address === null ? null : readFileName(address)
     return {
       typeLabel,
-      headline: joined([file, around(file === null ? '' : 'in ', host)], ' '),
-      tail: around('at ', provider),
+      headline: joinPresent([file, wrapPresent(file === null ? '' : 'in ', host)], ' '),
+      tail: wrapPresent('at ', provider),
       facts: [
         codeFact('Bucket', host),
         codeFact('Address', address),
@@ -207,19 +211,26 @@ export function describeBucket(typeLabel: string): Describe {
 export function describeCode(typeLabel: string): Describe {
   return ({ event, fields, id }) => {
     const [tag] = [...fields.items('tags'), ...fields.items('tag')]
-    const image = joined([tag?.text('repository_name') ?? null, tag?.text('name') ?? null], ':')
+    const image = joinPresent(
+      [tag?.text('repository_name') ?? null, tag?.text('name') ?? null],
+      ':',
+    )
     const address = fields.text('url', 'browser_url')
-    const repository = fields.text('repository', 'repository_name', 'repo_name') ?? pathIn(address)
+    const repository =
+      fields.text('repository', 'repository_name', 'repo_name') ?? readRepositoryPath(address)
     const path = fields.text('code.path', 'path', 'file_name')
-    const name = joined([path, around(path === null ? '' : 'in ', image ?? repository)], ' ')
+    const name = joinPresent(
+      [path, wrapPresent(path === null ? '' : 'in ', image ?? repository)],
+      ' ',
+    )
     const author = fields.text('commit.author_name', 'code.commit_name', 'actor.name', 'actor')
     return {
       typeLabel,
-      headline: name ?? namedId(id),
+      headline: name ?? idAsName(id),
       quote: fields.text('title'),
-      tail: joined([around('by ', author), around('on ', event.source)], ' '),
+      tail: joinPresent([wrapPresent('by ', author), wrapPresent('on ', event.source)], ' '),
       facts: [
-        codeFact('Repository', image ?? repository ?? namedId(id)),
+        codeFact('Repository', image ?? repository ?? idAsName(id)),
         codeFact('File', path),
         textFact('Source', event.source),
         textFact('Author', author),
@@ -235,11 +246,11 @@ export function describeCode(typeLabel: string): Describe {
 }
 
 /** An id that is a name: neither a number nor a digest, which tell a person nothing. */
-export function namedId(id: string | null): string | null {
+export function idAsName(id: string | null): string | null {
   return id === null || /^[\d_:-]+$|^[\da-f]{12,}$|^[\da-f]{8}-[\da-f-]{27}$/iu.test(id) ? null : id
 }
 
-function fileIn(address: string): string | null {
+function readFileName(address: string): string | null {
   const path = URL.canParse(address) ? new URL(address).pathname : ''
   const last = path.split('/').at(-1) ?? ''
   try {
@@ -249,7 +260,7 @@ function fileIn(address: string): string | null {
   }
 }
 
-function pathIn(address: string | null): string | null {
+function readRepositoryPath(address: string | null): string | null {
   const path = address !== null && URL.canParse(address) ? new URL(address).pathname : ''
   const parts = path.split('/').filter((part) => part !== '' && part !== 'r' && part !== '_')
   return parts.length === 0 ? null : parts.slice(0, 2).join('/')

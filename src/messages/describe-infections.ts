@@ -1,10 +1,10 @@
 import { maskSecret } from '../masking/mask-secret.ts'
 import {
-  around,
+  wrapPresent,
   codeFact,
-  firstOf,
-  hostIn,
-  joined,
+  firstAndMore,
+  readHost,
+  joinPresent,
   listFact,
   textFact,
   timeFact,
@@ -22,22 +22,22 @@ export function describeStealerLog(subject: Subject): Description {
   const ofVictim = (key: string): string | null =>
     fields.text(`victim_information.${key}`, `user_information.${key}`)
   const malware = fields.text('malware_information.malware_family')
-  const host = hostName(fields.list('victim_information.hardware', 'user_information.hardware'))
+  const host = readHostName(fields.list('victim_information.hardware', 'user_information.hardware'))
   const country = ofVictim('country_code')
-  const machine = joined(
-    [host ?? around('user ', ofVictim('username')), around('(', country, ')')],
+  const machine = joinPresent(
+    [host ?? wrapPresent('user ', ofVictim('username')), wrapPresent('(', country, ')')],
     ' ',
   )
-  const stolen = stolenLogins(subject)
-  const on = joined([malware, machine], host === null ? ', ' : ' on ')
+  const stolen = findStolenLogins(subject)
+  const on = joinPresent([malware, machine], host === null ? ', ' : ' on ')
   return {
     typeLabel: 'Stealer log',
     headline: stolen.headline ?? on,
-    tail: stolen.headline === null ? around('in ', event.source) : around(', ', on),
+    tail: stolen.headline === null ? wrapPresent('in ', event.source) : wrapPresent(', ', on),
     facts: [
       ...stolen.facts,
       textFact('Malware', malware),
-      timeFact('Infected', infectedAt(fields)),
+      timeFact('Infected', readInfectionTime(fields)),
       codeFact('Host', host),
       codeFact('Windows user', ofVictim('username')),
       textFact('Country', country),
@@ -54,19 +54,19 @@ export function describeStealerLog(subject: Subject): Description {
 /** An infected machine for sale. Markets say what is in it, seldom whose account. */
 export function describeBot(subject: Subject): Description {
   const { event, fields } = subject
-  const price = joined([fields.text('price'), fields.text('currency')], ' ')
+  const price = joinPresent([fields.text('price'), fields.text('currency')], ' ')
   const country = fields.text('victim_information.country_code')
   const isp = fields.text('victim_information.isp')
   const name = fields.text('name')
-  const stolen = stolenLogins(subject)
+  const stolen = findStolenLogins(subject)
   return {
     typeLabel: 'Bot for sale',
     headline: stolen.headline ?? name,
-    tail: joined(
+    tail: joinPresent(
       [
-        around('on a machine in ', joined([country, isp], ', ')),
-        around('for ', price),
-        around('at ', event.source),
+        wrapPresent('on a machine in ', joinPresent([country, isp], ', ')),
+        wrapPresent('for ', price),
+        wrapPresent('at ', event.source),
       ],
       ' ',
     ),
@@ -89,11 +89,11 @@ export function describeBot(subject: Subject): Description {
 export function describeCookie(subject: Subject): Description {
   const { event, fields } = subject
   const name = fields.text('name', 'cookie_name', 'cookies.name')
-  const site = fields.text('host_key', 'domain', 'host') ?? siteNames(subject)[0] ?? null
+  const site = fields.text('host_key', 'domain', 'host') ?? readSites(subject)[0] ?? null
   return {
     typeLabel: 'Stolen cookie',
-    headline: joined([around('', name, site === null ? '' : ' of'), site], ' '),
-    tail: around('in ', event.source),
+    headline: joinPresent([wrapPresent('', name, site === null ? '' : ' of'), site], ' '),
+    tail: wrapPresent('in ', event.source),
     facts: [
       codeFact('Cookie', name),
       codeFact('Site', site),
@@ -115,21 +115,21 @@ interface StolenLogins {
  * What matched, and of the full event the logins that are ours, since an item shows few of them; where
  * nothing matched and none is ours, its first ones.
  */
-function stolenLogins(subject: Subject): StolenLogins {
+function findStolenLogins(subject: Subject): StolenLogins {
   const { fields } = subject
   const matched = {
     accounts: fields.matched('username', 'user', 'login', 'email', 'emails', 'identity_name'),
-    sites: siteNames(subject),
+    sites: readSites(subject),
     password: fields.matched('password')[0] ?? null,
   }
   const hasMatched = matched.accounts.length + matched.sites.length > 0
-  const inDetail = loginsInDetail(subject, { oursOnly: hasMatched })
+  const inDetail = readLogins(subject, { oursOnly: hasMatched })
   const accounts = [...new Set([...matched.accounts, ...inDetail.accounts])]
   const sites = [...new Set([...matched.sites, ...inDetail.sites])]
   const { password } = hasMatched ? matched : inDetail // of the account that is named first
-  const site = firstOf([...new Set(sites.map(hostIn))])
+  const site = firstAndMore([...new Set(sites.map(readHost))])
   return {
-    headline: joined([firstOf(accounts), site], ' at '),
+    headline: joinPresent([firstAndMore(accounts), site], ' at '),
     facts: [
       listFact(accounts.length > 1 ? 'Accounts' : 'Account', accounts, 'code'),
       listFact(sites.length > 1 ? 'Login pages' : 'Login page', sites, 'code'),
@@ -138,12 +138,12 @@ function stolenLogins(subject: Subject): StolenLogins {
   }
 }
 
-function siteNames({ fields }: Subject): string[] {
+function readSites({ fields }: Subject): string[] {
   return fields.matched('url', 'urls', 'resources', 'host_key', 'host', 'domain', 'domains')
 }
 
 /** Of the older full event: `credentials[{url, username, password, application}]`. */
-function loginsInDetail(
+function readLogins(
   { event, fields }: Subject,
   { oursOnly }: { oursOnly: boolean },
 ): {
@@ -168,7 +168,7 @@ function loginsInDetail(
   }
 }
 
-function infectedAt(fields: Subject['fields']): number | null {
+function readInfectionTime(fields: Subject['fields']): number | null {
   return fields.time(
     'malware_information.infected_at',
     'malware_information.infection_date',
@@ -176,7 +176,7 @@ function infectedAt(fields: Subject['fields']): number | null {
   )
 }
 
-function hostName(hardware: string[]): string | null {
+function readHostName(hardware: string[]): string | null {
   for (const entry of hardware) {
     const name = hostEntry.exec(entry)?.[1]
     if (name !== undefined) return name

@@ -1,11 +1,11 @@
 import {
-  around,
+  wrapPresent,
   codeFact,
   type Describe,
   type Description,
-  firstOf,
+  firstAndMore,
   formatTime,
-  joined,
+  joinPresent,
   listFact,
   type Subject,
   textFact,
@@ -15,13 +15,17 @@ import {
 /** A message in a chat channel. */
 export function describeChatMessage({ event, fields }: Subject): Description {
   const conversation = fields.text('context.conversation_name', 'context.conversation_id')
-  const author = authorOf(fields)
+  const author = readAuthor(fields)
   return {
     typeLabel: 'Chat message',
     headline: null,
     quote: null,
-    tail: joined(
-      [around('by ', author), around('in channel ', conversation), around('on ', event.source)],
+    tail: joinPresent(
+      [
+        wrapPresent('by ', author),
+        wrapPresent('in channel ', conversation),
+        wrapPresent('on ', event.source),
+      ],
       ' ',
     ),
     facts: [
@@ -29,7 +33,7 @@ export function describeChatMessage({ event, fields }: Subject): Description {
       textFact('Author', author),
       textFact('Platform', event.source),
       timeFact('Posted', fields.time('posted_at')),
-      textFact('Forwarded from', forwardedFrom(fields)),
+      textFact('Forwarded from', readForwardedFrom(fields)),
     ],
     content: fields.text('content', 'message'),
   }
@@ -39,12 +43,12 @@ export function describeChatMessage({ event, fields }: Subject): Description {
 export function describeForum(typeLabel: string): Describe {
   return ({ event, fields }) => {
     const topic = fields.text('context.topic_title', 'title_en', 'title')
-    const author = authorOf(fields)
+    const author = readAuthor(fields)
     return {
       typeLabel,
       headline: null,
       quote: topic,
-      tail: joined([around('by ', author), around('on ', event.source)], ' '),
+      tail: joinPresent([wrapPresent('by ', author), wrapPresent('on ', event.source)], ' '),
       facts: [
         textFact('Topic', topic),
         textFact('Author', author),
@@ -65,7 +69,7 @@ export function describeBlogPost({ event, fields }: Subject): Description {
     typeLabel: 'Blog post',
     headline: null,
     quote: title,
-    tail: around('on ', event.source),
+    tail: wrapPresent('on ', event.source),
     facts: [
       textFact('Description', title),
       textFact('Site', event.source),
@@ -79,12 +83,12 @@ export function describeBlogPost({ event, fields }: Subject): Description {
 /** A text on a paste site. */
 export function describePaste({ event, fields }: Subject): Description {
   const title = fields.text('title')
-  const author = authorOf(fields)
+  const author = readAuthor(fields)
   return {
     typeLabel: 'Paste',
     headline: null,
     quote: title,
-    tail: joined([around('by ', author), around('on ', event.source)], ' '),
+    tail: joinPresent([wrapPresent('by ', author), wrapPresent('on ', event.source)], ' '),
     facts: [
       textFact('Title', title),
       textFact('Site', event.source),
@@ -97,11 +101,11 @@ export function describePaste({ event, fields }: Subject): Description {
   }
 }
 
-function authorOf(fields: Subject['fields']): string | null {
+function readAuthor(fields: Subject['fields']): string | null {
   return fields.text('actor.name', 'actor.id', 'actor')
 }
 
-function forwardedFrom(fields: Subject['fields']): string | null {
+function readForwardedFrom(fields: Subject['fields']): string | null {
   return fields.text(
     'forward_info.forwarded_from',
     'forward_info.forwarded_from_username',
@@ -111,14 +115,17 @@ function forwardedFrom(fields: Subject['fields']): string | null {
 
 /** Goods on an illicit market. The price is a number now and was a text once. */
 export function describeListing({ event, fields }: Subject): Description {
-  const price = joined([fields.text('price'), fields.text('currency')], ' ')
+  const price = joinPresent([fields.text('price'), fields.text('currency')], ' ')
   const seller = fields.text('actor.name', 'actor.id', 'actor')
   const title = fields.text('title')
   return {
     typeLabel: 'Market listing',
     headline: null,
     quote: title,
-    tail: joined([around('for ', price), around('by ', seller), around('on ', event.source)], ' '),
+    tail: joinPresent(
+      [wrapPresent('for ', price), wrapPresent('by ', seller), wrapPresent('on ', event.source)],
+      ' ',
+    ),
     facts: [
       textFact('Title', title),
       textFact('Market', event.source),
@@ -151,12 +158,12 @@ export function describeCardBase({ event, fields }: Subject): Description {
   const title = fields.text('title', 'name')
   return {
     typeLabel: 'Card collection for sale',
-    headline: around('BIN ', firstOf(bins)),
+    headline: wrapPresent('BIN ', firstAndMore(bins)),
     quote: title,
-    tail: joined(
+    tail: joinPresent(
       [
-        around('for ', joined([fields.text('price'), fields.text('currency')], ' ')),
-        around('on ', event.source),
+        wrapPresent('for ', joinPresent([fields.text('price'), fields.text('currency')], ' ')),
+        wrapPresent('on ', event.source),
       ],
       ' ',
     ),
@@ -177,8 +184,8 @@ export function describeCard({ event, fields }: Subject): Description {
   const expires = fields.time('expiration')
   return {
     typeLabel: 'Payment card',
-    headline: joined([around('BIN ', bin), bank, fields.text('brand')], ', '),
-    tail: around('on ', event.source),
+    headline: joinPresent([wrapPresent('BIN ', bin), bank, fields.text('brand')], ', '),
+    tail: wrapPresent('on ', event.source),
     facts: [
       codeFact('BIN', bin),
       textFact('Bank', bank),
@@ -248,7 +255,7 @@ export function describeRansomleak({ event, fields }: Subject): Description {
     'victim_metadata.name',
     'victim_name',
   )
-  const place = joined(
+  const place = joinPresent(
     ['city', 'state', 'country'].map((key) => fields.text(`victim_information.${key}`)),
     ', ',
   )
@@ -256,7 +263,7 @@ export function describeRansomleak({ event, fields }: Subject): Description {
   return {
     typeLabel: 'Ransom leak',
     headline: victim,
-    tail: around(victim === null ? 'mentioned by ' : 'named by ', group),
+    tail: wrapPresent(victim === null ? 'mentioned by ' : 'named by ', group),
     facts: [
       textFact('Victim', victim),
       textFact('Group', group),
@@ -278,7 +285,7 @@ export function describeLookalike({ event, fields, id }: Subject): Description {
   const matched = originals.length > 0 ? originals : event.identifiers.map(({ name }) => name)
   return {
     typeLabel: 'Lookalike domain',
-    headline: joined([domain, around('resembles ', matched[0] ?? null)], ' '),
+    headline: joinPresent([domain, wrapPresent('resembles ', matched[0] ?? null)], ' '),
     facts: [
       codeFact('Domain', domain),
       listFact('Resembles', matched),

@@ -75,26 +75,26 @@ export function formatTime(atMs: number): string | null {
 }
 
 /** The parts that are known, joined; null where none is. */
-export function joined(parts: readonly (string | null)[], separator: string): string | null {
+export function joinPresent(parts: readonly (string | null)[], separator: string): string | null {
   const known = parts.filter((part) => part !== null && part !== '')
   return known.length === 0 ? null : known.join(separator)
 }
 
 /** "joe@acme.com and 3 more"; null for none. */
-export function firstOf(values: readonly string[]): string | null {
+export function firstAndMore(values: readonly string[]): string | null {
   const [first] = values
   if (first === undefined) return null
   return values.length === 1 ? first : `${first} and ${values.length - 1} more`
 }
 
 /** The host of an address, and of a text without a scheme what stands before the first slash. */
-export function hostIn(address: string): string {
+export function readHost(address: string): string {
   const parsed = URL.canParse(address) ? new URL(address).host : ''
   return parsed === '' ? (address.split('/')[0] ?? address) : parsed
 }
 
 /** `prefix` before and `suffix` after a known value; null for an unknown or empty one. */
-export function around(prefix: string, value: string | null, suffix = ''): string | null {
+export function wrapPresent(prefix: string, value: string | null, suffix = ''): string | null {
   return value === null || value === '' ? null : `${prefix}${value}${suffix}`
 }
 
@@ -123,7 +123,7 @@ export interface Fields {
 const maxItems = 200
 
 /** Segments under which stand the infected machine, the author, the malware. */
-const ofOthers = /(?:^|\.)(?:victim_information|user_information|malware_information|actor)\./u
+const othersFields = /(?:^|\.)(?:victim_information|user_information|malware_information|actor)\./u
 
 export function readFields(
   detail: EventDetail | null,
@@ -160,7 +160,7 @@ export function readFields(
             .map((item) => readFields(item, {}))
         : []
     },
-    matched: (...names) => matchedIn(highlights, names),
+    matched: (...names) => findMatched(highlights, names),
     count(path) {
       const value = valueAt(detail, path)
       return Array.isArray(value) ? value.length : null
@@ -189,10 +189,10 @@ function extractsAt(highlights: ThreatEvent['highlights'], path: string): readon
   return field === undefined ? [] : (highlights[field] ?? [])
 }
 
-function matchedIn(highlights: ThreatEvent['highlights'], names: readonly string[]): string[] {
+function findMatched(highlights: ThreatEvent['highlights'], names: readonly string[]): string[] {
   const found = names.flatMap((wanted) =>
     Object.entries(highlights)
-      .filter(([field]) => field.split('.').at(-1) === wanted && !ofOthers.test(field))
+      .filter(([field]) => field.split('.').at(-1) === wanted && !othersFields.test(field))
       .flatMap(([, extracts]) => extracts.map((extract) => asText(extract)))
       .filter((text) => text !== null),
   )

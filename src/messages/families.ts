@@ -9,7 +9,7 @@ import {
   describeLeakedCredential,
   describeLeakedData,
   describeService,
-  namedId,
+  idAsName,
 } from './describe-credentials.ts'
 import { describeBot, describeCookie, describeStealerLog } from './describe-infections.ts'
 import {
@@ -25,18 +25,18 @@ import {
   describeReport,
 } from './describe-writings.ts'
 import {
-  around,
+  wrapPresent,
   codeFact,
   type Describe,
   type Description,
-  firstOf,
-  joined,
+  firstAndMore,
+  joinPresent,
   type Subject,
   textFact,
   timeFact,
 } from './description.ts'
 
-interface Kind {
+interface TypeKind {
   label: string
   /** What the name is called, and the fields that may hold it. */
   name: readonly [label: string, ...paths: string[]]
@@ -48,7 +48,7 @@ const anyName = ['Name', 'name', 'username', 'domain', 'hostname', 'email', 'ip_
 const userName = ['User name', 'username', 'actor.name', 'name', 'realname', 'actor'] as const
 const fileName = ['File', 'file_name', 'filename', 'path', 'name'] as const
 
-const kinds: Readonly<Record<string, Kind>> = {
+const kinds: Readonly<Record<string, TypeKind>> = {
   account: { label: 'Account', name: [...userName, 'identity_name', 'email'], isNamedById: true },
   actor: { label: 'Actor profile', name: userName, isNamedById: true },
   actor_summary: { label: 'Actor summary', name: userName, isNamedById: true },
@@ -108,18 +108,20 @@ const anythingTypes: readonly string[] = Object.keys(kinds)
 function describeAnything(subject: Subject): Description {
   const { event, fields, id } = subject
   const kind = Object.hasOwn(kinds, event.type) ? kinds[event.type] : undefined
-  const { label, name, isNamedById } = kind ?? { label: typeInWords(event.type), name: anyName }
+  const { label, name, isNamedById } = kind ?? { label: formatType(event.type), name: anyName }
   const [nameLabel, ...paths] = name
   const named =
-    fields.text(...paths) ?? firstOf(fields.matched(...paths)) ?? (isNamedById ? namedId(id) : null)
+    fields.text(...paths) ??
+    firstAndMore(fields.matched(...paths)) ??
+    (isNamedById ? idAsName(id) : null)
   const title = fields.text('title_en', 'title')
   const author = fields.text('actor.name', 'actor.id', 'actor', 'author')
   return {
     typeLabel: label,
     headline: named,
     quote: title,
-    tail: joined(
-      [around('by ', author === named ? null : author), around('on ', event.source)],
+    tail: joinPresent(
+      [wrapPresent('by ', author === named ? null : author), wrapPresent('on ', event.source)],
       ' ',
     ),
     facts: [
@@ -137,11 +139,11 @@ function describeAnything(subject: Subject): Description {
 /** An account on a social network that uses our name. */
 function describeSocialMediaAccount({ event, fields, id }: Subject): Description {
   const site = fields.text('site') ?? event.source
-  const username = fields.text('username') ?? namedId(id)
+  const username = fields.text('username') ?? idAsName(id)
   return {
     typeLabel: 'Social media account',
     headline: username,
-    tail: around('on ', site),
+    tail: wrapPresent('on ', site),
     facts: [
       codeFact('User name', username),
       textFact('Site', site),
@@ -159,12 +161,12 @@ function describeDomainData(
     const domain =
       fields.text('domain', 'fqdn', 'hostname', 'name') ??
       fields.matched('domains')[0] ??
-      namedId(id?.split('/')[0] ?? null)
-    const value = firstOf(fields.list(...paths)) ?? fields.text(...paths)
+      idAsName(id?.split('/')[0] ?? null)
+    const value = firstAndMore(fields.list(...paths)) ?? fields.text(...paths)
     return {
       typeLabel,
       headline: domain,
-      tail: joined([around(', ', value), around('found by ', event.source)], ' '),
+      tail: joinPresent([wrapPresent(', ', value), wrapPresent('found by ', event.source)], ' '),
       facts: [
         codeFact('Domain', domain),
         codeFact(valueLabel, value),
@@ -178,14 +180,14 @@ function describeDomainData(
 }
 
 /** `source_code_files` → "Source code files". */
-function typeInWords(type: string): string {
+function formatType(type: string): string {
   const words = type.replaceAll(/[_\s]+/gu, ' ').trim()
   return words === '' ? 'Event' : words.charAt(0).toUpperCase() + words.slice(1)
 }
 
 /** What Tocsin says of itself: trouble that began, or that is over. */
 function describeNotice(subject: Subject): Description {
-  if (!isOwn(subject)) return describeForeign(subject)
+  if (!isOwnEvent(subject)) return describeForeign(subject)
   const { fields } = subject
   const toDo = fields.text('what_to_do')
   const isCommand = toDo?.startsWith('tocsin ') === true
@@ -204,7 +206,7 @@ function describeNotice(subject: Subject): Description {
 
 /** The test event that goes the whole way. */
 function describeCanary(subject: Subject): Description {
-  if (!isOwn(subject)) return describeForeign(subject)
+  if (!isOwnEvent(subject)) return describeForeign(subject)
   const { fields } = subject
   return {
     typeLabel: 'Canary',
@@ -223,7 +225,7 @@ function describeForeign(subject: Subject): Description {
 }
 
 /** The service may have types and sources of the same names, but no feed. */
-function isOwn({ feed }: Subject): boolean {
+function isOwnEvent({ feed }: Subject): boolean {
   return feed === ownFeed
 }
 
@@ -285,6 +287,6 @@ const describers = new Map<string, Describe>([
 /** Types that have words of their own; any other is named as the service names it. */
 export const describedTypes: readonly string[] = [...describers.keys(), ...anythingTypes]
 
-export function describerOf(type: string): Describe {
+export function findDescriber(type: string): Describe {
   return describers.get(type) ?? describeAnything
 }

@@ -13,9 +13,9 @@ import {
   type ThreatEvent,
 } from '../event.ts'
 import { type Description, type Fact, formatTime, readFields } from './description.ts'
-import { describerOf } from './families.ts'
-import { cleanBlock, cleanLine, cutCounting, defang, inertLine } from './sanitize.ts'
-import { severityInWords, severityLabel } from './summary.ts'
+import { findDescriber } from './families.ts'
+import { cleanBlock, cleanLine, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
+import { formatSeverity, severityLabel } from './summary.ts'
 
 export interface Message {
   severity: Severity
@@ -75,30 +75,30 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   const { event } = subject
   const headline = describeEvent(subject)
   const { description } = headline
-  const facts = finishedFacts(description)
-  const severity = inertLine(event.severity, messageLimits.severity)
+  const facts = cleanFacts(description)
+  const severity = sanitizeLine(event.severity, messageLimits.severity)
   const test = options.isTest === true ? 'TEST ' : ''
   const maxLength = messageLimits.title - test.length
-  const title = titleOf(headline, { maxLength, clean: inertLine })
+  const title = buildTitle(headline, { maxLength, clean: sanitizeLine })
   return {
     severity,
-    typeLabel: inertLine(description.typeLabel, messageLimits.typeLabel),
-    title: inertLine(test + title, messageLimits.title),
-    summary: inertLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
+    typeLabel: sanitizeLine(description.typeLabel, messageLimits.typeLabel),
+    title: sanitizeLine(test + title, messageLimits.title),
+    summary: sanitizeLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
     facts,
-    extract: extractOf(event, description, facts),
-    ...linkOf(subject),
-    uid: inertLine(event.uid, messageLimits.uid),
-    account: inertLine(subject.account, messageLimits.name),
-    feed: inertLine(subject.feed, messageLimits.name),
-    identifiers: names(event.identifiers.map(({ name }) => name)),
-    tags: names(event.tags),
-    routes: names(subject.routes),
+    extract: chooseExtract(event, description, facts),
+    ...chooseLink(subject),
+    uid: sanitizeLine(event.uid, messageLimits.uid),
+    account: sanitizeLine(subject.account, messageLimits.name),
+    feed: sanitizeLine(subject.feed, messageLimits.name),
+    identifiers: formatNames(event.identifiers.map(({ name }) => name)),
+    tags: formatNames(event.tags),
+    routes: formatNames(subject.routes),
     createdAtMs: event.createdAtMs,
     matchedAtMs: event.matchedAtMs,
     fetchedAtMs: subject.fetchedAtMs,
     notes: [...sendingNotes(options), ...eventNotes(subject)].map((note) =>
-      inertLine(note, messageLimits.note),
+      sanitizeLine(note, messageLimits.note),
     ),
   }
 }
@@ -112,7 +112,7 @@ export function describeEvent({
 }: Pick<MessageSubject, 'feed' | 'event' | 'detail' | 'secret'>): HeadlineSubject {
   const data = detail === 'unavailable' ? null : (detail ?? null)
   const id = event.uid.split('/').slice(2).join('/')
-  const description = describerOf(event.type)({
+  const description = findDescriber(event.type)({
     feed,
     event,
     fields: readFields(data, event.highlights),
@@ -122,12 +122,12 @@ export function describeEvent({
   return { event, feed, description, extract: matchedExtract(event, description) }
 }
 
-function finishedFacts({ facts }: Description): Fact[] {
+function cleanFacts({ facts }: Description): Fact[] {
   return facts
     .filter((fact) => fact !== null)
     .map(({ label, value, kind }) => ({
-      label: inertLine(label, messageLimits.factLabel),
-      value: inertLine(value, messageLimits.factValue),
+      label: sanitizeLine(label, messageLimits.factLabel),
+      value: sanitizeLine(value, messageLimits.factValue),
       kind,
     }))
     .filter(({ value }) => value !== '')
@@ -138,48 +138,48 @@ function finishedFacts({ facts }: Description): Fact[] {
 const tellingFields = ['content', 'message', 'body', 'description', 'title']
 
 /** A headline of a few words quotes none of these. */
-const untelling = /pass|pwd|secret|token|hash|cookie|value|_at$|_id$|^id$/u
+const untellingFields = /pass|pwd|secret|token|hash|cookie|value|_at$|_id$|^id$/u
 
 /** What matched, as one line for the headline of an event that has no title of its own. */
 function matchedExtract({ highlights }: ThreatEvent, { isOwnWords }: Description): string | null {
   if (isOwnWords === true) return null
-  const [text] = bestFirst(highlights)
-    .filter(([field]) => !untelling.test(field.split('.').at(-1) ?? ''))
+  const [text] = sortByTelling(highlights)
+    .filter(([field]) => !untellingFields.test(field.split('.').at(-1) ?? ''))
     .flatMap(([, texts]) => texts)
     .filter((extract) => cleanLine(extract, Infinity) !== '')
   return text ?? null
 }
 
-function bestFirst(highlights: ThreatEvent['highlights']): [string, string[]][] {
+function sortByTelling(highlights: ThreatEvent['highlights']): [string, string[]][] {
   return Object.entries(highlights).toSorted(([a], [b]) => tellingRank(a) - tellingRank(b))
 }
 
-function extractOf(
+function chooseExtract(
   event: ThreatEvent,
   { content, contentLabel = 'Beginning of the text', isOwnWords = false }: Description,
   facts: readonly Fact[],
 ): Message['extract'] {
-  const isSaid = (text: string): boolean => facts.some(({ value }) => value === text)
+  const isInFacts = (text: string): boolean => facts.some(({ value }) => value === text)
   const candidates = [
-    ...bestFirst(isOwnWords ? {} : event.highlights).map(([field, texts]) => ({
-      label: `Matched in ${fieldInWords(field)}`,
+    ...sortByTelling(isOwnWords ? {} : event.highlights).map(([field, texts]) => ({
+      label: `Matched in ${formatField(field)}`,
       text: texts[0] ?? '',
     })),
     { label: contentLabel, text: content ?? '' },
   ]
   for (const candidate of candidates) {
     const text = defang(cleanBlock(candidate.text, Infinity))
-    if (text === '' || isSaid(text)) continue
+    if (text === '' || isInFacts(text)) continue
     return {
-      label: inertLine(candidate.label, messageLimits.extractLabel),
-      text: cutCounting(text, messageLimits.extract),
+      label: sanitizeLine(candidate.label, messageLimits.extractLabel),
+      text: cutWithCount(text, messageLimits.extract),
     }
   }
   return null
 }
 
 /** `victim_information.username` → "victim information, username": no dot that a client could link. */
-function fieldInWords(field: string): string {
+function formatField(field: string): string {
   return field.replaceAll('.', ', ').replaceAll('_', ' ')
 }
 
@@ -188,16 +188,24 @@ function tellingRank(field: string): number {
   return rank === -1 ? tellingFields.length : rank
 }
 
-function names(all: readonly string[]): string[] {
-  const shown = all.slice(0, messageLimits.names).map((name) => inertLine(name, messageLimits.name))
-  const more = all.length - shown.length
-  return more > 0 ? [...shown.slice(0, -1), `… and ${more + 1} more`] : shown
+function formatNames(all: readonly string[]): string[] {
+  const shown = all
+    .slice(0, messageLimits.names)
+    .map((name) => sanitizeLine(name, messageLimits.name))
+  const hiddenCount = all.length - shown.length
+  return hiddenCount > 0 ? [...shown.slice(0, -1), `… and ${hiddenCount + 1} more`] : shown
 }
 
 /** What may be clicked is judged where the hosts of the account's service are known; nothing else is. */
-function linkOf({ link = null, event }: MessageSubject): Pick<Message, 'link' | 'unverifiedLink'> {
+function chooseLink({
+  link = null,
+  event,
+}: MessageSubject): Pick<Message, 'link' | 'unverifiedLink'> {
   if (link !== null && link.length <= messageLimits.link) return { link, unverifiedLink: null }
-  return { link: null, unverifiedLink: event.url && inertLine(event.url, messageLimits.factValue) }
+  return {
+    link: null,
+    unverifiedLink: event.url && sanitizeLine(event.url, messageLimits.factValue),
+  }
 }
 
 /**
@@ -209,9 +217,9 @@ function linkOf({ link = null, event }: MessageSubject): Pick<Message, 'link' | 
 /** In code points. */
 const limits = { label: 30, name: 70, whose: 40, quote: 60, shortQuote: 36, tail: 70 } as const
 /** Code units of a text that are looked at: what a headline shows stands at its beginning. */
-const readLength = 1000
+const maxReadLength = 1000
 /** 80 without the longest known severity in brackets. */
-const firstLook = 69
+const notificationLength = 69
 
 interface HeadlineSubject {
   event: ThreatEvent
@@ -229,56 +237,56 @@ interface HeadlineOptions {
 }
 
 /** "Stealer log: joe@acme[.]com at login[.]acme[.]com, LummaC2 on DESKTOP-7 (CH)". */
-function titleOf(subject: HeadlineSubject, { maxLength, clean }: HeadlineOptions): string {
+function buildTitle(subject: HeadlineSubject, { maxLength, clean }: HeadlineOptions): string {
   const label = clean(subject.description.typeLabel, limits.label)
-  return `${label}: ${headlineOf(subject, { maxLength: maxLength - length(label) - 2, clean })}`
+  return `${label}: ${buildHeadline(subject, { maxLength: maxLength - countCodePoints(label) - 2, clean })}`
 }
 
 /** The same without the type in front. */
-export function headlineOf(
+export function buildHeadline(
   subject: HeadlineSubject,
   { maxLength, clean: cleaned }: HeadlineOptions,
 ): string {
-  const clean = (text: string, max: number): string => cleaned(text.slice(0, readLength), max)
+  const clean = (text: string, max: number): string => cleaned(text.slice(0, maxReadLength), max)
   const { event, feed, description, extract } = subject
   const { headline, tail = null } = description
   const quote = description.quote ?? (headline === null ? extract : null)
-  const whose = whoseOf(subject)
+  const owner = findOwner(subject)
   const end = tail === null ? '' : clean(tail, limits.tail)
   const parts = {
     label: clean(description.typeLabel, limits.label),
     name: headline === null ? '' : clean(headline, limits.name),
-    ours: clean(whose.name, limits.whose),
-    isIdentifier: whose.isIdentifier,
-    quoted: quote === null ? '' : quoted(clean(quote, quoteLength(whose))),
+    ours: clean(owner.name, limits.whose),
+    isIdentifier: owner.isIdentifier,
+    quoted: quote === null ? '' : inQuotes(clean(quote, quoteLength(owner))),
     isText: description.quote !== undefined,
   }
   const start =
-    startOf(parts) || (event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid)
+    buildStart(parts) || (event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid)
   const spacedEnd = end === '' || end.startsWith(',') ? end : ` ${end}`
-  return clean(start, Math.max(maxLength - length(spacedEnd), limits.name)) + spacedEnd
+  return clean(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
 }
 
-interface Whose {
+interface Owner {
   /** What of ours it matched, else the feed that found it; empty where the name says it. */
   name: string
   isIdentifier: boolean
 }
 
-function whoseOf({ event, feed, description }: HeadlineSubject): Whose {
+function findOwner({ event, feed, description }: HeadlineSubject): Owner {
   const names = event.identifiers.map(({ name }) => name.trim()).filter((name) => name !== '')
   const [first] = names
   if (first === undefined) {
     const isFound = event.kind === 'event' && description.isOwnWords !== true && feed !== ''
     return { name: isFound ? `feed ${feed}` : '', isIdentifier: false }
   }
-  const said = (description.headline ?? '').toLowerCase()
-  const isSaid = names.some((name) => said.includes(name.toLowerCase()))
+  const headlineText = (description.headline ?? '').toLowerCase()
+  const isSaid = names.some((name) => headlineText.includes(name.toLowerCase()))
   const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
   return { name: isSaid ? '' : first + more, isIdentifier: true }
 }
 
-interface Parts {
+interface HeadlineParts {
   label: string
   name: string
   ours: string
@@ -288,39 +296,47 @@ interface Parts {
   isText: boolean
 }
 
-function startOf(parts: Parts): string {
+function buildStart(parts: HeadlineParts): string {
   const { label, name, ours, isIdentifier, quoted: quote } = parts
   if (name === '') return namelessStart(parts)
   const inQuote = quote === '' ? '' : ` in ${quote}`
   if (ours === '') return name + inQuote
   const behind = `${name} (${isIdentifier ? 'matched ' : ''}${ours})`
-  const isSeen = !isIdentifier || length(label) + 2 + length(behind) <= firstLook
+  const isSeen =
+    !isIdentifier || countCodePoints(label) + 2 + countCodePoints(behind) <= notificationLength
   return (isSeen ? behind : `${ours} – ${name}`) + inQuote
 }
 
-function namelessStart({ label, ours, isIdentifier, quoted: quote, isText }: Parts): string {
+function namelessStart({
+  label,
+  ours,
+  isIdentifier,
+  quoted: quote,
+  isText,
+}: HeadlineParts): string {
   const at = quote.toLowerCase().indexOf(ours.toLowerCase())
-  const isSeen = at !== -1 && length(label) + 2 + at + length(ours) <= firstLook
+  const isSeen =
+    at !== -1 && countCodePoints(label) + 2 + at + countCodePoints(ours) <= notificationLength
   if (ours === '' || isSeen) return quote
   if (quote === '') return isText && isIdentifier ? `${ours} mentioned` : ours
   return isIdentifier ? `${ours} in ${quote}` : `${quote} (${ours})`
 }
 
 /** A feed stands behind the quotation, an identifier before it. */
-function quoteLength({ name, isIdentifier }: Whose): number {
+function quoteLength({ name, isIdentifier }: Owner): number {
   return name === '' || isIdentifier ? limits.quote : limits.shortQuote
 }
 
-function quoted(text: string): string {
+function inQuotes(text: string): string {
   return text === '' ? '' : `"${text.replaceAll('"', "'")}"`
 }
 
-function length(text: string): number {
+function countCodePoints(text: string): number {
   return Array.from(text).length
 }
 
 /** An address as it may be clicked, or null: it does not lead to the account's service. */
-export type ServiceLink = (account: string, url: string | null) => string | null
+export type LinkFilter = (account: string, url: string | null) => string | null
 
 /** What is rendered: a `DeliveryMember` of the sinks fits. */
 export interface MessageSubject {
@@ -332,7 +348,7 @@ export interface MessageSubject {
   fetchedAtMs: number
   /** The severity that the same readers were told before; undefined: they were told none. */
   raisedFrom?: string | undefined
-  /** What a `ServiceLink` says of the event's `url`; left out: nothing to click. */
+  /** What a `LinkFilter` says of the event's `url`; left out: nothing to click. */
   link?: string | null | undefined
   /** A leaked secret in clear, for one fact and nowhere else; undefined: it stays masked. */
   secret?: string | undefined
@@ -359,13 +375,13 @@ function eventNotes({ event, detail, raisedFrom }: MessageSubject): string[] {
   const ignored = event.ignoredAtMs === null ? null : formatTime(event.ignoredAtMs)
   const remediated = event.remediatedAtMs === null ? null : formatTime(event.remediatedAtMs)
   return [
-    raisedFrom === undefined ? null : `Severity raised from ${severityInWords(raisedFrom)}.`,
+    raisedFrom === undefined ? null : `Severity raised from ${formatSeverity(raisedFrom)}.`,
     detail === 'unavailable'
       ? 'Full event was not available in time; this is the search result.'
       : null,
     hidden === null
       ? null
-      : `Severity set by the tenant; the service says ${severityInWords(hidden)}.`,
+      : `Severity set by the tenant; the service says ${formatSeverity(hidden)}.`,
     severityNote(event.severity),
     event.unread === undefined ? null : `Could not be read: ${event.unread.join(', ')}.`,
     ignored === null ? null : `Marked as ignored on ${ignored}.`,
@@ -383,18 +399,18 @@ function severityNote(severity: string): string | null {
 
 /** A type in plain words, as the messages about its events have it: `stealer_log` → "Stealer log". */
 export function typeLabel(type: string): string {
-  const description = describerOf(type)({
+  const description = findDescriber(type)({
     feed: '',
-    event: { ...blank, type },
+    event: { ...blankEvent, type },
     fields: readFields(null, {}),
     id: null,
     secret: null,
   })
-  return inertLine(description.typeLabel, messageLimits.typeLabel)
+  return sanitizeLine(description.typeLabel, messageLimits.typeLabel)
 }
 
 /** "stealer logs", "bots for sale": several of a type, within a sentence. */
-export function typesInSentence(type: string): string {
+export function pluralizeType(type: string): string {
   const label = typeLabel(type)
   const [, noun = label, rest = ''] = /^(.*?)( (?:for|in|of|on) .*)?$/u.exec(label) ?? []
   const plural = noun.endsWith('s') ? noun : `${noun}s`
@@ -402,7 +418,7 @@ export function typesInSentence(type: string): string {
 }
 
 /** Of an event nothing but its type. */
-const blank = {
+const blankEvent = {
   uid: '',
   kind: 'event' as const,
   source: '',

@@ -6,7 +6,8 @@
 const lineBreaks = /\r\n?|[\n\v\f\u0085\u2028\u2029]/gu
 const spaces = /[\t\p{Z}]/gu
 /** Control, format (zero-width, bidi, tag), other ignorable characters (variation selectors, fillers). */
-const unseen = /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/gu
+const invisibleCharacters =
+  /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/gu
 /** Marks piled on one letter reach over the lines around it. */
 const piledMarks = /(\p{M}{4})\p{M}+/gu
 
@@ -15,7 +16,7 @@ const piledMarks = /(\p{M}{4})\p{M}+/gu
  * zero-width, bidi or tag character, no lone surrogate, single spaces, trimmed. Idempotent.
  */
 export function cleanLine(text: string, maxLength: number): string {
-  return cutText(visible(text).replace(/\s+/gu, ' ').trim(), maxLength)
+  return cutText(removeInvisible(text).replace(/\s+/gu, ' ').trim(), maxLength)
 }
 
 /**
@@ -23,10 +24,10 @@ export function cleanLine(text: string, maxLength: number): string {
  * "the text (… 12 more characters)", at most `maxLength` code points in all.
  */
 export function cleanBlock(text: string, maxLength: number): string {
-  const lines = visible(text)
+  const lines = removeInvisible(text)
     .split('\n')
     .map((line) => line.replace(/\s+/gu, ' ').trim())
-  return cutCounting(lines.filter((line) => line !== '').join('\n'), maxLength)
+  return cutWithCount(lines.filter((line) => line !== '').join('\n'), maxLength)
 }
 
 /** At most `maxLength` code points, the last an ellipsis where something was cut. */
@@ -41,22 +42,22 @@ export function cutText(text: string, maxLength: number): string {
 }
 
 /** At most `maxLength` code points; a cut says how much is missing where there is room to say it. */
-export function cutCounting(text: string, maxLength: number): string {
+export function cutWithCount(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const characters = Array.from(text)
   if (characters.length <= maxLength) return text
   const room = maxLength - ` (… ${characters.length} more characters)`.length
   if (room < 1) return cutText(text, maxLength)
-  const kept = characters.slice(0, room).join('').trimEnd()
-  return `${kept} (… ${characters.length - room} more characters)`
+  const beginning = characters.slice(0, room).join('').trimEnd()
+  return `${beginning} (… ${characters.length - room} more characters)`
 }
 
-function visible(text: string): string {
+function removeInvisible(text: string): string {
   return text
     .toWellFormed()
     .replace(lineBreaks, '\n')
     .replace(spaces, ' ')
-    .replace(unseen, '')
+    .replace(invisibleCharacters, '')
     .replace(piledMarks, '$1')
 }
 
@@ -64,7 +65,7 @@ function visible(text: string): string {
 const isClean = /^[!-~]+(?: [!-~]+)*$/u
 
 /** Clean, defanged, cut to code points, in this order: a cut text links no more than the whole. */
-export function inertLine(text: string, maxLength: number): string {
+export function sanitizeLine(text: string, maxLength: number): string {
   // most of what is cleaned away is a few characters: an endless text need not be read to its end
   const readLength = 8 * maxLength + 200
   if (text.length > readLength) {

@@ -1,11 +1,11 @@
 /**
  * What is said about several events in one message for people, before any sink's dialect. Promised of
  * every string: what message.ts promises of a Message. A sink shows as many of the lines as fit and
- * says with `moreOf` how many events it did not show. The name of the attached file is ours and stays as it is.
+ * says with `formatRemainder` how many events it did not show. The name of the attached file is ours and stays as it is.
  */
 import type { Severity } from '../event.ts'
 import { formatLocal, localDay } from '../lib/time-zone.ts'
-import { type Coverage, coverageOf } from './coverage.ts'
+import { type Coverage, buildCoverage } from './coverage.ts'
 import { formatTime } from './description.ts'
 import {
   messageLimits,
@@ -14,16 +14,16 @@ import {
   type RenderOptions,
   sendingNotes,
   typeLabel,
-  typesInSentence,
+  pluralizeType,
 } from './message.ts'
-import { cleanLine, inertLine } from './sanitize.ts'
+import { cleanLine, sanitizeLine } from './sanitize.ts'
 import {
   cleanSeverities,
-  type Counted,
+  type NameCount,
   type DigestFacts,
-  severitiesInWords,
+  formatSeverities,
   type SeverityCount,
-  severityInWords,
+  formatSeverity,
   severityLabels,
   type Summary,
 } from './summary.ts'
@@ -43,7 +43,7 @@ export interface SummaryMessage {
   notes: string[]
   lines: SummaryLine[]
   /** By type, feed and identifier; only those that tell events apart. */
-  counts: { label: string; entries: Counted[] }[]
+  counts: { label: string; entries: NameCount[] }[]
   /** Of a digest: one entry a day, oldest first. */
   days: { label: string; total: number; bySeverity: SeverityCount[] }[]
   coverage: Coverage | null
@@ -91,34 +91,34 @@ interface SummarySubject extends RenderOptions {
 export function renderSummary(subject: SummarySubject): SummaryMessage {
   const { summary, members } = subject
   const { digest } = summary
-  const timeIn = timesOf(summary)
+  const timeIn = timeFormatter(summary)
   const bySeverity = cleanSeverities(summary.bySeverity)
-  const coverage = digest === undefined ? null : coverageOf(summary, digest, timeIn)
+  const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
   const notes = [...sendingNotes(subject), ...kindNote(summary, timeIn)]
   return {
     severity: bySeverity[0]?.severity ?? null,
-    title: inertLine(titleOf(subject, timeIn), summaryLimits.title),
-    subject: inertLine(subjectOf(subject, timeIn), summaryLimits.subject),
+    title: sanitizeLine(buildTitle(subject, timeIn), summaryLimits.title),
+    subject: sanitizeLine(buildSubject(subject, timeIn), summaryLimits.subject),
     total: summary.total,
     bySeverity,
     alarms: coverage?.alarms ?? [],
-    notes: notes.map((note) => inertLine(note, summaryLimits.note)),
-    lines: members.slice(0, summaryLimits.lines).map((member) => lineOf(member, timeIn)),
-    counts: countsOf(summary),
+    notes: notes.map((note) => sanitizeLine(note, summaryLimits.note)),
+    lines: members.slice(0, summaryLimits.lines).map((member) => toSummaryLine(member, timeIn)),
+    counts: buildCounts(summary),
     days: (digest?.perDay ?? []).map((day) => ({
-      label: inertLine(dayInWords(day.day), summaryLimits.name),
+      label: sanitizeLine(formatDay(day.day), summaryLimits.name),
       total: day.bySeverity.reduce((sum, { count }) => sum + count, 0),
       bySeverity: cleanSeverities(day.bySeverity),
     })),
     coverage,
-    timeZone: inertLine(digest?.timeZone ?? 'UTC', summaryLimits.name),
-    attachment: nameOf(subject.attachment),
-    route: summary.route === null ? null : inertLine(summary.route, summaryLimits.name),
+    timeZone: sanitizeLine(digest?.timeZone ?? 'UTC', summaryLimits.name),
+    attachment: attachmentName(subject.attachment),
+    route: summary.route === null ? null : sanitizeLine(summary.route, summaryLimits.name),
   }
 }
 
 /** "and 12 more: see the attached events.csv", or the command that lists all; null where all are shown. */
-export function moreOf(
+export function formatRemainder(
   { total, attachment }: Pick<SummaryMessage, 'total' | 'attachment'>,
   shown: number,
   deliveryId: string,
@@ -133,16 +133,16 @@ export function moreOf(
 }
 
 /** Times of a digest are its reader's, others carry their zone. */
-function timesOf({ digest }: Summary): (atMs: number) => string {
+function timeFormatter({ digest }: Summary): (atMs: number) => string {
   if (digest === undefined) return (atMs) => formatTime(atMs) ?? 'undated'
   return zonedTime(digest.timeZone).minute
 }
 
-function nameOf(attachment: SummarySubject['attachment']): string | null {
+function attachmentName(attachment: SummarySubject['attachment']): string | null {
   return attachment === undefined ? null : cleanLine(attachment.fileName, messageLimits.name)
 }
 
-function lineOf(member: MessageSubject, timeIn: (atMs: number) => string): SummaryLine {
+function toSummaryLine(member: MessageSubject, timeIn: (atMs: number) => string): SummaryLine {
   const message = renderMessage(member, { attempt: 1, mayBeRepeat: false })
   const [identifier = null] = message.identifiers
   const isSaid = identifier !== null && message.title.includes(identifier)
@@ -152,74 +152,78 @@ function lineOf(member: MessageSubject, timeIn: (atMs: number) => string): Summa
     identifier: isSaid ? null : identifier,
     feed: message.feed,
     time: timeIn(message.matchedAtMs ?? message.createdAtMs ?? message.fetchedAtMs),
-    remark: remarkOf(member),
+    remark: formatRemark(member),
     link: message.link,
     uid: message.uid,
   }
 }
 
-function remarkOf({ event, raisedFrom }: MessageSubject): string | null {
+function formatRemark({ event, raisedFrom }: MessageSubject): string | null {
   const remarks = [
-    raisedFrom === undefined ? null : `raised from ${severityInWords(raisedFrom)}`,
+    raisedFrom === undefined ? null : `raised from ${formatSeverity(raisedFrom)}`,
     event.ignoredAtMs === null ? null : 'ignored',
     event.remediatedAtMs === null ? null : 'remediated',
   ].filter((remark) => remark !== null)
-  return remarks.length === 0 ? null : inertLine(remarks.join(', '), messageLimits.name)
+  return remarks.length === 0 ? null : sanitizeLine(remarks.join(', '), messageLimits.name)
 }
 
-function countsOf({ byType, byFeed, byIdentifier }: Summary): SummaryMessage['counts'] {
-  const named = (entries: readonly Counted[], say = (name: string): string => name): Counted[] =>
+function buildCounts({ byType, byFeed, byIdentifier }: Summary): SummaryMessage['counts'] {
+  const toCounts = (
+    entries: readonly NameCount[],
+    say = (name: string): string => name,
+  ): NameCount[] =>
     entries
       .slice(0, summaryLimits.entries)
-      .map(({ name, count }) => ({ name: inertLine(say(name), summaryLimits.name), count }))
+      .map(({ name, count }) => ({ name: sanitizeLine(say(name), summaryLimits.name), count }))
   return [
     {
       label: 'By type',
-      entries: named(byType, (type) => (type === 'other' ? type : typeLabel(type))),
+      entries: toCounts(byType, (type) => (type === 'other' ? type : typeLabel(type))),
     },
-    { label: 'By feed', entries: named(byFeed) },
-    { label: 'By what matched', entries: named(byIdentifier) },
+    { label: 'By feed', entries: toCounts(byFeed) },
+    { label: 'By what matched', entries: toCounts(byIdentifier) },
   ].filter(({ entries }) => entries.length > 1)
 }
 
 /** The sentences that head a message about several events, still raw. */
 
-type TimeIn = (atMs: number) => string
+type TimeFormatter = (atMs: number) => string
 
-interface Headed {
+interface HeadingSubject {
   summary: Summary
   isTest?: boolean | undefined
 }
 
 /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
-function titleOf({ summary, isTest }: Headed, timeIn: TimeIn): string {
+function buildTitle({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter): string {
   const { digest, kind } = summary
-  const words = severitiesInWords(cleanSeverities(summary.bySeverity))
+  const words = formatSeverities(cleanSeverities(summary.bySeverity))
   const test = isTest === true ? 'TEST ' : ''
   if (digest !== undefined) return `${test}${digestTitle(summary, digest, timeIn)}`
   const severities = words === '' ? '' : `: ${words}`
-  const about = kind === 'backlog' ? '' : likeness(summary)
-  return `${test}${opening(summary)}${severities}${about}`
+  const likenessText = kind === 'backlog' ? '' : describeCommon(summary)
+  return `${test}${formatOpening(summary)}${severities}${likenessText}`
 }
 
 /** As the title, but the severities in front where an inbox shows them, and only the gravest two. */
-function subjectOf({ summary, isTest }: Headed, timeIn: TimeIn): string {
+function buildSubject({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter): string {
   const { digest, kind } = summary
   const test = isTest === true ? 'TEST ' : ''
   if (digest !== undefined) return `${test}${digestSubject(summary, digest, timeIn)}`
   const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
-  const about = kind === 'backlog' ? '' : likeness(summary)
-  return `${tag === '' ? '' : `[${tag}] `}${test}${opening(summary)}${about}`
+  const likenessText = kind === 'backlog' ? '' : describeCommon(summary)
+  return `${tag === '' ? '' : `[${tag}] `}${test}${formatOpening(summary)}${likenessText}`
 }
 
 /** Why these events come together, where the title does not say it. */
-function kindNote(summary: Summary, timeIn: TimeIn): string[] {
+function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
   const { kind, digest, byFeed, undelivered } = summary
   if (undelivered !== undefined) return [undeliveredNote(undelivered)]
   if (kind === 'backlog') {
     const of = byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''
-    const found = 'by a first poll, or by reading again (late arrivals, a changed filter, a rewind)'
-    return [`Backlog${of}: found ${found}. What is new comes on its own.`]
+    const howFound =
+      'by a first poll, or by reading again (late arrivals, a changed filter, a rewind)'
+    return [`Backlog${of}: found ${howFound}. What is new comes on its own.`]
   }
   if (kind === 'held') return ['Held during quiet hours, which are over.']
   if (kind === 'storm') return ['Too many to be told one by one, so they come together.']
@@ -234,7 +238,7 @@ function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>)
   return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --diverted --since ${since}`
 }
 
-function opening({ kind, total, byFeed, undelivered }: Summary): string {
+function formatOpening({ kind, total, byFeed, undelivered }: Summary): string {
   const events = total === 1 ? 'event' : 'events'
   if (undelivered !== undefined) {
     return `${total} ${events} could not be delivered to ${undelivered.sink}`
@@ -253,69 +257,73 @@ function opening({ kind, total, byFeed, undelivered }: Summary): string {
 }
 
 /** " — stealer logs of feed brand (team blue)": what all of them have in common. */
-function likeness({ total, byType, byFeed, labels }: Summary): string {
+function describeCommon({ total, byType, byFeed, labels }: Summary): string {
   const [type, ...types] = byType
   const [feed, ...feeds] = byFeed
   const others = Object.entries(labels).filter(([name]) => name !== 'type' && name !== 'feed')
   const parts = [
-    type !== undefined && types.length === 0 ? typeInSentence(type.name, total) : '',
+    type !== undefined && types.length === 0 ? formatTypeInSentence(type.name, total) : '',
     feed !== undefined && feeds.length === 0 ? `of feed ${feed.name}` : '',
     others.length > 0 ? `(${others.map(([name, value]) => `${name} ${value}`).join(', ')})` : '',
   ].filter((part) => part !== '')
   return parts.length === 0 ? '' : ` — ${parts.join(' ')}`
 }
 
-function typeInSentence(type: string, total: number): string {
-  if (total !== 1) return typesInSentence(type)
+function formatTypeInSentence(type: string, total: number): string {
+  if (total !== 1) return pluralizeType(type)
   const label = typeLabel(type)
   return `${label.charAt(0).toLowerCase()}${label.slice(1)}`
 }
 
 /** With what is wrong: an inbox shows no more, and "nothing new" never stands alone where a feed is behind. */
-function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeIn): string {
+function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormatter): string {
   const behind = digest.feeds.filter(({ isBehind }) => isBehind)
   const [first] = behind
   const { diverted = 0 } = digest
   const troubles = [
-    first === undefined ? null : behindInWords(first, behind.length, timeIn),
-    unreadInWords(digest),
+    first === undefined ? null : formatBehind(first, behind.length, timeIn),
+    formatUnread(digest),
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
-  const what = `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, digest, 2)}`
-  if (troubles.length === 0) return what
-  return `${what}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
+  const heading = `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, 2)}`
+  if (troubles.length === 0) return heading
+  return `${heading}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }
 
 /** Alarms follow a title that counts events; one that counts none has them in itself. */
-function digestTitle(summary: Summary, digest: DigestFacts, timeIn: TimeIn): string {
+function digestTitle(summary: Summary, digest: DigestFacts, timeIn: TimeFormatter): string {
   if (summary.total === 0) return digestSubject(summary, digest, timeIn)
-  return `Digest ${timeIn(digest.dueAtMs)}: ${collected(summary, digest, Infinity)}`
+  return `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, Infinity)}`
 }
 
 /** What went out at once stands first: it is the worst of the window, and no part of the count. */
-function collected({ total, bySeverity }: Summary, digest: DigestFacts, max: number): string {
-  const sent = alreadySentInWords(digest)
+function formatDigestCounts(
+  { total, bySeverity }: Summary,
+  digest: DigestFacts,
+  max: number,
+): string {
+  const sent = formatAlreadySent(digest)
   const events = total === 1 ? 'event' : 'events'
-  const words = severitiesInWords(cleanSeverities(bySeverity), max)
+  const words = formatSeverities(cleanSeverities(bySeverity), max)
   if (sent === null) return total === 0 ? 'nothing new' : `${total} ${events} (${words})`
   return `${sent}, ${total === 0 ? 'nothing else new' : `${total} new ${events} (${words})`}`
 }
 
 /** "12 critical already sent", "15 already sent (12 critical, 3 high)"; null where nothing was. */
-function alreadySentInWords({
+function formatAlreadySent({
   alreadySentTotal: total,
   alreadySentBySeverity = [],
 }: DigestFacts): string | null {
   if (total === 0) return null
   const counts = cleanSeverities(alreadySentBySeverity)
-  const words = severitiesInWords(counts, 2)
+  const words = formatSeverities(counts, 2)
   if (counts.length === 1) return `${words} already sent`
   return `${total} already sent${words === '' ? '' : ` (${words})`}`
 }
 
 /** Counted within the window; a feed that cannot be read at all is named. */
-function unreadInWords({ feeds }: DigestFacts): string | null {
+function formatUnread({ feeds }: DigestFacts): string | null {
   const [first, ...others] = feeds.filter(({ isUnreadable }) => isUnreadable === true)
   if (first !== undefined) {
     return others.length > 0
@@ -326,10 +334,10 @@ function unreadInWords({ feeds }: DigestFacts): string | null {
   return items === 0 ? null : `${items === 1 ? '1 item' : `${items} items`} could not be read`
 }
 
-function behindInWords(
+function formatBehind(
   { feed, lastCaughtUpMs }: DigestFacts['feeds'][number],
   count: number,
-  timeIn: TimeIn,
+  timeIn: TimeFormatter,
 ): string {
   if (count > 1) return `${count} feeds are behind`
   return lastCaughtUpMs === null
@@ -363,7 +371,7 @@ function isDated(atMs: number): boolean {
 }
 
 /** `2026-11-20` → "Fri 20 Nov", whatever the zone it is a day of; other text as it is. */
-function dayInWords(day: string): string {
+function formatDay(day: string): string {
   const atMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T12:00:00Z`) : Number.NaN
   if (Number.isNaN(atMs)) return day
   const parts = { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' } as const

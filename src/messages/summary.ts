@@ -1,6 +1,6 @@
 /** What a message about several events says of all of them together; pure numbers and names. */
 import { isKnownSeverity, noSeverity, type Severity, severityRank } from '../event.ts'
-import { inertLine } from './sanitize.ts'
+import { sanitizeLine } from './sanitize.ts'
 
 /**
  * `group`: events of a likeness that came within a short window; `digest`: what a schedule collected;
@@ -9,7 +9,7 @@ import { inertLine } from './sanitize.ts'
  */
 export type SummaryKind = 'group' | 'digest' | 'backlog' | 'held' | 'storm'
 
-export interface Counted {
+export interface NameCount {
   name: string
   count: number
 }
@@ -21,9 +21,9 @@ export interface Summary {
   /** Most severe first, unknown severities before `critical`; only those that occur. */
   bySeverity: { severity: Severity; count: number }[]
   /** Most frequent first, at most ten; what is left out is in `{name: 'other'}` at the end. So below. */
-  byType: Counted[]
-  byFeed: Counted[]
-  byIdentifier: Counted[]
+  byType: NameCount[]
+  byFeed: NameCount[]
+  byIdentifier: NameCount[]
   /** What a group has in common: `group_by` names with their values. */
   labels: Record<string, string>
   /** The route that decided the grouping; null for digests. */
@@ -137,16 +137,16 @@ export function createTally(): Tally {
       total += 1
       firstAtMs = Math.min(firstAtMs, fetchedAtMs)
       lastAtMs = Math.max(lastAtMs, fetchedAtMs)
-      count(bySeverity, severity)
-      count(byType, type)
-      count(byFeed, feed)
-      for (const name of new Set(identifiers)) count(byIdentifier, name)
+      increment(bySeverity, severity)
+      increment(byType, type)
+      increment(byFeed, feed)
+      for (const name of new Set(identifiers)) increment(byIdentifier, name)
       return tally
     },
     finish: ({ kind, labels, route, digest, undelivered }) => ({
       kind,
       total,
-      bySeverity: severitiesOf(bySeverity),
+      bySeverity: toSeverityCounts(bySeverity),
       byType: mostFrequent(byType),
       byFeed: mostFrequent(byFeed),
       byIdentifier: mostFrequent(byIdentifier),
@@ -181,17 +181,17 @@ export function perDay(
   localDay: (atMs: number) => string,
   window: Window,
 ): DigestFacts['perDay'] {
-  const days = daysOf(window, localDay)
+  const days = listDays(window, localDay)
   const counts = new Map(days.map((day) => [day, new Map<string, number>()]))
   const [first = '', last = first] = [days[0], days.at(-1)]
   for (const { severity, fetchedAtMs } of parts) {
     const day = localDay(Math.min(Math.max(fetchedAtMs, window.fromMs), window.toMs))
-    count(counts.get(day) ?? counts.get(day < first ? first : last) ?? new Map(), severity)
+    increment(counts.get(day) ?? counts.get(day < first ? first : last) ?? new Map(), severity)
   }
-  return days.map((day) => ({ day, bySeverity: severitiesOf(counts.get(day) ?? new Map()) }))
+  return days.map((day) => ({ day, bySeverity: toSeverityCounts(counts.get(day) ?? new Map()) }))
 }
 
-function daysOf({ fromMs, toMs }: Window, localDay: (atMs: number) => string): string[] {
+function listDays({ fromMs, toMs }: Window, localDay: (atMs: number) => string): string[] {
   const startMs = Math.max(fromMs, toMs - (maxDays + 1) * 2 * halfDayMs)
   const days = new Set<string>()
   for (let atMs = startMs; atMs < toMs; atMs += halfDayMs) days.add(localDay(atMs))
@@ -216,10 +216,10 @@ export function compareForDigest(
 
 /** Most severe first; an unknown word before `critical`, so that it is seen. */
 function compareSeverities(a: Severity, b: Severity): number {
-  return order(b) - order(a) || compareLastNull(a, b)
+  return severityOrder(b) - severityOrder(a) || compareLastNull(a, b)
 }
 
-function order(severity: Severity): number {
+function severityOrder(severity: Severity): number {
   return severityRank(severity) + (isKnownSeverity(severity) ? 0 : 1)
 }
 
@@ -230,17 +230,17 @@ function compareLastNull<T extends string | number>(a: T | null, b: T | null): n
   return a < b ? -1 : 1
 }
 
-function count(counts: Map<string, number>, name: string): void {
+function increment(counts: Map<string, number>, name: string): void {
   counts.set(name, (counts.get(name) ?? 0) + 1)
 }
 
-function severitiesOf(counts: ReadonlyMap<string, number>): Summary['bySeverity'] {
+function toSeverityCounts(counts: ReadonlyMap<string, number>): Summary['bySeverity'] {
   return [...counts]
     .toSorted(([a], [b]) => compareSeverities(a, b))
     .map(([severity, times]) => ({ severity, count: times }))
 }
 
-function mostFrequent(counts: ReadonlyMap<string, number>): Counted[] {
+function mostFrequent(counts: ReadonlyMap<string, number>): NameCount[] {
   const sorted = [...counts]
     .toSorted(([a, times], [b, others]) => others - times || compareLastNull(a, b))
     .map(([name, times]) => ({ name, count: times }))
@@ -257,7 +257,7 @@ export interface SeverityCount {
 const maxUnknown = 3
 
 /** Code points of an unknown word in a message. */
-const longestWord = 20
+const maxWordLength = 20
 
 /** `CRITICAL`; for a word that is none of the service's five `UNKNOWN ("none")`, for none at all `UNKNOWN`. */
 export function severityLabel(severity: Severity): string {
@@ -265,12 +265,12 @@ export function severityLabel(severity: Severity): string {
 }
 
 /** As `severityLabel`, within a sentence: `critical`. */
-export function severityInWords(severity: Severity): string {
+export function formatSeverity(severity: Severity): string {
   return isKnownSeverity(severity) ? severity : unknownLabel(severity)
 }
 
 function unknownLabel(severity: Severity): string {
-  const word = inertLine(severity, longestWord).replaceAll('"', "'")
+  const word = sanitizeLine(severity, maxWordLength).replaceAll('"', "'")
   return word === '' || word === noSeverity ? 'UNKNOWN' : `UNKNOWN ("${word}")`
 }
 
@@ -280,7 +280,7 @@ export function cleanSeverities(counts: readonly SeverityCount[]): SeverityCount
   const rest = unknown.slice(maxUnknown).reduce((sum, { count }) => sum + count, 0)
   return [
     ...unknown.slice(0, maxUnknown).map(({ severity, count }) => ({
-      severity: inertLine(severity, longestWord) || noSeverity,
+      severity: sanitizeLine(severity, maxWordLength) || noSeverity,
       count,
     })),
     ...(rest > 0 ? [{ severity: 'other words', count: rest }] : []),
@@ -289,15 +289,18 @@ export function cleanSeverities(counts: readonly SeverityCount[]): SeverityCount
 }
 
 /** "2 critical, 10 high"; the first `max` of them. */
-export function severitiesInWords(counts: readonly SeverityCount[], max = Infinity): string {
-  return listed(counts.slice(0, max), severityInWords)
+export function formatSeverities(counts: readonly SeverityCount[], max = Infinity): string {
+  return formatCounts(counts.slice(0, max), formatSeverity)
 }
 
 /** "2 CRITICAL, 10 HIGH"; the first `max` of them. */
 export function severityLabels(counts: readonly SeverityCount[], max = Infinity): string {
-  return listed(counts.slice(0, max), severityLabel)
+  return formatCounts(counts.slice(0, max), severityLabel)
 }
 
-function listed(counts: readonly SeverityCount[], say: (severity: Severity) => string): string {
+function formatCounts(
+  counts: readonly SeverityCount[],
+  say: (severity: Severity) => string,
+): string {
   return counts.map(({ severity, count }) => `${count} ${say(severity)}`).join(', ')
 }

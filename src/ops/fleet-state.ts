@@ -3,8 +3,8 @@
  * one script, some accounts at a time; what it costs follows their number, and never how often it is looked at.
  */
 import { pairsOf } from '../redis/scripts.ts'
-import type { Book } from '../store/account-ledger.ts'
-import { type Accounting, accountingOf, pendingOf } from '../store/accounts.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { type Accounting, parseAccounting, sumPending } from '../store/accounts.ts'
 import {
   countQuarantined,
   type FeedState,
@@ -48,7 +48,7 @@ export interface SinkState {
 }
 
 export interface FleetSources {
-  books: readonly Book[]
+  ledgers: readonly AccountLedger[]
   /** Of the configuration. */
   accounts: readonly string[]
   feeds: readonly { name: string; account: string }[]
@@ -69,17 +69,17 @@ export async function readFleet(
   nowMs: number,
   onAccounts: (accounts: readonly AccountState[]) => void = () => {},
 ): Promise<FleetState> {
-  const books = [...sources.books] // accounts that left come and go
+  const ledgers = [...sources.ledgers] // accounts that left come and go
   const feeds = Map.groupBy(sources.feeds, ({ account }) => account)
   const configured = new Set(sources.accounts)
-  const sinks = new Map(sources.sinks.map((name) => [name, noSink()]))
+  const sinks = new Map(sources.sinks.map((name) => [name, emptySink()]))
   const accounts: AccountState[] = []
-  for (let at = 0; at < books.length; at += accountsAtOnce) {
+  for (let at = 0; at < ledgers.length; at += accountsAtOnce) {
     const some = await Promise.all(
-      books.slice(at, at + accountsAtOnce).map(async (book) => {
-        const names = (feeds.get(book.account) ?? []).map(({ name }) => name)
-        const isConfigured = configured.has(book.account)
-        return readAccount(book, { sources, names, isConfigured, nowMs })
+      ledgers.slice(at, at + accountsAtOnce).map(async (ledger) => {
+        const names = (feeds.get(ledger.account) ?? []).map(({ name }) => name)
+        const isConfigured = configured.has(ledger.account)
+        return readAccount(ledger, { sources, names, isConfigured, nowMs })
       }),
     )
     for (const { state, work } of some) addToSinks(sinks, state, work)
@@ -93,35 +93,35 @@ export async function readFleet(
 }
 
 /** By sink: its dead letters, and when its first work is due. */
-type Work = Map<string, { deadLetters: number; firstDueMs: number | undefined }>
+type SinkWork = Map<string, { deadLetters: number; firstDueMs: number | undefined }>
 
 async function readAccount(
-  book: Book,
+  ledger: AccountLedger,
   asked: { sources: FleetSources; names: readonly string[]; isConfigured: boolean; nowMs: number },
-): Promise<{ state: AccountState; work: Work }> {
+): Promise<{ state: AccountState; work: SinkWork }> {
   const { sources, names, isConfigured, nowMs } = asked
   const [answer, isRefused, searchesRemaining] = await Promise.all([
-    book.run('read-account', book.retention.story, ...names),
-    isConfigured && sources.isRefused(book.account),
-    isConfigured ? sources.searchesRemaining(book.account) : undefined,
+    ledger.run('read-account', ledger.retention.story, ...names),
+    isConfigured && sources.isRefused(ledger.account),
+    isConfigured ? sources.searchesRemaining(ledger.account) : undefined,
   ])
-  const [, counters, feeds, sinks, hasQuarantine] = answer as Answer
-  const accounting = accountingOf(pairsOf(counters))
+  const [, counters, feeds, sinks, hasQuarantine] = answer as AccountAnswer
+  const accounting = parseAccounting(pairsOf(counters))
   const state = {
-    name: book.account,
+    name: ledger.account,
     isConfigured,
     accounting,
-    pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + pendingOf(sink), 0),
-    feeds: feedsOf(names, feeds, nowMs),
-    quarantine: hasQuarantine === 1 ? await countQuarantined(book, nowMs - freshMs) : {},
+    pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
+    feeds: parseFeeds(names, feeds, nowMs),
+    quarantine: hasQuarantine === 1 ? await countQuarantined(ledger, nowMs - freshMs) : {},
     isRefused,
     searchesRemaining,
   }
-  return { state, work: workOf(sinks) }
+  return { state, work: parseSinkWork(sinks) }
 }
 
 /** As the script gives it. */
-type Answer = [
+type AccountAnswer = [
   nowMs: number,
   counters: string[],
   feeds: string[][],
@@ -129,7 +129,7 @@ type Answer = [
   hasQuarantine: number,
 ]
 
-function feedsOf(
+function parseFeeds(
   names: readonly string[],
   answers: readonly string[][],
   nowMs: number,
@@ -141,8 +141,8 @@ function feedsOf(
   return new Map(states)
 }
 
-function workOf(answer: readonly (string | number)[]): Work {
-  const work: Work = new Map()
+function parseSinkWork(answer: readonly (string | number)[]): SinkWork {
+  const work: SinkWork = new Map()
   for (let at = 0; at + 2 < answer.length; at += 3) {
     const [sink, dead, due] = answer.slice(at, at + 3)
     const firstDueMs = due === '' ? undefined : Number(due)
@@ -151,28 +151,32 @@ function workOf(answer: readonly (string | number)[]): Work {
   return work
 }
 
-function addToSinks(sinks: Map<string, SinkState>, { accounting }: AccountState, work: Work): void {
-  const sinkOf = (name: string): SinkState => {
-    const sink = sinks.get(name) ?? noSink()
+function addToSinks(
+  sinks: Map<string, SinkState>,
+  { accounting }: AccountState,
+  work: SinkWork,
+): void {
+  const ensureSink = (name: string): SinkState => {
+    const sink = sinks.get(name) ?? emptySink()
     sinks.set(name, sink)
     return sink
   }
   for (const [name, { pending, replayed }] of Object.entries(accounting.sinks)) {
-    const sink = sinkOf(name)
+    const sink = ensureSink(name)
     sink.replayed += replayed
     for (const [state, count] of Object.entries(pending)) {
       sink.pending[state] = (sink.pending[state] ?? 0) + count
     }
   }
   for (const [name, { deadLetters, firstDueMs = Infinity }] of work) {
-    const sink = sinkOf(name)
+    const sink = ensureSink(name)
     const dueMs = Math.min(sink.firstDueMs ?? Infinity, firstDueMs)
     sink.deadLetters += deadLetters
     sink.firstDueMs = dueMs === Infinity ? undefined : dueMs
   }
 }
 
-function noSink(): SinkState {
+function emptySink(): SinkState {
   return { pending: {}, replayed: 0, deadLetters: 0, firstDueMs: undefined }
 }
 

@@ -4,9 +4,9 @@
  */
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
 import { type Clock, systemClock } from '../lib/clock.ts'
-import { messageOf, TocsinError } from '../lib/errors.ts'
+import { errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
-import { ownHosts } from '../lib/web-address.ts'
+import { createOwnHostCheck } from '../lib/web-address.ts'
 
 export interface HttpServer {
   /** Rejects with HttpError where it cannot listen. `url` has no slash at its end. */
@@ -40,7 +40,7 @@ export interface HttpServerOptions {
   clock?: Clock
 }
 
-const pointer = `Tocsin
+const indexText = `Tocsin
 /metrics  what Prometheus scrapes
 /healthz  whether this process is alive
 /readyz   whether it is configured and reaches Redis
@@ -61,7 +61,7 @@ const requestTimeoutMs = 5000
 const connectionsCheckMs = 1000
 
 /** Of the process' descriptors, whose rest Redis, the service and the sinks need: 1,024 is a usual limit. */
-const mostConnections = 64
+const maxConnections = 64
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { host, port, hosts, logger } = options
@@ -72,8 +72,8 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: connectionsCheckMs },
     frameworkErrors: (error, _request, reply) => void answerError(error, reply),
   })
-  server.server.maxConnections = mostConnections
-  addPolicies(server, { logger, isOwn: ownHosts([host, ...hosts]) })
+  server.server.maxConnections = maxConnections
+  addPolicies(server, { logger, isOwn: createOwnHostCheck([host, ...hosts]) })
   addRoutes(server, options)
   return {
     async start() {
@@ -104,9 +104,13 @@ function addPolicies(
     reply.headers(headers)
     if (!isOwn(request.hostname)) {
       const about = { host: request.hostname.slice(0, 100) }
-      const said =
+      const message =
         'http request for a foreign name refused; if it is one of ours, add it to http.hosts'
-      logger.repeated.warn(about, said, { cause: 'foreign host', list: 'hosts', name: about.host })
+      logger.repeated.warn(about, message, {
+        cause: 'foreign host',
+        list: 'hosts',
+        name: about.host,
+      })
       return reply.code(421).send({ error: 'not a name of this server; see http.hosts' })
     }
     if (request.method === 'GET' || request.method === 'HEAD') return
@@ -133,7 +137,9 @@ function addRoutes(
   server: FastifyInstance,
   { metrics, health, ready, logger, clock = systemClock }: HttpServerOptions,
 ): void {
-  server.get('/', async (_request, reply) => reply.type('text/plain; charset=utf-8').send(pointer))
+  server.get('/', async (_request, reply) =>
+    reply.type('text/plain; charset=utf-8').send(indexText),
+  )
   server.get('/metrics', async (_request, reply) => {
     const { contentType, body } = await metrics.render()
     return reply.header('content-type', contentType).send(body)
@@ -160,7 +166,7 @@ async function readyWithin(
   try {
     return await Promise.race([ready(), late])
   } catch (error) {
-    logger.warn({ reason: messageOf(error) }, 'readiness cannot be told')
+    logger.warn({ reason: errorMessage(error) }, 'readiness cannot be told')
     return { ok: false, reasons: ['readiness cannot be told; see the log'] }
   } finally {
     answered.abort()

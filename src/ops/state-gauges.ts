@@ -24,9 +24,9 @@ export interface SharedNotes {
   /** What the last audit of each feed found. */
   audits: Record<string, { missing: number; endedAtMs: number }>
   /** What the last look at the ledger itself found: by sink how many things are wrong. */
-  proof: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
+  ledgerCheck: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
   /** What records and payloads take, by the last walk. */
-  keptBytes: number | undefined
+  retainedBytes: number | undefined
   silencesActive: number
 }
 
@@ -93,7 +93,7 @@ function writeUnaccounted(
 
 /** What needs all accounts, or none of them. */
 export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: SharedNotes): void {
-  const { redis, keptBytes, proof } = notes
+  const { redis, retainedBytes: keptBytes, ledgerCheck: proof } = notes
   writeQuarantine(metrics, fleet.accounts)
   for (const [name, sink] of fleet.sinks)
     writeSink(metrics, name, { sink, notes, nowMs: fleet.atMs })
@@ -148,7 +148,7 @@ function writeSink(
   }
   metrics.sinkLastSuccessTimestampSeconds.set(of, (circuit.lastSuccessMs ?? 0) / 1000)
   metrics.sinkPaused.set(of, circuit.paused ? 1 : 0)
-  if (notes.proof) metrics.ledgerDiscrepancies.set(of, 0)
+  if (notes.ledgerCheck) metrics.ledgerDiscrepancies.set(of, 0)
   const digest = notes.digests.get(name)
   if (!digest) return
   metrics.digestItems.set(of, sink.pending['digest'] ?? 0)

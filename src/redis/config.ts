@@ -18,13 +18,13 @@ import {
   privateKeyFileRule,
   type Secret,
   secretFromText,
-  secretIn,
+  secretFromSection,
   secretKeys,
   secretRule,
 } from '../lib/secret.ts'
 import { loginProblem } from '../lib/web-address.ts'
 
-const places = ['url', 'url_file', 'sentinels', 'cluster', 'embedded'] as const
+const placeKeys = ['url', 'url_file', 'sentinels', 'cluster', 'embedded'] as const
 
 const urlRemedy = 'write redis://host:6379, rediss://host:6379 or unix:///path/to/redis.sock'
 
@@ -79,8 +79,8 @@ function clearTextProblem(
 }
 
 /** Redis is in one place. */
-const onePlace: Rule = (section) => {
-  const [first, second] = places
+const onePlaceRule: Rule = (section) => {
+  const [first, second] = placeKeys
     .filter((key) => section[key] !== undefined)
     .filter((key, i, given) => key !== 'url_file' || !given.slice(0, i).includes('url'))
   if (first === undefined || second === undefined) return []
@@ -89,14 +89,14 @@ const onePlace: Rule = (section) => {
 }
 
 /** What belongs to another kind of place than the one that is given, or misses its other half. */
-const sameKind: Rule = (section) => {
+const samePlaceRule: Rule = (section) => {
   const has = (key: string): boolean => section[key] !== undefined
   const isEmbedded = has('embedded')
   const isMany = has('sentinels') || has('cluster')
   const isEncrypted = section['tls'] === true || section['tls'] === 'true'
-  const found: Finding[] = []
+  const findings: Finding[] = []
   const blame = (key: string, problem: string, remedy: string): void => {
-    if (has(key)) found.push({ path: [key], ...refusal(problem, remedy) })
+    if (has(key)) findings.push({ path: [key], ...refusal(problem, remedy) })
   }
   for (const key of isEmbedded ? [...loginKeys, ...tlsKeys] : []) {
     blame(key, 'not for a private server', 'remove the line: only this user reaches its socket')
@@ -110,18 +110,18 @@ const sameKind: Rule = (section) => {
   }
   if (!has('key_file')) blame('cert_file', 'a certificate without its key', 'write key_file too')
   if (!has('cert_file')) blame('key_file', 'a key without its certificate', 'write cert_file too')
-  return [...found, ...socketFindings(section['embedded'])]
+  return [...findings, ...socketFindings(section['embedded'])]
 }
 
 const loginKeys = ['username', 'password', 'password_file']
 const tlsKeys = ['tls', 'ca_file', 'cert_file', 'key_file']
 
 /** The system takes no longer path for a socket: the least of Linux and macOS, with its name in it. */
-const longestFolder = 90
+const maxFolderBytes = 90
 
 function socketFindings(folder: unknown): Finding[] {
-  if (typeof folder !== 'string' || Buffer.byteLength(folder) <= longestFolder) return []
-  const problem = `longer than ${longestFolder} characters, with the folder of this file`
+  if (typeof folder !== 'string' || Buffer.byteLength(folder) <= maxFolderBytes) return []
+  const problem = `longer than ${maxFolderBytes} characters, with the folder of this file`
   return [{ path: ['embedded'], ...refusal(problem, 'choose a folder with a shorter path') }]
 }
 
@@ -180,7 +180,7 @@ const sentinelsConfig = section(
   nodes: file.nodes,
   db: file.db,
   username: file.username,
-  password: secretIn(file, 'password'),
+  password: secretFromSection(file, 'password'),
 }))
 
 export const redisConfig: z.ZodType<RedisConfig> = section(
@@ -213,17 +213,19 @@ export const redisConfig: z.ZodType<RedisConfig> = section(
       certificateFileRule('ca_file'),
       certificateFileRule('cert_file'),
       privateKeyFileRule('key_file'),
-      onePlace,
-      sameKind,
+      onePlaceRule,
+      samePlaceRule,
     ],
   },
 ).transform((file) => ({
-  url: secretIn(file, 'url') ?? (hasOther(file) ? undefined : secretFromText(defaultUrl)),
+  url:
+    secretFromSection(file, 'url') ??
+    (namesOtherPlace(file) ? undefined : secretFromText(defaultUrl)),
   sentinels: file.sentinels,
   cluster: file.cluster,
   embedded: file.embedded,
   username: file.username,
-  password: secretIn(file, 'password'),
+  password: secretFromSection(file, 'password'),
   tls: file.tls ?? false,
   caFile: file.ca_file,
   certFile: file.cert_file,
@@ -232,7 +234,11 @@ export const redisConfig: z.ZodType<RedisConfig> = section(
   allowUnsafe: file.allow_unsafe,
 }))
 
-function hasOther(file: { sentinels?: unknown; cluster?: unknown; embedded?: unknown }): boolean {
+function namesOtherPlace(file: {
+  sentinels?: unknown
+  cluster?: unknown
+  embedded?: unknown
+}): boolean {
   return (file.sentinels ?? file.cluster ?? file.embedded) !== undefined
 }
 
@@ -240,11 +246,11 @@ function endpoint(usualPort: number): z.ZodType<Endpoint> {
   return textField({
     describe: `host:port; without a port ${usualPort}.`,
     remedy: `write host:port, such as redis-1.example.com:${usualPort}`,
-    parse: (input) => endpointIn(input, usualPort),
+    parse: (input) => parseEndpoint(input, usualPort),
   })
 }
 
-function endpointIn(input: string, usualPort: number): Endpoint | Refusal {
+function parseEndpoint(input: string, usualPort: number): Endpoint | Refusal {
   const remedy = `write host:port, such as redis-1.example.com:${usualPort}`
   if (input.includes('://')) return refusal('an address with a scheme', remedy)
   if (input.includes('@')) return refusal('holds a login', 'write username and password beside it')

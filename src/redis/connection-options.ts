@@ -27,7 +27,7 @@ export function addressOptions(config: RedisConfig): AddressOptions {
 
 /** How to sign in at each node of several. */
 export function nodeOptions(config: RedisConfig): NodeOptions {
-  return { ...loginOf(config), ...(config.tls === true ? { tls: tlsOf(config) } : {}) }
+  return { ...configLogin(config), ...(config.tls === true ? { tls: tlsOptions(config) } : {}) }
 }
 
 function urlOptions(text: string, config: RedisConfig): AddressOptions {
@@ -35,15 +35,15 @@ function urlOptions(text: string, config: RedisConfig): AddressOptions {
   const query = url.searchParams
   const db = Number(query.get('db') ?? 0)
   if (url.protocol === 'unix:') {
-    return { path: decodeURIComponent(url.pathname), db, ...loginOf(config) }
+    return { path: decodeURIComponent(url.pathname), db, ...configLogin(config) }
   }
   return {
     host: url.hostname.replaceAll(/^\[|\]$/g, ''),
     port: Number(url.port || 6379),
     family: Number(query.get('family') ?? 0),
     db: url.pathname.length > 1 ? Number(url.pathname.slice(1)) : db,
-    ...(hasLogin(url) ? loginIn(url) : loginOf(config)),
-    ...(url.protocol === 'rediss:' ? { tls: tlsOf(config) } : {}),
+    ...(hasLogin(url) ? urlLogin(url) : configLogin(config)),
+    ...(url.protocol === 'rediss:' ? { tls: tlsOptions(config) } : {}),
   }
 }
 
@@ -51,12 +51,12 @@ function hasLogin({ username, password }: URL): boolean {
   return username !== '' || password !== ''
 }
 
-function loginIn({ username, password }: URL): Login {
+function urlLogin({ username, password }: URL): Login {
   const named = username === '' ? {} : { username: decodeURIComponent(username) }
   return { ...named, password: decodeURIComponent(password) }
 }
 
-function loginOf({ username, password }: RedisConfig): Login {
+function configLogin({ username, password }: RedisConfig): Login {
   return {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password: password.reveal() }),
@@ -73,19 +73,21 @@ function sentinelOptions(
     db,
     ...(username === undefined ? {} : { sentinelUsername: username }),
     ...(password === undefined ? {} : { sentinelPassword: password.reveal() }),
-    ...(config.tls === true ? { sentinelTLS: tlsOf(config), enableTLSForSentinelMode: true } : {}),
+    ...(config.tls === true
+      ? { sentinelTLS: tlsOptions(config), enableTLSForSentinelMode: true }
+      : {}),
   }
 }
 
-function tlsOf({ caFile, certFile, keyFile }: RedisConfig): NonNullable<RedisOptions['tls']> {
+function tlsOptions({ caFile, certFile, keyFile }: RedisConfig): NonNullable<RedisOptions['tls']> {
   return {
-    ...(caFile === undefined ? {} : { ca: authorities(caFile) }),
+    ...(caFile === undefined ? {} : { ca: readAuthorities(caFile) }),
     ...(certFile === undefined ? {} : { cert: readFileWithin(certFile, certificateLimits) }),
     ...(keyFile === undefined ? {} : { key: readFileWithin(keyFile, certificateLimits) }),
   }
 }
 
 /** Besides those that are known anyway. */
-function authorities(caFile: string): string[] {
+function readAuthorities(caFile: string): string[] {
   return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
 }

@@ -1,6 +1,6 @@
 import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
-import { replica, type Timings } from '../lib/clock.ts'
-import { messageOf } from '../lib/errors.ts'
+import { replicaId, type Timings } from '../lib/clock.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Endpoint, RedisConfig } from './config.ts'
 import { addressOptions, nodeOptions } from './connection-options.ts'
@@ -14,12 +14,12 @@ export type Redis = IORedis | Cluster
  * owes an answer for longer than any command or blocking read may take is dead, and made anew.
  */
 export function connectRedis(config: RedisConfig, logger: Logger): Redis {
-  const redis = config.cluster ? openCluster(config, config.cluster) : openOne(config)
-  sayTrouble(redis, logger)
+  const redis = config.cluster ? openCluster(config, config.cluster) : openSingle(config)
+  logTrouble(redis, logger)
   return redis
 }
 
-const patient = { maxRetriesPerRequest: null, enableReadyCheck: true, socketTimeout: 30_000 }
+const commonOptions = { maxRetriesPerRequest: null, enableReadyCheck: true, socketTimeout: 30_000 }
 
 function retryDelayMs(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 5), 1000)
@@ -31,38 +31,38 @@ const sentinelPatienceMs = 2_000
 /** Between tries at a Cluster that is choosing a master, or moving a slot. */
 const clusterRetryMs = 200
 
-function openOne(config: RedisConfig): Redis {
+function openSingle(config: RedisConfig): Redis {
   // ioredis calls it on the options, also on those of BullMQ's duplicates
-  function renew(this: RedisOptions, times: number): number {
-    refresh(this, config)
+  function refreshAndDelay(this: RedisOptions, times: number): number {
+    refreshOptions(this, config)
     return retryDelayMs(times)
   }
   const redis = new IORedis({
     ...addressOptions(config),
-    ...patient,
-    retryStrategy: renew,
-    sentinelRetryStrategy: renew,
+    ...commonOptions,
+    retryStrategy: refreshAndDelay,
+    sentinelRetryStrategy: refreshAndDelay,
     sentinelCommandTimeout: sentinelPatienceMs,
     // a master that was demoted: sentinels know the new one, a name may lead to it
     reconnectOnError: (error: Error) => isDemoted(error) && (config.sentinels ? 2 : true),
   })
-  return hearAllErrors(redis)
+  return handleAllErrors(redis)
 }
 
 /**
  * ioredis hears the first error of a socket. TLS has a second one where the server answers a refused
  * certificate by an alert, and an error that nobody hears ends the process. BullMQ's duplicates too.
  */
-function hearAllErrors(redis: IORedis): IORedis {
+function handleAllErrors(redis: IORedis): IORedis {
   const duplicate = redis.duplicate.bind(redis)
-  const hear = () => {
+  const handleErrors = () => {
     // undefined where the connection was given up at once
     const stream = redis.stream as IORedis['stream'] | undefined
     stream?.on('error', () => undefined)
   }
   // by the first error too: a master that sentinels name has its socket later
-  redis.on('connecting', () => setImmediate(hear)).on('error', hear)
-  redis.duplicate = (...given) => hearAllErrors(duplicate(...given))
+  redis.on('connecting', () => setImmediate(handleErrors)).on('error', handleErrors)
+  redis.duplicate = (...given) => handleAllErrors(duplicate(...given))
   return redis
 }
 
@@ -74,7 +74,7 @@ function openCluster(config: RedisConfig, nodes: readonly Endpoint[]): Cluster {
   const cluster = new Cluster(
     nodes.map(({ host, port }) => ({ host, port })),
     {
-      redisOptions: { ...nodeOptions(config), ...patient },
+      redisOptions: { ...nodeOptions(config), ...commonOptions },
       clusterRetryStrategy: retryDelayMs,
       maxRedirections: Infinity,
       retryDelayOnFailover: clusterRetryMs,
@@ -91,8 +91,8 @@ function openCluster(config: RedisConfig, nodes: readonly Endpoint[]): Cluster {
 /** BullMQ's duplicates too: they have nodes of their own. */
 function prepareCluster(cluster: Cluster, config: RedisConfig): Cluster {
   cluster.on('+node', (node: IORedis) => {
-    hearAllErrors(node)
-    refresh(node.options, config)
+    handleAllErrors(node)
+    refreshOptions(node.options, config)
   })
   const [connect, duplicate] = [cluster.connect.bind(cluster), cluster.duplicate.bind(cluster)]
   cluster.connect = () => untilReady(cluster, connect())
@@ -112,7 +112,7 @@ function untilReady(cluster: Cluster, connecting: Promise<void>): Promise<void> 
 }
 
 /** With what the files hold by now; one that cannot be read is just being written. */
-function refresh(options: RedisOptions, config: RedisConfig): void {
+function refreshOptions(options: RedisOptions, config: RedisConfig): void {
   try {
     Object.assign(options, addressOptions(config))
   } catch {
@@ -121,21 +121,21 @@ function refresh(options: RedisOptions, config: RedisConfig): void {
 }
 
 /** Once when it begins, and when it is over. */
-function sayTrouble(redis: Redis, logger: Logger): void {
-  let said: string | undefined
+function logTrouble(redis: Redis, logger: Logger): void {
+  let lastLogged: string | undefined
   const nodes = new Set<string>()
   redis.on('error', (given: unknown) => {
-    const error = reasonIn(given)
-    const words = troubleWords(error)
-    if (said !== words) logger.warn({ err: error }, words)
-    said = words
+    const error = unwrapNodeError(given)
+    const words = describeTrouble(error)
+    if (lastLogged !== words) logger.warn({ err: error }, words)
+    lastLogged = words
   })
   redis.on('ready', () => {
-    if (said !== undefined) logger.info('redis is reachable again')
-    said = undefined
+    if (lastLogged !== undefined) logger.info('redis is reachable again')
+    lastLogged = undefined
   })
   redis.on('node error', (error: unknown, node: string) => {
-    if (nodes.has(node) || said !== undefined) return
+    if (nodes.has(node) || lastLogged !== undefined) return
     nodes.add(node)
     logger.warn({ err: error, node }, 'a node of the redis cluster is not reachable; waiting')
   })
@@ -146,12 +146,12 @@ function sayTrouble(redis: Redis, logger: Logger): void {
 }
 
 /** Every reason for which a connection does not come to be, without the echoes that follow it. */
-export function onTrouble(redis: Redis, heard: (reason: unknown) => void): void {
+export function onTrouble(redis: Redis, listener: (reason: unknown) => void): void {
   const hear = (error: unknown): void => {
-    if (!/^(Connection is closed|All sentinels are unreachable)/.test(messageOf(error)))
-      heard(error)
+    if (!/^(Connection is closed|All sentinels are unreachable)/.test(errorMessage(error)))
+      listener(error)
   }
-  redis.on('error', (error: unknown) => hear(reasonIn(error)))
+  redis.on('error', (error: unknown) => hear(unwrapNodeError(error)))
   redis.on('node error', hear)
   redis.on('sentinelError', (error: Error) => {
     const isUnknown = /(invalid reply: null|No such master with that name)$/.test(error.message)
@@ -160,19 +160,19 @@ export function onTrouble(redis: Redis, heard: (reason: unknown) => void): void 
 }
 
 /** A Cluster says only that no node was good. */
-function reasonIn(error: unknown): unknown {
+function unwrapNodeError(error: unknown): unknown {
   const isOfNodes = error instanceof Error && 'lastNodeError' in error
   return isOfNodes && error.lastNodeError instanceof Error ? error.lastNodeError : error
 }
 
-function troubleWords(error: unknown): string {
+function describeTrouble(error: unknown): string {
   return isSignInRefused(error)
     ? 'redis refuses the sign-in; waiting for a user and password that it takes'
     : 'redis is not reachable; waiting'
 }
 
 export function isSignInRefused(error: unknown): boolean {
-  return /\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(messageOf(error))
+  return /\b(NOAUTH|WRONGPASS|NOPERM)\b/.test(errorMessage(error))
 }
 
 /**
@@ -187,7 +187,7 @@ export const queueSettings = { streams: { events: { maxLen: 1_000 } } } as const
 /** By the name (`pb` in a job's hash) an operator sees in whose hands a job is. */
 export function workerSettings({ jobLockMs, stalledCheckMs }: Timings): WorkerSettings {
   return {
-    name: replica,
+    name: replicaId,
     lockDuration: jobLockMs,
     stalledInterval: stalledCheckMs,
     maxStalledCount: 1_000_000_000,

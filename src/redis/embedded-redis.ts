@@ -7,22 +7,22 @@ import { closeSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { systemClock } from '../lib/clock.ts'
-import { messageOf } from '../lib/errors.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import {
   dropLockFile,
   isOwnSocket,
-  lockFileOf,
+  findLockFile,
   openPrivateFile,
   replacePrivateFile,
   takeLockFile,
-  troubleOfPrivateFolder,
+  checkPrivateFolder,
 } from '../lib/private-files.ts'
 import type { RedisConfig } from './config.ts'
 import { socketName } from './connection-options.ts'
 import { StoreError } from './health.ts'
 
-export interface HeldRedis {
+export interface RedisHandle {
   /** Ends it if it is ours. */
   release(): Promise<void>
 }
@@ -36,23 +36,23 @@ interface Home {
 }
 
 const startPatienceMs = 15_000
-const lookEveryMs = 500
+const checkEveryMs = 500
 
 /** Nothing to do for a Redis that others run. Throws StoreError. */
-export async function holdRedis(
+export async function ensureRedis(
   { embedded: folder }: RedisConfig,
   logger: Logger,
-): Promise<HeldRedis> {
+): Promise<RedisHandle> {
   if (folder === undefined) return { release: () => Promise.resolve() }
   const stop = new AbortController()
   const home: Home = { folder, logger, stopping: stop.signal, own: undefined }
   await bringUp(home)
-  const watching = keepUp(home)
+  const watching = keepRunning(home)
   return {
     async release() {
       stop.abort()
       await watching
-      await leave(home)
+      await stopOwn(home)
     },
   }
 }
@@ -61,24 +61,24 @@ async function bringUp(home: Home): Promise<void> {
   try {
     await joinOrStart(home)
   } catch (error) {
-    const isOfFolder = error instanceof Error && 'syscall' in error
-    throw isOfFolder ? trouble(home.folder, `it cannot be used (${error.message})`) : error
+    const isFileError = error instanceof Error && 'syscall' in error
+    throw isFileError ? folderError(home.folder, `it cannot be used (${error.message})`) : error
   }
 }
 
 /** While another process starts it, waits for that. */
 async function joinOrStart(home: Home): Promise<void> {
   const { folder, stopping } = home
-  const isOpen = troubleOfPrivateFolder(folder)
-  if (isOpen !== undefined) throw trouble(folder, isOpen)
-  for (let waitedMs = 0; waitedMs < startPatienceMs; waitedMs += lookEveryMs) {
+  const isOpen = checkPrivateFolder(folder)
+  if (isOpen !== undefined) throw folderError(folder, isOpen)
+  for (let waitedMs = 0; waitedMs < startPatienceMs; waitedMs += checkEveryMs) {
     if (stopping.aborted || (await isListening(folder))) return
-    if (takeLockFile(lockOf(folder))) return start(home)
-    await systemClock.sleep(lookEveryMs, stopping)
+    if (takeLockFile(lockPath(folder))) return start(home)
+    await systemClock.sleep(checkEveryMs, stopping)
   }
-  throw trouble(
+  throw folderError(
     folder,
-    `another process has begun to start it and it does not answer; end that one, or delete ${lockFileOf(lockOf(folder))} if there is none`,
+    `another process has begun to start it and it does not answer; end that one, or delete ${findLockFile(lockPath(folder))} if there is none`,
   )
 }
 
@@ -93,11 +93,11 @@ async function start(home: Home): Promise<void> {
     await untilListening(home.own, home)
     logger.info({ folder }, 'embedded redis started')
   } catch (error) {
-    await leave(home)
-    dropLockFile(lockOf(folder)) // also where there was nothing to leave
+    await stopOwn(home)
+    dropLockFile(lockPath(folder)) // also where there was nothing to leave
     throw error
   }
-  if (stopping.aborted) await leave(home)
+  if (stopping.aborted) await stopOwn(home)
 }
 
 async function untilListening(server: ServerProcess, { folder, stopping }: Home): Promise<void> {
@@ -107,34 +107,35 @@ async function untilListening(server: ServerProcess, { folder, stopping }: Home)
     if (either.aborted) break
     await systemClock.sleep(50, either)
   }
-  if (!stopping.aborted) throw trouble(folder, `it did not start; see ${join(folder, logName)}`)
+  if (!stopping.aborted) throw folderError(folder, `it did not start; see ${join(folder, logName)}`)
 }
 
 /** Starts it again when it has died, or when the process that had started it has ended. */
-async function keepUp(home: Home): Promise<void> {
+async function keepRunning(home: Home): Promise<void> {
   const { folder, logger, stopping } = home
-  let said = ''
+  let lastLogged = ''
   while (!stopping.aborted) {
-    await systemClock.sleep(lookEveryMs, stopping)
+    await systemClock.sleep(checkEveryMs, stopping)
     if (stopping.aborted || (await isListening(folder))) continue
     try {
-      await leave(home)
+      await stopOwn(home)
       await bringUp(home)
-      said = ''
+      lastLogged = ''
     } catch (error) {
-      const words = messageOf(error)
-      if (words !== said) logger.error({ err: error }, 'the embedded redis is gone; trying again')
-      said = words
+      const words = errorMessage(error)
+      if (words !== lastLogged)
+        logger.error({ err: error }, 'the embedded redis is gone; trying again')
+      lastLogged = words
     }
   }
 }
 
-async function leave(home: Home): Promise<void> {
+async function stopOwn(home: Home): Promise<void> {
   const { own, folder } = home
   home.own = undefined
   if (own === undefined) return
   await own.stop()
-  dropLockFile(lockOf(folder))
+  dropLockFile(lockPath(folder))
 }
 
 async function isListening(folder: string): Promise<boolean> {
@@ -150,11 +151,11 @@ async function isListening(folder: string): Promise<boolean> {
   })
 }
 
-function lockOf(folder: string): string {
+function lockPath(folder: string): string {
   return join(folder, 'lock')
 }
 
-function trouble(folder: string, problem: string): StoreError {
+function folderError(folder: string, problem: string): StoreError {
   return new StoreError('unreachable', `redis.embedded: the Redis in ${folder}: ${problem}`)
 }
 
@@ -178,7 +179,7 @@ const stopPatienceMs = 5_000
  * for our end of the pipe: when that closes, also because we were killed, it ends the server; a line
  * that comes through instead says that the server is gone already.
  */
-const warded = `umask 077; exec 3<&0; (read -r _ <&3 || kill $$) & exec 3<&- "$0" redis.conf </dev/null`
+const shellWrapper = `umask 077; exec 3<&0; (read -r _ <&3 || kill $$) & exec 3<&- "$0" redis.conf </dev/null`
 
 /** What Tocsin asks of a Redis: it neither evicts nor forgets. */
 const safeSettings = [
@@ -210,7 +211,7 @@ export function startServerProcess(folder: string, listening: readonly string[])
 function launch(folder: string): ChildProcess {
   const log = openPrivateFile(join(folder, logName))
   try {
-    const child = spawn('/bin/sh', ['-c', warded, `./${linkName}`], {
+    const child = spawn('/bin/sh', ['-c', shellWrapper, `./${linkName}`], {
       cwd: folder,
       detached: true,
       stdio: ['pipe', log, log],
@@ -237,11 +238,12 @@ const linkName = 'redis-server'
 
 /** Puts the server into the folder under its own name; throws StoreError where there is none. */
 function linkServer(folder: string): void {
-  const found = findFirst(binaries)
-  if (found === undefined) throw new StoreError('unreachable', `no redis-server: ${installLine()}`)
+  const program = findFirst(binaries)
+  if (program === undefined)
+    throw new StoreError('unreachable', `no redis-server: ${installLine()}`)
   const link = join(folder, linkName)
   rmSync(link, { force: true })
-  symlinkSync(found, link)
+  symlinkSync(program, link)
 }
 
 const installers = [

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Cluster, Redis as IORedis } from 'ioredis'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
-import { messageOf, TocsinError } from '../lib/errors.ts'
+import { errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import type { Endpoint, RedisConfig } from './config.ts'
@@ -28,15 +28,15 @@ export interface RedisHealth extends RedisSafety {
 
 /** Of all masters the worst. Reads INFO, not CONFIG: managed services refuse the latter. */
 export async function inspectRedis(redis: Redis): Promise<RedisHealth> {
-  const masters = await infoOfMasters(redis)
+  const masters = await readMasterInfo(redis)
   return {
-    ...worstOf(masters),
+    ...mergeSafety(masters),
     usedMemoryBytes: Math.max(...masters.map(({ field }) => Number(field('used_memory') ?? 0))),
-    isFull: !masters.every(roomIn),
+    isFull: !masters.every(nodeHasRoom),
   }
 }
 
-function worstOf(infos: readonly NodeInfo[]): RedisSafety {
+function mergeSafety(infos: readonly NodeInfo[]): RedisSafety {
   const nodes = infos.map(inspectNode)
   return {
     isDurable: nodes.every(({ isDurable }) => isDurable),
@@ -49,13 +49,15 @@ function inspectNode({ node, field }: NodeInfo): RedisSafety {
   const policy = field('maxmemory_policy') ?? 'noeviction'
   const isEvictionSafe = policy === 'noeviction'
   const isDurable = field('aof_enabled') === '1'
-  const who = node ?? 'it'
+  const nodeName = node ?? 'it'
   const problems: string[] = []
   if (!isDurable) {
-    problems.push(`${who} keeps no append-only file and forgets on a restart; set "appendonly yes"`)
+    problems.push(
+      `${nodeName} keeps no append-only file and forgets on a restart; set "appendonly yes"`,
+    )
   }
   if (!isEvictionSafe) {
-    problems.push(`${who} may evict keys ("${policy}"); set "maxmemory-policy noeviction"`)
+    problems.push(`${nodeName} may evict keys ("${policy}"); set "maxmemory-policy noeviction"`)
   }
   return { isDurable, isEvictionSafe, problems }
 }
@@ -69,52 +71,52 @@ export async function refuseUnsafe(
   config: RedisConfig,
   logger: Logger,
 ): Promise<void> {
-  const infos = [...(await infoOfMasters(redis)), ...(await infoOfReplicas(redis))]
-  const { problems } = worstOf(infos)
+  const infos = [...(await readMasterInfo(redis)), ...(await readReplicaInfo(redis))]
+  const { problems } = mergeSafety(infos)
   if (problems.length === 0) return
   if (!config.allowUnsafe) {
     const remedy = 'change its configuration, or accept the risk with redis.allow_unsafe: true'
     throw new StoreError(
       'unsafe',
-      `${keyOf(config)}: this Redis may lose events: ${problems.join('; ')} (${remedy})`,
+      `${redisConfigKey(config)}: this Redis may lose events: ${problems.join('; ')} (${remedy})`,
     )
   }
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
 }
 
 /** Beyond this share of its memory nothing more is taken in: the rest is for what has yet to leave. */
-const mostShare = 0.7
+const maxMemoryShare = 0.7
 
 /** Whether Redis has room for more events, on each master; always where it has no limit of its own. */
 export async function hasRoom(redis: Redis): Promise<boolean> {
-  return (await infoOfMasters(redis)).every(roomIn)
+  return (await readMasterInfo(redis)).every(nodeHasRoom)
 }
 
-function roomIn({ field }: NodeInfo): boolean {
+function nodeHasRoom({ field }: NodeInfo): boolean {
   const limit = Number(field('maxmemory') ?? 0)
-  return limit === 0 || Number(field('used_memory') ?? 0) < limit * mostShare
+  return limit === 0 || Number(field('used_memory') ?? 0) < limit * maxMemoryShare
 }
 
 /** How long an answer about room holds, ms: INFO takes Redis longer than a page that shows nothing new. */
-const roomKnownMs = 1_000
+const roomAnswerMs = 1_000
 
 /** The same for who asks before each page: Redis is asked once a second at most. */
-export function createRoomWatch(redis: Redis, clock: Clock): () => Promise<boolean> {
+export function createRoomCheck(redis: Redis, clock: Clock): () => Promise<boolean> {
   let known: { has: Promise<boolean>; atMs: number } | undefined
   return () => {
     const nowMs = clock.monotonic()
-    if (known && nowMs - known.atMs < roomKnownMs) return known.has
-    const asked = { has: hasRoom(redis), atMs: nowMs }
-    known = asked
-    asked.has.catch(() => {
-      if (known === asked) known = undefined // nobody knows
+    if (known && nowMs - known.atMs < roomAnswerMs) return known.has
+    const answer = { has: hasRoom(redis), atMs: nowMs }
+    known = answer
+    answer.has.catch(() => {
+      if (known === answer) known = undefined // nobody knows
     })
-    return asked.has
+    return answer.has
   }
 }
 
 /** Of what is stored: 1 up to version 0.4, with a BullMQ job for each delivery; 2 with claims. */
-export const layout = 2
+export const schemaVersion = 2
 
 /** undefined: nothing is stored yet. */
 export async function readSchema(redis: Redis, keys: Keys): Promise<number | undefined> {
@@ -133,15 +135,15 @@ export async function claimSchema(
 ): Promise<void> {
   const name = keys.shared('schema')
   // a full Redis refuses even a write that would change nothing
-  if ((await readSchema(redis, keys)) === undefined) await redis.set(name, layout, 'NX')
-  const stored = (await readSchema(redis, keys)) ?? layout
-  if (stored > layout) {
+  if ((await readSchema(redis, keys)) === undefined) await redis.set(name, schemaVersion, 'NX')
+  const stored = (await readSchema(redis, keys)) ?? schemaVersion
+  if (stored > schemaVersion) {
     throw new StoreError(
       'too_new',
-      `Redis holds a ledger of layout ${stored}, this version writes ${layout}: run the newer version, or give this one a prefix of its own (redis.prefix)`,
+      `Redis holds a ledger of layout ${stored}, this version writes ${schemaVersion}: run the newer version, or give this one a prefix of its own (redis.prefix)`,
     )
   }
-  if (stored < layout && isUpgrade) await redis.set(name, layout)
+  if (stored < schemaVersion && isUpgrade) await redis.set(name, schemaVersion)
 }
 
 /**
@@ -151,9 +153,9 @@ export async function claimSchema(
 
 export interface RedisWatch extends Pick<Loop, 'start' | 'stop'> {
   /** When Redis last owed an answer, wall clock ms; 0: never. */
-  lastAwayMs(): number
+  lastUnreachableMs(): number
   /** Whether it owed one when it was last asked. */
-  isAway(): boolean
+  isUnreachable(): boolean
 }
 
 interface RedisWatchOptions {
@@ -167,17 +169,17 @@ interface RedisWatchOptions {
 
 export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
   const { redis, keys, clock, logger, timings = defaultTimings } = options
-  let awayMs = 0
-  let isAway = true
-  let owed: Promise<void> | undefined
+  let unreachableMs = 0
+  let isUnreachable = true
+  let pendingAnswer: Promise<void> | undefined
 
   /** What is owed already is not asked for again: it would pile up. */
   function ask(): Promise<void> {
     // of a slot that moves a Cluster answers for two keys only when it has moved, as scripts need it
-    owed ??= Promise.all(keys().map((key) => redis.exists(key, `${key}:moved`)))
+    pendingAnswer ??= Promise.all(keys().map((key) => redis.exists(key, `${key}:moved`)))
       .then(() => undefined)
-      .finally(() => (owed = undefined))
-    return owed
+      .finally(() => (pendingAnswer = undefined))
+    return pendingAnswer
   }
 
   async function isThere(signal: AbortSignal): Promise<boolean> {
@@ -200,15 +202,15 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
     clock,
     logger,
     async tick(signal) {
-      isAway = !(await isThere(signal))
-      if (isAway) awayMs = clock.now()
+      isUnreachable = !(await isThere(signal))
+      if (isUnreachable) unreachableMs = clock.now()
     },
   })
   return {
     start: () => loop.start(),
     stop: () => loop.stop(),
-    lastAwayMs: () => awayMs,
-    isAway: () => isAway,
+    lastUnreachableMs: () => unreachableMs,
+    isUnreachable: () => isUnreachable,
   }
 }
 
@@ -220,22 +222,24 @@ interface NodeInfo {
   field: (name: string) => string | undefined
 }
 
-export async function infoOfMasters(redis: Redis): Promise<NodeInfo[]> {
+export async function readMasterInfo(redis: Redis): Promise<NodeInfo[]> {
   if (isCluster(redis)) {
-    return Promise.all((await mastersOf(redis)).map((node) => infoOf(node, nameOf(node))))
+    return Promise.all(
+      (await listMasters(redis)).map((node) => readNodeInfo(node, formatNode(node))),
+    )
   }
-  const info = await infoOf(redis, undefined)
+  const info = await readNodeInfo(redis, undefined)
   const { remoteAddress, remotePort } = redis.stream
   return [redis.options.sentinels ? { ...info, node: `${remoteAddress}:${remotePort}` } : info]
 }
 
 /** Of those that answer soon, behind sentinels and in a Cluster: any of them may be master next. */
-async function infoOfReplicas(redis: Redis): Promise<NodeInfo[]> {
-  const replicas = isCluster(redis) ? clusterReplicas(redis) : await watchedReplicas(redis)
+async function readReplicaInfo(redis: Redis): Promise<NodeInfo[]> {
+  const replicas = isCluster(redis) ? clusterReplicas(redis) : await sentinelReplicas(redis)
   const infos = replicas.map(async (node) => {
     node.on('error', () => {}) // it is left out
     try {
-      return [await infoOf(node, nameOf(node))]
+      return [await readNodeInfo(node, formatNode(node))]
     } catch {
       return []
     } finally {
@@ -246,7 +250,7 @@ async function infoOfReplicas(redis: Redis): Promise<NodeInfo[]> {
 }
 
 /** Of connections that are for one question. */
-const shortly = {
+const singleUseOptions = {
   retryStrategy: () => null,
   connectTimeout: 1_000,
   commandTimeout: 1_000,
@@ -254,28 +258,28 @@ const shortly = {
 }
 
 function clusterReplicas(cluster: Cluster): IORedis[] {
-  return cluster.nodes('slave').map((node) => node.duplicate(shortly))
+  return cluster.nodes('slave').map((node) => node.duplicate(singleUseOptions))
 }
 
 /** Of the master whom sentinels name, as it knows them itself. */
-async function watchedReplicas(master: IORedis): Promise<IORedis[]> {
+async function sentinelReplicas(master: IORedis): Promise<IORedis[]> {
   const { sentinels, username, password, tls } = master.options
   if (!sentinels) return []
   const { Redis: One } = await import('ioredis')
-  const { field } = await infoOf(master, undefined)
+  const { field } = await readNodeInfo(master, undefined)
   const login = { username: username ?? '', password: password ?? '' }
   const found: IORedis[] = []
   for (let i = 0; ; i += 1) {
     const [, host, port] = /ip=([^,]+),port=(\d+)/.exec(field(`slave${i}`) ?? '') ?? []
     if (host === undefined) return found
     const address = { host, port: Number(port), ...(tls === undefined ? {} : { tls }) }
-    found.push(new One({ ...shortly, ...login, ...address }))
+    found.push(new One({ ...singleUseOptions, ...login, ...address }))
   }
 }
 
 /** Names of keys by a pattern, in portions, after which the caller may pause; some are empty, some names come twice. */
 export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<string[]> {
-  for (const node of await mastersOf(redis)) {
+  for (const node of await listMasters(redis)) {
     let cursor = '0'
     do {
       const [next, names] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', 500)
@@ -292,11 +296,11 @@ export interface MasterId {
   node: IORedis
 }
 
-export async function masterIds(redis: Redis): Promise<MasterId[]> {
+export async function readMasterIds(redis: Redis): Promise<MasterId[]> {
   return Promise.all(
-    (await mastersOf(redis)).map(async (node) => {
-      const { field } = await infoOf(node, undefined)
-      const name = isCluster(redis) ? nameOf(node) : 'master'
+    (await listMasters(redis)).map(async (node) => {
+      const { field } = await readNodeInfo(node, undefined)
+      const name = isCluster(redis) ? formatNode(node) : 'master'
       return { name, run: field('run_id') ?? '', node }
     }),
   )
@@ -316,18 +320,18 @@ function isCluster(redis: Redis): redis is Cluster {
   return redis.isCluster
 }
 
-async function mastersOf(redis: Redis): Promise<IORedis[]> {
+async function listMasters(redis: Redis): Promise<IORedis[]> {
   if (!isCluster(redis)) return [redis]
   await redis.ping() // the nodes are known once one has answered
   return redis.nodes('master')
 }
 
-async function infoOf(node: IORedis, name: string | undefined): Promise<NodeInfo> {
+async function readNodeInfo(node: IORedis, name: string | undefined): Promise<NodeInfo> {
   const info = await node.info()
   return { node: name, field: (key) => new RegExp(`^${key}:(.*?)\r?$`, 'm').exec(info)?.[1] }
 }
 
-function nameOf({ options: { host, port } }: IORedis): string {
+function formatNode({ options: { host, port } }: IORedis): string {
   return `${host}:${port}`
 }
 
@@ -350,9 +354,9 @@ export class StoreError extends TocsinError {
 }
 
 /** What Redis says no to for reasons of its own, at its `placeOf`; undefined for anything else. */
-export function refusalOf(error: unknown, place: string): StoreError | undefined {
-  const said = messageOf(error)
-  const [, word = ''] = /(?:^|because )([A-Z]+) /.exec(said) ?? []
+export function toStoreError(error: unknown, place: string): StoreError | undefined {
+  const message = errorMessage(error)
+  const [, word = ''] = /(?:^|because )([A-Z]+) /.exec(message) ?? []
   const refused = (problem: string): StoreError =>
     new StoreError('refused', `${place} ${problem}`, { cause: error })
   switch (word) {
@@ -373,7 +377,7 @@ export function refusalOf(error: unknown, place: string): StoreError | undefined
     case 'READONLY':
     case 'MISCONF':
     case 'NOREPLICAS':
-      return refused(`refuses the command: ${said}`)
+      return refused(`refuses the command: ${message}`)
     default:
       return undefined
   }
@@ -386,27 +390,27 @@ function loginRemedy(place: string): string {
 }
 
 /** The key of the file that says where Redis is. */
-export function keyOf({ sentinels, cluster, embedded }: RedisConfig): string {
+export function redisConfigKey({ sentinels, cluster, embedded }: RedisConfig): string {
   if (sentinels) return 'redis.sentinels'
   if (cluster) return 'redis.cluster'
   return embedded === undefined ? 'redis.url' : 'redis.embedded'
 }
 
 /** As a sentence begins: the key of the file, and where Redis is; never a password. */
-export function placeOf(config: RedisConfig): string {
+export function describeRedis(config: RedisConfig): string {
   const { sentinels, cluster, embedded, url } = config
-  const key = keyOf(config)
-  if (sentinels) return `${key}: Redis "${sentinels.name}" of ${listOf(sentinels.nodes)}`
-  if (cluster) return `${key}: the Cluster of ${listOf(cluster)}`
+  const key = redisConfigKey(config)
+  if (sentinels) return `${key}: Redis "${sentinels.name}" of ${formatEndpoints(sentinels.nodes)}`
+  if (cluster) return `${key}: the Cluster of ${formatEndpoints(cluster)}`
   if (embedded !== undefined) return `${key}: the Redis in ${embedded}`
-  return `${key}: Redis at ${addressIn(url?.reveal() ?? '')}`
+  return `${key}: Redis at ${formatAddress(url?.reveal() ?? '')}`
 }
 
-function listOf(nodes: readonly Endpoint[]): string {
+function formatEndpoints(nodes: readonly Endpoint[]): string {
   return nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
 }
 
-function addressIn(text: string): string {
+function formatAddress(text: string): string {
   const url = URL.parse(text)
   if (url === null) return 'an unreadable address'
   return url.protocol === 'unix:' ? url.pathname : `${url.hostname}:${url.port || '6379'}`

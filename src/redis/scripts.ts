@@ -12,28 +12,28 @@ interface Script {
   sha: string
 }
 
-const folder = new URL('./scripts/', import.meta.url)
+const scriptFolder = new URL('./scripts/', import.meta.url)
 
 /** The daemon's own, read once: a process that has run out of descriptors goes on with what it holds. */
-const texts = new Map(
-  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+const scriptTexts = new Map(
+  readdirSync(scriptFolder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua'))
-    .map((file) => [file.replaceAll('\\', '/'), readFileSync(new URL(file, folder), 'utf8')]),
+    .map((file) => [file.replaceAll('\\', '/'), readFileSync(new URL(file, scriptFolder), 'utf8')]),
 )
 
-const loaded = new Map<string, Script>()
+const loadedScripts = new Map<string, Script>()
 
 export function loadScript(name: string): Script {
-  const known = loaded.get(name)
+  const known = loadedScripts.get(name)
   if (known) return known
   const text = readWithIncludes(`${name}.lua`)
   const script = { name, text, sha: createHash('sha1').update(text).digest('hex') }
-  loaded.set(name, script)
+  loadedScripts.set(name, script)
   return script
 }
 
 function readWithIncludes(file: string): string {
-  const text = texts.get(file) ?? readFileSync(new URL(file, folder), 'utf8')
+  const text = scriptTexts.get(file) ?? readFileSync(new URL(file, scriptFolder), 'utf8')
   return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
 }
 

@@ -79,12 +79,12 @@ function routesField(): z.ZodPrefault<z.ZodType<RouteFile[], RouteFile[]>> {
     .prefault([])
 }
 
-const givenName: Rule = (route) =>
+const nameRule: Rule = (route) =>
   route['name'] === 'root'
     ? [{ path: ['name'], problem: 'taken by the root of the tree', remedy: 'choose another name' }]
     : []
 
-const onMuteNeedsMutes: Rule = (route) =>
+const onMuteRule: Rule = (route) =>
   route['on_mute'] !== undefined && route['mute_time_intervals'] === undefined
     ? [
         {
@@ -143,7 +143,7 @@ const childRoute: z.ZodType<RouteFile> = section(
   {
     describe: 'A branch of the routing tree.',
     id: 'route',
-    rules: [givenName, onMuteNeedsMutes, groupByOnce, nothingLiveBelowShadow],
+    rules: [nameRule, onMuteRule, groupByOnce, nothingLiveBelowShadow],
   },
 )
 

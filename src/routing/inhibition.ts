@@ -15,7 +15,7 @@ import {
   text,
   wrongKind,
 } from '../lib/config-fields.ts'
-import { type Matcher, someMatchers } from './matcher.ts'
+import { type Matcher, requiredMatchers } from './matcher.ts'
 import { allMatch, type RoutableEvent, valueSet } from './router.ts'
 
 export interface InhibitRule {
@@ -35,8 +35,8 @@ const maxWindow = { text: '24h', ms: 86_400_000 }
 const inhibitRule = section(
   {
     name: name('Its name where it kept something back. Default: its place.').optional(),
-    source_matchers: someMatchers('Events that keep others back: all must match.'),
-    target_matchers: someMatchers('Events that are kept back: all must match.'),
+    source_matchers: requiredMatchers('Events that keep others back: all must match.'),
+    target_matchers: requiredMatchers('Events that are kept back: all must match.'),
     equal: z
       .array(
         text('Name that matchers use.'),
@@ -85,8 +85,8 @@ export function sourceKeys(rules: readonly InhibitRule[], input: RoutableEvent):
   const { ignoredAtMs, remediatedAtMs } = input.event
   if (ignoredAtMs !== null || remediatedAtMs !== null) return []
   return rules
-    .filter((rule) => allMatch(rule.sourceMatchers, input) && hasEqual(rule, input))
-    .map((rule) => keyOf(rule, input))
+    .filter((rule) => allMatch(rule.sourceMatchers, input) && hasEqualValues(rule, input))
+    .map((rule) => inhibitKey(rule, input))
 }
 
 /**
@@ -100,18 +100,18 @@ export function targetKeys(rules: readonly InhibitRule[], input: RoutableEvent):
       (rule) =>
         allMatch(rule.targetMatchers, input) &&
         !allMatch(rule.sourceMatchers, input) &&
-        hasEqual(rule, input),
+        hasEqualValues(rule, input),
     )
-    .map((rule) => keyOf(rule, input))
+    .map((rule) => inhibitKey(rule, input))
 }
 
 /** Where neither has anything under a name they are not equal in it. */
-function hasEqual({ equal }: InhibitRule, input: RoutableEvent): boolean {
+function hasEqualValues({ equal }: InhibitRule, input: RoutableEvent): boolean {
   return equal.every((asked) => valueSet(asked, input).some((value) => value !== ''))
 }
 
 /** Of the whole rule: a changed one starts with nothing kept back. */
-function keyOf(rule: InhibitRule, input: RoutableEvent): InhibitKey {
+function inhibitKey(rule: InhibitRule, input: RoutableEvent): InhibitKey {
   const values = rule.equal.map((asked) => valueSet(asked, input))
   const { name: rulesName, sourceMatchers, targetMatchers, equal, windowMs } = rule
   const matchers = [sourceMatchers, targetMatchers].map((side) => side.map((one) => one.text))

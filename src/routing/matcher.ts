@@ -6,7 +6,7 @@ import { RE2JS, RE2JSException } from 're2js'
 import { z } from 'zod'
 import { isKnownSeverity, noSeverity, severities, severityRank } from '../event.ts'
 import { messageFor, refusal, wrongKind } from '../lib/config-fields.ts'
-import { nearest, suggestion, TocsinError } from '../lib/errors.ts'
+import { findNearest, suggestion, TocsinError } from '../lib/errors.ts'
 
 /** Alone `severity` takes the last four. */
 const matcherOperators = ['=', '!=', '=~', '!~', '>=', '>', '<=', '<'] as const
@@ -50,7 +50,7 @@ export function parseMatcher(text: string): Matcher {
     const remedy = `one of ${matcherOperators.join(' ')}; a value that begins so goes in double quotes`
     throw new MatcherError(text, `"${written}" is not an operator`, remedy)
   }
-  const holds = testFor({ text, name, operator, value })
+  const holds = buildTest({ text, name, operator, value })
   return {
     text: text.trim(),
     name,
@@ -60,9 +60,9 @@ export function parseMatcher(text: string): Matcher {
   }
 }
 
-type Written = Pick<Matcher, 'text' | 'name' | 'operator' | 'value'>
+type WrittenMatcher = Pick<Matcher, 'text' | 'name' | 'operator' | 'value'>
 
-function testFor(written: Written): (values: readonly string[]) => boolean {
+function buildTest(written: WrittenMatcher): (values: readonly string[]) => boolean {
   const { operator, value } = written
   switch (operator) {
     case '=':
@@ -81,7 +81,7 @@ function testFor(written: Written): (values: readonly string[]) => boolean {
     case '>':
     case '<=':
     case '<': {
-      const bound = rankOf(written)
+      const bound = parseRank(written)
       return ([severity = '']) => compare(severityRank(severity), operator, bound) // it has one
     }
   }
@@ -100,10 +100,10 @@ function compare(rank: number, operator: '>=' | '>' | '<=' | '<', bound: number)
   }
 }
 
-function rankOf({ text, name, operator, value }: Written): number {
+function parseRank({ text, name, operator, value }: WrittenMatcher): number {
   if (name !== 'severity') {
     const problem = `"${operator}" compares severities only`
-    const meant = nearest(name, ['severity'])
+    const meant = findNearest(name, ['severity'])
     const remedy = `for "${name}" use = != =~ or !~`
     throw new MatcherError(text, problem, meant ? `did you mean "${meant}"?` : remedy)
   }
@@ -127,7 +127,7 @@ export function unusualSeverity({
 }
 
 /** The dot takes line breaks too, so that no text of a feed slips past `.*`. */
-function compile({ text, value }: Written): RE2JS {
+function compile({ text, value }: WrittenMatcher): RE2JS {
   if (value.length > maxPatternLength) {
     const problem = `the pattern has ${value.length} characters`
     throw new MatcherError(
@@ -171,7 +171,7 @@ export function matchersField(describe: string): z.ZodType<Matcher[]> {
 }
 
 /** At least one matcher: where none would mean every event, and so hide too much. */
-export function someMatchers(describe: string): z.ZodType<Matcher[]> {
+export function requiredMatchers(describe: string): z.ZodType<Matcher[]> {
   const remedy = `write matchers, such as ['type="paste"']`
   return z
     .array(matcher, wrongKind('a list', remedy))

@@ -55,7 +55,7 @@ export interface RouteNode {
   /** Of the node itself or of one above it. */
   stage: RouteStage
   /** It says `stage: shadow` itself: parent and siblings go on as if it had not matched. */
-  isAside: boolean
+  isShadowItself: boolean
   /** Its own only: mutes are not inherited. */
   muteTimeIntervals: readonly string[]
   onMute: OnMute
@@ -83,7 +83,7 @@ export function createRouter(config: RouteConfig): Router {
   }
   const above = { path: [], stage: 'live', sinks, groupBy, groupWaitMs, groupIntervalMs } as const
   const root = resolve(config, above)
-  const nodes = new Map(nodesOf(root).map((node) => [node.name, node]))
+  const nodes = new Map(listNodes(root).map((node) => [node.name, node]))
   return {
     root,
     node: (name) => nodes.get(name),
@@ -111,15 +111,15 @@ function resolve(config: RouteConfig, parent: Inherited): RouteNode {
     name: config.name,
     matchers: config.matchers,
     continue: config.continue,
-    isAside: config.stage === 'shadow',
+    isShadowItself: config.stage === 'shadow',
     muteTimeIntervals: config.muteTimeIntervals,
     onMute: config.onMute,
     routes: config.routes.map((route) => resolve(route, own)),
   }
 }
 
-function nodesOf(node: RouteNode): RouteNode[] {
-  return [node, ...node.routes.flatMap(nodesOf)]
+function listNodes(node: RouteNode): RouteNode[] {
+  return [node, ...node.routes.flatMap(listNodes)]
 }
 
 function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
@@ -131,7 +131,7 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
   function visit(node: RouteNode, why: string[]): RouteDecision[] | undefined {
     const { name: route, stage } = node
     const failed = firstFailure(node, input)
-    const stopsSiblings = failed === null && !node.continue && !node.isAside
+    const stopsSiblings = failed === null && !node.continue && !node.isShadowItself
     const seen = { route, path: [...node.path], stage, matched: failed === null, failed }
     const entry = { ...seen, taken: false, stopsSiblings }
     visits.push(entry)
@@ -155,7 +155,7 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
       const taken = visit(child, why)
       if (!taken) continue
       decided.push(...taken)
-      if (child.isAside) continue
+      if (child.isShadowItself) continue
       isTaken = true
       if (!child.continue) break
     }
@@ -165,7 +165,7 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
 
 function firstFailure(node: RouteNode, input: RoutableEvent): RouteVisit['failed'] {
   for (const matcher of node.matchers) {
-    const actual = valuesOf(input, matcher.name)
+    const actual = matcherValues(input, matcher.name)
     if (!matcher.matches(actual)) return { matcher: matcher.text, actual: [...actual] }
   }
   return null
@@ -188,18 +188,18 @@ export interface PlannedItem {
  */
 export function planItems(
   decisions: readonly RouteDecision[],
-  destinationsOf: (sink: string) => readonly string[],
+  destinationsFor: (sink: string) => readonly string[],
 ): PlannedItem[] {
   const planned = new Map<string, PlannedItem>()
   const isLive = ({ stage }: RouteDecision): boolean => stage === 'live'
   const inOrder = [...decisions.filter(isLive), ...decisions] // a route counts where it stands first
-  const named = inOrder.flatMap(({ route, stage, sinks }) =>
+  const namedSinks = inOrder.flatMap(({ route, stage, sinks }) =>
     sinks.map((sink) => ({ route, sink, isShadow: stage === 'shadow' })),
   )
-  for (const { route, sink, isShadow } of named) {
-    for (const destination of destinationsOf(sink)) {
-      const made = { sink, destination, routes: [], ...(isShadow && { isShadow }) }
-      const item: PlannedItem = planned.get(destination) ?? made
+  for (const { route, sink, isShadow } of namedSinks) {
+    for (const destination of destinationsFor(sink)) {
+      const newItem = { sink, destination, routes: [], ...(isShadow && { isShadow }) }
+      const item: PlannedItem = planned.get(destination) ?? newItem
       if (!item.routes.includes(route)) item.routes.push(route)
       planned.set(destination, item)
     }
@@ -218,7 +218,7 @@ export interface RoutableEvent {
 
 type EventName = (typeof eventNames)[number]
 
-const readers: Record<EventName, (input: RoutableEvent) => readonly string[]> = {
+const valueReaders: Record<EventName, (input: RoutableEvent) => readonly string[]> = {
   account: ({ account }) => [account],
   feed: ({ feed }) => [feed],
   kind: ({ event }) => [event.kind],
@@ -230,14 +230,14 @@ const readers: Record<EventName, (input: RoutableEvent) => readonly string[]> = 
 }
 
 /** What an event has under a matcher's name; a name that is none of the event's is a label's. */
-export function valuesOf(input: RoutableEvent, name: string): readonly string[] {
-  if (Object.hasOwn(readers, name)) return readers[name as EventName](input)
+export function matcherValues(input: RoutableEvent, name: string): readonly string[] {
+  if (Object.hasOwn(valueReaders, name)) return valueReaders[name as EventName](input)
   const label = Object.hasOwn(input.labels, name) ? input.labels[name] : undefined
   return label === undefined ? [] : [label]
 }
 
 export function allMatch(matchers: readonly Matcher[], input: RoutableEvent): boolean {
-  return matchers.every((matcher) => matcher.matches(valuesOf(input, matcher.name)))
+  return matchers.every((matcher) => matcher.matches(matcherValues(input, matcher.name)))
 }
 
 /**
@@ -257,6 +257,6 @@ export function valueSet(name: string, input: RoutableEvent): string[] {
   const values =
     name === 'identifier'
       ? input.event.identifiers.map((identifier) => identifier.name)
-      : valuesOf(input, name)
+      : matcherValues(input, name)
   return [...new Set(values)].toSorted()
 }

@@ -16,7 +16,7 @@ import {
   wrongKind,
 } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
-import { eventNames, type Matcher, someMatchers } from './matcher.ts'
+import { eventNames, type Matcher, requiredMatchers } from './matcher.ts'
 import { allMatch, type RoutableEvent } from './router.ts'
 
 export interface Silence {
@@ -90,7 +90,7 @@ const endsInTime: Rule = ({ starts: startsAtMs, until: endsAtMs }) => {
 
 const silenceFile = section(
   {
-    matchers: someMatchers('All of them must match.'),
+    matchers: requiredMatchers('All of them must match.'),
     until: timeField('When it ends.'),
     starts: timeField('When it begins. Default: 30 days before its end.').optional(),
     owner: note('Who answers for it.', 100),
@@ -109,20 +109,28 @@ type SilenceFile = z.output<typeof silenceFile>
 export const silencesConfig = z
   .array(
     silenceFile.transform((file): Silence => {
-      const silence = silenceOf(file, { id: '', origin: 'config' })
-      return { ...silence, id: `c${digestOf(silence)}` }
+      const silence = toSilence(file, { id: '', origin: 'config' })
+      return { ...silence, id: `c${silenceHash(silence)}` }
     }),
     wrongKind('a list of silences', 'write each silence as an item that begins with "- "'),
   )
   .meta({ description: 'What is not sent until a time, by whom and why.' })
 
-function silenceOf(file: SilenceFile, rest: Pick<Silence, 'id' | 'origin'>): Silence {
+function toSilence(file: SilenceFile, identity: Pick<Silence, 'id' | 'origin'>): Silence {
   const { matchers, starts, until, owner, reason, severity } = file
   const startsAtMs = starts ?? until - maxSilenceMs
-  return { ...rest, matchers, startsAtMs, endsAtMs: until, owner, reason, maxSeverity: severity }
+  return {
+    ...identity,
+    matchers,
+    startsAtMs,
+    endsAtMs: until,
+    owner,
+    reason,
+    maxSeverity: severity,
+  }
 }
 
-function digestOf(silence: Silence): string {
+function silenceHash(silence: Silence): string {
   return createHash('sha256').update(silenceText(silence)).digest('hex').slice(0, 8)
 }
 
@@ -162,7 +170,7 @@ export interface SilenceRequest {
 export function newSilence(request: SilenceRequest): Silence | SilenceProblem {
   const { id, matchers, labels, forMs, untilMs, owner, reason, severity, nowMs } = request
   const endsAtMs = untilMs ?? nowMs + (forMs ?? Number.NaN)
-  const times = { starts: isoText(nowMs), until: isoText(endsAtMs) }
+  const times = { starts: formatIso(nowMs), until: formatIso(endsAtMs) }
   const silence = parseFile({ id, matchers, ...times, owner, reason, severity })
   if (isSilenceProblem(silence)) return silence
   const known = [...eventNames, ...labels]
@@ -185,8 +193,8 @@ export function silenceText(silence: Silence): string {
   return JSON.stringify({
     id,
     matchers: matchers.map(({ text }) => text),
-    starts: isoText(startsAtMs),
-    until: isoText(endsAtMs),
+    starts: formatIso(startsAtMs),
+    until: formatIso(endsAtMs),
     owner,
     reason,
     severity: maxSeverity,
@@ -201,7 +209,7 @@ export function parseSilence(json: unknown): Silence | SilenceProblem {
 function parseFile({ id, ...file }: Readonly<Record<string, unknown>>): Silence | SilenceProblem {
   const parsed = silenceFile.safeParse(file)
   const isUsable = typeof id === 'string' && /^[a-z0-9][a-z0-9_-]{0,39}$/.test(id)
-  if (isUsable && parsed.success) return silenceOf(parsed.data, { id, origin: 'command' })
+  if (isUsable && parsed.success) return toSilence(parsed.data, { id, origin: 'command' })
   const idMistake = {
     place: 'id',
     problem: 'not a usable id',
@@ -215,7 +223,7 @@ function parseFile({ id, ...file }: Readonly<Record<string, unknown>>): Silence 
 }
 
 /** Empty for a number that is no time. */
-function isoText(ms: number): string {
+function formatIso(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import {
   list,
   messageFor,
-  named,
+  namedEntries,
   refusal,
   type Refusal,
   section,
@@ -11,7 +11,7 @@ import {
   timeZone,
   wrongKind,
 } from '../lib/config-fields.ts'
-import { readingAt, startOfDay, whenItShows } from '../lib/time-zone.ts'
+import { readingAt, startOfDay, nextInstantShowing } from '../lib/time-zone.ts'
 
 /** From `begin` to `end`, both included. */
 interface Range {
@@ -38,10 +38,10 @@ interface RangesOptions {
 /** A list of `begin:end` or single values. A number is taken too: in YAML, `12` is one. */
 function ranges(options: RangesOptions): z.ZodType<Range[]> {
   const { describe, remedy, examples, parse } = options
-  const check = options.check ?? endsBeforeItBegins
+  const check = options.check ?? checkOrder
   const written = z.union([z.string().meta({ examples }), z.number()], wrongKind('a range', remedy))
   const range = written.transform((input, context): Range => {
-    const [begin, end] = endsOf(String(input), parse)
+    const [begin, end] = parseEnds(String(input), parse)
     const wrong =
       begin === undefined || end === undefined
         ? refusal('not a range of these', remedy)
@@ -53,17 +53,17 @@ function ranges(options: RangesOptions): z.ZodType<Range[]> {
   return list(range, describe, remedy)
 }
 
-function endsOf(input: string, parse: Parse): [number | undefined, number | undefined] {
+function parseEnds(input: string, parse: Parse): [number | undefined, number | undefined] {
   const [first = '', second = first, ...more] = input.trim().toLowerCase().split(':')
   return more.length > 0 ? [undefined, undefined] : [parse(first), parse(second)]
 }
 
-function endsBeforeItBegins({ begin, end }: Range): Refusal | undefined {
+function checkOrder({ begin, end }: Range): Refusal | undefined {
   if (begin <= end) return undefined
   return refusal('ends before it begins', 'write two ranges, one on each side of the turn')
 }
 
-function wordIn(words: readonly string[]): Parse {
+function wordParser(words: readonly string[]): Parse {
   return (input) => (words.includes(input) ? words.indexOf(input) : undefined)
 }
 
@@ -82,7 +82,7 @@ const weekdays = ranges({
   describe: 'Days of the week, from sunday to saturday.',
   remedy: "write days in English, such as 'monday:friday' or 'sunday'",
   examples: ['monday:friday', 'sunday'],
-  parse: wordIn(weekdayNames),
+  parse: wordParser(weekdayNames),
 })
 
 const monthNames = [
@@ -106,7 +106,7 @@ const months = ranges({
   remedy: "write months in English or as numbers, such as 'january:march' or '12'",
   examples: ['january:march', '12'],
   parse: (input) => {
-    const named = wordIn(monthNames)(input)
+    const named = wordParser(monthNames)(input)
     return named === undefined ? numberWithin(input, 1, 12) : named + 1
   },
 })
@@ -129,18 +129,18 @@ const daysOfMonth = ranges({
     const day = numberWithin(input, -31, 31)
     return day === 0 ? undefined : day
   },
-  check: neverInOrder,
+  check: checkMonthOrder,
 })
 
 /** As Alertmanager: refused is what would end before it begins in a month of 28 days. */
-function neverInOrder({ begin, end }: Range): Refusal | undefined {
+function checkMonthOrder({ begin, end }: Range): Refusal | undefined {
   if (isFromEnd(begin) && !isFromEnd(end)) {
     return refusal(
       'begins at the end of a month and ends in the next',
       "write two ranges, such as '-3:-1' and '1:5'",
     )
   }
-  const inOrder = !endsBeforeItBegins({ begin: dayOfMonth(begin, 28), end: dayOfMonth(end, 28) })
+  const inOrder = !checkOrder({ begin: dayOfMonth(begin, 28), end: dayOfMonth(end, 28) })
   if (inOrder) return undefined
   return isFromEnd(end) && !isFromEnd(begin)
     ? refusal('ends before it begins in a month of 28 days', "count both ends alike, as in '-3:-1'")
@@ -186,11 +186,11 @@ const timeRange = section(
 ).transform((file, context): TimeRange => {
   const range = { begin: file.start_time, end: file.end_time }
   if (range.begin < range.end) return range
-  context.addIssue({ code: 'custom', path: ['end_time'], message: messageFor(overMidnight(range)) })
+  context.addIssue({ code: 'custom', path: ['end_time'], message: messageFor(orderRefusal(range)) })
   return z.NEVER
 })
 
-function overMidnight({ begin, end }: TimeRange): Refusal {
+function orderRefusal({ begin, end }: TimeRange): Refusal {
   if (begin === end) return refusal('the same as start_time', 'write a later time')
   return refusal(
     'before start_time',
@@ -251,7 +251,7 @@ const timeInterval = section(
     years: file.years,
     timeZone: file.location,
   }
-  const wrong = uselessness(interval)
+  const wrong = findUselessness(interval)
   if (!wrong) return interval
   context.addIssue({ code: 'custom', message: messageFor(wrong) })
   return z.NEVER
@@ -261,7 +261,7 @@ const intervalRemedy =
   "write at least one interval, such as [{times: [{start_time: '22:00', end_time: '24:00'}]}]"
 
 /** The file's `time_intervals`. */
-export const timeIntervalsConfig = named(
+export const timeIntervalsConfig = namedEntries(
   list(timeInterval, 'Active while any of these is.', intervalRemedy),
   { describe: 'Times at which routes may be muted, by name.', thing: 'time interval' },
 )
@@ -283,7 +283,7 @@ export function mutedUntil(
   const all = names.flatMap((name) => (Object.hasOwn(intervals, name) ? intervals[name] : []) ?? [])
   let untilMs = atMs
   while (untilMs < atMs + horizonMs) {
-    const [endMs] = all.flatMap((interval) => stretchEnd(interval, untilMs) ?? [])
+    const [endMs] = all.flatMap((interval) => findStretchEnd(interval, untilMs) ?? [])
     if (endMs === undefined) return untilMs === atMs ? undefined : untilMs
     untilMs = endMs
   }
@@ -291,11 +291,11 @@ export function mutedUntil(
 }
 
 /** Up to where an interval is surely active from `atMs` on; undefined: it is not active. */
-function stretchEnd(interval: TimeInterval, atMs: number): number | undefined {
+function findStretchEnd(interval: TimeInterval, atMs: number): number | undefined {
   const reading = readingAt(atMs, interval.timeZone)
   const endMinute = isOnDay(interval, reading) ? endMinuteOf(interval, reading) : undefined
   if (endMinute === undefined) return undefined
-  return whenItShows(startOfDay(reading) + endMinute * minuteMs, atMs, interval.timeZone)
+  return nextInstantShowing(startOfDay(reading) + endMinute * minuteMs, atMs, interval.timeZone)
 }
 
 /** The minute of the day at which one of the `times` around a reading ends. */
@@ -310,14 +310,14 @@ function endMinuteOf(
 function isOnDay(interval: TimeInterval, reading: number): boolean {
   const date = new Date(reading)
   return (
-    isIn(interval.years, date.getUTCFullYear()) &&
-    isIn(interval.months, date.getUTCMonth() + 1) &&
-    isIn(interval.weekdays, date.getUTCDay()) &&
+    isInRanges(interval.years, date.getUTCFullYear()) &&
+    isInRanges(interval.months, date.getUTCMonth() + 1) &&
+    isInRanges(interval.weekdays, date.getUTCDay()) &&
     isDayOfMonth(interval.daysOfMonth, date)
   )
 }
 
-function isIn(ranges: Range[] | undefined, value: number): boolean {
+function isInRanges(ranges: Range[] | undefined, value: number): boolean {
   return ranges?.some(({ begin, end }) => begin <= value && value <= end) ?? true
 }
 
@@ -328,11 +328,11 @@ function isDayOfMonth(ranges: Range[] | undefined, date: Date): boolean {
     begin: dayOfMonth(begin, length),
     end: dayOfMonth(end, length),
   }))
-  return isIn(inThisMonth, date.getUTCDate())
+  return isInRanges(inThisMonth, date.getUTCDate())
 }
 
 /** Why an interval cannot be meant: it mutes always, or never. */
-function uselessness(interval: TimeInterval): Refusal | undefined {
+function findUselessness(interval: TimeInterval): Refusal | undefined {
   const days = daysCovered(interval)
   if (days === 'none') return refusal('no day fits all of it', 'correct its days, months or years')
   if (days === 'some' || !coversDay(interval.times ?? [wholeDay])) return undefined

@@ -221,12 +221,12 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     now: () => systemClock.now(),
     logger: createLogger({ level: 'silent' }),
     ...options,
-    groups: (options.groups ?? defaultGroups).map(copyOf),
+    groups: (options.groups ?? defaultGroups).map(copyGroup),
   }
 }
 
 /** A sandbox's groups are its own: they grow with its tenants and assets. */
-function copyOf(group: SandboxGroup): SandboxGroup {
+function copyGroup(group: SandboxGroup): SandboxGroup {
   return { ...group, identifiers: [...group.identifiers] }
 }
 
@@ -272,7 +272,7 @@ export function createRandom(seed: number): Random {
 }
 
 /** FNV-1a, 32 bits: what varies from event to event but never between two readings of one event. */
-export function hashOf(text: string): number {
+export function hashText(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) {
     hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193)

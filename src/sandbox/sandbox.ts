@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { Loop } from '../lib/loop.ts'
-import { ownHosts } from '../lib/web-address.ts'
+import { createOwnHostCheck } from '../lib/web-address.ts'
 import { addService, type PretendService } from './api/service.ts'
 import {
   createCredentialGenerator,
@@ -20,16 +20,21 @@ import {
   type SandboxCredential,
 } from './credentials/history.ts'
 import { createGenerator } from './history/generator.ts'
-import { createHistory, type History, type SandboxEvent, type Watch } from './history/history.ts'
+import {
+  createHistory,
+  type History,
+  type SandboxEvent,
+  type Watchlist,
+} from './history/history.ts'
 import { createEventSupply, type EventSupply } from './history/supply.ts'
 import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
 import { createRandom, type SandboxOptions, type SandboxSettings, withDefaults } from './options.ts'
-import { startSmtpCatcher } from './receivers/mail-receiver.ts'
+import { startMailReceiver } from './receivers/mail-receiver.ts'
 import { createInbox, type Inbox, type Received, type SinkName } from './receivers/received.ts'
-import { addSlackCatcher } from './receivers/slack-receiver.ts'
-import { addWebhookCatcher } from './receivers/webhook-receiver.ts'
+import { addSlackReceiver } from './receivers/slack-receiver.ts'
+import { addWebhookReceiver } from './receivers/webhook-receiver.ts'
 import {
-  bytesOf,
+  readBytes,
   controlPrefix,
   createFaults,
   createRequestLog,
@@ -42,7 +47,7 @@ import {
 import { type DataFolder, openDataFolder } from './state/data-folder.ts'
 import { type HistoryFile, recordedCredentials, recordedHistory } from './state/history-file.ts'
 
-export interface Sandbox extends StockSupply, OfferedService {
+export interface Sandbox extends FixtureControl, ServiceControl {
   /** Base URL of the pretend service; no trailing slash. */
   url: string
   /** A Slack URL of its own; every other path below `/slack/` is one too. So for the webhook below `/hooks/`. */
@@ -62,7 +67,7 @@ export interface Sandbox extends StockSupply, OfferedService {
   close(): Promise<void>
 }
 
-type OfferedService = Omit<PretendService, 'kept'>
+type ServiceControl = Omit<PretendService, 'persistent'>
 
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const settings = withDefaults(options)
@@ -77,28 +82,26 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 
 async function startParts(settings: SandboxSettings, folder: DataFolder | null): Promise<Sandbox> {
   const monitoring = createMonitoring(settings)
-  const stock = createStock(settings, monitoring, folder?.history)
+  const fixtures = createFixtures(settings, monitoring, folder?.history)
   const log = createRequestLog(settings.keep)
   const faults = createFaults(createRandom(settings.seed + 1))
-  const inbox = createInbox({
-    keep: settings.keep,
-    isUid: stock.hasUid,
-  })
+  const inbox = createInbox({ maxMessages: settings.keep, isUid: fixtures.hasUid })
   const closing = new AbortController()
   const app = createServer({ faults, log, closing: closing.signal })
   const save = (): void => folder?.save()
-  const { kept, ...service } = addService(app, { ...stock, settings, log, monitoring, save })
-  folder?.keep(kept, settings.logger)
-  addSlackCatcher(app, { settings, log, inbox })
-  addWebhookCatcher(app, { settings, log, inbox })
+  const serviceParts = { ...fixtures, settings, log, monitoring, save }
+  const { persistent, ...service } = addService(app, serviceParts)
+  folder?.attach(persistent, settings.logger)
+  addSlackReceiver(app, { settings, log, inbox })
+  addWebhookReceiver(app, { settings, log, inbox })
   addControl(app, {
     faults,
     addEvents: (count, ageMs) =>
-      void stock.supply.addEvents(count, { createdAtMs: settings.now() - ageMs }),
-    addCredentials: (count) => void stock.supply.addCredentials(count),
-    state: () => stateOf({ stock, log, inbox, service, faults }),
+      void fixtures.supply.addEvents(count, { createdAtMs: settings.now() - ageMs }),
+    addCredentials: (count) => void fixtures.supply.addCredentials(count),
+    state: () => stateJson({ stock: fixtures, log, inbox, service, faults }),
   })
-  const smtp = await startSmtpCatcher({
+  const smtp = await startMailReceiver({
     host: settings.host,
     port: settings.smtpPort,
     faults,
@@ -109,12 +112,12 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
     await smtp.close()
     throw error
   })
-  for (const arrivals of stock.arrivals) arrivals.start()
+  for (const arrivals of fixtures.arrivals) arrivals.start()
 
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host
   const url = `http://${host}:${(app.server.address() as AddressInfo).port}`
   return {
-    ...stock.supply,
+    ...fixtures.supply,
     ...service,
     monitoring,
     url,
@@ -129,25 +132,25 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
     requests: log.entries,
     async close() {
       closing.abort()
-      await Promise.all(stock.arrivals.map((arrivals) => arrivals.stop()))
+      await Promise.all(fixtures.arrivals.map((arrivals) => arrivals.stop()))
       await Promise.all([app.close(), smtp.close()])
       await folder?.close()
     },
   }
 }
 
-function stateOf(parts: {
-  stock: Stock
+function stateJson(parts: {
+  stock: Fixtures
   log: RequestLog
   inbox: Inbox
-  service: OfferedService
+  service: ServiceControl
   faults: FaultControl
 }): Record<string, unknown> {
-  const { stock, log, inbox, service, faults } = parts
+  const { stock: fixtures, log, inbox, service, faults } = parts
   const { slack, webhook, email } = inbox.received
   return {
-    events: stock.history.all().length,
-    credentials: stock.credentialHistory.all().length,
+    events: fixtures.history.all().length,
+    credentials: fixtures.credentialHistory.all().length,
     received: { slack: slack.length, webhook: webhook.length, email: email.length },
     requests: log.entries.length,
     tokensIssued: service.tokens.issued(),
@@ -159,17 +162,17 @@ function stateOf(parts: {
 
 /** What the pretend service has to show: its events and credentials, and how they come and change. */
 
-interface Stock {
+interface Fixtures {
   history: History
   credentialHistory: CredentialHistory
-  supply: StockSupply
+  supply: FixtureControl
   hasUid: (uid: string) => boolean
   /** Those that let something arrive by itself, where the settings ask for it. */
   arrivals: Loop[]
 }
 
 /** What whoever runs the sandbox may do with it; a uid is an event's, or `credential/<id>`. */
-interface StockSupply extends EventSupply, CredentialSupply {
+interface FixtureControl extends EventSupply, CredentialSupply {
   /** Which events stand, in order of arrival; so for credentials. */
   events(): readonly SandboxEvent[]
   credentials(): readonly SandboxCredential[]
@@ -181,21 +184,29 @@ interface StockSupply extends EventSupply, CredentialSupply {
 }
 
 /** `file`: where it goes on from, and what it is written to; null: from nothing, to nowhere. */
-function createStock(given: SandboxSettings, watch: Watch, file: HistoryFile | null = null): Stock {
-  const { eventPlace, credentialPlace } = file?.told ?? {}
-  const generator = createGenerator(given.seed, eventPlace)
-  const history = recordedHistory(createHistory(), file, generator.place)
-  const leaks = createCredentialGenerator(given.seed + 6, credentialPlace)
-  const credentialHistory = recordedCredentials(createCredentialHistory(), file, leaks.place)
+function createFixtures(
+  options: SandboxSettings,
+  watch: Watchlist,
+  file: HistoryFile | null = null,
+): Fixtures {
+  const { eventGenerator: eventState, credentialGenerator: credentialState } = file?.stored ?? {}
+  const generator = createGenerator(options.seed, eventState)
+  const history = recordedHistory(createHistory(), file, generator.state)
+  const credentialGenerator = createCredentialGenerator(options.seed + 6, credentialState)
+  const credentialHistory = recordedCredentials(
+    createCredentialHistory(),
+    file,
+    credentialGenerator.state,
+  )
   const settings = {
-    ...given,
-    backlog: eventPlace ? 0 : given.backlog,
-    credentialBacklog: credentialPlace ? 0 : given.credentialBacklog,
+    ...options,
+    backlog: eventState ? 0 : options.backlog,
+    credentialBacklog: credentialState ? 0 : options.credentialBacklog,
   }
   const events = createEventSupply(settings, { history, watch, generator })
   const credentials = createCredentialSupply(settings, {
     history: credentialHistory,
-    generator: leaks,
+    generator: credentialGenerator,
   })
 
   function change(uid: string, times: Partial<Pick<SandboxEvent, ChangedTime>>): void {
@@ -242,7 +253,7 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
   const { faults, state } = parts
   app.addHook('onRequest', async (request, reply) => {
     const isControl = request.routeOptions.url?.startsWith(controlPrefix) === true
-    if (!isControl || isFromHere(request)) return
+    if (!isControl || isLocalRequest(request)) return
     return reply.code(403).send({ message: 'control is not for web pages' })
   })
   app.get(`${controlPrefix}state`, () => state())
@@ -251,19 +262,19 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
     return { faults: [] }
   })
   app.post(`${controlPrefix}faults`, (request, reply) =>
-    attempt(reply, () => {
-      const given = JSON.parse(bytesOf(request).toString('utf8')) as FaultInput | FaultInput[]
+    answerOrRefuse(reply, () => {
+      const given = JSON.parse(readBytes(request).toString('utf8')) as FaultInput | FaultInput[]
       for (const fault of Array.isArray(given) ? given : [given]) faults.add(fault)
       return { faults: faults.list() }
     }),
   )
-  for (const [what, add] of [
+  for (const [kind, add] of [
     ['events', parts.addEvents],
     ['credentials', parts.addCredentials],
   ] as const) {
-    app.post(`${controlPrefix}${what}`, (request, reply) =>
-      attempt(reply, () => {
-        const { count, age_ms } = countSchema.parse(JSON.parse(bytesOf(request).toString('utf8')))
+    app.post(`${controlPrefix}${kind}`, (request, reply) =>
+      answerOrRefuse(reply, () => {
+        const { count, age_ms } = countSchema.parse(JSON.parse(readBytes(request).toString('utf8')))
         add(count, age_ms)
         return { added: count }
       }),
@@ -271,12 +282,12 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
   }
 }
 
-const isOwn = ownHosts([])
+const isOwnHost = createOwnHostCheck([])
 
 /** A web page may send requests to this machine: its browser says whence, or under which foreign name. */
-function isFromHere({ headers, host, hostname }: FastifyRequest): boolean {
+function isLocalRequest({ headers, host, hostname }: FastifyRequest): boolean {
   const isOwnPage = headers.origin === undefined || headers.origin === `http://${host}`
-  return isOwnPage && isOwn(hostname) && headers['sec-fetch-site'] !== 'cross-site'
+  return isOwnPage && isOwnHost(hostname) && headers['sec-fetch-site'] !== 'cross-site'
 }
 
 const countSchema = z.strictObject({
@@ -284,7 +295,7 @@ const countSchema = z.strictObject({
   age_ms: z.int().min(0).default(0),
 })
 
-function attempt(
+function answerOrRefuse(
   reply: { code(status: number): { send(body: unknown): unknown } },
   act: () => unknown,
 ): unknown {

@@ -18,7 +18,7 @@ export const controlPrefix = '/_sandbox/'
 
 export function createServer({ faults, log, closing }: ServerParts): FastifyInstance {
   const app = fastify({ forceCloseConnections: true, bodyLimit: 16 * 1024 * 1024 })
-  const struck = new WeakMap<FastifyRequest, Fault>()
+  const faultsByRequest = new WeakMap<FastifyRequest, Fault>()
 
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -27,8 +27,8 @@ export function createServer({ faults, log, closing }: ServerParts): FastifyInst
   })
   app.addHook('preHandler', async (request, reply) => {
     if (isControl(request)) return
-    const entry = log.entryOf(request)
-    entry.body = jsonOf(request)
+    const entry = log.entryFor(request)
+    entry.body = parseBody(request)
     const fault = faults.strike({
       on: entry.path,
       method: request.method,
@@ -37,20 +37,20 @@ export function createServer({ faults, log, closing }: ServerParts): FastifyInst
     })
     if (!fault) return
     entry.fault = fault.effect
-    struck.set(request, fault)
-    await strikeBefore(fault, { request, reply, closing })
+    faultsByRequest.set(request, fault)
+    await applyBeforeHandling(fault, { request, reply, closing })
   })
   app.addHook('onSend', async (request, _reply, payload) => {
-    const fault = struck.get(request)
+    const fault = faultsByRequest.get(request)
     if (typeof payload === 'string' && payload !== '' && fault) {
-      return spoil(fault, request, payload)
+      return applyToAnswer(fault, request, payload)
     }
     if (fault?.effect === 'lose-answer' || fault?.effect === 'cut') request.raw.socket.destroy()
     return payload
   })
   app.addHook('onResponse', async (request, reply) => {
     if (isControl(request)) return
-    const entry = log.entryOf(request)
+    const entry = log.entryFor(request)
     const isCut = entry.fault === 'cut' || entry.fault === 'lose-answer'
     entry.status = isCut ? null : reply.statusCode
   })
@@ -58,13 +58,13 @@ export function createServer({ faults, log, closing }: ServerParts): FastifyInst
 }
 
 /** The exact bytes of a request's body. */
-export function bytesOf(request: FastifyRequest): Buffer {
+export function readBytes(request: FastifyRequest): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
 }
 
 /** The body as JSON; its text where it is none; undefined where it is empty. */
-function jsonOf(request: FastifyRequest): unknown {
-  const text = bytesOf(request).toString('utf8')
+function parseBody(request: FastifyRequest): unknown {
+  const text = readBytes(request).toString('utf8')
   if (text === '') return undefined
   try {
     return JSON.parse(text) as unknown
@@ -82,7 +82,7 @@ function isControl(request: FastifyRequest): boolean {
 }
 
 /** Effects that come before the request is acted upon. */
-async function strikeBefore(
+async function applyBeforeHandling(
   fault: Fault,
   {
     request,
@@ -125,14 +125,14 @@ async function drip(socket: Socket, everyMs: number, closing: AbortSignal): Prom
 }
 
 /** Effects on the answer of a request that was acted upon. */
-function spoil(fault: Fault, request: FastifyRequest, payload: string): string | Readable {
+function applyToAnswer(fault: Fault, request: FastifyRequest, payload: string): string | Readable {
   const half = payload.slice(0, Math.floor(payload.length / 2))
   switch (fault.effect) {
     case 'lose-answer':
       request.raw.socket.destroy()
       return payload
     case 'cut':
-      return Readable.from(cutAfter(half))
+      return Readable.from(sendThenFail(half))
     case 'invalid-json':
       return half
     case 'wrong-shape':
@@ -146,7 +146,7 @@ function spoil(fault: Fault, request: FastifyRequest, payload: string): string |
   }
 }
 
-async function* cutAfter(half: string): AsyncGenerator<string> {
+async function* sendThenFail(half: string): AsyncGenerator<string> {
   yield half
   await systemClock.sleep(0)
   throw new Error('cut by the sandbox')
@@ -230,7 +230,9 @@ export function createFaults(random: Random): Faults {
   function strike(occasion: Occasion): Fault | null {
     const struck = active.find(
       ({ fault, pattern }) =>
-        pattern.test(occasion.on) && fits(fault, occasion) && random.chance(fault.probability),
+        pattern.test(occasion.on) &&
+        matchesOccasion(fault, occasion) &&
+        random.chance(fault.probability),
     )
     if (!struck) return null
     struck.hits++
@@ -255,7 +257,7 @@ export function createFaults(random: Random): Faults {
   }
 }
 
-function fits(fault: Fault, occasion: Occasion): boolean {
+function matchesOccasion(fault: Fault, occasion: Occasion): boolean {
   if (fault.method !== undefined && fault.method !== occasion.method) return false
   if (fault.recipient !== undefined && fault.recipient !== occasion.recipient) return false
   if (fault.organizations && !fault.organizations.includes(occasion.organization ?? -1))
@@ -272,14 +274,14 @@ function globPattern(pattern: string): RegExp {
 
 type ErrorShape = 'error' | 'detail' | 'message' | 'text'
 
-export interface ErrorSaid {
+export interface ErrorAnswer {
   status: number
   code?: string | undefined
   message?: string | undefined
   shape?: ErrorShape | undefined
 }
 
-const codes: Record<number, string> = {
+const errorCodes: Record<number, string> = {
   400: 'BAD_REQUEST',
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',
@@ -287,24 +289,24 @@ const codes: Record<number, string> = {
   429: 'RATELIMIT_REACHED',
 }
 
-export function sendError(reply: FastifyReply, said: ErrorSaid): FastifyReply {
-  const body = errorBody(said)
+export function sendError(reply: FastifyReply, answer: ErrorAnswer): FastifyReply {
+  const body = errorBody(answer)
   return reply
-    .code(said.status)
+    .code(answer.status)
     .type(typeof body === 'string' ? 'text/plain' : 'application/json')
     .send(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-function errorBody({ status, code, message, shape }: ErrorSaid): unknown {
+function errorBody({ status, code, message, shape }: ErrorAnswer): unknown {
   const text = message ?? `the sandbox answers ${status}`
-  const word = code ?? codes[status] ?? 'ERROR'
-  switch (shape ?? usualShape(status)) {
+  const errorCode = code ?? errorCodes[status] ?? 'ERROR'
+  switch (shape ?? defaultShape(status)) {
     case 'error':
-      return { error: { code: word, message: text, data: null } }
+      return { error: { code: errorCode, message: text, data: null } }
     case 'detail':
       return { detail: [validationEntry(['body'], text)] }
     case 'message':
-      return { message: text, code: word }
+      return { message: text, code: errorCode }
     case 'text':
       return message ?? 'upstream request timeout'
   }
@@ -319,7 +321,7 @@ export function validationEntry(
   return { loc, msg, type: 'value_error', input, ctx: {} }
 }
 
-function usualShape(status: number): ErrorShape {
+function defaultShape(status: number): ErrorShape {
   if (status === 422) return 'detail'
   return status >= 502 && status <= 504 ? 'text' : 'error'
 }
@@ -347,10 +349,10 @@ export interface SandboxRequest {
 export interface RequestLog {
   readonly entries: readonly SandboxRequest[]
   open(request: FastifyRequest): SandboxRequest
-  entryOf(request: FastifyRequest): SandboxRequest
+  entryFor(request: FastifyRequest): SandboxRequest
 }
 
-export function createRequestLog(keep: number): RequestLog {
+export function createRequestLog(maxEntries: number): RequestLog {
   const entries: SandboxRequest[] = []
   const byRequest = new WeakMap<FastifyRequest, SandboxRequest>()
 
@@ -368,15 +370,15 @@ export function createRequestLog(keep: number): RequestLog {
       fault: null,
     }
     byRequest.set(request, entry)
-    appendBounded(entries, entry, keep)
+    appendBounded(entries, entry, maxEntries)
     return entry
   }
 
-  return { entries, open, entryOf: (request) => byRequest.get(request) ?? open(request) }
+  return { entries, open, entryFor: (request) => byRequest.get(request) ?? open(request) }
 }
 
 /** Appends, and lets the oldest go once `list` is a tenth over `keep`: memory stays bounded. */
-export function appendBounded<T>(list: T[], entry: T, keep: number): void {
+export function appendBounded<T>(list: T[], entry: T, max: number): void {
   list.push(entry)
-  if (list.length > keep * 1.1) list.splice(0, list.length - keep)
+  if (list.length > max * 1.1) list.splice(0, list.length - max)
 }

@@ -1,20 +1,20 @@
 /** A marked test event that goes the whole way at every full `every`: intake, ledger, queue, sinks. */
 import { ownUidPrefixes } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
-import { messageOf } from '../lib/errors.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
-import { spanInWords } from '../lib/time-zone.ts'
+import { formatDuration } from '../lib/time-zone.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { readRecord } from '../store/records.ts'
 import type { CanaryConfig } from './config.ts'
-import type { Tell } from './publisher.ts'
+import type { Publish } from './publisher.ts'
 import { ownEvent } from './self-alerts.ts'
 
 interface CanaryOptions {
   config: Pick<CanaryConfig, 'everyMs' | 'sinks'>
-  tell: Tell
+  publish: Publish
   /** Whether this configuration is the active one. */
   isActive: () => boolean
   clock: Clock
@@ -26,7 +26,7 @@ export interface Canary {
 }
 
 /** The last full `every`, ms. */
-function slotAt(nowMs: number, everyMs: number): number {
+function slotStartMs(nowMs: number, everyMs: number): number {
   return Math.floor(nowMs / everyMs) * everyMs
 }
 
@@ -34,11 +34,11 @@ function canaryUid(slotMs: number): string {
   return `${ownUidPrefixes.canary}${slotMs}`
 }
 
-export function createCanary({ config, tell, isActive, clock }: CanaryOptions): Canary {
+export function createCanary({ config, publish: tell, isActive, clock }: CanaryOptions): Canary {
   let lastSlotMs: number | undefined // spares a commit at every look; the ledger knows it for all
   return {
     async canaryOnce() {
-      const slotMs = slotAt(clock.now(), config.everyMs)
+      const slotMs = slotStartMs(clock.now(), config.everyMs)
       if (!isActive() || slotMs === lastSlotMs) return
       const slot = new Date(slotMs).toISOString()
       const event = ownEvent(
@@ -50,7 +50,7 @@ export function createCanary({ config, tell, isActive, clock }: CanaryOptions): 
         },
         { headline: 'test of the whole way', slot },
       )
-      const why = `every ${spanInWords(config.everyMs)}`
+      const why = `every ${formatDuration(config.everyMs)}`
       await tell({ ...event, tags: ['TEST'] }, { route: 'canary', why, sinks: config.sinks })
       lastSlotMs = slotMs
     },
@@ -78,7 +78,7 @@ export async function noteCanary(
 
 interface CanaryPingOptions {
   everyMs: number
-  book: Book
+  ledger: AccountLedger
   keys: Keys
   /** Throws what names no address. */
   ping: () => Promise<void>
@@ -95,36 +95,42 @@ export interface CanaryPing {
 }
 
 export function createCanaryPing(options: CanaryPingOptions): CanaryPing {
-  const { everyMs, book, isActive, clock } = options
-  let settled: number[] = [] // spares a look into Redis; which knows it for all
+  const { everyMs, ledger, isActive, clock } = options
+  let settledSlots: number[] = [] // spares a look into Redis; which knows it for all
   return {
     async pingOnce() {
       if (!isActive()) return
-      const slotMs = slotAt(clock.now(), everyMs)
+      const slotMs = slotStartMs(clock.now(), everyMs)
       const slots = [slotMs - everyMs, slotMs] // the one before may have arrived late
-      for (const slot of slots.filter((one) => !settled.includes(one))) {
-        if (!(await hasArrived(book, slot))) continue
-        if (await claim(options, slot)) await pingFor(options, slot)
-        settled = [slot, ...settled].slice(0, slots.length)
+      for (const slot of slots.filter((one) => !settledSlots.includes(one))) {
+        if (!(await hasArrived(ledger, slot))) continue
+        if (await claimPing(options, slot)) await pingForSlot(options, slot)
+        settledSlots = [slot, ...settledSlots].slice(0, slots.length)
       }
     },
   }
 }
 
 /** What went to another sink instead did not arrive. */
-async function hasArrived(book: Book, slotMs: number): Promise<boolean> {
-  const record = await readRecord(book, book.digests.recordId(canaryUid(slotMs)))
+async function hasArrived(ledger: AccountLedger, slotMs: number): Promise<boolean> {
+  const record = await readRecord(ledger, ledger.fingerprints.recordId(canaryUid(slotMs)))
   const items = record?.items ?? []
   return items.length > 0 && items.every(({ state }) => state === 'delivered')
 }
 
 /** Before the ping, so that no other replica and no later start pings for the same canary. */
-async function claim({ everyMs, book, keys }: CanaryPingOptions, slotMs: number): Promise<boolean> {
+async function claimPing(
+  { everyMs, ledger, keys }: CanaryPingOptions,
+  slotMs: number,
+): Promise<boolean> {
   const name = keys.shared('canary-ping', String(slotMs))
-  return (await book.redis.set(name, '1', 'PX', 2 * everyMs, 'NX')) === 'OK'
+  return (await ledger.redis.set(name, '1', 'PX', 2 * everyMs, 'NX')) === 'OK'
 }
 
-async function pingFor({ ping, onPing, logger }: CanaryPingOptions, slotMs: number): Promise<void> {
+async function pingForSlot(
+  { ping, onPing, logger }: CanaryPingOptions,
+  slotMs: number,
+): Promise<void> {
   const slot = new Date(slotMs).toISOString()
   try {
     await ping()
@@ -132,6 +138,6 @@ async function pingFor({ ping, onPing, logger }: CanaryPingOptions, slotMs: numb
     logger.debug({ slot }, 'pinged for the canary')
   } catch (error) {
     onPing('failed')
-    logger.warn({ slot, cause: messageOf(error) }, 'the ping for the canary failed')
+    logger.warn({ slot, cause: errorMessage(error) }, 'the ping for the canary failed')
   }
 }

@@ -66,7 +66,7 @@ export interface Condition extends Trouble {
   coveredBy: string[]
 }
 
-interface Facing {
+interface AlertTiming {
   nowMs: number
   /** `notices.after`. */
   afterMs: number
@@ -81,35 +81,35 @@ const pausePatienceMs = 24 * 3_600_000
 /** The shortest time in which a fresh start shows whether it mends by itself, ms. */
 const freshStartMs = 60_000
 
-export function findConditions(snapshot: Snapshot, facing: Facing): Condition[] {
+export function findConditions(snapshot: Snapshot, facing: AlertTiming): Condition[] {
   return [
     ...snapshot.accounts.flatMap(({ name, isRefused }) =>
-      isRefused ? [condition({ kind: 'account-refused', name }, { waitMs: 0 })] : [],
+      isRefused ? [buildCondition({ kind: 'account-refused', name }, { waitMs: 0 })] : [],
     ),
-    ...snapshot.left.flatMap((account) => leftBehind(account, facing)),
+    ...snapshot.left.flatMap((account) => accountLeft(account, facing)),
     ...snapshot.feeds.flatMap((feed) => [
       ...feedStalled(feed, facing),
       ...feedRefused(feed),
-      ...quota(feed, facing),
-      ...unreadable(feed),
+      ...quotaAtReserve(feed, facing),
+      ...feedUnreadable(feed),
     ]),
-    ...snapshot.sinks.flatMap((sink) => ofSink(sink, facing)),
-    ...ofStore(snapshot, facing),
+    ...snapshot.sinks.flatMap((sink) => sinkConditions(sink, facing)),
+    ...storeConditions(snapshot, facing),
   ]
 }
 
 /** What left usually goes its way at once; what stays waits for a digest or a sink, or is held. */
-function leftBehind(
+function accountLeft(
   { name, pending }: Snapshot['left'][number],
-  { afterMs: waitMs }: Facing,
+  { afterMs: waitMs }: AlertTiming,
 ): Condition[] {
   if (pending === 0) return []
   const cause = `${pending} by now`
-  return [condition({ kind: 'account-left', name }, { waitMs, cause })]
+  return [buildCondition({ kind: 'account-left', name }, { waitMs, cause })]
 }
 
 /** Seen from the objective on, said at three times the objective; over once it is within again. */
-function feedStalled(feed: FeedHealth, { nowMs, afterMs }: Facing): Condition[] {
+function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Condition[] {
   const { name, account, lagObjectiveMs, lastCaughtUpMs } = feed
   const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
   if (feed.isPaused || !isBehind) return []
@@ -121,20 +121,20 @@ function feedStalled(feed: FeedHealth, { nowMs, afterMs }: Facing): Condition[] 
     { kind: 'redis-full', name: null },
   ] as const
   return [
-    condition(
+    buildCondition(
       { kind: 'feed-stalled', name },
       {
         sinceMs: lastCaughtUpMs,
         waitMs,
         steadyMs: waitMs - lagObjectiveMs,
-        cause: whyBehind(feed, nowMs),
+        cause: describeLag(feed, nowMs),
         coveredBy: covers.map(conditionId),
       },
     ),
   ]
 }
 
-function whyBehind({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {
+function describeLag({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {
   if (lastFailure !== undefined) return `the last poll failed: ${lastFailure}`
   if (lastSuccessMs === undefined) return 'no poll has succeeded yet'
   if (nowMs - lastSuccessMs > lagObjectiveMs) return 'no poll succeeds'
@@ -142,67 +142,76 @@ function whyBehind({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, n
 }
 
 /** At once: what is lost to sight by then is lost in silence. What is set aside now and then is said once a day. */
-function unreadable({ name, unreadable: page, quarantined }: FeedHealth): Condition[] {
-  const found: Condition[] = []
+function feedUnreadable({ name, unreadable: page, quarantined }: FeedHealth): Condition[] {
+  const conditions: Condition[] = []
   if (page !== undefined) {
     const { sinceMs, shown, unread, problem } = page
     const cause = `${unread} of ${shown} items of a page, ${problem}`
-    found.push(condition({ kind: 'feed-unreadable', name }, { sinceMs, waitMs: 0, cause }))
+    conditions.push(
+      buildCondition({ kind: 'feed-unreadable', name }, { sinceMs, waitMs: 0, cause }),
+    )
   }
   if (quarantined !== undefined) {
     const cause = `${quarantined.fresh} within a day`
     const coveredBy = [conditionId({ kind: 'feed-unreadable', name })]
-    found.push(condition({ kind: 'items-quarantined', name }, { waitMs: 0, cause, coveredBy }))
+    conditions.push(
+      buildCondition({ kind: 'items-quarantined', name }, { waitMs: 0, cause, coveredBy }),
+    )
   }
-  return found
+  return conditions
 }
 
 /** At once: it does not mend by itself. */
 function feedRefused({ name, refused }: FeedHealth): Condition[] {
   if (refused === undefined) return []
   const { sinceMs, reason: cause } = refused
-  return [condition({ kind: 'feed-refused', name }, { sinceMs, waitMs: 0, cause })]
+  return [buildCondition({ kind: 'feed-refused', name }, { sinceMs, waitMs: 0, cause })]
 }
 
-function quota({ name, quota: left }: FeedHealth, { afterMs }: Facing): Condition[] {
+function quotaAtReserve({ name, quota: left }: FeedHealth, { afterMs }: AlertTiming): Condition[] {
   if (left === undefined || left.remaining > left.reserve) return []
   const cause = `${left.remaining} searches remain, ${left.reserve} are reserved`
-  return [condition({ kind: 'quota-reserve', name }, { waitMs: afterMs, cause })]
+  return [buildCondition({ kind: 'quota-reserve', name }, { waitMs: afterMs, cause })]
 }
 
-function ofSink(sink: SinkHealth, facing: Facing): Condition[] {
+function sinkConditions(sink: SinkHealth, facing: AlertTiming): Condition[] {
   const { name, deadLetters } = sink
   const { afterMs: waitMs } = facing
-  const found = [...disabled(sink), ...circuitOpen(sink, facing)]
+  const conditions = [...sinkDisabled(sink), ...circuitOpen(sink, facing)]
   if (deadLetters > 0) {
     const cause = `${deadLetters} by now`
-    found.push(condition({ kind: 'dead-letters', name }, { waitMs, cause }))
+    conditions.push(buildCondition({ kind: 'dead-letters', name }, { waitMs, cause }))
   }
-  return [...found, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
+  return [...conditions, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
 }
 
 /** At once: it does not mend by itself. */
-function disabled({ name, disabled: mark }: SinkHealth): Condition[] {
+function sinkDisabled({ name, disabled: mark }: SinkHealth): Condition[] {
   if (mark === undefined) return []
   const cause = `${mark.reason || 'gone'}; until an operator acts, nothing is sent to it`
-  return [condition({ kind: 'sink-disabled', name }, { sinceMs: mark.sinceMs, waitMs: 0, cause })]
+  return [
+    buildCondition({ kind: 'sink-disabled', name }, { sinceMs: mark.sinceMs, waitMs: 0, cause }),
+  ]
 }
 
 /** Stands while the sink is disabled, too: what was said of it is not over then. */
-function circuitOpen({ name, circuit }: SinkHealth, { afterMs: waitMs }: Facing): Condition[] {
+function circuitOpen({ name, circuit }: SinkHealth, { afterMs: waitMs }: AlertTiming): Condition[] {
   if (circuit === 'closed') return []
   const coveredBy = [conditionId({ kind: 'sink-disabled', name })]
-  return [condition({ kind: 'circuit-open', name }, { waitMs, coveredBy })]
+  return [buildCondition({ kind: 'circuit-open', name }, { waitMs, coveredBy })]
 }
 
-function pausedLong({ name, paused }: SinkHealth, { afterMs }: Facing): Condition[] {
+function pausedLong({ name, paused }: SinkHealth, { afterMs }: AlertTiming): Condition[] {
   if (paused === undefined) return []
   const waitMs = Math.max(pausePatienceMs, afterMs)
   const { sinceMs, reason: cause } = paused
-  return [condition({ kind: 'sink-paused', name }, { sinceMs, waitMs, steadyMs: 0, cause })]
+  return [buildCondition({ kind: 'sink-paused', name }, { sinceMs, waitMs, steadyMs: 0, cause })]
 }
 
-function digestOverdue({ name, digestDueMs }: SinkHealth, { nowMs, afterMs }: Facing): Condition[] {
+function digestOverdue(
+  { name, digestDueMs }: SinkHealth,
+  { nowMs, afterMs }: AlertTiming,
+): Condition[] {
   if (digestDueMs === undefined || digestDueMs >= nowMs) return []
   const covers = [
     { kind: 'sink-paused', name },
@@ -210,7 +219,7 @@ function digestOverdue({ name, digestDueMs }: SinkHealth, { nowMs, afterMs }: Fa
     { kind: 'sink-disabled', name },
   ] as const
   return [
-    condition(
+    buildCondition(
       { kind: 'digest-overdue', name },
       {
         sinceMs: digestDueMs,
@@ -222,24 +231,27 @@ function digestOverdue({ name, digestDueMs }: SinkHealth, { nowMs, afterMs }: Fa
   ]
 }
 
-function ofStore({ redis, unaccounted }: Snapshot, { afterMs: waitMs }: Facing): Condition[] {
-  const found: Condition[] = []
+function storeConditions(
+  { redis, unaccounted }: Snapshot,
+  { afterMs: waitMs }: AlertTiming,
+): Condition[] {
+  const conditions: Condition[] = []
   if (redis.problems.length > 0) {
     const cause = redis.problems.join('; ')
-    found.push(condition({ kind: 'redis-unsafe', name: null }, { waitMs, cause }))
+    conditions.push(buildCondition({ kind: 'redis-unsafe', name: null }, { waitMs, cause }))
   }
-  if (redis.isFull) found.push(condition({ kind: 'redis-full', name: null }, { waitMs }))
+  if (redis.isFull) conditions.push(buildCondition({ kind: 'redis-full', name: null }, { waitMs }))
   if (unaccounted.length > 0) {
     const cause = unaccounted.join(', ')
-    found.push(condition({ kind: 'unaccounted', name: null }, { waitMs, cause }))
+    conditions.push(buildCondition({ kind: 'unaccounted', name: null }, { waitMs, cause }))
   }
-  return found
+  return conditions
 }
 
-function condition(
+function buildCondition(
   trouble: Trouble,
   more: Partial<Omit<Condition, keyof Trouble | 'id'>> & { waitMs: number },
 ): Condition {
-  const rest = { sinceMs: undefined, steadyMs: more.waitMs, cause: null, coveredBy: [] }
-  return { ...trouble, id: conditionId(trouble), ...rest, ...more }
+  const defaults = { sinceMs: undefined, steadyMs: more.waitMs, cause: null, coveredBy: [] }
+  return { ...trouble, id: conditionId(trouble), ...defaults, ...more }
 }

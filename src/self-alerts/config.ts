@@ -1,12 +1,12 @@
 import { duration, flag, list, name, refusal, type Rule, section } from '../lib/config-fields.ts'
-import { type Secret, secretIn, secretKeys, secretRule } from '../lib/secret.ts'
+import { type Secret, secretFromSection, secretKeys, secretRule } from '../lib/secret.ts'
 import { webAddressProblem } from '../lib/web-address.ts'
 
-export interface NoticesConfig {
+export interface SelfAlertsConfig {
   /** The operators' sink. */
   sink: string
   /** Who is told instead while that one takes nothing, or is what the notice is about; undefined: see `ways.ts`. */
-  or: string | undefined
+  fallback: string | undefined
   /** How long a condition lasts before it is said. */
   afterMs: number
 }
@@ -18,12 +18,12 @@ export interface CanaryConfig {
   ping: { url: Secret; allowPrivate: boolean } | undefined
 }
 
-const twoSinks: Rule = ({ sink, or }) =>
+const differentSinks: Rule = ({ sink, or }) =>
   or === undefined || or !== sink
     ? []
     : [{ path: ['or'], ...refusal('the same sink again', 'name another, or remove the line') }]
 
-export const noticesConfig = section(
+export const selfAlertsConfig = section(
   {
     sink: name('The sink that is told when Tocsin itself is in trouble, and when that is over.'),
     or: name(
@@ -35,9 +35,9 @@ export const noticesConfig = section(
   },
   {
     describe: 'Tells operators of trouble: once when it begins, once when it is over.',
-    rules: [twoSinks],
+    rules: [differentSinks],
   },
-).transform(({ sink, or, after }): NoticesConfig => ({ sink, or, afterMs: after }))
+).transform(({ sink, or, after }): SelfAlertsConfig => ({ sink, fallback: or, afterMs: after }))
 
 export const canaryConfig = section(
   {
@@ -56,7 +56,7 @@ export const canaryConfig = section(
     ],
   },
 ).transform((file): CanaryConfig => {
-  const url = secretIn(file, 'ping')
+  const url = secretFromSection(file, 'ping')
   const ping = url && { url, allowPrivate: file.allow_private }
   return { everyMs: file.every, sinks: file.sinks, ping }
 })

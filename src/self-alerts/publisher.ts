@@ -1,59 +1,59 @@
 import { ownFeed, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { openFeed } from '../store/feed-state.ts'
 import { acceptPage, type Page } from '../store/intake.ts'
-import type { MadeWork } from '../store/pending-items.ts'
+import type { ItemChange } from '../store/pending-items.ts'
 import type { SinkHealth } from './conditions.ts'
-import type { NoticesConfig } from './config.ts'
+import type { SelfAlertsConfig } from './config.ts'
 
 /** How an event of Tocsin's own enters the ledger. */
-interface TellerOptions {
-  book: Book
-  destinationsOf: (sink: string) => readonly string[]
+interface PublisherOptions {
+  ledger: AccountLedger
+  destinationsFor: (sink: string) => readonly string[]
   batchWaitMs: (sink: string) => number | undefined
   /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
-  queue: (account: string, made: MadeWork[]) => Promise<void>
+  queue: (account: string, made: ItemChange[]) => Promise<void>
   generation: () => number
   clock: Clock
 }
 
 /** Straight to these sinks, past the routing tree. */
-interface Way {
+interface PublishTarget {
   route: 'notices' | 'canary' | 'reports'
   why: string
   sinks: readonly string[]
 }
 
 /** Takes the event in; once it returns, the ledger has it. One that it has already changes nothing. */
-export type Tell = (event: ThreatEvent, way: Way) => Promise<void>
+export type Publish = (event: ThreatEvent, way: PublishTarget) => Promise<void>
 
 /** Other replicas tell too: so many may come between reading the fence and the commit. */
 const maxTries = 10
 
-export function createTeller(options: TellerOptions): Tell {
-  const { book, batchWaitMs, queue } = options
-  return async (event, way) => {
+export function createPublisher(options: PublisherOptions): Publish {
+  const { ledger, batchWaitMs, queue } = options
+  return async (event, target) => {
     for (let tries = 0; tries < maxTries; tries += 1) {
-      const { sequence } = await openFeed(book, ownFeed, 0)
+      const { sequence } = await openFeed(ledger, ownFeed, 0)
       const accepted = await acceptPage(
-        book,
-        pageOf(options, { event, way, sequence }),
+        ledger,
+        publishedPage(options, { event, way: target, sequence }),
         batchWaitMs,
       )
       if (accepted.status !== 'committed') continue
-      if (accepted.made.length > 0) await queue(book.account, accepted.made)
+      if (accepted.changes.length > 0) await queue(ledger.account, accepted.changes)
       return
     }
     throw new Error(`${event.uid} was not taken in: others were first ${maxTries} times`)
   }
 }
 
-function pageOf(
-  { destinationsOf, generation, clock }: TellerOptions,
-  { event, way, sequence }: { event: ThreatEvent; way: Way; sequence: number },
+function publishedPage(
+  { destinationsFor: destinationsOf, generation, clock }: PublisherOptions,
+  { event, way: target, sequence }: { event: ThreatEvent; way: PublishTarget; sequence: number },
 ): Page {
-  const { route, why, sinks } = way
+  const { route, why, sinks } = target
   const nowMs = clock.now()
   const items = sinks.flatMap((sink) =>
     destinationsOf(sink).map((destination) => ({ sink, destination, routes: [route] })),
@@ -64,7 +64,7 @@ function pageOf(
     sequence,
     generation: generation(),
     // never another fingerprint: which configuration tells makes no difference to this feed
-    walk: { fingerprint: ownFeed, body: {}, cursor: null, reason: 'first', startedAtMs: nowMs },
+    scan: { fingerprint: ownFeed, body: {}, cursor: null, reason: 'first', startedAtMs: nowMs },
     requestedAtMs: nowMs,
     isCaughtUp: true,
     isBackfilling: false,
@@ -78,7 +78,7 @@ function pageOf(
 /** Which sink a notice goes through; pure. */
 
 /** What of a configured sink decides whether it is fit for notices. */
-interface WaySink {
+interface TargetSink {
   name: string
   type: string
   fallback?: string | undefined
@@ -89,11 +89,14 @@ interface WaySink {
  * sink's fallback, then people's before machines', and people's of another type before more of the same:
  * what fails is often all of one type.
  */
-export function orderWays({ sink, or }: NoticesConfig, sinks: readonly WaySink[]): string[] {
+export function orderTargets(
+  { sink, fallback: or }: SelfAlertsConfig,
+  sinks: readonly TargetSink[],
+): string[] {
   if (or !== undefined) return [sink, or]
   const first = sinks.find(({ name }) => name === sink)
-  const isMachine = ({ type }: WaySink): boolean => type === 'webhook'
-  const rank = (one: WaySink): number => (isMachine(one) ? 2 : Number(one.type === first?.type))
+  const isMachine = ({ type }: TargetSink): boolean => type === 'webhook'
+  const rank = (one: TargetSink): number => (isMachine(one) ? 2 : Number(one.type === first?.type))
   const others = sinks.toSorted((left, right) => rank(left) - rank(right)).map(({ name }) => name)
   const fallback = first?.fallback === undefined ? [] : [first.fallback]
   return [...new Set([sink, ...fallback, ...others])]
@@ -103,7 +106,7 @@ export function orderWays({ sink, or }: NoticesConfig, sinks: readonly WaySink[]
  * The first that takes messages, and is not what the notice is about. Where none does, `about` itself
  * if it takes messages after all, and else one where the notice waits; null: there is none.
  */
-export function chooseWay(
+export function chooseTarget(
   order: readonly string[],
   sinks: readonly SinkHealth[],
   about: string | null,

@@ -7,26 +7,32 @@
 import { ownUidPrefixes, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { spanInWords } from '../lib/time-zone.ts'
+import { formatDuration } from '../lib/time-zone.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
-import type { Book } from '../store/account-ledger.ts'
-import { moveItem, type PlacedItem } from '../store/pending-items.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { moveItem, type RecordItem } from '../store/pending-items.ts'
 import { pendingStates, readRecord } from '../store/records.ts'
 import { type Condition, findConditions, type Snapshot } from './conditions.ts'
-import type { NoticesConfig } from './config.ts'
-import { chooseWay, takesMessages, type Tell } from './publisher.ts'
-import { conditionId, parseConditionId, sinkOf, type Trouble, wordsOf } from './troubles.ts'
+import type { SelfAlertsConfig } from './config.ts'
+import { chooseTarget, takesMessages, type Publish } from './publisher.ts'
+import {
+  conditionId,
+  parseConditionId,
+  troubledSink,
+  type Trouble,
+  troubleTexts,
+} from './troubles.ts'
 
-interface NoticesOptions {
-  config: Pick<NoticesConfig, 'afterMs'>
+interface SelfAlertsOptions {
+  config: Pick<SelfAlertsConfig, 'afterMs'>
   /** The sinks that may be told, the first choice first. */
-  ways: readonly string[]
+  targets: readonly string[]
   redis: Redis
   keys: Keys
-  tell: Tell
-  told: Told
+  publish: Publish
+  sentLog: SentLog
   readSnapshot: () => Promise<Snapshot>
   /** Whether this configuration is the active one: another one may not have the same feeds and sinks. */
   isActive: () => boolean
@@ -34,13 +40,13 @@ interface NoticesOptions {
   logger: Logger
 }
 
-export interface Notices {
+export interface SelfAlerts {
   /** Looks once and says what is to be said. Throws what reading or the ledger throws. */
   watchOnce(): Promise<void>
 }
 
 /** One condition at this look. */
-interface Watched {
+interface WatchedCondition {
   id: string
   condition: Condition | undefined
   isCovered: boolean
@@ -49,8 +55,8 @@ interface Watched {
   via: string | null
 }
 
-export function createNotices(options: NoticesOptions): Notices {
-  const { config, ways, redis, keys, readSnapshot, isActive, clock } = options
+export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
+  const { config, targets: ways, redis, keys, readSnapshot, isActive, clock } = options
   return {
     async watchOnce() {
       if (!isActive()) return
@@ -64,76 +70,83 @@ export function createNotices(options: NoticesOptions): Notices {
         const condition = byId.get(id)
         const isCovered = condition?.coveredBy.some((cover) => standing.has(cover)) ?? false
         const trouble = parseConditionId(id)
-        const via = chooseWay(ways, snapshot.sinks, trouble ? sinkOf(trouble) : null)
+        const via = chooseTarget(ways, snapshot.sinks, trouble ? troubledSink(trouble) : null)
         const watched = { id, condition, isCovered, nowMs, via }
-        await advance(options, watched, stored[id])
-        await passOn(options, watched, { stored: stored[id], sinks: snapshot.sinks })
+        await advanceCondition(options, watched, stored[id])
+        await rerouteAlert(options, watched, { stored: stored[id], sinks: snapshot.sinks })
       }
     },
   }
 }
 
 /** Goes on until nothing is to be done, or another replica was first. */
-async function advance(
-  options: NoticesOptions,
-  watched: Watched,
+async function advanceCondition(
+  options: SelfAlertsOptions,
+  watched: WatchedCondition,
   stored: string | undefined,
 ): Promise<void> {
-  const noted = stored === undefined ? undefined : (JSON.parse(stored) as Noted)
+  const noted = stored === undefined ? undefined : (JSON.parse(stored) as ConditionNote)
   const step = nextStep(noted, watched.condition, watched)
   if (step === undefined) return
-  if (noted !== undefined) await say(options, watched, { noted, step })
+  if (noted !== undefined) await publishStep(options, watched, { noted, step })
   const next = step.to && JSON.stringify(step.to)
   const { redis, keys } = options
   const change = [watched.id, stored ?? '', next ?? '']
   const isOurs = await runScript(redis, 'notice-change', [keys.shared('notices')], change)
   if (Number(isOurs) === 0) return
-  log(options, watched, step)
-  if (next !== undefined) await advance(options, watched, next)
+  logStep(options, watched, step)
+  if (next !== undefined) await advanceCondition(options, watched, next)
 }
 
-async function say(
-  options: NoticesOptions,
-  watched: Watched,
-  { noted, step: { verb } }: { noted: Noted; step: Step },
+async function publishStep(
+  options: SelfAlertsOptions,
+  watched: WatchedCondition,
+  { noted, step: { verb } }: { noted: ConditionNote; step: Step },
 ): Promise<void> {
   const { id, condition, nowMs } = watched
   const trouble = parseConditionId(id)
   if (trouble === undefined || verb === 'note') return
-  const decided = stillKnown(options.ways, noted.via) ?? watched.via
+  const decided = findKnownTarget(options.targets, noted.via) ?? watched.via
   if (noted.via === null || decided === null) return
   if (verb === 'say_begin') {
-    const event = beginNotice(trouble, noted, condition?.cause ?? null)
-    return options.tell(event, { route: 'notices', why: id, sinks: [decided] })
+    const event = buildBeginAlert(trouble, noted, condition?.cause ?? null)
+    return options.publish(event, { route: 'notices', why: id, sinks: [decided] })
   }
-  const sink = (await options.told.sinkOf(beginUid(trouble, noted))) ?? decided
-  const event = endNotice(trouble, noted, nowMs)
-  await options.tell(event, { route: 'notices', why: id, sinks: [sink] })
+  const sink = (await options.sentLog.findSink(beginUid(trouble, noted))) ?? decided
+  const event = buildEndAlert(trouble, noted, nowMs)
+  await options.publish(event, { route: 'notices', why: id, sinks: [sink] })
 }
 
 /** An older version noted none, an older configuration perhaps one that is no more. */
-function stillKnown(ways: readonly string[], via: string | null | undefined): string | undefined {
+function findKnownTarget(
+  ways: readonly string[],
+  via: string | null | undefined,
+): string | undefined {
   return ways.find((sink) => sink === via)
 }
 
 /** A begin that waits for a sink which takes nothing would wait unseen: it goes to one that does. */
-async function passOn(
-  { config, told, logger }: NoticesOptions,
-  { id, nowMs, via: to }: Watched,
+async function rerouteAlert(
+  { config, sentLog: told, logger }: SelfAlertsOptions,
+  { id, nowMs, via: to }: WatchedCondition,
   { stored, sinks }: { stored: string | undefined; sinks: Snapshot['sinks'] },
 ): Promise<void> {
   const trouble = parseConditionId(id)
-  const noted = stored === undefined ? undefined : (JSON.parse(stored) as Noted)
+  const noted = stored === undefined ? undefined : (JSON.parse(stored) as ConditionNote)
   if (trouble === undefined || noted?.saidMs === undefined || noted.goneMs !== undefined) return
   if (nowMs - noted.saidMs < config.afterMs || to === null || !takesMessages(sinks, to)) return
   const uid = beginUid(trouble, noted)
-  const from = await told.sinkOf(uid)
+  const from = await told.findSink(uid)
   if (from === undefined || from === to || takesMessages(sinks, from)) return
-  const moved = await told.passOn(uid, { from, to })
+  const moved = await told.reroute(uid, { from, to })
   if (moved > 0) logger.warn({ condition: id, from, to }, 'a notice goes another way')
 }
 
-function log({ logger }: NoticesOptions, { id, condition }: Watched, { verb }: Step): void {
+function logStep(
+  { logger }: SelfAlertsOptions,
+  { id, condition }: WatchedCondition,
+  { verb }: Step,
+): void {
   if (verb === 'say_end') logger.info({ condition: id }, 'trouble is over')
   if (verb === 'say_begin')
     logger.warn({ condition: id, cause: condition?.cause }, 'trouble begins')
@@ -147,7 +160,7 @@ export function ownEvent(
   given: Pick<ThreatEvent, 'uid' | 'type' | 'severity' | 'createdAtMs'>,
   fields: Fields,
 ): ThreatEvent {
-  const said = Object.entries(fields).flatMap(([name, text]): [string, string[]][] =>
+  const highlights = Object.entries(fields).flatMap(([name, text]): [string, string[]][] =>
     text === null ? [] : [[name, [text]]],
   )
   return {
@@ -162,65 +175,74 @@ export function ownEvent(
     tags: [],
     notes: null,
     identifiers: [],
-    highlights: Object.fromEntries(said),
+    highlights: Object.fromEntries(highlights),
   }
 }
 
 /** Replicas that say it at once make the same uid, so it is one event. */
-export function beginNotice(trouble: Trouble, noted: Noted, cause: string | null): ThreatEvent {
+export function buildBeginAlert(
+  trouble: Trouble,
+  noted: ConditionNote,
+  cause: string | null,
+): ThreatEvent {
   const { sinceMs, dueMs = sinceMs } = noted
-  const { severity, now, toDo } = wordsOf(trouble)
+  const { severity, now, toDo } = troubleTexts(trouble)
   const name = trouble.name ?? ''
   const lastedMs = dueMs - sinceMs
-  const forSoLong = lastedMs < 60_000 ? '' : ` for ${inMinutes(lastedMs)}`
+  const forSoLong = lastedMs < 60_000 ? '' : ` for ${formatMinutes(lastedMs)}`
   return ownEvent(
     { uid: beginUid(trouble, noted), type: 'notice', severity, createdAtMs: sinceMs },
     {
       headline: `${now(name)}${forSoLong}`,
-      since: isoTime(sinceMs),
+      since: formatIso(sinceMs),
       cause,
       what_to_do: toDo(name),
     },
   )
 }
 
-export function endNotice(
+export function buildEndAlert(
   trouble: Trouble,
-  { sinceMs, goneMs }: Noted,
+  { sinceMs, goneMs }: ConditionNote,
   nowMs: number,
 ): ThreatEvent {
   const overMs = goneMs ?? nowMs
   const name = trouble.name ?? ''
   return ownEvent(
-    { uid: uidOf(trouble, sinceMs, 'end'), type: 'notice', severity: 'info', createdAtMs: overMs },
     {
-      headline: `over after ${inMinutes(overMs - sinceMs)}: ${wordsOf(trouble).was(name)}`,
-      since: isoTime(sinceMs),
-      over_at: isoTime(overMs),
+      uid: alertUid(trouble, sinceMs, 'end'),
+      type: 'notice',
+      severity: 'info',
+      createdAtMs: overMs,
+    },
+    {
+      headline: `over after ${formatMinutes(overMs - sinceMs)}: ${troubleTexts(trouble).was(name)}`,
+      since: formatIso(sinceMs),
+      over_at: formatIso(overMs),
     },
   )
 }
 
 /** Under which the ledger has the begin. */
-function beginUid(trouble: Trouble, { sinceMs }: Noted): string {
-  return uidOf(trouble, sinceMs, 'begin')
+function beginUid(trouble: Trouble, { sinceMs }: ConditionNote): string {
+  return alertUid(trouble, sinceMs, 'begin')
 }
 
-function uidOf(trouble: Trouble, sinceMs: number, edge: 'begin' | 'end'): string {
+function alertUid(trouble: Trouble, sinceMs: number, edge: 'begin' | 'end'): string {
   return `${ownUidPrefixes.notice}${conditionId(trouble)}-${sinceMs}-${edge}`
 }
 
 /** Seconds only where there is nothing more. */
-function inMinutes(ms: number): string {
-  return spanInWords(ms < 60_000 ? Math.max(0, ms) : ms - (ms % 60_000))
+function formatMinutes(ms: number): string {
+  return formatDuration(ms < 60_000 ? Math.max(0, ms) : ms - (ms % 60_000))
 }
 
-function isoTime(atMs: number): string {
+function formatIso(atMs: number): string {
   return new Date(atMs).toISOString()
 }
 
 /** What Redis holds of a condition, the same for all replicas. */
-export interface Noted {
+export interface ConditionNote {
   /** When it began, ms; part of the notices' uids, so it stays once the begin is said. */
   sinceMs: number
   /** When it was first seen, ms. */
@@ -238,7 +260,7 @@ export interface Noted {
 /** `say_…`: say it first, then note `to` (undefined: forget), so that a crash between loses nothing. */
 export interface Step {
   verb: 'note' | 'say_begin' | 'say_end'
-  to: Noted | undefined
+  to: ConditionNote | undefined
 }
 
 /**
@@ -249,14 +271,14 @@ export const settleMs = 10 * 60_000
 
 /** What is to be done next about one condition; undefined: nothing, for now. `via`: the way at this look. */
 export function nextStep(
-  noted: Noted | undefined,
+  noted: ConditionNote | undefined,
   condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'> | undefined,
   { nowMs, isCovered, via }: { nowMs: number; isCovered: boolean; via: string | null },
 ): Step | undefined {
   if (noted?.dueMs !== undefined && noted.saidMs === undefined) {
     return { verb: 'say_begin', to: { ...noted, saidMs: nowMs } }
   }
-  if (condition === undefined) return noted && whenGone(noted, nowMs)
+  if (condition === undefined) return noted && stepWhenGone(noted, nowMs)
   const sinceMs = condition.sinceMs ?? noted?.sinceMs ?? nowMs
   if (noted === undefined) return { verb: 'note', to: { sinceMs, seenMs: nowMs } }
   if (noted.goneMs !== undefined) {
@@ -271,7 +293,7 @@ export function nextStep(
   return { verb: 'note', to: { ...noted, dueMs: nowMs, via } }
 }
 
-function whenGone(noted: Noted, nowMs: number): Step | undefined {
+function stepWhenGone(noted: ConditionNote, nowMs: number): Step | undefined {
   if (noted.saidMs === undefined) return { verb: 'note', to: undefined }
   if (noted.goneMs === undefined) return { verb: 'note', to: { ...noted, goneMs: nowMs } }
   return nowMs - noted.goneMs >= settleMs ? { verb: 'say_end', to: undefined } : undefined
@@ -279,22 +301,26 @@ function whenGone(noted: Noted, nowMs: number): Step | undefined {
 
 /** Where a notice is that was told: its items in the ledger know, whoever moved them. */
 
-interface Told {
+interface SentLog {
   /** The sink that has it, or had it last; undefined: the ledger does not know it, or the sink is no more. */
-  sinkOf(uid: string): Promise<string | undefined>
+  findSink(uid: string): Promise<string | undefined>
   /** What of it still waits for `from` goes to `to`, and never back; how many items did. */
-  passOn(uid: string, way: { from: string; to: string }): Promise<number>
+  reroute(uid: string, way: { from: string; to: string }): Promise<number>
 }
 
-export interface ToldOptions {
-  book: Book
-  destinationsOf: (sink: string) => readonly string[]
+export interface SentLogOptions {
+  ledger: AccountLedger
+  destinationsFor: (sink: string) => readonly string[]
   batchWaitMs: (sink: string) => number | undefined
 }
 
-export function createTold({ book, destinationsOf, batchWaitMs }: ToldOptions): Told {
-  async function placedItems(uid: string): Promise<PlacedItem[]> {
-    const record = await readRecord(book, book.digests.recordId(uid))
+export function createSentLog({
+  ledger,
+  destinationsFor: destinationsOf,
+  batchWaitMs,
+}: SentLogOptions): SentLog {
+  async function placedItems(uid: string): Promise<RecordItem[]> {
+    const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
     if (record === undefined) return []
     return record.items.map((item) => {
       const ref = `i:${record.recordId}:${item.index}:${item.sink}`
@@ -302,12 +328,12 @@ export function createTold({ book, destinationsOf, batchWaitMs }: ToldOptions): 
     })
   }
   return {
-    async sinkOf(uid) {
+    async findSink(uid) {
       const placed = await placedItems(uid)
       const last = placed.findLast(({ item }) => item.state !== 'diverted')?.item.sink
       return last !== undefined && destinationsOf(last).length > 0 ? last : undefined
     },
-    async passOn(uid, { from, to }) {
+    async reroute(uid, { from, to }) {
       const targets = destinationsOf(to).map((destination) => {
         return { sink: to, destination, batchWaitMs: batchWaitMs(to) }
       })
@@ -317,7 +343,7 @@ export function createTold({ book, destinationsOf, batchWaitMs }: ToldOptions): 
         const waits = (pendingStates as readonly string[]).includes(state)
         if (sink !== from || !waits) continue
         const by = `to ${to}, as ${from} takes nothing`
-        if ((await moveItem(book, placed, targets, by)) === 'done') moved += 1
+        if ((await moveItem(ledger, placed, targets, by)) === 'done') moved += 1
       }
       return moved
     },

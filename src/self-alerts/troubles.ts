@@ -6,7 +6,7 @@ export interface Trouble {
   name: string | null
 }
 
-interface Words {
+interface TroubleTexts {
   severity: 'high' | 'critical'
   /** While it lasts; "for 22 min" follows. */
   now: (name: string) => string
@@ -111,15 +111,15 @@ const troubles = {
     was: () => 'the accounts did not add up',
     toDo: () => 'keep the log and the data of Redis and report them: this is a defect of Tocsin',
   },
-} as const satisfies Record<string, Words>
+} as const satisfies Record<string, TroubleTexts>
 
 export type TroubleKind = keyof typeof troubles
 
-export function wordsOf({ kind }: Trouble): Words {
+export function troubleTexts({ kind }: Trouble): TroubleTexts {
   return troubles[kind]
 }
 
-const ofSinks: readonly TroubleKind[] = [
+const sinkTroubles: readonly TroubleKind[] = [
   'circuit-open',
   'sink-disabled',
   'dead-letters',
@@ -128,8 +128,8 @@ const ofSinks: readonly TroubleKind[] = [
 ]
 
 /** The sink in trouble; null: it is something else. */
-export function sinkOf({ kind, name }: Trouble): string | null {
-  return ofSinks.includes(kind) ? name : null
+export function troubledSink({ kind, name }: Trouble): string | null {
+  return sinkTroubles.includes(kind) ? name : null
 }
 
 /** `feed-stalled-brand`: stands in the event's uid, and names the condition in Redis. */

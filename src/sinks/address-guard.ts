@@ -42,11 +42,11 @@ interface AddressClass {
 
 /** Apart by family: a BlockList would match an IPv4 address against the IPv6 range of mapped ones. */
 const classes = {
-  ipv4: classesOf(ipv4Ranges, 'ipv4'),
-  ipv6: classesOf(ipv6Ranges, 'ipv6'),
+  ipv4: parseClasses(ipv4Ranges, 'ipv4'),
+  ipv6: parseClasses(ipv6Ranges, 'ipv6'),
 }
 
-function classesOf(table: Record<string, string[]>, family: 'ipv4' | 'ipv6'): AddressClass[] {
+function parseClasses(table: Record<string, string[]>, family: 'ipv4' | 'ipv6'): AddressClass[] {
   return Object.entries(table).map(([name, subnets]) => {
     const ranges = new BlockList()
     for (const subnet of subnets) {
@@ -58,13 +58,13 @@ function classesOf(table: Record<string, string[]>, family: 'ipv4' | 'ipv6'): Ad
 }
 
 /** What is no address, such as a name that is still to be looked up. */
-const unreadable = 'unreadable'
+const notAnIpAddress = 'unreadable'
 
 /** Why an IP address is not public, in a word; undefined: it is public. What is no address is not public. */
 export function nonPublicClass(address: string): string | undefined {
   const bare = address.replace(/%.*/s, '')
   const version = isIP(bare)
-  if (version === 0) return unreadable
+  if (version === 0) return notAnIpAddress
   const family = version === 4 ? 'ipv4' : 'ipv6'
   return classes[family].find(({ ranges }) => ranges.check(bare, family))?.name
 }
@@ -72,8 +72,8 @@ export function nonPublicClass(address: string): string | undefined {
 /** Throws SinkError `forbidden_address` where a URL's host is itself an address that is not public. */
 export function refuseLiteral(hostname: string): void {
   const reason = nonPublicClass(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
-  if (reason !== undefined && reason !== unreadable)
-    throw forbidden(`the host of the URL is a ${reason} address`)
+  if (reason !== undefined && reason !== notAnIpAddress)
+    throw forbiddenError(`the host of the URL is a ${reason} address`)
 }
 
 /** A lookup for sockets that gives only the public ones of the addresses that `resolve` finds. */
@@ -84,7 +84,7 @@ export function publicLookup(resolve: LookupFunction): LookupFunction {
       const addresses = Array.isArray(found) ? found : [{ address: found, family: isIP(found) }]
       const open = addresses.filter(({ address }) => nonPublicClass(address) === undefined)
       const [first] = open
-      if (first === undefined) return callback(noneOpen(addresses), '')
+      if (first === undefined) return callback(noPublicAddressError(addresses), '')
       if (options.all) callback(null, open)
       else callback(null, first.address, first.family)
     })
@@ -114,17 +114,19 @@ export function guardConnector<Options extends { hostname: string }>(
       const reason = nonPublicClass(socket?.remoteAddress ?? '')
       if (socket === null || reason === undefined) return callback(...result)
       socket.destroy()
-      callback(forbidden(`the host of the URL led to a ${reason} address`), null)
+      callback(forbiddenError(`the host of the URL led to a ${reason} address`), null)
     })
   }
 }
 
-function noneOpen(addresses: { address: string }[]): SinkError {
+function noPublicAddressError(addresses: { address: string }[]): SinkError {
   const reasons = new Set(addresses.map(({ address }) => nonPublicClass(address)))
-  return forbidden(`the host name of the URL has only ${[...reasons].join(', ') || 'no'} addresses`)
+  return forbiddenError(
+    `the host name of the URL has only ${[...reasons].join(', ') || 'no'} addresses`,
+  )
 }
 
-function forbidden(what: string): SinkError {
+function forbiddenError(what: string): SinkError {
   return new SinkError(
     'forbidden_address',
     `${what}; where that is meant, set allow_private: true beside the address`,

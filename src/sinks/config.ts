@@ -25,7 +25,7 @@ export interface DigestConfig {
   maxItems: number
 }
 
-const nothingAtOnce = 'none'
+const noImmediate = 'none'
 
 /** A sink's `digest`. */
 export const digestConfig = section(
@@ -39,9 +39,9 @@ export const digestConfig = section(
     }),
     timezone: timeZone('Zone of the local times of the schedule, such as Europe/Zurich.'),
     immediate: word(
-      [nothingAtOnce, ...severities],
+      [noImmediate, ...severities],
       'This severity and above goes at once, unknown ones too; none: nothing does.',
-    ).prefault(nothingAtOnce),
+    ).prefault(noImmediate),
     // An empty digest is the sign of life of a quiet week, and it states what was read until when.
     send_empty: flag('Send it when there is nothing to tell, too.').prefault(true),
     // 500: at 200 bytes an event, what fits before Gmail clips a message (102 kB).
@@ -55,14 +55,14 @@ export const digestConfig = section(
 ).transform((file): DigestConfig => ({
   cron: file.schedule,
   timeZone: file.timezone,
-  immediate: file.immediate === nothingAtOnce ? null : file.immediate,
+  immediate: file.immediate === noImmediate ? null : file.immediate,
   sendsEmpty: file.send_empty,
   maxItems: file.max_items,
 }))
 
 /** What becomes of a sink's items when it takes none, or too many wait; the same keys on every type. */
 
-export interface ReliefConfig {
+export interface FailoverConfig {
   /** The sink that gets what this one cannot; undefined: it waits here. */
   fallback: string | undefined
   /** How long the circuit must have been open before that. */
@@ -71,7 +71,7 @@ export interface ReliefConfig {
   pendingMax: number
 }
 
-export const reliefKeys = {
+export const failoverKeys = {
   fallback: name('The sink that gets what this one cannot be sent.').optional(),
   fallback_after: duration(
     'How long the circuit is open before the fallback gets what waits.',
@@ -83,13 +83,13 @@ export const reliefKeys = {
   }).prefault(100_000),
 }
 
-interface ReliefKeys {
+interface FailoverFile {
   fallback?: string | undefined
   fallback_after: number
   pending_max: number
 }
 
-export function reliefIn(file: ReliefKeys): ReliefConfig {
+export function readFailover(file: FailoverFile): FailoverConfig {
   return {
     fallback: file.fallback,
     fallbackAfterMs: file.fallback_after,
@@ -98,7 +98,7 @@ export function reliefIn(file: ReliefKeys): ReliefConfig {
 }
 
 /** Keys that sinks for people will have in a later version, with what happens instead. */
-export const laterForPeople = {
+export const laterKeysForPeople = {
   proxy: 'sinks are reached directly',
   ca_file: 'the certificate authorities of the system count',
 } as const

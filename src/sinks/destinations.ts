@@ -5,7 +5,7 @@ import type { Destination } from './sink.ts'
  * The destinations of a sink as its configuration says them: itself, or each recipient `to` whom it sends mail. An
  * address that differs only by case is the same recipient.
  */
-export function destinationsOf({
+export function listDestinations({
   name,
   to,
 }: {

@@ -153,29 +153,33 @@ export function factsForPeople(message: Message): Fact[] {
   const { unverifiedLink } = message
   return [
     ...message.facts.slice(0, factsBeforeMatched),
-    ...listed('Matched', identifiers),
+    ...listFacts('Matched', identifiers),
     ...message.facts.slice(factsBeforeMatched),
-    ...listed('Tags', tags),
+    ...listFacts('Tags', tags),
     ...(unverifiedLink === null
       ? []
       : [{ label: unverifiedLinkLabel, value: unverifiedLink, kind: 'code' as const }]),
-    ...timed('Created at', createdAtMs),
-    ...timed('Matched at', matchedAtMs),
-    ...timed('Fetched at', fetchedAtMs, lateness(matchedAtMs ?? createdAtMs, fetchedAtMs)),
+    ...timeFacts('Created at', createdAtMs),
+    ...timeFacts('Matched at', matchedAtMs),
+    ...timeFacts(
+      'Fetched at',
+      fetchedAtMs,
+      formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs),
+    ),
     { label: 'Feed', value: `${feed} (account ${account})`, kind: 'text' },
   ]
 }
 
-function listed(label: string, names: readonly string[]): Fact[] {
+function listFacts(label: string, names: readonly string[]): Fact[] {
   return names.length === 0 ? [] : [{ label, value: names.join(', '), kind: 'text' }]
 }
 
-function timed(label: string, atMs: number | null, remark = ''): Fact[] {
+function timeFacts(label: string, atMs: number | null, remark = ''): Fact[] {
   const value = atMs === null ? null : formatTime(atMs)
   return value === null ? [] : [{ label, value: value + remark, kind: 'time' }]
 }
 
-function lateness(sinceMs: number | null, atMs: number): string {
+function formatLateness(sinceMs: number | null, atMs: number): string {
   const minutes = sinceMs === null ? 0 : Math.round((atMs - sinceMs) / 60_000)
   if (!(minutes > 0)) return ''
   if (minutes < 120) return ` (${minutes} min later)`

@@ -9,10 +9,10 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { pairsOf, redisNow, runScript } from '../redis/scripts.ts'
 
-export interface Book {
+export interface AccountLedger {
   readonly account: string
   readonly redis: Redis
-  readonly digests: Digests
+  readonly fingerprints: Fingerprints
   readonly horizonMs: number
   /** As the scripts take it. */
   readonly retention: { story: number; payload: number }
@@ -22,12 +22,12 @@ export interface Book {
   /** Runs a ledger script on this account's keys. */
   run: (script: string, ...args: (string | number)[]) => Promise<unknown>
   /** Runs one whose reply is JSON of the shape T. */
-  ask: <T>(script: string, ...args: (string | number)[]) => Promise<T>
+  runJson: <T>(script: string, ...args: (string | number)[]) => Promise<T>
   /** Whether an account has a ledger in this Redis; none: an operator discarded it. */
   hasLedger: (account: string) => Promise<boolean>
 }
 
-export interface BookOptions {
+export interface AccountLedgerOptions {
   redis: Redis
   keys: Keys
   account: string
@@ -36,52 +36,54 @@ export interface BookOptions {
 }
 
 /** Makes the book of an account where there is none; the account is registered first. */
-export async function openBook(options: BookOptions): Promise<Book> {
+export async function openLedger(options: AccountLedgerOptions): Promise<AccountLedger> {
   const { redis, keys, account } = options
   await registerAccount(options)
   const base = keys.account(account)
   await runScript(redis, 'open-book', [base], [randomBytes(32).toString('hex')])
-  const book = await reopenBook(options)
-  if (!book) throw new Error('the ledger key vanished while it was being read')
-  return book
+  const ledger = await openExistingLedger(options)
+  if (!ledger) throw new Error('the ledger key vanished while it was being read')
+  return ledger
 }
 
 /** Accounts that are opened at once. */
 const openedAtOnce = 50
 
 /** The same of several accounts, in their order. */
-export async function openBooks(
-  options: Omit<BookOptions, 'account'>,
+export async function openLedgers(
+  options: Omit<AccountLedgerOptions, 'account'>,
   accounts: readonly string[],
-): Promise<Book[]> {
-  const books: Book[] = []
+): Promise<AccountLedger[]> {
+  const ledgers: AccountLedger[] = []
   for (let at = 0; at < accounts.length; at += openedAtOnce) {
-    const some = accounts.slice(at, at + openedAtOnce)
-    books.push(...(await Promise.all(some.map((account) => openBook({ ...options, account })))))
+    const batch = accounts.slice(at, at + openedAtOnce)
+    ledgers.push(
+      ...(await Promise.all(batch.map((account) => openLedger({ ...options, account })))),
+    )
   }
-  return books
+  return ledgers
 }
 
 /** For ever (see `accounts.ts`), so that what it takes in stays in sight when it leaves the configuration. */
-async function registerAccount({ redis, keys, account }: BookOptions): Promise<void> {
+async function registerAccount({ redis, keys, account }: AccountLedgerOptions): Promise<void> {
   const [name, field] = [keys.shared('accounts'), `${account}|since`]
   if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses even what would change nothing
   await redis.hsetnx(name, field, await redisNow({ redis }))
 }
 
 /** Makes nothing: undefined for an account that has no book. */
-export async function reopenBook({
+export async function openExistingLedger({
   redis,
   keys,
   account,
   config,
   detailWaitMs = defaultTimings.detailWaitMs,
-}: BookOptions): Promise<Book | undefined> {
+}: AccountLedgerOptions): Promise<AccountLedger | undefined> {
   const key = (...parts: string[]): string => keys.account(account, ...parts)
-  const markKey = await redis.get(key('mark-key'))
-  if (markKey === null) return undefined
+  const fingerprintKey = await redis.get(key('mark-key'))
+  if (fingerprintKey === null) return undefined
   // the account's digest key, made once; every replica reads the same
-  const digests = createDigests(Buffer.from(markKey, 'hex'))
+  const fingerprints = createFingerprints(Buffer.from(fingerprintKey, 'hex'))
   // scripts use the first; the second, which never exists, makes a Cluster whose slot moves say "try
   // again" until it has: a script that names one key would run where half of the ledger is
   const names = [key(), key('moved')]
@@ -90,13 +92,13 @@ export async function reopenBook({
   return {
     account,
     redis,
-    digests,
+    fingerprints,
     horizonMs: config.dedupeHorizonMs,
-    retention: { story: config.storyRetentionMs, payload: config.payloadRetentionMs },
+    retention: { story: config.historyRetentionMs, payload: config.payloadRetentionMs },
     detailWaitMs,
     key,
     run,
-    ask: async <T>(script: string, ...args: (string | number)[]) =>
+    runJson: async <T>(script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await run(script, ...args))) as T,
     hasLedger: async (other) => (await redis.exists(keys.account(other, 'mark-key'))) === 1,
   }
@@ -114,17 +116,17 @@ type Ref =
  * collects for its next batch, `c:<gathering>:<sink>` what waits for company; throws on anything else.
  */
 export function parseRef(text: string): Ref {
-  const [kind, ...rest] = text.split(':')
-  if (kind === 'i' && rest.length === 3) {
-    return { kind: 'item', recordId: rest[0] ?? '', index: Number(rest[1]), sink: rest[2] ?? '' }
+  const [kind, ...parts] = text.split(':')
+  if (kind === 'i' && parts.length === 3) {
+    return { kind: 'item', recordId: parts[0] ?? '', index: Number(parts[1]), sink: parts[2] ?? '' }
   }
-  if (kind === 'b' && rest.length === 2) {
-    return { kind: 'batch', batchId: rest[0] ?? '', sink: rest[1] ?? '' }
+  if (kind === 'b' && parts.length === 2) {
+    return { kind: 'batch', batchId: parts[0] ?? '', sink: parts[1] ?? '' }
   }
-  if (kind === 'c' && rest.length === 2) {
-    return { kind: 'gathering', id: rest[0] ?? '', sink: rest[1] ?? '' }
+  if (kind === 'c' && parts.length === 2) {
+    return { kind: 'gathering', id: parts[0] ?? '', sink: parts[1] ?? '' }
   }
-  if (kind === 'c' && rest.length === 1) return { kind: 'collection', sink: rest[0] ?? '' }
+  if (kind === 'c' && parts.length === 1) return { kind: 'collection', sink: parts[0] ?? '' }
   throw new Error(`not a ledger reference: ${text}`)
 }
 
@@ -142,34 +144,34 @@ interface Store {
  * Puts the leading book first; without one the first leads from now on. Where the ledger of the one that led
  * is not open any more, its digests go on here, in the windows in which they were.
  */
-export async function claimLead({ redis, keys }: Store, books: Book[]): Promise<void> {
-  const [first] = books
+export async function claimLead({ redis, keys }: Store, ledgers: AccountLedger[]): Promise<void> {
+  const [first] = ledgers
   if (!first) return
   const name = keys.shared('lead')
   if ((await redis.exists(name)) === 0) await redis.set(name, first.account, 'NX')
   const lead = (await redis.get(name)) ?? first.account
-  if (moveToFront(books, lead)) return
+  if (moveToFront(ledgers, lead)) return
   await takeOverDigests({ redis, keys }, { from: lead, to: first })
   await redis.set(name, first.account)
 }
 
 /** The same for who changes nothing. */
-export async function findLead({ redis, keys }: Store, books: Book[]): Promise<void> {
+export async function findLead({ redis, keys }: Store, ledgers: AccountLedger[]): Promise<void> {
   const lead = await redis.get(keys.shared('lead'))
-  if (lead !== null) moveToFront(books, lead)
+  if (lead !== null) moveToFront(ledgers, lead)
 }
 
-function moveToFront(books: Book[], account: string): boolean {
-  const at = books.findIndex((book) => book.account === account)
-  const [lead] = at === -1 ? [] : books.splice(at, 1)
-  if (lead) books.unshift(lead)
+function moveToFront(ledgers: AccountLedger[], account: string): boolean {
+  const index = ledgers.findIndex((ledger) => ledger.account === account)
+  const [lead] = index === -1 ? [] : ledgers.splice(index, 1)
+  if (lead) ledgers.unshift(lead)
   return lead !== undefined
 }
 
 /** Again after a crash: a window that is set stays. */
 async function takeOverDigests(
   { redis, keys }: Store,
-  { from: account, to }: { from: string; to: Book },
+  { from: account, to }: { from: string; to: AccountLedger },
 ): Promise<void> {
   const timers = await redis.zrange(keys.account(account, 'timers'), '0', '-1', 'WITHSCORES')
   for (const [timer, due] of pairsOf(timers)) {
@@ -185,7 +187,7 @@ async function takeOverDigests(
 }
 
 /** A 64-bit mark as the scripts take it: `m` a signed decimal, `b` 32 other bits that choose among the buckets that a week began with. */
-interface Mark {
+interface Fingerprint {
   m: string
   b: number
 }
@@ -196,32 +198,32 @@ interface Mark {
  * week chose its first buckets, so over 13 weeks like each other a false "already seen" has a chance of about
  * 3e-16 for each new uid; in a first week, which begins with one bucket, 5e-14 once a million are marked.
  */
-interface Digests {
+interface Fingerprints {
   /** 24 hex characters that name a record in Redis. */
   recordId(uid: string): string
-  seenMark(feed: string, uid: string): Mark
-  claimMark(uid: string, severity: string, destination: string): Mark
-  malformedMark(feed: string, canonicalJson: string): Mark
+  seen(feed: string, uid: string): Fingerprint
+  claim(uid: string, severity: string, destination: string): Fingerprint
+  malformed(feed: string, canonicalJson: string): Fingerprint
   /** What a feed showed from before its floor: its own, so that a floor moved back finds it new. */
-  baselineMark(feed: string, uid: string): Mark
+  baseline(feed: string, uid: string): Fingerprint
 }
 
-export function createDigests(keyBytes: Buffer): Digests {
+export function createFingerprints(keyBytes: Buffer): Fingerprints {
   const key = createSecretKey(keyBytes) // made once: a raw key costs more than the digest
 
   function digest(...parts: string[]): Buffer {
     return createHmac('sha256', key).update(parts.join('\0')).digest()
   }
-  function mark(...parts: string[]): Mark {
+  function fingerprint(...parts: string[]): Fingerprint {
     const bytes = digest(...parts)
     return { m: bytes.readBigInt64BE(0).toString(), b: bytes.readUInt32BE(8) }
   }
   return {
     recordId: (uid) => digest('record', uid).toString('hex', 0, 12),
-    seenMark: (feed, uid) => mark('seen', feed, uid),
-    claimMark: (uid, severity, destination) => mark('claim', uid, severity, destination),
-    malformedMark: (feed, canonicalJson) => mark('malformed', feed, canonicalJson),
-    baselineMark: (feed, uid) => mark('baseline', feed, uid),
+    seen: (feed, uid) => fingerprint('seen', feed, uid),
+    claim: (uid, severity, destination) => fingerprint('claim', uid, severity, destination),
+    malformed: (feed, canonicalJson) => fingerprint('malformed', feed, canonicalJson),
+    baseline: (feed, uid) => fingerprint('baseline', feed, uid),
   }
 }
 
@@ -243,7 +245,7 @@ const desertedAfterMs = 60_000
 
 /** Registers `hash` as active unless it is; its number grows with every change. */
 export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {
-  return run(redis, keys, [hash, 'start', desertedAfterMs])
+  return runGenerationScript(redis, keys, [hash, 'start', desertedAfterMs])
 }
 
 /**
@@ -256,7 +258,7 @@ export async function confirmGeneration(
   hash: string,
   patienceMs = desertedAfterMs,
 ): Promise<number | undefined> {
-  const number = await run(redis, keys, [hash, 'confirm', patienceMs])
+  const number = await runGenerationScript(redis, keys, [hash, 'confirm', patienceMs])
   return number === 0 ? undefined : number
 }
 
@@ -267,11 +269,15 @@ export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
 }
 
 /** The hash that is active or was last; undefined: none ever was. */
-export async function activeHash(redis: Redis, keys: Keys): Promise<string | undefined> {
+export async function readActiveHash(redis: Redis, keys: Keys): Promise<string | undefined> {
   return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined
 }
 
-async function run(redis: Redis, keys: Keys, args: (string | number)[]): Promise<number> {
+async function runGenerationScript(
+  redis: Redis,
+  keys: Keys,
+  args: (string | number)[],
+): Promise<number> {
   return Number(await runScript(redis, 'activate-generation', [keys.shared('generation')], args))
 }
 
@@ -281,7 +287,7 @@ export interface LedgerConfig {
   /** How long the payload is kept after the last item became final. */
   payloadRetentionMs: number
   /** How long the story is kept after the last item became final. */
-  storyRetentionMs: number
+  historyRetentionMs: number
   /** What records and payloads may take together; only what is settled makes room. */
   maxBytes: number
 }
@@ -317,7 +323,7 @@ export function ledgerConfig(file: {
     dedupeHorizonMs: file.dedupe.horizon,
     // content without its story is of no use to anybody
     payloadRetentionMs: Math.min(file.retention.payload, file.retention.story),
-    storyRetentionMs: file.retention.story,
+    historyRetentionMs: file.retention.story,
     maxBytes: file.retention.max_bytes,
   }
 }

@@ -7,9 +7,13 @@ import type { Redis } from '../redis/connection.ts'
 import { scanKeys } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { pairsOf, redisNow, runScript } from '../redis/scripts.ts'
-import { type Book, type BookOptions, reopenBook } from './account-ledger.ts'
+import {
+  type AccountLedger,
+  type AccountLedgerOptions,
+  openExistingLedger,
+} from './account-ledger.ts'
 import { countQuarantined } from './feed-state.ts'
-import { countDeadLetters, sinksOf } from './pending-items.ts'
+import { countDeadLetters, readSinkNames } from './pending-items.ts'
 import { pendingStates, scanPendingRecords } from './records.ts'
 
 export interface AccountEntry {
@@ -21,10 +25,10 @@ export interface AccountEntry {
   /** What the configuration said of it then. */
   facts: AccountFacts | undefined
   /** An operator discards it: its book is opened by nobody else any more. */
-  discarding: Discarding | undefined
+  discarding: DiscardNote | undefined
 }
 
-interface Discarding {
+interface DiscardNote {
   atMs: number
   by: string
   /** Some of its keys may be gone: there is no way back. */
@@ -39,13 +43,13 @@ export interface AccountFacts {
   feeds: string[]
 }
 
-interface Place {
+interface Store {
   redis: Redis
   keys: Keys
 }
 
 /** Sorted by name. */
-export async function readAccounts({ redis, keys }: Place): Promise<AccountEntry[]> {
+export async function readAccounts({ redis, keys }: Store): Promise<AccountEntry[]> {
   const fields = await redis.hgetall(keys.shared('accounts'))
   const names = new Set(Object.keys(fields).map((field) => field.split('|')[0] ?? ''))
   return [...names].toSorted().map((name) => {
@@ -63,17 +67,17 @@ export async function readAccounts({ redis, keys }: Place): Promise<AccountEntry
   })
 }
 
-async function readDiscarding(
-  { redis, keys }: Place,
+async function readDiscardNote(
+  { redis, keys }: Store,
   account: string,
-): Promise<Discarding | undefined> {
+): Promise<DiscardNote | undefined> {
   const text = await redis.hget(keys.shared('accounts'), `${account}|discarding`)
-  return text === null ? undefined : (JSON.parse(text) as Discarding)
+  return text === null ? undefined : (JSON.parse(text) as DiscardNote)
 }
 
 /** What a daemon says of the accounts that its configuration has, at its start. */
 export async function noteFacts(
-  { redis, keys }: Place,
+  { redis, keys }: Store,
   accounts: ReadonlyMap<string, AccountFacts>,
 ): Promise<void> {
   const fields = [...accounts].map(([name, facts]) => [`${name}|facts`, JSON.stringify(facts)])
@@ -82,7 +86,7 @@ export async function noteFacts(
 
 /** And what it says again and again: that it has them. */
 export async function noteConfigured(
-  { redis, keys }: Place,
+  { redis, keys }: Store,
   accounts: readonly string[],
 ): Promise<void> {
   const nowMs = String(await redisNow({ redis }))
@@ -98,39 +102,41 @@ export async function noteConfigured(
 const fieldsAtOnce = 1_000
 
 /** Also when memory is full: only a daemon that knows its accounts makes room. */
-async function noteFields({ redis, keys }: Place, fields: readonly string[][]): Promise<void> {
+async function noteFields({ redis, keys }: Store, fields: readonly string[][]): Promise<void> {
   for (let at = 0; at < fields.length; at += fieldsAtOnce) {
-    const some = fields.slice(at, at + fieldsAtOnce).flat()
-    await runScript(redis, 'note-fields', [keys.shared('accounts')], some)
+    const batch = fields.slice(at, at + fieldsAtOnce).flat()
+    await runScript(redis, 'note-fields', [keys.shared('accounts')], batch)
   }
 }
 
 /** From here on its book is closed to all but the command that discards it. */
 export async function noteDiscarding(
-  { redis, keys }: Place,
+  { redis, keys }: Store,
   account: string,
   by: string,
 ): Promise<void> {
-  const mark = JSON.stringify({ atMs: await redisNow({ redis }), by })
-  await redis.hset(keys.shared('accounts'), `${account}|discarding`, mark)
+  const note = JSON.stringify({ atMs: await redisNow({ redis }), by })
+  await redis.hset(keys.shared('accounts'), `${account}|discarding`, note)
 }
 
-async function forgetAccount({ redis, keys }: Place, account: string): Promise<void> {
-  const fields = ['since', 'configured', 'facts', 'discarding'].map((what) => `${account}|${what}`)
+async function forgetAccount({ redis, keys }: Store, account: string): Promise<void> {
+  const fields = ['since', 'configured', 'facts', 'discarding'].map((name) => `${account}|${name}`)
   await redis.hdel(keys.shared('accounts'), ...fields)
 }
 
 /** The books of registered accounts that are not `open`; none of an account that is being discarded. */
-export async function openLeftBooks(
-  place: Omit<BookOptions, 'account'>,
+export async function openLeftLedgers(
+  options: Omit<AccountLedgerOptions, 'account'>,
   open: readonly string[],
   entries?: readonly AccountEntry[],
-): Promise<Book[]> {
+): Promise<AccountLedger[]> {
   const isOpen = new Set(open)
-  const known = entries ?? (await readAccounts(place))
+  const known = entries ?? (await readAccounts(options))
   const left = known.filter(({ name, discarding }) => !isOpen.has(name) && !discarding)
-  const books = await Promise.all(left.map(({ name }) => reopenBook({ ...place, account: name })))
-  return books.filter((book) => book !== undefined)
+  const ledgers = await Promise.all(
+    left.map(({ name }) => openExistingLedger({ ...options, account: name })),
+  )
+  return ledgers.filter((ledger) => ledger !== undefined)
 }
 
 /** What an account has in the ledger. */
@@ -145,49 +151,49 @@ export interface Holdings {
 }
 
 /** Items that are not final. */
-export async function countPending(book: Book): Promise<number> {
-  const { sinks } = await readAccounting(book)
-  return Object.values(sinks).reduce((sum, sink) => sum + pendingOf(sink), 0)
+export async function countPending(ledger: AccountLedger): Promise<number> {
+  const { sinks } = await readAccounting(ledger)
+  return Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0)
 }
 
-export async function readHoldings(book: Book): Promise<Holdings> {
-  const { feeds, sinks } = await readAccounting(book)
+export async function readHoldings(ledger: AccountLedger): Promise<Holdings> {
+  const { feeds, sinks } = await readAccounting(ledger)
   const pending: Record<string, number> = {}
   for (const account of Object.values(sinks)) {
     for (const [state, count] of Object.entries(account.pending)) {
       if (count !== 0) pending[state] = (pending[state] ?? 0) + count
     }
   }
-  const letters = (await sinksOf(book)).map((sink) => countDeadLetters(book, sink))
+  const letters = (await readSinkNames(ledger)).map((sink) => countDeadLetters(ledger, sink))
   return {
     pending,
-    pendingTotal: Object.values(sinks).reduce((sum, sink) => sum + pendingOf(sink), 0),
+    pendingTotal: Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
     deadLetters: (await Promise.all(letters)).reduce((sum, count) => sum + count, 0),
-    quarantined: Object.values(await countQuarantined(book)).reduce(
-      (sum, one) => sum + one.open,
+    quarantined: Object.values(await countQuarantined(ledger)).reduce(
+      (sum, counts) => sum + counts.open,
       0,
     ),
-    feeds: feedsIn(feeds),
+    feeds: upstreamFeedNames(feeds),
   }
 }
 
 /** The feeds that an account ever had, without Tocsin's own. */
-export function feedsIn(feeds: Accounting['feeds']): string[] {
+export function upstreamFeedNames(feeds: Accounting['feeds']): string[] {
   return Object.keys(feeds)
     .filter((feed) => feed !== ownFeed)
     .toSorted()
 }
 
 /** Why the new account looks like the one that left under another name; undefined: it does not. */
-export function likeness(
+export function findRenameReason(
   fresh: AccountFacts,
   left: { facts: AccountFacts | undefined; feeds: readonly string[] },
 ): string | undefined {
   const { facts } = left
   if (facts?.key !== undefined && facts.key === fresh.key) return 'it has the same API key'
   if (facts !== undefined && facts.baseUrl !== fresh.baseUrl) return undefined
-  const had = new Set([...left.feeds, ...(facts?.feeds ?? [])])
-  const shared = fresh.feeds.filter((feed) => had.has(feed))
+  const formerFeeds = new Set([...left.feeds, ...(facts?.feeds ?? [])])
+  const shared = fresh.feeds.filter((feed) => formerFeeds.has(feed))
   if (shared.length === 0) return undefined
   return `it has the same ${shared.length === 1 ? 'feed' : 'feeds'}: ${shared.join(', ')}`
 }
@@ -203,29 +209,29 @@ const maxPasses = 5
  * removal that was broken off is seen and can be done again. False: the mark went away, and what is left stays.
  */
 export async function removeLedger(
-  place: Place,
+  store: Store,
   account: string,
   pause: (ms: number) => Promise<void>,
 ): Promise<boolean> {
-  const { redis, keys } = place
-  const markKey = keys.account(account, 'mark-key')
-  const mark = await readDiscarding(place, account)
-  if (!mark) return false
-  const removing = JSON.stringify({ ...mark, isRemoving: true })
+  const { redis, keys } = store
+  const fingerprintKey = keys.account(account, 'mark-key')
+  const discardNote = await readDiscardNote(store, account)
+  if (!discardNote) return false
+  const removing = JSON.stringify({ ...discardNote, isRemoving: true })
   await redis.hset(keys.shared('accounts'), `${account}|discarding`, removing)
   for (let pass = 0, removed = 1; pass < maxPasses && removed > 0; pass += 1) {
     removed = 0
     for await (const names of scanKeys(redis, keys.account(account, '*'))) {
-      const others = names.filter((name) => name !== markKey)
-      if (!(await readDiscarding(place, account))) return false
-      if (others.length > 0) removed += await redis.unlink(...others)
+      const ledgerKeys = names.filter((name) => name !== fingerprintKey)
+      if (!(await readDiscardNote(store, account))) return false
+      if (ledgerKeys.length > 0) removed += await redis.unlink(...ledgerKeys)
       await pause(removalPauseMs)
     }
   }
-  if (!(await readDiscarding(place, account))) return false // the last pass may have been a long one
-  await redis.unlink(markKey)
+  if (!(await readDiscardNote(store, account))) return false // the last pass may have been a long one
+  await redis.unlink(fingerprintKey)
   await redis.del(keys.shared('quota', account))
-  await forgetAccount(place, account)
+  await forgetAccount(store, account)
   return true
 }
 
@@ -234,7 +240,7 @@ export async function removeLedger(
  * (which the scripts keep) agree with a scan of the records themselves.
  */
 
-export interface FeedAccount {
+export interface FeedCounts {
   fetched: number
   new: number
   duplicate: number
@@ -249,7 +255,7 @@ export interface FeedAccount {
   unaccounted: number
 }
 
-export interface SinkAccount {
+export interface SinkCounts {
   created: number
   replayed: number
   delivered: number
@@ -263,16 +269,16 @@ export interface SinkAccount {
 }
 
 export interface Accounting {
-  feeds: Record<string, FeedAccount>
-  sinks: Record<string, SinkAccount>
+  feeds: Record<string, FeedCounts>
+  sinks: Record<string, SinkCounts>
 }
 
 /** From the counters alone: one read, true at every instant. */
-export async function readAccounting(book: Book): Promise<Accounting> {
-  return accountingOf(Object.entries(await book.redis.hgetall(book.key('counters'))))
+export async function readAccounting(ledger: AccountLedger): Promise<Accounting> {
+  return parseAccounting(Object.entries(await ledger.redis.hgetall(ledger.key('counters'))))
 }
 
-export interface AccountingAt {
+export interface AccountingSnapshot {
   /** By Redis' clock. */
   atMs: number
   accounting: Accounting
@@ -283,24 +289,26 @@ export interface AccountingAt {
 }
 
 /** The same, and the size of the index of records at the same instant. */
-export async function readAccountingAt(book: Book): Promise<AccountingAt> {
-  const [atMs, records, ...texts] = (await book.run('read-counters')) as [
+export async function readAccountingSnapshot(ledger: AccountLedger): Promise<AccountingSnapshot> {
+  const [atMs, records, ...texts] = (await ledger.run('read-counters')) as [
     number,
     number,
     ...string[],
   ]
   const fields = pairsOf(texts)
-  const made = Number(new Map(fields).get('records') ?? 0)
-  return { atMs, records, unfiled: made - records, accounting: accountingOf(fields) }
+  const expected = Number(new Map(fields).get('records') ?? 0)
+  return { atMs, records, unfiled: expected - records, accounting: parseAccounting(fields) }
 }
 
 /** Of counters as they are stored. */
-export function accountingOf(counters: Iterable<[string, string]>): Accounting {
-  const accounting: Accounting = { feeds: byName(), sinks: byName() }
+export function parseAccounting(counters: Iterable<[string, string]>): Accounting {
+  const accounting: Accounting = { feeds: createNameMap(), sinks: createNameMap() }
   for (const [field, text] of counters) {
-    const [kind, name = '', word = '', state = ''] = field.split('|')
-    if (kind === 'f') addToFeed((accounting.feeds[name] ??= noFeed()), word, Number(text))
-    if (kind === 's') addToSink((accounting.sinks[name] ??= noSink()), [word, state], Number(text))
+    const [kind, name = '', counter = '', state = ''] = field.split('|')
+    if (kind === 'f')
+      addFeedCount((accounting.feeds[name] ??= emptyFeedCounts()), counter, Number(text))
+    if (kind === 's')
+      addSinkCount((accounting.sinks[name] ??= emptySinkCounts()), [counter, state], Number(text))
   }
   for (const feed of Object.values(accounting.feeds)) {
     const ended = feed.new + feed.duplicate + feed.quarantined + feed.baseline
@@ -308,12 +316,12 @@ export function accountingOf(counters: Iterable<[string, string]>): Accounting {
   }
   for (const sink of Object.values(accounting.sinks)) {
     const ended = sink.delivered + sink.dead + sink.suppressed + sink.diverted
-    sink.unaccounted = sink.created + sink.replayed - ended - pendingOf(sink)
+    sink.unaccounted = sink.created + sink.replayed - ended - sumPending(sink)
   }
   return accounting
 }
 
-export function pendingOf(sink: SinkAccount): number {
+export function sumPending(sink: SinkCounts): number {
   return Object.values(sink.pending).reduce((sum, count) => sum + count, 0)
 }
 
@@ -321,33 +329,33 @@ export function pendingOf(sink: SinkAccount): number {
  * Pending items as the records themselves show them, by sink: all pending records are read. What differs
  * from the counters is an item that a counter lost or invented.
  */
-export async function scanPending(book: Book): Promise<Record<string, number>> {
-  const found = byName<number>()
-  for await (const record of scanPendingRecords(book)) {
+export async function scanPendingCounts(ledger: AccountLedger): Promise<Record<string, number>> {
+  const counts = createNameMap<number>()
+  for await (const record of scanPendingRecords(ledger)) {
     for (const item of record.items) {
       const isPending = (pendingStates as readonly string[]).includes(item.state)
-      if (isPending) found[item.sink] = (found[item.sink] ?? 0) + 1
+      if (isPending) counts[item.sink] = (counts[item.sink] ?? 0) + 1
     }
   }
-  return found
+  return counts
 }
 
 /** Nothing inherited: `constructor` is a name like any other. */
-function byName<Value>(): Record<string, Value> {
+function createNameMap<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>
 }
 
-function noFeed(): FeedAccount {
+function emptyFeedCounts(): FeedCounts {
   const counts = { fetched: 0, new: 0, duplicate: 0, quarantined: 0, baseline: 0 }
   return { ...counts, late: 0, raised: 0, unaccounted: 0 }
 }
 
-function noSink(): SinkAccount {
+function emptySinkCounts(): SinkCounts {
   const outcomes = { delivered: 0, dead: 0, suppressed: 0, diverted: 0 }
   return { created: 0, replayed: 0, ...outcomes, pending: {}, unaccounted: 0 }
 }
 
-const feedWords = [
+const feedCounters = [
   'fetched',
   'new',
   'duplicate',
@@ -357,15 +365,15 @@ const feedWords = [
   'raised',
 ] as const
 
-function addToFeed(feed: FeedAccount, word: string, count: number): void {
-  const known = feedWords.find((name) => name === word)
+function addFeedCount(feed: FeedCounts, counter: string, count: number): void {
+  const known = feedCounters.find((name) => name === counter)
   if (known) feed[known] += count
 }
 
-const sinkWords = ['created', 'replayed', 'delivered', 'dead', 'suppressed', 'diverted'] as const
+const sinkCounters = ['created', 'replayed', 'delivered', 'dead', 'suppressed', 'diverted'] as const
 
-function addToSink(sink: SinkAccount, [word, state]: [string, string], count: number): void {
-  if (word === 'pending') sink.pending[state] = (sink.pending[state] ?? 0) + count
-  const known = sinkWords.find((name) => name === word)
+function addSinkCount(sink: SinkCounts, [counter, state]: [string, string], count: number): void {
+  if (counter === 'pending') sink.pending[state] = (sink.pending[state] ?? 0) + count
+  const known = sinkCounters.find((name) => name === counter)
   if (known) sink[known] += count
 }

@@ -1,9 +1,9 @@
 /** A feed's place in the ledger: its walks, its floor, its fences and its times. */
 import { pairsOf, redisNow } from '../redis/scripts.ts'
-import type { Book } from './account-ledger.ts'
+import type { AccountLedger } from './account-ledger.ts'
 
 /** `again`: a walk that begins anew by plan, such as a sweep; the others are told as resets. */
-export type WalkReason =
+export type ScanReason =
   | 'first'
   | 'again'
   | 'configuration_changed'
@@ -13,17 +13,17 @@ export type WalkReason =
   | 'rewound'
 
 /** One pass with one cursor and one unchanging request; stored whole, with absolute times. */
-export interface Walk {
+export interface Scan {
   fingerprint: string
   /** The request body without `from`. */
   body: Record<string, unknown>
   /** The last non-null `next`; null before there was one. */
   cursor: string | null
   /** Why this walk began. */
-  reason: WalkReason
+  reason: ScanReason
   startedAtMs: number
   /** From when to when it reads; of feeds without times it means nothing. */
-  span?: WalkSpan
+  span?: ScanSpan
   /** From when on this request was read, by this walk and those before it; ms. */
   readsFromMs?: number
   /** What a feed type or a rescan keeps of its way besides the cursor; changes from page to page. */
@@ -37,7 +37,7 @@ export interface Walk {
 }
 
 /** Both ends included, ms. */
-export interface WalkSpan {
+export interface ScanSpan {
   fromMs: number
   /** undefined: on and on. */
   toMs?: number | undefined
@@ -50,8 +50,8 @@ export interface FeedState {
   sequence: number
   generation: number
   /** Nothing older is read. */
-  floorMs: number
-  walk: Walk | undefined
+  startBoundMs: number
+  scan: Scan | undefined
   /** Whether an operator moved the floor since the last walk began. */
   isRewound: boolean
   newestMs: number | undefined
@@ -61,11 +61,11 @@ export interface FeedState {
   /** The walk was read to its end by the last page. */
   isEnded: boolean
   /** Reads the whole window again, and what a tail left behind it. */
-  sweep: ScanState
+  sweep: RescanState
   /** Reads the near past again and again. */
-  recent: ScanState
+  recent: RescanState
   /** Reads the longer windows between those two. */
-  long: ScanState
+  long: RescanState
   rescans: RescanTimes
   /** How many late events were at most so old when they were found: 1m, 10m, 1h, 1d, 7d, more. */
   lateness: Record<string, number>
@@ -92,7 +92,7 @@ export interface Unreadable {
 }
 
 /** A walk that was read to its end: its request, when it began, and what it read. */
-export interface EndedWalk extends Partial<WalkSpan> {
+export interface EndedScan extends Partial<ScanSpan> {
   fingerprint: string
   begunMs: number
   /** It read only what a tail had left behind it, not the whole window. */
@@ -102,7 +102,7 @@ export interface EndedWalk extends Partial<WalkSpan> {
 /** What rescans have read. */
 interface RescanTimes {
   /** The tail's `behind` that was read. */
-  snapshotOf: string | undefined
+  snapshotId: string | undefined
   /** When each window of the ladder was last read, by the beginning of that scan, ms; see rescan.ts. */
   rungMs: (number | undefined)[]
   /** Up to when the feed was read by match time, ms of the service's clock. */
@@ -114,96 +114,104 @@ interface RescanTimes {
 }
 
 /** A walk of a rescan, which re-reads what the tail has passed; its fence is its own. */
-export interface ScanState {
+export interface RescanState {
   sequence: number
   generation: number
   /** The walk of the sweep that runs, or of the last one that ended. */
-  walk: Walk | undefined
+  scan: Scan | undefined
   /** Whether the walk was read to its end. */
   isDone: boolean
   lastCompletedMs: number | undefined
   /** The last one that was read to its end; undefined also of an older version's. */
-  lastEnded: EndedWalk | undefined
+  lastEnded: EndedScan | undefined
 }
 
 /** Reads a feed's state; the first call ever fixes the floor at `startMs` before now. */
-export async function openFeed(book: Book, feed: string, startMs: number): Promise<FeedState> {
-  const [now, ...pairs] = (await book.run('open-feed', feed, startMs)) as string[]
-  return stateOf(Number(now), Object.fromEntries(pairsOf(pairs)))
+export async function openFeed(
+  ledger: AccountLedger,
+  feed: string,
+  startMs: number,
+): Promise<FeedState> {
+  const [now, ...pairs] = (await ledger.run('open-feed', feed, startMs)) as string[]
+  return toFeedState(Number(now), Object.fromEntries(pairsOf(pairs)))
 }
 
 /** Reads it without touching anything; undefined for a feed that never polled. */
 export async function peekFeed(
-  book: Book,
+  ledger: AccountLedger,
   feed: string,
   nowMs: number,
 ): Promise<FeedState | undefined> {
-  return parseFeed(await book.redis.hgetall(book.key('feed', feed)), nowMs)
+  return parseFeed(await ledger.redis.hgetall(ledger.key('feed', feed)), nowMs)
 }
 
 /** Of fields as they are stored; undefined for a feed that never polled. */
 export function parseFeed(fields: Record<string, string>, nowMs: number): FeedState | undefined {
-  return fields['floor'] === undefined ? undefined : stateOf(nowMs, fields)
+  return fields['floor'] === undefined ? undefined : toFeedState(nowMs, fields)
 }
 
 /** How far a feed lags: since it was last read to its end, before that since it was first polled. */
 export function feedLagMs(
-  { lastCaughtUpMs, rescans, walk }: Pick<FeedState, 'lastCaughtUpMs' | 'rescans' | 'walk'>,
+  { lastCaughtUpMs, rescans, scan }: Pick<FeedState, 'lastCaughtUpMs' | 'rescans' | 'scan'>,
   nowMs: number,
 ): number {
-  return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? walk?.startedAtMs ?? nowMs))
+  return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? scan?.startedAtMs ?? nowMs))
 }
 
 /** Moves the floor and begins a new walk there; what is marked as seen is not sent again. */
-export async function rewindFeed(book: Book, feed: string, floorMs: number): Promise<void> {
-  await book.run('rewind-feed', feed, Math.floor(floorMs))
+export async function rewindFeed(
+  ledger: AccountLedger,
+  feed: string,
+  startBoundMs: number,
+): Promise<void> {
+  await ledger.run('rewind-feed', feed, Math.floor(startBoundMs))
 }
 
 /** A paused feed is not polled until it is resumed, by any replica. */
 export async function pauseFeed(
-  book: Book,
+  ledger: AccountLedger,
   feed: string,
   pause: FeedState['paused'],
 ): Promise<void> {
-  const name = book.key('feed', feed)
-  if (pause === undefined) await book.redis.hdel(name, 'paused')
-  else await book.redis.hset(name, 'paused', JSON.stringify(pause))
+  const name = ledger.key('feed', feed)
+  if (pause === undefined) await ledger.redis.hdel(name, 'paused')
+  else await ledger.redis.hset(name, 'paused', JSON.stringify(pause))
 }
 
 /** Notes that the service refuses what the feed asks for, or no longer does; whether that is news. */
 export async function noteRefusal(
-  book: Book,
+  ledger: AccountLedger,
   feed: string,
   refused: FeedState['refused'],
 ): Promise<boolean> {
-  const name = book.key('feed', feed)
-  if (refused === undefined) return (await book.redis.hdel(name, 'refused')) === 1
-  return (await book.redis.hsetnx(name, 'refused', JSON.stringify(refused))) === 1
+  const name = ledger.key('feed', feed)
+  if (refused === undefined) return (await ledger.redis.hdel(name, 'refused')) === 1
+  return (await ledger.redis.hsetnx(name, 'refused', JSON.stringify(refused))) === 1
 }
 
-function stateOf(nowMs: number, fields: Record<string, string>): FeedState {
+function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
   const number = (name: string): number | undefined =>
     fields[name] === undefined ? undefined : Number(fields[name])
-  const walk = parseJson<Walk>(fields['walk'])
+  const scan = parseJson<Scan>(fields['walk'])
   return {
     nowMs,
     sequence: number('seq') ?? 0,
     generation: number('gen') ?? 0,
-    floorMs: number('floor') ?? nowMs,
-    walk,
-    isRewound: (number('rewound') ?? 0) > (walk?.startedAtMs ?? 0),
+    startBoundMs: number('floor') ?? nowMs,
+    scan,
+    isRewound: (number('rewound') ?? 0) > (scan?.startedAtMs ?? 0),
     newestMs: number('newest'),
     lastSuccessMs: number('success'),
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',
     isEnded: fields['ended'] === '1',
     repairSequence: number('repair_seq') ?? 0,
-    sweep: scanState('sweep_', fields),
-    recent: scanState('recent_', fields),
-    long: scanState('long_', fields),
+    sweep: parseRescanState('sweep_', fields),
+    recent: parseRescanState('recent_', fields),
+    long: parseRescanState('long_', fields),
     rescans: {
-      snapshotOf: fields['snapshot_of'],
-      rungMs: rungTimes(fields),
+      snapshotId: fields['snapshot_of'],
+      rungMs: parseRungTimes(fields),
       matched: parseJson(fields['matched']),
       perWeek: number('per_week'),
       firstPollMs: number('first_poll'),
@@ -226,20 +234,20 @@ function parseUnreadable(text: string): Unreadable {
   return { sinceMs: since, ...about }
 }
 
-function scanState(place: string, fields: Record<string, string>): ScanState {
+function parseRescanState(place: string, fields: Record<string, string>): RescanState {
   const field = (name: string): string | undefined => fields[place + name]
   const completed = field('completed')
   return {
     sequence: Number(field('seq') ?? 0),
     generation: Number(field('gen') ?? 0),
-    walk: parseJson(field('walk')),
+    scan: parseJson(field('walk')),
     isDone: field('done') === '1',
     lastCompletedMs: completed === undefined ? undefined : Number(completed),
     lastEnded: parseJson(field('completed_walk')),
   }
 }
 
-function rungTimes(fields: Record<string, string>): (number | undefined)[] {
+function parseRungTimes(fields: Record<string, string>): (number | undefined)[] {
   const times: (number | undefined)[] = []
   for (const [name, value] of Object.entries(fields)) {
     if (name.startsWith('rung:')) times[Number(name.slice('rung:'.length))] = Number(value)
@@ -280,9 +288,12 @@ interface StoredEntry {
 }
 
 /** The open entry of an item that gave this uid; it closes when the uid arrives whole. */
-export async function findQuarantined(book: Book, uid: string): Promise<Quarantined | undefined> {
-  const entry = await book.redis.hget(book.key('quarantine-uids'), uid)
-  const text = entry && (await book.redis.hget(book.key('quarantine'), entry))
+export async function findQuarantined(
+  ledger: AccountLedger,
+  uid: string,
+): Promise<Quarantined | undefined> {
+  const entry = await ledger.redis.hget(ledger.key('quarantine-uids'), uid)
+  const text = entry && (await ledger.redis.hget(ledger.key('quarantine'), entry))
   if (!text) return undefined
   const stored = JSON.parse(text) as StoredEntry
   return { feed: stored.feed, atMs: stored.at, problem: stored.problem, raw: stored.raw }
@@ -299,14 +310,14 @@ export interface QuarantineCount {
 
 /** By the feed that set them aside; a feed without any is left out. `sinceMs`: from when one is fresh. */
 export async function countQuarantined(
-  book: Book,
+  ledger: AccountLedger,
   sinceMs = 0,
 ): Promise<Record<string, QuarantineCount>> {
   const since = Math.floor(sinceMs)
-  const told = (await book.run('count-quarantine', book.retention.story, since)) as string[]
+  const reply = (await ledger.run('count-quarantine', ledger.retention.story, since)) as string[]
   const counts = Object.create(null) as Record<string, QuarantineCount> // no feed's name is inherited
-  for (let at = 0; at < told.length; at += 4) {
-    const [feed = '', open, fresh, newest] = told.slice(at, at + 4)
+  for (let at = 0; at < reply.length; at += 4) {
+    const [feed = '', open, fresh, newest] = reply.slice(at, at + 4)
     counts[feed] = { open: Number(open), fresh: Number(fresh), newestMs: Number(newest) }
   }
   return counts
@@ -315,25 +326,32 @@ export async function countQuarantined(
 const readAtOnce = 50
 
 /** Every open entry whose id begins so, newest first; there are a thousand at most. */
-export async function listQuarantined(book: Book, prefix = ''): Promise<QuarantineEntry[]> {
-  const ids = (await openIds(book)).filter((id) => id.startsWith(prefix))
+export async function listQuarantined(
+  ledger: AccountLedger,
+  prefix = '',
+): Promise<QuarantineEntry[]> {
+  const ids = (await readOpenIds(ledger)).filter((id) => id.startsWith(prefix))
   const entries: QuarantineEntry[] = []
   for (let at = 0; at < ids.length; at += readAtOnce) {
-    const some = ids.slice(at, at + readAtOnce)
-    const texts = await book.redis.hmget(book.key('quarantine'), ...some)
-    entries.push(...some.flatMap((id, place) => entryOf(book, id, texts[place] ?? null)))
+    const batch = ids.slice(at, at + readAtOnce)
+    const texts = await ledger.redis.hmget(ledger.key('quarantine'), ...batch)
+    entries.push(...batch.flatMap((id, place) => parseEntry(ledger, id, texts[place] ?? null)))
   }
   return entries
 }
 
 /** What is older than a story is over, though nothing came yet to sweep it out. */
-async function openIds(book: Book): Promise<string[]> {
-  const oldestMs = (await redisNow(book)) - book.retention.story
-  return book.redis.zrevrangebyscore(book.key('quarantine-ages'), '+inf', `(${oldestMs}`)
+async function readOpenIds(ledger: AccountLedger): Promise<string[]> {
+  const oldestMs = (await redisNow(ledger)) - ledger.retention.story
+  return ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), '+inf', `(${oldestMs}`)
 }
 
 /** None where the entry was closed meanwhile. */
-function entryOf({ account }: Book, id: string, text: string | null): QuarantineEntry[] {
+function parseEntry(
+  { account }: AccountLedger,
+  id: string,
+  text: string | null,
+): QuarantineEntry[] {
   if (text === null) return []
   const { feed, at, problem, uid = null, raw, marks = {} } = JSON.parse(text) as StoredEntry
   return [{ id, account, feed, atMs: at, problem, uid, raw, markedBy: Object.keys(marks) }]
@@ -343,6 +361,6 @@ function entryOf({ account }: Book, id: string, text: string | null): Quarantine
 export type ReplayOutcome = 'done' | 'gone' | 'no_mark'
 
 /** Forgets the entry and its marks: whatever feed shows the item again reads it as new. */
-export async function replayQuarantined(book: Book, id: string): Promise<ReplayOutcome> {
-  return (await book.run('replay-quarantined', id, book.horizonMs)) as ReplayOutcome
+export async function replayQuarantined(ledger: AccountLedger, id: string): Promise<ReplayOutcome> {
+  return (await ledger.run('replay-quarantined', id, ledger.horizonMs)) as ReplayOutcome
 }

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { noSeverity, severityRank, type ThreatEvent } from '../event.ts'
-import type { Book } from './account-ledger.ts'
-import type { EndedWalk, Walk } from './feed-state.ts'
-import { type Gathering, type MadeWork, storedGathering } from './pending-items.ts'
+import type { AccountLedger } from './account-ledger.ts'
+import type { EndedScan, Scan } from './feed-state.ts'
+import { type Group, type ItemChange, toStoredGroup } from './pending-items.ts'
 import type { Payload, StoredDecision } from './records.ts'
 
 /** What is kept of a malformed item, characters; its mark covers the whole. */
@@ -19,7 +19,7 @@ export interface RoutedEvent {
   items: PlannedItem[]
   wantsDetail: boolean
   /** Created before the feed's start bound: a duplicate where it was marked as baseline. */
-  isBelow?: boolean
+  isBeforeStart?: boolean
   /** It is to be marked and counted as baseline, and nothing more. */
   isBaseline?: boolean
   /** As that of a malformed item: had it been set aside before, its entry closes. */
@@ -41,9 +41,9 @@ export interface PlannedItem {
   /** Only recorded: its first route is in `stage: shadow`. */
   isShadow?: boolean
   /** Where it waits for company; undefined: it goes alone, or into its sink's batch. */
-  gathering?: Gathering
+  group?: Group
   /** The digest that lists it as sent already. */
-  toldIn?: string
+  listedIn?: string
 }
 
 export interface CredentialPair {
@@ -77,7 +77,7 @@ export interface Page {
   sequence: number
   generation: number
   /** The walk with its cursor after this page. */
-  walk: Walk
+  scan: Scan
   /**
    * Set: the page belongs to a rescan, which has a fence, a walk and times of its own. An event created
    * before `lateBeforeMs` (the tail's position when the rescan began) that is new is late.
@@ -116,15 +116,15 @@ export interface PageCounts {
   raised: number
 }
 
-export type Accepted = { status: 'stale' } | { status: 'superseded' } | Committed
+export type AcceptResult = { status: 'stale' } | { status: 'superseded' } | CommitResult
 
-export interface Committed {
+export interface CommitResult {
   status: 'committed'
   counts: PageCounts
   /** The walk was read to its end. */
   isEnded: boolean
   /** Work to be queued at once; a slow pass would find it too. */
-  made: MadeWork[]
+  changes: ItemChange[]
   /** Those of the page's events that this feed had not shown before. */
   newEvents: RoutedEvent[]
   /** Another replica went on with the feed before the whole page was taken in: the cursor did not move. */
@@ -135,7 +135,7 @@ export interface Committed {
  * What one commit may take in, counted in events, items and quarantine entries: Redis serves nobody else
  * meanwhile, some 40 ms.
  */
-const mostAtOnce = 500
+const maxCommitSize = 500
 
 /**
  * A page that is too large for one commit is taken in in pieces, each of them atomic, and each under the fence
@@ -143,15 +143,15 @@ const mostAtOnce = 500
  * the page is read again. `batchWaitMs`: how long a sink collects a batch; undefined where it sends singly.
  */
 export async function acceptPage(
-  book: Book,
+  ledger: AccountLedger,
   page: Page,
   batchWaitMs: (sink: string) => number | undefined,
-): Promise<Accepted> {
-  let sum: Committed | undefined
-  for (const piece of piecesOf(page)) {
-    const accepted = await acceptPiece(book, { ...piece, before: sum?.counts }, batchWaitMs)
-    if (accepted.status !== 'committed') return sum ? { ...sum, isBrokenOff: true } : accepted
-    sum = sum ? addUp(sum, accepted) : accepted
+): Promise<AcceptResult> {
+  let sum: CommitResult | undefined
+  for (const piece of splitPage(page)) {
+    const result = await acceptPiece(ledger, { ...piece, before: sum?.counts }, batchWaitMs)
+    if (result.status !== 'committed') return sum ? { ...sum, isBrokenOff: true } : result
+    sum = sum ? mergeResults(sum, result) : result
   }
   if (!sum) throw new Error('a page has one piece at least')
   return sum
@@ -168,16 +168,16 @@ interface Piece extends Page {
   before?: PageCounts | undefined
 }
 
-function piecesOf(page: Page): Piece[] {
+function splitPage(page: Page): Piece[] {
   const { events, malformed } = page
   let piece: Pick<Page, 'events' | 'malformed'> = { events: [], malformed: [] }
   const pieces = [piece]
-  let room = mostAtOnce
+  let room = maxCommitSize
   const takeRoom = (weight: number): void => {
-    if (weight > room && room < mostAtOnce) {
+    if (weight > room && room < maxCommitSize) {
       piece = { events: [], malformed: [] }
       pieces.push(piece)
-      room = mostAtOnce
+      room = maxCommitSize
     }
     room -= weight
   }
@@ -190,43 +190,46 @@ function piecesOf(page: Page): Piece[] {
     piece.malformed.push(item)
   }
   const newestMs = Math.max(0, ...events.map(({ event }) => event.createdAtMs ?? 0))
-  return pieces.map((part, at) => ({
+  return pieces.map((part, index) => ({
     ...page,
     ...part,
-    sequence: page.sequence + at,
-    isLast: at === pieces.length - 1,
+    sequence: page.sequence + index,
+    isLast: index === pieces.length - 1,
     shown: events.length + malformed.length,
     unread: malformed.length,
     newestMs,
   }))
 }
 
-function addUp(sum: Committed, { counts, isEnded, made, newEvents }: Committed): Committed {
+function mergeResults(
+  sum: CommitResult,
+  { counts, isEnded, changes, newEvents }: CommitResult,
+): CommitResult {
   const total = { ...sum.counts }
   for (const name of Object.keys(total) as (keyof PageCounts)[]) total[name] += counts[name]
   return {
     status: 'committed',
     counts: total,
     isEnded,
-    made: [...sum.made, ...made],
+    changes: [...sum.changes, ...changes],
     newEvents: [...sum.newEvents, ...newEvents],
   }
 }
 
 async function acceptPiece(
-  book: Book,
+  ledger: AccountLedger,
   page: Piece,
   batchWaitMs: (sink: string) => number | undefined,
-): Promise<Accepted> {
+): Promise<AcceptResult> {
   const payloads = page.events.map(({ event, sealedSecret }): Payload => ({
     event,
     fetchedAtMs: page.requestedAtMs,
     ...(sealedSecret !== undefined && { sealedSecret }),
   }))
-  const answer = await book.ask<StoredAnswer>(
+  const answer = await ledger.runJson<CommitReply>(
     'commit-page',
-    JSON.stringify(askOf(book, page, batchWaitMs)),
-    JSON.stringify(page.walk),
+    JSON.stringify(toCommitArgs(ledger, page, batchWaitMs)),
+    JSON.stringify(page.scan),
     ...payloads.map((payload) => JSON.stringify(payload)),
     ...page.malformed.map(({ raw }) => raw.slice(0, maxRawLength)),
   )
@@ -235,37 +238,37 @@ async function acceptPiece(
     status: 'committed',
     counts: answer.counts,
     isEnded: answer.ended ?? false,
-    made: answer.made ?? [],
+    changes: answer.made ?? [],
     newEvents: page.events.filter((_event, place) => answer.fresh?.includes(place)),
   }
 }
 
-interface StoredAnswer {
+interface CommitReply {
   status: 'committed' | 'stale' | 'superseded'
   counts: PageCounts
   ended?: boolean
-  made?: MadeWork[]
+  made?: ItemChange[]
   fresh?: number[]
 }
 
-function askOf(
-  book: Book,
+function toCommitArgs(
+  ledger: AccountLedger,
   page: Piece,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
   return {
     feed: page.feed,
-    of: placeOf(page),
+    of: fieldPrefix(page),
     late_before: page.rescan?.lateBeforeMs,
     seq: page.sequence,
     cid: randomUUID(),
     gen: page.generation,
-    fp: page.walk.fingerprint,
-    ends: JSON.stringify(endOf(page)),
+    fp: page.scan.fingerprint,
+    ends: JSON.stringify(toEndedScan(page)),
     at_end: page.rescan?.fieldsAtEnd.flat() ?? [],
-    horizon: book.horizonMs,
-    retention: book.retention,
-    detail_wait: book.detailWaitMs,
+    horizon: ledger.horizonMs,
+    retention: ledger.retention,
+    detail_wait: ledger.detailWaitMs,
     requested: Math.floor(page.requestedAtMs),
     caught_up: page.isCaughtUp,
     known_ends: page.endsWhenKnown ?? false,
@@ -275,44 +278,44 @@ function askOf(
     shown: page.shown,
     unread: page.unread,
     before: page.before,
-    events: page.events.map((routed) => storedEvent(book, page, routed, batchWaitMs)),
-    bad: page.malformed.map((bad) => storedMalformed(book, page.feed, bad)),
+    events: page.events.map((routed) => toStoredEvent(ledger, page, routed, batchWaitMs)),
+    bad: page.malformed.map((bad) => toStoredMalformed(ledger, page.feed, bad)),
   }
 }
 
 /** What is kept of a walk that was read to its end. */
-function endOf({ walk, rescan }: Page): EndedWalk {
-  const { fingerprint, startedAtMs, span } = walk
+function toEndedScan({ scan, rescan }: Page): EndedScan {
+  const { fingerprint, startedAtMs, span } = scan
   const isSnapshot = rescan?.isSnapshot === true
   return { fingerprint, begunMs: startedAtMs, ...span, ...(isSnapshot && { isSnapshot }) }
 }
 
 /** Under which names the feed keeps the fence and the walk of the page. */
-function placeOf({ rescan, isRepair }: Page): string {
+function fieldPrefix({ rescan, isRepair }: Page): string {
   if (isRepair) return 'repair_'
   return rescan ? `${rescan.place}_` : ''
 }
 
-function storedEvent(
-  { digests }: Book,
+function toStoredEvent(
+  { fingerprints }: AccountLedger,
   { feed, labels }: Page,
   routed: RoutedEvent,
   batchWaitMs: (sink: string) => number | undefined,
 ): Record<string, unknown> {
   const { event, decisions, items, wantsDetail, identity, pair } = routed
-  const { isBaseline = false, isBelow = isBaseline } = routed
+  const { isBaseline = false, isBeforeStart = isBaseline } = routed
   return {
     u: event.uid,
-    rid: digests.recordId(event.uid),
-    q: identity && digests.recordId(identity),
+    rid: fingerprints.recordId(event.uid),
+    q: identity && fingerprints.recordId(identity),
     sv: event.severity,
     rk: severityRank(event.severity),
     ty: event.type,
-    seen: digests.seenMark(feed, event.uid),
-    base: isBelow ? digests.baselineMark(feed, event.uid) : undefined,
+    seen: fingerprints.seen(feed, event.uid),
+    base: isBeforeStart ? fingerprints.baseline(feed, event.uid) : undefined,
     bl: isBaseline,
     ca: event.createdAtMs ?? undefined,
-    cl: closedBy(event),
+    cl: findClosure(event),
     l: labels,
     w: decisions,
     ur: event.unread,
@@ -329,29 +332,29 @@ function storedEvent(
       d: item.destination,
       k: item.sink,
       q: item.routes,
-      ...digests.claimMark(event.uid, event.severity, item.destination),
+      ...fingerprints.claim(event.uid, event.severity, item.destination),
       bw: batchWaitMs(item.sink),
       sh: item.isShadow ?? false,
-      g: item.gathering && storedGathering(item.gathering),
-      li: item.toldIn,
+      g: item.group && toStoredGroup(item.group),
+      li: item.listedIn,
     })),
   }
 }
 
 /** Believed from its times only: that an event is no longer shown proves nothing. */
-function closedBy({ ignoredAtMs, remediatedAtMs }: ThreatEvent): string | undefined {
+function findClosure({ ignoredAtMs, remediatedAtMs }: ThreatEvent): string | undefined {
   if (remediatedAtMs !== null) return 'remediated'
   return ignoredAtMs === null ? undefined : 'ignored'
 }
 
-function storedMalformed(
-  { digests }: Book,
+function toStoredMalformed(
+  { fingerprints }: AccountLedger,
   feed: string,
   { uid, problem, raw, identity = raw }: MalformedItem,
 ): Record<string, unknown> {
   return {
-    ...digests.malformedMark(feed, identity),
-    rid: digests.recordId(identity),
+    ...fingerprints.malformed(feed, identity),
+    rid: fingerprints.recordId(identity),
     ...(uid !== null && { uid }),
     problem,
   }

@@ -1,7 +1,7 @@
 /** What waits for its time, by sink; claims and the metrics read it. */
 import { severityRank } from '../event.ts'
 import { redisNow } from '../redis/scripts.ts'
-import type { Book } from './account-ledger.ts'
+import type { AccountLedger } from './account-ledger.ts'
 import {
   type Item,
   type LedgerRecord,
@@ -14,59 +14,67 @@ import {
 } from './records.ts'
 
 /** Every sink that the book ever had an item for, in the configuration or not. */
-export function sinksOf(book: Book): Promise<string[]> {
-  return book.redis.smembers(book.key('sinks'))
+export function readSinkNames(ledger: AccountLedger): Promise<string[]> {
+  return ledger.redis.smembers(ledger.key('sinks'))
 }
 
 /** Refs of a sink that are due at `nowMs`, longest-waiting first, from `offset` on. */
-export function overdueRefs(
-  book: Book,
+export function readDueRefs(
+  ledger: AccountLedger,
   sink: string,
   nowMs: number,
   { offset, count }: { offset: number; count: number },
 ): Promise<string[]> {
-  return book.redis.zrangebyscore(book.key('due', sink), '-inf', nowMs, 'LIMIT', offset, count)
+  return ledger.redis.zrangebyscore(ledger.key('due', sink), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
 /** Refs of a sink that are due or will be, in that order, from `offset` on. */
-export function waitingRefs(
-  book: Book,
+export function readPendingRefs(
+  ledger: AccountLedger,
   sink: string,
   { offset, count }: { offset: number; count: number },
 ): Promise<string[]> {
-  return book.redis.zrange(book.key('due', sink), String(offset), String(offset + count - 1))
+  return ledger.redis.zrange(ledger.key('due', sink), String(offset), String(offset + count - 1))
 }
 
 /** Refs of items that wait for company, oldest first: in a sink's batch (by the sink), or in a collection. */
-export function collectedRefs(
-  book: Book,
+export function readMemberRefs(
+  ledger: AccountLedger,
   id: string,
   { offset, count }: { offset: number; count: number },
 ): Promise<string[]> {
-  return book.redis.zrange(book.key('collect', id), String(offset), String(offset + count - 1))
+  return ledger.redis.zrange(ledger.key('collect', id), String(offset), String(offset + count - 1))
 }
 
 /** When the longest-waiting work of a sink became or becomes due, ms; undefined where none waits. */
-export async function firstDueMs(book: Book, sink: string): Promise<number | undefined> {
-  const [, score] = await book.redis.zrange(book.key('due', sink), '0', '0', 'WITHSCORES')
+export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<number | undefined> {
+  const [, score] = await ledger.redis.zrange(ledger.key('due', sink), '0', '0', 'WITHSCORES')
   return score === undefined ? undefined : Number(score)
 }
 
 /** Makes tries due now that wait for a later time because their sink failed; resolves with their refs. */
-export async function wakeRetries(book: Book, sink: string, max: number): Promise<string[]> {
-  return (await book.run('wake-retries', sink, max)) as string[]
+export async function makeRetriesDue(
+  ledger: AccountLedger,
+  sink: string,
+  max: number,
+): Promise<string[]> {
+  return (await ledger.run('wake-retries', sink, max)) as string[]
 }
 
 /** Looks at a piece of due work again only after `forMs`. */
-export async function putOff(book: Book, ref: string, forMs: number): Promise<void> {
-  const atMs = (await redisNow(book)) + forMs
-  await book.redis.zadd(book.key('due', ref.split(':').at(-1) ?? ''), 'XX', atMs, ref)
+export async function postponeDue(
+  ledger: AccountLedger,
+  ref: string,
+  forMs: number,
+): Promise<void> {
+  const atMs = (await redisNow(ledger)) + forMs
+  await ledger.redis.zadd(ledger.key('due', ref.split(':').at(-1) ?? ''), 'XX', atMs, ref)
 }
 
 /** Items on their way to a message: held for the full event, collected for a batch, or orphaned. */
 
 /** Where items wait for company until they leave in one message for people. */
-export interface Gathering {
+export interface Group {
   /** Names the collection: [a-z0-9]+, the same for all that belong together. */
   id: string
   /**
@@ -79,10 +87,10 @@ export interface Gathering {
   /** Does not wait for the group's interval. */
   isUrgent: boolean
   /** What the message will need to know; kept with the collection. */
-  about: GatheringAbout
+  about: GroupFacts
 }
 
-export interface GatheringAbout {
+export interface GroupFacts {
   destination: string
   route: string | null
   labels: Record<string, string>
@@ -92,27 +100,27 @@ export interface GatheringAbout {
 }
 
 /** Takes people's items that would go singly, those that still wait, to their places; says how many. */
-export async function gatherItems(
-  book: Book,
+export async function groupItems(
+  ledger: AccountLedger,
   refs: readonly string[],
-  places: Readonly<Record<string, Gathering>>,
+  groups: Readonly<Record<string, Group>>,
 ): Promise<number> {
-  const ask = { members: refs, places: storedPlaces(places) }
-  return refs.length === 0 ? 0 : Number(await book.run('gather-items', JSON.stringify(ask)))
+  const args = { members: refs, places: toStoredGroups(groups) }
+  return refs.length === 0 ? 0 : Number(await ledger.run('gather-items', JSON.stringify(args)))
 }
 
 /** Gives up what still waits while more than `keep` of the sink do: dead letters, for `overflow`; says how many. */
 export async function overflowItems(
-  book: Book,
+  ledger: AccountLedger,
   refs: readonly string[],
   { sink, keep }: { sink: string; keep: number },
 ): Promise<number> {
-  const ask = { members: refs, sink, keep, retention: book.retention }
-  return Number(await book.run('overflow-items', JSON.stringify(ask)))
+  const args = { members: refs, sink, keep, retention: ledger.retention }
+  return Number(await ledger.run('overflow-items', JSON.stringify(args)))
 }
 
 /** A piece of work that a script just made ready. */
-export interface MadeWork {
+export interface ItemChange {
   ref: string
   /** Sink. */
   k: string
@@ -129,136 +137,148 @@ export interface MadeWork {
 }
 
 /** The sinks of this configuration: how long a batch may collect, or false where it sends singly. */
-export type SinkModes = Record<string, number | false>
+export type SinkBatchWaits = Record<string, number | false>
 
 /** Stores the full event (undefined: leaves the payload) and sends the record's held items on. */
 export async function releaseDetail(
-  book: Book,
+  ledger: AccountLedger,
   recordId: string,
-  sinks: SinkModes,
+  sinks: SinkBatchWaits,
   payload?: Payload,
-): Promise<MadeWork[]> {
-  const ask = JSON.stringify({ rid: recordId, sinks })
+): Promise<ItemChange[]> {
+  const args = JSON.stringify({ rid: recordId, sinks })
   const text = payload === undefined ? '' : JSON.stringify(payload)
-  const answer = await book.ask<{ made?: MadeWork[] }>('release-detail', ask, text)
+  const answer = await ledger.runJson<{ made?: ItemChange[] }>('release-detail', args, text)
   return answer.made ?? []
 }
 
 /** What is kept from being sent: for good, or until a time, at a place where people's items wait for company. */
-export type Kept = { ref: string; rule: string } & (
+export type WithheldItem = { ref: string; rule: string } & (
   | { act: 'suppress'; reason: Suppression }
-  | { act: 'hold'; untilMs: number; place?: Gathering | undefined }
+  | { act: 'hold'; untilMs: number; group?: Group | undefined }
 )
 
 /**
  * Keeps items back that were never tried: out of `collection`, a sink that batches, or such as go
  * singly. Resolves with those that still waited.
  */
-export async function keepBack(
-  book: Book,
-  members: readonly Kept[],
-  collection?: string,
+export async function withholdItems(
+  ledger: AccountLedger,
+  members: readonly WithheldItem[],
+  batchSink?: string,
 ): Promise<string[]> {
-  const ask = { sink: collection, retention: book.retention, members: members.map(storedKept) }
-  return (await book.run('keep-back', JSON.stringify(ask))) as string[]
+  const args = {
+    sink: batchSink,
+    retention: ledger.retention,
+    members: members.map(toStoredWithheld),
+  }
+  return (await ledger.run('keep-back', JSON.stringify(args))) as string[]
 }
 
-function storedKept(kept: Kept): Record<string, unknown> {
-  const { ref: r, rule, act: a } = kept
-  if (kept.act === 'suppress') return { r, a, rule, reason: kept.reason }
-  const at = Math.floor(kept.untilMs)
-  return { r, a, rule, reason: 'mute', at, place: kept.place && storedGathering(kept.place) }
+function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
+  const { ref: r, rule, act: a } = item
+  if (item.act === 'suppress') return { r, a, rule, reason: item.reason }
+  const at = Math.floor(item.untilMs)
+  return { r, a, rule, reason: 'mute', at, place: item.group && toStoredGroup(item.group) }
 }
 
 /**
  * Holds what a ref stands for, because the configuration has no such sink. A summary whose outcome is
  * known stays as it is: its members are to be settled.
  */
-export async function holdOrphan(book: Book, ref: string): Promise<void> {
-  while ((await book.run('orphan-item', ref, 'hold', '', '')) === 0);
+export async function holdOrphan(ledger: AccountLedger, ref: string): Promise<void> {
+  while ((await ledger.run('orphan-item', ref, 'hold', '', '')) === 0);
 }
 
 interface ReturningSink {
   sink: string
-  mode: number | false
+  batchWait: number | false
   /** By destination: where its items wait for company, to come as one summary. */
-  places: Record<string, Gathering>
+  groups: Record<string, Group>
 }
 
 /** Takes back what was held for a sink that is there again; at most `max` a call. */
 export async function returnOrphans(
-  book: Book,
-  { sink, mode, places }: ReturningSink,
+  ledger: AccountLedger,
+  { sink, batchWait, groups }: ReturningSink,
   max: number,
 ): Promise<number> {
-  const refs = await book.redis.srandmember(book.key('orphans', sink), max)
+  const refs = await ledger.redis.srandmember(ledger.key('orphans', sink), max)
   if (refs.length === 0) return 0
-  const text = JSON.stringify(storedPlaces(places))
+  const text = JSON.stringify(toStoredGroups(groups))
   for (const ref of refs) {
-    await book.run('orphan-item', ref, 'return', mode === false ? '' : mode, text)
+    await ledger.run('orphan-item', ref, 'return', batchWait === false ? '' : batchWait, text)
   }
   return refs.length
 }
 
 /** Places by destination as the scripts take them. */
-export function storedPlaces(
-  places: Readonly<Record<string, Gathering>>,
+export function toStoredGroups(
+  groups: Readonly<Record<string, Group>>,
 ): Record<string, Record<string, unknown>> {
-  const stored = Object.entries(places).map(([id, place]) => [id, storedGathering(place)])
+  const stored = Object.entries(groups).map(([id, group]) => [id, toStoredGroup(group)])
   return Object.fromEntries(stored) as Record<string, Record<string, unknown>>
 }
 
 /** A gathering as the scripts take it. */
-export function storedGathering(gathering: Gathering): Record<string, unknown> {
-  const { id, kind, waitMs, atMs, isUrgent, about } = gathering
+export function toStoredGroup(group: Group): Record<string, unknown> {
+  const { id, kind, waitMs, atMs, isUrgent, about } = group
   return { id, kind, wait: waitMs, at: atMs, urgent: isUrgent, about: JSON.stringify(about) }
 }
 
 /** Items that take another way: moved to another sink, given up or sent again by hand; diverted to a fallback. */
 
-export interface PlacedItem {
+export interface RecordItem {
   ref: string
   record: LedgerRecord
   item: Item
 }
 
 /** `busy`: on its way just now (or, to be resent, not settled yet); `other`: not in such a state any more. */
-export type Redirected = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
+export type RedirectStatus = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
 
 /** Every item of a sink, or of all, that is not final. */
-export async function* pendingItems(book: Book, sink?: string): AsyncGenerator<PlacedItem> {
-  for await (const record of scanPendingRecords(book)) {
-    yield* placedIn(record, sink).filter(({ item }) =>
+export async function* scanPendingItems(
+  ledger: AccountLedger,
+  sink?: string,
+): AsyncGenerator<RecordItem> {
+  for await (const record of scanPendingRecords(ledger)) {
+    yield* selectSinkItems(record, sink).filter(({ item }) =>
       (pendingStates as readonly string[]).includes(item.state),
     )
   }
 }
 
 /** Every item of a sink that ended at `sinceMs` or later and can be sent to it again. */
-export async function* endedItems(
-  book: Book,
+export async function* scanEndedItems(
+  ledger: AccountLedger,
   sink: string,
   sinceMs: number,
-): AsyncGenerator<PlacedItem> {
-  for await (const record of scanRecords(book, sinceMs)) yield* endedOf(record, sink, sinceMs)
+): AsyncGenerator<RecordItem> {
+  for await (const record of scanRecords(ledger, sinceMs))
+    yield* selectEndedItems(record, sink, sinceMs)
 }
 
 /** Those of one record: what the sink accepted, or what its fallback got instead of it. */
-export function endedOf(record: LedgerRecord, sink: string, sinceMs: number): PlacedItem[] {
-  return placedIn(record, sink).filter(
+export function selectEndedItems(
+  record: LedgerRecord,
+  sink: string,
+  sinceMs: number,
+): RecordItem[] {
+  return selectSinkItems(record, sink).filter(
     ({ item }) =>
       (item.state === 'delivered' || wentToFallback(item)) && (item.endedAtMs ?? 0) >= sinceMs,
   )
 }
 
-const fallbackWord = 'fallback to '
+const fallbackRulePrefix = 'fallback to '
 
 /** Diverted by itself; what an operator moved went away for good. */
 function wentToFallback({ state, rule = '' }: Pick<Item, 'state' | 'rule'>): boolean {
-  return state === 'diverted' && rule.startsWith(fallbackWord)
+  return state === 'diverted' && rule.startsWith(fallbackRulePrefix)
 }
 
-function placedIn(record: LedgerRecord, sink: string | undefined): PlacedItem[] {
+function selectSinkItems(record: LedgerRecord, sink: string | undefined): RecordItem[] {
   return record.items
     .filter((item) => sink === undefined || item.sink === sink)
     .map((item) => ({ ref: `i:${record.recordId}:${item.index}:${item.sink}`, record, item }))
@@ -270,11 +290,11 @@ export interface MoveTarget {
   /** How long its batch collects; undefined where it sends singly. */
   batchWaitMs: number | undefined
   /** Where it waits for company; undefined: it goes by itself, or into the batch. */
-  place?: Gathering | undefined
+  group?: Group | undefined
 }
 
 /** What of an item has to be kept in memory to move it. */
-export interface Movable {
+export interface MovableItem {
   ref: string
   record: Pick<LedgerRecord, 'uid'>
   item: Pick<Item, 'severity'>
@@ -282,16 +302,16 @@ export interface Movable {
 
 /** Ends the item as diverted; the targets get it unless they had the event already. */
 export function moveItem(
-  book: Book,
-  { ref, record, item }: Movable,
+  ledger: AccountLedger,
+  { ref, record, item }: MovableItem,
   targets: readonly MoveTarget[],
   by: string,
-): Promise<Redirected> {
-  const stored = targets.map((target) => storedTarget(book, { record, item }, target))
-  return redirect(book, { ref, verb: 'move', by, targets: stored })
+): Promise<RedirectStatus> {
+  const stored = targets.map((target) => toStoredTarget(ledger, { record, item }, target))
+  return redirect(ledger, { ref, verb: 'move', by, targets: stored })
 }
 
-interface Diversion {
+interface RerouteOptions {
   /** The fallback, and its destinations. */
   to: string
   targets: readonly MoveTarget[]
@@ -299,63 +319,76 @@ interface Diversion {
   staleMs: number
 }
 
-interface Diverted {
-  status: Redirected
+interface RerouteResult {
+  status: RedirectStatus
   /** What the fallback got: nothing where it had the event already. */
-  made: MadeWork[]
+  made: ItemChange[]
 }
 
 /** Ends an item whose sink cannot be reached as diverted; the fallback gets it unless it had the event already. */
-export async function divertItem(
-  book: Book,
-  { ref, record, item }: Movable,
-  { to, targets, staleMs }: Diversion,
-): Promise<Diverted> {
-  const stored = targets.map((target) => storedTarget(book, { record, item }, target))
-  const ask = { ref, verb: 'divert', by: `${fallbackWord}${to}`, targets: stored, stale: staleMs }
-  const text = await run(book, ask)
-  return { made: [], ...(JSON.parse(text) as Omit<Diverted, 'made'>) }
+export async function rerouteItem(
+  ledger: AccountLedger,
+  { ref, record, item }: MovableItem,
+  { to, targets, staleMs }: RerouteOptions,
+): Promise<RerouteResult> {
+  const stored = targets.map((target) => toStoredTarget(ledger, { record, item }, target))
+  const args = {
+    ref,
+    verb: 'divert',
+    by: `${fallbackRulePrefix}${to}`,
+    targets: stored,
+    stale: staleMs,
+  }
+  const text = await runRedirect(ledger, args)
+  return { made: [], ...(JSON.parse(text) as Omit<RerouteResult, 'made'>) }
 }
 
-function storedTarget(
-  book: Book,
-  { record, item }: Omit<Movable, 'ref'>,
-  { sink, destination, batchWaitMs, place }: MoveTarget,
+function toStoredTarget(
+  ledger: AccountLedger,
+  { record, item }: Omit<MovableItem, 'ref'>,
+  { sink, destination, batchWaitMs, group }: MoveTarget,
 ): Record<string, unknown> {
   return {
     d: destination,
     k: sink,
-    ...book.digests.claimMark(record.uid, item.severity, destination),
+    ...ledger.fingerprints.claim(record.uid, item.severity, destination),
     bw: batchWaitMs,
-    place: place && storedGathering(place),
+    place: group && toStoredGroup(group),
   }
 }
 
 /** Gives the item up: counted as dead, its letter closed at once. */
-export function discardItem(book: Book, ref: string, by: string): Promise<Redirected> {
-  return redirect(book, { ref, verb: 'discard', by })
+export function discardItem(
+  ledger: AccountLedger,
+  ref: string,
+  by: string,
+): Promise<RedirectStatus> {
+  return redirect(ledger, { ref, verb: 'discard', by })
 }
 
 /** Sends a final item again under its id; counted as replayed, its first outcome stays counted. */
 export function resendItem(
-  book: Book,
+  ledger: AccountLedger,
   ref: string,
   { batchWaitMs, by }: { batchWaitMs: number | undefined; by: string },
-): Promise<Redirected> {
-  return redirect(book, { ref, verb: 'resend', by, bw: batchWaitMs })
+): Promise<RedirectStatus> {
+  return redirect(ledger, { ref, verb: 'resend', by, bw: batchWaitMs })
 }
 
-async function redirect(book: Book, ask: Record<string, unknown>): Promise<Redirected> {
-  return (await run(book, ask)) as Redirected
+async function redirect(
+  ledger: AccountLedger,
+  ask: Record<string, unknown>,
+): Promise<RedirectStatus> {
+  return (await runRedirect(ledger, ask)) as RedirectStatus
 }
 
-async function run(book: Book, ask: Record<string, unknown>): Promise<string> {
-  const whole = { ...ask, horizon: book.horizonMs, retention: book.retention }
-  return String(await book.run('redirect-item', JSON.stringify(whole)))
+async function runRedirect(ledger: AccountLedger, ask: Record<string, unknown>): Promise<string> {
+  const args = { ...ask, horizon: ledger.horizonMs, retention: ledger.retention }
+  return String(await ledger.run('redirect-item', JSON.stringify(args)))
 }
 
 /** The worst first: what is moved arrives in this order. */
-export function bySeverity(a: Movable, b: Movable): number {
+export function worstFirst(a: MovableItem, b: MovableItem): number {
   return severityRank(b.item.severity) - severityRank(a.item.severity)
 }
 
@@ -377,47 +410,50 @@ interface DeadLetterPage {
 
 /** Newest first. */
 export async function listDeadLetters(
-  book: Book,
+  ledger: AccountLedger,
   sink: string,
   { offset, count }: { offset: number; count: number },
 ): Promise<DeadLetterPage> {
-  const total = await countDeadLetters(book, sink)
-  const name = book.key('dead', sink)
-  const refs = await book.redis.zrevrange(name, offset, offset + count - 1)
+  const total = await countDeadLetters(ledger, sink)
+  const name = ledger.key('dead', sink)
+  const refs = await ledger.redis.zrevrange(name, offset, offset + count - 1)
   const letters = await Promise.all(
     refs.map((ref) => {
       const [, recordId = '', index = ''] = ref.split(':')
-      return readLetter(book, recordId, index)
+      return readLetter(ledger, recordId, index)
     }),
   )
   return { total, letters: letters.filter((letter) => letter !== undefined) }
 }
 
 /** A letter ends with its record's story; those that did are forgotten here. */
-export async function countDeadLetters(book: Book, sink: string): Promise<number> {
-  const name = book.key('dead', sink)
-  const oldestMs = (await redisNow(book)) - book.retention.story
-  await book.redis.zremrangebyscore(name, '-inf', oldestMs)
-  return book.redis.zcard(name)
+export async function countDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
+  const name = ledger.key('dead', sink)
+  const oldestMs = (await redisNow(ledger)) - ledger.retention.story
+  await ledger.redis.zremrangebyscore(name, '-inf', oldestMs)
+  return ledger.redis.zcard(name)
 }
 
 /** undefined: no such letter in this book. `id` without the account. */
-export async function findDeadLetter(book: Book, id: string): Promise<DeadLetter | undefined> {
+export async function findDeadLetter(
+  ledger: AccountLedger,
+  id: string,
+): Promise<DeadLetter | undefined> {
   const [recordId = '', index = ''] = id.split('.')
-  return readLetter(book, recordId, index)
+  return readLetter(ledger, recordId, index)
 }
 
 /** undefined where it is dead no more: its event may have come again since its record ended. */
 async function readLetter(
-  book: Book,
+  ledger: AccountLedger,
   recordId: string,
   index: string,
 ): Promise<DeadLetter | undefined> {
-  const record = await readRecord(book, recordId)
+  const record = await readRecord(ledger, recordId)
   const item = record?.items[Number(index)]
   if (!record || item?.state !== 'dead') return undefined
   const ref = `i:${recordId}:${index}:${item.sink}`
-  const id = `${book.account}.${recordId}.${index}`
+  const id = `${ledger.account}.${recordId}.${index}`
   return { id, ref, diedAtMs: item.endedAtMs ?? 0, record, item }
 }
 
@@ -425,25 +461,28 @@ async function readLetter(
 export type LetterOutcome = 'done' | 'collect' | 'not_dead' | 'no_payload'
 
 export async function replayDeadLetter(
-  book: Book,
+  ledger: AccountLedger,
   ref: string,
   batchWaitMs: number | undefined,
 ): Promise<LetterOutcome> {
-  return changeLetter(book, ref, 'replay', batchWaitMs)
+  return changeLetter(ledger, ref, 'replay', batchWaitMs)
 }
 
 /** Closes the letter; the item stays counted as dead. */
-export async function discardDeadLetter(book: Book, ref: string): Promise<LetterOutcome> {
-  return changeLetter(book, ref, 'discard', undefined)
+export async function discardDeadLetter(
+  ledger: AccountLedger,
+  ref: string,
+): Promise<LetterOutcome> {
+  return changeLetter(ledger, ref, 'discard', undefined)
 }
 
 async function changeLetter(
-  book: Book,
+  ledger: AccountLedger,
   ref: string,
   verb: 'replay' | 'discard',
   batchWaitMs: number | undefined,
 ): Promise<LetterOutcome> {
-  const { story, payload } = book.retention
-  const answer = await book.run('dead-letter', ref, verb, batchWaitMs ?? '', story, payload)
+  const { story, payload } = ledger.retention
+  const answer = await ledger.run('dead-letter', ref, verb, batchWaitMs ?? '', story, payload)
   return answer as LetterOutcome
 }

@@ -7,7 +7,7 @@
  */
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
-import { type MasterId, masterIds, scanNode } from '../redis/health.ts'
+import { type MasterId, readMasterIds, scanNode } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, pairsOf, redisNow, releaseLease, runScript } from '../redis/scripts.ts'
 
@@ -35,20 +35,20 @@ export async function isIndexed({ redis, key }: AccountStore): Promise<boolean> 
 /** Says of which accounts the index is not complete yet, once for each change of them: whoever needs it waits. */
 export function createIndexWatch(
   logger: Logger,
-  what: string,
+  dependent: string,
 ): { isComplete(stores: readonly AccountStore[]): Promise<boolean> } {
-  let told = ''
+  let lastReported = ''
   return {
     async isComplete(stores) {
       const indexed = await Promise.all(stores.map(isIndexed))
       const accounts = stores.filter((_store, at) => !indexed[at]).map(({ account }) => account)
-      const isNews = accounts.join() !== told
-      told = accounts.join()
+      const isNews = accounts.join() !== lastReported
+      lastReported = accounts.join()
       if (isNews && accounts.length > 0) {
         const remedy = 'the daemon looks for them by itself; if this lasts for hours, restart it'
         logger.warn(
           { accounts, remedy },
-          `${what} waits for the index of records of an older version`,
+          `${dependent} waits for the index of records of an older version`,
         )
       }
       return accounts.length === 0
@@ -57,59 +57,59 @@ export function createIndexWatch(
 }
 
 /** Records with items that are not final, the longest pending first; what becomes pending meanwhile comes last. */
-export function walkPending(store: AccountStore): AsyncGenerator<IndexEntry[]> {
-  return walk(store, { from: '(0', isPending: true })
+export function scanPendingEntries(store: AccountStore): AsyncGenerator<IndexEntry[]> {
+  return scanIndex(store, { from: '(0', isPending: true })
 }
 
 /** Records settled at `sinceMs` or later, the first settled first; what is settled meanwhile comes last. */
-export function walkSettled(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
-  return walk(store, { from: String(sinceMs), isPending: false })
+export function scanSettledEntries(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
+  return scanIndex(store, { from: String(sinceMs), isPending: false })
 }
 
 /**
  * Every pending record and those settled at `sinceMs` or later, each that was there when the walk began at
  * least once, though it moves from one part to the other meanwhile.
  */
-export async function* walkRecords(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
+export async function* scanEntries(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
   const begunMs = await redisNow(store)
   const seen = new Set<string>()
-  for await (const entries of walkPending(store)) {
+  for await (const entries of scanPendingEntries(store)) {
     for (const { recordId } of entries) seen.add(recordId)
     yield entries
   }
   const replayed = { from: String(-begunMs), isPending: true }
-  for (const part of [walkSettled(store, sinceMs), walk(store, replayed)]) {
+  for (const part of [scanSettledEntries(store, sinceMs), scanIndex(store, replayed)]) {
     for await (const entries of part) {
-      const others = entries.filter(({ recordId }) => !seen.has(recordId))
-      if (others.length > 0) yield others
+      const unseen = entries.filter(({ recordId }) => !seen.has(recordId))
+      if (unseen.length > 0) yield unseen
     }
   }
 }
 
 /** From a score on; entries of one score are told apart by their ids. */
-async function* walk(
+async function* scanIndex(
   { redis, key }: AccountStore,
   { from, isPending }: { from: string; isPending: boolean },
 ): AsyncGenerator<IndexEntry[]> {
   let bound = from
-  let given = new Set<string>()
+  let yieldedIds = new Set<string>()
   for (;;) {
-    const count = pageLength + given.size
+    const count = pageLength + yieldedIds.size
     const page = ['LIMIT', 0, count] as const
     const answer = isPending
       ? await redis.zrevrangebyscore(key('records'), bound, '-inf', 'WITHSCORES', ...page)
       : await redis.zrangebyscore(key('records'), bound, '+inf', 'WITHSCORES', ...page)
-    const entries = entriesIn(answer)
-    const fresh = entries.filter(({ recordId }) => !given.has(recordId))
+    const entries = parseEntries(answer)
+    const fresh = entries.filter(({ recordId }) => !yieldedIds.has(recordId))
     if (fresh.length > 0) yield fresh
     if (entries.length < count) return
     bound = answer.at(-1) ?? ''
     const last = entries.filter(({ score }) => score === Number(bound))
-    given = new Set(last.map(({ recordId }) => recordId))
+    yieldedIds = new Set(last.map(({ recordId }) => recordId))
   }
 }
 
-function entriesIn(answer: readonly string[]): IndexEntry[] {
+function parseEntries(answer: readonly string[]): IndexEntry[] {
   return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
 }
 
@@ -119,7 +119,7 @@ function entriesIn(answer: readonly string[]): IndexEntry[] {
  * names of keys.
  */
 
-interface Place {
+interface Store {
   redis: Redis
   keys: Keys
 }
@@ -128,29 +128,30 @@ interface Place {
 const leaseMs = 60_000
 
 /** Names that one step asks Redis for, and the pause after it, ms: others use this Redis, too. */
-const stepLength = 1_000
-export const lookPauseMs = 20
+const keysPerStep = 1_000
+export const migrationPauseMs = 20
 
 /**
  * Goes on where a look was broken off, unless that node was restarted meanwhile. Resolves with whether it is
  * done; false: another process is at it, or `mayGoOn` said no.
  */
-export async function lookOnce(
-  place: Place,
+export async function runMigrationScan(
+  store: Store,
   { holder, mayGoOn }: { holder: string; mayGoOn: () => Promise<boolean> },
 ): Promise<boolean> {
-  const { redis, keys } = place
-  if (await isLookDone(place)) return true
+  const { redis, keys } = store
+  if (await isMigrationScanDone(store)) return true
   const lease = keys.shared('accounts-looking')
   const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: leaseMs })
   if (!(await hold())) return false
   try {
     const hasEnded = (await redis.hexists(keys.shared('look'), 'done')) === 1
     if (hasEnded) await redis.del(keys.shared('look')) // an older version added an account since
-    for (const node of await masterIds(redis)) {
-      if (!(await lookThrough(place, node, async () => (await mayGoOn()) && hold()))) return false
+    for (const node of await readMasterIds(redis)) {
+      if (!(await scanMasterKeys(store, node, async () => (await mayGoOn()) && hold())))
+        return false
     }
-    for (const account of await namesOf(place)) {
+    for (const account of await readAccountNames(store)) {
       await runScript(redis, 'mark-indexed', [keys.account(account, 'indexed')], [])
     }
     await runScript(
@@ -166,13 +167,13 @@ export async function lookOnce(
 }
 
 /** Whether it was made, and every account has an index: one that a replica of an older version added has none. */
-export async function isLookDone(place: Place): Promise<boolean> {
-  const { redis, keys } = place
+export async function isMigrationScanDone(store: Store): Promise<boolean> {
+  const { redis, keys } = store
   if ((await redis.hexists(keys.shared('look'), 'done')) === 0) return false
-  const accounts = await namesOf(place)
+  const accounts = await readAccountNames(store)
   for (let at = 0; at < accounts.length; at += accountsAtOnce) {
-    const some = accounts.slice(at, at + accountsAtOnce)
-    const indexed = some.map((account) => redis.exists(keys.account(account, 'indexed')))
+    const batch = accounts.slice(at, at + accountsAtOnce)
+    const indexed = batch.map((account) => redis.exists(keys.account(account, 'indexed')))
     if ((await Promise.all(indexed)).includes(0)) return false
   }
   return true
@@ -182,8 +183,8 @@ export async function isLookDone(place: Place): Promise<boolean> {
  * What the look found is void once an older version has worked on the store: it keeps no index. The look is made
  * anew; until it is done, nothing relies on the index of these accounts.
  */
-export async function forgetLook(
-  { redis, keys }: Place,
+export async function resetMigrationScan(
+  { redis, keys }: Store,
   accounts: readonly string[],
 ): Promise<void> {
   for (const account of accounts) {
@@ -194,7 +195,7 @@ export async function forgetLook(
 }
 
 /** Of the registered accounts. */
-async function namesOf({ redis, keys }: Place): Promise<string[]> {
+async function readAccountNames({ redis, keys }: Store): Promise<string[]> {
   const fields = await redis.hkeys(keys.shared('accounts'))
   return [...new Set(fields.map((field) => field.split('|')[0] ?? ''))]
 }
@@ -202,18 +203,18 @@ async function namesOf({ redis, keys }: Place): Promise<string[]> {
 /** Accounts that are asked at once. */
 const accountsAtOnce = 50
 
-async function lookThrough(
-  place: Place,
+async function scanMasterKeys(
+  store: Store,
   { name, run, node }: MasterId,
   mayGoOn: () => Promise<boolean>,
 ): Promise<boolean> {
-  const { redis, keys } = place
+  const { redis, keys } = store
   const look = keys.shared('look')
-  const [before, from] = ((await redis.hget(look, name)) ?? '').split(' ')
-  let cursor = before === run ? (from ?? '0') : '0' // a cursor means nothing to a server that was restarted
+  const [savedRun, savedCursor] = ((await redis.hget(look, name)) ?? '').split(' ')
+  let cursor = savedRun === run ? (savedCursor ?? '0') : '0' // a cursor means nothing to a server that was restarted
   while (cursor !== 'end') {
-    const step = await scanNode(node, keys.account('*', '*'), { cursor, count: stepLength })
-    await takeUp(place, step.names)
+    const step = await scanNode(node, keys.account('*', '*'), { cursor, count: keysPerStep })
+    await registerKeys(store, step.names)
     cursor = step.cursor === '0' ? 'end' : step.cursor
     await runScript(redis, 'note-fields', [look], [name, `${run} ${cursor}`])
     if (cursor !== 'end' && !(await mayGoOn())) return false
@@ -222,7 +223,7 @@ async function lookThrough(
 }
 
 /** The pattern may match keys that are nobody's account. */
-async function takeUp({ redis, keys }: Place, names: readonly string[]): Promise<void> {
+async function registerKeys({ redis, keys }: Store, names: readonly string[]): Promise<void> {
   const records = new Map<string, string[]>()
   for (const name of names) {
     const [, account = '', recordId] =

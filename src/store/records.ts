@@ -1,7 +1,7 @@
 /** Records as the scripts store them, and as the rest of the house reads them. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
-import { type Book, itemId } from './account-ledger.ts'
-import { type IndexEntry, walkPending, walkRecords } from './record-index.ts'
+import { type AccountLedger, itemId } from './account-ledger.ts'
+import { type IndexEntry, scanPendingEntries, scanEntries } from './record-index.ts'
 
 /** States of an item; the last five are final. */
 export type ItemState =
@@ -92,9 +92,9 @@ export interface Item {
   /** The rule by which it is held, suppressed or was redirected: a silence's id, an interval's name. */
   rule: string | undefined
   /** The collection in which it waits for company. */
-  collection: string | undefined
+  groupId: string | undefined
   /** Id of the sealed message of several in which it went, or is to go. */
-  sealedIn: string | undefined
+  messageId: string | undefined
   /** What the event's severity was before it was raised to this item's. */
   raisedFrom: string | undefined
   /** Next try, end of hold, or begin of the running attempt. */
@@ -163,23 +163,29 @@ interface StoredRecord {
   ag?: { n: number; s: string[] | Record<string, never> }
 }
 
-export async function readRecord(book: Book, recordId: string): Promise<LedgerRecord | undefined> {
-  const text = await book.redis.get(book.key('rec', recordId))
-  return text === null ? undefined : parseRecord(book.account, recordId, text)
+export async function readRecord(
+  ledger: AccountLedger,
+  recordId: string,
+): Promise<LedgerRecord | undefined> {
+  const text = await ledger.redis.get(ledger.key('rec', recordId))
+  return text === null ? undefined : parseRecord(ledger.account, recordId, text)
 }
 
-export async function readPayload(book: Book, recordId: string): Promise<Payload | undefined> {
-  const text = await book.redis.get(book.key('pay', recordId))
+export async function readPayload(
+  ledger: AccountLedger,
+  recordId: string,
+): Promise<Payload | undefined> {
+  const text = await ledger.redis.get(ledger.key('pay', recordId))
   return text === null ? undefined : (JSON.parse(text) as Payload)
 }
 
 /** In their order; undefined for what is gone. */
 export async function readPayloads(
-  book: Book,
+  ledger: AccountLedger,
   recordIds: readonly string[],
 ): Promise<(Payload | undefined)[]> {
   if (recordIds.length === 0) return []
-  const texts = await book.redis.mget(recordIds.map((id) => book.key('pay', id)))
+  const texts = await ledger.redis.mget(recordIds.map((id) => ledger.key('pay', id)))
   return texts.map((text) => (text === null ? undefined : (JSON.parse(text) as Payload)))
 }
 
@@ -192,14 +198,17 @@ export interface FoundItem {
 }
 
 /** The items behind some item refs, in their order; those that are gone are left out. */
-export async function readItems(book: Book, refs: readonly string[]): Promise<FoundItem[]> {
+export async function readItems(
+  ledger: AccountLedger,
+  refs: readonly string[],
+): Promise<FoundItem[]> {
   if (refs.length === 0) return []
   const places = refs.map((ref) => ref.split(':'))
-  const names = places.flatMap(([, id = '']) => [book.key('rec', id), book.key('pay', id)])
-  const texts = await book.redis.mget(names)
+  const names = places.flatMap(([, id = '']) => [ledger.key('rec', id), ledger.key('pay', id)])
+  const texts = await ledger.redis.mget(names)
   return places.flatMap(([, recordId = '', index], i) => {
     const text = texts[2 * i]
-    const record = text ? parseRecord(book.account, recordId, text) : undefined
+    const record = text ? parseRecord(ledger.account, recordId, text) : undefined
     const item = record?.items[Number(index)]
     if (!record || !item) return []
     const payload = texts[2 * i + 1]
@@ -215,30 +224,32 @@ export async function readItems(book: Book, refs: readonly string[]): Promise<Fo
 }
 
 /** Every pending record of the book, then those settled at `sinceMs` or later; one may come twice. */
-export function scanRecords(book: Book, sinceMs = 0): AsyncGenerator<LedgerRecord> {
-  return recordsIn(book, walkRecords(book, sinceMs))
+export function scanRecords(ledger: AccountLedger, sinceMs = 0): AsyncGenerator<LedgerRecord> {
+  return readRecordPages(ledger, scanEntries(ledger, sinceMs))
 }
 
 /** Records with items that are not final, the longest pending first. */
-export function scanPendingRecords(book: Book): AsyncGenerator<LedgerRecord> {
-  return recordsIn(book, walkPending(book))
+export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<LedgerRecord> {
+  return readRecordPages(ledger, scanPendingEntries(ledger))
 }
 
-async function* recordsIn(
-  book: Book,
+async function* readRecordPages(
+  ledger: AccountLedger,
   pages: AsyncIterable<IndexEntry[]>,
 ): AsyncGenerator<LedgerRecord> {
-  for await (const { recordId, text } of textsIn(book, pages)) {
-    yield parseRecord(book.account, recordId, text)
+  for await (const { recordId, text } of readRecordTexts(ledger, pages)) {
+    yield parseRecord(ledger.account, recordId, text)
   }
 }
 
-async function* textsIn(
-  book: Book,
+async function* readRecordTexts(
+  ledger: AccountLedger,
   pages: AsyncIterable<IndexEntry[]>,
 ): AsyncGenerator<{ recordId: string; text: string }> {
   for await (const entries of pages) {
-    const texts = await book.redis.mget(entries.map(({ recordId }) => book.key('rec', recordId)))
+    const texts = await ledger.redis.mget(
+      entries.map(({ recordId }) => ledger.key('rec', recordId)),
+    )
     for (const [i, { recordId }] of entries.entries()) {
       const text = texts[i]
       if (text) yield { recordId, text }
@@ -253,27 +264,29 @@ export const deliveryIdPattern = /^(?:e[0-9a-f]{32}|b[0-9a-f]{40})$/u
  * The items that went, or are to go, under a delivery's id. Reads every record of the book: the id of one
  * event is a digest that is stored nowhere, and a sealed message is forgotten once it is settled.
  */
-export async function* itemsOfDelivery(
-  book: Book,
+export async function* findDeliveryItems(
+  ledger: AccountLedger,
   id: string,
 ): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
-  const isSealed = id.startsWith('b')
-  const sealedIn = id.slice(1)
+  const isFrozen = id.startsWith('b')
+  const messageId = id.slice(1)
   const seen = new Set<string>()
-  for await (const { recordId, text } of textsIn(book, walkRecords(book))) {
-    if (isSealed && !text.includes(`"b":"${sealedIn}"`)) continue
-    const record = parseRecord(book.account, recordId, text)
-    const item = record.items.find((one) => (isSealed ? one.sealedIn === sealedIn : one.id === id))
+  for await (const { recordId, text } of readRecordTexts(ledger, scanEntries(ledger))) {
+    if (isFrozen && !text.includes(`"b":"${messageId}"`)) continue
+    const record = parseRecord(ledger.account, recordId, text)
+    const item = record.items.find((candidate) =>
+      isFrozen ? candidate.messageId === messageId : candidate.id === id,
+    )
     if (item === undefined || seen.has(recordId)) continue
     seen.add(recordId)
     yield { record, item }
-    if (!isSealed) return
+    if (!isFrozen) return
   }
 }
 
 function parseRecord(account: string, recordId: string, text: string): LedgerRecord {
   const stored = JSON.parse(text) as StoredRecord
-  const items = listOf(stored.i)
+  const items = parseLuaList(stored.i)
   return {
     account,
     recordId,
@@ -281,22 +294,25 @@ function parseRecord(account: string, recordId: string, text: string): LedgerRec
     type: stored.ty,
     severity: stored.sv,
     firstSeenMs: stored.t,
-    sightings: stored.f.map((sight) => ({
-      feed: sight.f,
-      atMs: sight.at,
-      severity: sight.sv,
-      labels: sight.l,
-      decisions: listOf(sight.w).map((decision) => ({ ...decision, why: listOf(decision.why) })),
-      ...(sight.ur && { unread: sight.ur }),
+    sightings: stored.f.map((sighting) => ({
+      feed: sighting.f,
+      atMs: sighting.at,
+      severity: sighting.sv,
+      labels: sighting.l,
+      decisions: parseLuaList(sighting.w).map((decision) => ({
+        ...decision,
+        why: parseLuaList(decision.why),
+      })),
+      ...(sighting.ur && { unread: sighting.ur }),
     })),
     items: items.map((item, index) => parseItem(account, stored.u, item, index)),
     closed: stored.cl,
-    seenAgain: stored.ag && { times: stored.ag.n, sources: listOf(stored.ag.s) },
+    seenAgain: stored.ag && { times: stored.ag.n, sources: parseLuaList(stored.ag.s) },
   }
 }
 
 /** Lua writes an empty list as {}. */
-function listOf<T>(stored: T[] | Record<string, never>): T[] {
+function parseLuaList<T>(stored: T[] | Record<string, never>): T[] {
   return Array.isArray(stored) ? stored : []
 }
 
@@ -312,8 +328,8 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
     state: item.st,
     heldFor: item.why,
     rule: item.by,
-    collection: item.y,
-    sealedIn: item.b,
+    groupId: item.y,
+    messageId: item.b,
     raisedFrom: item.rf,
     atMs: item.at,
     attempts: item.n,
@@ -333,13 +349,13 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
 }
 
 /** The service's clock may be ahead of Redis' by so much: an event is then created after it was seen. */
-export const clocksDifferMs = 300_000
+export const maxServiceClockSkewMs = 300_000
 
 /**
  * Events that were created before then may have been dropped to make room, ms; 0: none ever was. What was
  * created later was seen later than any that was dropped.
  */
-export async function trimmedUntilMs(book: Book): Promise<number> {
-  const lastSeen = await book.redis.get(book.key('trimmed'))
-  return lastSeen === null ? 0 : Number(lastSeen) + clocksDifferMs
+export async function readTrimmedUntilMs(ledger: AccountLedger): Promise<number> {
+  const lastSeen = await ledger.redis.get(ledger.key('trimmed'))
+  return lastSeen === null ? 0 : Number(lastSeen) + maxServiceClockSkewMs
 }

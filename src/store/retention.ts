@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
-import { infoOfMasters } from '../redis/health.ts'
+import { readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease } from '../redis/scripts.ts'
 import { type AccountStore, createIndexWatch } from './record-index.ts'
@@ -18,7 +18,7 @@ interface RetainedAccount extends AccountStore {
   readonly retention: { story: number }
 }
 
-interface Trimmed {
+interface TrimCounts {
   stories: number
   payloads: number
   /** Entries of the quarantine. */
@@ -26,7 +26,7 @@ interface Trimmed {
 }
 
 export interface RetentionOptions {
-  books: readonly RetainedAccount[]
+  ledgers: readonly RetainedAccount[]
   maxBytes: number
   redis: Redis
   keys: Keys
@@ -34,7 +34,7 @@ export interface RetentionOptions {
   logger: Logger
   /** Only the active configuration says how much may be kept. */
   isActive: () => boolean
-  onTrimmed: (trimmed: Trimmed) => void
+  onTrimmed: (trimmed: TrimCounts) => void
 }
 
 export interface Retention {
@@ -61,14 +61,14 @@ export function createRetention(options: RetentionOptions): Retention {
       if (!hasWarned) await warnOfMemory(options)
       hasWarned = true
       if (!isActive() || !(await isDue(options)) || !(await hold())) return
-      const mayGoOn = async (): Promise<boolean> => {
+      const mayContinue = async (): Promise<boolean> => {
         alive()
         await clock.sleep(pauseMs, signal)
         return !signal.aborted && isActive() && hold()
       }
       try {
         // what is not in the index would weigh nothing
-        if (await index.isComplete(options.books)) await retain(options, mayGoOn)
+        if (await index.isComplete(options.ledgers)) await runPass(options, mayContinue)
       } finally {
         await releaseLease(redis, lease, holder)
       }
@@ -87,65 +87,65 @@ export async function readRetentionNote(
 
 async function isDue({ redis, keys, clock, maxBytes }: RetentionOptions): Promise<boolean> {
   const note = await readRetentionNote(redis, keys)
-  const usedBytes = await usedBytesOf(redis)
+  const usedBytes = await readUsedBytes(redis)
   return !note || isPassDue(note, { nowMs: clock.now(), maxBytes, usedBytes })
 }
 
-type MayGoOn = () => Promise<boolean>
+type MayContinue = () => Promise<boolean>
 
-interface Weighed {
-  book: RetainedAccount
+interface WeighedLedger {
+  ledger: RetainedAccount
   weights: Weights
 }
 
-async function retain(options: RetentionOptions, mayGoOn: MayGoOn): Promise<void> {
-  const { books, maxBytes, redis, keys, clock } = options
+async function runPass(options: RetentionOptions, mayContinue: MayContinue): Promise<void> {
+  const { ledgers, maxBytes, redis, keys, clock } = options
   const before = await readRetentionNote(redis, keys)
-  const usedBefore = await usedBytesOf(redis)
-  const weighed: Weighed[] = []
-  for (const book of books) {
-    if (!(await drop(options, book, { wantedBytes: 0, mayGoOn }))) return
-    const weights = await weigh(book, mayGoOn)
+  const usedBefore = await readUsedBytes(redis)
+  const weighed: WeighedLedger[] = []
+  for (const ledger of ledgers) {
+    if (!(await dropSettled(options, ledger, { wantedBytes: 0, mayGoOn: mayContinue }))) return
+    const weights = await weigh(ledger, mayContinue)
     if (!weights) return
-    weighed.push({ book, weights })
+    weighed.push({ ledger, weights })
   }
-  const weighedBytes = weighed.reduce((sum, { weights }) => sum + totalOf(weights), 0)
-  const bytes = weighedBytes > maxBytes ? await trim(options, weighed, mayGoOn) : weighedBytes
+  const weighedBytes = weighed.reduce((sum, { weights }) => sum + totalBytes(weights), 0)
+  const bytes = weighedBytes > maxBytes ? await trim(options, weighed, mayContinue) : weighedBytes
   if (bytes === undefined) return
   const nowMs = Math.floor(clock.now())
-  const grown = before && { bytes: weighedBytes - before.bytes, inMs: nowMs - before.endedAtMs }
+  const growth = before && { bytes: weighedBytes - before.bytes, inMs: nowMs - before.endedAtMs }
   const note: RetentionNote = {
     endedAtMs: nowMs,
     bytes,
     maxBytes,
     usedBytes: usedBefore - (weighedBytes - bytes),
-    dueAtMs: Math.floor(nowMs + pauseOf(bytes, maxBytes, grown)),
+    dueAtMs: Math.floor(nowMs + nextPauseMs(bytes, maxBytes, growth)),
   }
   await redis.set(keys.shared('keeping'), JSON.stringify(note))
 }
 
 /** So many records are weighed at most of those that are settled, and of the others; and by one script. */
-const mostWeighed = 1_000
+const maxWeighed = 1_000
 const pageLength = 200
 
 /** Of an account with more, an even sample in the order of the index is weighed. undefined: broken off. */
 async function weigh(
   { redis, key, run }: RetainedAccount,
-  mayGoOn: MayGoOn,
+  mayContinue: MayContinue,
 ): Promise<Weights | undefined> {
   const total = await redis.zcard(key('records'))
   const pending = await redis.zcount(key('records'), '-inf', '(0')
   let isBrokenOff = false
 
   async function weighPart(from: number, to: number): Promise<number> {
-    const weighed = Math.min(to - from, mostWeighed)
+    const weighed = Math.min(to - from, maxWeighed)
     let bytes = 0
     for (let done = 0; done < weighed && !isBrokenOff; done += pageLength) {
       const places = Array.from({ length: Math.min(pageLength, weighed - done) }, (_none, i) =>
         Math.floor(from + ((done + i + 0.5) * (to - from)) / weighed),
       )
       bytes += Number(await run('weigh-records', ...places))
-      isBrokenOff = !(await mayGoOn())
+      isBrokenOff = !(await mayContinue())
     }
     return weighed === 0 ? 0 : Math.round((bytes / weighed) * (to - from))
   }
@@ -159,36 +159,37 @@ async function weigh(
 /** Resolves with what is left of all accounts; undefined: broken off. */
 async function trim(
   options: RetentionOptions,
-  weighed: readonly Weighed[],
-  mayGoOn: MayGoOn,
+  weighed: readonly WeighedLedger[],
+  mayContinue: MayContinue,
 ): Promise<number | undefined> {
   const { maxBytes, logger } = options
   const all = weighed.map(({ weights }) => weights)
-  const shareBytes = fairShareOf(all, maxBytes)
+  const shareBytes = fairShareBytes(all, maxBytes)
   let bytes = 0
-  for (const { book, weights } of weighed) {
-    const wantedBytes = excessOf(weights, shareBytes)
-    const dropped = wantedBytes > 0 && (await drop(options, book, { wantedBytes, mayGoOn }))
+  for (const { ledger, weights } of weighed) {
+    const wantedBytes = excessBytes(weights, shareBytes)
+    const dropped =
+      wantedBytes > 0 && (await dropSettled(options, ledger, { wantedBytes, mayGoOn: mayContinue }))
     if (dropped === undefined) return undefined
-    const leftBytes = totalOf(weights) - (dropped ? dropped.bytes : 0)
+    const leftBytes = totalBytes(weights) - (dropped ? dropped.bytes : 0)
     bytes += leftBytes
     if (!dropped) continue
     const { stories, payloads, quarantined, lastMs } = dropped
     const settledUntil = new Date(lastMs).toISOString()
     const sum = { stories, payloads, quarantined, settledUntil, bytes: leftBytes }
     logger.info(
-      { account: book.account, ...sum, shareBytes: Math.floor(shareBytes) },
+      { account: ledger.account, ...sum, shareBytes: Math.floor(shareBytes) },
       'the oldest settled events were dropped',
     )
   }
   if (bytes > maxBytes) {
-    const said = 'more than retention.max_bytes is not settled: nothing else can go'
-    logger.warn({ bytes, maxBytes }, said)
+    const message = 'more than retention.max_bytes is not settled: nothing else can go'
+    logger.warn({ bytes, maxBytes }, message)
   }
   return bytes
 }
 
-interface Dropped extends Trimmed {
+interface DropResult extends TrimCounts {
   bytes: number
   /** When the last of them was settled. */
   lastMs: number
@@ -205,15 +206,15 @@ type TrimStep = [
 ]
 
 /** Drops what retention has ended, and the oldest settled until so much is free. undefined: broken off. */
-async function drop(
+async function dropSettled(
   { onTrimmed }: RetentionOptions,
   { run, retention, horizonMs }: RetainedAccount,
-  { wantedBytes, mayGoOn }: { wantedBytes: number; mayGoOn: MayGoOn },
-): Promise<Dropped | undefined> {
-  const sum: Dropped = { stories: 0, payloads: 0, quarantined: 0, bytes: 0, lastMs: 0 }
+  { wantedBytes, mayGoOn: mayContinue }: { wantedBytes: number; mayGoOn: MayContinue },
+): Promise<DropResult | undefined> {
+  const sum: DropResult = { stories: 0, payloads: 0, quarantined: 0, bytes: 0, lastMs: 0 }
   for (;;) {
-    const asked = [retention.story, horizonMs, wantedBytes - sum.bytes]
-    const answer = (await run('trim-records', ...asked)) as TrimStep
+    const args = [retention.story, horizonMs, wantedBytes - sum.bytes]
+    const answer = (await run('trim-records', ...args)) as TrimStep
     const [stories, payloads, quarantined, bytes, lastMs, more] = answer
     onTrimmed({ stories, payloads, quarantined })
     sum.stories += stories
@@ -222,18 +223,18 @@ async function drop(
     sum.bytes += bytes
     sum.lastMs = Math.max(sum.lastMs, lastMs)
     if (more === 0) return sum
-    if (!(await mayGoOn())) return undefined
+    if (!(await mayContinue())) return undefined
   }
 }
 
-async function usedBytesOf(redis: Redis): Promise<number> {
-  const nodes = await infoOfMasters(redis)
+async function readUsedBytes(redis: Redis): Promise<number> {
+  const nodes = await readMasterInfo(redis)
   return nodes.reduce((sum, node) => sum + Number(node.field('used_memory') ?? 0), 0)
 }
 
 /** Beyond 70 % of its memory nothing is polled: half of it leaves room for marks, jobs and what waits. */
 async function warnOfMemory({ redis, maxBytes, logger }: RetentionOptions): Promise<void> {
-  const nodes = await infoOfMasters(redis)
+  const nodes = await readMasterInfo(redis)
   const limits = nodes.map((node) => Number(node.field('maxmemory') ?? 0))
   const leastBytes = Math.min(...limits.filter((limit) => limit > 0))
   if (maxBytes <= leastBytes / 2) return
@@ -251,18 +252,18 @@ export interface Weights {
   settledBytes: number
 }
 
-export function totalOf({ unsettledBytes, settledBytes }: Weights): number {
+export function totalBytes({ unsettledBytes, settledBytes }: Weights): number {
   return unsettledBytes + settledBytes
 }
 
 /** So much of its share is left of an account that was trimmed, so that not every pass has to trim. */
-const keptShare = 0.9
+const trimTargetShare = 0.9
 
 /** How many bytes an account gives up; 0: it fits as it is. What is not settled never goes. */
-export function excessOf(weights: Weights, shareBytes: number): number {
-  const bytes = totalOf(weights)
+export function excessBytes(weights: Weights, shareBytes: number): number {
+  const bytes = totalBytes(weights)
   if (bytes <= shareBytes) return 0
-  return Math.min(weights.settledBytes, Math.ceil(bytes - keptShare * shareBytes))
+  return Math.min(weights.settledBytes, Math.ceil(bytes - trimTargetShare * shareBytes))
 }
 
 /**
@@ -270,18 +271,18 @@ export function excessOf(weights: Weights, shareBytes: number): number {
  * smaller ones leave over goes to the larger ones. What an account has not settled counts against its own share;
  * beyond it, it is nobody else's loss. There is at least one.
  */
-export function fairShareOf(accounts: readonly Weights[], maxBytes: number): number {
+export function fairShareBytes(accounts: readonly Weights[], maxBytes: number): number {
   const sizes = accounts.map((weights) => {
-    return { bytes: totalOf(weights), leastBytes: weights.unsettledBytes }
+    return { bytes: totalBytes(weights), leastBytes: weights.unsettledBytes }
   })
   let shareBytes = maxBytes / sizes.length
   let tooMuchBytes = Math.max(shareBytes, ...sizes.map(({ bytes }) => bytes))
   for (let step = 0; step < shareSteps; step += 1) {
     const betweenBytes = (shareBytes + tooMuchBytes) / 2
-    const kept = sizes.map(({ bytes, leastBytes }) => {
+    const sizesKept = sizes.map(({ bytes, leastBytes }) => {
       return Math.max(leastBytes, Math.min(bytes, betweenBytes))
     })
-    if (kept.reduce((sum, bytes) => sum + bytes, 0) <= maxBytes) shareBytes = betweenBytes
+    if (sizesKept.reduce((sum, bytes) => sum + bytes, 0) <= maxBytes) shareBytes = betweenBytes
     else tooMuchBytes = betweenBytes
   }
   return shareBytes
@@ -294,13 +295,13 @@ const shortestPauseMs = 60_000
 const longestPauseMs = 3_600_000
 
 /** Until records are weighed again: half of the time in which it would be full, as it has grown since the last one. */
-export function pauseOf(
+export function nextPauseMs(
   bytes: number,
   maxBytes: number,
-  grown: { bytes: number; inMs: number } | undefined,
+  growth: { bytes: number; inMs: number } | undefined,
 ): number {
-  if (!grown) return shortestPauseMs
-  const bytesPerMs = Math.max(0, grown.bytes) / Math.max(1, grown.inMs)
+  if (!growth) return shortestPauseMs
+  const bytesPerMs = Math.max(0, growth.bytes) / Math.max(1, growth.inMs)
   const fullInMs = bytesPerMs === 0 ? Infinity : Math.max(0, maxBytes - bytes) / bytesPerMs
   return Math.min(longestPauseMs, Math.max(shortestPauseMs, fullInMs / 2))
 }
@@ -324,11 +325,11 @@ export interface RetentionNote {
 /** Whether records are to be weighed again: by its time, for a lower limit, or because Redis took more than was left then. */
 export function isPassDue(
   { dueAtMs, bytes, maxBytes, usedBytes }: RetentionNote,
-  now: { nowMs: number; maxBytes: number; usedBytes: number },
+  current: { nowMs: number; maxBytes: number; usedBytes: number },
 ): boolean {
-  const waitMs = dueAtMs - now.nowMs
+  const waitMs = dueAtMs - current.nowMs
   if (waitMs <= 0 || waitMs > longestPauseMs) return true // written by a clock that was ahead
-  if (maxBytes !== now.maxBytes && bytes > now.maxBytes) return true
-  const roomBytes = Math.max(now.maxBytes - bytes, noiseShare * now.maxBytes)
-  return now.usedBytes - usedBytes > roomBytes
+  if (maxBytes !== current.maxBytes && bytes > current.maxBytes) return true
+  const roomBytes = Math.max(current.maxBytes - bytes, noiseShare * current.maxBytes)
+  return current.usedBytes - usedBytes > roomBytes
 }

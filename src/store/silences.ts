@@ -1,7 +1,7 @@
 /** Silences made by command, for all replicas: texts as the routing writes and reads them. */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import type { Book } from './account-ledger.ts'
+import type { AccountLedger } from './account-ledger.ts'
 
 export async function readSilenceTexts(redis: Redis, keys: Keys): Promise<Map<string, string>> {
   return new Map(Object.entries(await redis.hgetall(keys.shared('silences'))))
@@ -25,16 +25,16 @@ export async function removeSilence(redis: Redis, keys: Keys, id: string): Promi
  * answers stand in the order of `asked`. `nowMs`: Redis' clock, as near as this machine knows it.
  */
 export async function areInhibited(
-  book: Book,
-  asked: readonly { recordId: string; key: string; windowMs: number }[],
+  ledger: AccountLedger,
+  queries: readonly { recordId: string; key: string; windowMs: number }[],
   nowMs: number,
 ): Promise<boolean[]> {
-  const lookups = book.redis.pipeline()
-  for (const { key, windowMs } of asked) {
-    lookups.zrangebyscore(book.key('inhibit', key), nowMs - windowMs, '+inf')
+  const lookups = ledger.redis.pipeline()
+  for (const { key, windowMs } of queries) {
+    lookups.zrangebyscore(ledger.key('inhibit', key), nowMs - windowMs, '+inf')
   }
   const answers = (await lookups.exec()) ?? []
-  return asked.map(({ recordId }, i) => {
+  return queries.map(({ recordId }, i) => {
     const [error, sources] = answers[i] ?? []
     if (error) throw error
     return (sources as string[]).some((source) => source !== recordId)

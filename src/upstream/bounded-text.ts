@@ -3,7 +3,7 @@
  * costs more than its limits say: long strings are cut, and what has too many items or values, or is still too
  * large, is an error at once. The rest of such an answer is never received.
  */
-import { ServiceError } from './error.ts'
+import { UpstreamError } from './error.ts'
 
 export interface AnswerLimits {
   /** Items asked for; an answer may hold ten times as many, and a hundred at least. */
@@ -154,7 +154,7 @@ export class BoundedText {
 
   #keep(bytes: Uint8Array): void {
     const length = this.#bytes + bytes.length
-    if (length > this.#limits.bytes) throw tooLarge(`over ${this.#limits.bytes / 1024} KiB`)
+    if (length > this.#limits.bytes) throw tooLargeError(`over ${this.#limits.bytes / 1024} KiB`)
     if (length > this.#kept.length) {
       const larger = Buffer.alloc(Math.max(2 * this.#kept.length, length))
       larger.set(this.#kept.subarray(0, this.#bytes))
@@ -191,7 +191,7 @@ export class BoundedText {
     this.#items += 1
     if (this.#items < this.#mostItems) return
     const { pageSize } = this.#limits
-    throw tooLarge(`over ${this.#mostItems} items where ${pageSize} were asked for`)
+    throw tooLargeError(`over ${this.#mostItems} items where ${pageSize} were asked for`)
   }
 
   #close(at: number): void {
@@ -229,7 +229,8 @@ export class BoundedText {
 
   #count(): void {
     this.#values += 1
-    if (this.#values > this.#limits.values) throw tooLarge(`over ${this.#limits.values} values`)
+    if (this.#values > this.#limits.values)
+      throw tooLargeError(`over ${this.#limits.values} values`)
   }
 
   #find(byte: number, from: number): number {
@@ -243,8 +244,8 @@ function isContinuation(byte = 0): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000
 }
 
-function tooLarge(what: string): ServiceError {
-  return new ServiceError('contract', `the answer is too large to be read: ${what}`, {
+function tooLargeError(what: string): UpstreamError {
+  return new UpstreamError('contract', `the answer is too large to be read: ${what}`, {
     fault: 'too_large',
   })
 }

@@ -8,9 +8,9 @@ import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { AccountConfig } from './config.ts'
-import { orGiveUp, ServiceError } from './error.ts'
+import { waitOrAbort, UpstreamError } from './error.ts'
 import type { Organizations } from './organizations.ts'
-import { createCredentials, type Credentials } from './tokens.ts'
+import { createAccountKey, type AccountKey } from './tokens.ts'
 
 interface Capability {
   has: boolean
@@ -39,36 +39,36 @@ interface CapabilitiesOptions {
   clock: Clock
   logger: Logger
   /** Whose memory it is; no secret. */
-  scope: () => string
+  keyFingerprint: () => string
   /** For log lines. */
   account: string
 }
 
-const rememberedMs = 30 * 24 * 3_600_000
-const doubtedMs = 3_600_000
+const capabilityTtlMs = 30 * 24 * 3_600_000
+const doubtTtlMs = 3_600_000
 
 export function createCapabilities(options: CapabilitiesOptions): Capabilities {
-  const { redis, keys, clock, logger, scope, account } = options
+  const { redis, keys, clock, logger, keyFingerprint: scope, account } = options
 
-  function keyOf(name: string): string {
+  function capabilityKey(name: string): string {
     return keys.shared('capability', scope(), name)
   }
 
   async function write(name: string, has: boolean, forMs: number): Promise<void> {
-    await redis.set(keyOf(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', forMs)
+    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', forMs)
   }
 
   async function read(name: string): Promise<Capability | undefined> {
-    const [, has, atMs] = /^([01]) (\d+)$/.exec((await redis.get(keyOf(name))) ?? '') ?? []
+    const [, has, atMs] = /^([01]) (\d+)$/.exec((await redis.get(capabilityKey(name))) ?? '') ?? []
     return has === undefined ? undefined : { has: has === '1', atMs: Number(atMs) }
   }
 
   return {
     read,
     note: (name, has, { briefly = false } = {}) =>
-      write(name, has, briefly ? doubtedMs : rememberedMs),
+      write(name, has, briefly ? doubtTtlMs : capabilityTtlMs),
     async demote(name, why, { briefly = false } = {}) {
-      await write(name, false, briefly ? doubtedMs : rememberedMs)
+      await write(name, false, briefly ? doubtTtlMs : capabilityTtlMs)
       logger.warn({ account, capability: name }, `"${name}" is no longer used, because ${why}`)
     },
     async find(name, ask) {
@@ -77,36 +77,36 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
       try {
         await ask()
       } catch (error) {
-        if (!(error instanceof ServiceError)) throw error
-        if (isNonsense(error)) {
-          await write(name, false, doubtedMs)
+        if (!(error instanceof UpstreamError)) throw error
+        if (isUnintelligible(error)) {
+          await write(name, false, doubtTtlMs)
           const message = `whether the service has "${name}" is unclear: ${error.message}; it is taken as not there for an hour`
           logger.warn({ account, capability: name }, message)
           return false
         }
-        if (!isNotThere(error)) throw error
-        await write(name, false, rememberedMs)
+        if (!isOperationMissing(error)) throw error
+        await write(name, false, capabilityTtlMs)
         return false
       }
-      await write(name, true, rememberedMs)
+      await write(name, true, capabilityTtlMs)
       return true
     },
   }
 }
 
 /** The operation is unknown to the server, or closed to the key. */
-export function isNotThere({ status }: ServiceError): boolean {
+export function isOperationMissing({ status }: UpstreamError): boolean {
   return status === 403 || status === 404 || status === 405
 }
 
 /** Not JSON, or JSON of another shape; a redirect, an oversized answer, and the page of a gateway that forbids. */
-function isNonsense({ reason, status, fault }: ServiceError): boolean {
+function isUnintelligible({ reason, status, fault }: UpstreamError): boolean {
   return reason === 'contract' || (status === 403 && fault === 'html')
 }
 
 /** A 404 about the path itself, not about something that the path names. */
 export function isUnknownPath(error: unknown): boolean {
-  if (!(error instanceof ServiceError) || error.status !== 404) return false
+  if (!(error instanceof UpstreamError) || error.status !== 404) return false
   if (error.fault === 'html') return true
   return error.serviceCode === undefined && /: not found\.?$/i.test(error.message)
 }
@@ -128,16 +128,16 @@ interface OrganizationLookupOptions {
   redis: Redis
   keys: Keys
   clock: Clock
-  credentials: () => Credentials
+  accountKey: () => AccountKey
   organizations: Organizations
   /** Asks the service; undefined where it does not tell. */
   ask(signal: AbortSignal): Promise<number | undefined>
 }
 
-const rememberedSeconds = 90 * 24 * 3600
+const organizationTtlSeconds = 90 * 24 * 3600
 const retryMs = 60_000
 
-function keyOf(keys: Keys, fingerprint: string): string {
+function organizationKey(keys: Keys, fingerprint: string): string {
   return keys.shared('organization', fingerprint)
 }
 
@@ -147,12 +147,12 @@ export async function readOrganization(
   keys: Keys,
   account: AccountConfig,
 ): Promise<number | undefined> {
-  const kept = await redis.get(keyOf(keys, createCredentials(account)().fingerprint))
-  return kept === null ? undefined : Number(kept)
+  const stored = await redis.get(organizationKey(keys, createAccountKey(account)().fingerprint))
+  return stored === null ? undefined : Number(stored)
 }
 
 export function createOrganizationLookup(options: OrganizationLookupOptions): OrganizationLookup {
-  const { account, redis, keys, clock, credentials, organizations } = options
+  const { account, redis, keys, clock, accountKey, organizations } = options
   let learnedFor: string | undefined
   let nextTryMs = 0
 
@@ -162,64 +162,65 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
   }
 
   /** Whether an earlier run kept it. */
-  async function recallKept(): Promise<boolean> {
-    const { fingerprint } = credentials()
+  async function recallStored(): Promise<boolean> {
+    const { fingerprint } = accountKey()
     // Another key may mean another organization.
     if (learnedFor !== fingerprint) organizations.learn(account, undefined)
-    const kept = await redis.get(keyOf(keys, fingerprint))
-    if (kept !== null) learn(fingerprint, Number(kept))
-    return kept !== null
+    const stored = await redis.get(organizationKey(keys, fingerprint))
+    if (stored !== null) learn(fingerprint, Number(stored))
+    return stored !== null
   }
 
   async function lookUp(signal: AbortSignal): Promise<void> {
-    if ((await recallKept()) || clock.monotonic() < nextTryMs) return undefined
+    if ((await recallStored()) || clock.monotonic() < nextTryMs) return undefined
     nextTryMs = clock.monotonic() + retryMs
-    const organizationId = await askLeniently(signal)
+    const organizationId = await askUnlessFailing(signal)
     return organizationId === undefined ? undefined : remember(organizationId)
   }
 
   /** A refused key ends the request that asked; anything else leaves it to count per base URL. */
-  async function askLeniently(signal: AbortSignal): Promise<number | undefined> {
+  async function askUnlessFailing(signal: AbortSignal): Promise<number | undefined> {
     try {
       return await options.ask(signal)
     } catch (error) {
-      const isRefused = error instanceof ServiceError && error.reason === 'auth'
+      const isRefused = error instanceof UpstreamError && error.reason === 'auth'
       if (isRefused || signal.aborted) nextTryMs = 0
-      if (isRefused || signal.aborted || !(error instanceof ServiceError)) throw error
+      if (isRefused || signal.aborted || !(error instanceof UpstreamError)) throw error
       return undefined
     }
   }
 
   async function remember(organizationId: number): Promise<void> {
-    const { fingerprint } = credentials()
+    const { fingerprint } = accountKey()
     learn(fingerprint, organizationId)
-    await redis.set(keyOf(keys, fingerprint), organizationId, 'EX', rememberedSeconds)
+    const key = organizationKey(keys, fingerprint)
+    await redis.set(key, organizationId, 'EX', organizationTtlSeconds)
   }
 
-  const lookUpOnce = shareWork(lookUp)
+  const lookUpOnce = singleFlight(lookUp)
   return {
     remember,
     async recall() {
-      if (organizations.idOf(account) === undefined) await recallKept()
+      if (organizations.idFor(account) === undefined) await recallStored()
     },
     async ensure(signal) {
-      const isKnown = organizations.idOf(account) !== undefined
+      const isKnown = organizations.idFor(account) !== undefined
       if (isKnown && learnedFor === undefined) return // the configuration says it
-      if (isKnown && learnedFor === credentials().fingerprint) return
+      if (isKnown && learnedFor === accountKey().fingerprint) return
       await lookUpOnce(signal)
     },
   }
 }
 
 /** One piece of work for all who wait for it. Whoever gives up leaves it to the others; the last one ends it. */
-function shareWork(
-  work: (signal: AbortSignal) => Promise<void>,
+function singleFlight(
+  run: (signal: AbortSignal) => Promise<void>,
 ): (signal: AbortSignal | undefined) => Promise<void> {
   let underWay: { end: Promise<void>; waiting: number; stopping: AbortController } | undefined
 
   function begin(): NonNullable<typeof underWay> {
     const stopping = new AbortController()
-    return { end: work(stopping.signal), waiting: 0, stopping }
+    return { end: run(stopping.signal), waiting: 0, stopping }
   }
 
   return async (signal) => {
@@ -227,7 +228,7 @@ function shareWork(
     const shared = underWay
     shared.waiting += 1
     try {
-      await orGiveUp(shared.end, signal)
+      await waitOrAbort(shared.end, signal)
     } finally {
       shared.waiting -= 1
       if (shared.waiting === 0) {

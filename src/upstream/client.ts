@@ -10,7 +10,7 @@ import type { Keys } from '../redis/keys.ts'
 import { type Capabilities, createCapabilities, createOrganizationLookup } from './capabilities.ts'
 import type { AccountConfig, Tier } from './config.ts'
 import type { Organizations } from './organizations.ts'
-import { createPacer, type RequestInfo, type Turn, type Turns } from './rate-limits.ts'
+import { createPacer, type RequestInfo, type SlotRequest, type ApiSlots } from './rate-limits.ts'
 import { createOperations, type Operations } from './resources/operations.ts'
 import { wireTokenTest } from './resources/page.ts'
 import {
@@ -18,13 +18,13 @@ import {
   createSession,
   generateToken,
   readAnswer,
-  secretsOf,
+  accountSecrets,
   type Session,
 } from './session.ts'
 import {
   type AccountPause,
-  createAccountState,
-  createCredentials,
+  createAccountAccess,
+  createAccountKey,
   createTokenCache,
 } from './tokens.ts'
 import { createTransport, type Transport } from './transport.ts'
@@ -37,7 +37,7 @@ interface TokenTest {
   scopes: string[]
 }
 
-export interface ServiceClient extends Operations {
+export interface UpstreamClient extends Operations {
   readonly account: AccountConfig
   /** What this account's server and key have of what not every one has. */
   readonly capabilities: Capabilities
@@ -58,13 +58,13 @@ export interface ServiceClient extends Operations {
   close(): Promise<void>
 }
 
-export interface ServiceClientOptions {
+export interface UpstreamClientOptions {
   account: AccountConfig
   redis: Redis
   keys: Keys
   logger: Logger
   /** One for the process, as are its organizations. */
-  turns: Turns
+  slots: ApiSlots
   organizations: Organizations
   clock?: Clock
   transport?: Transport
@@ -78,8 +78,8 @@ export interface ServiceClientOptions {
   timings?: Timings
 }
 
-export function createServiceClient(options: ServiceClientOptions): ServiceClient {
-  const { account, turns, organizations } = options
+export function createUpstreamClient(options: UpstreamClientOptions): UpstreamClient {
+  const { account, slots, organizations } = options
   const { clock, transport, state, tokens, pacer, session, lookup, capabilities } =
     createParts(options)
 
@@ -88,17 +88,17 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
     capabilities,
     ...createOperations({ account, capabilities, parts: { session, lookup } }),
     async testToken({ signal } = {}) {
-      const turn: Turn = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
-      const told = await testToken(session, { turn, signal, evenIfPaused: true })
-      if (told.organizationId !== undefined) await lookup.remember(told.organizationId)
-      return told
+      const turn: SlotRequest = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
+      const grant = await testToken(session, { slot: turn, signal, ignoresPause: true })
+      if (grant.organizationId !== undefined) await lookup.remember(grant.organizationId)
+      return grant
     },
-    organization: () => organizations.idOf(account.name),
+    organization: () => organizations.idFor(account.name),
     recallOrganization: () => lookup.recall(),
     findOrganization: (signal) => lookup.ensure(signal),
     budget: (tier) => ({
       waitedSeconds: pacer.waitedSeconds(tier),
-      utilization: turns.utilization(organizations.laneOf(account.name, tier)),
+      utilization: slots.utilization(organizations.laneFor(account.name, tier)),
     }),
     pause: () => state.current(),
     clockSkewMs: () => pacer.clockSkewMs(),
@@ -109,38 +109,38 @@ export function createServiceClient(options: ServiceClientOptions): ServiceClien
   }
 }
 
-function createParts(options: ServiceClientOptions) {
+function createParts(options: UpstreamClientOptions) {
   const { account, clock = systemClock, timings = defaultTimings } = options
   const limits = { headersMs: timings.requestTimeoutMs, totalMs: timings.requestTimeoutMs }
   const transport = options.transport ?? createTransport({ account, clock, limits })
-  const credentials = createCredentials(account)
-  const secrets = (): string[] => secretsOf(account, credentials())
+  const accountKey = createAccountKey(account)
+  const secrets = (): string[] => accountSecrets(account, accountKey())
   const pacer = createPacer({ ...options, clock, transport, secrets })
-  const shared = { ...options, account: account.name, clock, credentials }
-  const state = createAccountState(shared)
+  const shared = { ...options, account: account.name, clock, accountKey }
+  const state = createAccountAccess(shared)
   const tokens = createTokenCache({
     ...shared,
-    generate: (signal) => generateToken({ account, clock, credentials, pacer, state }, signal),
+    generate: (signal) => generateToken({ account, clock, accountKey, pacer, state }, signal),
     assertOpen: () => state.assertOpen(),
     onRefresh: options.onTokenRefresh,
     lifetimeMs: options.tokenLifetimeMs,
   })
-  const session = createSession({ account, clock, credentials, pacer, state, tokens })
+  const session = createSession({ account, clock, accountKey, pacer, state, tokens })
   const lookup = createOrganizationLookup({
     ...shared,
     async ask(signal) {
-      const turn: Turn = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
-      return (await testToken(session, { turn, signal })).organizationId
+      const turn: SlotRequest = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
+      return (await testToken(session, { slot: turn, signal })).organizationId
     },
   })
-  const scope = (): string => credentials().fingerprint
-  const capabilities = createCapabilities({ ...shared, scope })
+  const scope = (): string => accountKey().fingerprint
+  const capabilities = createCapabilities({ ...shared, keyFingerprint: scope })
   return { clock, transport, state, tokens, pacer, session, lookup, capabilities }
 }
 
 async function testToken(
   session: Session,
-  asked: Pick<Call, 'turn' | 'signal' | 'evenIfPaused'>,
+  asked: Pick<Call, 'slot' | 'signal' | 'ignoresPause'>,
 ): Promise<TokenTest> {
   const answer = await session.call({
     method: 'GET',
@@ -148,11 +148,11 @@ async function testToken(
     tier: 'basic',
     ...asked,
   })
-  const told = readAnswer(answer, wireTokenTest)
+  const grant = readAnswer(answer, wireTokenTest)
   return {
-    organizationId: told.organization_id ?? undefined,
-    tenantId: told.tenant_id ?? undefined,
-    userEmail: told.user_email?.replace(/^(.)[^@]*/u, '$1***'),
-    scopes: told.scopes ?? [],
+    organizationId: grant.organization_id ?? undefined,
+    tenantId: grant.tenant_id ?? undefined,
+    userEmail: grant.user_email?.replace(/^(.)[^@]*/u, '$1***'),
+    scopes: grant.scopes ?? [],
   }
 }

@@ -12,9 +12,9 @@ import {
 } from '../lib/config-fields.ts'
 import {
   certificateFileRule,
-  requiredSecretIn,
+  requiredSecretFromSection,
   type Secret,
-  secretIn,
+  secretFromSection,
   secretKeys,
   secretRule,
 } from '../lib/secret.ts'
@@ -104,12 +104,12 @@ export const accountConfig = section(
   },
 ).transform((file): Omit<AccountConfig, 'name'> => ({
   baseUrl: file.base_url,
-  apiKey: requiredSecretIn(file, 'api_key'),
+  apiKey: requiredSecretFromSection(file, 'api_key'),
   tenantId: file.tenant_id,
   organizationId: file.organization_id,
   limits: { search: file.limits.search, basic: file.limits.basic },
   feedShare: file.limits.share,
-  proxy: secretIn(file, 'proxy'),
+  proxy: secretFromSection(file, 'proxy'),
   caFile: file.ca_file,
   linkHosts: file.link_hosts ?? [],
   policyPaths: file.policy_paths,

@@ -1,6 +1,6 @@
 /** Says in plain words whether an account's key works, and if not, what is wrong and what to do. */
-import type { ServiceClient } from './client.ts'
-import { ServiceError, type ServiceFault, type ServiceReason } from './error.ts'
+import type { UpstreamClient } from './client.ts'
+import { UpstreamError, type UpstreamFault, type UpstreamReason } from './error.ts'
 
 export interface Diagnosis {
   ok: boolean
@@ -10,22 +10,25 @@ export interface Diagnosis {
 /** Beyond this, token lifetimes and time filters begin to be wrong. */
 const toleratedSkewMs = 2 * 60_000
 
-export async function diagnoseKey(client: ServiceClient, signal?: AbortSignal): Promise<Diagnosis> {
+export async function diagnoseKey(
+  client: UpstreamClient,
+  signal?: AbortSignal,
+): Promise<Diagnosis> {
   try {
-    const told = await client.testToken(signal ? { signal } : {})
+    const grant = await client.testToken(signal ? { signal } : {})
     const { limits, name } = client.account
     const lines = [
       `The key of account "${name}" works.`,
-      `Organization ${told.organizationId ?? 'not told'}, tenant ${told.tenantId ?? 'not told'}, user ${told.userEmail ?? 'not told'}.`,
-      `Scopes: ${told.scopes.join(', ') || 'none told'}.`,
+      `Organization ${grant.organizationId ?? 'not told'}, tenant ${grant.tenantId ?? 'not told'}, user ${grant.userEmail ?? 'not told'}.`,
+      `Scopes: ${grant.scopes.join(', ') || 'none told'}.`,
       `Limits used: search ${limits.search}/s, basic ${limits.basic}/s, for the whole organization.`,
     ]
     return {
       ok: true,
-      lines: [...lines, ...tenantLines(client, told.tenantId), ...skewLines(client)],
+      lines: [...lines, ...tenantLines(client, grant.tenantId), ...skewLines(client)],
     }
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
+    if (!(error instanceof UpstreamError)) throw error
     const lines = [
       `The key of account "${client.account.name}" could not be used: ${error.message}.`,
     ]
@@ -33,7 +36,7 @@ export async function diagnoseKey(client: ServiceClient, signal?: AbortSignal): 
   }
 }
 
-const adviceByFault: Record<ServiceFault, string> = {
+const adviceByFault: Record<UpstreamFault, string> = {
   dns: 'Check the host name in base_url, and that this machine can resolve it.',
   refused:
     'Check host and port in base_url, and whether a firewall or a missing proxy is in the way.',
@@ -46,7 +49,7 @@ const adviceByFault: Record<ServiceFault, string> = {
   too_large: 'base_url seems to lead to something else than the API.',
 }
 
-const adviceByReason: Record<ServiceReason, string> = {
+const adviceByReason: Record<UpstreamReason, string> = {
   auth: 'Check the API key: make a new one in the profile page of the service and replace it.',
   rate_limited:
     'Something else uses up the limit of this organization; try again later, or lower limits.',
@@ -57,7 +60,7 @@ const adviceByReason: Record<ServiceReason, string> = {
   contract: 'Check that base_url is the address of the API.',
 }
 
-function adviceFor({ reason, status, fault }: ServiceError, client: ServiceClient): string {
+function adviceFor({ reason, status, fault }: UpstreamError, client: UpstreamClient): string {
   if (fault !== undefined) return adviceByFault[fault]
   if (reason !== 'auth' || status !== 403) return adviceByReason[reason]
   const { tenantId } = client.account
@@ -65,13 +68,20 @@ function adviceFor({ reason, status, fault }: ServiceError, client: ServiceClien
   return `The key's user has no access to tenant ${tenantId}: take a tenant_id from the list in the profile page, or ask an administrator.`
 }
 
-function tenantLines({ account }: ServiceClient, told: number | undefined): string[] {
-  const asked = account.tenantId
-  if (asked === undefined || told === undefined || asked === told) return []
-  return [`Warning: tenant ${asked} is configured, but the service answers for tenant ${told}.`]
+function tenantLines({ account }: UpstreamClient, answeredTenant: number | undefined): string[] {
+  const configuredTenant = account.tenantId
+  if (
+    configuredTenant === undefined ||
+    answeredTenant === undefined ||
+    configuredTenant === answeredTenant
+  )
+    return []
+  return [
+    `Warning: tenant ${configuredTenant} is configured, but the service answers for tenant ${answeredTenant}.`,
+  ]
 }
 
-function skewLines(client: ServiceClient): string[] {
+function skewLines(client: UpstreamClient): string[] {
   const skewMs = client.clockSkewMs() ?? 0
   if (Math.abs(skewMs) <= toleratedSkewMs) return []
   const minutes = Math.round(Math.abs(skewMs) / 60_000)

@@ -2,9 +2,9 @@
 import { parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
 import {
   type ErrorDetail,
-  ServiceError,
-  type ServiceErrorOptions,
-  type ServiceFault,
+  UpstreamError,
+  type UpstreamErrorOptions,
+  type UpstreamFault,
 } from './error.ts'
 
 /** An answer with its body, whatever its status. */
@@ -20,68 +20,76 @@ export interface Answer {
 const defaultPauseMs = 10_000
 
 /** The error that an answer of 300 or more stands for. */
-export function failureOfAnswer(answer: Answer, secrets: readonly string[]): ServiceError {
+export function errorFromAnswer(answer: Answer, secrets: readonly string[]): UpstreamError {
   const { status } = answer
   const { code, message, details } = parseErrorBody(answer.body, secrets)
-  const said = message === '' ? '' : `: ${message}`
-  const options: ServiceErrorOptions = { status, serviceCode: code, details }
+  const suffix = message === '' ? '' : `: ${message}`
+  const options: UpstreamErrorOptions = { status, serviceCode: code, details }
   if (looksLikeHtml(answer.body)) options.fault = 'html'
-  if (status === 429 || status === 503) options.retryAfterMs = waitAsked(answer)
+  if (status === 429 || status === 503) options.retryAfterMs = readRetryAfter(answer)
   if (status === 429) {
     options.retryAfterMs ??= defaultPauseMs
-    return new ServiceError('rate_limited', `the service asks to wait (429)${said}`, options)
+    return new UpstreamError('rate_limited', `the service asks to wait (429)${suffix}`, options)
   }
   if (status < 400) {
     const hint = 'set base_url to the address that it leads to'
     options.fault = 'redirect'
-    return new ServiceError(
+    return new UpstreamError(
       'contract',
       `the service answers by a redirect (${status}); ${hint}`,
       options,
     )
   }
-  return refusal(status, said, options)
+  return refusalError(status, suffix, options)
 }
 
-function refusal(status: number, said: string, options: ServiceErrorOptions): ServiceError {
+function refusalError(
+  status: number,
+  suffix: string,
+  options: UpstreamErrorOptions,
+): UpstreamError {
   if (status === 401) {
-    return new ServiceError('auth', `the key or its token is refused (401)${said}`, options)
+    return new UpstreamError('auth', `the key or its token is refused (401)${suffix}`, options)
   }
   if (status === 403) {
     const why = "the key's user lacks the permission, or has no access to this tenant"
-    return new ServiceError('auth', `access is forbidden (403), ${why}${said}`, options)
+    return new UpstreamError('auth', `access is forbidden (403), ${why}${suffix}`, options)
   }
   if (status === 407) {
     options.fault = 'proxy'
-    return new ServiceError('unavailable', 'the proxy wants other credentials (407)', options)
+    return new UpstreamError('unavailable', 'the proxy wants other credentials (407)', options)
   }
   if (status === 408) {
-    return new ServiceError('timeout', `the service gave up waiting (408)${said}`, options)
+    return new UpstreamError('timeout', `the service gave up waiting (408)${suffix}`, options)
   }
   if (status >= 500) {
-    return new ServiceError('unavailable', `the service failed (${status})${said}`, options)
+    return new UpstreamError('unavailable', `the service failed (${status})${suffix}`, options)
   }
-  return new ServiceError('rejected', `the service refuses the request (${status})${said}`, options)
+  return new UpstreamError(
+    'rejected',
+    `the service refuses the request (${status})${suffix}`,
+    options,
+  )
 }
 
-function waitAsked(answer: Answer): number | undefined {
-  const serverNowMs = parseHttpDate(headerOf(answer, 'date')) ?? answer.sentAtMs
-  return parseRetryAfter(headerOf(answer, 'retry-after'), serverNowMs)
+function readRetryAfter(answer: Answer): number | undefined {
+  const serverNowMs = parseHttpDate(readHeader(answer, 'date')) ?? answer.sentAtMs
+  return parseRetryAfter(readHeader(answer, 'retry-after'), serverNowMs)
 }
 
-export function headerOf(answer: Answer, name: string): string | undefined {
+export function readHeader(answer: Answer, name: string): string | undefined {
   const value = answer.headers[name]
   return Array.isArray(value) ? value[0] : value
 }
 
-const timeouts = new Set([
+const timeoutCodes = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
   'UND_ERR_HEADERS_TIMEOUT',
   'UND_ERR_BODY_TIMEOUT',
   'ETIMEDOUT',
 ])
 
-const words: Record<ServiceFault, string> = {
+const faultMessages: Record<UpstreamFault, string> = {
   dns: 'the host of base_url is not found',
   refused: 'nobody answers at the host and port of base_url',
   cut: 'the connection broke before the answer was whole',
@@ -94,35 +102,35 @@ const words: Record<ServiceFault, string> = {
 }
 
 /** The error that a request without a usable answer stands for. */
-export function failureOfError(error: unknown, throughProxy: boolean): ServiceError {
-  const { code, name } = marksOf(error)
-  if (timeouts.has(code) || name === 'TimeoutError') {
-    return new ServiceError('timeout', 'the service did not answer in time')
+export function errorFromFailure(error: unknown, isProxied: boolean): UpstreamError {
+  const { code, name } = readCodeAndName(error)
+  if (timeoutCodes.has(code) || name === 'TimeoutError') {
+    return new UpstreamError('timeout', 'the service did not answer in time')
   }
-  const fault = faultOf(code, error, throughProxy)
+  const fault = classifyFault(code, error, isProxied)
   const suffix = code === '' ? '' : ` (${code})`
   const reason = fault === 'too_large' || fault === 'not_http' ? 'contract' : 'unavailable'
-  return new ServiceError(reason, `${words[fault]}${suffix}`, { fault })
+  return new UpstreamError(reason, `${faultMessages[fault]}${suffix}`, { fault })
 }
 
-function marksOf(error: unknown): { code: string; name: string } {
+function readCodeAndName(error: unknown): { code: string; name: string } {
   if (!(error instanceof Error)) return { code: '', name: '' }
   const code: unknown = 'code' in error ? error.code : undefined
   return { code: typeof code === 'string' && /^\w+$/.test(code) ? code : '', name: error.name }
 }
 
-function faultOf(code: string, error: unknown, throughProxy: boolean): ServiceFault {
+function classifyFault(code: string, error: unknown, isProxied: boolean): UpstreamFault {
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'too_large'
   const isParserError = error instanceof Error && error.name === 'HTTPParserError'
   if (isParserError || code === 'UND_ERR_HEADERS_OVERFLOW') return 'not_http'
   if (/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO)/.test(code))
     return 'tls'
   if (error instanceof Error && /proxy/i.test(error.message)) return 'proxy'
-  const atFirstHop = faultOfFirstHop(code)
-  return atFirstHop && throughProxy ? 'proxy' : (atFirstHop ?? 'cut')
+  const atFirstHop = classifyFirstHop(code)
+  return atFirstHop && isProxied ? 'proxy' : (atFirstHop ?? 'cut')
 }
 
-function faultOfFirstHop(code: string): 'dns' | 'refused' | undefined {
+function classifyFirstHop(code: string): 'dns' | 'refused' | undefined {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns'
   return /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(code)
     ? 'refused'
@@ -143,19 +151,19 @@ interface ErrorBody {
   details?: ErrorDetail[]
 }
 
-const longestMessage = 300
-const longestText = 20_000
-const mostDetails = 5
+const maxMessageLength = 300
+const maxTextLength = 20_000
+const maxDetails = 5
 
 export function parseErrorBody(body: string, secrets: readonly string[] = []): ErrorBody {
   const line = (value: unknown): string => oneLine(value, secrets)
   const parsed = parseJson(body)
   if (parsed === undefined) return { message: looksLikeHtml(body) ? 'an HTML page' : line(body) }
   if (!isRecord(parsed)) return { message: line(parsed) }
-  if (Array.isArray(parsed['detail'])) return ofDetails(parsed['detail'], line)
+  if (Array.isArray(parsed['detail'])) return parseDetails(parsed['detail'], line)
   const inner = isRecord(parsed['error']) ? parsed['error'] : parsed
   const said = inner['message'] ?? parsed['detail'] ?? parsed['error']
-  const code = codeOf(inner['code'], line)
+  const code = parseCode(inner['code'], line)
   return code === undefined ? { message: line(said) } : { code, message: line(said) }
 }
 
@@ -163,10 +171,10 @@ export function looksLikeHtml(body: string): boolean {
   return /^\s*<(!doctype|html|head|body|\?xml)/i.test(body.slice(0, 500))
 }
 
-function ofDetails(entries: unknown[], line: (value: unknown) => string): ErrorBody {
+function parseDetails(entries: unknown[], line: (value: unknown) => string): ErrorBody {
   const details = entries
     .filter(isRecord)
-    .slice(0, mostDetails)
+    .slice(0, maxDetails)
     .map(({ loc, msg }) => ({
       loc: line(Array.isArray(loc) ? loc.map(String).join('.') : loc),
       msg: line(msg),
@@ -175,7 +183,7 @@ function ofDetails(entries: unknown[], line: (value: unknown) => string): ErrorB
   return { message, details }
 }
 
-function codeOf(code: unknown, line: (value: unknown) => string): string | undefined {
+function parseCode(code: unknown, line: (value: unknown) => string): string | undefined {
   if (typeof code !== 'string' && typeof code !== 'number') return undefined
   const text = line(code)
   return /^[\w.-]{1,64}$/.test(text) ? text : undefined
@@ -183,12 +191,12 @@ function codeOf(code: unknown, line: (value: unknown) => string): string | undef
 
 function oneLine(value: unknown, secrets: readonly string[]): string {
   if (typeof value !== 'string' && typeof value !== 'number') return ''
-  const clean = scrub(String(value).slice(0, longestText), secrets)
+  const clean = scrub(String(value).slice(0, maxTextLength), secrets)
     .replaceAll(/[\p{C}\p{Z}]+/gu, ' ')
     .trim()
   const characters = Array.from(clean)
-  if (characters.length <= longestMessage) return clean
-  return `${characters.slice(0, longestMessage - 1).join('')}…`
+  if (characters.length <= maxMessageLength) return clean
+  return `${characters.slice(0, maxMessageLength - 1).join('')}…`
 }
 
 function parseJson(text: string): unknown {
@@ -226,17 +234,17 @@ export function scrub(text: string, secrets: readonly string[]): string {
  * The end of the quota header's name. The name begins with the vendor's word, which differs between
  * deployments (docs/api-notes.md, Search quota).
  */
-const nameEnd = 'global-searches-remaining'
+const quotaHeaderEnd = 'global-searches-remaining'
 
 /**
  * How many global searches the organization has left this month, by the answer to one of them;
  * undefined where the answer does not say, or says it in no whole number.
  */
-export function searchesRemainingIn({ headers }: Answer): number | undefined {
-  const said = Object.entries(headers)
-    .filter(([name]) => name.toLowerCase().endsWith(nameEnd))
+export function readSearchesRemaining({ headers }: Answer): number | undefined {
+  const counts = Object.entries(headers)
+    .filter(([name]) => name.toLowerCase().endsWith(quotaHeaderEnd))
     .flatMap(([, value]) => value ?? [])
     .map((value) => value.trim())
     .filter((value) => /^\d{1,15}$/.test(value))
-  return said.length === 0 ? undefined : Math.min(...said.map(Number))
+  return counts.length === 0 ? undefined : Math.min(...counts.map(Number))
 }

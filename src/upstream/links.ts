@@ -12,7 +12,7 @@ interface LinkSource {
  * Gives an address as it may be clicked, or null: it leads elsewhere, carries a login or another port, or
  * the account is not configured (any more).
  */
-export function createServiceLink(
+export function createLinkFilter(
   accounts: readonly LinkSource[],
 ): (account: string, url: string | null) => string | null {
   const rules = new Map(accounts.map((account) => [account.name, linkRule(account)]))
@@ -22,7 +22,7 @@ export function createServiceLink(
 /** https to a host of the service, on the default port or that of `base_url`; http where `base_url` itself is. */
 function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string | null {
   const base = new URL(baseUrl)
-  const hosts = [...hostsOfBase(baseUrl), ...linkHosts]
+  const hosts = [...baseHosts(baseUrl), ...linkHosts]
   const ports = ['', base.protocol === 'https:' ? base.port : '']
   return (text) => {
     const url = URL.parse(text)
@@ -35,8 +35,8 @@ function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string 
 }
 
 /** Entries that allow nothing more than `base_url` or another entry does. */
-export function uselessLinkHosts({ baseUrl, linkHosts }: LinkSource): string[] {
-  const [own, ...derived] = hostsOfBase(baseUrl)
+export function redundantLinkHosts({ baseUrl, linkHosts }: LinkSource): string[] {
+  const [own, ...derived] = baseHosts(baseUrl)
   return linkHosts.filter((entry, at) => {
     const others = linkHosts.filter((other, i) => i < at || other !== entry)
     return entry !== own && [...derived, ...others].some((host) => covers(host, entry))
@@ -44,8 +44,8 @@ export function uselessLinkHosts({ baseUrl, linkHosts }: LinkSource): string[] {
 }
 
 /** Whether no other host than that of `base_url` follows from it, and none is named. */
-export function linksToBaseAlone({ baseUrl, linkHosts }: LinkSource): boolean {
-  return linkHosts.length === 0 && hostsOfBase(baseUrl).length === 1
+export function linksOnlyToBase({ baseUrl, linkHosts }: LinkSource): boolean {
+  return linkHosts.length === 0 && baseHosts(baseUrl).length === 1
 }
 
 /**
@@ -53,7 +53,7 @@ export function linksToBaseAlone({ baseUrl, linkHosts }: LinkSource): boolean {
  * application of `api.example.com` is `app.example.com`. Of any other name, an address or a name of one
  * label nothing follows: strangers may have hosts beside it (`tocsin.github.io`).
  */
-function hostsOfBase(baseUrl: string): string[] {
+function baseHosts(baseUrl: string): string[] {
   const { hostname } = new URL(baseUrl)
   const [first, ...above] = hostname.replace(/\.$/u, '').split('.')
   return first === 'api' && !mayBePublicSuffix(above)

@@ -14,13 +14,13 @@ export interface Lane {
 }
 
 export interface Organizations {
-  laneOf(account: string, tier: Tier): Lane
+  laneFor(account: string, tier: Tier): Lane
   /** Requests per second: the lowest limit that an account of the lane states. */
-  limitOf(lane: Lane): number
+  limitFor(lane: Lane): number
   /** The part of it that feeds use: the lowest that an account of the lane states. */
-  shareOf(lane: Lane): number
+  shareFor(lane: Lane): number
   /** The configured id, else the one learned. */
-  idOf(account: string): number | undefined
+  idFor(account: string): number | undefined
   learn(account: string, organizationId: number | undefined): void
   /** Grows whenever another organization is known of an account. */
   version(): number
@@ -31,28 +31,28 @@ export function createOrganizations(accounts: readonly AccountConfig[]): Organiz
   const ids = new Map(configured)
   let limits: Map<string, Limits> | undefined
   let version = 0
-  const baseUrls = new Map(accounts.map(({ name, baseUrl }) => [name, nameOfBaseUrl(baseUrl)]))
+  const baseUrls = new Map(accounts.map(({ name, baseUrl }) => [name, hashBaseUrl(baseUrl)]))
 
-  function organizationOf(account: string): string {
+  function organizationKey(account: string): string {
     const id = ids.get(account)
     const baseUrl = baseUrls.get(account) ?? ''
     return id === undefined ? baseUrl : `${baseUrl}-${id}`
   }
 
-  function limitsOf(organization: string): Limits {
-    limits ??= lowestLimits(accounts, organizationOf)
+  function limitsFor(organization: string): Limits {
+    limits ??= lowestLimits(accounts, organizationKey)
     return limits.get(organization) ?? unlimited
   }
 
   return {
-    laneOf: (account, tier) => ({
+    laneFor: (account, tier) => ({
       tier,
-      organization: organizationOf(account),
+      organization: organizationKey(account),
       baseUrl: baseUrls.get(account) ?? '',
     }),
-    limitOf: ({ tier, organization }) => limitsOf(organization)[tier],
-    shareOf: ({ organization }) => limitsOf(organization).share,
-    idOf: (account) => ids.get(account),
+    limitFor: ({ tier, organization }) => limitsFor(organization)[tier],
+    shareFor: ({ organization }) => limitsFor(organization).share,
+    idFor: (account) => ids.get(account),
     learn(account, organizationId) {
       const known = configured.get(account) ?? organizationId
       if (known === ids.get(account)) return
@@ -87,7 +87,7 @@ function lowestLimits(
 }
 
 /** Equal for two spellings of one URL; no URL in a key name. */
-function nameOfBaseUrl(baseUrl: string): string {
+function hashBaseUrl(baseUrl: string): string {
   const normal = new URL(baseUrl).href.replace(/\/+$/, '')
   return createHash('sha256').update(normal).digest('hex').slice(0, 16)
 }

@@ -5,8 +5,8 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { AccountConfig, Tier } from './config.ts'
-import { ServiceError } from './error.ts'
-import { type Answer, failureOfAnswer, headerOf, searchesRemainingIn } from './failures.ts'
+import { UpstreamError } from './error.ts'
+import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from './failures.ts'
 import type { Lane, Organizations } from './organizations.ts'
 import type { Transport, TransportRequest } from './transport.ts'
 
@@ -18,8 +18,8 @@ export interface RequestInfo {
   waitedMs: number
 }
 
-export interface Paced extends TakeOptions {
-  turn: Turn
+export interface PacedRequest extends TakeOptions {
+  slot: SlotRequest
   tier: Tier
   /** What of this one request may not stand in any message, besides the account's own secrets. */
   secrets?: readonly string[]
@@ -29,7 +29,7 @@ export interface Paced extends TakeOptions {
 
 export interface Pacer {
   /** Any answer but a 429, which is thrown as `rate_limited`. */
-  send(request: TransportRequest, paced: Paced): Promise<Answer>
+  send(request: TransportRequest, paced: PacedRequest): Promise<Answer>
   /** How far the service's clock is ahead of ours by its last answer, ms. */
   clockSkewMs(): number | undefined
   waitedSeconds(tier: Tier): number
@@ -38,7 +38,7 @@ export interface Pacer {
 interface PacerOptions {
   account: AccountConfig
   organizations: Organizations
-  turns: Turns
+  slots: ApiSlots
   transport: Transport
   clock: Clock
   /** Never to be repeated in a message. */
@@ -50,31 +50,35 @@ interface PacerOptions {
 }
 
 export function createPacer(options: PacerOptions): Pacer {
-  const { account, organizations, turns, transport, clock, random = Math.random } = options
+  const { account, organizations, slots: turns, transport, clock, random = Math.random } = options
   const waitedMs: Record<Tier, number> = { search: 0, basic: 0 }
   let clockSkewMs: number | undefined
 
-  async function pauseTier(answer: Answer, lane: Lane, paced: Paced): Promise<ServiceError> {
-    const failure = failureOfAnswer(answer, [...options.secrets(), ...(paced.secrets ?? [])])
+  async function pauseTier(
+    answer: Answer,
+    lane: Lane,
+    paced: PacedRequest,
+  ): Promise<UpstreamError> {
+    const failure = errorFromAnswer(answer, [...options.secrets(), ...(paced.secrets ?? [])])
     // Up to a tenth more, so that not everybody who was told the same comes back at once.
     await turns.pause(lane, (failure.retryAfterMs ?? 0) * (1 + 0.1 * random()))
     return failure
   }
 
   function noteClock(answer: Answer): void {
-    const serverMs = parseHttpDate(headerOf(answer, 'date'))
+    const serverMs = parseHttpDate(readHeader(answer, 'date'))
     if (serverMs !== undefined) clockSkewMs = serverMs - (answer.sentAtMs + clock.now()) / 2
   }
 
   function noteQuota(answer: Answer): void {
-    const remaining = searchesRemainingIn(answer)
+    const remaining = readSearchesRemaining(answer)
     if (remaining !== undefined) options.onQuota?.(remaining)
   }
 
   return {
     async send(request, paced) {
-      const lane = organizations.laneOf(account.name, paced.tier)
-      const taken = await turns.take(paced.turn, lane, paced)
+      const lane = organizations.laneFor(account.name, paced.tier)
+      const taken = await turns.take(paced.slot, lane, paced)
       waitedMs[paced.tier] += taken.waitedMs
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
@@ -99,9 +103,9 @@ export function createPacer(options: PacerOptions): Pacer {
  * it; a slot that nobody wants any more goes unused.
  */
 
-export interface Turns {
+export interface ApiSlots {
   /** Resolves when the request may go out, which it must at once; ServiceError `timeout` otherwise. */
-  take(turn: Turn, lane: Lane, options?: TakeOptions): Promise<TakenTurn>
+  take(turn: SlotRequest, lane: Lane, options?: TakeOptions): Promise<TakenSlot>
   /** After a 429: nobody gets a slot of the lane for so long, in any replica. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Share of the lane's rate that this process used within the last minute, 0 to 1. */
@@ -109,33 +113,34 @@ export interface Turns {
   close(): void
 }
 
-export function createTurns(options: { limiter: TierLimiter; clock?: Clock }): Turns {
+export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock }): ApiSlots {
   const { limiter, clock = systemClock } = options
-  const queues = new Map<string, TurnQueue>()
+  const queues = new Map<string, SlotQueue>()
   const closing = new AbortController()
 
-  function queueOf(lane: Lane): TurnQueue {
+  function ensureQueue(lane: Lane): SlotQueue {
     const name = `${lane.organization}:${lane.tier}`
     const known = queues.get(name)
-    const queue = known ?? createTurnQueue({ lane, limiter, clock, closing: closing.signal })
+    const queue = known ?? createSlotQueue({ lane, limiter, clock, closing: closing.signal })
     queues.set(name, queue)
     return queue
   }
 
   return {
     async take(turn, lane, takeOptions = {}) {
-      if (takeOptions.signal?.aborted || closing.signal.aborted) throw tooLate()
-      return queueOf(lane).join(turn, takeOptions)
+      if (takeOptions.signal?.aborted || closing.signal.aborted) throw noSlotError()
+      return ensureQueue(lane).join(turn, takeOptions)
     },
     pause: (lane, ms) => limiter.pause(lane, ms),
-    utilization: (lane) => Math.min(1, queueOf(lane).usedInMinute() / (60 * limiter.limitOf(lane))),
+    utilization: (lane) =>
+      Math.min(1, ensureQueue(lane).usedInMinute() / (60 * limiter.limitFor(lane))),
     close: () => closing.abort(),
   }
 }
 
 /** The requests of this process that wait for slots of one lane; at most one slot is reserved at a time. */
 
-interface TakenTurn {
+interface TakenSlot {
   /** Wall clock ms. */
   slotAtMs: number
   waitedMs: number
@@ -146,29 +151,29 @@ export interface TakeOptions {
   maxWaitMs?: number | undefined
 }
 
-interface TurnQueue {
-  join(turn: Turn, options: TakeOptions): Promise<TakenTurn>
+interface SlotQueue {
+  join(turn: SlotRequest, options: TakeOptions): Promise<TakenSlot>
   /** Slots used within the last minute. */
   usedInMinute(): number
 }
 
-interface TurnQueueOptions {
+interface SlotQueueOptions {
   lane: Lane
   limiter: TierLimiter
   clock: Clock
   closing: AbortSignal
 }
 
-interface Waiter extends Turn {
-  taken: PromiseWithResolvers<TakenTurn>
+interface Waiter extends SlotRequest {
+  taken: PromiseWithResolvers<TakenSlot>
   sinceMs: number
 }
 
 const minuteMs = 60_000
 
-function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOptions): TurnQueue {
+function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): SlotQueue {
   const waiting = new Set<Waiter>()
-  let recent: TurnKind[] = []
+  let recentKinds: RequestKind[] = []
   let usedAtMs: number[] = []
   let isServing = false
 
@@ -178,8 +183,8 @@ function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOptions): T
     try {
       while (waiting.size > 0) {
         const slotAtMs = await limiter.nextSlot(lane, closing, () => isPatient(waiting))
-        if (slotAtMs === undefined) throw tooLate()
-        hand(slotAtMs)
+        if (slotAtMs === undefined) throw noSlotError()
+        assignSlot(slotAtMs)
       }
     } catch (error) {
       for (const waiter of waiting) waiter.taken.reject(error)
@@ -189,12 +194,12 @@ function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOptions): T
   }
 
   /** Nobody may be left who wants it. */
-  function hand(slotAtMs: number): void {
-    const chosen = pickNext([...waiting], recent)
+  function assignSlot(slotAtMs: number): void {
+    const chosen = pickNext([...waiting], recentKinds)
     if (!chosen) return
     waiting.delete(chosen)
     const nowMs = clock.monotonic()
-    recent = [...recent, chosen.kind].slice(1 - leastShare)
+    recentKinds = [...recentKinds, chosen.kind].slice(1 - patientSlotEvery)
     usedAtMs = [...usedAtMs, nowMs].filter((at) => at > nowMs - minuteMs)
     chosen.onSlot?.()
     chosen.taken.resolve({ slotAtMs, waitedMs: nowMs - chosen.sinceMs })
@@ -202,10 +207,10 @@ function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOptions): T
 
   return {
     async join(turn, { signal, maxWaitMs }) {
-      const taken = Promise.withResolvers<TakenTurn>()
+      const taken = Promise.withResolvers<TakenSlot>()
       const waiter = { ...turn, taken, sinceMs: clock.monotonic() }
       const settled = new AbortController()
-      const giveUp = (): void => taken.reject(tooLate())
+      const giveUp = (): void => taken.reject(noSlotError())
       signal?.addEventListener('abort', giveUp, { once: true })
       if (maxWaitMs !== undefined)
         void clock.sleep(maxWaitMs, settled.signal).then(() => settled.signal.aborted || giveUp())
@@ -225,12 +230,12 @@ function createTurnQueue({ lane, limiter, clock, closing }: TurnQueueOptions): T
 }
 
 /** Sweeps, and what an operator asks for, give way to the feeds of other processes too. */
-function isPatient(waiting: ReadonlySet<Turn>): boolean {
+function isPatient(waiting: ReadonlySet<SlotRequest>): boolean {
   return [...waiting].every(({ kind }) => kind === 'command' || kind === 'sweep')
 }
 
-function tooLate(): ServiceError {
-  return new ServiceError('timeout', 'no turn came in time under the rate limit')
+function noSlotError(): UpstreamError {
+  return new UpstreamError('timeout', 'no turn came in time under the rate limit')
 }
 
 /**
@@ -248,14 +253,14 @@ export interface TierLimiter {
   /** Closes the tier for every replica; never shortens a longer pause. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Requests per second. */
-  limitOf(lane: Lane): number
+  limitFor(lane: Lane): number
 }
 
 interface TierLimiterOptions {
   redis: Redis
   keys: Keys
   clock: Clock
-  limitOf: (lane: Lane) => number
+  limitFor: (lane: Lane) => number
 }
 
 /** How long after its time a slot may be used, on a clock that never jumps. */
@@ -270,9 +275,9 @@ export function createTierLimiter({
   redis,
   keys,
   clock,
-  limitOf,
+  limitFor: limitOf,
 }: TierLimiterOptions): TierLimiter {
-  function keysOf(lane: Lane): string[] {
+  function limitKeys(lane: Lane): string[] {
     return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
   }
 
@@ -283,8 +288,8 @@ export function createTierLimiter({
     isPatient: boolean,
   ): Promise<number | undefined> {
     let askedAt = clock.monotonic()
-    const asked = [spacingMicros(limitOf(lane)), isPatient ? leastShare : 0]
-    const reply = await runScript(redis, 'reserve-slot', keysOf(lane), asked)
+    const args = [spacingMicros(limitOf(lane)), isPatient ? patientSlotEvery : 0]
+    const reply = await runScript(redis, 'reserve-slot', limitKeys(lane), args)
     const [slot, reserved] = reply as [number, number]
     let wait = reserved
     if (slot === 0) {
@@ -295,13 +300,13 @@ export function createTierLimiter({
       await clock.sleep(Math.ceil(wait / 1000), signal)
       if (signal.aborted) return undefined
       askedAt = clock.monotonic()
-      wait = Number(await runScript(redis, 'claim-slot', keysOf(lane), [slot]))
+      wait = Number(await runScript(redis, 'claim-slot', limitKeys(lane), [slot]))
     }
     return wait === 0 ? askedAt : undefined
   }
 
   return {
-    limitOf,
+    limitFor: limitOf,
     async nextSlot(lane, signal, isPatient = () => false) {
       while (!signal.aborted) {
         const claimedAt = await awaitSlot(lane, signal, isPatient())
@@ -312,7 +317,7 @@ export function createTierLimiter({
       return undefined
     },
     async pause(lane, ms) {
-      await runScript(redis, 'pause-tier', keysOf(lane), [Math.ceil(ms)])
+      await runScript(redis, 'pause-tier', limitKeys(lane), [Math.ceil(ms)])
     },
   }
 }
@@ -324,10 +329,10 @@ export function createTierLimiter({
  * `sweep`: a page of a feed's sweep, which looks for late arrivals; `detail`: the full event of a
  * message about to be sent; `command`: what an operator asked for.
  */
-export type TurnKind = 'token' | 'feed' | 'sweep' | 'detail' | 'command'
+export type RequestKind = 'token' | 'feed' | 'sweep' | 'detail' | 'command'
 
-export interface Turn {
-  kind: TurnKind
+export interface SlotRequest {
+  kind: RequestKind
   /** Of the feed, sink or command. */
   name: string
   /** Wall clock ms since when the request is owed. */
@@ -339,34 +344,34 @@ export interface Turn {
 }
 
 /** One slot in so many goes to each kind that gives way to feeds, however many feeds are due. */
-const leastShare = 10
+const patientSlotEvery = 10
 
 /** Those that give way to feeds; among each other the oldest debt decides. */
-const patient = ['sweep', 'detail', 'command'] as const
+const patientKinds = ['sweep', 'detail', 'command'] as const
 
 /**
  * Tokens first; then whichever of the patient kinds had none of the last nine slots; then feeds by
  * oldest debt; then the patient kinds, by oldest debt. `recent`: the kinds served, newest last.
  */
-export function pickNext<T extends Turn>(
+export function pickNext<T extends SlotRequest>(
   waiting: readonly T[],
-  recent: readonly TurnKind[],
+  recent: readonly RequestKind[],
 ): T | undefined {
-  const oldest = (...kinds: readonly TurnKind[]): T | undefined =>
+  const oldest = (...kinds: readonly RequestKind[]): T | undefined =>
     waiting
       .filter(({ kind }) => kinds.includes(kind))
       .reduce<T | undefined>((a, b) => (a && a.dueSinceMs <= b.dueSinceMs ? a : b), undefined)
   return (
     oldest('token') ??
-    oldest(...patient.filter((kind) => isOwedAShare(kind, recent))) ??
+    oldest(...patientKinds.filter((kind) => isOwedSlot(kind, recent))) ??
     oldest('feed') ??
-    oldest(...patient)
+    oldest(...patientKinds)
   )
 }
 
-function isOwedAShare(kind: TurnKind, recent: readonly TurnKind[]): boolean {
-  const last = recent.slice(1 - leastShare)
-  return last.length === leastShare - 1 && !last.includes(kind)
+function isOwedSlot(kind: RequestKind, recent: readonly RequestKind[]): boolean {
+  const last = recent.slice(1 - patientSlotEvery)
+  return last.length === patientSlotEvery - 1 && !last.includes(kind)
 }
 
 /** What an account has left of its global searches, for all replicas: by the last answer that said so. */

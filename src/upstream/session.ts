@@ -6,26 +6,26 @@ import type { z } from 'zod'
 import type { Clock } from '../lib/clock.ts'
 import { type AnswerLimits, commandLimits, daemonLimits, itemLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
-import { ServiceError } from './error.ts'
-import { type Answer, failureOfAnswer, looksLikeHtml } from './failures.ts'
-import type { Paced, Pacer, Turn } from './rate-limits.ts'
+import { UpstreamError } from './error.ts'
+import { type Answer, errorFromAnswer, looksLikeHtml } from './failures.ts'
+import type { PacedRequest, Pacer, SlotRequest } from './rate-limits.ts'
 import { wireTokenGrant } from './resources/page.ts'
-import type { AccountState, Credentials, Token, TokenCache } from './tokens.ts'
+import type { AccountAccess, AccountKey, Token, TokenCache } from './tokens.ts'
 import type { TransportRequest } from './transport.ts'
 
-export interface Call extends Paced {
+export interface Call extends PacedRequest {
   method: TransportRequest['method']
   path: string
   body?: unknown
   /** Items asked for, where the answer is a page of them. */
   pageSize?: number | undefined
-  evenIfPaused?: boolean
+  ignoresPause?: boolean
 }
 
 interface SessionOptions {
   account: AccountConfig
-  credentials: () => Credentials
-  state: AccountState
+  accountKey: () => AccountKey
+  state: AccountAccess
   tokens: TokenCache
   pacer: Pacer
   clock: Clock
@@ -37,32 +37,32 @@ export interface Session {
 }
 
 /** A fresh token refused is final; older ones may each have been revoked meanwhile. */
-const mostTokens = 3
+const maxTokens = 3
 /** A renewal holds a lock of 15 s. */
-const tokenTurnMs = 10_000
+const tokenSlotMs = 10_000
 
 export function createSession(options: SessionOptions): Session {
-  const { account, credentials, state, tokens, pacer, clock } = options
+  const { account, accountKey: credentials, state, tokens, pacer, clock } = options
 
   async function accept(answer: Answer, secrets: readonly string[]): Promise<Answer> {
-    if (answer.status >= 300) throw failureOfAnswer(answer, secrets)
+    if (answer.status >= 300) throw errorFromAnswer(answer, secrets)
     await state.reportSuccess()
     return answer
   }
 
   return {
     async call(asked, isWelcome = () => false) {
-      if (!asked.evenIfPaused) await state.assertOpen()
+      if (!asked.ignoresPause) await state.assertOpen()
       const startedMs = clock.monotonic()
       for (let used = 1; ; used += 1) {
         const token = await tokens.get(asked)
-        const answer = await pacer.send(requestOf(asked, token), asked)
+        const answer = await pacer.send(toTransportRequest(asked, token), asked)
         if (isWelcome(answer)) return answer
-        const secrets = [...secretsOf(account, credentials(), token), ...(asked.secrets ?? [])]
+        const secrets = [...accountSecrets(account, credentials(), token), ...(asked.secrets ?? [])]
         if (answer.status !== 401) return accept(answer, secrets)
         await tokens.refuse(token)
-        const isFinal = token.bornMs >= startedMs || used === mostTokens
-        if (isFinal) throw await state.pause(failureOfAnswer(answer, secrets))
+        const isFinal = token.bornMs >= startedMs || used === maxTokens
+        if (isFinal) throw await state.pause(errorFromAnswer(answer, secrets))
       }
     },
   }
@@ -76,32 +76,32 @@ export async function generateToken(
   signal: AbortSignal,
 ): Promise<string> {
   const { account, pacer, state, clock } = options
-  const credentials = options.credentials()
-  const turn: Turn = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
+  const key = options.accountKey()
+  const slot: SlotRequest = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
   const path = '/tokens/generate'
   const request: TransportRequest = {
     method: 'POST',
     path,
-    authorization: credentials.apiKey,
+    authorization: key.apiKey,
     signal,
   }
   if (account.tenantId !== undefined) request.body = { tenant_id: account.tenantId }
-  const paced = { turn, tier: 'basic', signal, maxWaitMs: tokenTurnMs } as const
+  const paced = { slot, tier: 'basic', signal, maxWaitMs: tokenSlotMs } as const
   const answer = await pacer.send(request, paced)
   if (answer.status < 300) return readAnswer(answer, wireTokenGrant).token
-  const failure = failureOfAnswer(answer, secretsOf(account, credentials))
+  const failure = errorFromAnswer(answer, accountSecrets(account, key))
   throw failure.reason === 'auth' ? await state.pause(failure) : failure
 }
 
 /** What may not stand in any message: key, token, and the proxy's credentials. */
-export function secretsOf(account: AccountConfig, key: Credentials, token?: Token): string[] {
+export function accountSecrets(account: AccountConfig, key: AccountKey, token?: Token): string[] {
   const proxy = account.proxy?.reveal() ?? ''
   const password = URL.parse(proxy)?.password ?? ''
-  return [key.apiKey, token?.value ?? '', proxy, password, decoded(password)]
+  return [key.apiKey, token?.value ?? '', proxy, password, decodePassword(password)]
 }
 
 /** A file may have changed to something else since it was checked. */
-function decoded(password: string): string {
+function decodePassword(password: string): string {
   try {
     return decodeURIComponent(password)
   } catch {
@@ -109,15 +109,15 @@ function decoded(password: string): string {
   }
 }
 
-function requestOf(call: Call, token: Token): TransportRequest {
+function toTransportRequest(call: Call, token: Token): TransportRequest {
   const { method, path, body, signal, pageSize } = call
-  const limits = { ...limitsOf(call), pageSize }
+  const limits = { ...chooseLimits(call), pageSize }
   const authorization = `Bearer ${token.value}`
   const request: TransportRequest = { method, path, authorization, signal, limits }
   return body === undefined ? request : { ...request, body }
 }
 
-function limitsOf({ turn, pageSize }: Call): AnswerLimits {
+function chooseLimits({ slot: turn, pageSize }: Call): AnswerLimits {
   if (turn.kind === 'command') return commandLimits
   return turn.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
 }
@@ -130,31 +130,31 @@ export function readAnswer<T>(answer: Answer, shape: z.ZodType<T>): T {
   const issue = parsed.error.issues[0]
   const place = issue?.path.join('.') || 'the answer'
   const message = `the answer has not the shape that the API describes, at ${place}: ${issue?.code}`
-  throw new ServiceError('contract', message, { status })
+  throw new UpstreamError('contract', message, { status })
 }
 
 /** Nothing of the API is nearly as deep; whoever walks through 100,000 levels runs out of stack. */
 const maxDepth = 200
 
 /** The value with "…" in place of what is deeper. */
-function cutBelow(value: unknown, levels: number): unknown {
+function truncateBelow(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (levels === 0) return '…'
   const members = value as Record<string, unknown>
   for (const key of Object.keys(members)) {
     const member = members[key]
-    if (typeof member === 'object') members[key] = cutBelow(member, levels - 1)
+    if (typeof member === 'object') members[key] = truncateBelow(member, levels - 1)
   }
   return value
 }
 
 function parseJson({ status, body }: Answer): unknown {
   try {
-    return cutBelow(JSON.parse(body) as unknown, maxDepth)
+    return truncateBelow(JSON.parse(body) as unknown, maxDepth)
   } catch {
     const isHtml = looksLikeHtml(body)
     const what = isHtml ? 'is a web page' : 'is not JSON'
     const options = { status, fault: isHtml ? ('html' as const) : undefined }
-    throw new ServiceError('contract', `the answer ${what}, where the API gives JSON`, options)
+    throw new UpstreamError('contract', `the answer ${what}, where the API gives JSON`, options)
   }
 }

@@ -1,5 +1,5 @@
 /** The service writes times with and without zone, to the microsecond, or as a bare date. */
-const shape =
+const timestampPattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,12}))?)?\s?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i
 
 /**
@@ -7,22 +7,22 @@ const shape =
  * digits below the millisecond are cut off.
  */
 export function parseTimestamp(text: string): number | null {
-  const match = shape.exec(text.trim())
+  const match = timestampPattern.exec(text.trim())
   if (!match) return null
   const [year, month, day, hour, minute, second] = match
     .slice(1, 7)
-    .map((digits: string | undefined) => Number(digits ?? 0)) as Six
+    .map((digits: string | undefined) => Number(digits ?? 0)) as DateParts
   const utc = Date.UTC(year, month - 1, day, hour, minute, second)
   // Date.UTC rolls 30 February over and reads year 1 as 1901; a real time comes back as it went in.
   const written = [year, month, day, hour, minute, second].map(twoDigits).join(' ')
-  if (writtenAs(new Date(utc)) !== written) return null
-  const offset = offsetMs(match[8])
-  return offset === null ? null : utc + millisecondsOf(match[7]) - offset
+  if (formatParts(new Date(utc)) !== written) return null
+  const offset = parseOffsetMs(match[8])
+  return offset === null ? null : utc + parseMilliseconds(match[7]) - offset
 }
 
-type Six = [number, number, number, number, number, number]
+type DateParts = [number, number, number, number, number, number]
 
-function writtenAs(date: Date): string {
+function formatParts(date: Date): string {
   const parts = [
     date.getUTCFullYear(),
     date.getUTCMonth() + 1,
@@ -38,11 +38,11 @@ function twoDigits(value: number): string {
   return String(value).padStart(2, '0')
 }
 
-function millisecondsOf(fraction = ''): number {
+function parseMilliseconds(fraction = ''): number {
   return Number(fraction.slice(0, 3).padEnd(3, '0'))
 }
 
-function offsetMs(zone: string | undefined): number | null {
+function parseOffsetMs(zone: string | undefined): number | null {
   if (zone === undefined || zone.toUpperCase() === 'Z') return 0
   const hours = Number(zone.slice(1, 3))
   const minutes = Number(zone.slice(3).replace(':', '') || 0)

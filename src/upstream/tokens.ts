@@ -10,7 +10,7 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
 import type { AccountConfig } from './config.ts'
-import { givenUp, orGiveUp, ServiceError } from './error.ts'
+import { abandonedError, waitOrAbort, UpstreamError } from './error.ts'
 
 export interface TokenCache {
   /** `evenIfPaused`: for the operator's own test, which may find that all is well again. */
@@ -22,7 +22,7 @@ export interface TokenCache {
 
 interface GetOptions {
   signal?: AbortSignal | undefined
-  evenIfPaused?: boolean | undefined
+  ignoresPause?: boolean | undefined
 }
 
 interface TokenCacheOptions extends Pick<
@@ -34,14 +34,14 @@ interface TokenCacheOptions extends Pick<
   keys: Keys
   clock: Clock
   logger: Logger
-  credentials: () => Credentials
+  accountKey: () => AccountKey
   random?: (() => number) | undefined
   /** How long a token lives; default one hour (docs/api-notes.md, Tokens). */
   lifetimeMs?: number | undefined
 }
 
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
-  const { clock, logger, credentials, random = Math.random, lifetimeMs = 3_600_000 } = options
+  const { clock, logger, accountKey, random = Math.random, lifetimeMs = 3_600_000 } = options
   const closing = new AbortController()
   const store = createTokenStore({ ...options, lifetimeMs })
   const renewal = createTokenRenewal({ ...options, store, closing: closing.signal, random })
@@ -50,11 +50,11 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
   let flight: { owner: string; token: Promise<Token> } | undefined
   let nextRenewalMs = 0
 
-  async function renewQuietly(key: Credentials, old: Token): Promise<Token> {
+  async function renewQuietly(key: AccountKey, old: Token): Promise<Token> {
     // After a failure, or while another replica renews, the next try is not at once.
     nextRenewalMs = clock.monotonic() + Math.min(lockMs, lifetimeMs / 100) * (0.5 + random())
     try {
-      return (await renewal.shareOrMake(key, isYoung)) ?? old
+      return (await renewal.reuseOrRenew(key, isYoung)) ?? old
     } catch (error) {
       logger.warn({ account: options.account, err: error }, 'token not renewed; the old one serves')
       return old
@@ -62,7 +62,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
   }
 
   /** What all callers of this process wait for together. */
-  function share(owner: string, work: Promise<Token>): Promise<Token> {
+  function shareFlight(owner: string, work: Promise<Token>): Promise<Token> {
     const token = work
       .then((made) => (held = { owner, token: made }).token)
       .finally(() => (flight = flight?.token === token ? undefined : flight))
@@ -70,21 +70,21 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     return token
   }
 
-  async function get({ signal, evenIfPaused = false }: GetOptions): Promise<Token> {
-    if (signal?.aborted) throw givenUp()
-    const key = credentials()
+  async function get({ signal, ignoresPause = false }: GetOptions): Promise<Token> {
+    if (signal?.aborted) throw abandonedError()
+    const key = accountKey()
     const owner = key.fingerprint
     const old = held?.owner === owner ? held.token : undefined
     if (old && isUsable(old)) {
       const isDue = !isYoung(old) && clock.monotonic() >= nextRenewalMs
-      if (isDue && !flight) void share(owner, renewQuietly(key, old))
+      if (isDue && !flight) void shareFlight(owner, renewQuietly(key, old))
       return old
     }
     const underWay = flight?.owner === owner ? flight.token : undefined
-    const coming = underWay ?? share(owner, renewal.obtain(key, isUsable, evenIfPaused))
-    const token = await orGiveUp(coming, signal)
+    const coming = underWay ?? shareFlight(owner, renewal.obtain(key, isUsable, ignoresPause))
+    const token = await waitOrAbort(coming, signal)
     // A renewal under way may come back with the old token, refused meanwhile.
-    return isUsable(token) ? token : get({ signal, evenIfPaused })
+    return isUsable(token) ? token : get({ signal, ignoresPause })
   }
 
   return {
@@ -92,7 +92,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     async refuse({ fingerprint }) {
       refuse(fingerprint)
       if (held?.token.fingerprint === fingerprint) held = undefined
-      await store.drop(credentials(), fingerprint)
+      await store.drop(accountKey(), fingerprint)
     },
     close: () => closing.abort(),
   }
@@ -107,18 +107,18 @@ interface TokenRules {
 /** Young: for three quarters of its life, in each replica a little different. Usable: but for its last sixtieth. */
 function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number): TokenRules {
   const renewAfterMs = lifetimeMs * 0.75 * (0.95 + 0.1 * random())
-  const ageOf = ({ bornMs }: Token): number => clock.monotonic() - bornMs
+  const ageMs = ({ bornMs }: Token): number => clock.monotonic() - bornMs
   let refused: { fingerprint: string; atMs: number } | undefined
 
   /** A service may issue again what it refused before; then the next 401 speaks for itself. */
   function isUsable(token: Token): boolean {
     const isRefused = token.fingerprint === refused?.fingerprint && token.bornMs < refused.atMs
-    return ageOf(token) < (lifetimeMs * 59) / 60 && !isRefused
+    return ageMs(token) < (lifetimeMs * 59) / 60 && !isRefused
   }
 
   return {
     isUsable,
-    isYoung: (token) => isUsable(token) && ageOf(token) < renewAfterMs,
+    isYoung: (token) => isUsable(token) && ageMs(token) < renewAfterMs,
     refuse: (fingerprint) => (refused = { fingerprint, atMs: clock.monotonic() }),
   }
 }
@@ -127,9 +127,9 @@ function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number
 
 interface TokenRenewal {
   /** Where there is none to go on with: waits for the replica that makes it, or makes it. */
-  obtain(key: Credentials, isGood: IsGood, evenIfPaused: boolean): Promise<Token>
+  obtain(key: AccountKey, isGood: IsGood, evenIfPaused: boolean): Promise<Token>
   /** A good one that another replica made, or one made here; undefined while another makes it. */
-  shareOrMake(key: Credentials, isGood: IsGood): Promise<Token | undefined>
+  reuseOrRenew(key: AccountKey, isGood: IsGood): Promise<Token | undefined>
 }
 
 type IsGood = (token: Token) => boolean
@@ -152,23 +152,23 @@ const patienceMs = 20_000
 function createTokenRenewal(options: TokenRenewalOptions): TokenRenewal {
   const { store, clock, closing, random } = options
 
-  async function shareOrMake(key: Credentials, isGood: IsGood): Promise<Token | undefined> {
+  async function reuseOrRenew(key: AccountKey, isGood: IsGood): Promise<Token | undefined> {
     const shared = await store.read(key)
     if (shared && isGood(shared)) return shared
     const lock = await store.lock(key)
     if (lock === undefined) return undefined
     const meanwhile = await store.read(key)
-    if (!meanwhile || !isGood(meanwhile)) return make(key, lock)
+    if (!meanwhile || !isGood(meanwhile)) return renew(key, lock)
     await store.unlock(key, lock)
     return meanwhile
   }
 
-  async function make(key: Credentials, lock: string): Promise<Token> {
+  async function renew(key: AccountKey, lock: string): Promise<Token> {
     const bornMs = clock.monotonic()
     try {
       const value = await options.generate(closing)
-      const token = { value, fingerprint: fingerprintOf(value), bornMs }
-      await store.keep(key, token, lock)
+      const token = { value, fingerprint: tokenFingerprint(value), bornMs }
+      await store.save(key, token, lock)
       options.onRefresh?.('renewed')
       return token
     } catch (error) {
@@ -179,16 +179,16 @@ function createTokenRenewal(options: TokenRenewalOptions): TokenRenewal {
   }
 
   return {
-    shareOrMake,
+    reuseOrRenew,
     async obtain(key, isGood, evenIfPaused) {
       const startedMs = clock.monotonic()
       while (!closing.aborted && clock.monotonic() - startedMs < patienceMs) {
         if (!evenIfPaused) await options.assertOpen()
-        const token = await shareOrMake(key, isGood)
+        const token = await reuseOrRenew(key, isGood)
         if (token) return token
         await clock.sleep(100 + 200 * random(), closing)
       }
-      throw new ServiceError('timeout', 'no token: the replica that renews it does not finish')
+      throw new UpstreamError('timeout', 'no token: the replica that renews it does not finish')
     },
   }
 }
@@ -203,14 +203,14 @@ export interface Token {
 }
 
 export interface TokenStore {
-  read(key: Credentials): Promise<Token | undefined>
+  read(key: AccountKey): Promise<Token | undefined>
   /** Unless a newer one is there; opens our lock. */
-  keep(key: Credentials, token: Token, lock: string): Promise<void>
+  save(key: AccountKey, token: Token, lock: string): Promise<void>
   /** Unless another one has taken its place. */
-  drop(key: Credentials, fingerprint: string): Promise<void>
+  drop(key: AccountKey, fingerprint: string): Promise<void>
   /** Our lock's id, or undefined while another replica renews. */
-  lock(key: Credentials): Promise<string | undefined>
-  unlock(key: Credentials, lock: string): Promise<void>
+  lock(key: AccountKey): Promise<string | undefined>
+  unlock(key: AccountKey, lock: string): Promise<void>
 }
 
 /** Longer than a token takes to come; a crashed holder's lock ends by itself. */
@@ -229,35 +229,35 @@ export function createTokenStore({
   clock,
   lifetimeMs,
 }: TokenStoreOptions): TokenStore {
-  const nameOf = ({ fingerprint }: Credentials): string => keys.shared('token', fingerprint)
-  const lockOf = ({ fingerprint }: Credentials): string => keys.shared('token', fingerprint, 'lock')
+  const tokenKey = ({ fingerprint }: AccountKey): string => keys.shared('token', fingerprint)
+  const lockKey = ({ fingerprint }: AccountKey): string => keys.shared('token', fingerprint, 'lock')
 
   return {
     async read(key) {
       // Counted from the question: a slow answer must not make a token look younger than it is.
       const askedMs = clock.monotonic()
-      const replies = await redis.multi().hget(nameOf(key), 'sealed').pttl(nameOf(key)).exec()
+      const replies = await redis.multi().hget(tokenKey(key), 'sealed').pttl(tokenKey(key)).exec()
       const [sealed, leftMs] = (replies ?? []).map(([, reply]) => reply)
       const value = typeof sealed === 'string' ? key.open(sealed) : null
       if (value === null || typeof leftMs !== 'number' || leftMs <= 0) return undefined
       const bornMs = askedMs - (lifetimeMs - leftMs)
-      return { value, fingerprint: fingerprintOf(value), bornMs }
+      return { value, fingerprint: tokenFingerprint(value), bornMs }
     },
-    async keep(key, { value, fingerprint, bornMs }, lock) {
+    async save(key, { value, fingerprint, bornMs }, lock) {
       const leftMs = Math.max(1, Math.floor(lifetimeMs - (clock.monotonic() - bornMs)))
       const args = [key.seal(value), fingerprint, leftMs, lock]
-      await runScript(redis, 'store-token', [nameOf(key), lockOf(key)], args)
+      await runScript(redis, 'store-token', [tokenKey(key), lockKey(key)], args)
     },
     async drop(key, fingerprint) {
-      await runScript(redis, 'drop-token', [nameOf(key)], [fingerprint])
+      await runScript(redis, 'drop-token', [tokenKey(key)], [fingerprint])
     },
     async lock(key) {
       const lock = randomUUID()
-      const reply = await redis.set(lockOf(key), lock, 'PX', lockMs, 'NX')
+      const reply = await redis.set(lockKey(key), lock, 'PX', lockMs, 'NX')
       return reply === 'OK' ? lock : undefined
     },
     async unlock(key, lock) {
-      await runScript(redis, 'open-lock', [lockOf(key)], [lock])
+      await runScript(redis, 'open-lock', [lockKey(key)], [lock])
     },
   }
 }
@@ -275,31 +275,38 @@ export interface AccountPause {
   times: number
 }
 
-export interface AccountState {
+export interface AccountAccess {
   /** ServiceError `auth` with `retryAfterMs` while the account is paused. */
   assertOpen(): Promise<void>
   /** The refusal that pauses the account, ready to be thrown. */
-  pause(refusal: ServiceError): Promise<ServiceError>
+  pause(refusal: UpstreamError): Promise<UpstreamError>
   /** After an answer that shows that key and token are accepted. */
   reportSuccess(): Promise<void>
   /** Null while nothing is wrong. */
   current(): Promise<AccountPause | null>
 }
 
-interface AccountStateOptions {
+interface AccountAccessOptions {
   account: string
   redis: Redis
   keys: Keys
   logger: Logger
-  credentials: () => Credentials
+  accountKey: () => AccountKey
   timings?: Timings | undefined
 }
 
-const longestPauseMs = 15 * 60_000
+const maxPauseMs = 15 * 60_000
 
-export function createAccountState(options: AccountStateOptions): AccountState {
-  const { account, redis, keys, logger, credentials, timings = defaultTimings } = options
-  let isTroubled = false
+export function createAccountAccess(options: AccountAccessOptions): AccountAccess {
+  const {
+    account,
+    redis,
+    keys,
+    logger,
+    accountKey: credentials,
+    timings = defaultTimings,
+  } = options
+  let isPaused = false
 
   function key(): string {
     return keys.shared('account-pause', credentials().fingerprint)
@@ -307,12 +314,12 @@ export function createAccountState(options: AccountStateOptions): AccountState {
 
   async function current(): Promise<AccountPause | null> {
     const [state, time] = await Promise.all([redis.hmget(key(), 'until', 'times'), redis.time()])
-    isTroubled = state[1] !== null && state[1] !== undefined
-    if (!isTroubled) return null
+    isPaused = state[1] !== null && state[1] !== undefined
+    if (!isPaused) return null
     const nowMs = Number(time[0]) * 1000 + Number(time[1]) / 1000
     const leftMs = Number(state[0]) - nowMs
     // Further ahead than any pause: written before Redis' clock was set back.
-    const isOver = leftMs <= 0 || leftMs > longestPauseMs
+    const isOver = leftMs <= 0 || leftMs > maxPauseMs
     return { reason: 'auth', leftMs: isOver ? 0 : Math.ceil(leftMs), times: Number(state[1]) }
   }
 
@@ -323,29 +330,29 @@ export function createAccountState(options: AccountStateOptions): AccountState {
       if (pause && pause.leftMs > 0) throw pausedError(pause.leftMs)
     },
     async pause(refusal) {
-      const args = ['auth', timings.keyPauseMs, longestPauseMs]
+      const args = ['auth', timings.keyPauseMs, maxPauseMs]
       const reply = await runScript(redis, 'pause-account', [key()], args)
       const [leftMs, times, made] = reply as [number, number, number]
-      isTroubled = true
+      isPaused = true
       if (made === 1 && times === 1) {
         logger.error({ account, err: refusal }, 'account paused: the service refuses its key')
       }
       const { status, serviceCode, fault } = refusal
       const more = { status, serviceCode, fault, retryAfterMs: leftMs }
-      return new ServiceError('auth', refusal.message, more)
+      return new UpstreamError('auth', refusal.message, more)
     },
     async reportSuccess() {
-      if (!isTroubled) return
-      isTroubled = false
+      if (!isPaused) return
+      isPaused = false
       if ((await redis.del(key())) === 1) logger.info({ account }, 'account works again')
     },
   }
 }
 
-function pausedError(leftMs: number): ServiceError {
+function pausedError(leftMs: number): UpstreamError {
   const seconds = Math.ceil(leftMs / 1000)
   const message = `the account is paused since its key was refused; next try in ${seconds} s`
-  return new ServiceError('auth', message, { retryAfterMs: leftMs })
+  return new UpstreamError('auth', message, { retryAfterMs: leftMs })
 }
 
 /**
@@ -353,7 +360,7 @@ function pausedError(leftMs: number): ServiceError {
  * that only a holder of the key can open, so that no token lies readable in Redis or its files.
  */
 
-export interface Credentials {
+export interface AccountKey {
   apiKey: string
   /** 16 hex digits; changes with the key, the tenant and the base URL. */
   fingerprint: string
@@ -362,34 +369,34 @@ export interface Credentials {
   open(sealed: string): string | null
 }
 
-type KeyHolder = Pick<AccountConfig, 'apiKey' | 'tenantId' | 'baseUrl'>
+type KeySource = Pick<AccountConfig, 'apiKey' | 'tenantId' | 'baseUrl'>
 
 /** Reads the key at each use, since its file may change under a running daemon. */
-export function createCredentials(account: KeyHolder): () => Credentials {
-  let known: Credentials | undefined
+export function createAccountKey(account: KeySource): () => AccountKey {
+  let known: AccountKey | undefined
   return () => {
     const apiKey = readKey(account)
-    if (known?.apiKey !== apiKey) known = derive(apiKey, account)
+    if (known?.apiKey !== apiKey) known = deriveAccountKey(apiKey, account)
     return known
   }
 }
 
-export function fingerprintOf(token: string): string {
+export function tokenFingerprint(token: string): string {
   return createHash('sha256').update(token).digest('hex').slice(0, 16)
 }
 
-function readKey({ apiKey }: KeyHolder): string {
+function readKey({ apiKey }: KeySource): string {
   let key: string
   try {
     key = apiKey.reveal()
   } catch {
-    throw new ServiceError('auth', 'the API key cannot be read; see api_key_file of the account')
+    throw new UpstreamError('auth', 'the API key cannot be read; see api_key_file of the account')
   }
   if (/^[\x21-\x7e]+$/.test(key)) return key
-  throw new ServiceError('auth', 'the API key is empty or holds characters that no key has')
+  throw new UpstreamError('auth', 'the API key is empty or holds characters that no key has')
 }
 
-function derive(apiKey: string, { tenantId, baseUrl }: KeyHolder): Credentials {
+function deriveAccountKey(apiKey: string, { tenantId, baseUrl }: KeySource): AccountKey {
   const fingerprint = createHmac('sha256', 'tocsin api key fingerprint')
     .update(JSON.stringify([apiKey, tenantId ?? null, baseUrl]))
     .digest('hex')

@@ -4,12 +4,12 @@
  */
 import { getCACertificates } from 'node:tls'
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
-import { type Clock, signalWithin, systemClock } from '../lib/clock.ts'
+import { type Clock, timeoutSignal, systemClock } from '../lib/clock.ts'
 import { certificateLimits, readFileWithin } from '../lib/private-files.ts'
 import { type AnswerLimits, BoundedText, daemonLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
-import { givenUp, ServiceError } from './error.ts'
-import { type Answer, failureOfError, looksLikeHtml } from './failures.ts'
+import { abandonedError, UpstreamError } from './error.ts'
+import { type Answer, errorFromFailure, looksLikeHtml } from './failures.ts'
 
 export interface TransportRequest {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE'
@@ -59,17 +59,17 @@ export interface TransportOptions {
 export function createTransport(options: TransportOptions): Transport {
   const { account, clock = systemClock } = options
   const limits = { ...defaultLimits, ...options.limits }
-  const throughProxy = account.proxy !== undefined
+  const isProxied = account.proxy !== undefined
   let dispatcher: Dispatcher | undefined
 
   async function send(asked: TransportRequest): Promise<Answer> {
     dispatcher ??= createDispatcher(account, limits)
-    const signal = signalWithin(limits.totalMs, asked.signal)
+    const signal = timeoutSignal(limits.totalMs, asked.signal)
     const sentAtMs = clock.now()
     const response = await request(`${account.baseUrl}${asked.path}`, {
       dispatcher,
       method: asked.method,
-      headers: headersOf(asked),
+      headers: buildHeaders(asked),
       body: asked.body === undefined ? null : JSON.stringify(asked.body),
       signal,
     })
@@ -82,8 +82,8 @@ export function createTransport(options: TransportOptions): Transport {
       try {
         return await send(asked)
       } catch (error) {
-        if (asked.signal?.aborted) throw givenUp()
-        throw error instanceof ServiceError ? error : failureOfError(error, throughProxy)
+        if (asked.signal?.aborted) throw abandonedError()
+        throw error instanceof UpstreamError ? error : errorFromFailure(error, isProxied)
       }
     },
     close: async () => dispatcher?.destroy(),
@@ -121,7 +121,7 @@ async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promi
   return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, bytes))
 }
 
-function headersOf({ authorization, body }: TransportRequest): Record<string, string> {
+function buildHeaders({ authorization, body }: TransportRequest): Record<string, string> {
   const headers = { accept: 'application/json', 'user-agent': 'tocsin', authorization }
   return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
 }
@@ -130,7 +130,7 @@ function createDispatcher(
   account: TransportOptions['account'],
   limits: TransportLimits,
 ): Dispatcher {
-  const tls = account.caFile === undefined ? {} : { ca: authorities(account.caFile) }
+  const tls = account.caFile === undefined ? {} : { ca: readAuthorities(account.caFile) }
   const options = {
     allowH2: false,
     connections: 8,
@@ -146,10 +146,12 @@ function createDispatcher(
 }
 
 /** The authorities that Node trusts anyway, and those of the file. */
-function authorities(caFile: string): string[] {
+function readAuthorities(caFile: string): string[] {
   try {
     return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
   } catch {
-    throw new ServiceError('unavailable', 'ca_file of the account cannot be read', { fault: 'tls' })
+    throw new UpstreamError('unavailable', 'ca_file of the account cannot be read', {
+      fault: 'tls',
+    })
   }
 }

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readAccounting, type Accounting } from '../../src/store/accounts.ts'
-import { openBook, type Book } from '../../src/store/account-ledger.ts'
+import { openLedger, type AccountLedger } from '../../src/store/account-ledger.ts'
 import { createKeys } from '../../src/redis/keys.ts'
 import { runScript } from '../../src/redis/scripts.ts'
 import type { SandboxOptions } from '../../src/sandbox/options.ts'
@@ -56,14 +56,14 @@ export function configOfOne(
 
 const dayMs = 86_400_000
 
-export function openAccount({ redis }: Rig, name = account): Promise<Book> {
+export function openAccount({ redis }: Rig, name = account): Promise<AccountLedger> {
   const config = {
     dedupeHorizonMs: 90 * dayMs,
     payloadRetentionMs: 14 * dayMs,
-    storyRetentionMs: 90 * dayMs,
+    historyRetentionMs: 90 * dayMs,
     maxBytes: 2 ** 30,
   }
-  return openBook({ redis, keys: createKeys(prefix), account: name, config })
+  return openLedger({ redis, keys: createKeys(prefix), account: name, config })
 }
 
 /** A machine that needs longer than this is too slow, or something stands still. */
@@ -71,7 +71,7 @@ const patienceMs = 120_000
 
 /** Looks at the ledger's counters until they say so. */
 export async function untilCounted(
-  book: Book,
+  book: AccountLedger,
   holds: (now: Accounting) => boolean,
 ): Promise<Accounting> {
   const endMs = performance.now() + patienceMs
@@ -96,7 +96,7 @@ export function deliveredBy({ sinks }: Accounting): number {
 const batchLength = 5_000
 
 /** Remembers `count` random fingerprints as of a week so long ago; oldest week first. */
-export async function writeMarks(book: Book, count: number, weeksAgo = 0): Promise<void> {
+export async function writeMarks(book: AccountLedger, count: number, weeksAgo = 0): Promise<void> {
   const write = (marks: (string | number)[]): Promise<unknown> =>
     // the script lies beside this file; its name is relative to the folder of the daemon's scripts
     runScript(

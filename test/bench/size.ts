@@ -1,6 +1,6 @@
 /** What the built program takes where little happens: requests to Redis, memory, time to start, series, bytes. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import {
   configOfOne,
   deliveredBy,
@@ -73,7 +73,7 @@ interface One {
   sandbox: SandboxProcess
   groupIds: number[]
   daemon: Daemon
-  book: Book
+  ledger: AccountLedger
   config: object
 }
 
@@ -101,7 +101,7 @@ async function startOne(
   const sinks = Object.fromEntries(names.map((name) => [name, webhookSink(sandbox, name, batch)]))
   const config = configOfOne(sandbox, groupIds, sinks, more)
   const daemon = await rig.startDaemon(config)
-  return { sandbox, groupIds, daemon, book, config }
+  return { sandbox, groupIds, daemon, ledger: book, config }
 }
 
 const patienceMs = 60_000
@@ -116,7 +116,12 @@ export async function untilPolled(sandbox: SandboxProcess, feeds: number): Promi
 }
 
 export async function measureMemory(rig: Rig, plan: SizePlan): Promise<Figures> {
-  const { sandbox, groupIds, daemon, book } = await startOne(rig, { feeds: 1, sinks: 1, more: {} })
+  const {
+    sandbox,
+    groupIds,
+    daemon,
+    ledger: book,
+  } = await startOne(rig, { feeds: 1, sinks: 1, more: {} })
   const [groupId] = groupIds as [number]
   await untilPolled(sandbox, 1)
   await sleep(1000 * (plan.settleSeconds + plan.idleSeconds))
@@ -187,7 +192,12 @@ async function countSeries(
   feeds: number,
   sinks: number,
 ): Promise<number> {
-  const { sandbox, groupIds, daemon, book } = await startOne(rig, { feeds, sinks, more: {} })
+  const {
+    sandbox,
+    groupIds,
+    daemon,
+    ledger: book,
+  } = await startOne(rig, { feeds, sinks, more: {} })
   await untilPolled(sandbox, groupIds.length)
   for (const id of groupIds) await sandbox.call('addEvents', eventsPerFeed, { groupIds: [id] })
   await untilCounted(book, (now) => deliveredBy(now) === eventsPerFeed * feeds * sinks)
@@ -231,7 +241,12 @@ async function settle(
   sinks: number,
 ): Promise<Record<'whole' | 'expired', number>> {
   // the first fingerprints of a week pay for their buckets
-  const { sandbox, groupIds, daemon, book } = await startOne(rig, {
+  const {
+    sandbox,
+    groupIds,
+    daemon,
+    ledger: book,
+  } = await startOne(rig, {
     feeds: 1,
     sinks,
     marks: 100_000,

@@ -1,6 +1,6 @@
 /** Events a second and CPU per event, of the built daemon and of loops that keep nothing. */
 import { Agent, request } from 'undici'
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
 import {
   apiKey,
@@ -104,7 +104,7 @@ export function median(values: readonly number[]): number {
 /** Seconds from the first of the events taken in to the last. */
 async function takeIn(
   sandbox: SandboxProcess,
-  book: Book,
+  book: AccountLedger,
   { groupId, count, before }: { groupId: number; count: number; before: number },
 ): Promise<number> {
   await sandbox.call('addEvents', count, { groupIds: [groupId] })

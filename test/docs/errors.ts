@@ -1,12 +1,12 @@
 /** The reasons of every error with what to do, and what a failed send leads to. */
 import type { AuditReason } from '../../src/audit/pages.ts'
 import { adviceFor } from '../../src/cli/sinks-test.ts'
-import { type CommandError, spanInWords } from '../../src/cli/terminal.ts'
-import { effectOn, type Failure, judge } from '../../src/delivery/retry-policy.ts'
+import { type CommandError, formatDuration } from '../../src/cli/terminal.ts'
+import { effectOn, type Failure, decideRetry } from '../../src/delivery/retry-policy.ts'
 import type { HttpReason } from '../../src/ops/server.ts'
 import type { StoreReason } from '../../src/redis/health.ts'
 import type { SinkReason } from '../../src/sinks/sink.ts'
-import type { ServiceReason } from '../../src/upstream/error.ts'
+import type { UpstreamReason } from '../../src/upstream/error.ts'
 import { code, codes, table } from './markdown.ts'
 
 /** Of the errors whose reasons have no advice in the program itself. A reason left out does not compile. */
@@ -51,7 +51,7 @@ const advice = {
     timeout: 'No answer within 30 s: check the firewall and the proxy; the service may be slow.',
     contract:
       'The answer is not what the API describes. Is `base_url` the address of the API, and not of its web application?',
-  } satisfies Record<ServiceReason, string>,
+  } satisfies Record<UpstreamReason, string>,
 } as const
 
 /** What the other side did; as errors and metrics name it. */
@@ -122,8 +122,8 @@ function waitsOf(reason: SinkReason): string {
 
 function verdictOf(reason: SinkReason, about: Partial<Failure>): string {
   const usual = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 2, random: 0.5 }
-  const verdict = judge({ reason, ...usual, ...about })
-  return verdict.act === 'retry' ? spanInWords(verdict.afterMs) : verdict.act
+  const verdict = decideRetry({ reason, ...usual, ...about })
+  return verdict.act === 'retry' ? formatDuration(verdict.afterMs) : verdict.act
 }
 
 function effect(reason: SinkReason): string {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
 import type { ReloadOutcome } from '../../src/daemon/reload.ts'
-import { readAccounting, type SinkAccount } from '../../src/store/accounts.ts'
+import { readAccounting, type SinkCounts } from '../../src/store/accounts.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'
 import { startRedis, type TestRedis } from '../support/redis.ts'
@@ -85,7 +85,7 @@ function uidsOf(events: { uid: string }[]): string[] {
 
 /** How many connections the daemon has to Redis: those of an engine that was not stopped would stay. */
 async function connections(app: App): Promise<number> {
-  const info = await app.books[0]!.redis.info('clients')
+  const info = await app.ledgers[0]!.redis.info('clients')
   return Number(/^connected_clients:(\d+)/m.exec(info)?.[1])
 }
 
@@ -144,7 +144,7 @@ test('ten reloads under way, and every event reaches each destination once', asy
     expect(uids.length).toBeGreaterThan(0)
     expect(uids).toHaveLength(new Set(uids).size)
   }
-  const { sinks } = await expectConservation(app.books[0]!)
+  const { sinks } = await expectConservation(app.ledgers[0]!)
   for (const sink of ['siem', 'extra', 'other']) {
     expect(sinks[sink]!.delivered).toBe(arrived(sandbox, sink).length)
   }
@@ -164,17 +164,17 @@ test('what waits for a sink that a reload removes is held, and goes out when one
   const events = sandbox.addEvents(6)
   await until('the other sink has all', () => hasAll(sandbox, 'siem', events))
   await reload(app, without!)
-  const gone = async (): Promise<SinkAccount> =>
-    (await readAccounting(app.books[0]!)).sinks['gone']!
+  const gone = async (): Promise<SinkCounts> =>
+    (await readAccounting(app.ledgers[0]!)).sinks['gone']!
   await until('all of it is held', async () => (await gone()).pending['held'] === 6, 60_000)
-  await expectConservation(app.books[0]!)
+  await expectConservation(app.ledgers[0]!)
   mend()
   await reload(app, before!)
   await until('it goes out', () => hasAll(sandbox, 'gone', events), 60_000)
   await until('all is settled', () => nothingPending(app), 60_000)
   expect(arrived(sandbox, 'gone').toSorted()).toEqual(uidsOf(events))
   expect(arrived(sandbox, 'siem').toSorted()).toEqual(uidsOf(events))
-  await expectConservation(app.books[0]!)
+  await expectConservation(app.ledgers[0]!)
 }, 240_000)
 
 test('a new account has books of its own, and a limit for the old one changes nothing else', async () => {
@@ -199,9 +199,9 @@ test('a new account has books of its own, and a limit for the old one changes no
       feeds: { added: ['other'] },
     },
   })
-  expect(app.books.map(({ account }) => account).toSorted()).toEqual(['main', 'twin'])
+  expect(app.ledgers.map(({ account }) => account).toSorted()).toEqual(['main', 'twin'])
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
   // accounts share no marks: the other one sends what it sees
   await until('the new account sends', () => arrived(sandbox, 'siem').length === 6, 40_000)
-  for (const book of app.books) await expectConservation(book)
+  for (const book of app.ledgers) await expectConservation(book)
 }, 120_000)

@@ -37,7 +37,7 @@ route: {sinks: [down, up]}
       (await scrape()).includes('tocsin_sink_circuit_state{sink="down",state="open"} 1'),
     )
     expect(arrived('down')).toEqual([])
-    const { sinks } = await readAccounting(replica.books[0]!)
+    const { sinks } = await readAccounting(replica.ledgers[0]!)
     expect(sinks['up']).toMatchObject({ delivered: 40 })
     expect(sinks['down']).toMatchObject({ created: 40, delivered: 0, dead: 0, unaccounted: 0 })
 
@@ -47,7 +47,7 @@ route: {sinks: [down, up]}
     const firstTen = arrived('down').slice(0, 10)
     expect(firstTen.filter((uid) => worst.includes(uid)).length).toBeGreaterThan(5)
     expect(new Set(arrived('down')).size).toBe(40)
-    await expectConservation(replica.books[0]!)
+    await expectConservation(replica.ledgers[0]!)
   } finally {
     await replica.stop()
     await sandbox.close()

@@ -31,7 +31,7 @@ route: {sinks: [soc], group_wait: 0s}
   const { slack, email } = sandbox.received
   try {
     const { url } = await replica.start()
-    const [book] = replica.books
+    const [book] = replica.ledgers
     await until('the feed is read to its end', async () => {
       return (await book!.redis.hget(book!.key('feed', 'brand'), 'caught_up')) !== null
     })

@@ -7,7 +7,7 @@ import { createKeys } from '../../src/redis/keys.ts'
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox.ts'
 import {
   noteDiscarding,
-  pendingOf,
+  sumPending,
   readAccounting,
   removeLedger,
 } from '../../src/store/accounts.ts'
@@ -70,9 +70,9 @@ function arrived(prefix: string): string[] {
 }
 
 async function waitingOf(app: App, account: string): Promise<number> {
-  const book = app.books.find((one) => one.account === account)
+  const book = app.ledgers.find((one) => one.account === account)
   const { sinks } = await readAccounting(book!)
-  return sinks['siem'] ? pendingOf(sinks['siem']) : 0
+  return sinks['siem'] ? sumPending(sinks['siem']) : 0
 }
 
 /** A hundred critical events of umbrella, taken in by a daemon whose sink is paused. */
@@ -141,7 +141,7 @@ test.each([
     await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
     expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
     await until('nothing waits', async () => (await waitingOf(daemon.app, 'umbrella')) === 0)
-    for (const book of daemon.app.books) await expectConservation(book)
+    for (const book of daemon.app.ledgers) await expectConservation(book)
     const settled = 'all that the account that left took in is settled'
     await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
   },
@@ -232,7 +232,7 @@ test('an account that comes back when half of its ledger was removed starts anew
   const prefix = 'halfway'
   const { daemon: before, uids } = await bury(prefix)
   await before.app.stop()
-  const book = before.app.books.find(({ account }) => account === 'umbrella')!
+  const book = before.app.ledgers.find(({ account }) => account === 'umbrella')!
   const place = { redis: tests.redis, keys: createKeys(prefix) }
   await noteDiscarding(place, 'umbrella', 'ann')
   const read = await tests.redis.hgetall(book.key('feed', 'people'))
@@ -243,5 +243,5 @@ test('an account that comes back when half of its ledger was removed starts anew
   const daemon = await startDaemon(configOf(prefix))
   await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
   expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
-  for (const one of daemon.app.books) await expectConservation(one)
+  for (const one of daemon.app.ledgers) await expectConservation(one)
 }, 90_000)

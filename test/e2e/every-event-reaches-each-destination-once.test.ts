@@ -146,8 +146,8 @@ test.concurrent.each<EndMode>(['full', 'empty', 'absent', 'echo'])(
         )
         expect(sorted(mails.flatMap((message) => message.uids))).toEqual(toPeople)
       }
-      for (const book of replicas[0]!.books) await expectConservation(book)
-      const [first] = replicas[0]!.books
+      for (const book of replicas[0]!.ledgers) await expectConservation(book)
+      const [first] = replicas[0]!.ledgers
       expect((await readAccounting(first!)).feeds['brand']).toMatchObject({ quarantined: 1 })
       expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
     })
@@ -157,7 +157,7 @@ test.concurrent.each<EndMode>(['full', 'empty', 'absent', 'echo'])(
 
 /** New events of the feeds brand, people and twin. */
 async function allIn(replicas: App[], expected: number[]): Promise<boolean> {
-  const counted = await Promise.all(replicas[0]!.books.map(readAccounting))
+  const counted = await Promise.all(replicas[0]!.ledgers.map(readAccounting))
   const feeds = Object.assign({}, ...counted.map(({ feeds }) => feeds)) as Record<
     string,
     { new: number }

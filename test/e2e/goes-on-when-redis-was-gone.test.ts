@@ -40,8 +40,8 @@ route: {sinks: [siem]}
     await until('the others arrive', () => received().size === 40, 40_000)
     await until('all is settled', () => nothingPending(replica))
     expect((await fetch(`${url}/readyz`)).status).toBe(200)
-    await expectConservation(replica.books[0]!)
-    const { feeds, sinks } = await readAccounting(replica.books[0]!)
+    await expectConservation(replica.ledgers[0]!)
+    const { feeds, sinks } = await readAccounting(replica.ledgers[0]!)
     expect(feeds['brand']).toMatchObject({ new: 40 })
     expect(sinks['siem']).toMatchObject({ created: 40, delivered: 40 })
   } finally {

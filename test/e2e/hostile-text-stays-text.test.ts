@@ -140,7 +140,7 @@ route: {sinks: [siem, soc, oncall], group_wait: 0s}
     await until(
       'all taken in and delivered',
       async () => {
-        const { main } = (await readAccounting(replica.books[0]!)).feeds
+        const { main } = (await readAccounting(replica.ledgers[0]!)).feeds
         const isRead = main?.new === events && main.quarantined === refusedUids.length + 6
         return isRead && (await nothingPending(replica))
       },
@@ -148,8 +148,8 @@ route: {sinks: [siem, soc, oncall], group_wait: 0s}
     )
     const { slack, webhook, email } = sandbox.received
     expect([slack.length, webhook.length, email.length]).toEqual([events, events, events])
-    await expectConservation(replica.books[0]!)
-    const { feeds, sinks } = await readAccounting(replica.books[0]!)
+    await expectConservation(replica.ledgers[0]!)
+    const { feeds, sinks } = await readAccounting(replica.ledgers[0]!)
     expect(feeds['main']).toMatchObject({ quarantined: refusedUids.length + 6 })
     for (const sink of Object.values(sinks)) expect(sink).toMatchObject({ dead: 0 })
     expectSlackText()

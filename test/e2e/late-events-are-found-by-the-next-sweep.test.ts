@@ -109,14 +109,14 @@ test('a twentieth arrives up to three days late: the next sweep finds it, and no
   expect(await metric('sweep_late_events_total{feed="near"}')).toBe(near.length)
   await expectFoundByTheNext(late)
   expect(tooOld.filter(({ uid }) => delivered().includes(uid))).toEqual([])
-  const { feeds } = await expectConservation(replica.books[0]!)
+  const { feeds } = await expectConservation(replica.ledgers[0]!)
   expect(feeds['far']).toMatchObject({ new: 15 + 3 * 38 + late.length, late: late.length })
   expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
 }, 180_000)
 
 /** Each was taken in before the sweep after the first one that began behind its arrival. */
 async function expectFoundByTheNext(late: readonly SandboxEvent[]): Promise<void> {
-  const records = await recordsOf(replica.books[0]!)
+  const records = await recordsOf(replica.ledgers[0]!)
   const begins = sweepsOf(1042)
   for (const { uid, arrivedAtMs } of late) {
     const record = records.find((one) => one.uid === uid)!

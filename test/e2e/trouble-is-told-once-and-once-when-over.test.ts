@@ -66,7 +66,7 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
     sandbox.tokens.admitKey('fw_sandbox')
     const second = sandbox.addEvent()
     await until('it works again', () => hasCome(second.uid), 90_000)
-    const books = replicas[0].books
+    const books = replicas[0].ledgers
     const noted = (): Promise<string | null> =>
       books[0]!.redis.hget('{tocsin}:notices', 'account-refused-main')
     await until('that is seen', async () => (await noted())?.includes('goneMs') ?? false, 60_000)
@@ -106,13 +106,13 @@ test('that the sink for notices is gone is told once through another, with what 
     await replica.start()
     await until('the trouble is told', () => notices().length > 0, 60_000)
     const noted = (): Promise<string | null> =>
-      replica.books[0]!.redis.hget('{tocsin}:notices', 'sink-disabled-soc')
+      replica.ledgers[0]!.redis.hget('{tocsin}:notices', 'sink-disabled-soc')
     await until('that is noted', async () => (await noted())?.includes('saidMs') ?? false)
     expect(notices()).toHaveLength(1)
     expect(notices()[0]).toContain('sink soc is gone and has been disabled')
     expect(notices()[0]).toContain('tocsin sinks resume soc')
     expect(notices()[0]).toContain('410')
-    await expectConservation(replica.books[0]!)
+    await expectConservation(replica.ledgers[0]!)
   } finally {
     await replica.stop()
     await sandbox.close()

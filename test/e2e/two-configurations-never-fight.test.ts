@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
-import { pendingOf, readAccounting, type SinkAccount } from '../../src/store/accounts.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import { sumPending, readAccounting, type SinkCounts } from '../../src/store/accounts.ts'
 import { peekFeed } from '../../src/store/feed-state.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
@@ -82,16 +82,16 @@ function hasAll(sandbox: Sandbox, sink: string, uids: string[]): boolean {
   return uids.every((uid) => got.has(uid))
 }
 
-async function accountOf(app: App, sink: string): Promise<SinkAccount> {
-  return (await readAccounting(app.books[0] as Book)).sinks[sink]!
+async function accountOf(app: App, sink: string): Promise<SinkCounts> {
+  return (await readAccounting(app.ledgers[0] as AccountLedger)).sinks[sink]!
 }
 
 /** A replica of a newer configuration polls and is gone again, so that the older one has the job. */
 async function takeOver(older: Observed, newer: Observed): Promise<void> {
   await newer.app.start()
   await until('the newer one has begun its walk', async () => {
-    const state = await peekFeed(newer.app.books[0]!, 'brand', 0)
-    return state?.walk?.reason === 'configuration_changed'
+    const state = await peekFeed(newer.app.ledgers[0]!, 'brand', 0)
+    return state?.scan?.reason === 'configuration_changed'
   })
   await newer.app.stop()
   await until('the older one stands back', () => older.said(standsBack).length > 0, 30_000)
@@ -150,13 +150,13 @@ test.concurrent('a rolling restart to another configuration and back loses nothi
       'all of the lost sink is held',
       async () => {
         const gone = await accountOf(newer.app, 'gone')
-        return gone.pending['held'] === pendingOf(gone)
+        return gone.pending['held'] === sumPending(gone)
       },
       60_000,
     )
     const held = (await accountOf(newer.app, 'gone')).pending['held'] ?? 0
     expect(held).toBeGreaterThanOrEqual(early.length)
-    await expectConservation(newer.app.books[0]!)
+    await expectConservation(newer.app.ledgers[0]!)
 
     // and back again
     mend()
@@ -176,8 +176,8 @@ test.concurrent('a rolling restart to another configuration and back loses nothi
     await until(
       'all is settled but the sink that has no configuration',
       async () => {
-        const { sinks } = await readAccounting(again.app.books[0]!)
-        return pendingOf(sinks['siem']!) + pendingOf(sinks['gone']!) === 0
+        const { sinks } = await readAccounting(again.app.ledgers[0]!)
+        return sumPending(sinks['siem']!) + sumPending(sinks['gone']!) === 0
       },
       60_000,
     )
@@ -188,7 +188,7 @@ test.concurrent('a rolling restart to another configuration and back loses nothi
       expect(arrived(sandbox, sink)).toHaveLength(new Set(arrived(sandbox, sink)).size)
     }
     expect((await accountOf(again.app, 'gone')).delivered).toBeGreaterThanOrEqual(held)
-    await expectConservation(again.app.books[0]!)
+    await expectConservation(again.app.ledgers[0]!)
     expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
   } finally {
     await Promise.all([older, first, newer, again].map(({ app }) => app.stop()))

@@ -84,7 +84,7 @@ notices: {sink: siem}
       /^Subject: .*; 5 items could not be read$/m,
     )
     await shows('tocsin_quarantine_entries', 5)
-    await expectConservation(replica.books[0]!)
+    await expectConservation(replica.ledgers[0]!)
   } finally {
     await replica.stop()
     await sandbox.close()

@@ -49,7 +49,7 @@ test('a critical event that a changed filter lets in is told long before the re-
   const before = aReplica(configuration('medium'))
   await before.start()
   await until('the feed is read', async () => {
-    const { feeds } = await readAccounting(before.books[0]!)
+    const { feeds } = await readAccounting(before.ledgers[0]!)
     return feeds['brand']?.new === 1
   })
   await before.stop()
@@ -60,7 +60,7 @@ test('a critical event that a changed filter lets in is told long before the re-
   try {
     const told = (): boolean => sandbox.received.slack.some(({ uids }) => uids.includes(urgent))
     await until('the critical event is told', told, 40_000)
-    const { feeds } = await readAccounting(after.books[0]!)
+    const { feeds } = await readAccounting(after.ledgers[0]!)
     expect(feeds['brand']!.new).toBeGreaterThan(100)
     expect(feeds['brand']!.new).toBeLessThan(count)
     const [message] = sandbox.received.slack

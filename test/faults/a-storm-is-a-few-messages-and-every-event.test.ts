@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { pendingOf, readAccounting } from '../../src/store/accounts.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
+import { sumPending, readAccounting } from '../../src/store/accounts.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { scanRecords } from '../../src/store/records.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'
@@ -46,7 +46,7 @@ route: {sinks: [soc, siem], group_interval: 20s}
   const webhookUids = (): string[] => sandbox.received.webhook.flatMap(({ uids }) => uids)
   try {
     await replica.start()
-    const [book] = replica.books
+    const [book] = replica.ledgers
     await until('the feed is read to its end', async () => {
       const state = await book!.redis.hget(book!.key('feed', 'brand'), 'caught_up')
       return state !== null
@@ -73,17 +73,17 @@ route: {sinks: [soc, siem], group_interval: 20s}
   }
 }, 600_000)
 
-async function takenIn(book: Book): Promise<number> {
+async function takenIn(book: AccountLedger): Promise<number> {
   return (await readAccounting(book)).feeds['brand']?.new ?? 0
 }
 
-async function isSettled(book: Book, sink: string): Promise<boolean> {
+async function isSettled(book: AccountLedger, sink: string): Promise<boolean> {
   const account = (await readAccounting(book)).sinks[sink]
-  return account !== undefined && pendingOf(account) === 0
+  return account !== undefined && sumPending(account) === 0
 }
 
 /** From each event's arrival to its delivery to people, ms. */
-async function waitsFor(book: Book, uids: readonly string[]): Promise<number[]> {
+async function waitsFor(book: AccountLedger, uids: readonly string[]): Promise<number[]> {
   const waits: number[] = []
   for await (const { uid, firstSeenMs, items } of scanRecords(book)) {
     const told = items.find(({ sink }) => sink === 'soc')

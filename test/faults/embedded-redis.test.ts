@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { holdRedis, type HeldRedis } from '../../src/redis/embedded-redis.ts'
+import { ensureRedis, type RedisHandle } from '../../src/redis/embedded-redis.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { silent } from '../support/ledger.ts'
 import { until } from '../support/rehearsal.ts'
@@ -17,8 +17,8 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-function hold(home: string, logger = silent): Promise<HeldRedis> {
-  return holdRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, logger)
+function hold(home: string, logger = silent): Promise<RedisHandle> {
+  return ensureRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, logger)
 }
 
 async function pidOf(home: string): Promise<number> {

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAnswer } from '../../src/upstream/session.ts'
-import { ServiceError } from '../../src/upstream/error.ts'
+import { UpstreamError } from '../../src/upstream/error.ts'
 import { wireReportRequest } from '../../src/upstream/resources/reports.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import type { Target } from './engine/target.ts'
@@ -170,7 +170,7 @@ function outcomeOf(body: string): string {
     const end = { requestId: 'r', outcome: 'completed', report: read.report ?? null } as const
     return parseReport(end, 'high').kind
   } catch (error) {
-    if (error instanceof ServiceError) return error.reason
+    if (error instanceof UpstreamError) return error.reason
     throw error
   }
 }

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { maskDetail } from '../../src/masking/masking.ts'
-import { credentialItem } from '../../src/feed-types/credentials.ts'
+import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import { composeMail } from '../../src/sinks/email/email-sink.ts'
@@ -60,7 +60,7 @@ function credential(): DeliveryMember {
     auth_domains: ['sso.acme.com'],
     source: { id: 'combolists', name: 'A list', breached_at: '2020-01-01', pii_tags: ['email'] },
   }
-  const parsed = credentialItem(raw, aCredentialFeed())
+  const parsed = parseCredentialItem(raw, aCredentialFeed())
   if (!parsed.ok) throw new Error(parsed.problem)
   return aMember({ event: parsed.event, feed: 'leaks', link: null })
 }

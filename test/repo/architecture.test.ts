@@ -35,7 +35,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
   ],
   ['audit', ['feeds', 'grouping', 'feed-types', 'store', 'upstream', 'redis', 'lib']],
   ['self-alerts', ['store', 'redis', 'event.ts', 'lib']],
-  ['ops', ['store', 'lib']],
+  ['ops', ['store', 'redis', 'lib']],
   [
     'delivery',
     ['sinks', 'grouping', 'messages', 'masking', 'store', 'upstream', 'redis', 'event.ts', 'lib'],

@@ -5,9 +5,9 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { runProgram } from '../../src/cli/program.ts'
-import type { ServiceClient } from '../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../src/upstream/client.ts'
 import { createOperations } from '../../src/upstream/resources/operations.ts'
-import { createUndescribedPolicyOperations } from '../../src/upstream/resources/policies.ts'
+import { createUndocumentedPolicyOperations } from '../../src/upstream/resources/policies.ts'
 
 const root = join(import.meta.dirname, '../..')
 const heading = '## Every operation of the service'
@@ -80,10 +80,10 @@ function functionsOfClient(): { all: string[]; undescribed: string[] } {
   const account = { policyPaths: 'auto' } as const
   const none = undefined as never
   const operations = createOperations({ account, capabilities: none, parts: none })
-  const token: keyof ServiceClient = 'testToken'
+  const token: keyof UpstreamClient = 'testToken'
   return {
     all: [token, ...Object.keys(operations)],
-    undescribed: Object.keys(createUndescribedPolicyOperations(none, none)),
+    undescribed: Object.keys(createUndocumentedPolicyOperations(none, none)),
   }
 }
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { holdRedis } from '../../src/redis/embedded-redis.ts'
+import { ensureRedis } from '../../src/redis/embedded-redis.ts'
 import { silent } from '../support/ledger.ts'
 
 const strangers: [string, (home: string) => void, RegExp][] = [
@@ -33,7 +33,7 @@ test.each(strangers)(
     const server = createServer(() => (joined += 1)).listen(join(home, 'redis.sock'))
     await new Promise((resolve) => server.once('listening', resolve))
     try {
-      const held = holdRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, silent)
+      const held = ensureRedis({ embedded: home, prefix: 'tocsin', allowUnsafe: false }, silent)
       await expect(held).rejects.toThrow(words)
       await expect(held).rejects.toThrow(`redis.embedded: the Redis in ${home}`)
       expect(joined).toBe(0)

@@ -3,7 +3,7 @@
  * meanwhile the whole daemon stands still.
  */
 import { expect, test } from 'vitest'
-import { revealed } from '../../src/cli/api/listing.ts'
+import { formatRevealed } from '../../src/cli/api/listing.ts'
 import { plainText } from '../../src/cli/api/reports.ts'
 import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import {
@@ -13,7 +13,7 @@ import {
   maskText,
   withoutMarks,
 } from '../../src/masking/masking.ts'
-import { treatmentOf } from '../../src/masking/secret-names.ts'
+import { findTreatment } from '../../src/masking/secret-names.ts'
 import { csvLine } from '../../src/messages/csv.ts'
 import { cleanBlock, cleanLine, defang, refang } from '../../src/messages/sanitize.ts'
 import { escapeHtml } from '../../src/sinks/email/mail-html.ts'
@@ -104,7 +104,7 @@ const readers: Record<string, (text: string) => unknown> = {
   'masks of an identity': maskIdentity,
   'mark tags': withoutMarks,
   'masks of a detail': (text) => maskDetail({ [text]: text }),
-  'names of secret fields': (text) => treatmentOf(text),
+  'names of secret fields': (text) => findTreatment(text),
   'one line': (text) => cleanLine(text, 300),
   'a block': (text) => cleanBlock(text, 600),
   links: defang,
@@ -117,7 +117,7 @@ const readers: Record<string, (text: string) => unknown> = {
   'a time': parseTimestamp,
   'canonical JSON': (text) => canonicalJson({ [text]: text }),
   'a report': (text) => plainText(text, { width: 96, strong: (words) => words }),
-  'a revealed secret': revealed,
+  'a revealed secret': formatRevealed,
 }
 
 test.each(Object.entries(readers))('no text keeps the reader of %s busy', (_name, read) => {

@@ -17,8 +17,8 @@ import { formatMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { secretKeys } from '../../src/config/secret-warnings.ts'
-import { exposureOfFile } from '../../src/lib/private-files.ts'
-import { weakness } from '../../src/lib/secret.ts'
+import { findExposure } from '../../src/lib/private-files.ts'
+import { findWeakness } from '../../src/lib/secret.ts'
 import { startTocsin, tocsin } from '../integration/cli/tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))
@@ -121,11 +121,11 @@ describe('a file that holds a secret', () => {
     const own = { uid: process.getuid!(), gids: [], secretsMount: '/run/secrets' }
     const group = aFile('group', 'x', 0o640)
     if (isRoot) chownSync(group, 0, 65534) // root's own group is root
-    expect(exposureOfFile(group, own)).toMatchObject({
+    expect(findExposure(group, own)).toMatchObject({
       problem: expect.stringMatching(/^group \d+ may read \S+ \(mode 0640\)$/) as string,
     })
-    expect(exposureOfFile(aFile('drop', 'x', 0o602), own)!.problem).toContain('may change')
-    expect(exposureOfFile(aFile('open', 'x', 0o666), own)!.problem).toContain('may read and change')
+    expect(findExposure(aFile('drop', 'x', 0o602), own)!.problem).toContain('may change')
+    expect(findExposure(aFile('open', 'x', 0o666), own)!.problem).toContain('may read and change')
   })
 
   test.runIf(isRoot)('is named where it belongs to another user', () => {
@@ -161,26 +161,26 @@ describe.runIf(isRoot)('a secret that root hands to a service', () => {
     { as: 'a package: root and its group, 0640', mode: 0o640, gid: 1000 },
     { as: 'a credential of systemd, readable by a list', mode: 0o440, gid: 0 },
   ])('is in order as $as', ({ mode, gid }) => {
-    expect(exposureOfFile(mounted(mode, gid), service)).toBeUndefined()
+    expect(findExposure(mounted(mode, gid), service)).toBeUndefined()
   })
 
   test('is in order as Docker mounts it for one container, whatever its owner and mode on the host', () => {
     mkdirSync(join(service.secretsMount, 'deeper'), { recursive: true })
     const mountedFile = aFile('run/api-key', 'x', 0o444)
     chownSync(mountedFile, 1001, 1001)
-    expect(exposureOfFile(mountedFile, service)).toBeUndefined()
-    expect(exposureOfFile(aFile('run/deeper/key', 'x', 0o444), service)).toBeDefined()
+    expect(findExposure(mountedFile, service)).toBeUndefined()
+    expect(findExposure(aFile('run/deeper/key', 'x', 0o444), service)).toBeDefined()
     symlinkSync(aFile('elsewhere', 'x', 0o444), join(service.secretsMount, 'link'))
-    expect(exposureOfFile(join(service.secretsMount, 'link'), service)).toBeDefined()
+    expect(findExposure(join(service.secretsMount, 'link'), service)).toBeDefined()
   })
 
   test('is named where every user may read it, as Kubernetes mounts by default, or another group', () => {
-    expect(exposureOfFile(mounted(0o644, 2000), service)).toEqual({
+    expect(findExposure(mounted(0o644, 2000), service)).toEqual({
       problem: expect.stringMatching(/^every user may read \S+\/key \(mode 0644\)$/) as string,
       remedy: 'set defaultMode: 0440 on the volume, and fsGroup in the securityContext of the pod',
     })
-    expect(exposureOfFile(mounted(0o440, 3000), service)!.problem).toContain('group 3000 may read')
-    expect(exposureOfFile(mounted(0o660, 2000), service)!.problem).toContain('change')
+    expect(findExposure(mounted(0o440, 3000), service)!.problem).toContain('group 3000 may read')
+    expect(findExposure(mounted(0o660, 2000), service)!.problem).toContain('change')
   })
 })
 
@@ -312,8 +312,8 @@ describe('a weak secret', () => {
     `whsec_${Buffer.alloc(32).toString('base64')}`,
     `whsec_${Buffer.from('changeme'.repeat(4)).toString('base64')}`,
   ])('is known as one: %s', (secret) => {
-    expect(weakness(secret)).toBeDefined()
-    expect(weakness(secret)).not.toContain(secret)
+    expect(findWeakness(secret)).toBeDefined()
+    expect(findWeakness(secret)).not.toContain(secret)
   })
 
   test('is none that was drawn at random, in whatever letters', () => {
@@ -322,11 +322,11 @@ describe('a weak secret', () => {
       const digits = Array.from(bytes, (byte) => byte % 10).join('')
       const texts = [bytes.toString('hex'), bytes.toString('base64'), digits]
       texts.push(`whsec_${bytes.toString('base64')}`, bytes.toString('base64').slice(0, 16))
-      expect(texts.filter((text) => weakness(text) !== undefined)).toEqual([])
+      expect(texts.filter((text) => findWeakness(text) !== undefined)).toEqual([])
     }
-    expect(weakness('')).toBeUndefined()
-    expect(weakness('correct horse battery staple')).toBeUndefined()
-    expect(weakness('redis-Kq7vXw2LmZ9t')).toBeUndefined()
+    expect(findWeakness('')).toBeUndefined()
+    expect(findWeakness('correct horse battery staple')).toBeUndefined()
+    expect(findWeakness('redis-Kq7vXw2LmZ9t')).toBeUndefined()
   })
 
   test('is named where it signs, where it opens Redis, and where leaked secrets are sealed under it', () => {

@@ -12,7 +12,7 @@ import { secretFromText } from '../../src/lib/secret.ts'
 import { maskDetail } from '../../src/masking/masking.ts'
 import { SinkError } from '../../src/sinks/sink.ts'
 import { answerText, isAccepted, postToSlack } from '../../src/sinks/slack/slack-sink.ts'
-import { ServiceError } from '../../src/upstream/error.ts'
+import { UpstreamError } from '../../src/upstream/error.ts'
 import { wireFullEvent } from '../../src/upstream/resources/events.ts'
 import { wireSearchPage, type WireSearchPage } from '../../src/upstream/resources/page.ts'
 import { readAnswer } from '../../src/upstream/session.ts'
@@ -158,7 +158,7 @@ describe('an answer of the service', () => {
         response.end('{"items":[]}')
       })
       const failed = await pageFrom(url, token).catch((error: unknown) => error)
-      expect(failed).toBeInstanceOf(ServiceError)
+      expect(failed).toBeInstanceOf(UpstreamError)
       expect(String(failed)).not.toContain(token)
       expect(asked).toBe(0)
     },

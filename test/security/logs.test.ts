@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createLogger, prettyLines } from '../../src/lib/logger.ts'
-import { ServiceError } from '../../src/upstream/error.ts'
+import { UpstreamError } from '../../src/upstream/error.ts'
 import { actedUpon, hostileWords } from './hostile-words.ts'
 
 type Say = (logger: ReturnType<typeof createLogger>, words: string) => void
@@ -11,7 +11,7 @@ const places: Record<string, Say> = {
   'a field': (logger, words) => logger.info({ uid: words, list: [words] }, 'note'),
   'a field of a field': (logger, words) => logger.info({ deep: { deeper: { words } } }, 'note'),
   'an error of the world': (logger, words) =>
-    logger.warn({ err: new ServiceError('timeout', words) }, 'note'),
+    logger.warn({ err: new UpstreamError('timeout', words) }, 'note'),
   'an error of ours, with its stack': (logger, words) =>
     logger.error({ err: new Error(words) }, 'note'),
   'a cause': (logger, words) =>

@@ -125,7 +125,7 @@ describe('of what the ledger keeps', () => {
     await scene.show(['oncall', 'news'], [{ ...event, uid: 'paste/x/2', severity: 'low' }])
     await scene.attempt('soc', { outcome: 'dead', reason: 'gone', answer: words })
     const malformed = [{ uid: event.uid, problem: words, raw: JSON.stringify({ words }) }]
-    await takeIn(scene.book, [], { feed: 'brand', malformed })
+    await takeIn(scene.ledger, [], { feed: 'brand', malformed })
     const run = (...args: string[]): Promise<Ended> => tocsin(...args, ...scene.config)
     const letters = await run('dead-letters', 'list', '--output=json')
     const entries = await run('quarantine', 'list', '--output=json')

@@ -1,24 +1,24 @@
 /** Claims as tests of the ledger need them: of one piece of work, due or not, whoever holds it. */
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import {
   advanceClaims,
   claimDue,
   freezeBatch,
-  peekCollection,
+  peekBatch,
   type Claim,
   type Message,
   type Outcome,
-  type Settled,
+  type SettleResult,
 } from '../../src/delivery/claims.ts'
 
-export { peekCollection, type Outcome }
+export { peekBatch, type Outcome }
 
 export type BegunAttempt =
   | { status: 'missing' | 'unsealing' | 'settling' }
   | (Omit<Message, 'attempts'> & { status: 'send'; attempt: number })
 
 /** Whose lease has ended, or who waits for a later time, is due at once. */
-export async function makeDue(book: Book, ref: string): Promise<void> {
+export async function makeDue(book: AccountLedger, ref: string): Promise<void> {
   const due = book.key('due', ref.split(':').at(-1) ?? '')
   const score = await book.redis.zscore(due, ref)
   if (score !== null && Number(score) > Date.now()) await book.redis.zadd(due, 1, ref)
@@ -26,7 +26,7 @@ export async function makeDue(book: Book, ref: string): Promise<void> {
 
 /** Claims it as `owner`. */
 export async function claimRef(
-  book: Book,
+  book: AccountLedger,
   ref: string,
   owner: string,
   leaseMs = 10_000,
@@ -39,7 +39,7 @@ export async function claimRef(
 
 /** Claims it and opens an attempt, as a process of its own would. */
 export async function beginAttempt(
-  book: Book,
+  book: AccountLedger,
   ref: string,
   token: string,
   leaseMs: number,
@@ -58,24 +58,28 @@ export async function beginAttempt(
 }
 
 export async function settleAttempt(
-  book: Book,
+  book: AccountLedger,
   { ref, token, replica }: { ref: string; token: string; replica: string },
   outcome: Outcome,
-): Promise<Settled> {
+): Promise<SettleResult> {
   const holder = { owner: token.replaceAll(' ', '-'), leaseMs: 10_000, by: replica }
   const { settled } = await advanceClaims(book, holder, { settle: [{ ref, token, outcome }] })
   return settled[0]!
 }
 
 /** Opens one attempt, and settles it. */
-export async function attemptOf(book: Book, ref: string, outcome: Outcome): Promise<Settled> {
+export async function attemptOf(
+  book: AccountLedger,
+  ref: string,
+  outcome: Outcome,
+): Promise<SettleResult> {
   await beginAttempt(book, ref, 't', 10_000)
   return settleAttempt(book, { ref, token: 't', replica: 'r1' }, outcome)
 }
 
 /** Freezes members of a sink's collection, and lets go of the batch; what is left of it waits on. */
 export async function sealBatch(
-  book: Book,
+  book: AccountLedger,
   { sink, destination }: { sink: string; destination: string; waitMs?: number },
   refs: readonly string[],
 ): Promise<string | undefined> {
@@ -83,6 +87,6 @@ export async function sealBatch(
   const members = refs.map((ref) => ({ ref, ageMs: 0, payload: undefined }))
   const message = await freezeBatch(book, holder, { sink, destination, members })
   if (!message) return undefined
-  await advanceClaims(book, holder, { back: [{ ref: message.ref, rank: message.rank }] })
+  await advanceClaims(book, holder, { giveBack: [{ ref: message.ref, rank: message.rank }] })
   return message.ref
 }

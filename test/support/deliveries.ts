@@ -1,8 +1,8 @@
 import type { Delivery, DeliveryMember, Sink } from '../../src/sinks/sink.ts'
-import { createServiceLink } from '../../src/upstream/links.ts'
+import { createLinkFilter } from '../../src/upstream/links.ts'
 import { aThreatEvent } from './events.ts'
 
-const serviceLink = createServiceLink([
+const serviceLink = createLinkFilter([
   { name: 'main', baseUrl: 'https://api.example.com', linkHosts: [] },
 ])
 

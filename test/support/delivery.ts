@@ -5,8 +5,8 @@ import { Drains } from '../../src/delivery/drains.ts'
 import { createOrphans } from '../../src/delivery/orphans.ts'
 import { createSendPace } from '../../src/delivery/attempt.ts'
 import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
-import type { SinkModes } from '../../src/store/pending-items.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import type { SinkBatchWaits } from '../../src/store/pending-items.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Redis } from '../../src/redis/connection.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
@@ -33,9 +33,9 @@ export interface DeliveryRig {
 export interface DeliveryRigOptions {
   redis: Redis
   keys: Keys
-  book: Book
+  ledger: AccountLedger
   /** All that the slow pass looks at; left out: that one. */
-  books?: readonly Book[]
+  ledgers?: readonly AccountLedger[]
   sinks: Sink[]
   clock?: Clock
   isActive?: () => boolean
@@ -44,20 +44,20 @@ export interface DeliveryRigOptions {
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
-  const { redis, keys, book, books = [book], clock = systemClock } = given
+  const { redis, keys, ledger: book, ledgers: books = [book], clock = systemClock } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const modes = modesOf(given.sinks)
   const hints = createWorkHints(redis, keys)
   const options: DrainOptions = {
-    ...drainOptions({ redis, keys, books, clock }),
-    modes,
-    release: (account, made) => drains.tellMade(account, made),
+    ...drainOptions({ redis, keys, ledgers: books, clock }),
+    batchWaits: modes,
+    release: (account, made) => drains.announceChanges(account, made),
     ...given.drain,
   }
   const orphans = createOrphans({
-    books,
-    modes,
-    returnPlaces: () => ({}),
+    ledgers: books,
+    batchWaits: modes,
+    returnGroups: () => ({}),
     isActive: given.isActive ?? (() => true),
     graceMs: 0,
     clock,
@@ -65,8 +65,8 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   })
   const drains: Drains = new Drains({
     sinks,
-    drain: (sink) => new SinkDrain(sink, options),
-    books,
+    createDrain: (sink) => new SinkDrain(sink, options),
+    ledgers: books,
     hints,
     orphans,
     detailWaitMs: 20_000,
@@ -83,7 +83,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
   }
 }
 
-export function modesOf(sinks: readonly Sink[]): SinkModes {
+export function modesOf(sinks: readonly Sink[]): SinkBatchWaits {
   return Object.fromEntries(sinks.map(({ name, batch }) => [name, batch?.waitMs ?? false]))
 }
 
@@ -91,22 +91,22 @@ export function modesOf(sinks: readonly Sink[]): SinkModes {
 export function drainOptions({
   redis,
   keys,
-  books,
+  ledgers: books,
   clock,
 }: {
   redis: Redis
   keys: Keys
-  books: readonly Book[]
+  ledgers: readonly AccountLedger[]
   clock: Clock
 }): DrainOptions {
   return {
-    book: (account) => books.find((one) => one.account === account),
+    findLedger: (account) => books.find((one) => one.account === account),
     serviceLink: () => null,
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys),
     hints: createWorkHints(redis, keys),
     holder: { owner: 'r1', leaseMs: 10_000 },
-    modes: {},
+    batchWaits: {},
     release: () => Promise.resolve(),
     replica: 'r1',
     clock,
@@ -120,7 +120,7 @@ let owners = 0
 /** A process of its own that claims this piece of work once, and does what its drain does with it. */
 export async function deliverRef(
   options: DrainOptions,
-  book: Book,
+  book: AccountLedger,
   sink: Sink,
   ref: string,
 ): Promise<DeliverOutcome> {
@@ -128,14 +128,14 @@ export async function deliverRef(
   const { watched, seen } = watchClaims(book, ref)
   const drain = new SinkDrain(sink, {
     ...options,
-    book: (account) => (account === book.account ? watched : options.book(account)),
+    findLedger: (account) => (account === book.account ? watched : options.findLedger(account)),
     holder: { owner: `r1-${(owners += 1)}`, leaseMs: 10_000 },
   })
   drain.nudge(book.account)
   for (;;) {
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
-    const waitMs = await drain.turn()
+    const waitMs = await drain.step()
     if (drain.inHand === 0 && (seen.hasClaimed || waitMs !== 0)) break
     if (waitMs === undefined) await ready.promise
     else await Promise.race([ready.promise, setTimeout(waitMs)]) // real time: Redis answers meanwhile
@@ -150,11 +150,11 @@ export async function deliverRef(
 
 /** The book of a process that sees this ref alone, and claims once. */
 function watchClaims(
-  book: Book,
+  book: AccountLedger,
   ref: string,
-): { watched: Book; seen: { hasClaimed: boolean; halves: string[] } } {
+): { watched: AccountLedger; seen: { hasClaimed: boolean; halves: string[] } } {
   const seen: { hasClaimed: boolean; halves: string[] } = { hasClaimed: false, halves: [] }
-  const run: Book['run'] = async (script, ...args) => {
+  const run: AccountLedger['run'] = async (script, ...args) => {
     if (script !== 'claim-due') {
       const answer = await book.run(script, ...args)
       if (script === 'advance-claims') {
@@ -167,7 +167,7 @@ function watchClaims(
     seen.hasClaimed = true
     return book.run(script, JSON.stringify({ ...JSON.parse(String(args[0])), ref }))
   }
-  const ask: Book['ask'] = async (script, ...args) =>
+  const ask: AccountLedger['runJson'] = async (script, ...args) =>
     JSON.parse(String(await run(script, ...args))) as never
-  return { watched: { ...book, run, ask }, seen }
+  return { watched: { ...book, run, runJson: ask }, seen }
 }

@@ -1,7 +1,7 @@
 /** A mail sink with a digest every morning, over one account or several, on a real Redis. */
 import type { SinkDigest } from '../../src/grouping/placement.ts'
 import type { ThreatEvent } from '../../src/event.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import { createSchedule } from '../../src/lib/cron-schedule.ts'
 import { aGatheringRig, type GatheringRig, type GatheringRigOptions } from './gathering.ts'
@@ -12,9 +12,9 @@ export const dayMs = 86_400_000
 
 export interface DigestRig extends GatheringRig {
   keys: Keys
-  books: Book[]
+  ledgers: AccountLedger[]
   oncall: RehearsedSink
-  show(book: Book, ...events: Partial<ThreatEvent>[]): Promise<void>
+  show(book: AccountLedger, ...events: Partial<ThreatEvent>[]): Promise<void>
   /** Sets the clock to the n-th 08:00 UTC from now, and a little. */
   toMorning(n: number): void
 }
@@ -41,7 +41,7 @@ export async function aDigestRig(
   given: RedisForTests,
   { digest = {}, recipients = 1, accounts = 1, aheadMs = 0, ...options }: DigestRigOptions = {},
 ): Promise<DigestRig> {
-  const { keys = given.keys(), books = [] } = options
+  const { keys = given.keys(), ledgers: books = [] } = options
   for (let i = books.length; i < accounts; i += 1) {
     books.push(await given.book({ keys, account: `a${i}` }))
   }
@@ -58,7 +58,7 @@ export async function aDigestRig(
     digests: { oncall: digest === null ? undefined : { ...everyMorning, ...digest } },
     ...options,
     keys,
-    books,
+    ledgers: books,
   })
   const firstMs = everyMorning.schedule.next(Date.now())
   const to = oncall.destinations.map(({ id }) => id)
@@ -66,11 +66,13 @@ export async function aDigestRig(
   await rig.ensureDigests()
   return Object.assign(rig, {
     keys,
-    books,
+    ledgers: books,
     oncall,
-    async show(book: Book, ...events: Partial<ThreatEvent>[]) {
+    async show(book: AccountLedger, ...events: Partial<ThreatEvent>[]) {
       const routed = events.map((event) => rig.event(event, { sinks: to }))
-      const { made } = (await takeIn(book, routed)) as { made: { ref: string; kind: string }[] }
+      const { changes: made } = (await takeIn(book, routed)) as {
+        changes: { ref: string; kind: string }[]
+      }
       for (const { ref, kind } of made) if (kind === 'single') await rig.deliver(ref, book)
     },
     toMorning(n: number) {

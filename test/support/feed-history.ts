@@ -1,14 +1,14 @@
 /** What may happen to a feed, step by step: turns of replicas that fail, stop and are killed, and time. */
 import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
-import type { PollOutcome } from '../../src/feeds/poll-turn.ts'
+import type { PollOutcome } from '../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../src/feeds/poller.ts'
 import { readsAll } from '../../src/feeds/scan.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
-import { openFeed, type Walk } from '../../src/store/feed-state.ts'
-import type { ServiceClient } from '../../src/upstream/client.ts'
-import { ServiceError } from '../../src/upstream/error.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import { openFeed, type Scan } from '../../src/store/feed-state.ts'
+import type { UpstreamClient } from '../../src/upstream/client.ts'
+import { UpstreamError } from '../../src/upstream/error.ts'
 import { silent } from './ledger.ts'
 import {
   createScriptedService,
@@ -52,11 +52,11 @@ export interface FeedHistory {
 class Killed extends Error {}
 
 export function createHistory({
-  book,
+  ledger: book,
   feed,
   habits,
 }: {
-  book: Book
+  ledger: AccountLedger
   feed: PolledFeed
   habits: Habits
 }): FeedHistory {
@@ -90,10 +90,10 @@ export function createHistory({
       if (incident?.what === 'stop') stopping.abort()
       if (incident?.what === 'crash-after-commit') isKilled = true
       if (incident?.what === 'crash') throw new Killed()
-      if (incident?.what === 'fail') throw new ServiceError('unavailable', 'the script fails')
+      if (incident?.what === 'fail') throw new UpstreamError('unavailable', 'the script fails')
     }
     const queue = (): Promise<void> => (isKilled ? Promise.reject(new Killed()) : Promise.resolve())
-    const poller = aPoller(watched.book, struckBy(happen, service.client), queue)
+    const poller = aPoller(watched.ledger, struckBy(happen, service.client), queue)
     const asked = { signal: stopping.signal }
     const ended = await Promise.allSettled(
       kinds.map((kind) => poller.pollOnce(feed, { kind, ...asked })),
@@ -114,8 +114,8 @@ export function createHistory({
       const { sweep, lastCaughtUpMs = 0 } = state
       // the tail's walk where it reads all there is, and no sweep is due
       const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : sweep
-      const isWhole = last.walk === state.walk || last.walk?.notes?.['kind'] === 'whole'
-      const isSwept = isWhole && last.isDone && (last.walk?.startedAtMs ?? 0) >= sinceMs
+      const isWhole = last.scan === state.scan || last.scan?.notes?.['kind'] === 'whole'
+      const isSwept = isWhole && last.isDone && (last.scan?.startedAtMs ?? 0) >= sinceMs
       if (isSwept && lastCaughtUpMs >= sinceMs) return
     }
     throw new Error(`not at its end after 100 turns, ${service.requests.length} requests`)
@@ -144,7 +144,7 @@ export function createHistory({
 }
 
 /** The same client, whose every answer something may happen to. */
-function struckBy(happen: () => void, client: ServiceClient): ServiceClient {
+function struckBy(happen: () => void, client: UpstreamClient): UpstreamClient {
   const struck = scriptedOperations.map((name) => [
     name,
     async (request: never) => {
@@ -153,13 +153,13 @@ function struckBy(happen: () => void, client: ServiceClient): ServiceClient {
       return answer
     },
   ])
-  return { ...client, ...(Object.fromEntries(struck) as Partial<ServiceClient>) }
+  return { ...client, ...(Object.fromEntries(struck) as Partial<UpstreamClient>) }
 }
 
-function aPoller(book: Book, client: ServiceClient, queue: () => Promise<void>): Poller {
+function aPoller(book: AccountLedger, client: UpstreamClient, queue: () => Promise<void>): Poller {
   return createPoller({
     client: () => client,
-    book: () => book,
+    ledger: () => book,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
@@ -175,8 +175,8 @@ function aPoller(book: Book, client: ServiceClient, queue: () => Promise<void>):
 }
 
 /** A book that notes what each committed page of a sweep brought. */
-function watchCommits(book: Book): {
-  book: Book
+function watchCommits(book: AccountLedger): {
+  ledger: AccountLedger
   late: (items: ScriptedItem[], uidOf: FeedHistory['uidOf']) => number
   /** Whether a rescan has begun to read, or has read to the end, what the tail left behind it. */
   learns: () => boolean
@@ -187,7 +187,7 @@ function watchCommits(book: Book): {
   let hasLearned = false
 
   async function ask<T>(script: string, ...args: (string | number)[]): Promise<T> {
-    const answer = await book.ask<T>(script, ...args)
+    const answer = await book.runJson<T>(script, ...args)
     const { fresh = [] } = answer as { fresh?: number[] }
     const page = JSON.parse(String(args[0])) as {
       of: string
@@ -197,7 +197,7 @@ function watchCommits(book: Book): {
     const { ended } = answer as { ended?: boolean }
     learns ||= page.at_end.includes('snapshot_of')
     hasLearned ||= ended === true && page.at_end.includes('snapshot_of')
-    const { notes } = JSON.parse(String(args[1])) as Walk
+    const { notes } = JSON.parse(String(args[1])) as Scan
     const beforeMs = Number(notes?.['lateBeforeMs'] ?? -Infinity)
     if (page.of === '') return answer
     found.push(...fresh.map((place) => ({ uid: page.events[place]!.u, beforeMs })))
@@ -205,7 +205,7 @@ function watchCommits(book: Book): {
   }
 
   return {
-    book: { ...book, ask },
+    ledger: { ...book, runJson: ask },
     learns: () => learns,
     hasLearned: () => hasLearned,
     late: (items, uidOf) => {

@@ -3,7 +3,7 @@ import { createSecretBox } from '../../src/lib/sealed-secret.ts'
 import { expect } from 'vitest'
 import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
 import { createPoller } from '../../src/feeds/poller.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { scanRecords, type LedgerRecord } from '../../src/store/records.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/lib/logger.ts'
@@ -15,17 +15,17 @@ import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { noteQuota, readQuota, type QuotaReading } from '../../src/upstream/rate-limits.ts'
 import { silent, type RedisForTests } from './ledger.ts'
 import { anAccount, startReplica, type Replica } from './replica.ts'
-import type { PollerOptions, PollOutcome, TurnAsked } from '../../src/feeds/poll-turn.ts'
+import type { PollerOptions, PollOutcome, PollRequest } from '../../src/feeds/poll-run.ts'
 
 export interface FeedRig {
   sandbox: Sandbox
   replica: Replica
-  book: Book
+  ledger: AccountLedger
   metrics: Metrics
   turn(
     feed: PolledFeed,
     kind?: 'feed' | 'sweep',
-    asked?: Pick<TurnAsked, 'onPage' | 'isForgotten'>,
+    asked?: Pick<PollRequest, 'onPage' | 'isForgotten'>,
   ): Promise<PollOutcome>
   /** Turns until the feed or its sweep was read to its end. */
   toEnd(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<void>
@@ -76,7 +76,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
   const secrets = createSecretBox(() => 'fw_of_the_rig')
   const poller = createPoller({
     client: () => replica.client,
-    book: () => book,
+    ledger: () => book,
     plan:
       given.plan ??
       (() => ({
@@ -87,10 +87,10 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     queue: () => Promise.resolve(),
     generation: () => 1,
     hasRoom: () => Promise.resolve(true),
-    quotaOf: (account) => readQuota(given.tests.redis, keys, account),
+    readQuota: (account) => readQuota(given.tests.redis, keys, account),
     sealSecret: given.sealSecret,
     capabilities: given.capabilities,
-    pairIdOf: (_account, parts) => secrets.digest(parts),
+    pairDigest: (_account, parts) => secrets.digest(parts),
     clock: given.clock ?? systemClock,
     logger: given.logger ?? silent,
     metrics,
@@ -103,7 +103,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
   return {
     sandbox,
     replica,
-    book,
+    ledger: book,
     metrics,
     turn,
     async toEnd(feed, kind = 'feed') {
@@ -140,7 +140,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
 }
 
 /** Every record of a book, in no order. */
-export async function recordsOf(book: Book): Promise<LedgerRecord[]> {
+export async function recordsOf(book: AccountLedger): Promise<LedgerRecord[]> {
   const records: LedgerRecord[] = []
   for await (const record of scanRecords(book)) records.push(record)
   return records

@@ -11,7 +11,7 @@ import type {
   TenantEventsFeedConfig,
 } from '../../src/feed-types/config.ts'
 import type { Polled } from '../../src/feed-types/feed-type.ts'
-import type { FeedState, ScanState } from '../../src/store/feed-state.ts'
+import type { FeedState, RescanState } from '../../src/store/feed-state.ts'
 
 const common: FeedCommon & { scope: string; everyMs: number } = {
   name: 'brand',
@@ -147,11 +147,11 @@ export function aReportsFeed(
   }
 }
 
-function aScanState(): ScanState {
+function aScanState(): RescanState {
   return {
     sequence: 0,
     generation: 0,
-    walk: undefined,
+    scan: undefined,
     isDone: false,
     lastCompletedMs: undefined,
     lastEnded: undefined,
@@ -163,8 +163,8 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
   return {
     sequence: 0,
     generation: 1,
-    floorMs: overrides.nowMs - 86_400_000,
-    walk: undefined,
+    startBoundMs: overrides.nowMs - 86_400_000,
+    scan: undefined,
     isRewound: false,
     newestMs: undefined,
     lastSuccessMs: undefined,
@@ -175,7 +175,7 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     recent: aScanState(),
     long: aScanState(),
     rescans: {
-      snapshotOf: undefined,
+      snapshotId: undefined,
       rungMs: [],
       matched: undefined,
       perWeek: undefined,

@@ -1,17 +1,22 @@
 /** Collections on a real Redis, flushed and delivered one pass at a time under a clock that tests set. */
 import type { DrainOptions } from '../../src/delivery/sink-drain.ts'
 import type { ThreatEvent } from '../../src/event.ts'
-import type { Gate, Judged, TurnOptions, Verdict } from '../../src/grouping/flush-context.ts'
-import { ensureDigests } from '../../src/grouping/flush.ts'
+import type {
+  SuppressionRules,
+  SuppressionInput,
+  FlushContext,
+  Verdict,
+} from '../../src/grouping/flush-context.ts'
+import { ensureDigests } from '../../src/grouping/digest-flush.ts'
 import { createFlusher } from '../../src/grouping/flusher.ts'
-import { type CollectingSink, type Grouping, placeItem } from '../../src/grouping/placement.ts'
+import { type GroupingSink, type Grouping, placeItem } from '../../src/grouping/placement.ts'
 import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Redis } from '../../src/redis/connection.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../src/store/intake.ts'
-import { overdueRefs } from '../../src/store/pending-items.ts'
+import { readDueRefs } from '../../src/store/pending-items.ts'
 import { deliverRef, drainOptions, modesOf } from './delivery.ts'
 import { type RedisForTests, routed, silent } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
@@ -25,10 +30,10 @@ export interface GatheringRig {
   flush(): Promise<number>
   /** One pass without the delivery; resolves with the refs of the messages. */
   seal(): Promise<string[]>
-  deliver(ref: string, book?: Book): Promise<void>
+  deliver(ref: string, book?: AccountLedger): Promise<void>
   suppressed: string[]
   ensureDigests(): Promise<void>
-  options: TurnOptions
+  options: FlushContext
 }
 
 export interface GivenPlace {
@@ -40,17 +45,17 @@ export interface GivenPlace {
 export interface GatheringRigOptions {
   redis: Redis
   keys: Keys
-  books: Book[]
+  ledgers: AccountLedger[]
   sinks: Sink[]
   /** By sink. */
-  digests?: Record<string, CollectingSink['digest']>
-  gate?: (uid: string, judged: Judged) => Verdict
+  digests?: Record<string, GroupingSink['digest']>
+  gate?: (uid: string, judged: SuppressionInput) => Verdict
   intervalMs?: number
   isBlocked?: (sink: string) => boolean | Promise<boolean>
   /** Whether this configuration is the active one. */
   mayHold?: () => boolean
-  diverter?: DrainOptions['diverter']
-  wake?: DrainOptions['wake']
+  rerouter?: DrainOptions['rerouter']
+  retryNow?: DrainOptions['retryNow']
   clock?: GatheringRig['clock']
 }
 
@@ -67,26 +72,26 @@ export function clockToSet(): GatheringRig['clock'] {
 const goes: Verdict = { act: 'send' }
 
 export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
-  const { redis, keys, books, intervalMs = 300_000, clock = clockToSet() } = given
+  const { redis, keys, ledgers: books, intervalMs = 300_000, clock = clockToSet() } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
-  const gate: Gate = {
-    judge: (_book, items) =>
+  const gate: SuppressionRules = {
+    decide: (_book, items) =>
       Promise.resolve(items.map((judged) => given.gate?.(judged.event.uid, judged) ?? goes)),
-    isIdleFor: () => given.gate === undefined,
+    allowsAll: () => given.gate === undefined,
   }
   const told: { account: string; sink: string }[] = []
   const suppressed: string[] = []
-  const options: TurnOptions = {
-    books,
+  const options: FlushContext = {
+    ledgers: books,
     sinks: collecting,
-    gate,
+    rules: gate,
     intervalMs: () => intervalMs,
     isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
     mayHold: given.mayHold ?? (() => true),
     coverage: () => Promise.resolve([]),
     serviceLink: (_account, url) => url,
-    tell(account, work) {
+    announce(account, work) {
       told.push(...work.map(({ sink }) => ({ account, sink })))
       return Promise.resolve()
     },
@@ -95,28 +100,28 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     logger: silent,
   }
   const flusher = createFlusher(options)
-  const bookOf = (account: string): Book | undefined =>
+  const bookOf = (account: string): AccountLedger | undefined =>
     books.find((book) => book.account === account)
   const drain: DrainOptions = {
-    ...drainOptions({ redis, keys, books, clock }),
-    gate,
-    modes: modesOf(given.sinks),
-    diverter: given.diverter,
-    wake: given.wake,
+    ...drainOptions({ redis, keys, ledgers: books, clock }),
+    rules: gate,
+    batchWaits: modesOf(given.sinks),
+    rerouter: given.rerouter,
+    retryNow: given.retryNow,
   }
 
-  async function deliver(ref: string, book: Book = books[0]!): Promise<void> {
+  async function deliver(ref: string, book: AccountLedger = books[0]!): Promise<void> {
     await deliverRef(drain, book, sinks.get(ref.split(':').at(-1)!)!, ref)
   }
 
   /** What was made due since: messages, and what goes singly. */
-  async function newlyDue(): Promise<{ book: Book; ref: string }[]> {
-    const found: { book: Book; ref: string }[] = []
+  async function newlyDue(): Promise<{ ledger: AccountLedger; ref: string }[]> {
+    const found: { ledger: AccountLedger; ref: string }[] = []
     for (const { account, sink } of told.splice(0)) {
       const book = bookOf(account)!
-      const refs = await overdueRefs(book, sink, Date.now(), { offset: 0, count: 1_000 })
+      const refs = await readDueRefs(book, sink, Date.now(), { offset: 0, count: 1_000 })
       const fresh = refs.filter((ref) => !found.some((one) => one.ref === ref))
-      found.push(...fresh.map((ref) => ({ book, ref })))
+      found.push(...fresh.map((ref) => ({ ledger: book, ref })))
     }
     return found
   }
@@ -145,14 +150,14 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     },
     async flush() {
       const { messages } = await flusher.flushOnce()
-      for (const { book, ref } of await newlyDue()) await deliver(ref, book)
+      for (const { ledger: book, ref } of await newlyDue()) await deliver(ref, book)
       return messages
     },
     ensureDigests: () => ensureDigests(options, clock.now()),
   }
 }
 
-function collectingSink(sink: Sink, { digests }: GatheringRigOptions): CollectingSink {
+function collectingSink(sink: Sink, { digests }: GatheringRigOptions): GroupingSink {
   const { name, type, destinations } = sink
   return { name, isForPeople: type !== 'webhook', destinations, digest: digests?.[name] }
 }
@@ -160,7 +165,7 @@ function collectingSink(sink: Sink, { digests }: GatheringRigOptions): Collectin
 /** A Slack sink alone. */
 export interface SlackRig extends GatheringRig {
   keys: Keys
-  book: Book
+  ledger: AccountLedger
   soc: RehearsedSink
 }
 
@@ -169,10 +174,10 @@ export async function aSlackRig(
   given: RedisForTests,
   options: Partial<GatheringRigOptions> = {},
 ): Promise<SlackRig> {
-  const { keys = given.keys(), books: [book = await given.book({ keys })] = [] } = options
+  const { keys = given.keys(), ledgers: [book = await given.book({ keys })] = [] } = options
   const soc = aRehearsedSink('soc', { type: 'slack' })
-  const parts = { redis: given.redis, sinks: [soc], ...options, keys, books: [book] }
-  return { ...aGatheringRig(parts), keys, book, soc }
+  const parts = { redis: given.redis, sinks: [soc], ...options, keys, ledgers: [book] }
+  return { ...aGatheringRig(parts), keys, ledger: book, soc }
 }
 
 export function uids(count: number, from = 0): Partial<ThreatEvent>[] {
@@ -180,7 +185,7 @@ export function uids(count: number, from = 0): Partial<ThreatEvent>[] {
 }
 
 /** The process dies when it runs the script for the nth time: before it reaches Redis. */
-export function dieAt(book: Book, script: string, nth: number): void {
+export function dieAt(book: AccountLedger, script: string, nth: number): void {
   let calls = 0
   around(book, async (name, run) => {
     if (name === script && (calls += 1) === nth) throw new Error('killed')
@@ -190,7 +195,7 @@ export function dieAt(book: Book, script: string, nth: number): void {
 
 /** Something happens around the scripts that a book runs. */
 export function around(
-  book: Book,
+  book: AccountLedger,
   happen: (
     script: string,
     run: () => Promise<unknown>,
@@ -198,11 +203,11 @@ export function around(
   ) => Promise<unknown>,
 ): void {
   const run = book.run.bind(book)
-  const disturbed: Book['run'] = (script, ...args) =>
+  const disturbed: AccountLedger['run'] = (script, ...args) =>
     happen(script, () => run(script, ...args), ...args)
   Object.assign(book, {
     run: disturbed,
-    ask: async (script: string, ...args: (string | number)[]) =>
+    runJson: async (script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await disturbed(script, ...args))) as unknown,
   })
 }

@@ -1,20 +1,25 @@
 /** A book on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
 import { afterAll, beforeAll } from 'vitest'
-import { type BookProof, proveLedger } from '../../src/audit/ledger-check.ts'
+import { type LedgerCheck, checkLedgers } from '../../src/audit/ledger-check.ts'
 import type { ThreatEvent } from '../../src/event.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
-import { type Book, openBook } from '../../src/store/account-ledger.ts'
+import { type AccountLedger, openLedger } from '../../src/store/account-ledger.ts'
 import {
   type Accounting,
   readAccounting,
-  scanPending,
-  type SinkAccount,
+  scanPendingCounts,
+  type SinkCounts,
 } from '../../src/store/accounts.ts'
 import { openFeed } from '../../src/store/feed-state.ts'
-import { type Accepted, acceptPage, type Page, type RoutedEvent } from '../../src/store/intake.ts'
+import {
+  type AcceptResult,
+  acceptPage,
+  type Page,
+  type RoutedEvent,
+} from '../../src/store/intake.ts'
 import { aThreatEvent } from './events.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
@@ -27,7 +32,7 @@ export interface RedisForTests {
   readonly redis: Redis
   /** Fresh keys: a prefix that no other test has. */
   keys(): Keys
-  book(options?: { keys?: Keys; account?: string }): Promise<Book>
+  book(options?: { keys?: Keys; account?: string }): Promise<AccountLedger>
 }
 
 /** One server for a test file, started before its tests and gone after them. */
@@ -53,7 +58,7 @@ export function redisForTests(): RedisForTests {
     },
     keys,
     book: (options = {}) =>
-      openBook({
+      openLedger({
         redis: redis!,
         keys: options.keys ?? keys(),
         account: options.account ?? 'main',
@@ -65,7 +70,7 @@ export function redisForTests(): RedisForTests {
 export const ledgerConfig = {
   dedupeHorizonMs: 90 * dayMs,
   payloadRetentionMs: 14 * dayMs,
-  storyRetentionMs: 90 * dayMs,
+  historyRetentionMs: 90 * dayMs,
   maxBytes: 2 ** 30,
 }
 
@@ -93,10 +98,10 @@ export function routed(
 
 /** Takes a page in as a poll of `feed` would, at the feed's current fence. */
 export async function takeIn(
-  book: Book,
+  book: AccountLedger,
   events: RoutedEvent[],
   page: Partial<Page> & { batchWaitMs?: number } = {},
-): Promise<Accepted> {
+): Promise<AcceptResult> {
   const feed = page.feed ?? 'brand'
   const state = await openFeed(book, feed, dayMs)
   const { batchWaitMs, ...rest } = page
@@ -107,7 +112,7 @@ export async function takeIn(
       labels: {},
       sequence: state.sequence,
       generation: 1,
-      walk: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 0 },
+      scan: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 0 },
       requestedAtMs: state.nowMs,
       isCaughtUp: true,
       isBackfilling: false,
@@ -120,9 +125,9 @@ export async function takeIn(
 }
 
 /** Throws unless every event fetched and every item created is somewhere, and the records agree. */
-export async function expectConservation(book: Book): Promise<Accounting> {
+export async function expectConservation(book: AccountLedger): Promise<Accounting> {
   const accounting = await readAccounting(book)
-  const scanned = await scanPending(book)
+  const scanned = await scanPendingCounts(book)
   for (const [feed, account] of Object.entries(accounting.feeds)) {
     if (account.unaccounted !== 0) throw new Error(`feed ${feed}: ${JSON.stringify(account)}`)
   }
@@ -136,15 +141,15 @@ export async function expectConservation(book: Book): Promise<Accounting> {
 }
 
 /** What the ledger says of itself; `books`: all that digests are made of. */
-export async function proofOf(books: readonly Book[]): Promise<BookProof[]> {
-  const steps = proveLedger(books)
+export async function proofOf(books: readonly AccountLedger[]): Promise<LedgerCheck[]> {
+  const steps = checkLedgers(books)
   let step = await steps.next()
   while (!step.done) step = await steps.next()
   return step.value
 }
 
 /** Throws unless every pending item stands where something will move it. */
-export async function expectNothingStranded(book: Book): Promise<void> {
+export async function expectNothingStranded(book: AccountLedger): Promise<void> {
   for (const proof of await proofOf([book])) {
     const { stranded, dangling, differences, unfiled } = proof
     const found = [...stranded, ...dangling, ...differences, ...(unfiled === 0 ? [] : [unfiled])]
@@ -163,6 +168,6 @@ export async function pastThisMillisecond(redis: Redis): Promise<void> {
 }
 
 /** What waits for a sink, by state. */
-export function waitingIn(sink: SinkAccount | undefined): Record<string, number> {
+export function waitingIn(sink: SinkCounts | undefined): Record<string, number> {
   return Object.fromEntries(Object.entries(sink?.pending ?? {}).filter(([, count]) => count !== 0))
 }

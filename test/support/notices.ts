@@ -2,9 +2,13 @@
 import type { Clock } from '../../src/lib/clock.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Snapshot } from '../../src/self-alerts/conditions.ts'
-import { createTeller, type Tell } from '../../src/self-alerts/publisher.ts'
-import { createNotices, createTold, type Notices } from '../../src/self-alerts/self-alerts.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
+import { createPublisher, type Publish } from '../../src/self-alerts/publisher.ts'
+import {
+  createSelfAlerts,
+  createSentLog,
+  type SelfAlerts,
+} from '../../src/self-alerts/self-alerts.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { type LedgerRecord, scanRecords } from '../../src/store/records.ts'
 import { silent } from './ledger.ts'
 
@@ -13,16 +17,22 @@ export interface NoticesRig {
   clock: Clock & { atMs: number }
   /** What the replicas see; a test changes it. */
   snapshot: Snapshot
-  tell: Tell
+  publish: Publish
   /** One more replica; `tell` where it tells otherwise. */
-  replica(given?: { tell?: Tell; isActive?: () => boolean; ways?: string[] }): Notices
+  replica(given?: { publish?: Publish; isActive?: () => boolean; ways?: string[] }): SelfAlerts
   /** The ledger's records of what was told, by uid. */
   told(): Promise<LedgerRecord[]>
   /** Sinks of the items that were made and queued, in order. */
   queued: string[]
 }
 
-export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): NoticesRig {
+export function aNoticesRig({
+  ledger: book,
+  keys,
+}: {
+  ledger: AccountLedger
+  keys: Keys
+}): NoticesRig {
   const clock = {
     atMs: Date.UTC(2026, 10, 21, 8),
     now: () => clock.atMs,
@@ -40,11 +50,11 @@ export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): Notices
   }
   const queued: string[] = []
   const ways = {
-    book,
-    destinationsOf: (sink: string) => (sink === 'oncall' ? ['oncall:ann', 'oncall:bob'] : [sink]),
+    ledger: book,
+    destinationsFor: (sink: string) => (sink === 'oncall' ? ['oncall:ann', 'oncall:bob'] : [sink]),
     batchWaitMs: () => undefined,
   }
-  const tell = createTeller({
+  const tell = createPublisher({
     ...ways,
     queue: (_account, made) => Promise.resolve(void queued.push(...made.map(({ k }) => k))),
     generation: () => 1,
@@ -53,16 +63,16 @@ export function aNoticesRig({ book, keys }: { book: Book; keys: Keys }): Notices
   return {
     clock,
     snapshot,
-    tell,
+    publish: tell,
     queued,
     replica: (given = {}) =>
-      createNotices({
+      createSelfAlerts({
         config: { afterMs: 300_000 },
-        ways: given.ways ?? ['soc', 'oncall', 'siem'],
-        told: createTold(ways),
+        targets: given.ways ?? ['soc', 'oncall', 'siem'],
+        sentLog: createSentLog(ways),
         redis: book.redis,
         keys,
-        tell: given.tell ?? tell,
+        publish: given.publish ?? tell,
         readSnapshot: () => Promise.resolve(structuredClone(snapshot)),
         isActive: given.isActive ?? (() => true),
         clock,

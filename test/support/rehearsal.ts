@@ -4,7 +4,7 @@ import { type App, createApp } from '../../src/daemon/daemon.ts'
 import type { FeedConfig } from '../../src/feed-types/config.ts'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/lib/logger.ts'
-import { pendingOf, readAccounting } from '../../src/store/accounts.ts'
+import { sumPending, readAccounting } from '../../src/store/accounts.ts'
 import { silent } from './ledger.ts'
 
 /**
@@ -20,10 +20,10 @@ export const shortTimings: Timings = {
   healMs: 250,
   silencesMs: 500,
   groupsMs: 100,
-  reliefMs: 500,
+  failoverMs: 500,
   lanesMs: 2_000,
-  laneTurnMs: 3_000,
-  pollFloorMs: 200,
+  laneHoldMs: 3_000,
+  minPollIntervalMs: 200,
   housekeepingMs: 1_000,
   stateMs: 500,
   upgradeMs: 200,
@@ -74,9 +74,9 @@ export { until } from './until.ts'
 
 /** Whether no account of the replica has an item on its way. */
 export async function nothingPending(app: App): Promise<boolean> {
-  for (const book of app.books) {
+  for (const book of app.ledgers) {
     const { sinks } = await readAccounting(book)
-    if (Object.values(sinks).some((sink) => pendingOf(sink) > 0)) return false
+    if (Object.values(sinks).some((sink) => sumPending(sink) > 0)) return false
   }
   return true
 }

@@ -3,13 +3,13 @@ import {
   advanceClaims,
   claimDue,
   freezeBatch,
-  peekCollection,
+  peekBatch,
   type Claim,
   type Message,
   type Outcome,
 } from '../../src/delivery/claims.ts'
 import { severityRank } from '../../src/event.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import { readItems } from '../../src/store/records.ts'
 import { beginAttempt, makeDue, settleAttempt } from './attempts.ts'
 
@@ -39,7 +39,7 @@ interface Lease {
 export class RehearsedClaims {
   /** What must never happen: work in two hands, sends that may be repeats and do not say so, and the like. */
   readonly faults: string[] = []
-  readonly #book: Book
+  readonly #book: AccountLedger
   readonly #attempts: OpenAttempt[] = []
   #hands: InHand[] = []
   /** By ref, also of claims whose answer was lost. */
@@ -52,7 +52,7 @@ export class RehearsedClaims {
   readonly #turns = new Map<string, { places: number; milder: number }>()
   #tokens = 0
 
-  constructor(book: Book) {
+  constructor(book: AccountLedger) {
     this.#book = book
   }
 
@@ -95,8 +95,8 @@ export class RehearsedClaims {
   }
 
   /** Makes one batch of what a sink has collected, and holds it; where the answer is lost nobody knows that. */
-  async freeze(owner: string, sink: string, count: number, through: Book): Promise<void> {
-    const members = await peekCollection(this.#book, sink, count)
+  async freeze(owner: string, sink: string, count: number, through: AccountLedger): Promise<void> {
+    const members = await peekBatch(this.#book, sink, count)
     if (members.length === 0) return
     const batch = { sink, destination: sink, members }
     const claim = await freezeBatch(through, { owner, leaseMs }, batch)
@@ -129,7 +129,7 @@ export class RehearsedClaims {
   }
 
   /** `through`: the book as the replica reaches it. */
-  async open(owner: string, place: number, through: Book): Promise<void> {
+  async open(owner: string, place: number, through: AccountLedger): Promise<void> {
     const hand = this.#pick(owner, place)
     if (!hand) return
     this.#hands.splice(this.#hands.indexOf(hand), 1)
@@ -137,7 +137,7 @@ export class RehearsedClaims {
     const { ref, rank } = claim
     const holder = { owner, leaseMs, by: owner }
     if (claim.kind !== 'item' && claim.kind !== 'batch') {
-      await advanceClaims(through, holder, { back: [{ ref, rank }] })
+      await advanceClaims(through, holder, { giveBack: [{ ref, rank }] })
       return
     }
     const before = await this.#attemptsOf(ref)
@@ -160,7 +160,7 @@ export class RehearsedClaims {
   }
 
   /** As somebody does who claims it after its lease, whatever its state. */
-  async beginAny(ref: string, through: Book): Promise<void> {
+  async beginAny(ref: string, through: AccountLedger): Promise<void> {
     const token = this.#newToken()
     const begun = await beginAttempt(through, ref, token, leaseMs)
     if (begun.status !== 'send') return
@@ -182,7 +182,7 @@ export class RehearsedClaims {
     this.#attempts.push({ ref, token, members })
   }
 
-  async settle(place: number, given: Outcome, through: Book): Promise<void> {
+  async settle(place: number, given: Outcome, through: AccountLedger): Promise<void> {
     const { outcome, answerLost = false } = given
     const least = outcome === 'split' ? 2 : 1
     const fitting = this.#attempts.filter(({ members }) => members.length >= least)
@@ -201,7 +201,7 @@ export class RehearsedClaims {
     for (const id of members) this.#risks.set(id, (this.#risks.get(id) ?? 0) - 1)
   }
 
-  async renew(owner: string, through: Book): Promise<void> {
+  async renew(owner: string, through: AccountLedger): Promise<void> {
     const refs = this.#handsOf(owner).map(({ claim: { ref } }) => ref)
     const { lost } = await advanceClaims(through, { owner, leaseMs, by: owner }, { renew: refs })
     const mine = refs.filter((ref) => this.#leases.get(ref)?.owner === owner)
@@ -227,13 +227,13 @@ export class RehearsedClaims {
   }
 
   /** As when a circuit opens: all that a replica has not begun. */
-  async giveBack(owner: string, inMs: number | undefined, through: Book): Promise<void> {
+  async giveBack(owner: string, inMs: number | undefined, through: AccountLedger): Promise<void> {
     const given = this.#handsOf(owner)
     this.#hands = this.#hands.filter((hand) => !given.includes(hand))
     const mine = given.filter(({ claim: { ref } }) => this.#leases.get(ref)?.owner === owner)
     const wait = inMs === undefined ? {} : { inMs }
     const back = given.map(({ claim: { ref, rank } }) => ({ ref, rank, ...wait }))
-    await advanceClaims(through, { owner, leaseMs, by: owner }, { back })
+    await advanceClaims(through, { owner, leaseMs, by: owner }, { giveBack: back })
     for (const { claim } of mine) {
       const { ref } = claim
       const dueSinceMs = this.#leases.get(ref)?.dueSinceMs

@@ -1,18 +1,18 @@
 /** A sink that takes nothing, its fallback, and what relieves it, on a real Redis, one pass at a time. */
 import { type Circuit, createCircuit } from '../../src/delivery/circuit.ts'
-import { createRelief } from '../../src/delivery/failover.ts'
+import { createFailover } from '../../src/delivery/failover.ts'
 import {
-  createDiverter,
-  createWake,
-  type Diverter,
-  type ReliefSink,
+  createRerouter,
+  createRetryNow,
+  type Rerouter,
+  type FailoverSink,
 } from '../../src/delivery/reroute.ts'
-import { fallbackPlace, keptPlace } from '../../src/grouping/placement.ts'
+import { fallbackGroup, blockedGroup } from '../../src/grouping/placement.ts'
 import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import type { Book } from '../../src/store/account-ledger.ts'
-import { overdueRefs } from '../../src/store/pending-items.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import { readDueRefs } from '../../src/store/pending-items.ts'
 import {
   aGatheringRig,
   clockToSet,
@@ -24,10 +24,10 @@ import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 
 export interface ReliefRig extends GatheringRig {
   keys: Keys
-  book: Book
+  ledger: AccountLedger
   circuit: Circuit
   metrics: Metrics
-  diverter: Diverter
+  rerouter: Rerouter
   /** What the log says of what went to a fallback. */
   said: unknown[]
   /** Sink and number of what was given up, as it is counted. */
@@ -46,7 +46,7 @@ export interface ReliefRigOptions {
   pendingMax?: number
   digests?: GatheringRigOptions['digests']
   keys?: Keys
-  books?: Book[]
+  ledgers?: AccountLedger[]
 }
 
 export const fallbackAfterMs = 300_000
@@ -57,7 +57,7 @@ export async function aReliefRig(
   options: ReliefRigOptions = {},
 ): Promise<ReliefRig> {
   const { keys = tests.keys() } = options
-  const { books = [await tests.book({ keys })] } = options
+  const { ledgers: books = [await tests.book({ keys })] } = options
   const { redis } = tests
   const batch = { max: 10, waitMs: 1_000, maxBytes: 100_000 }
   const sinks = {
@@ -69,33 +69,33 @@ export async function aReliefRig(
   const circuit = createCircuit(redis, keys)
   const relieved = relievedAs(Object.values(sinks), options)
   const nothing = (): Promise<void> => Promise.resolve()
-  const drains = { tellMade: nothing, tell: nothing, booksOf: () => books }
+  const drains = { announceChanges: nothing, announce: nothing, ledgersFor: () => books }
   const metrics = createMetrics()
-  const diverter = createDiverter({ sinks: relieved, books, drains, metrics })
+  const diverter = createRerouter({ sinks: relieved, ledgers: books, drains, metrics })
   const [said, givenUp]: [unknown[], string[]] = [[], []]
   const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
   const reading = { read: (sink: string) => circuit.read(sink, Date.now()) }
-  const wake = createWake({ circuit: reading, drains, clock, logger: silent })
+  const wake = createRetryNow({ circuit: reading, drains, clock, logger: silent })
   const rig = aGatheringRig({
     clock,
     redis,
     keys,
-    books,
+    ledgers: books,
     sinks: Object.values(sinks),
-    diverter,
+    rerouter: diverter,
     digests: options.digests ?? {},
-    wake,
+    retryNow: wake,
     isBlocked: async (sink) =>
       ['open', 'disabled'].includes((await circuit.read(sink, Date.now())).state) ||
-      wake.ensureTried(sink),
+      wake.ensureProbe(sink),
   })
-  const relief = createRelief({
+  const relief = createFailover({
     sinks: relieved,
     circuit: reading,
-    diverter,
+    rerouter: diverter,
     drains,
-    wake,
+    retryNow: wake,
     clock,
     logger: Object.assign(Object.create(silent) as typeof silent, { warn }),
     onOverflow: (sink, items) => void givenUp.push(`${sink} ${items}`),
@@ -104,14 +104,14 @@ export async function aReliefRig(
   return {
     ...rig,
     keys,
-    book: book!,
+    ledger: book!,
     circuit,
     metrics,
-    diverter,
+    rerouter: diverter,
     said,
     givenUp,
     sinks,
-    relieve: () => relief.relieveOnce(),
+    relieve: () => relief.failoverOnce(),
     async down(sink, sinceMs) {
       const nowMs = rig.clock.now()
       const times = { until: Date.now() + 3_600_000, opened_at: nowMs - sinceMs }
@@ -122,7 +122,7 @@ export async function aReliefRig(
     },
     async deliverDue(sink) {
       for (const holder of books) {
-        const refs = await overdueRefs(holder, sink, rig.clock.now(), { offset: 0, count: 100 })
+        const refs = await readDueRefs(holder, sink, rig.clock.now(), { offset: 0, count: 100 })
         for (const ref of refs) if (!ref.startsWith('c:')) await rig.deliver(ref, holder)
       }
     },
@@ -132,28 +132,28 @@ export async function aReliefRig(
 export function relievedAs(
   sinks: readonly Sink[],
   { fallbacks = { soc: 'oncall', siem: 'lake' }, pendingMax = 1_000 }: ReliefRigOptions,
-): Map<string, ReliefSink> {
+): Map<string, FailoverSink> {
   const collecting = new Map(
     sinks.map((sink) => [sink.name, { ...sink, isForPeople: sink.type !== 'webhook' }]),
   )
   return new Map(
     sinks.map(({ name, type, destinations, sendTimeoutMs, batch }) => {
       const other = collecting.get(fallbacks[name] ?? '')
-      const places = destinations.map(({ id }) => [id, keptPlace(id)] as const)
-      const relieved: ReliefSink = {
+      const places = destinations.map(({ id }) => [id, blockedGroup(id)] as const)
+      const relieved: FailoverSink = {
         name,
         fallback: fallbacks[name],
         fallbackAfterMs,
         pendingMax,
         sendTimeoutMs,
         batchWaitMs: batch?.waitMs,
-        keptPlaces: type === 'webhook' ? {} : Object.fromEntries(places),
+        blockedGroups: type === 'webhook' ? {} : Object.fromEntries(places),
         targets: (severity) =>
           (other?.destinations ?? []).map(({ id }) => ({
             sink: other!.name,
             destination: id,
             batchWaitMs: other!.batch?.waitMs,
-            place: fallbackPlace(other!, { from: name, destination: id, severity }),
+            group: fallbackGroup(other!, { from: name, destination: id, severity }),
           })),
       }
       return [name, relieved]

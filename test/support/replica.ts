@@ -5,9 +5,9 @@ import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
 import {
-  createServiceClient,
-  type ServiceClient,
-  type ServiceClientOptions,
+  createUpstreamClient,
+  type UpstreamClient,
+  type UpstreamClientOptions,
 } from '../../src/upstream/client.ts'
 import type { AccountConfig } from '../../src/upstream/config.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type Lane,
   type Organizations,
 } from '../../src/upstream/organizations.ts'
-import { createTierLimiter, createTurns, type Turns } from '../../src/upstream/rate-limits.ts'
+import { createTierLimiter, createApiSlots, type ApiSlots } from '../../src/upstream/rate-limits.ts'
 import { createTransport, type TransportLimits } from '../../src/upstream/transport.ts'
 import type { HttpServer, ReceivedRequest, ScriptedAnswer } from './http-server.ts'
 
@@ -39,10 +39,10 @@ export function anAccount(given: Partial<AccountConfig> = {}): AccountConfig {
 }
 
 export interface Replica {
-  client: ServiceClient
+  client: UpstreamClient
   redis: Redis
   keys: Keys
-  turns: Turns
+  slots: ApiSlots
   organizations: Organizations
   /** All that was logged, as one text. */
   logged: () => string
@@ -51,7 +51,7 @@ export interface Replica {
 
 export interface ReplicaOptions extends Partial<
   Pick<
-    ServiceClientOptions,
+    UpstreamClientOptions,
     'onRequest' | 'onQuota' | 'onTokenRefresh' | 'tokenLifetimeMs' | 'random'
   >
 > {
@@ -72,16 +72,19 @@ export function startReplica({ redisUrl, prefix, account, ...options }: ReplicaO
   const redis = connectRedis(config, logger)
   const keys = createKeys(prefix)
   const organizations = createOrganizations([account])
-  const limitOf = (lane: Lane): number => organizations.limitOf(lane)
-  const turns = createTurns({ limiter: createTierLimiter({ redis, keys, clock, limitOf }), clock })
+  const limitOf = (lane: Lane): number => organizations.limitFor(lane)
+  const turns = createApiSlots({
+    limiter: createTierLimiter({ redis, keys, clock, limitFor: limitOf }),
+    clock,
+  })
   const transport = createTransport({ account, clock, limits: transportLimits })
-  const parts = { account, redis, keys, logger, turns, organizations, clock, transport }
-  const client = createServiceClient({ ...options, ...parts })
+  const parts = { account, redis, keys, logger, slots: turns, organizations, clock, transport }
+  const client = createUpstreamClient({ ...options, ...parts })
   return {
     client,
     redis,
     keys,
-    turns,
+    slots: turns,
     organizations,
     logged: () => lines.join(''),
     async stop() {

@@ -1,10 +1,10 @@
 /**
  * The service of one feed as a script: every habit that its paging has or may have, decided by a seed,
- * so that a failing history can be told again. It stands where a ServiceClient stands.
+ * so that a failing history can be told again. It stands where a UpstreamClient stands.
  */
-import type { ServiceClient } from '../../src/upstream/client.ts'
-import type { Turn } from '../../src/upstream/rate-limits.ts'
-import { ServiceError } from '../../src/upstream/error.ts'
+import type { UpstreamClient } from '../../src/upstream/client.ts'
+import type { SlotRequest } from '../../src/upstream/rate-limits.ts'
+import { UpstreamError } from '../../src/upstream/error.ts'
 import type { GroupSearchBody } from '../../src/upstream/resources/events.ts'
 import type { WireSearchPage } from '../../src/upstream/resources/page.ts'
 
@@ -55,7 +55,7 @@ export interface Habits {
 }
 
 export interface ScriptedService {
-  client: ServiceClient
+  client: UpstreamClient
   habits: Habits
   items: ScriptedItem[]
   /** Items that show from now on, by when they were created. */
@@ -128,21 +128,21 @@ export function createScriptedService(given: Habits): ScriptedService {
     return Promise.resolve({ page: { ...page, items: shown }, requestedAtMs: Date.now() })
   }
 
-  const searchEvents = ({ body, turn }: { body: GroupSearchBody; turn: Turn }) =>
+  const searchEvents = ({ body, slot: turn }: { body: GroupSearchBody; slot: SlotRequest }) =>
     answer(askedBy(turn.kind, body, body.filters?.estimated_created_at ?? {}), eventOf)
 
   const readCredentials = ({
     from,
     size,
-    turn,
+    slot: turn,
   }: {
     from: string | null
     size: number
-    turn: Turn
+    slot: SlotRequest
   }) => answer({ kind: turn.kind, from, size, gteMs: -Infinity, lteMs: Infinity }, credentialOf)
 
   const client: Pick<
-    ServiceClient,
+    UpstreamClient,
     (typeof scriptedOperations)[number] | 'capabilities' | 'clockSkewMs'
   > = {
     clockSkewMs: () => undefined,
@@ -157,20 +157,20 @@ export function createScriptedService(given: Habits): ScriptedService {
     searchTenantEvents: searchEvents,
     searchIdentifierEvents: searchEvents,
     searchEvents,
-    async legacySearch({ parameters, from, turn }) {
+    async legacySearch({ parameters, from, slot: turn }) {
       const [gte, lte] = parameters.time?.split('@') ?? []
       const asked = askedBy(turn.kind, { from, size: parameters.size ?? 10 }, { gte, lte })
       return { ...(await answer(asked, legacyEventOf)), hits: undefined }
     },
     credentialFeed: readCredentials,
     tenantCredentials: readCredentials,
-    async searchCredentials({ body, turn }) {
+    async searchCredentials({ body, slot: turn }) {
       const page = await answer(askedBy(turn.kind, body, body.filters?.imported_at), credentialOf)
       return { ...page, searchesRemaining: undefined }
     },
   }
   return {
-    client: client as ServiceClient,
+    client: client as UpstreamClient,
     habits,
     items,
     insert: (...times) => {
@@ -215,12 +215,12 @@ function credentialOf({ id, createdMs }: ScriptedItem): unknown {
   return { id, imported_at, ...pair, source: { id: 'combolists' } }
 }
 
-function tooLarge(): ServiceError {
-  return new ServiceError('contract', 'the script answers too much', { fault: 'too_large' })
+function tooLarge(): UpstreamError {
+  return new UpstreamError('contract', 'the script answers too much', { fault: 'too_large' })
 }
 
-function failure(reason: 'unavailable' | 'rejected', status: number): ServiceError {
-  return new ServiceError(reason, `the script answers ${status}`, { status })
+function failure(reason: 'unavailable' | 'rejected', status: number): UpstreamError {
+  return new UpstreamError(reason, `the script answers ${status}`, { status })
 }
 
 /** A number that looks like chance, the same each time. */

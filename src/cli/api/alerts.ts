@@ -4,15 +4,15 @@ import { fullMask } from '../../masking/mask-secret.ts'
 import type { WireAlert } from '../../upstream/resources/assets.ts'
 import { eventSeverities } from '../../upstream/resources/enumerations.ts'
 import type { Context } from '../context.ts'
-import { harmless, jsonText, type Style } from '../terminal.ts'
+import { sanitize, jsonText, type Style } from '../terminal.ts'
 import {
   addServiceOptions,
   nameFailure,
   type ServiceOptions,
-  wholeId,
+  parseId,
   withClient,
 } from './api-command.ts'
-import { listInWords } from './assets.ts'
+import { formatList } from './assets.ts'
 import {
   addRevealOption,
   createPrinter,
@@ -24,18 +24,18 @@ import {
 interface AlertOptions extends ServiceOptions, RevealOption {}
 
 export function alertsCommand(context: Context): Command {
-  const get = addServiceOptions(addRevealOption(new Command('get'), revealed))
+  const get = addServiceOptions(addRevealOption(new Command('get'), revealHelp))
     .description('how an assets group is alerted on')
-    .argument('<group>', 'id of the assets group', wholeId)
+    .argument('<group>', 'id of the assets group', parseId)
     .action((group: number, options: AlertOptions) => getAlerts(context, group, options))
   return new Command('alerts').addCommand(get)
 }
 
-const revealed = 'show secrets and addresses as they are'
+const revealHelp = 'show secrets and addresses as they are'
 
 async function getAlerts(context: Context, groupId: number, options: AlertOptions): Promise<void> {
-  const alerts = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(`assets group ${groupId}`, client.groupAlerts({ groupId, ...asked() })),
+  const alerts = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(`assets group ${groupId}`, client.groupAlerts({ groupId, ...callOptions() })),
   )
   const printer = createPrinter(context, options.output, alertListing(options.reveal === true))
   printer.add(alerts)
@@ -44,28 +44,28 @@ async function getAlerts(context: Context, groupId: number, options: AlertOption
 
 /** The alerts of a group; what configures their channel is masked unless `reveal`. */
 export function alertListing(reveal: boolean): Listing<WireAlert> {
-  const paramsOf = ({ params }: WireAlert): unknown =>
+  const shownParams = ({ params }: WireAlert): unknown =>
     reveal || params === undefined || params === null ? params : maskAlertParams(params)
-  const paramsInWords = (params: unknown): string =>
-    reveal ? jsonText(params ?? {}) : harmless(jsonText(params ?? {}), 1_000)
+  const formatParams = (params: unknown): string =>
+    reveal ? jsonText(params ?? {}) : sanitize(jsonText(params ?? {}), 1_000)
   return {
     columns: [
       { title: 'ID', width: 14, text: ({ id }) => String(id) },
       { title: 'TYPE', width: 17, text: ({ type }) => type ?? '' },
       { title: 'FREQUENCY', width: 9, text: ({ frequency }) => String(frequency ?? '') },
-      { title: 'SEVERITIES', width: 22, text: severitiesIn, style: styleOf },
-      { title: 'TARGET', width: 24, text: targetOf },
+      { title: 'SEVERITIES', width: 22, text: formatSeverities, style: worstStyle },
+      { title: 'TARGET', width: 24, text: formatTarget },
       { title: 'NAME', width: 40, text: ({ name }) => name ?? '' },
     ],
     below: (alert) => [
-      `search types: ${harmless(listInWords(alert.search_types), 1_000)}`,
+      `search types: ${sanitize(formatList(alert.search_types), 1_000)}`,
       ...(alert.experimental_search_types?.length
-        ? [`experimental: ${harmless(listInWords(alert.experimental_search_types), 1_000)}`]
+        ? [`experimental: ${sanitize(formatList(alert.experimental_search_types), 1_000)}`]
         : []),
-      `channel ${alert.tenant_alert_channel_id ?? 'unknown'}: ${paramsInWords(paramsOf(alert))}`,
-      ...(alert.feed_url ? [harmless(alert.feed_url)] : []),
+      `channel ${alert.tenant_alert_channel_id ?? 'unknown'}: ${formatParams(shownParams(alert))}`,
+      ...(alert.feed_url ? [sanitize(alert.feed_url)] : []),
     ],
-    json: (alert) => ({ ...alert, ...('params' in alert && { params: paramsOf(alert) }) }),
+    json: (alert) => ({ ...alert, ...('params' in alert && { params: shownParams(alert) }) }),
     csv: alertKeys,
   }
 }
@@ -91,25 +91,25 @@ const alertKeys = [
 ]
 
 /** Risks 1 to 5 as severities, worst first (docs/api-notes.md, Severities); other numbers as they are. */
-function severitiesIn({ risks }: WireAlert): string {
+function formatSeverities({ risks }: WireAlert): string {
   const worstFirst = [...(risks ?? [])].toSorted((a, b) => b - a)
-  return listInWords(worstFirst.map((risk) => eventSeverities[risk - 1] ?? risk))
+  return formatList(worstFirst.map((risk) => eventSeverities[risk - 1] ?? risk))
 }
 
 /** In the colour of the worst, as events have it. */
-function styleOf({ risks }: WireAlert): Style | undefined {
+function worstStyle({ risks }: WireAlert): Style | undefined {
   const worst = eventSeverities[Math.max(0, ...(risks ?? [])) - 1]
   return worst && severityStyle(worst)
 }
 
-function targetOf({ feed_target_type: type, feed_target_id: id }: WireAlert): string {
+function formatTarget({ feed_target_type: type, feed_target_id: id }: WireAlert): string {
   return [type, id].filter((part) => part !== undefined && part !== null).join(' ')
 }
 
 type Params = Readonly<Record<string, unknown>>
 
 /** Fields of channels that are no secrets (docs/api-notes.md, Alerts); any other text may be one. */
-const openFields = new Set([
+const publicFields = new Set([
   'alert_channel_id',
   'email',
   'entra_client_id',
@@ -132,25 +132,25 @@ const openFields = new Set([
  * it may be a key; of what is nested, such as headers, nothing but its names.
  */
 export function maskAlertParams(params: Params): Record<string, unknown> {
-  return masked(params, (key) => openFields.has(key))
+  return maskParams(params, (key) => publicFields.has(key))
 }
 
-function masked(params: Params, isOpen: (key: string) => boolean): Record<string, unknown> {
+function maskParams(params: Params, isPublic: (key: string) => boolean): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(params).map(([key, value]) => [key, maskValue(value, isOpen(key))]),
+    Object.entries(params).map(([key, value]) => [key, maskValue(value, isPublic(key))]),
   )
 }
 
-function maskValue(value: unknown, isOpen: boolean): unknown {
-  if (typeof value === 'string') return maskText(value, isOpen)
-  if (typeof value === 'number') return isOpen ? value : fullMask
-  if (Array.isArray(value)) return value.map((member) => maskValue(member, isOpen))
-  return typeof value === 'object' && value !== null ? masked({ ...value }, () => false) : value
+function maskValue(value: unknown, isPublic: boolean): unknown {
+  if (typeof value === 'string') return maskText(value, isPublic)
+  if (typeof value === 'number') return isPublic ? value : fullMask
+  if (Array.isArray(value)) return value.map((member) => maskValue(member, isPublic))
+  return typeof value === 'object' && value !== null ? maskParams({ ...value }, () => false) : value
 }
 
-function maskText(text: string, isOpen: boolean): string {
+function maskText(text: string, isPublic: boolean): string {
   const url = URL.parse(text)
   const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (isWeb) return `${url.origin}/${fullMask}`
-  return isOpen || text === '' ? text : fullMask
+  return isPublic || text === '' ? text : fullMask
 }

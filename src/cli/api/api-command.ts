@@ -2,16 +2,16 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { messageOf } from '../../lib/errors.ts'
+import { errorMessage } from '../../lib/errors.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
-import type { ServiceClient } from '../../upstream/client.ts'
-import { ServiceError, type ServiceReason } from '../../upstream/error.ts'
-import type { Asked } from '../../upstream/resources/operation.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
+import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
+import type { CallOptions } from '../../upstream/resources/operation.ts'
 import { type Context, loadConfigFile, readText } from '../context.ts'
-import { type OpenLedger, withLedger } from '../open-ledger.ts'
-import { withService } from '../open-service.ts'
-import { listValue } from '../options.ts'
-import { CommandError, findNamed, spanInWords } from '../terminal.ts'
+import { type OpenStore, withStore } from '../open-store.ts'
+import { withUpstream } from '../open-upstream.ts'
+import { parseList } from '../options.ts'
+import { CommandError, findNamed, formatDuration } from '../terminal.ts'
 
 export interface ServiceOptions {
   config?: string
@@ -34,14 +34,14 @@ export function addServiceOptions(
     )
 }
 
-export interface OpenService {
+export interface ApiContext {
   config: Config
-  ledger: OpenLedger
+  store: OpenStore
   /** The name of the one whose key is used. */
   account: string
-  client: ServiceClient
+  client: UpstreamClient
   /** In whose name the next request takes its turn: after the feeds, or one slot in ten. */
-  asked: () => Asked
+  callOptions: () => CallOptions
 }
 
 /**
@@ -51,22 +51,22 @@ export interface OpenService {
 export async function withClient<Result>(
   context: Context,
   options: Pick<ServiceOptions, 'config' | 'account'>,
-  work: (service: OpenService) => Promise<Result>,
+  use: (upstream: ApiContext) => Promise<Result>,
 ): Promise<Result> {
   const { config } = loadConfigFile(context, options.config)
-  const account = accountOf(config, options.account)
-  const asked = (): Asked => ({
-    turn: { kind: 'command', name: 'command', dueSinceMs: systemClock.now() },
+  const account = chooseAccount(config, options.account)
+  const callOptions = (): CallOptions => ({
+    slot: { kind: 'command', name: 'command', dueSinceMs: systemClock.now() },
     signal: context.stop,
   })
-  return withLedger(config, (ledger) =>
-    withService(config, ledger, (service) =>
-      work({ config, ledger, account, client: service.client(account), asked }),
+  return withStore(config, (store) =>
+    withUpstream(config, store, (upstream) =>
+      use({ config, store, account, client: upstream.client(account), callOptions }),
     ),
   )
 }
 
-function accountOf({ accounts }: Config, named: string | undefined): string {
+function chooseAccount({ accounts }: Config, named: string | undefined): string {
   if (named !== undefined) return findNamed(accounts, named, 'account').name
   const [only, ...others] = accounts
   if (only !== undefined && others.length === 0) return only.name
@@ -75,19 +75,22 @@ function accountOf({ accounts }: Config, named: string | undefined): string {
 }
 
 /** The service speaks of what it was asked for, not of the key, the way there or its own state. */
-const statuses = new Set([400, 403, 404, 409, 410, 422])
+const requestFaultStatuses = new Set([400, 403, 404, 409, 410, 422])
 
 /** Puts the thing asked for in front of a refusal: `identifier group 99: …`. */
-export async function nameFailure<Result>(thing: string, work: Promise<Result>): Promise<Result> {
+export async function nameFailure<Result>(
+  thing: string,
+  request: Promise<Result>,
+): Promise<Result> {
   try {
-    return await work
+    return await request
   } catch (error) {
-    const isAboutIt = error instanceof ServiceError && statuses.has(error.status ?? 0)
-    throw isAboutIt ? new ServiceError(error.reason, `${thing}: ${error.message}`, error) : error
+    const isAboutIt = error instanceof UpstreamError && requestFaultStatuses.has(error.status ?? 0)
+    throw isAboutIt ? new UpstreamError(error.reason, `${thing}: ${error.message}`, error) : error
   }
 }
 
-interface Uncertain {
+interface OptionalOperation {
   /** Under which name it is remembered whether it is there. */
   capability: string
   operation: string
@@ -101,98 +104,98 @@ interface Uncertain {
  * Asks for what not every server has and not every key may, whatever is remembered; what comes of it is
  * remembered. A refusal says which permission or server it takes, and what to do instead.
  */
-export async function askUncertain<Result>(
-  { capabilities }: Pick<ServiceClient, 'capabilities'>,
-  { capability, operation, permission, instead }: Uncertain,
-  work: Promise<Result>,
+export async function callOptional<Result>(
+  { capabilities }: Pick<UpstreamClient, 'capabilities'>,
+  { capability, operation, permission, instead }: OptionalOperation,
+  request: Promise<Result>,
 ): Promise<Result> {
   try {
-    const result = await work
+    const result = await request
     await capabilities.note(capability, true)
     return result
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
+    if (!(error instanceof UpstreamError)) throw error
     const isUnknown = isUnknownPath(error) || error.status === 405
     if (!isUnknown && error.status !== 403) throw error
     await capabilities.note(capability, false)
     const why = isUnknown
       ? `this server does not have ${operation}, which servers of 2026 have`
       : `${operation} takes the permission ${permission}, which the key's user lacks; ask an administrator`
-    throw new ServiceError(error.reason, `${why}; ${instead}`, error)
+    throw new UpstreamError(error.reason, `${why}; ${instead}`, error)
   }
 }
 
 /** Failures that may be over when the same is asked again. */
 
-const passingReasons: ReadonlySet<ServiceReason> = new Set([
+const transientReasons: ReadonlySet<UpstreamReason> = new Set([
   'unavailable',
   'timeout',
   'rate_limited',
 ])
 
-export function isPassing(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && passingReasons.has(error.reason)
+export function isTransient(error: unknown): error is UpstreamError {
+  return error instanceof UpstreamError && transientReasons.has(error.reason)
 }
 
-const mostRepeats = 3
+const maxRetries = 3
 const firstWaitMs = 5_000
 /** A service that asks for more is better asked another day. */
-const longestWaitMs = 300_000
+const maxWaitMs = 300_000
 
 /** What changes nothing, asked again a few times where the failure may pass. Throws what `ask` threw last. */
-export async function askAgain<Answer>(
+export async function withRetries<Answer>(
   { terminal, clock, stop }: Context,
-  ask: () => Promise<Answer>,
+  request: () => Promise<Answer>,
 ): Promise<Answer> {
-  for (let repeats = 0; ; repeats += 1) {
+  for (let retries = 0; ; retries += 1) {
     try {
-      return await ask()
+      return await request()
     } catch (error) {
-      const waitMs = isPassing(error) ? waitBefore(error, repeats) : Infinity
-      if (repeats === mostRepeats || waitMs > longestWaitMs || stop.aborted) throw error
-      terminal.progress(`${messageOf(error)}; asking again in ${spanInWords(waitMs)}`)
-      await clock.sleep(waitMs, AbortSignal.any([stop, terminal.unheard]))
+      const waitMs = isTransient(error) ? retryWaitMs(error, retries) : Infinity
+      if (retries === maxRetries || waitMs > maxWaitMs || stop.aborted) throw error
+      terminal.progress(`${errorMessage(error)}; asking again in ${formatDuration(waitMs)}`)
+      await clock.sleep(waitMs, AbortSignal.any([stop, terminal.outputClosed]))
     }
   }
 }
 
-function waitBefore({ retryAfterMs }: ServiceError, repeats: number): number {
-  return retryAfterMs ?? firstWaitMs * 2 ** repeats
+function retryWaitMs({ retryAfterMs }: UpstreamError, retries: number): number {
+  return retryAfterMs ?? firstWaitMs * 2 ** retries
 }
 
 /** Ids as arguments and options take them, alone and several; each refuses anything else. */
 
 /** Of a thing at the service: a whole number from 1 on, below 2^53. */
-export function wholeId(text: string): number {
+export function parseId(text: string): number {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
   if (id >= 1 && Number.isSafeInteger(id)) return id
   throw new InvalidArgumentError('Write the id, a whole number of at least 1.')
 }
 
 /** One of several arguments. */
-export function anotherId(text: string, before: readonly number[] = []): number[] {
-  return [...before, wholeId(text)]
+export function appendId(text: string, before: readonly number[] = []): number[] {
+  return [...before, parseId(text)]
 }
 
 /** `77,78`. */
-export function idList(text: string): number[] {
-  return listValue(text).map(wholeId)
+export function parseIdList(text: string): number[] {
+  return parseList(text).map(parseId)
 }
 
-export function uuid(text: string): string {
+export function parseUuid(text: string): string {
   if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase()
   throw new InvalidArgumentError('Write a UUID, such as 7e5f1c70-0000-4000-8000-000000000001.')
 }
 
 /** Of a report that is being made. Its form is not described: servers of today give UUIDs. */
-export function requestIdValue(text: string): string {
+export function parseRequestId(text: string): string {
   if (/^[\w.-]{1,100}$/.test(text)) return text
   throw new InvalidArgumentError('Write the id of the request as the service gave it.')
 }
 
 /** One of several arguments. */
-export function anotherUuid(text: string, before: readonly string[] = []): string[] {
-  return [...before, uuid(text)]
+export function appendUuid(text: string, before: readonly string[] = []): string[] {
+  return [...before, parseUuid(text)]
 }
 
 export type JsonObject = Record<string, unknown>
@@ -202,14 +205,14 @@ export type JsonObject = Record<string, unknown>
  * where in it the mistake is; nothing of the text is quoted, since it may hold a secret.
  */
 export async function readJsonObject(context: Context, file: string): Promise<JsonObject> {
-  const place = placeOf(file)
+  const place = inputName(file)
   const text = await readText(context, file)
   const value = parseJson(text.replace(/^\uFEFF/, ''), place)
   if (isObject(value)) return value
   throw new CommandError('mistake', `${place}: not a JSON object; write {"…": …}`)
 }
 
-export function placeOf(file: string): string {
+export function inputName(file: string): string {
   return file === '-' ? 'standard input' : file
 }
 
@@ -221,32 +224,32 @@ function parseJson(text: string, place: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch {
-    const before = text.slice(0, mistakeIn(text)).split('\n')
+    const before = text.slice(0, findJsonError(text)).split('\n')
     const at = `${before.length}:${(before.at(-1) ?? '').length + 1}`
     throw new CommandError('mistake', `${place}:${at}: not JSON`)
   }
 }
 
 /** The offset of the first character that no JSON has there; the parser does not always tell. */
-function mistakeIn(text: string): number {
+function findJsonError(text: string): number {
   let [good, bad] = [0, text.length + 1]
   while (bad - good > 1) {
     const middle = Math.floor((good + bad) / 2)
-    if (mayGoOn(text.slice(0, middle))) good = middle
+    if (isJsonPrefix(text.slice(0, middle))) good = middle
     else bad = middle
   }
   return good
 }
 
 /** Whether a text is the beginning of some JSON: all that is wrong with it is that it ends. */
-function mayGoOn(start: string): boolean {
+function isJsonPrefix(start: string): boolean {
   try {
     JSON.parse(start)
     return true
   } catch (error) {
-    const said = error instanceof Error ? error.message : ''
-    const position = /at position (\d+)/.exec(said)?.[1]
-    return /end of JSON input/.test(said) || Number(position) >= start.length
+    const message = error instanceof Error ? error.message : ''
+    const position = /at position (\d+)/.exec(message)?.[1]
+    return /end of JSON input/.test(message) || Number(position) >= start.length
   }
 }
 

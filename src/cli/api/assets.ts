@@ -1,25 +1,25 @@
 import { Command } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
 import { maskSecrets } from '../../masking/masking.ts'
-import { treatmentOf } from '../../masking/secret-names.ts'
+import { findTreatment } from '../../masking/secret-names.ts'
 import { assetCreation, assetReplacement, type WireAsset } from '../../upstream/resources/assets.ts'
 import { assetTypes, createSearchTypes } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
 import { assetsApplyCommand } from '../monitoring/apply.ts'
-import { listValue } from '../options.ts'
-import { CommandError, harmless, jsonText } from '../terminal.ts'
+import { parseList } from '../options.ts'
+import { CommandError, sanitize, jsonText } from '../terminal.ts'
 import {
   addServiceOptions,
-  anotherId,
-  idList,
+  appendId,
+  parseIdList,
   type JsonObject,
   nameFailure,
-  placeOf,
+  inputName,
   readJsonObject,
   readSecret,
   type ServiceOptions,
-  wholeId,
+  parseId,
   withClient,
 } from './api-command.ts'
 import { addRevealOption, changeEach, type Listing, type RevealOption } from './listing.ts'
@@ -47,14 +47,14 @@ function createCommand(context: Context): Command {
     .requiredOption(
       '--search-types <types>',
       'where to look, such as leak,paste; or all',
-      listValue,
+      parseList,
     )
     .option('--name <text>', 'what it is called (default: the value)')
-    .option('--data <key=value>', 'one field of its data; once for each', another)
+    .option('--data <key=value>', 'one field of its data; once for each', appendText)
     .option('--data-file <file>', 'its data as a JSON object; - for standard input')
-    .option('--risks <numbers>', 'only these severities, 1 (info) to 5 (critical)', idList)
-    .option('--experimental-search-types <types>', 'further places to look', listValue)
-    .option('--group <id>', 'the assets group that it shall be in', wholeId)
+    .option('--risks <numbers>', 'only these severities, 1 (info) to 5 (critical)', parseIdList)
+    .option('--experimental-search-types <types>', 'further places to look', parseList)
+    .option('--group <id>', 'the assets group that it shall be in', parseId)
     .action((value: string | undefined, options: CreateAssetOptions) =>
       createAsset(context, value, options),
     )
@@ -63,7 +63,7 @@ function createCommand(context: Context): Command {
 function replaceCommand(context: Context): Command {
   return addAssetOptions(new Command('replace'))
     .description('put a whole asset in the place of another; what the file leaves out is gone')
-    .argument('<id>', 'id of the asset', wholeId)
+    .argument('<id>', 'id of the asset', parseId)
     .requiredOption(
       '--file <file>',
       'the asset in JSON, name, type, search_types and data at least; - for standard input',
@@ -74,7 +74,7 @@ function replaceCommand(context: Context): Command {
 function toggleCommand(context: Context, verb: 'enable' | 'disable'): Command {
   return addAssetOptions(new Command(verb))
     .description(verb === 'enable' ? 'watch assets again' : 'watch assets no longer')
-    .argument('<ids...>', 'ids of assets', anotherId)
+    .argument('<ids...>', 'ids of assets', appendId)
     .action((ids: number[], options: ReplaceOptions) =>
       toggleAssets(context, ids, { ...options, isDisabled: verb === 'disable' }),
     )
@@ -84,7 +84,7 @@ function addAssetOptions(command: Command): Command {
   return addServiceOptions(addRevealOption(command, 'show secrets as they are'))
 }
 
-function another(text: string, before: readonly string[] = []): string[] {
+function appendText(text: string, before: readonly string[] = []): string[] {
   return [...before, text]
 }
 
@@ -110,23 +110,23 @@ export async function createAsset(
     name,
     type,
     search_types: searchTypes.join() === 'all' ? [...createSearchTypes] : searchTypes,
-    data: withStrictness(type, await dataOf(context, value, options)),
+    data: withStrictness(type, await readAssetData(context, value, options)),
     ...(experimentalSearchTypes && { experimental_search_types: experimentalSearchTypes }),
     ...(risks && { risks }),
     ...(group !== undefined && { assets_group_id: group }),
   })
-  const created = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(thingOf(asset.name, group), client.createAsset({ asset, ...asked() })),
+  const created = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(describeTarget(asset.name, group), client.createAsset({ asset, ...callOptions() })),
   )
   printOne(context, options, assetListing(options.reveal === true), created)
 }
 
-function thingOf(name: string, group: number | undefined): string {
+function describeTarget(name: string, group: number | undefined): string {
   return group === undefined ? `asset "${name}"` : `asset "${name}" of assets group ${group}`
 }
 
 /** The field of `data`, for the types that have only one (docs/api-notes.md, Assets). */
-const onlyField: Readonly<Record<string, string>> = {
+const fieldOfSingleFieldType: Readonly<Record<string, string>> = {
   domain: 'fqdn',
   keyword: 'keyword',
   email: 'email',
@@ -144,7 +144,7 @@ function withStrictness(type: string, data: JsonObject | undefined): JsonObject 
   return type === 'name' && data ? { is_strict: false, ...data } : data
 }
 
-async function dataOf(
+async function readAssetData(
   context: Context,
   value: string | undefined,
   { type, data, dataFile }: CreateAssetOptions,
@@ -152,49 +152,52 @@ async function dataOf(
   if ([value, data, dataFile].filter((given) => given !== undefined).length > 1) {
     throw new CommandError('mistake', 'give the value, or --data, or --data-file, and only one')
   }
-  if (dataFile !== undefined) return dataInFile(context, dataFile)
-  if (data !== undefined) return Object.fromEntries(data.map(fieldOf))
+  if (dataFile !== undefined) return readDataFile(context, dataFile)
+  if (data !== undefined) return Object.fromEntries(data.map(parseField))
   if (type === 'secret') {
     if (value === undefined) return { secret: await readSecret(context, 'secret to watch for') }
-    throw new CommandError('mistake', `${secretsElsewhere}, or leave the value out and type it`)
+    throw new CommandError('mistake', `${secretRemedy}, or leave the value out and type it`)
   }
-  return value === undefined ? undefined : dataOfValue(type, value)
+  return value === undefined ? undefined : toAssetData(type, value)
 }
 
-const secretsElsewhere =
+const secretRemedy =
   'a secret does not belong on the command line, where others can read it; use --data-file'
 
-async function dataInFile(context: Context, file: string): Promise<JsonObject> {
+async function readDataFile(context: Context, file: string): Promise<JsonObject> {
   const data = await readJsonObject(context, file)
   if (!holdsMask(data)) return data
-  throw new CommandError('mistake', `${placeOf(file)}: holds a masked secret; write it whole`)
+  throw new CommandError('mistake', `${inputName(file)}: holds a masked secret; write it whole`)
 }
 
 /** `first_name=Ada`. The fields that take true or false are called `is_…`. */
-function fieldOf(text: string): [string, string | boolean] {
+function parseField(text: string): [string, string | boolean] {
   const [, key, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
   if (key === undefined || value === undefined) {
     throw new CommandError('mistake', '--data: write key=value, such as first_name=Ada')
   }
-  if (treatmentOf(key) !== 'shown') throw new CommandError('mistake', secretsElsewhere)
+  if (findTreatment(key) !== 'shown') throw new CommandError('mistake', secretRemedy)
   const isBoolean = key.startsWith('is_') && (value === 'true' || value === 'false')
   return [key, isBoolean ? value === 'true' : value]
 }
 
 /** Of a type that nobody knows nothing, so that the type alone is told as the mistake. */
-function dataOfValue(type: string, value: string): JsonObject {
+function toAssetData(type: string, value: string): JsonObject {
   const [, owner, repository] = /^([^/]+)\/([^/]+)$/.exec(value) ?? []
   if (type === 'github_repository' && owner !== undefined) {
     return { repo_owner: owner, repo_name: repository }
   }
-  const field = onlyField[type]
+  const field = fieldOfSingleFieldType[type]
   if (field !== undefined) return { [field]: value }
   if (!assetTypes.some((known) => known === type)) return {}
-  throw new CommandError('mistake', `--type ${type}: ${severalFields[type] ?? unknownFields}`)
+  throw new CommandError(
+    'mistake',
+    `--type ${type}: ${manyFieldsRemedies[type] ?? manyFieldsRemedy}`,
+  )
 }
 
-const unknownFields = 'one value does not tell its data; give each field with --data'
-const severalFields: Readonly<Record<string, string>> = {
+const manyFieldsRemedy = 'one value does not tell its data; give each field with --data'
+const manyFieldsRemedies: Readonly<Record<string, string>> = {
   github_repository: 'write the value as owner/name',
   name: 'give --data first_name=… --data last_name=…, and --name for what it is called',
   identity: 'give its attributes with --data-file',
@@ -214,17 +217,17 @@ export async function replaceAsset(
   options: ReplaceOptions,
 ): Promise<void> {
   const written = await readJsonObject(context, options.file)
-  refuseAnother(id, written, placeOf(options.file))
+  refuseMismatch(id, written, inputName(options.file))
   const asset = checkRequest(assetReplacement, written)
-  const replaced = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(`asset ${id}`, client.replaceAsset({ id, asset, ...asked() })),
+  const replaced = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(`asset ${id}`, client.replaceAsset({ id, asset, ...callOptions() })),
   )
   printOne(context, options, assetListing(options.reveal === true), replaced)
 }
 
-function refuseAnother(id: number, written: JsonObject, place: string): void {
-  const own = written['id']
-  if (own !== undefined && own !== id) {
+function refuseMismatch(id: number, written: JsonObject, place: string): void {
+  const fileId = written['id']
+  if (fileId !== undefined && fileId !== id) {
     throw new CommandError('mistake', `${place}: holds another asset than ${id}; see its "id"`)
   }
   if (holdsMask(written)) {
@@ -239,12 +242,12 @@ export async function toggleAssets(
   options: AssetOptions & { isDisabled: boolean },
 ): Promise<void> {
   const { isDisabled } = options
-  await withClient(context, options, ({ client, asked }) =>
+  await withClient(context, options, ({ client, callOptions }) =>
     changeEach(context, options, ids, {
       listing: assetListing(options.reveal === true),
       done: isDisabled ? 'disabled' : 'enabled',
       change: (id) =>
-        nameFailure(`asset ${id}`, client.toggleAsset({ id, isDisabled, ...asked() })),
+        nameFailure(`asset ${id}`, client.toggleAsset({ id, isDisabled, ...callOptions() })),
     }),
   )
 }
@@ -253,7 +256,7 @@ export async function toggleAssets(
 
 /** Every field as the service gives it; secrets in `data` masked unless `reveal`. */
 export function assetListing(reveal: boolean): Listing<WireAsset> {
-  const dataOf = (asset: WireAsset): unknown => (reveal ? asset.data : maskSecrets(asset.data))
+  const shownData = (asset: WireAsset): unknown => (reveal ? asset.data : maskSecrets(asset.data))
   return {
     columns: [
       { title: 'ID', width: 14, text: ({ id }) => String(id) },
@@ -267,14 +270,14 @@ export function assetListing(reveal: boolean): Listing<WireAsset> {
       { title: 'NAME', width: 40, text: ({ name }) => name },
     ],
     below: (asset) => [
-      `data: ${reveal ? jsonText(asset.data ?? {}) : harmless(jsonText(dataOf(asset) ?? {}), 1_000)}`,
-      `search types: ${harmless(listInWords(asset.search_types), 1_000)}`,
+      `data: ${reveal ? jsonText(asset.data ?? {}) : sanitize(jsonText(shownData(asset) ?? {}), 1_000)}`,
+      `search types: ${sanitize(formatList(asset.search_types), 1_000)}`,
       ...(asset.experimental_search_types?.length
-        ? [`experimental: ${harmless(listInWords(asset.experimental_search_types), 1_000)}`]
+        ? [`experimental: ${sanitize(formatList(asset.experimental_search_types), 1_000)}`]
         : []),
-      `risks: ${listInWords(asset.risks)}`,
+      `risks: ${formatList(asset.risks)}`,
     ],
-    json: (asset) => ({ ...asset, ...('data' in asset && { data: dataOf(asset) }) }),
+    json: (asset) => ({ ...asset, ...('data' in asset && { data: shownData(asset) }) }),
     csv: assetKeys,
   }
 }
@@ -300,7 +303,7 @@ const assetKeys = [
 ]
 
 /** An empty list as such: what the service makes of it is not published. */
-export function listInWords(list: readonly (string | number)[] | null | undefined): string {
+export function formatList(list: readonly (string | number)[] | null | undefined): string {
   return list === undefined || list === null || list.length === 0 ? 'none given' : list.join(', ')
 }
 

@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
 import { maskIdentity, maskKnown } from '../../masking/masking.ts'
-import { ServiceError } from '../../upstream/error.ts'
+import { UpstreamError } from '../../upstream/error.ts'
 import {
   wireCredential,
   type WireCredential,
@@ -13,32 +13,32 @@ import type { SearchPage } from '../../upstream/resources/operation.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import {
-  addSpanOptions,
-  listOf,
-  rangeOf,
-  type Span,
-  spanAt,
-  type SpanOptions,
-  textValue,
+  addPeriodOptions,
+  listParser,
+  toRangeFilter,
+  type Period,
+  resolvePeriod,
+  type PeriodOptions,
+  parseText,
 } from '../options.ts'
-import { CommandError, harmless } from '../terminal.ts'
+import { CommandError, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
-  askUncertain,
+  callOptional,
   nameFailure,
-  type OpenService,
+  type ApiContext,
   readSecret,
   type ServiceOptions,
-  wholeId,
+  parseId,
   withClient,
 } from './api-command.ts'
 import {
   addRevealOption,
   type Listing,
   mapTexts,
-  masked,
-  readRows,
-  revealed,
+  maskAllSecrets,
+  parseRows,
+  formatRevealed,
   type RevealOption,
   shortTime,
 } from './listing.ts'
@@ -46,12 +46,12 @@ import {
   addPagingOptions,
   addSizeOption,
   type PagingOptions,
-  placeAt,
+  parseScanPosition,
   printPages,
   type SizeOption,
-  walkMark,
-  type WalkPlace,
-  wordOfNext,
+  requestTag,
+  type ScanPosition,
+  formatScanPosition,
 } from './pages.ts'
 
 export function credentialsCommand(context: Context): Command {
@@ -65,19 +65,19 @@ interface CredentialsFeedOptions extends ServiceOptions, PagingOptions, SizeOpti
   order?: 'asc' | 'desc'
 }
 
-const usualSize = 20
+const defaultFeedSize = 20
 /** No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors. */
-const mostOfAPage = 10_000
+const maxPageSize = 10_000
 
 export function credentialsFeedCommand(context: Context): Command {
   const command = new Command('feed')
     .description('the leaked credentials of an identifier, or of all identifiers of the tenant')
-    .argument('[identifier]', 'its id', wholeId)
+    .argument('[identifier]', 'its id', parseId)
     .option('--tenant', 'of all identifiers of the tenant')
     .addOption(
       new Option('--order <order>', 'with --tenant: by import (default: desc)').choices(orders),
     )
-  addSizeOption(command, { usual: usualSize, most: mostOfAPage, mostInWords: '1 or more' })
+  addSizeOption(command, { usual: defaultFeedSize, most: maxPageSize, mostInWords: '1 or more' })
   addPagingOptions(addRevealOption(command))
   return addServiceOptions(command).action(
     (identifier: number | undefined, options: CredentialsFeedOptions) =>
@@ -90,31 +90,31 @@ async function readFeed(
   identifier: number | undefined,
   options: CredentialsFeedOptions,
 ): Promise<void> {
-  refuseOdd(identifier, options)
+  refuseConflicting(identifier, options)
   const nowMs = systemClock.now()
   const { order = 'desc' } = options
-  await withClient(context, options, (service) =>
+  await withClient(context, options, (api) =>
     printPages(context, options, {
       listing: credentialsListing(options),
-      mark: walkMark(service, 'credentials feed', identifier ? { identifier } : { tenant: order }),
+      tag: requestTag(api, 'credentials feed', identifier ? { identifier } : { tenant: order }),
       async fetch(word) {
-        const place = placeAt(word, options, { usual: usualSize, nowMs })
-        const { cursor: from, size } = place
-        const { client, asked } = service
+        const position = parseScanPosition(word, options, { usual: defaultFeedSize, nowMs })
+        const { cursor: from, size } = position
+        const { client, callOptions } = api
         const { page } = await (identifier === undefined
-          ? askUncertain(
+          ? callOptional(
               client,
               tenantFeed,
-              client.tenantCredentials({ from, size, order, ...asked() }),
+              client.tenantCredentials({ from, size, order, ...callOptions() }),
             )
           : nameFailure(
               `identifier ${identifier}`,
-              client.credentialFeed({ identifier, from, size, ...asked() }),
+              client.credentialFeed({ identifier, from, size, ...callOptions() }),
             ))
-        const records = readRows(context, wireCredential, page.items)
+        const records = parseRows(context, wireCredential, page.items)
         return {
           rows: records.map((record) => credentialRow(record, { reveal: options.reveal })),
-          next: wordOfNext(place, page.next),
+          next: formatScanPosition(position, page.next),
         }
       },
     }),
@@ -128,7 +128,7 @@ const tenantFeed = {
   instead: 'read the feed of each identifier',
 }
 
-function refuseOdd(
+function refuseConflicting(
   identifier: number | undefined,
   { tenant, order }: CredentialsFeedOptions,
 ): void {
@@ -148,7 +148,7 @@ interface CredentialsSearchOptions
     ServiceOptions,
     PagingOptions,
     SizeOption,
-    SpanOptions,
+    PeriodOptions,
     RevealOption,
     CredentialQueryOptions {
   include: (typeof credentialIncludes)[number][]
@@ -157,19 +157,19 @@ interface CredentialsSearchOptions
 }
 
 /** Not urls, which servers before 2026-07 refuse. */
-const usualIncludes = ['known_password_id', 'auth_domains'] as const
+const defaultIncludes = ['known_password_id', 'auth_domains'] as const
 
 /** Sizes after a time-out: large pages are slow, and the gateway gives up at 30 s (docs/api-notes.md, Page sizes). */
 const smallerSizes = [100, 50, 25, 10]
-const usualSearchSize = 100
+const defaultSearchSize = 100
 
 export function credentialsSearchCommand(context: Context): Command {
   const command = new Command('search').description('search all leaked credentials (costs quota)')
-  addSpanOptions(addCredentialQueryOptions(command), 'imported')
+  addPeriodOptions(addCredentialQueryOptions(command), 'imported')
     .addOption(
       new Option('--include <names>', 'what each record holds besides')
-        .argParser(listOf(credentialIncludes))
-        .default(usualIncludes, usualIncludes.join(',')),
+        .argParser(listParser(credentialIncludes))
+        .default(defaultIncludes, defaultIncludes.join(',')),
     )
     .option(
       '--without-quota',
@@ -178,7 +178,7 @@ export function credentialsSearchCommand(context: Context): Command {
     .addOption(
       new Option('--order <order>', "in the service's order").choices(orders).default('desc'),
     )
-  addSizeOption(command, { usual: usualSearchSize, most: mostOfAPage })
+  addSizeOption(command, { usual: defaultSearchSize, most: maxPageSize })
   addPagingOptions(addRevealOption(command))
   return addServiceOptions(command).action((options: CredentialsSearchOptions) =>
     searchCredentials(context, options),
@@ -190,26 +190,26 @@ async function searchCredentials(
   options: CredentialsSearchOptions,
 ): Promise<void> {
   const nowMs = systemClock.now()
-  spanAt(options, nowMs) // said before anything is opened or a secret asked for
+  resolvePeriod(options, nowMs) // said before anything is opened or a secret asked for
   const query = await readCredentialQuery(context, options)
   const secrets = query.type === 'secret' ? [query.secret] : []
-  await withClient(context, options, (service) =>
+  await withClient(context, options, (api) =>
     printPages(context, options, {
       listing: credentialsListing(options),
-      mark: markOf(service, options, query),
+      tag: searchTag(api, options, query),
       async fetch(word) {
-        const asked = placeAt(word, options, { usual: usualSearchSize, nowMs })
-        const found = await askInSmallerPages(context, asked, (place) =>
-          ask(service, { options, query, place }),
+        const firstPosition = parseScanPosition(word, options, { usual: defaultSearchSize, nowMs })
+        const found = await requestInSmallerPages(context, firstPosition, (position) =>
+          requestPage(api, { options, query, position }),
         )
-        const { page, searchesRemaining, place } = found
-        const span = spanAt(options, place.asOfMs)
-        const records = readRows(context, wireCredential, page.items)
+        const { page, searchesRemaining, position } = found
+        const span = resolvePeriod(options, position.asOfMs)
+        const records = parseRows(context, wireCredential, page.items)
         return {
           rows: records
-            .filter((record) => isWithin(record, span))
+            .filter((record) => isImportedWithin(record, span))
             .map((record) => credentialRow(record, { reveal: options.reveal, secrets })),
-          next: wordOfNext(place, page.next),
+          next: formatScanPosition(position, page.next),
           searchesRemaining,
         }
       },
@@ -217,36 +217,36 @@ async function searchCredentials(
   )
 }
 
-function markOf(
-  service: OpenService,
+function searchTag(
+  api: ApiContext,
   { since, until, include, order, withoutQuota }: CredentialsSearchOptions,
   query: WireCredentialQuery,
 ): string {
-  const asked = { query, since, until, include, order, ...(withoutQuota && { withoutQuota }) }
-  return walkMark(service, 'credentials search', asked)
+  const request = { query, since, until, include, order, ...(withoutQuota && { withoutQuota }) }
+  return requestTag(api, 'credentials search', request)
 }
 
-interface Search {
+interface SearchRequest {
   options: CredentialsSearchOptions
   query: WireCredentialQuery
-  place: WalkPlace
+  position: ScanPosition
 }
 
-function ask(
-  { client, asked }: OpenService,
-  { options, query, place }: Search,
+function requestPage(
+  { client, callOptions }: ApiContext,
+  { options, query, position }: SearchRequest,
 ): Promise<SearchPage> {
-  const imported_at = rangeOf(spanAt(options, place.asOfMs))
+  const imported_at = toRangeFilter(resolvePeriod(options, position.asOfMs))
   const body: WireCredentialSearchBody = {
     query,
     ...(imported_at && { filters: { imported_at } }),
-    size: place.size,
+    size: position.size,
     order: options.order,
     include: [...options.include],
-    ...(place.cursor !== null && { from: place.cursor }),
+    ...(position.cursor !== null && { from: position.cursor }),
   }
-  if (!options.withoutQuota) return client.searchCredentials({ body, ...asked() })
-  return askUncertain(client, astpSearch, client.searchAstpCredentials({ body, ...asked() }))
+  if (!options.withoutQuota) return client.searchCredentials({ body, ...callOptions() })
+  return callOptional(client, astpSearch, client.searchAstpCredentials({ body, ...callOptions() }))
 }
 
 const astpSearch = {
@@ -260,31 +260,31 @@ const astpSearch = {
  * A page at the beginning of a walk is asked for in smaller pieces when it comes too slowly. Later ones
  * are not: other pages are another walk, and nothing says where in it this one stands.
  */
-async function askInSmallerPages(
+async function requestInSmallerPages(
   context: Context,
-  place: WalkPlace,
-  askFor: (place: WalkPlace) => Promise<SearchPage>,
-): Promise<SearchPage & { place: WalkPlace }> {
+  position: ScanPosition,
+  request: (position: ScanPosition) => Promise<SearchPage>,
+): Promise<SearchPage & { position: ScanPosition }> {
   try {
-    return { ...(await askFor(place)), place }
+    return { ...(await request(position)), position }
   } catch (error) {
-    const smaller = smallerSizes.find((size) => size < place.size)
+    const smaller = smallerSizes.find((size) => size < position.size)
     if (!isTooSlow(error) || smaller === undefined || context.stop.aborted) throw error
-    if (place.cursor !== null) {
+    if (position.cursor !== null) {
       const remedy = `try again, or begin again with --size ${smaller}`
-      throw new ServiceError(error.reason, `${error.message}; ${remedy}`, error)
+      throw new UpstreamError(error.reason, `${error.message}; ${remedy}`, error)
     }
-    context.terminal.complain(`${place.size} at once took too long; asking for ${smaller}`)
-    return askInSmallerPages(context, { ...place, size: smaller }, askFor)
+    context.terminal.printError(`${position.size} at once took too long; asking for ${smaller}`)
+    return requestInSmallerPages(context, { ...position, size: smaller }, request)
   }
 }
 
-function isTooSlow(error: unknown): error is ServiceError {
-  return error instanceof ServiceError && (error.status === 504 || error.reason === 'timeout')
+function isTooSlow(error: unknown): error is UpstreamError {
+  return error instanceof UpstreamError && (error.status === 504 || error.reason === 'timeout')
 }
 
 /** Filters by time again: servers before 2026-05-28 ignore times in most searches (docs/api-notes.md, Versions). */
-function isWithin({ imported_at }: WireCredential, { fromMs, toMs }: Span): boolean {
+function isImportedWithin({ imported_at }: WireCredential, { fromMs, toMs }: Period): boolean {
   const atMs = imported_at ? parseTimestamp(imported_at) : null
   if (atMs === null) return true
   return atMs >= (fromMs ?? -Infinity) && atMs <= (toMs ?? Infinity)
@@ -300,7 +300,7 @@ export interface CredentialQueryOptions {
 
 /** An option for each kind of query; what each matches: docs/api-notes.md, Credentials. */
 export function addCredentialQueryOptions(command: Command): Command {
-  const term = (flag: string, says: string): Option => new Option(flag, says).argParser(textValue)
+  const term = (flag: string, help: string): Option => new Option(flag, help).argParser(parseText)
   return command
     .addOption(term('--domain <fqdn>', 'addresses at this domain'))
     .addOption(term('--auth-domain <fqdn>', 'logins at this site'))
@@ -338,7 +338,7 @@ export function credentialRow(
   const known = maskKnown([...secrets, ...(record.hash ? [record.hash] : [])])
   // a year is a common password, and a time is no place for one
   const hidden = mapTexts(record, (text) => (parseTimestamp(text) === null ? known(text) : text))
-  const shown = masked(hidden) as WireCredential
+  const shown = maskAllSecrets(hidden) as WireCredential
   // badly read dumps have login and secret in one
   const { identity_name } = shown
   return { ...shown, ...(identity_name && { identity_name: maskIdentity(identity_name) }) }
@@ -348,7 +348,7 @@ type Column = Listing<WireCredential>['columns'][number]
 
 const identityWidth = 40
 
-const secret: Column = { title: 'SECRET', width: 24, text: secretInWords }
+const secretColumn: Column = { title: 'SECRET', width: 24, text: formatSecret }
 
 /** A revealed secret has a line of its own, where it is whole. */
 export function credentialsListing({ reveal }: RevealOption): Listing<WireCredential> {
@@ -360,14 +360,14 @@ export function credentialsListing({ reveal }: RevealOption): Listing<WireCreden
         width: identityWidth,
         text: ({ identity_name }) => identity_name ?? '',
       },
-      ...(reveal ? [] : [secret]),
+      ...(reveal ? [] : [secretColumn]),
       {
         title: 'SOURCE',
         width: 40,
         text: ({ source, source_id }) => source?.name ?? String(source?.id ?? source_id ?? ''),
       },
     ],
-    below: (record) => [...(reveal ? revealedLines(record) : []), ...linesBelow(record)],
+    below: (record) => [...(reveal ? revealedLines(record) : []), ...detailLines(record)],
     json: (record) => record,
     csv: csvKeys,
   }
@@ -379,10 +379,10 @@ function revealedLines({
   hash,
   hash_type: type,
 }: WireCredential): string[] {
-  const isCut = identity && (harmless(identity) !== identity || identity.length > identityWidth)
+  const isCut = identity && (sanitize(identity) !== identity || identity.length > identityWidth)
   return [
-    ...(isCut ? [`identity: ${revealed(identity)}`] : []),
-    ...(hash ? [`secret${type ? ` (${harmless(type)})` : ''}: ${revealed(hash)}`] : []),
+    ...(isCut ? [`identity: ${formatRevealed(identity)}`] : []),
+    ...(hash ? [`secret${type ? ` (${sanitize(type)})` : ''}: ${formatRevealed(hash)}`] : []),
   ]
 }
 
@@ -411,12 +411,12 @@ const csvKeys = [
   'ignored_at',
 ]
 
-function secretInWords({ hash, hash_type }: WireCredential): string {
+function formatSecret({ hash, hash_type }: WireCredential): string {
   if (!hash) return '–'
   return hash_type ? `${hash} (${hash_type})` : hash
 }
 
-function linesBelow(record: WireCredential): string[] {
+function detailLines(record: WireCredential): string[] {
   const { auth_domains, urls, event_uid, remediated_at, ignored_at } = record
   const sites = urls?.length ? urls : (auth_domains ?? [])
   const notes = [
@@ -425,5 +425,5 @@ function linesBelow(record: WireCredential): string[] {
     ...(remediated_at ? [`remediated ${shortTime(remediated_at)}`] : []),
     ...(ignored_at ? [`ignored ${shortTime(ignored_at)}`] : []),
   ]
-  return notes.length === 0 ? [] : [harmless(notes.join('; '))]
+  return notes.length === 0 ? [] : [sanitize(notes.join('; '))]
 }

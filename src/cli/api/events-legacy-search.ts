@@ -5,7 +5,7 @@ import { severities } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { isTimeZone } from '../../lib/time-zone.ts'
 import { type Fields, readFields } from '../../messages/description.ts'
-import { severityInWords } from '../../messages/summary.ts'
+import { formatSeverity } from '../../messages/summary.ts'
 import {
   legacyEventActions,
   legacySortKeys,
@@ -16,25 +16,25 @@ import {
 import type { LegacySearchRequest } from '../../upstream/resources/legacy-search.ts'
 import type { Context } from '../context.ts'
 import {
-  addSpanOptions,
-  listOf,
-  listValue,
-  spanAt,
-  type SpanOptions,
-  textValue,
+  addPeriodOptions,
+  listParser,
+  parseList,
+  resolvePeriod,
+  type PeriodOptions,
+  parseText,
 } from '../options.ts'
-import { CommandError, counted, harmless } from '../terminal.ts'
+import { CommandError, pluralize, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
-  type OpenService,
+  type ApiContext,
   type ServiceOptions,
   withClient,
 } from './api-command.ts'
 import {
   addRevealOption,
   type Listing,
-  masked,
-  readRows,
+  maskAllSecrets,
+  parseRows,
   type RevealOption,
   severityStyle,
   shortTime,
@@ -43,19 +43,19 @@ import {
   addPagingOptions,
   addSizeOption,
   type PagingOptions,
-  placeAt,
+  parseScanPosition,
   printPages,
   type SizeOption,
-  walkMark,
-  wordOfNext,
+  requestTag,
+  formatScanPosition,
 } from './pages.ts'
 
 interface LegacySearchOptions
-  extends ServiceOptions, PagingOptions, SizeOption, SpanOptions, RevealOption, LegacyOptions {}
+  extends ServiceOptions, PagingOptions, SizeOption, PeriodOptions, RevealOption, LegacyOptions {}
 
-const pageSize = 10
+const defaultPageSize = 10
 /** No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors. */
-const mostOfAPage = 10_000
+const maxPageSize = 10_000
 
 const anyItem = z.record(z.string(), z.unknown())
 
@@ -64,39 +64,39 @@ export function eventsLegacySearchCommand(context: Context): Command {
     'the search of v2, which the service has deprecated (costs quota); events search replaces it',
   )
   addLegacyOptions(command)
-  addSizeOption(command, { usual: pageSize, most: mostOfAPage, mostInWords: '1 or more' })
+  addSizeOption(command, { usual: defaultPageSize, most: maxPageSize, mostInWords: '1 or more' })
   addPagingOptions(addRevealOption(command))
   return addServiceOptions(command).action((options: LegacySearchOptions) =>
-    legacySearch(context, options),
+    searchLegacyEvents(context, options),
   )
 }
 
-async function legacySearch(context: Context, options: LegacySearchOptions): Promise<void> {
+async function searchLegacyEvents(context: Context, options: LegacySearchOptions): Promise<void> {
   const nowMs = systemClock.now()
-  timeOf(options, nowMs) // said before anything is opened
-  context.terminal.complain(
+  toTimeFilter(options, nowMs) // said before anything is opened
+  context.terminal.printError(
     'this search is deprecated by the service; use "tocsin events search --query" where it will do',
   )
   const method = options.method === 'get' ? 'GET' : 'POST'
-  let isTold = false
-  await withClient(context, options, (service) =>
+  let isCountPrinted = false
+  await withClient(context, options, (api) =>
     printPages(context, options, {
       listing: legacyListing(context),
-      mark: markOf(service, options),
+      tag: searchTag(api, options),
       async fetch(word) {
-        const place = placeAt(word, options, { usual: pageSize, nowMs })
-        const parameters = parametersOf(options, place)
-        const { client, asked } = service
-        const request = { parameters, from: place.cursor, method } as const
-        const found = await client.legacySearch({ ...request, ...asked() })
-        if (found.hits !== undefined && !isTold) {
-          context.terminal.complain(`${counted(found.hits, 'event')} found in all`)
+        const position = parseScanPosition(word, options, { usual: defaultPageSize, nowMs })
+        const parameters = toParameters(options, position)
+        const { client, callOptions } = api
+        const request = { parameters, from: position.cursor, method } as const
+        const found = await client.legacySearch({ ...request, ...callOptions() })
+        if (found.hits !== undefined && !isCountPrinted) {
+          context.terminal.printError(`${pluralize(found.hits, 'event')} found in all`)
         }
-        isTold = true
-        const items = readRows(context, anyItem, found.page.items)
+        isCountPrinted = true
+        const items = parseRows(context, anyItem, found.page.items)
         return {
           rows: items.map((item) => legacyRow(item, options.reveal ?? false)),
-          next: wordOfNext(place, found.page.next),
+          next: formatScanPosition(position, found.page.next),
           searchesRemaining: found.searchesRemaining,
         }
       },
@@ -104,20 +104,20 @@ async function legacySearch(context: Context, options: LegacySearchOptions): Pro
   )
 }
 
-function markOf(service: OpenService, options: LegacySearchOptions): string {
+function searchTag(api: ApiContext, options: LegacySearchOptions): string {
   const { since, until } = options
-  return walkMark(service, 'events legacy-search', { ...filtersOf(options), since, until })
+  return requestTag(api, 'events legacy-search', { ...toFilters(options), since, until })
 }
 
-function parametersOf(
+function toParameters(
   options: LegacySearchOptions,
   { asOfMs, size }: { asOfMs: number; size: number },
 ): LegacySearchRequest['parameters'] {
-  const time = timeOf(options, asOfMs)
-  return { size, ...(time !== undefined && { time }), ...filtersOf(options) }
+  const time = toTimeFilter(options, asOfMs)
+  return { size, ...(time !== undefined && { time }), ...toFilters(options) }
 }
 
-function filtersOf(options: LegacySearchOptions): LegacySearchRequest['parameters'] {
+function toFilters(options: LegacySearchOptions): LegacySearchRequest['parameters'] {
   return {
     order: options.order,
     sort_by: options.sortBy,
@@ -138,8 +138,8 @@ function filtersOf(options: LegacySearchOptions): LegacySearchRequest['parameter
 }
 
 /** `from@to`: this search takes no span that is open at its beginning. */
-function timeOf(options: SpanOptions, asOfMs: number): string | undefined {
-  const { fromMs, toMs = asOfMs } = spanAt(options, asOfMs)
+function toTimeFilter(options: PeriodOptions, asOfMs: number): string | undefined {
+  const { fromMs, toMs = asOfMs } = resolvePeriod(options, asOfMs)
   if (fromMs !== undefined) {
     return `${new Date(fromMs).toISOString()}@${new Date(toMs).toISOString()}`
   }
@@ -168,45 +168,45 @@ interface LegacyOptions {
 
 function addLegacyOptions(command: Command): Command {
   command
-    .addOption(new Option('--query <lucene>', "a query in Lucene's syntax").argParser(textValue))
+    .addOption(new Option('--query <lucene>', "a query in Lucene's syntax").argParser(parseText))
     .addOption(
       new Option(
         '--type <types>',
         'of these types or groups of types, such as leaks,paste',
-      ).argParser(listOf(legacyTypes)),
+      ).argParser(listParser(legacyTypes)),
     )
     .addOption(
-      new Option('--experimental-type <types>', 'of these experimental types').argParser(listValue),
+      new Option('--experimental-type <types>', 'of these experimental types').argParser(parseList),
     )
     .addOption(
       new Option('--risk <scores>', 'of these risks, 1 (info) to 5 (critical): 4,5').argParser(
-        riskList,
+        parseRisks,
       ),
     )
-    .addOption(new Option('--tag <tags>', 'with these tags').argParser(listValue))
+    .addOption(new Option('--tag <tags>', 'with these tags').argParser(parseList))
     .addOption(
       new Option('--tags-operator <word>', 'how several tags count, such as AND or OR').argParser(
-        textValue,
+        parseText,
       ),
     )
-  addSpanOptions(command, 'dated')
-  return addLaterOptions(command)
+  addPeriodOptions(command, 'dated')
+  return addActionOptions(command)
 }
 
-function addLaterOptions(command: Command): Command {
+function addActionOptions(command: Command): Command {
   return command
     .addOption(new Option('--action <word>', 'what was done about it').choices(legacyEventActions))
-    .addOption(new Option('--actions <words>', 'several of these').argParser(listValue))
+    .addOption(new Option('--actions <words>', 'several of these').argParser(parseList))
     .option('--has-notes', 'only what has notes')
     .option('--has-modified-risk', 'only what was given another risk')
     .option('--no-global-policies', 'whatever the policies of all identifiers leave out')
     .addOption(
       new Option('--fields <paths>', 'only these fields, by their dotted paths').argParser(
-        listValue,
+        parseList,
       ),
     )
     .addOption(
-      new Option('--time-zone <name>', 'in which statistics are counted').argParser(zoneValue),
+      new Option('--time-zone <name>', 'in which statistics are counted').argParser(parseTimeZone),
     )
     .addOption(
       new Option('--sort-by <key>', 'by which time').choices(legacySortKeys).default('created'),
@@ -217,8 +217,8 @@ function addLaterOptions(command: Command): Command {
     )
 }
 
-function riskList(text: string): number[] {
-  const risks = listValue(text).map((risk) => (/^[1-5]$/.test(risk) ? Number(risk) : undefined))
+function parseRisks(text: string): number[] {
+  const risks = parseList(text).map((risk) => (/^[1-5]$/.test(risk) ? Number(risk) : undefined))
   const known = risks.filter((risk) => risk !== undefined)
   if (known.length === risks.length) return known
   throw new InvalidArgumentError(
@@ -226,7 +226,7 @@ function riskList(text: string): number[] {
   )
 }
 
-function zoneValue(text: string): string {
+function parseTimeZone(text: string): string {
   if (isTimeZone(text)) return text
   throw new InvalidArgumentError('Write a name of the zone database, such as Europe/Zurich.')
 }
@@ -243,12 +243,12 @@ interface LegacyRow {
 
 /** A row of an item: `metadata`, `header` and `data` (docs/api-notes.md, The older shape). */
 function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRow {
-  const item = reveal ? received : maskedItem(received)
+  const item = reveal ? received : maskItem(received)
   const fields = readFields(item, {})
   const uid = fields.text('header.uid', 'metadata.uid', 'uid', 'data.uid') ?? ''
   return {
     item,
-    severity: fields.text('metadata.severity') ?? severityOfRisk(fields),
+    severity: fields.text('metadata.severity') ?? riskSeverity(fields),
     created: shortTime(fields.text('metadata.estimated_created_at', 'header.timestamp')),
     type:
       fields.text('header.type', 'metadata.type', 'type', 'data.type') ?? uid.split('/')[0] ?? '',
@@ -258,8 +258,8 @@ function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRo
 }
 
 /** The uids stay whole: they are what an event is asked for by. */
-function maskedItem(received: Record<string, unknown>): Record<string, unknown> {
-  const item = masked(received)
+function maskItem(received: Record<string, unknown>): Record<string, unknown> {
+  const item = maskAllSecrets(received)
   const parts = ['header', 'metadata', 'data'].flatMap((part) => {
     const [shown, whole] = [item[part], received[part]]
     const isThere = isObject(shown) && isObject(whole) && 'uid' in whole
@@ -273,7 +273,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function severityOfRisk(fields: Fields): string {
+function riskSeverity(fields: Fields): string {
   const risk = fields.number('header.risk.score')
   return risk === null ? '' : (severities[risk - 1] ?? String(risk))
 }
@@ -284,14 +284,14 @@ function legacyListing({ terminal }: Context): Listing<LegacyRow> {
       {
         title: 'SEVERITY',
         width: 8,
-        text: ({ severity }) => severityInWords(severity),
+        text: ({ severity }) => formatSeverity(severity),
         style: ({ severity }) => severityStyle(severity),
       },
       { title: 'CREATED (UTC)', width: 16, text: ({ created }) => created },
       { title: 'TYPE', width: 20, text: ({ type }) => type },
       { title: 'EVENT', width: 80, text: ({ title }) => title },
     ],
-    below: ({ title, uid }) => (title === uid ? [] : [terminal.paint('dim', harmless(uid, 600))]),
+    below: ({ title, uid }) => (title === uid ? [] : [terminal.paint('dim', sanitize(uid, 600))]),
     json: ({ item }) => item,
     csvFields: ({ item, uid }) => ({ ...item, uid }), // wherever it stands
     csv: [

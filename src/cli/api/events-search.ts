@@ -4,11 +4,11 @@ import type { EventDetail, ThreatEvent } from '../../event.ts'
 import { parseItem } from '../../feed-types/events.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { maskHighlights, maskKnown, maskTag } from '../../masking/masking.ts'
-import { describeEvent, headlineOf } from '../../messages/message.ts'
+import { describeEvent, buildHeadline } from '../../messages/message.ts'
 import { cleanLine } from '../../messages/sanitize.ts'
-import { severityInWords } from '../../messages/summary.ts'
+import { formatSeverity } from '../../messages/summary.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
-import type { ServiceClient } from '../../upstream/client.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
 import type { Tier } from '../../upstream/config.ts'
 import { eventSeverities, orders } from '../../upstream/resources/enumerations.ts'
 import {
@@ -20,25 +20,25 @@ import {
 import type { SearchPage } from '../../upstream/resources/operation.ts'
 import type { Context } from '../context.ts'
 import {
-  addSpanOptions,
-  listOf,
-  listValue,
-  momentValue,
-  oneOf,
-  rangeOf,
-  spanAt,
-  type SpanOptions,
-  textValue,
+  addPeriodOptions,
+  listParser,
+  parseList,
+  checkPastTime,
+  parseWord,
+  toRangeFilter,
+  resolvePeriod,
+  type PeriodOptions,
+  parseText,
 } from '../options.ts'
-import { CommandError, harmless, type Terminal } from '../terminal.ts'
+import { CommandError, sanitize, type Terminal } from '../terminal.ts'
 import {
   addServiceOptions,
-  askUncertain,
+  callOptional,
   nameFailure,
-  type OpenService,
+  type ApiContext,
   readSecret,
   type ServiceOptions,
-  wholeId,
+  parseId,
   withClient,
 } from './api-command.ts'
 import {
@@ -46,9 +46,9 @@ import {
   type Column,
   type Listing,
   mapTexts,
-  masked,
-  readRows,
-  revealed,
+  maskAllSecrets,
+  parseRows,
+  formatRevealed,
   type RevealOption,
   severityStyle,
   shortTime,
@@ -57,16 +57,22 @@ import {
   addPagingOptions,
   addSizeOption,
   type PagingOptions,
-  placeAt,
+  parseScanPosition,
   printPages,
   type SizeOption,
-  walkMark,
-  type WalkPlace,
-  wordOfNext,
+  requestTag,
+  type ScanPosition,
+  formatScanPosition,
 } from './pages.ts'
 
 interface EventsSearchOptions
-  extends ServiceOptions, PagingOptions, SizeOption, SpanOptions, RevealOption, EventQueryOptions {
+  extends
+    ServiceOptions,
+    PagingOptions,
+    SizeOption,
+    PeriodOptions,
+    RevealOption,
+    EventQueryOptions {
   group?: number
   identifier?: number
   tenant?: true
@@ -88,27 +94,27 @@ export function eventsSearchCommand(context: Context): Command {
     .description(
       'search all events (costs quota), or those that the tenant watches for (costs none)',
     )
-    .addOption(new Option('--group <id>', 'of this identifier group').argParser(wholeId))
-    .addOption(new Option('--identifier <id>', 'of this identifier').argParser(wholeId))
+    .addOption(new Option('--group <id>', 'of this identifier group').argParser(parseId))
+    .addOption(new Option('--identifier <id>', 'of this identifier').argParser(parseId))
     .option('--tenant', 'of all identifiers of the tenant')
   addEventQueryOptions(command)
     .addOption(
       new Option(
         '--severity <words>',
         'high: this or higher; high,critical: exactly these; "high,": exactly this',
-      ).argParser(severityValue),
+      ).argParser(parseSeverity),
     )
-    .addOption(new Option('--type <types>', 'of these types, such as a,b').argParser(listValue))
-  addSpanOptions(command, 'created')
+    .addOption(new Option('--type <types>', 'of these types, such as a,b').argParser(parseList))
+  addPeriodOptions(command, 'created')
     .addOption(
       new Option('--matched-since <time>', 'matched then or later, whenever created').argParser(
-        momentValue,
+        checkPastTime,
       ),
     )
     .addOption(
-      new Option('--matched-until <time>', 'matched then or before').argParser(momentValue),
+      new Option('--matched-until <time>', 'matched then or before').argParser(checkPastTime),
     )
-    .addOption(new Option('--tag <tags>', 'with one of these tags').argParser(listValue))
+    .addOption(new Option('--tag <tags>', 'with one of these tags').argParser(parseList))
     .option('--ignored', 'only what was ignored')
     .option('--remediated', 'only what was remediated')
     .addOption(new Option('--order <order>', 'by creation').choices(orders).default('desc'))
@@ -119,32 +125,32 @@ export function eventsSearchCommand(context: Context): Command {
   )
 }
 
-function severityValue(text: string): NonNullable<EventsSearchOptions['severity']> {
-  if (!text.includes(',')) return oneOf(eventSeverities, text.trim().toLowerCase())
+function parseSeverity(text: string): NonNullable<EventsSearchOptions['severity']> {
+  if (!text.includes(',')) return parseWord(eventSeverities, text.trim().toLowerCase())
   const listed = text.trim().replace(/,$/, '')
   if (listed === '') throw new InvalidArgumentError('Write a severity, such as high.')
-  return listOf(eventSeverities)(listed.toLowerCase())
+  return listParser(eventSeverities)(listed.toLowerCase())
 }
 
 async function searchEvents(context: Context, options: EventsSearchOptions): Promise<void> {
   const nowMs = systemClock.now()
-  spanAt(options, nowMs) // said before anything is opened or a secret asked for
-  matchedAt(options, nowMs)
-  const place = placeOf(options)
-  const target = targetOf(place, await readEventQuery(context, options))
+  resolvePeriod(options, nowMs) // said before anything is opened or a secret asked for
+  resolveMatchedPeriod(options, nowMs)
+  const scope = chooseScope(options)
+  const target = toTarget(scope, await readEventQuery(context, options))
   const { reveal = false } = options
-  const shown = { reveal, secrets: secretsIn(target.query) }
-  await withClient(context, options, (service) =>
+  const shown = { reveal, secrets: listQuerySecrets(target.query) }
+  await withClient(context, options, (api) =>
     printPages(context, options, {
-      listing: eventsListing(context, { hasIdentifiers: place.kind !== 'everywhere', reveal }),
-      mark: markOf(service, options, target),
+      listing: eventsListing(context, { hasIdentifiers: scope.kind !== 'everywhere', reveal }),
+      tag: searchTag(api, options, target),
       async fetch(word) {
-        const place = placeAt(word, options, { usual: pageSize, nowMs })
-        const { page, searchesRemaining } = await ask(service, { options, target, place })
-        const items = readRows(context, wireSearchItem, page.items)
+        const position = parseScanPosition(word, options, { usual: pageSize, nowMs })
+        const { page, searchesRemaining } = await requestPage(api, { options, target, position })
+        const items = parseRows(context, wireSearchItem, page.items)
         return {
           rows: items.map((item) => eventRow(item, shown)),
-          next: wordOfNext(place, page.next),
+          next: formatScanPosition(position, page.next),
           searchesRemaining,
         }
       },
@@ -153,40 +159,38 @@ async function searchEvents(context: Context, options: EventsSearchOptions): Pro
 }
 
 /** Where is searched: in everything, or in what the tenant watches for. */
-type SearchedPlace =
-  | { kind: 'everywhere' | 'tenant' }
-  | { kind: 'group' | 'identifier'; id: number }
+type SearchScope = { kind: 'everywhere' | 'tenant' } | { kind: 'group' | 'identifier'; id: number }
 
-function placeOf({ group, identifier, tenant }: EventsSearchOptions): SearchedPlace {
-  const places: SearchedPlace[] = [
+function chooseScope({ group, identifier, tenant }: EventsSearchOptions): SearchScope {
+  const scopes: SearchScope[] = [
     ...(group === undefined ? [] : [{ kind: 'group' as const, id: group }]),
     ...(identifier === undefined ? [] : [{ kind: 'identifier' as const, id: identifier }]),
     ...(tenant ? [{ kind: 'tenant' as const }] : []),
   ]
-  if (places.length <= 1) return places[0] ?? { kind: 'everywhere' }
-  const flags = places.map(({ kind }) => `--${kind}`).join(' and ')
+  if (scopes.length <= 1) return scopes[0] ?? { kind: 'everywhere' }
+  const flags = scopes.map(({ kind }) => `--${kind}`).join(' and ')
   throw new CommandError('mistake', `${flags} are different places; choose one of them`)
 }
 
 /** Where and what for: only everything needs a query. */
-type Target =
+type SearchTarget =
   | { kind: 'tenant'; query: EventQuery | undefined }
   | { kind: 'group' | 'identifier'; id: number; query: EventQuery | undefined }
   | { kind: 'everywhere'; query: EventQuery }
 
-function targetOf(place: SearchedPlace, query: EventQuery | undefined): Target {
-  if (place.kind !== 'everywhere') return { ...place, query } as Target
+function toTarget(scope: SearchScope, query: EventQuery | undefined): SearchTarget {
+  if (scope.kind !== 'everywhere') return { ...scope, query } as SearchTarget
   if (query !== undefined) return { kind: 'everywhere', query }
   const remedy =
     'name it, e.g. by --domain example.com, or a place by --tenant, --group 1042 or --identifier 77'
   throw new CommandError('mistake', `a search needs something to look for; ${remedy}`)
 }
 
-function matchedAt(
+function resolveMatchedPeriod(
   { matchedSince, matchedUntil }: EventsSearchOptions,
   asOfMs: number,
-): ReturnType<typeof spanAt> {
-  return spanAt(
+): ReturnType<typeof resolvePeriod> {
+  return resolvePeriod(
     {
       ...(matchedSince !== undefined && { since: matchedSince }),
       ...(matchedUntil !== undefined && { until: matchedUntil }),
@@ -195,32 +199,33 @@ function matchedAt(
   )
 }
 
-function markOf(service: OpenService, options: EventsSearchOptions, target: Target): string {
+function searchTag(api: ApiContext, options: EventsSearchOptions, target: SearchTarget): string {
   const { since, until, severity, type, tag, ignored, remediated, order } = options
   const { matchedSince, matchedUntil } = options
   const filters = { since, until, severity, type, tag, ignored, remediated }
   const matched = { ...(matchedSince && { matchedSince }), ...(matchedUntil && { matchedUntil }) }
-  return walkMark(service, 'events search', { target, filters: { ...filters, ...matched }, order })
+  return requestTag(api, 'events search', { target, filters: { ...filters, ...matched }, order })
 }
 
-interface Search {
+interface SearchRequest {
   options: EventsSearchOptions
-  target: Target
-  place: WalkPlace
+  target: SearchTarget
+  position: ScanPosition
 }
 
-async function ask(service: OpenService, { options, target, place }: Search): Promise<SearchPage> {
-  const { client, asked, config } = service
-  const body = bodyOf(options, place)
+async function requestPage(api: ApiContext, search: SearchRequest): Promise<SearchPage> {
+  const { options, target, position } = search
+  const { client, callOptions, config } = api
+  const body = toSearchBody(options, position)
   if (target.kind === 'everywhere') {
-    return client.searchEvents({ body: { ...body, query: target.query }, ...asked() })
+    return client.searchEvents({ body: { ...body, query: target.query }, ...callOptions() })
   }
-  const tier = tierOf(config, client.account.name, target)
+  const tier = findTier(config, client.account.name, target)
   const { query } = target
-  const request = { body: { ...body, ...(query && { query }) }, tier, ...asked() }
+  const request = { body: { ...body, ...(query && { query }) }, tier, ...callOptions() }
   switch (target.kind) {
     case 'tenant':
-      return askUncertain(client, tenantSearch, client.searchTenantEvents(request))
+      return callOptional(client, tenantSearch, client.searchTenantEvents(request))
     case 'group':
       return nameFailure(
         `identifier group ${target.id}`,
@@ -242,9 +247,9 @@ const tenantSearch = {
 
 /** A 403 or 404 about the identifier is not about the operation. */
 async function searchIdentifier(
-  client: ServiceClient,
+  client: UpstreamClient,
   identifier: number,
-  request: Omit<Parameters<ServiceClient['searchIdentifierEvents']>[0], 'identifier'>,
+  request: Omit<Parameters<UpstreamClient['searchIdentifierEvents']>[0], 'identifier'>,
 ): Promise<SearchPage> {
   try {
     return await client.searchIdentifierEvents({ identifier, ...request })
@@ -253,14 +258,17 @@ async function searchIdentifier(
     const operation = 'the search in an identifier'
     const capability = `events/identifiers/${identifier}`
     const uncertain = { ...tenantSearch, capability, operation }
-    return askUncertain(client, uncertain, Promise.reject(error))
+    return callOptional(client, uncertain, Promise.reject(error))
   }
 }
 
-function bodyOf(options: EventsSearchOptions, place: WalkPlace): Omit<GroupSearchBody, 'query'> {
+function toSearchBody(
+  options: EventsSearchOptions,
+  position: ScanPosition,
+): Omit<GroupSearchBody, 'query'> {
   const { severity, type, tag, ignored, remediated, order } = options
-  const created = rangeOf(spanAt(options, place.asOfMs))
-  const matched = rangeOf(matchedAt(options, place.asOfMs))
+  const created = toRangeFilter(resolvePeriod(options, position.asOfMs))
+  const matched = toRangeFilter(resolveMatchedPeriod(options, position.asOfMs))
   return {
     filters: {
       ...(severity !== undefined && { severity }),
@@ -271,14 +279,14 @@ function bodyOf(options: EventsSearchOptions, place: WalkPlace): Omit<GroupSearc
       ...(ignored && { is_ignored: true }),
       ...(remediated && { is_remediated: true }),
     },
-    size: place.size,
+    size: position.size,
     order,
-    ...(place.cursor !== null && { from: place.cursor }),
+    ...(position.cursor !== null && { from: position.cursor }),
   }
 }
 
 /** As the feed counts that reads the group; the configuration's default where none does. */
-function tierOf({ feeds }: Config, account: string, target: Target): Tier {
+function findTier({ feeds }: Config, account: string, target: SearchTarget): Tier {
   const group = target.kind === 'group' ? target.id : undefined
   const feed = feeds.find(
     (one) => one.type === 'events' && one.account === account && one.identifierGroup === group,
@@ -286,7 +294,7 @@ function tierOf({ feeds }: Config, account: string, target: Target): Tier {
   return feed?.tier ?? 'search'
 }
 
-function secretsIn(query: EventQuery | undefined): string[] {
+function listQuerySecrets(query: EventQuery | undefined): string[] {
   if (query?.type === 'secret') return [query.secret]
   return query?.type === 'credentials' ? [query.password] : []
 }
@@ -357,13 +365,13 @@ type EventQueryOptions = Partial<Record<Term, EventQuery>> & {
 
 function addEventQueryOptions(command: Command): Command {
   for (const { flag, says, query } of Object.values(terms)) {
-    command.addOption(new Option(flag, says).argParser((text) => query(textValue(text))))
+    command.addOption(new Option(flag, says).argParser((text) => query(parseText(text))))
   }
   const credentials = 'the login, with a password that is asked for or read from standard input'
   return command
     .option('--strict', 'with --name: the name exactly as it is written')
     .option('--secret', 'a secret, which is asked for or read from standard input')
-    .addOption(new Option('--credentials <username>', credentials).argParser(textValue))
+    .addOption(new Option('--credentials <username>', credentials).argParser(parseText))
 }
 
 /** undefined where nothing is looked for. Throws CommandError for more than one thing. */
@@ -371,14 +379,14 @@ async function readEventQuery(
   context: Context,
   options: EventQueryOptions,
 ): Promise<EventQuery | undefined> {
-  const asked = Object.keys(terms).filter(
+  const given = Object.keys(terms).filter(
     (name): name is Term => options[name as Term] !== undefined,
   )
   const { strict, secret, credentials } = options
-  const kinds = [...asked, ...(secret ? ['secret'] : []), ...(credentials ? ['credentials'] : [])]
+  const kinds = [...given, ...(secret ? ['secret'] : []), ...(credentials ? ['credentials'] : [])]
   if (kinds.length > 1)
-    throw new CommandError('mistake', `${many}: ${kinds.map(flagOf).join(', ')}`)
-  const query = asked[0] === undefined ? undefined : options[asked[0]]
+    throw new CommandError('mistake', `${oneTermProblem}: ${kinds.map(formatFlag).join(', ')}`)
+  const query = given[0] === undefined ? undefined : options[given[0]]
   if (strict && query?.type !== 'name') {
     throw new CommandError('mistake', '--strict goes with --name only; leave it out')
   }
@@ -389,9 +397,9 @@ async function readEventQuery(
   return { type: 'credentials', username: credentials, password }
 }
 
-const many = 'a search is for one thing; choose one of'
+const oneTermProblem = 'a search is for one thing; choose one of'
 
-function flagOf(kind: string): string {
+function formatFlag(kind: string): string {
   return `--${kind === 'azureTenant' ? 'azure-tenant' : kind}`
 }
 
@@ -429,32 +437,32 @@ function eventRow(
   received: WireSearchItem,
   { reveal, secrets }: { reveal: boolean; secrets: readonly string[] },
 ): EventRow {
-  const item = reveal ? received : maskedItem(received, secrets)
+  const item = reveal ? received : maskItem(received, secrets)
   const parsed = parseItem(received)
   return {
     item,
     received: received.highlights,
     severity: parsed.ok ? parsed.event.severity : (received.metadata.severity ?? 'unknown'),
-    title: parsed.ok ? titleOf(parsed.event, secrets) : null,
+    title: parsed.ok ? maskedTitle(parsed.event, secrets) : null,
   }
 }
 
-function titleOf(event: ThreatEvent, secrets: readonly string[]): string | null {
+function maskedTitle(event: ThreatEvent, secrets: readonly string[]): string | null {
   const title = eventTitle(event, null)
   return title === null ? null : maskKnown(secrets)(title)
 }
 
 /** The uid stays whole: it is what the event is asked for by. */
-function maskedItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
+function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
   const known = maskKnown(secrets)
   const { highlights, metadata, tenant_metadata: tenant, ...rest } = item
   const extracts = mapTexts(highlights ?? {}, known) as Record<string, string[]>
   return {
-    ...masked(rest, secrets),
-    metadata: { ...masked(metadata, secrets), uid: metadata.uid },
+    ...maskAllSecrets(rest, secrets),
+    metadata: { ...maskAllSecrets(metadata, secrets), uid: metadata.uid },
     ...(tenant !== undefined && {
       tenant_metadata: tenant && {
-        ...masked(tenant, secrets),
+        ...maskAllSecrets(tenant, secrets),
         // people write tags such as token:github
         ...(tenant.tags && { tags: tenant.tags.map((tag) => maskTag(known(tag))) }),
       },
@@ -480,7 +488,7 @@ function eventsListing(
       {
         title: 'SEVERITY',
         width: 8,
-        text: ({ severity }) => severityInWords(severity),
+        text: ({ severity }) => formatSeverity(severity),
         style: ({ severity }) => severityStyle(severity),
       },
       {
@@ -496,7 +504,7 @@ function eventsListing(
       ...(reveal
         ? revealedHighlights(item.highlights)
         : highlightLines(terminal, received, item.highlights)),
-      ...(title === null ? [] : [terminal.paint('dim', harmless(item.metadata.uid, 600))]),
+      ...(title === null ? [] : [terminal.paint('dim', sanitize(item.metadata.uid, 600))]),
     ],
     json: ({ item }) => item,
     csv: [
@@ -520,7 +528,7 @@ function eventsListing(
 
 type Highlights = WireSearchItem['highlights']
 
-const mostLines = 2
+const maxHighlightLines = 2
 const lineLength = 140
 /** What of a line stands before the first marked term, where that stands far back. */
 const leadLength = 40
@@ -537,28 +545,28 @@ export function highlightLines(
   const extracts = Object.entries(shown ?? {}).flatMap(([field, texts]) =>
     texts.map((text, at) => ({ field, text, terms: markedIn(received?.[field]?.[at] ?? '') })),
   )
-  return extracts.slice(0, mostLines).map(({ field, text, terms }) => {
-    const line = excerpt(harmless(withoutTags(text), 20_000), terms)
-    return `${harmless(field, 60)}: ${boldened(terminal, line, terms)}`
+  return extracts.slice(0, maxHighlightLines).map(({ field, text, terms }) => {
+    const line = excerpt(sanitize(stripMarkTags(text), 20_000), terms)
+    return `${sanitize(field, 60)}: ${boldTerms(terminal, line, terms)}`
   })
 }
 
 /** All of them, each whole on its line: secrets may stand anywhere in them. */
 function revealedHighlights(received: Highlights): string[] {
   return Object.entries(received ?? {}).flatMap(([field, texts]) =>
-    texts.map((text) => `${harmless(field, 60)}: ${revealed(withoutTags(text))}`),
+    texts.map((text) => `${sanitize(field, 60)}: ${formatRevealed(stripMarkTags(text))}`),
   )
 }
 
-const tag = /<\/?mark(?:\s[^<>]{0,200})?>/giu
+const markTag = /<\/?mark(?:\s[^<>]{0,200})?>/giu
 
-function withoutTags(text: string): string {
-  return text.replaceAll(tag, '')
+function stripMarkTags(text: string): string {
+  return text.replaceAll(markTag, '')
 }
 
 function markedIn(text: string): string[] {
   const marked = text.matchAll(/<mark(?:\s[^<>]{0,200})?>([\s\S]{1,500}?)<\/mark>/giu)
-  return [...marked].map(([, term = '']) => harmless(withoutTags(term))).filter(Boolean)
+  return [...marked].map(([, term = '']) => sanitize(stripMarkTags(term))).filter(Boolean)
 }
 
 /** As much of a text as fits a line, the first marked term within. */
@@ -568,25 +576,25 @@ function excerpt(text: string, [first]: readonly string[]): string {
   const space = isFarBack ? text.indexOf(' ', found - leadLength) : 0
   const start = space > found ? found : Math.max(space, 0)
   const lead = isFarBack ? `… ${text.slice(start).trimStart()}` : text
-  return harmless(lead, lineLength)
+  return sanitize(lead, lineLength)
 }
 
 /** The terms in their order, each where it stands next. */
-function boldened(terminal: Terminal, line: string, terms: readonly string[]): string {
-  let done = ''
+function boldTerms(terminal: Terminal, line: string, terms: readonly string[]): string {
+  let result = ''
   let rest = line
   for (const term of terms) {
     const at = rest.indexOf(term)
     if (at === -1) continue
-    done += rest.slice(0, at) + terminal.paint('bold', term)
+    result += rest.slice(0, at) + terminal.paint('bold', term)
     rest = rest.slice(at + term.length)
   }
-  return done + rest
+  return result + rest
 }
 
 /** What an event is about, as its messages say it, but not defanged; null where nothing is known. */
 export function eventTitle(event: ThreatEvent, detail: EventDetail | null): string | null {
   const subject = { feed: '', event, detail: detail ?? undefined }
-  const title = headlineOf(describeEvent(subject), { maxLength: 150, clean: cleanLine })
+  const title = buildHeadline(describeEvent(subject), { maxLength: 150, clean: cleanLine })
   return title === event.uid ? null : title
 }

@@ -3,9 +3,9 @@ import { parseItem } from '../../feed-types/events.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { maskDetail } from '../../masking/masking.ts'
 import { typeLabel } from '../../messages/message.ts'
-import { cutCounting, inertLine, refang } from '../../messages/sanitize.ts'
+import { cutWithCount, sanitizeLine, refang } from '../../messages/sanitize.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import { createServiceLink } from '../../upstream/links.ts'
+import { createLinkFilter } from '../../upstream/links.ts'
 import { type ExpandField, expandFields } from '../../upstream/resources/enumerations.ts'
 import {
   type EventAnswer,
@@ -15,8 +15,8 @@ import {
 } from '../../upstream/resources/events.ts'
 import { type Context, print } from '../context.ts'
 import { linkLines } from '../explain.ts'
-import { textValue } from '../options.ts'
-import { CommandError, harmless, table, type Terminal, timeInWords } from '../terminal.ts'
+import { parseText } from '../options.ts'
+import { CommandError, sanitize, formatTable, type Terminal, formatUtcTime } from '../terminal.ts'
 import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
 import { eventsLegacySearchCommand } from './events-legacy-search.ts'
 import { eventsSearchCommand, eventTitle } from './events-search.ts'
@@ -24,9 +24,9 @@ import {
   addRevealOption,
   type Column,
   type Listing,
-  masked,
-  readRows,
-  revealed,
+  maskAllSecrets,
+  parseRows,
+  formatRevealed,
   type RevealOption,
   severityStyle,
   shortTime,
@@ -35,11 +35,11 @@ import {
   addPagingOptions,
   addSizeOption,
   type PagingOptions,
-  placeAt,
+  parseScanPosition,
   printPages,
   type SizeOption,
-  walkMark,
-  wordOfNext,
+  requestTag,
+  formatScanPosition,
 } from './pages.ts'
 
 export function eventsCommand(context: Context): Command {
@@ -57,29 +57,29 @@ interface EventsGetOptions extends ServiceOptions, RevealOption {
 export function eventsGetCommand(context: Context): Command {
   const command = new Command('get')
     .description('one event in full')
-    .argument('<uid>', 'of the event; as it stands in a message will do', uidValue)
+    .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
   return addServiceOptions(addRevealOption(command), ['text', 'json']).action(
     (uid: string, options: EventsGetOptions) => getEvent(context, uid, options),
   )
 }
 
-export function uidValue(text: string): string {
-  return refang(textValue(text))
+export function parseUid(text: string): string {
+  return refang(parseText(text))
 }
 
 async function getEvent(context: Context, uid: string, options: EventsGetOptions): Promise<void> {
   const { answer, serviceLink } = await withClient(
     context,
     options,
-    async ({ config, account, client, asked }) => ({
-      answer: await nameFailure(harmless(uid), client.getEvent({ uid, ...asked() })),
-      serviceLink: (url: string | null) => createServiceLink(config.accounts)(account, url),
+    async ({ config, account, client, callOptions }) => ({
+      answer: await nameFailure(sanitize(uid), client.getEvent({ uid, ...callOptions() })),
+      serviceLink: (url: string | null) => createLinkFilter(config.accounts)(account, url),
     }),
   )
-  if (answer.kind === 'none') throw nothingOf(uid, answer.why)
+  if (answer.kind === 'none') throw missingEventError(uid, answer.why)
   const { event } = answer
   const data = options.reveal ? answer.data : maskDetail(answer.data, uid)
-  const metadata = { ...(options.reveal ? event.metadata : masked(event.metadata)), uid }
+  const metadata = { ...(options.reveal ? event.metadata : maskAllSecrets(event.metadata)), uid }
   const shown = { ...event, metadata, data }
   print(context, options, {
     json: shown,
@@ -92,24 +92,24 @@ async function getEvent(context: Context, uid: string, options: EventsGetOptions
   })
 }
 
-type Why = Extract<EventAnswer, { kind: 'none' }>['why']
+type MissingReason = Extract<EventAnswer, { kind: 'none' }>['why']
 
-const reasons: Record<Why, string> = {
+const missingReasons: Record<MissingReason, string> = {
   unsupported: 'there is no full event of this type; the search item is all there is',
   not_found: 'the service knows no event of this uid; copy the uid whole',
   empty: 'the full event is empty; the search item is all there is',
   mismatch: 'the service answers with another event; the search item is all there is',
 }
 
-function nothingOf(uid: string, why: Why): CommandError {
-  return new CommandError('refused', `${harmless(uid)}: ${reasons[why]}`)
+function missingEventError(uid: string, why: MissingReason): CommandError {
+  return new CommandError('refused', `${sanitize(uid)}: ${missingReasons[why]}`)
 }
 
-const longestValue = 500
-const longestPath = 60
-const mostFields = 200
+const maxValueLength = 500
+const maxPathLength = 60
+const maxFields = 200
 
-interface Shown extends WireFullEvent {
+interface EventCard extends WireFullEvent {
   metadata: { uid: string }
   data: Readonly<Record<string, unknown>>
   /** Its address as it may be clicked, or null: it does not lead to the service. */
@@ -121,37 +121,37 @@ interface Shown extends WireFullEvent {
 /** An event for people: what it is, when and where, and every field that has a value, a line each. */
 export function eventCard(
   terminal: Terminal,
-  { event_type, metadata, data, maskedData, serviceLink }: Shown,
+  { event_type, metadata, data, maskedData, serviceLink }: EventCard,
 ): string[] {
-  const masked = new Map(fieldsOf(maskedData))
-  const fields = fieldsOf(data)
-  const more = fields.length - mostFields
+  const masked = new Map(flattenFields(maskedData))
+  const fields = flattenFields(data)
+  const more = fields.length - maxFields
   return [
-    ...headOf(
+    ...cardHead(
       terminal,
       { metadata: { ...metadata, type: event_type } },
       { maskedData, serviceLink },
     ),
     '',
-    ...table(
+    ...formatTable(
       fields
-        .slice(0, mostFields)
+        .slice(0, maxFields)
         .map(([path, value]) => [
-          harmless(path, longestPath),
-          shownValue(value, { isRevealed: masked.get(path) !== value }),
+          sanitize(path, maxPathLength),
+          formatValue(value, { isRevealed: masked.get(path) !== value }),
         ]),
     ),
     ...(more > 0 ? [`… and ${more} more fields; --output json has them all`] : []),
   ]
 }
 
-function headOf(
+function cardHead(
   terminal: Terminal,
   item: { metadata: { uid: string; type: string | null | undefined } },
-  { maskedData, serviceLink }: Pick<Shown, 'maskedData' | 'serviceLink'>,
+  { maskedData, serviceLink }: Pick<EventCard, 'maskedData' | 'serviceLink'>,
 ): string[] {
   const parsed = parseItem(item)
-  const uid = harmless(item.metadata.uid, 600)
+  const uid = sanitize(item.metadata.uid, 600)
   if (!parsed.ok) return [terminal.paint('bold', uid)]
   const { event } = parsed
   const { severity, createdAtMs, matchedAtMs, url } = event
@@ -159,32 +159,34 @@ function headOf(
   const name = title === null ? typeLabel(event.type) : `${typeLabel(event.type)}: ${title}`
   const shownSeverity = terminal.paint(severityStyle(severity), severityLabel(severity))
   const times = [
-    ...(createdAtMs === null ? [] : [`created ${timeInWords(createdAtMs)}`]),
-    ...(matchedAtMs === null ? [] : [`matched ${timeInWords(matchedAtMs)}`]),
+    ...(createdAtMs === null ? [] : [`created ${formatUtcTime(createdAtMs)}`]),
+    ...(matchedAtMs === null ? [] : [`matched ${formatUtcTime(matchedAtMs)}`]),
   ]
   return [
-    `${shownSeverity}  ${terminal.paint('bold', harmless(name))}`,
+    `${shownSeverity}  ${terminal.paint('bold', sanitize(name))}`,
     ...(times.length === 0 ? [] : [times.join(', ')]),
     uid,
-    ...linkLines({ link: serviceLink(url), unverifiedLink: url && inertLine(url, 600) }),
+    ...linkLines({ link: serviceLink(url), unverifiedLink: url && sanitizeLine(url, 600) }),
   ]
 }
 
 /** Dotted paths; a list of plain values is one field. */
-function fieldsOf(value: unknown, path = ''): [string, string][] {
+function flattenFields(value: unknown, path = ''): [string, string][] {
   if (value === null || value === undefined || value === '') return []
   if (typeof value !== 'object') return [[path, `${value as string | number | boolean}`]]
   if (Array.isArray(value) && value.every((entry) => typeof entry !== 'object' || entry === null)) {
     return value.length === 0 ? [] : [[path, value.map(String).join(', ')]]
   }
   return Object.entries(value).flatMap(([key, inner]) =>
-    fieldsOf(inner, path === '' ? key : `${path}.${key}`),
+    flattenFields(inner, path === '' ? key : `${path}.${key}`),
   )
 }
 
 /** What a mask would change may be a secret: it is whole. */
-function shownValue(value: string, { isRevealed }: { isRevealed: boolean }): string {
-  return isRevealed ? revealed(value) : cutCounting(harmless(value, Infinity), longestValue)
+function formatValue(value: string, { isRevealed }: { isRevealed: boolean }): string {
+  return isRevealed
+    ? formatRevealed(value)
+    : cutWithCount(sanitize(value, Infinity), maxValueLength)
 }
 
 interface EventsExpandOptions extends ServiceOptions, PagingOptions, SizeOption, RevealOption {
@@ -197,7 +199,7 @@ const pageSize = 20
 export function eventsExpandCommand(context: Context): Command {
   const command = new Command('expand')
     .description('the credentials or cookies within an event; only stealer logs have any')
-    .argument('<uid>', 'of the event; as it stands in a message will do', uidValue)
+    .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
     .addOption(
       new Option('--field <name>', 'what of it').choices(expandFields).makeOptionMandatory(),
     )
@@ -216,23 +218,23 @@ async function expandEvent(
   const { field, reveal } = options
   const shape = field === 'cookies' ? wireExpandedCookie : wireExpandedCredential
   const nowMs = systemClock.now()
-  await withClient(context, options, (service) =>
+  await withClient(context, options, (api) =>
     printPages<ExpandedRow>(context, options, {
       listing: expandListing(field, reveal === true),
-      mark: walkMark(service, 'events expand', { uid, field }),
+      tag: requestTag(api, 'events expand', { uid, field }),
       async fetch(word) {
-        const place = placeAt(word, options, { usual: pageSize, nowMs })
-        const { size, cursor } = place
+        const position = parseScanPosition(word, options, { usual: pageSize, nowMs })
+        const { size, cursor } = position
         const expansion = { uid, field, size, ...(cursor !== null && { from: cursor }) }
-        const { client, asked } = service
+        const { client, callOptions } = api
         const answer = await nameFailure(
-          harmless(uid),
-          client.expandEvent({ expansion, ...asked() }),
+          sanitize(uid),
+          client.expandEvent({ expansion, ...callOptions() }),
         )
-        const rows: ExpandedRow[] = readRows<ExpandedRow>(context, shape, answer.items)
+        const rows: ExpandedRow[] = parseRows<ExpandedRow>(context, shape, answer.items)
         return {
-          rows: reveal ? rows : rows.map((row) => maskedRow(field, row)),
-          next: wordOfNext(place, answer.next),
+          rows: reveal ? rows : rows.map((row) => maskRow(field, row)),
+          next: formatScanPosition(position, answer.next),
         }
       },
     }),
@@ -240,10 +242,10 @@ async function expandEvent(
 }
 
 /** The name of the field says how its members are masked: of a cookie every value that is not about it. */
-function maskedRow(field: ExpandField, row: ExpandedRow): ExpandedRow {
+function maskRow(field: ExpandField, row: ExpandedRow): ExpandedRow {
   const { password } = row
   const secrets = typeof password === 'string' ? [password] : []
-  return masked({ [field]: row }, secrets)[field] ?? {}
+  return maskAllSecrets({ [field]: row }, secrets)[field] ?? {}
 }
 
 export type ExpandedRow = Record<string, unknown>
@@ -254,8 +256,8 @@ export function expandListing(field: ExpandField, reveal: boolean): Listing<Expa
   return {
     columns: reveal ? columns.filter(({ key }) => key !== secret) : columns,
     below: (row) => {
-      const clear = textIn(row, secret)
-      return reveal && clear !== '' ? [`${secret}: ${revealed(clear)}`] : []
+      const clear = fieldText(row, secret)
+      return reveal && clear !== '' ? [`${secret}: ${formatRevealed(clear)}`] : []
     },
     json: (row) => row,
     csv,
@@ -286,7 +288,7 @@ const listings: Readonly<
       textColumn('name', 'NAME', 24),
       {
         ...textColumn('expires_utc', 'EXPIRES (UTC)', 16),
-        text: (row) => shortTime(textIn(row, 'expires_utc')),
+        text: (row) => shortTime(fieldText(row, 'expires_utc')),
       },
       textColumn('value', 'VALUE', 60),
     ],
@@ -296,10 +298,10 @@ const listings: Readonly<
 }
 
 function textColumn(key: string, title: string, width: number): KeyColumn {
-  return { key, title, width, text: (row) => textIn(row, key) }
+  return { key, title, width, text: (row) => fieldText(row, key) }
 }
 
-function textIn(row: ExpandedRow, key: string): string {
+function fieldText(row: ExpandedRow, key: string): string {
   const value = row[key]
   return typeof value === 'string' ? value : ''
 }

@@ -6,12 +6,12 @@ import type { Command } from 'commander'
 import type { z } from 'zod'
 import { severityRank } from '../../event.ts'
 import { itemProblem } from '../../feed-types/events.ts'
-import { escaped } from '../../lib/logger.ts'
+import { escapeCharacters } from '../../lib/logger.ts'
 import { maskKnown, maskSecrets } from '../../masking/masking.ts'
-import { csvLine, csvMark, isChangedInCsv } from '../../messages/csv.ts'
+import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
-import { counted, harmless, jsonText, type Style } from '../terminal.ts'
+import { pluralize, sanitize, jsonText, type Style } from '../terminal.ts'
 import type { OutputForm, ServiceOptions } from './api-command.ts'
 
 export interface Column<Row> {
@@ -39,7 +39,7 @@ interface Printer<Row> {
   /** `next`: where the rest begins, of a listing that has a rest. */
   end(next: string | null): void
   /** Instead of `end`, where something ended it early: what was printed can be read all the same. */
-  breakOff(next: string | null): void
+  stopEarly(next: string | null): void
 }
 
 export function createPrinter<Row>(
@@ -56,7 +56,7 @@ export function createPrinter<Row>(
       return {
         add: (rows) => rows.forEach((row) => terminal.print(jsonText(listing.json(row)))),
         end: () => undefined,
-        breakOff: () => undefined,
+        stopEarly: () => undefined,
       }
     case 'csv':
       return csvPrinter(terminal, listing)
@@ -75,7 +75,7 @@ function textPrinter<Row>(terminal: Terminal, { columns, below }: Listing<Row>):
       }
       for (const row of rows) {
         const cells = columns.map(({ width, text, style }, at) => {
-          const shown = cell(harmless(text(row), 2_000), width, at, columns.length)
+          const shown = cell(sanitize(text(row), 2_000), width, at, columns.length)
           const painted = style?.(row)
           return painted === undefined ? shown : terminal.paint(painted, shown)
         })
@@ -87,7 +87,7 @@ function textPrinter<Row>(terminal: Terminal, { columns, below }: Listing<Row>):
     end() {
       if (count === 0) terminal.print('nothing was found')
     },
-    breakOff: () => undefined,
+    stopEarly: () => undefined,
   }
 }
 
@@ -116,7 +116,7 @@ function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<R
       }
     },
     end,
-    breakOff: end,
+    stopEarly: end,
   }
 }
 
@@ -128,7 +128,7 @@ function csvPrinter<Row>(
   let isBegun = false
   let changed = 0
   const begin = (): void => {
-    if (!isBegun) terminal.print(`${csvMark}${csvLine(csv)}`.trimEnd())
+    if (!isBegun) terminal.print(`${byteOrderMark}${csvLine(csv)}`.trimEnd())
     isBegun = true
   }
   return {
@@ -143,15 +143,15 @@ function csvPrinter<Row>(
     },
     end() {
       begin()
-      sayChanged()
+      warnChanged()
     },
-    breakOff: sayChanged,
+    stopEarly: warnChanged,
   }
 
-  function sayChanged(): void {
+  function warnChanged(): void {
     if (changed === 0) return
-    const cells = counted(changed, 'cell')
-    terminal.complain(
+    const cells = pluralize(changed, 'cell')
+    terminal.printError(
       `${cells} changed so that no spreadsheet runs what is in there; --output ndjson has the exact text`,
     )
   }
@@ -175,7 +175,7 @@ function cellText(value: unknown): string {
 }
 
 /** The items of a page that are readable; of each other one it is said what is wrong with it. */
-export function readRows<Item>(
+export function parseRows<Item>(
   { terminal }: Context,
   shape: z.ZodType<Item>,
   items: readonly unknown[],
@@ -183,8 +183,8 @@ export function readRows<Item>(
   return items.flatMap((item) => {
     const parsed = shape.safeParse(item)
     if (parsed.success) return [parsed.data]
-    terminal.complain(
-      `an item is left out, it is not readable: ${harmless(itemProblem(parsed.error))}`,
+    terminal.printError(
+      `an item is left out, it is not readable: ${sanitize(itemProblem(parsed.error))}`,
     )
     return []
   })
@@ -210,12 +210,12 @@ export interface RevealOption {
   reveal?: true
 }
 
-export function addRevealOption(command: Command, says = 'show leaked secrets in clear'): Command {
-  return command.option('--reveal', says)
+export function addRevealOption(command: Command, help = 'show leaked secrets in clear'): Command {
+  return command.option('--reveal', help)
 }
 
 /** The secret that was searched for is masked wherever it stands. */
-export function masked<Value>(value: Value, secrets: readonly string[] = []): Value {
+export function maskAllSecrets<Value>(value: Value, secrets: readonly string[] = []): Value {
   return maskSecrets(mapTexts(value, maskKnown(secrets))) as Value
 }
 
@@ -230,20 +230,20 @@ export function mapTexts(value: unknown, change: (text: string) => string): unkn
 }
 
 /** No glyph, another space than the usual one, or a mark too many on one letter. */
-const unseen =
+const deceptiveCharacters =
   /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<=\p{M}{4})\p{M}/gu
-const atItsEnds = /^["\s]|\s$/u
+const quoteOrSpaceAtEnds = /^["\s]|\s$/u
 
 /**
  * A secret on one line of a terminal, nothing of it lost: as it is, or between quotes as JSON has it where
  * it would not be seen as it is.
  */
-export function revealed(secret: string): string {
-  const isPlain = secret.search(unseen) === -1 && !atItsEnds.test(secret)
-  return isPlain ? secret : escaped(jsonText(secret), unseen)
+export function formatRevealed(secret: string): string {
+  const isPlain = secret.search(deceptiveCharacters) === -1 && !quoteOrSpaceAtEnds.test(secret)
+  return isPlain ? secret : escapeCharacters(jsonText(secret), deceptiveCharacters)
 }
 
-interface Change<Id, Row> {
+interface EachChange<Id, Row> {
   listing: Listing<Row>
   /** What happens to each, such as `disabled`. */
   done: string
@@ -258,16 +258,16 @@ export async function changeEach<Id extends string | number, Row>(
   context: Context,
   options: Pick<ServiceOptions, 'output'>,
   ids: readonly Id[],
-  { listing, done, change }: Change<Id, Row>,
+  { listing, done, change }: EachChange<Id, Row>,
 ): Promise<void> {
   const printer = createPrinter(context, options.output, listing)
   const wanted = [...new Set(ids)]
   let count = 0
-  const breakOff = (): void => {
-    if (count > 0) printer.breakOff(null)
-    if (wanted.length > 1) context.terminal.complain(howFar(wanted, count, done))
+  const stopEarly = (): void => {
+    if (count > 0) printer.stopEarly(null)
+    if (wanted.length > 1) context.terminal.printError(describeProgress(wanted, count, done))
   }
-  context.stop.addEventListener('abort', breakOff, { once: true })
+  context.stop.addEventListener('abort', stopEarly, { once: true })
   try {
     for (const id of wanted) {
       const changed = await change(id)
@@ -277,15 +277,15 @@ export async function changeEach<Id extends string | number, Row>(
     }
     printer.end(null)
   } catch (error) {
-    if (!context.stop.aborted) breakOff()
+    if (!context.stop.aborted) stopEarly()
     throw error
   } finally {
-    context.stop.removeEventListener('abort', breakOff)
+    context.stop.removeEventListener('abort', stopEarly)
   }
 }
 
 /** `disabled: 77, 78; stopped at: 79; not tried: 80`. */
-function howFar(ids: readonly (string | number)[], count: number, done: string): string {
+function describeProgress(ids: readonly (string | number)[], count: number, done: string): string {
   const parts: [string, readonly (string | number)[]][] = [
     [done, ids.slice(0, count)],
     ['stopped at', ids.slice(count, count + 1)],

@@ -2,9 +2,9 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { Context } from '../context.ts'
-import { sizeUpTo } from '../options.ts'
-import { CommandError, counted, jsonText } from '../terminal.ts'
-import { askAgain, type OpenService, type ServiceOptions } from './api-command.ts'
+import { sizeParser } from '../options.ts'
+import { CommandError, pluralize, jsonText } from '../terminal.ts'
+import { withRetries, type ApiContext, type ServiceOptions } from './api-command.ts'
 import { createPrinter, type Listing } from './listing.ts'
 
 export interface PagingOptions {
@@ -20,21 +20,21 @@ export interface FetchedRows<Row> {
   searchesRemaining?: number | undefined
 }
 
-const usualLimit = 20
+const defaultLimit = 20
 
 export function addPagingOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--limit <n>', 'how many at most').argParser(aboveZero).default(usualLimit),
+      new Option('--limit <n>', 'how many at most').argParser(parseLimit).default(defaultLimit),
     )
     .option('--all', 'all there are, page after page')
     .option('--from <place>', 'go on where an earlier answer ended')
 }
 
-interface Walk<Row> {
+interface PagedRequest<Row> {
   listing: Listing<Row>
-  /** Of what is walked through, by `walkMark`. */
-  mark: string
+  /** Of what is walked through, by `requestTag`. */
+  tag: string
   /** Of a page, the place of the first being null. */
   fetch: (from: string | null) => Promise<FetchedRows<Row>>
 }
@@ -46,53 +46,53 @@ interface Walk<Row> {
 export async function printPages<Row>(
   context: Context,
   options: ServiceOptions & PagingOptions,
-  { listing, mark, fetch }: Walk<Row>,
+  { listing, tag, fetch }: PagedRequest<Row>,
 ): Promise<void> {
   const { terminal, stop } = context
   const printer = createPrinter(context, options.output, listing)
-  const most = options.all === true ? Infinity : options.limit
-  const ended = abortOf(AbortSignal.any([stop, terminal.unheard]))
-  let place = placeIn(options.from, mark)
+  const max = options.all === true ? Infinity : options.limit
+  const aborted = whenAborted(AbortSignal.any([stop, terminal.outputClosed]))
+  let position = parsePagePosition(options.from, tag)
   let [shown, pages] = [0, 0]
-  stop.addEventListener('abort', breakOff, { once: true })
+  stop.addEventListener('abort', stopEarly, { once: true })
   try {
     for (;;) {
-      const { cursor, skip } = place
+      const { cursor, skip } = position
       const ask = (): Promise<FetchedRows<Row>> => fetch(cursor)
-      const found = await Promise.race([pages === 0 ? ask() : askAgain(context, ask), ended])
+      const found = await Promise.race([pages === 0 ? ask() : withRetries(context, ask), aborted])
       if (found === undefined) return
       terminal.progress('')
       pages += 1
-      const taken = found.rows.slice(skip, skip + most - shown)
-      printer.add(taken)
-      shown += taken.length
-      const next = placeAfter(place, taken.length, found)
-      if (next === null || shown >= most) {
-        const word = next && wordOf(next, mark)
-        printer.end(word)
-        return sayWhatIsLeft(terminal, word, found.searchesRemaining)
+      const rows = found.rows.slice(skip, skip + max - shown)
+      printer.add(rows)
+      shown += rows.length
+      const next = nextPosition(position, rows.length, found)
+      if (next === null || shown >= max) {
+        const text = next && formatPagePosition(next, tag)
+        printer.end(text)
+        return printRemaining(terminal, text, found.searchesRemaining)
       }
-      place = next
-      if (!terminal.isWatched) terminal.progress(`${counted(shown, 'row')} so far`)
+      position = next
+      if (!terminal.isInteractive) terminal.progress(`${pluralize(shown, 'row')} so far`)
     }
   } catch (error) {
     terminal.progress('')
-    if (!stop.aborted) breakOff()
+    if (!stop.aborted) stopEarly()
     throw error
   } finally {
-    stop.removeEventListener('abort', breakOff)
+    stop.removeEventListener('abort', stopEarly)
   }
 
-  function breakOff(): void {
+  function stopEarly(): void {
     if (pages === 0) return
-    const word = wordOf(place, mark)
+    const text = formatPagePosition(position, tag)
     terminal.progress('')
-    printer.breakOff(word)
-    terminal.complain(`${counted(shown, 'row')} shown; go on with --from '${word}'`)
+    printer.stopEarly(text)
+    terminal.printError(`${pluralize(shown, 'row')} shown; go on with --from '${text}'`)
   }
 }
 
-function abortOf(signal: AbortSignal): Promise<undefined> {
+function whenAborted(signal: AbortSignal): Promise<undefined> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(undefined)
     signal.addEventListener('abort', () => resolve(undefined), { once: true })
@@ -100,28 +100,28 @@ function abortOf(signal: AbortSignal): Promise<undefined> {
 }
 
 /** Once `count` rows of the page at a place were shown; null: that was all. */
-function placeAfter(
-  { cursor, skip }: PagePlace,
+function nextPosition(
+  { cursor, skip }: PagePosition,
   count: number,
   { rows, next }: FetchedRows<unknown>,
-): PagePlace | null {
+): PagePosition | null {
   if (skip + count < rows.length) return { cursor, skip: skip + count }
   return next === null || next === cursor ? null : { cursor: next, skip: 0 }
 }
 
-function sayWhatIsLeft(
+function printRemaining(
   terminal: Context['terminal'],
-  word: string | null,
+  position: string | null,
   searches: number | undefined,
 ): void {
   if (searches !== undefined) {
-    const left = counted(searches, 'global search', 'global searches')
-    terminal.complain(`${left} left this month`)
+    const left = pluralize(searches, 'global search', 'global searches')
+    terminal.printError(`${left} left this month`)
   }
-  if (word !== null) terminal.complain(`there is more: --from '${word}'`)
+  if (position !== null) terminal.printError(`there is more: --from '${position}'`)
 }
 
-function aboveZero(text: string): number {
+function parseLimit(text: string): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : 0
   if (value > 0) return value
   throw new InvalidArgumentError('Write a whole number of at least 1, or --all.')
@@ -132,7 +132,7 @@ function aboveZero(text: string): number {
  * the mark of the walk that it belongs to.
  */
 
-interface PagePlace {
+interface PagePosition {
   cursor: string | null
   skip: number
 }
@@ -141,29 +141,29 @@ interface PagePlace {
  * Stands for what is walked through: the same for the same command, account and request. Whoever has it
  * cannot test a guess at a secret in the request: that takes the account's key.
  */
-export function walkMark({ client }: OpenService, command: string, request: unknown): string {
+export function requestTag({ client }: ApiContext, command: string, request: unknown): string {
   const { name, apiKey } = client.account
   const box = createSecretBox(() => apiKey.reveal())
-  return box.digest([command, name, JSON.stringify(request)]).slice(0, markLength)
+  return box.digest([command, name, JSON.stringify(request)]).slice(0, tagLength)
 }
 
-const markLength = 10
+const tagLength = 10
 
 /** `<mark>.<skip>.<cursor>`. */
-export function wordOf({ cursor, skip }: PagePlace, mark: string): string {
-  return `${mark}.${skip}.${cursor ?? ''}`
+export function formatPagePosition({ cursor, skip }: PagePosition, tag: string): string {
+  return `${tag}.${skip}.${cursor ?? ''}`
 }
 
 /** A cursor of the service by itself is a place too. Throws CommandError for one of another walk. */
-export function placeIn(word: string | undefined, mark: string): PagePlace {
-  if (word === undefined) return { cursor: null, skip: 0 }
-  const [, of, skip, cursor = ''] = /^([0-9a-f]{10})\.(\d{1,6})\.(.*)$/s.exec(word) ?? []
-  if (of === undefined) return { cursor: word, skip: 0 }
-  if (of !== mark) throw new CommandError('mistake', ofAnother)
+export function parsePagePosition(text: string | undefined, tag: string): PagePosition {
+  if (text === undefined) return { cursor: null, skip: 0 }
+  const [, givenTag, skip, cursor = ''] = /^([0-9a-f]{10})\.(\d{1,6})\.(.*)$/s.exec(text) ?? []
+  if (givenTag === undefined) return { cursor: text, skip: 0 }
+  if (givenTag !== tag) throw new CommandError('mistake', foreignPosition)
   return { cursor: cursor === '' ? null : cursor, skip: Number(skip) }
 }
 
-const ofAnother =
+const foreignPosition =
   '--from belongs to another request; repeat the one that gave it, with the same account, filters and order'
 
 /**
@@ -171,7 +171,7 @@ const ofAnother =
  * Cursors and order), so the word also holds the time that `7d` counts from, and the page size.
  */
 
-export interface WalkPlace {
+export interface ScanPosition {
   asOfMs: number
   size: number
   /** As the service gave it; null: at the beginning. */
@@ -188,28 +188,29 @@ export function addSizeOption(
 ): Command {
   const range = mostInWords ?? `1 to ${most}`
   const says = `how many are asked for at once, ${range} (default: ${usual}, or --limit if that is less)`
-  return command.addOption(new Option('--size <n>', says).argParser(sizeUpTo(most)))
+  return command.addOption(new Option('--size <n>', says).argParser(sizeParser(most)))
 }
 
 /** A cursor that an answer of the service itself held is a word too. Throws CommandError. */
-export function placeAt(
-  word: string | null,
+export function parseScanPosition(
+  text: string | null,
   options: PagingOptions & SizeOption,
   { usual, nowMs }: { usual: number; nowMs: number },
-): WalkPlace {
-  const asked = options.size ?? usual
-  const size = options.all === true ? asked : Math.min(asked, options.limit)
-  if (word === null) return { asOfMs: nowMs, size, cursor: null }
-  const [, asOf, held, cursor] = /^([0-9a-z]{6,9})-(\d{1,5})-(.+)$/s.exec(word) ?? []
-  if (asOf === undefined || cursor === undefined) return { asOfMs: nowMs, size, cursor: word }
+): ScanPosition {
+  const wanted = options.size ?? usual
+  const size = options.all === true ? wanted : Math.min(wanted, options.limit)
+  if (text === null) return { asOfMs: nowMs, size, cursor: null }
+  const [, asOf, pageSize, cursor] = /^([0-9a-z]{6,9})-(\d{1,5})-(.+)$/s.exec(text) ?? []
+  if (asOf === undefined || cursor === undefined) return { asOfMs: nowMs, size, cursor: text }
   // smaller pages than --size allows come from --limit, or from a service that was too slow
-  if (options.size !== undefined && Number(held) > options.size) throw otherSize(Number(held))
-  return { asOfMs: parseInt(asOf, 36), size: Number(held), cursor: decoded(cursor) }
+  if (options.size !== undefined && Number(pageSize) > options.size)
+    throw sizeMismatch(Number(pageSize))
+  return { asOfMs: parseInt(asOf, 36), size: Number(pageSize), cursor: unescapeCursor(cursor) }
 }
 
-/** What `placeAt` reads; nothing in it means anything to a shell or a terminal. */
-export function wordOfNext(
-  { asOfMs, size }: WalkPlace,
+/** What `parseScanPosition` reads; nothing in it means anything to a shell or a terminal. */
+export function formatScanPosition(
+  { asOfMs, size }: ScanPosition,
   next: string | null | undefined,
 ): string | null {
   if (next === null || next === undefined) return null
@@ -217,14 +218,14 @@ export function wordOfNext(
   return `${asOfMs.toString(36)}-${size}-${cursor}`
 }
 
-function otherSize(held: number): CommandError {
+function sizeMismatch(held: number): CommandError {
   return new CommandError(
     'mistake',
     `--from belongs to a search in pages of ${held}; leave --size out, or begin again without --from`,
   )
 }
 
-function decoded(cursor: string): string {
+function unescapeCursor(cursor: string): string {
   try {
     return decodeURIComponent(cursor)
   } catch {

@@ -6,20 +6,20 @@ import {
   type WirePolicy,
   type WirePolicyAssignment,
 } from '../../upstream/resources/policies.ts'
-import { askFirst, type Context } from '../context.ts'
-import { listValue } from '../options.ts'
-import { CommandError, counted, harmless } from '../terminal.ts'
+import { requireConfirmation, type Context } from '../context.ts'
+import { parseList } from '../options.ts'
+import { CommandError, pluralize, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
-  anotherUuid,
-  idList,
+  appendUuid,
+  parseIdList,
   type JsonObject,
   nameFailure,
-  type OpenService,
+  type ApiContext,
   readJsonObject,
   type ServiceOptions,
-  uuid,
-  wholeId,
+  parseUuid,
+  parseId,
   withClient,
 } from './api-command.ts'
 import { changeEach, type Column, type Listing } from './listing.ts'
@@ -27,21 +27,21 @@ import {
   addPagingOptions,
   type FetchedRows,
   type PagingOptions,
-  placeAt,
+  parseScanPosition,
   printOne,
   printPages,
-  walkMark,
-  wordOfNext,
+  requestTag,
+  formatScanPosition,
 } from './pages.ts'
 
 export function policiesCommand(context: Context): Command {
   const get = addServiceOptions(new Command('get'))
     .description('one policy')
-    .argument('<uuid>', 'uuid of the policy', uuid)
+    .argument('<uuid>', 'uuid of the policy', parseUuid)
     .action((id: string, options: ServiceOptions) => getPolicy(context, id, options))
   const list = addPagingOptions(addServiceOptions(new Command('list')))
     .description('the policies of an identifier; all policies where the server lists them')
-    .option('--identifier <id>', 'only those that are assigned to it', wholeId)
+    .option('--identifier <id>', 'only those that are assigned to it', parseId)
     .action((options: ListPoliciesOptions) => listPolicies(context, options))
   return new Command('policies')
     .addCommand(createCommand(context))
@@ -55,10 +55,10 @@ function createCommand(context: Context): Command {
   return addServiceOptions(new Command('create'))
     .description('make a policy; it does nothing until it is assigned')
     .option('--name <text>', 'what it is called')
-    .option('--included-keywords <words>', 'events match that hold one of them', listValue)
-    .option('--excluded-keywords <words>', 'events match that hold none of them', listValue)
+    .option('--included-keywords <words>', 'events match that hold one of them', parseList)
+    .option('--excluded-keywords <words>', 'events match that hold none of them', parseList)
     .option('--query <lucene>', 'events match that this query finds')
-    .option('--cookies <names>', 'events match that hold cookies of these names', listValue)
+    .option('--cookies <names>', 'events match that hold cookies of these names', parseList)
     .option('--match-subdomains', 'with --cookies: also those of subdomains')
     .option('--file <file>', 'the whole policy in JSON instead; - for standard input')
     .action((options: CreatePolicyOptions) => createPolicy(context, options))
@@ -67,8 +67,8 @@ function createCommand(context: Context): Command {
 function assignCommand(context: Context): Command {
   return addServiceOptions(new Command('assign'))
     .description('let a policy decide which events match identifiers')
-    .argument('<uuid>', 'uuid of the policy', uuid)
-    .requiredOption('--to <ids>', 'ids of identifiers, such as 77,78', idList)
+    .argument('<uuid>', 'uuid of the policy', parseUuid)
+    .requiredOption('--to <ids>', 'ids of identifiers, such as 77,78', parseIdList)
     .option('--clean-past-events', 'also remove events that matched before')
     .option('--yes', 'do not ask')
     .action((id: string, options: AssignOptions) => assignPolicy(context, id, options))
@@ -77,7 +77,7 @@ function assignCommand(context: Context): Command {
 function deleteCommand(context: Context): Command {
   return addServiceOptions(new Command('delete'))
     .description('delete policies, with all their assignments')
-    .argument('<uuids...>', 'uuids of policies', anotherUuid)
+    .argument('<uuids...>', 'uuids of policies', appendUuid)
     .option('--yes', 'do not ask')
     .action((uuids: string[], options: DeleteOptions) => deletePolicies(context, uuids, options))
 }
@@ -89,8 +89,8 @@ export async function getPolicy(
   uuid: string,
   options: ServiceOptions,
 ): Promise<void> {
-  const policy = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(`policy ${uuid}`, client.getPolicy({ uuid, ...asked() })),
+  const policy = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(`policy ${uuid}`, client.getPolicy({ uuid, ...callOptions() })),
   )
   printOne(context, options, policyListing, policy)
 }
@@ -102,17 +102,17 @@ export interface ListPoliciesOptions extends ServiceOptions, PagingOptions {
 export async function listPolicies(context: Context, options: ListPoliciesOptions): Promise<void> {
   const { identifier } = options
   const nowMs = systemClock.now()
-  await withClient(context, options, async (service) => {
-    const { client, asked } = service
-    const mark = walkMark(service, 'policies list', { identifier })
+  await withClient(context, options, async (api) => {
+    const { client, callOptions } = api
+    const tag = requestTag(api, 'policies list', { identifier })
     if (identifier !== undefined) {
       return printPages(context, options, {
         listing: assignmentListing,
-        mark,
+        tag,
         fetch: async (): Promise<FetchedRows<WirePolicyAssignment>> => ({
           rows: await nameFailure(
             `identifier ${identifier}`,
-            client.policiesOf({ identifier, ...asked() }),
+            client.listIdentifierPolicies({ identifier, ...callOptions() }),
           ),
           next: null,
         }),
@@ -120,13 +120,13 @@ export async function listPolicies(context: Context, options: ListPoliciesOption
     }
     await printPages(context, options, {
       listing: policyListing,
-      mark,
+      tag,
       async fetch(word) {
-        const place = placeAt(word, options, { usual: pageSize, nowMs })
-        const { cursor: from, size } = place
-        const page = await client.listPolicies({ from, size, ...asked() })
-        if (page === undefined) throw new CommandError('refused', noList)
-        return { rows: page.items, next: wordOfNext(place, page.next) }
+        const position = parseScanPosition(word, options, { usual: pageSize, nowMs })
+        const { cursor: from, size } = position
+        const page = await client.listPolicies({ from, size, ...callOptions() })
+        if (page === undefined) throw new CommandError('refused', noListRemedy)
+        return { rows: page.items, next: formatScanPosition(position, page.next) }
       },
     })
   })
@@ -135,7 +135,7 @@ export async function listPolicies(context: Context, options: ListPoliciesOption
 /** The largest page that the service gives (docs/api-notes.md, Page sizes). */
 const pageSize = 25
 
-const noList = 'this server lists no policies; name an identifier with --identifier'
+const noListRemedy = 'this server lists no policies; name an identifier with --identifier'
 
 export interface CreatePolicyOptions extends ServiceOptions {
   name?: string
@@ -149,39 +149,39 @@ export interface CreatePolicyOptions extends ServiceOptions {
 
 /** Prints the policy as the service made it. */
 export async function createPolicy(context: Context, options: CreatePolicyOptions): Promise<void> {
-  const policy = checkRequest(policyCreation, await writtenBy(context, options))
-  const created = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(`policy "${policy.name}"`, client.createPolicy({ policy, ...asked() })),
+  const policy = checkRequest(policyCreation, await readPolicyBody(context, options))
+  const created = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(`policy "${policy.name}"`, client.createPolicy({ policy, ...callOptions() })),
   )
   printOne(context, options, policyListing, created)
 }
 
-async function writtenBy(context: Context, options: CreatePolicyOptions): Promise<JsonObject> {
+async function readPolicyBody(context: Context, options: CreatePolicyOptions): Promise<JsonObject> {
   const { file, name, cookies, matchSubdomains } = options
-  const kinds = kindsIn(options)
+  const kinds = listKinds(options)
   if (file !== undefined) {
     if (kinds.length > 0 || name !== undefined || matchSubdomains) {
       throw new CommandError('mistake', '--file: holds the whole policy; leave out what else it is')
     }
-    return asCreated(await readJsonObject(context, file))
+    return toPolicyCreation(await readJsonObject(context, file))
   }
   const [kind, ...others] = kinds
-  if (kind === undefined || others.length > 0) throw new CommandError('mistake', oneKind)
+  if (kind === undefined || others.length > 0) throw new CommandError('mistake', oneKindRemedy)
   if (matchSubdomains && cookies === undefined) {
     throw new CommandError('mistake', '--match-subdomains goes with --cookies')
   }
   return { name, ...kind }
 }
 
-const oneKind =
+const oneKindRemedy =
   'say which events match by one of --included-keywords, --excluded-keywords, --query, --cookies or --file'
 
 /** The types and values that the options stand for (docs/api-notes.md, Matching policies). */
-function kindsIn(options: CreatePolicyOptions): { type: string; value: JsonObject }[] {
+function listKinds(options: CreatePolicyOptions): { type: string; value: JsonObject }[] {
   const { includedKeywords, excludedKeywords, query, cookies, matchSubdomains } = options
   return [
-    ...(includedKeywords ? [keywords('INCLUDED_KEYWORDS', includedKeywords)] : []),
-    ...(excludedKeywords ? [keywords('EXCLUDED_KEYWORDS', excludedKeywords)] : []),
+    ...(includedKeywords ? [keywordsKind('INCLUDED_KEYWORDS', includedKeywords)] : []),
+    ...(excludedKeywords ? [keywordsKind('EXCLUDED_KEYWORDS', excludedKeywords)] : []),
     ...(query === undefined ? [] : [{ type: 'LUCENE_QUERY', value: { query } }]),
     ...(cookies
       ? [
@@ -194,12 +194,12 @@ function kindsIn(options: CreatePolicyOptions): { type: string; value: JsonObjec
   ]
 }
 
-function keywords(type: string, words: string[]): { type: string; value: JsonObject } {
+function keywordsKind(type: string, words: string[]): { type: string; value: JsonObject } {
   return { type, value: { keywords: words } }
 }
 
 /** A policy as it was read serves too: its type is called `policy_type` there, and the service sets the rest. */
-function asCreated(written: JsonObject): JsonObject {
+function toPolicyCreation(written: JsonObject): JsonObject {
   const { policy_type: type, uuid, created_at: _made, last_updated_at: _changed, ...rest } = written
   return uuid === undefined || type === undefined ? written : { type, ...rest }
 }
@@ -219,37 +219,37 @@ export async function assignPolicy(
 ): Promise<void> {
   const isClean = options.cleanPastEvents === true
   const assignment = { identifier_ids: [...new Set(options.to)], clean_past_events: isClean }
-  await withClient(context, options, async ({ client, asked }) => {
+  await withClient(context, options, async ({ client, callOptions }) => {
     if (isClean && !options.yes)
-      await askFirst(context, [cleaning(uuid, assignment.identifier_ids)])
+      await requireConfirmation(context, [cleaningQuestion(uuid, assignment.identifier_ids)])
     await nameFailure(
-      `policy ${uuid} for ${identifiersInWords(assignment.identifier_ids)}`,
-      client.assignPolicy({ uuid, assignment, ...asked() }),
+      `policy ${uuid} for ${formatIdentifiers(assignment.identifier_ids)}`,
+      client.assignPolicy({ uuid, assignment, ...callOptions() }),
     )
   })
   printOne(context, options, assignedListing, { policy_uuid: uuid, ...assignment })
 }
 
-function cleaning(uuid: string, ids: readonly number[]): string {
-  const whose = identifiersInWords(ids)
+function cleaningQuestion(uuid: string, ids: readonly number[]): string {
+  const whose = formatIdentifiers(ids)
   return `Events that ${whose} matched and policy ${uuid} does not let through will be removed.`
 }
 
-function identifiersInWords(ids: readonly number[]): string {
+function formatIdentifiers(ids: readonly number[]): string {
   return `${ids.length === 1 ? 'identifier' : 'identifiers'} ${ids.join(', ')}`
 }
 
 /** The service answers an assignment with nothing: what was asked for. */
-interface Assigned {
+interface AssignmentResult {
   policy_uuid: string
   identifier_ids: number[]
   clean_past_events: boolean
 }
 
-const assignedListing: Listing<Assigned> = {
+const assignedListing: Listing<AssignmentResult> = {
   columns: [
     { title: 'POLICY', width: 36, text: ({ policy_uuid: uuid }) => uuid },
-    { title: 'ASSIGNED TO', width: 40, text: ({ identifier_ids: ids }) => identifiersInWords(ids) },
+    { title: 'ASSIGNED TO', width: 40, text: ({ identifier_ids: ids }) => formatIdentifiers(ids) },
   ],
   below: ({ clean_past_events: isClean }) => (isClean ? ['past events are cleaned'] : []),
   json: (assigned) => ({ ...assigned }),
@@ -266,15 +266,15 @@ export async function deletePolicies(
   uuids: readonly string[],
   options: DeleteOptions,
 ): Promise<void> {
-  await withClient(context, options, async (service) => {
-    const found = await findPolicies(service, uuids)
-    if (!options.yes) await askFirst(context, deleting([...found.values()]))
+  await withClient(context, options, async (api) => {
+    const found = await findPolicies(api, uuids)
+    if (!options.yes) await requireConfirmation(context, deletionQuestion([...found.values()]))
     await changeEach(context, options, uuids, {
       listing: deletedListing,
       done: 'deleted',
       async change(uuid) {
-        const { client, asked } = service
-        await nameFailure(`policy ${uuid}`, client.deletePolicy({ uuid, ...asked() }))
+        const { client, callOptions } = api
+        await nameFailure(`policy ${uuid}`, client.deletePolicy({ uuid, ...callOptions() }))
         return { uuid, name: found.get(uuid)?.name ?? '' }
       },
     })
@@ -282,29 +282,29 @@ export async function deletePolicies(
 }
 
 async function findPolicies(
-  { client, asked }: OpenService,
+  { client, callOptions }: ApiContext,
   uuids: readonly string[],
 ): Promise<Map<string, WirePolicy>> {
   const found = new Map<string, WirePolicy>()
   for (const uuid of uuids) {
-    const policy = await nameFailure(`policy ${uuid}`, client.getPolicy({ uuid, ...asked() }))
+    const policy = await nameFailure(`policy ${uuid}`, client.getPolicy({ uuid, ...callOptions() }))
     found.set(uuid, policy)
   }
   return found
 }
 
-function deleting(policies: readonly WirePolicy[]): string[] {
-  const names = policies.map(({ uuid, name }) => `${uuid} (${harmless(name)})`)
-  const many = counted(policies.length, 'matching policy', 'matching policies')
-  return [`${many} will be deleted, with all assignments: ${names.join(', ')}.`]
+function deletionQuestion(policies: readonly WirePolicy[]): string[] {
+  const names = policies.map(({ uuid, name }) => `${uuid} (${sanitize(name)})`)
+  const count = pluralize(policies.length, 'matching policy', 'matching policies')
+  return [`${count} will be deleted, with all assignments: ${names.join(', ')}.`]
 }
 
-interface Deleted {
+interface DeletedPolicy {
   uuid: string
   name: string
 }
 
-const deletedListing: Listing<Deleted> = {
+const deletedListing: Listing<DeletedPolicy> = {
   columns: [
     { title: 'DELETED', width: 36, text: ({ uuid }) => uuid },
     { title: 'NAME', width: 40, text: ({ name }) => name },
@@ -319,38 +319,40 @@ const deletedListing: Listing<Deleted> = {
 const policyKeys = ['uuid', 'name', 'policy_type', 'value', 'created_at', 'last_updated_at']
 
 export const policyListing: Listing<WirePolicy> = {
-  columns: columnsOf((policy) => policy),
+  columns: policyColumns((policy) => policy),
   below: (policy) => [valueLine(policy)],
   json: (policy) => policy,
   csv: policyKeys,
 }
 
 export const assignmentListing: Listing<WirePolicyAssignment> = {
-  columns: columnsOf(({ matching_policy: policy }) => policy),
+  columns: policyColumns(({ matching_policy: policy }) => policy),
   below: ({ matching_policy: policy, assigned_at: at, clean_past_events: isClean }) => [
     valueLine(policy),
-    `assigned ${harmless(at ?? 'at an unknown time')}, past events ${isClean === true ? 'cleaned' : 'kept'}`,
+    `assigned ${sanitize(at ?? 'at an unknown time')}, past events ${isClean === true ? 'cleaned' : 'kept'}`,
   ],
   json: (assignment) => assignment,
   csv: [...policyKeys.map((key) => `matching_policy.${key}`), 'assigned_at', 'clean_past_events'],
 }
 
-function columnsOf<Row>(policyOf: (row: Row) => WirePolicy): Column<Row>[] {
+function policyColumns<Row>(readPolicy: (row: Row) => WirePolicy): Column<Row>[] {
   return [
-    { title: 'UUID', width: 36, text: (row) => policyOf(row).uuid },
-    { title: 'TYPE', width: 17, text: (row) => policyOf(row).policy_type },
-    { title: 'NAME', width: 40, text: (row) => policyOf(row).name },
+    { title: 'UUID', width: 36, text: (row) => readPolicy(row).uuid },
+    { title: 'TYPE', width: 17, text: (row) => readPolicy(row).policy_type },
+    { title: 'NAME', width: 40, text: (row) => readPolicy(row).name },
   ]
 }
 
 /** `keywords: breach, leak`; what no description knows as JSON. */
 function valueLine({ value }: WirePolicy): string {
-  const fields = Object.entries(value ?? {}).map(([key, held]) => `${key}: ${wordsOf(held)}`)
-  return harmless(fields.join('; ') || 'no value', 1_000)
+  const fields = Object.entries(value ?? {}).map(
+    ([key, fieldValue]) => `${key}: ${formatFieldValue(fieldValue)}`,
+  )
+  return sanitize(fields.join('; ') || 'no value', 1_000)
 }
 
-function wordsOf(held: unknown): string {
-  if (typeof held === 'string') return held
-  const isWords = Array.isArray(held) && held.every((word) => typeof word === 'string')
-  return isWords ? held.join(', ') : JSON.stringify(held)
+function formatFieldValue(value: unknown): string {
+  if (typeof value === 'string') return value
+  const isWords = Array.isArray(value) && value.every((word) => typeof word === 'string')
+  return isWords ? value.join(', ') : JSON.stringify(value)
 }

@@ -3,7 +3,7 @@ import { parseReport } from '../../feed-types/reports.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { duration } from '../../lib/config-fields.ts'
 import { maskText } from '../../masking/masking.ts'
-import { createTeller } from '../../self-alerts/publisher.ts'
+import { createPublisher } from '../../self-alerts/publisher.ts'
 import {
   type WireReport,
   wireReport,
@@ -11,40 +11,40 @@ import {
 } from '../../upstream/resources/reports.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
-import { bookOf, destinationsBySink, tellDaemon } from '../open-ledger.ts'
-import { batchWaitOf } from '../options.ts'
+import { ledgerFor, destinationsBySink, notifyDaemon } from '../open-store.ts'
+import { findBatchWaitMs } from '../options.ts'
 import {
   CommandError,
   findNamed,
-  harmless,
+  sanitize,
   jsonText,
-  spanInWords,
-  table,
-  timeInWords,
-  widthOf,
+  formatDuration,
+  formatTable,
+  formatUtcTime,
+  measureWidth,
 } from '../terminal.ts'
 import {
   addServiceOptions,
-  isPassing,
+  isTransient,
   nameFailure,
-  type OpenService,
-  requestIdValue,
+  type ApiContext,
+  parseRequestId,
   type ServiceOptions,
-  wholeId,
+  parseId,
   withClient,
 } from './api-command.ts'
 import { addRevealOption, type RevealOption } from './listing.ts'
 
 export function reportsCommand(context: Context): Command {
-  const get = addServiceOptions(addRevealOption(new Command('get'), revealed), ['text', 'json'])
+  const get = addServiceOptions(addRevealOption(new Command('get'), revealHelp), ['text', 'json'])
     .description('a threat-flow report, by its id or by the request that has it made')
-    .argument('[id]', 'id of the report', wholeId)
-    .option('--request <id>', 'id of the request instead', requestIdValue)
+    .argument('[id]', 'id of the report', parseId)
+    .option('--request <id>', 'id of the request instead', parseRequestId)
     .action((id: number | undefined, options: GetReportOptions) => getReport(context, id, options))
   return new Command('reports').addCommand(get).addCommand(reportsWaitCommand(context))
 }
 
-const revealed = 'show what reads as a secret as it is'
+const revealHelp = 'show what reads as a secret as it is'
 
 export interface GetReportOptions extends ServiceOptions, RevealOption {
   request?: string
@@ -63,10 +63,10 @@ export async function getReport(
 }
 
 async function printReport(context: Context, id: number, options: GetReportOptions): Promise<void> {
-  const report = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(`report ${id}`, client.getReport({ id, ...asked() })),
+  const report = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(`report ${id}`, client.getReport({ id, ...callOptions() })),
   )
-  print(context, options, { json: (shown) => shown, report })
+  printShown(context, options, { json: (shown) => shown, report })
 }
 
 /** A request without a report is no success: whoever asked has nothing to read. */
@@ -76,20 +76,20 @@ async function printRequest(
   options: GetReportOptions,
 ): Promise<void> {
   const thing = `report request ${requestId}`
-  const found = await withClient(context, options, ({ client, asked }) =>
-    nameFailure(thing, client.getReportRequest({ requestId, ...asked() })),
+  const found = await withClient(context, options, ({ client, callOptions }) =>
+    nameFailure(thing, client.getReportRequest({ requestId, ...callOptions() })),
   )
   const { report } = found
   if (report !== undefined && report !== null) {
     const read = readReport(report, requestId)
-    print(context, options, { json: (shown) => ({ ...found, report: shown }), report: read })
+    printShown(context, options, { json: (shown) => ({ ...found, report: shown }), report: read })
     return
   }
   if (options.output === 'json') context.terminal.print(jsonText(found, 2))
-  throw new CommandError('refused', `${thing}: ${stateInWords(found, requestId)}`)
+  throw new CommandError('refused', `${thing}: ${formatRequestState(found, requestId)}`)
 }
 
-function print(
+function printShown(
   { terminal }: Context,
   { output, reveal }: GetReportOptions,
   { report, json }: { report: WireReport; json: (shown: WireReport) => unknown },
@@ -100,12 +100,12 @@ function print(
 }
 
 /** Any status but `processing` and `completed` counts as a failure (docs/api-notes.md, Reports). */
-function stateInWords({ status }: WireReportRequest, requestId: string): string {
+function formatRequestState({ status }: WireReportRequest, requestId: string): string {
   if (status === 'processing') {
     return `the report is still being made; "tocsin reports wait ${requestId}" waits for it`
   }
   if (status === 'completed') return 'completed, and yet there is no report'
-  return `no report was made, the service says "${harmless(status, 100)}"`
+  return `no report was made, the service says "${sanitize(status, 100)}"`
 }
 
 /** Waits for a report that is being made, and sends it to sinks on the way of every event. */
@@ -117,38 +117,41 @@ interface WaitOptions extends ServiceOptions {
 
 const timeoutField = duration('How long.', '1s')
 /** The first wait, as the official guide polls (docs/api-notes.md, Reports); later waits are longer. */
-const firstWaitMs = 5_000
-const longestWaitMs = 60_000
+const firstPollMs = 5_000
+const maxPollMs = 60_000
 
 export function reportsWaitCommand(context: Context): Command {
   return addServiceOptions(new Command('wait'), ['text', 'json'])
     .description('wait until a report is made; with --sink, send it there')
-    .argument('<request id>', 'as the service gave it when the report was ordered', requestIdValue)
+    .argument('<request id>', 'as the service gave it when the report was ordered', parseRequestId)
     .option('--sink <name...>', 'sinks that get the report; a running daemon delivers it')
     .addOption(
       new Option('--timeout <duration>', 'how long to wait')
-        .argParser(span)
+        .argParser(parseDuration)
         .default(1_800_000, '30m'),
     )
-    .action((requestId: string, options: WaitOptions) => wait(context, requestId, options))
+    .action((requestId: string, options: WaitOptions) => waitForReport(context, requestId, options))
 }
 
-function span(text: string): number {
+function parseDuration(text: string): number {
   const parsed = timeoutField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write a number and its unit, such as 90s or 30m.')
 }
 
-async function wait(context: Context, requestId: string, options: WaitOptions): Promise<void> {
-  await withClient(context, options, async (service) => {
-    const sinks = (options.sink ?? []).map(
-      (name) => findNamed(service.config.sinks, name, 'sink').name,
-    )
-    const report = await waitFor(context, service, { requestId, timeoutMs: options.timeout })
-    const uid = sinks.length === 0 ? undefined : await send(service, { requestId, report, sinks })
+async function waitForReport(
+  context: Context,
+  requestId: string,
+  options: WaitOptions,
+): Promise<void> {
+  await withClient(context, options, async (api) => {
+    const sinks = (options.sink ?? []).map((name) => findNamed(api.config.sinks, name, 'sink').name)
+    const report = await pollReport(context, api, { requestId, timeoutMs: options.timeout })
+    const uid =
+      sinks.length === 0 ? undefined : await sendToSinks(api, { requestId, report, sinks })
     const { terminal } = context
     if (options.output === 'json') return terminal.print(jsonText(report, 2))
-    terminal.print(`report ${report.id} is ready: ${harmless(report.title ?? 'without a title')}`)
+    terminal.print(`report ${report.id} is ready: ${sanitize(report.title ?? 'without a title')}`)
     if (uid === undefined) return terminal.print(`read it with: tocsin reports get ${report.id}`)
     return terminal.print(
       `in the ledger for ${sinks.join(', ')}; a running daemon delivers it: tocsin explain ${uid}`,
@@ -157,44 +160,44 @@ async function wait(context: Context, requestId: string, options: WaitOptions): 
 }
 
 /** Throws CommandError where it fails or takes too long. */
-async function waitFor(
+async function pollReport(
   { terminal, stop }: Context,
-  { client, asked }: OpenService,
+  { client, callOptions }: ApiContext,
   { requestId, timeoutMs }: { requestId: string; timeoutMs: number },
 ): Promise<WireReport> {
-  const begunMs = systemClock.monotonic()
+  const startedMs = systemClock.monotonic()
   let hasAnswered = false
-  for (let waitMs = firstWaitMs; ; waitMs = Math.min(longestWaitMs, waitMs * 1.5)) {
-    const asking = client.getReportRequest({ requestId, ...asked() })
-    const { status, report } = await nameFailure(`report request ${requestId}`, asking).catch(
-      (error: unknown) => passing(error, hasAnswered),
+  for (let waitMs = firstPollMs; ; waitMs = Math.min(maxPollMs, waitMs * 1.5)) {
+    const request = client.getReportRequest({ requestId, ...callOptions() })
+    const { status, report } = await nameFailure(`report request ${requestId}`, request).catch(
+      (error: unknown) => asProcessing(error, hasAnswered),
     )
     hasAnswered = true
     terminal.progress('')
     if (status === 'completed' && report) return readReport(report, requestId)
     if (status !== 'processing' && status !== 'completed') {
-      const said = `report request ${harmless(requestId)}: the service reports "${harmless(status)}"`
-      throw new CommandError('refused', `${said}; order the report again`)
+      const problem = `report request ${sanitize(requestId)}: the service reports "${sanitize(status)}"`
+      throw new CommandError('refused', `${problem}; order the report again`)
     }
-    const waitedMs = systemClock.monotonic() - begunMs
+    const waitedMs = systemClock.monotonic() - startedMs
     if (waitedMs >= timeoutMs || stop.aborted) {
-      const said = `report request ${harmless(requestId)}: still being made after ${spanInWords(Math.round(waitedMs / 1000) * 1000)}`
-      throw new CommandError('refused', `${said}; wait again, or longer with --timeout`)
+      const problem = `report request ${sanitize(requestId)}: still being made after ${formatDuration(Math.round(waitedMs / 1000) * 1000)}`
+      throw new CommandError('refused', `${problem}; wait again, or longer with --timeout`)
     }
-    terminal.progress(`still being made, ${spanInWords(Math.round(waitedMs / 1000) * 1000)}`)
+    terminal.progress(`still being made, ${formatDuration(Math.round(waitedMs / 1000) * 1000)}`)
     await systemClock.sleep(Math.min(waitMs, timeoutMs - waitedMs), stop)
   }
 }
 
 /** What may be over at the next look ends no wait that has begun. */
-function passing(error: unknown, hasAnswered: boolean): WireReportRequest {
-  if (!isPassing(error) || !hasAnswered) throw error
+function asProcessing(error: unknown, hasAnswered: boolean): WireReportRequest {
+  if (!isTransient(error) || !hasAnswered) throw error
   return { status: 'processing', report: null }
 }
 
 /** Its uid: a report that a feed, or an earlier command, sent there already is not sent again. */
-async function send(
-  { config, ledger, client }: OpenService,
+async function sendToSinks(
+  { config, store, client }: ApiContext,
   { requestId, report, sinks }: { requestId: string; report: WireReport; sinks: string[] },
 ): Promise<string> {
   const feed = config.feeds.find(
@@ -203,15 +206,15 @@ async function send(
   const severity = feed?.type === 'reports' ? feed.severity : 'info'
   const event = parseReport({ requestId, outcome: 'completed', report }, severity)
   const destinations = destinationsBySink(config)
-  const tell = createTeller({
-    book: bookOf(ledger, client.account.name),
-    destinationsOf: (name) => (destinations.get(name) ?? []).map(({ id }) => id),
-    batchWaitMs: (name) => batchWaitOf(config, name),
-    queue: (account) => tellDaemon(ledger, [account]),
+  const publish = createPublisher({
+    ledger: ledgerFor(store, client.account.name),
+    destinationsFor: (name) => (destinations.get(name) ?? []).map(({ id }) => id),
+    batchWaitMs: (name) => findBatchWaitMs(config, name),
+    queue: (account) => notifyDaemon(store, [account]),
     generation: () => 0,
     clock: systemClock,
   })
-  await tell(event, { route: 'reports', why: 'reports wait', sinks })
+  await publish(event, { route: 'reports', why: 'reports wait', sinks })
   return event.uid
 }
 
@@ -223,8 +226,8 @@ const width = 96
 export function readReport(received: unknown, requestId: string): WireReport {
   const read = wireReport.safeParse(received)
   if (read.success) return read.data
-  const said = `report request ${harmless(requestId)}: the report has no id that is a whole number`
-  throw new CommandError('refused', `${said}; read it in the service`)
+  const problem = `report request ${sanitize(requestId)}: the report has no id that is a whole number`
+  throw new CommandError('refused', `${problem}; read it in the service`)
 }
 
 /** Secrets that its texts quote, as stolen logins are written. */
@@ -232,65 +235,65 @@ export function maskReport(report: WireReport): WireReport {
   const { title, subtitle, summary, content, highlights } = report
   return {
     ...report,
-    ...maskedIn({ title, subtitle, summary, content }),
+    ...maskTexts({ title, subtitle, summary, content }),
     ...(highlights && { highlights: highlights.map((highlight) => maskText(highlight)) }),
   }
 }
 
-function maskedIn(
+function maskTexts(
   texts: Readonly<Record<string, string | null | undefined>>,
 ): Record<string, string> {
-  const there = Object.entries(texts).flatMap(([key, text]) =>
+  const masked = Object.entries(texts).flatMap(([key, text]) =>
     typeof text === 'string' ? [[key, maskText(text)] as const] : [],
   )
-  return Object.fromEntries(there)
+  return Object.fromEntries(masked)
 }
 
 export function reportLines(report: WireReport, strong: (text: string) => string): string[] {
   const part = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ['', strong(title), ...lines]
   return [
-    strong(harmless(report.title ?? `report ${report.id}`, Infinity)),
-    ...(report.subtitle ? wrapped(harmless(report.subtitle, Infinity), width) : []),
-    ...wrapped(factsIn(report), width),
+    strong(sanitize(report.title ?? `report ${report.id}`, Infinity)),
+    ...(report.subtitle ? wrapText(sanitize(report.subtitle, Infinity), width) : []),
+    ...wrapText(formatFacts(report), width),
     ...part('Summary', plainText(report.summary ?? '', { width, strong })),
     ...part(
       'Highlights',
       (report.highlights ?? []).flatMap((text) =>
-        wrapped(harmless(text, Infinity), width, { first: '• ', rest: '  ' }),
+        wrapText(sanitize(text, Infinity), width, { first: '• ', rest: '  ' }),
       ),
     ),
     ...part('Report', plainText(report.content ?? '', { width, strong })),
     ...part(
       'Related events',
-      (report.related_activity_uids ?? []).map((uid) => `  ${harmless(uid, Infinity)}`),
+      (report.related_activity_uids ?? []).map((uid) => `  ${sanitize(uid, Infinity)}`),
     ),
   ]
 }
 
 /** `report 9001, created 2026-11-01 12:00:05 UTC, 2 min to read, tags: leak`. */
-function factsIn(report: WireReport): string {
+function formatFacts(report: WireReport): string {
   const { reading_time: minutes, format_type: format, intel_type: intel, tags } = report
   return [
     `report ${report.id}`,
-    ...timeSaid('created', report.created_at),
-    ...timeSaid('published', report.published_at),
-    ...timeSaid('updated', report.updated_at),
+    ...formatTimestamps('created', report.created_at),
+    ...formatTimestamps('published', report.published_at),
+    ...formatTimestamps('updated', report.updated_at),
     ...(minutes === undefined || minutes === null ? [] : [`${minutes} min to read`]),
-    ...[format, intel].filter((word) => typeof word === 'string').map((word) => harmless(word)),
-    ...(tags?.length ? [`tags: ${tags.map((tag) => harmless(tag)).join(', ')}`] : []),
+    ...[format, intel].filter((word) => typeof word === 'string').map((word) => sanitize(word)),
+    ...(tags?.length ? [`tags: ${tags.map((tag) => sanitize(tag)).join(', ')}`] : []),
   ].join(', ')
 }
 
-function timeSaid(verb: string, text: string | null | undefined): string[] {
+function formatTimestamps(verb: string, text: string | null | undefined): string[] {
   if (typeof text !== 'string') return []
   const atMs = parseTimestamp(text)
-  return [`${verb} ${atMs === null ? harmless(text) : timeInWords(atMs)}`]
+  return [`${verb} ${atMs === null ? sanitize(text) : formatUtcTime(atMs)}`]
 }
 
 /** Markdown as plain text for a terminal: marks removed, long lines wrapped, nothing left out. */
 
-interface Look {
+interface TextLayout {
   width: number
   strong: (text: string) => string
 }
@@ -300,40 +303,40 @@ type Block =
   | { kind: 'item'; text: string; mark: string }
   | { kind: 'table'; rows: string[][] }
 
-export function plainText(markdown: string, look: Look): string[] {
-  const blocks = blocksOf(markdown)
+export function plainText(markdown: string, layout: TextLayout): string[] {
+  const blocks = parseBlocks(markdown)
   return blocks.flatMap((block, at) => {
     const before = blocks[at - 1]
     const isApart = before !== undefined && !(before.kind === 'item' && block.kind === 'item')
-    return [...(isApart ? [''] : []), ...linesOf(block, look)]
+    return [...(isApart ? [''] : []), ...formatBlock(block, layout)]
   })
 }
 
-function linesOf(block: Block, { width, strong }: Look): string[] {
+function formatBlock(block: Block, { width, strong }: TextLayout): string[] {
   switch (block.kind) {
     case 'heading':
       return [strong(block.text)]
     case 'paragraph':
-      return wrapped(block.text, width)
+      return wrapText(block.text, width)
     case 'item':
-      return wrapped(block.text, width, {
+      return wrapText(block.text, width, {
         first: block.mark,
-        rest: ' '.repeat(widthOf(block.mark)),
+        rest: ' '.repeat(measureWidth(block.mark)),
       })
     case 'table':
-      return table(block.rows)
+      return formatTable(block.rows)
   }
 }
 
 /** An empty line ends a block; so does whatever begins one of another kind. */
-function blocksOf(markdown: string): Block[] {
+function parseBlocks(markdown: string): Block[] {
   const blocks: Block[] = []
   let isOpen = false
   for (const line of markdown.split(/\r\n?|\n/)) {
-    const block = blockIn(line)
+    const block = parseBlock(line)
     const last = blocks.at(-1)
     if (block === undefined) isOpen = false
-    else if (isOpen && last !== undefined && joins(last, block)) continue
+    else if (isOpen && last !== undefined && extendBlock(last, block)) continue
     else {
       blocks.push(block)
       isOpen = true
@@ -343,7 +346,7 @@ function blocksOf(markdown: string): Block[] {
 }
 
 /** Whether a line only goes on with the block before it, to which it is added. */
-function joins(last: Block, block: Block): boolean {
+function extendBlock(last: Block, block: Block): boolean {
   if (last.kind === 'table' && block.kind === 'table') {
     last.rows.push(...block.rows)
     return true
@@ -353,42 +356,42 @@ function joins(last: Block, block: Block): boolean {
   return true
 }
 
-const heading = /^ {0,3}#{1,6}\s+(.*)$/
-const item = /^(\s*)(?:[-*+•]|(\d{1,4}[.)]))\s+(.*)$/
-const tableRule = /^\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$/
+const headingPattern = /^ {0,3}#{1,6}\s+(.*)$/
+const itemPattern = /^(\s*)(?:[-*+•]|(\d{1,4}[.)]))\s+(.*)$/
+const tableRulePattern = /^\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$/
 
-function blockIn(line: string): Block | undefined {
+function parseBlock(line: string): Block | undefined {
   if (line.trim() === '') return undefined
-  const [, title] = heading.exec(line) ?? []
-  if (title !== undefined) return { kind: 'heading', text: inline(title) }
-  const [, indent = '', number = '•', text] = item.exec(line) ?? []
+  const [, title] = headingPattern.exec(line) ?? []
+  if (title !== undefined) return { kind: 'heading', text: plainInline(title) }
+  const [, indent = '', number = '•', text] = itemPattern.exec(line) ?? []
   if (text !== undefined) {
     return {
       kind: 'item',
-      text: inline(text),
+      text: plainInline(text),
       mark: `${' '.repeat(Math.min(indent.length, 8))}${number} `,
     }
   }
   if (line.trim().startsWith('|')) {
-    return { kind: 'table', rows: tableRule.test(line) ? [] : [cellsOf(line)] }
+    return { kind: 'table', rows: tableRulePattern.test(line) ? [] : [parseCells(line)] }
   }
-  return { kind: 'paragraph', text: inline(line) }
+  return { kind: 'paragraph', text: plainInline(line) }
 }
 
-function cellsOf(line: string): string[] {
-  return line.trim().replace(/^\|/, '').replace(/\|$/, '').split('|').map(inline)
+function parseCells(line: string): string[] {
+  return line.trim().replace(/^\|/, '').replace(/\|$/, '').split('|').map(plainInline)
 }
 
-function inline(text: string): string {
+function plainInline(text: string): string {
   const unmarked = text
     .replaceAll(/\[([^[\]]{1,500})\]\(([^()\s]{1,2000})\)/g, '$1 ($2)')
     .replaceAll(/\*\*([^*]{1,2000})\*\*/g, '$1')
     .replaceAll(/`([^`]{1,2000})`/g, '$1')
-  return harmless(unmarked, Infinity)
+  return sanitize(unmarked, Infinity)
 }
 
 /** Lines of at most `width` columns, unless one word is wider; `first` and `rest` stand before them. */
-export function wrapped(
+export function wrapText(
   text: string,
   width: number,
   { first, rest }: { first: string; rest: string } = { first: '', rest: '' },
@@ -397,7 +400,7 @@ export function wrapped(
   let line = first
   let isEmpty = true
   for (const word of text.split(' ')) {
-    if (!isEmpty && widthOf(line) + 1 + widthOf(word) > width) {
+    if (!isEmpty && measureWidth(line) + 1 + measureWidth(word) > width) {
       lines.push(line)
       line = rest
       isEmpty = true

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { ServiceClient } from '../../upstream/client.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
 import { diagnoseKey, type Diagnosis } from '../../upstream/diagnose-key.ts'
 import { industries } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
@@ -11,17 +11,17 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { withLedger } from '../open-ledger.ts'
-import { withService } from '../open-service.ts'
-import { CommandError, findNamed, harmless } from '../terminal.ts'
+import { withStore } from '../open-store.ts'
+import { withUpstream } from '../open-upstream.ts'
+import { CommandError, findNamed, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
   nameFailure,
   type ServiceOptions,
-  wholeId,
+  parseId,
   withClient,
 } from './api-command.ts'
-import { listInWords } from './assets.ts'
+import { formatList } from './assets.ts'
 import type { Listing } from './listing.ts'
 import { printOne } from './pages.ts'
 
@@ -38,7 +38,7 @@ export function tenantsCommand(context: Context): Command {
     .requiredOption('--name <text>', 'what it is called')
     .option('--description <text>', 'what it is for')
     .option('--industry <word>', `one of ${industries.join(', ')}`)
-    .option('--organization <id>', "the organization (default: the key's own)", wholeId)
+    .option('--organization <id>', "the organization (default: the key's own)", parseId)
     .action((options: CreateTenantOptions) => createTenant(context, options))
   return new Command('tenants').addCommand(create)
 }
@@ -46,17 +46,17 @@ export function tenantsCommand(context: Context): Command {
 async function createTenant(context: Context, options: CreateTenantOptions): Promise<void> {
   const { name, description, industry, organization } = options
   const tenant = checkRequest(tenantCreation, { name, description, industry })
-  const created = await withClient(context, options, async ({ client, asked }) => {
+  const created = await withClient(context, options, async ({ client, callOptions }) => {
     const organizationId = organization ?? (await ownOrganization(client, context.stop))
     return nameFailure(
       `organization ${organizationId}`,
-      client.createTenant({ organizationId, tenant, ...asked() }),
+      client.createTenant({ organizationId, tenant, ...callOptions() }),
     )
   })
   printOne(context, options, tenantListing, created)
 }
 
-async function ownOrganization(client: ServiceClient, signal: AbortSignal): Promise<number> {
+async function ownOrganization(client: UpstreamClient, signal: AbortSignal): Promise<number> {
   const { organizationId: configured } = client.account
   const own = configured ?? (await client.testToken({ signal })).organizationId
   if (own !== undefined) return own
@@ -74,8 +74,8 @@ const tenantListing: Listing<WireTenant> = {
     { title: 'NAME', width: 40, text: ({ name }) => name },
   ],
   below: ({ description, permissions }) => [
-    ...(description ? [harmless(description, 1_000)] : []),
-    `permissions: ${harmless(listInWords(permissions), 1_000)}`,
+    ...(description ? [sanitize(description, 1_000)] : []),
+    `permissions: ${sanitize(formatList(permissions), 1_000)}`,
   ],
   json: (tenant) => tenant,
   csv: [
@@ -111,11 +111,11 @@ async function testTokens(context: Context, options: TokenTestOptions): Promise<
   const { config } = loadConfigFile(context, options.config)
   const { accounts } = config
   const chosen = options.account ? [findNamed(accounts, options.account, 'account')] : accounts
-  const found = await withLedger(config, (ledger) =>
-    withService(config, ledger, async (service) => {
+  const found = await withStore(config, (store) =>
+    withUpstream(config, store, async (upstream) => {
       const diagnoses: (Diagnosis & { account: string })[] = []
       for (const { name } of chosen) {
-        const diagnosis = await diagnoseKey(service.client(name), context.stop)
+        const diagnosis = await diagnoseKey(upstream.client(name), context.stop)
         diagnoses.push({ account: name, ...diagnosis })
       }
       return diagnoses
@@ -130,7 +130,7 @@ async function testTokens(context: Context, options: TokenTestOptions): Promise<
 
 function diagnosisLines({ terminal }: Context, ok: boolean, lines: string[]): string[] {
   return lines.map((line, index) => {
-    const text = harmless(line, 1_000)
+    const text = sanitize(line, 1_000)
     return index === 0 ? terminal.paint(ok ? 'green' : 'red', text) : `  ${text}`
   })
 }

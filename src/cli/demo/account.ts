@@ -3,13 +3,13 @@ import type { Config } from '../../config/config.ts'
 import { expectPolling } from '../../config/warnings.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
 import { systemClock } from '../../lib/clock.ts'
-import type { Book } from '../../store/account-ledger.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
 import {
   type Accounting,
-  type FeedAccount,
-  pendingOf,
+  type FeedCounts,
+  sumPending,
   readAccounting,
-  type SinkAccount,
+  type SinkCounts,
 } from '../../store/accounts.ts'
 import { type FeedState, peekFeed } from '../../store/feed-state.ts'
 import type { Item } from '../../store/records.ts'
@@ -26,7 +26,7 @@ import {
   type MessageForm,
   type Receipt,
   type SinkReading,
-  sumOf,
+  sumBy,
 } from './evidence.ts'
 import type { DemoSandbox } from './sandbox.ts'
 
@@ -50,29 +50,29 @@ export interface DemoFigures {
   messages: Record<DemoSink, Partial<Record<MessageForm, number>>>
 }
 
-export function drawAccount(evidence: Evidence): DemoFigures {
+export function computeFigures(evidence: Evidence): DemoFigures {
   const { accounting, baseline } = evidence
-  const feeds = (count: (feed: FeedAccount) => number): number =>
-    sumOf(Object.values(accounting.feeds), count) -
-    sumOf(Object.values(baseline.accounting.feeds), count)
-  const standing = (count: (sink: SinkAccount) => number): number =>
-    sumOf(Object.values(accounting.sinks), count)
-  const ended = (count: (sink: SinkAccount) => number): number =>
-    standing(count) - sumOf(Object.values(baseline.accounting.sinks), count)
-  const held = standing(({ pending }) => pending['held'] ?? 0)
+  const countEvents = (count: (feed: FeedCounts) => number): number =>
+    sumBy(Object.values(accounting.feeds), count) -
+    sumBy(Object.values(baseline.accounting.feeds), count)
+  const countItems = (count: (sink: SinkCounts) => number): number =>
+    sumBy(Object.values(accounting.sinks), count)
+  const countEndedItems = (count: (sink: SinkCounts) => number): number =>
+    countItems(count) - sumBy(Object.values(baseline.accounting.sinks), count)
+  const held = countItems(({ pending }) => pending['held'] ?? 0)
   const differences = findDifferences(evidence)
   return {
-    fetched: feeds((feed) => feed.fetched),
-    new: feeds((feed) => feed.new),
-    late: feeds((feed) => feed.late),
-    duplicate: feeds((feed) => feed.duplicate),
-    quarantined: feeds((feed) => feed.quarantined),
+    fetched: countEvents((feed) => feed.fetched),
+    new: countEvents((feed) => feed.new),
+    late: countEvents((feed) => feed.late),
+    duplicate: countEvents((feed) => feed.duplicate),
+    quarantined: countEvents((feed) => feed.quarantined),
     delivered: deliveredBySink(evidence),
     held,
-    suppressed: ended((sink) => sink.suppressed),
-    dead: ended((sink) => sink.dead),
-    pending: standing(pendingOf) - held,
-    unaccounted: sumOf(differences, ({ count }) => count),
+    suppressed: countEndedItems((sink) => sink.suppressed),
+    dead: countEndedItems((sink) => sink.dead),
+    pending: countItems(sumPending) - held,
+    unaccounted: sumBy(differences, ({ count }) => count),
     differences: differences.map(({ count, what }) => `${count} ${what}`),
     messages: messagesBySink(evidence),
   }
@@ -96,18 +96,18 @@ export function accountingLine(figures: DemoFigures): string {
 export function messagesLine({ messages }: DemoFigures): string {
   const sinks = demoSinks.map((sink) => {
     const counts = messages[sink]
-    const told = forms.flatMap(([form, [one, several]]) => {
+    const sentForms = forms.flatMap(([form, [one, several]]) => {
       const { [form]: count = 0 } = counts
       return count === 0 ? [] : [`${count} ${count === 1 ? one : several}`]
     })
-    const total = sumOf(Object.values(counts), (count) => count)
-    return `${sink} ${total}${told.length > 0 ? ` (${told.join(', ')})` : ''}`
+    const total = sumBy(Object.values(counts), (count) => count)
+    return `${sink} ${total}${sentForms.length > 0 ? ` (${sentForms.join(', ')})` : ''}`
   })
   return `messages ${sinks.join(', ')}`
 }
 
 /** How messages with several events are called, in the order in which the line says them. */
-const formWords: Record<Exclude<MessageForm, 'single'>, [one: string, several: string]> = {
+const formNames: Record<Exclude<MessageForm, 'single'>, [one: string, several: string]> = {
   batch: ['batch', 'batches'],
   group: ['group', 'groups'],
   backlog: ['first poll', 'first polls'],
@@ -116,7 +116,7 @@ const formWords: Record<Exclude<MessageForm, 'single'>, [one: string, several: s
   digest: ['digest', 'digests'],
 }
 
-const forms = Object.entries(formWords) as [keyof typeof formWords, [string, string]][]
+const forms = Object.entries(formNames) as [keyof typeof formNames, [string, string]][]
 
 function messagesBySink({ received }: Evidence): DemoFigures['messages'] {
   const messages: DemoFigures['messages'] = { slack: {}, email: {}, webhook: {} }
@@ -132,62 +132,63 @@ function messagesBySink({ received }: Evidence): DemoFigures['messages'] {
 /** Those that there are; none where all is accounted for. */
 function findDifferences(evidence: Evidence): Difference[] {
   return [
-    ...amongCounters(evidence),
-    ...amongItems(evidence),
-    ...amongEvents(evidence),
-    ...demoSinks.flatMap((sink) => amongMessages(evidence, sink)),
+    ...compareCounters(evidence),
+    ...compareItems(evidence),
+    ...compareEvents(evidence),
+    ...demoSinks.flatMap((sink) => compareMessages(evidence, sink)),
   ].filter(({ count }) => count !== 0)
 }
 
-function amongCounters({ accounting: { feeds, sinks } }: Evidence): Difference[] {
+function compareCounters({ accounting: { feeds, sinks } }: Evidence): Difference[] {
   const unaccounted = (entry: { unaccounted: number }): number => Math.abs(entry.unaccounted)
   return [
     {
-      count: sumOf(Object.values(feeds), unaccounted),
+      count: sumBy(Object.values(feeds), unaccounted),
       what: 'fetched, but by the counters neither new nor duplicate nor quarantined',
     },
     {
-      count: sumOf(Object.values(sinks), unaccounted),
+      count: sumBy(Object.values(sinks), unaccounted),
       what: 'items that by the counters are neither pending nor ended',
     },
   ]
 }
 
 /** Counters of items against the records themselves. */
-function amongItems(evidence: Evidence): Difference[] {
+function compareItems(evidence: Evidence): Difference[] {
   const { accounting, pendingFound } = evidence
   const pendingCounted = (sink: string): number => {
     const account = accounting.sinks[sink]
-    return account ? pendingOf(account) : 0
+    return account ? sumPending(account) : 0
   }
-  const counted = deliveredBySink(evidence)
+  const delivered = deliveredBySink(evidence)
   const items = deliveredItems(evidence)
-  const found = (sink: string): number => items.filter((item) => item.sink === sink).length
+  const countFound = (sink: string): number => items.filter((item) => item.sink === sink).length
   return [
     {
-      count: sumOf(demoSinks, (sink) => Math.abs(pendingCounted(sink) - (pendingFound[sink] ?? 0))),
+      count: sumBy(demoSinks, (sink) => Math.abs(pendingCounted(sink) - (pendingFound[sink] ?? 0))),
       what: 'pending items on which counters and records differ',
     },
     {
-      count: sumOf(demoSinks, (sink) => Math.abs(counted[sink] - found(sink))),
+      count: sumBy(demoSinks, (sink) => Math.abs(delivered[sink] - countFound(sink))),
       what: 'delivered items on which counters and records differ',
     },
   ]
 }
 
 /** Counters of events against the records, and these against what the service showed. */
-function amongEvents(evidence: Evidence): Difference[] {
+function compareEvents(evidence: Evidence): Difference[] {
   const { accounting, baseline, records, shown, quarantinedUids } = evidence
-  const newOf = ({ feeds }: typeof accounting): number => sumOf(Object.values(feeds), (f) => f.new)
+  const countNew = ({ feeds }: typeof accounting): number =>
+    sumBy(Object.values(feeds), (f) => f.new)
   const sightings = records.flatMap((record) =>
     record.sightings.map(({ feed, atMs }) => ({ place: `${feed} ${record.recordId}`, atMs })),
   )
   const seen = sightings.filter(({ atMs }) => atMs >= baseline.atMs).length
-  const taken = new Set(records.map(({ uid }) => uid))
-  const isMissing = (uid: string): boolean => !taken.has(uid) && !quarantinedUids.has(uid)
+  const takenUids = new Set(records.map(({ uid }) => uid))
+  const isMissing = (uid: string): boolean => !takenUids.has(uid) && !quarantinedUids.has(uid)
   return [
     {
-      count: Math.abs(newOf(accounting) - newOf(baseline.accounting) - seen),
+      count: Math.abs(countNew(accounting) - countNew(baseline.accounting) - seen),
       what: 'new events on which counters and records differ',
     },
     {
@@ -208,14 +209,14 @@ function amongEvents(evidence: Evidence): Difference[] {
  */
 
 /** Of one sink, those of 0 too. */
-export function amongMessages(evidence: Evidence, sink: DemoSink): Difference[] {
-  const known = itemsOf(evidence, sink)
+export function compareMessages(evidence: Evidence, sink: DemoSink): Difference[] {
+  const known = findItems(evidence, sink)
   const byId = new Map(known.map((one) => [one.item.id, one]))
-  const bySeal = Map.groupBy(known, ({ item }) => `b${item.sealedIn}`)
-  const arrived: Arrived[] = evidence.received
+  const byMessageId = Map.groupBy(known, ({ item }) => `b${item.messageId}`)
+  const arrived: ArrivedMessage[] = evidence.received
     .filter((receipt) => receipt.sink === sink)
-    .map((receipt) => ({ receipt, members: membersOf(receipt, byId, bySeal) }))
-  const once = [...new Map(arrived.map((one) => [one.receipt.id || one, one])).values()]
+    .map((receipt) => ({ receipt, members: findMembers(receipt, byId, byMessageId) }))
+  const distinct = [...new Map(arrived.map((one) => [one.receipt.id || one, one])).values()]
   const ids = new Set(arrived.flatMap(({ members }) => members.map(({ item }) => item.id)))
   const delivered = deliveredItems(evidence).filter((item) => item.sink === sink)
   const uids = new Set(known.map(({ uid }) => uid))
@@ -225,48 +226,50 @@ export function amongMessages(evidence: Evidence, sink: DemoSink): Difference[] 
       what: 'delivered items that never arrived',
     },
     {
-      count: sumOf(once, ({ receipt, members }) => Math.abs(receipt.events - members.length)),
+      count: sumBy(distinct, ({ receipt, members }) => Math.abs(receipt.events - members.length)),
       what: 'items by which messages that arrived and the ledger differ',
     },
-    { count: sumOf(ids, timesTooOften(arrived)), what: 'items that arrived twice unannounced' },
+    { count: sumBy(ids, repeatCounter(arrived)), what: 'items that arrived twice unannounced' },
     {
-      count: sumOf(once, (one) => foreignTo(one, uids)),
+      count: sumBy(distinct, (one) => countForeign(one, uids)),
       what: 'events shown by a message that the ledger has not in it',
     },
     {
-      count: sumOf(once, leftOut),
+      count: sumBy(distinct, countLeftOut),
       what: 'events left out of a message that shows all',
     },
   ]
 }
 
-interface Known {
+interface KnownItem {
   item: Item
   uid: string
 }
 
-interface Arrived {
+interface ArrivedMessage {
   receipt: Receipt
   /** What it stands for, by the ledger. */
-  members: readonly Known[]
+  members: readonly KnownItem[]
 }
 
-function itemsOf({ records }: Evidence, sink: DemoSink): Known[] {
+function findItems({ records }: Evidence, sink: DemoSink): KnownItem[] {
   return records.flatMap(({ items, uid }) =>
     items.filter((item) => item.sink === sink).map((item) => ({ item, uid })),
   )
 }
 
-function membersOf(
+function findMembers(
   { id, items }: Receipt,
-  byId: ReadonlyMap<string, Known>,
-  bySeal: ReadonlyMap<string, readonly Known[]>,
-): readonly Known[] {
-  return items.length > 0 ? items.flatMap((one) => byId.get(one) ?? []) : (bySeal.get(id) ?? [])
+  byId: ReadonlyMap<string, KnownItem>,
+  byMessageId: ReadonlyMap<string, readonly KnownItem[]>,
+): readonly KnownItem[] {
+  return items.length > 0
+    ? items.flatMap((one) => byId.get(one) ?? [])
+    : (byMessageId.get(id) ?? [])
 }
 
 /** How often an item arrived beyond once, not counting messages that say that they may be repeats. */
-function timesTooOften(arrived: readonly Arrived[]): (id: string) => number {
+function repeatCounter(arrived: readonly ArrivedMessage[]): (id: string) => number {
   const times = new Map<string, number>()
   for (const { receipt, members } of arrived) {
     if (receipt.mayBeRepeat) continue
@@ -276,30 +279,30 @@ function timesTooOften(arrived: readonly Arrived[]): (id: string) => number {
 }
 
 /** A digest also lists what went to its reader at once. */
-function foreignTo({ receipt, members }: Arrived, known: ReadonlySet<string>): number {
+function countForeign({ receipt, members }: ArrivedMessage, known: ReadonlySet<string>): number {
   const own = receipt.form === 'digest' ? known : new Set(members.map(({ uid }) => uid))
   return receipt.uids.filter((uid) => !own.has(uid)).length
 }
 
-function leftOut({ receipt, members }: Arrived): number {
+function countLeftOut({ receipt, members }: ArrivedMessage): number {
   const shown = new Set(receipt.uids)
   return receipt.isComplete ? members.filter(({ uid }) => !shown.has(uid)).length : 0
 }
 
 /** A run of the demo as it stands: counters of the ledger, messages that arrived, what the feeds have read. */
 
-export interface Run {
+export interface DemoRun {
   config: Config
-  book: Book
+  ledger: AccountLedger
   baseline: Baseline
   sandbox: Pick<DemoSandbox, 'shownAt' | 'credentialsShownAt'>
   received: readonly Receipt[]
   /** By feed: when the last sweep of this run that ended had begun; kept by every reading. */
-  sweptAtMs: Map<string, number>
+  rescannedAtMs: Map<string, number>
 }
 
-export async function readRun(run: Run): Promise<Omit<DemoReading, 'stage'>> {
-  const now = await readAccounting(run.book)
+export async function readRun(run: DemoRun): Promise<Omit<DemoReading, 'stage'>> {
+  const now = await readAccounting(run.ledger)
   const feeds = await Promise.all(run.config.feeds.map((feed) => readFeed(run, feed)))
   return {
     caughtUpMs: Math.min(...feeds.map(({ state }) => state?.lastCaughtUpMs ?? 0)),
@@ -309,36 +312,39 @@ export async function readRun(run: Run): Promise<Omit<DemoReading, 'stage'>> {
 }
 
 /** Uids of what the service showed to every feed: its tail up to its end, and its last whole sweep. */
-export async function shownTo(run: Run): Promise<string[]> {
+export async function readShownUids(run: DemoRun): Promise<string[]> {
   const shown = run.config.feeds.map(async (feed) => {
     const { state } = await readFeed(run, feed)
     const atMs = state?.lastCaughtUpMs ?? 0
     if (feed.type === 'credentials') return run.sandbox.credentialsShownAt(atMs)
     if (feed.type !== 'events') return []
-    return run.sandbox.shownAt(feed.identifierGroup, atMs, run.sweptAtMs.get(feed.name))
+    return run.sandbox.shownAt(feed.identifierGroup, atMs, run.rescannedAtMs.get(feed.name))
   })
   return (await Promise.all(shown)).flat()
 }
 
-interface FeedNow {
+interface FeedSnapshot {
   feed: FeedConfig
   nowMs: number
   /** undefined: it never polled. */
   state: FeedState | undefined
 }
 
-async function readFeed({ book, sweptAtMs }: Run, feed: FeedConfig): Promise<FeedNow> {
+async function readFeed(
+  { ledger, rescannedAtMs }: DemoRun,
+  feed: FeedConfig,
+): Promise<FeedSnapshot> {
   const nowMs = systemClock.now()
-  const state = await peekFeed(book, feed.name, nowMs)
-  const { isDone = false, walk } = state?.sweep ?? {}
-  if (isDone && walk) sweptAtMs.set(feed.name, walk.startedAtMs)
+  const state = await peekFeed(ledger, feed.name, nowMs)
+  const { isDone = false, scan } = state?.sweep ?? {}
+  if (isDone && scan) rescannedAtMs.set(feed.name, scan.startedAtMs)
   return { feed, nowMs, state }
 }
 
 function feedReading(
-  { baseline, config }: Run,
+  { baseline, config }: DemoRun,
   now: Accounting,
-  { feed: { name, labels }, nowMs, state }: FeedNow,
+  { feed: { name, labels }, nowMs, state }: FeedSnapshot,
 ): FeedReading {
   const caughtUpMs = state?.lastCaughtUpMs
   const since = (word: 'fetched' | 'new' | 'late' | 'duplicate'): number =>
@@ -357,17 +363,17 @@ function feedReading(
   }
 }
 
-function sinkReadings({ received }: Run, now: Accounting): SinkReading[] {
+function sinkReadings({ received }: DemoRun, now: Accounting): SinkReading[] {
   return demoSinks.map((name) => {
     const account = now.sinks[name]
     const messages = received.filter(({ sink }) => sink === name)
-    const collected = (account?.pending['group'] ?? 0) + (account?.pending['digest'] ?? 0)
+    const grouped = (account?.pending['group'] ?? 0) + (account?.pending['digest'] ?? 0)
     return {
       name,
-      arrived: sumOf(messages, ({ events }) => events),
+      arrived: sumBy(messages, ({ events }) => events),
       messages: messages.length,
-      collected,
-      pending: account ? pendingOf(account) - collected : 0,
+      collected: grouped,
+      pending: account ? sumPending(account) - grouped : 0,
     }
   })
 }

@@ -6,12 +6,12 @@ import { type Clock, systemClock } from '../../lib/clock.ts'
 import { duration, rate } from '../../lib/config-fields.ts'
 import { createLogger, type Logger } from '../../lib/logger.ts'
 import type { Context } from '../context.ts'
-import { counted, spanInWords, type Style } from '../terminal.ts'
+import { pluralize, formatDuration, type Style } from '../terminal.ts'
 import { accountingLine, type DemoFigures, messagesLine } from './account.ts'
-import { type Arrival, clockTime, type DemoReading, type DemoView, sumOf } from './evidence.ts'
+import { type Arrival, clockTime, type DemoReading, type DemoView, sumBy } from './evidence.ts'
 import { type DemoFolder, digestSink, openDemoFolder } from './folder.ts'
 import { createDemoScreen } from './screen.ts'
-import { type DemoStage, raiseStage } from './stage.ts'
+import { type DemoStage, startStage } from './stage.ts'
 
 interface DemoOptions {
   /** How long it runs before it ends by itself, ms; undefined: until it is asked to stop. */
@@ -24,7 +24,7 @@ interface DemoOptions {
   output: 'text' | 'json'
 }
 
-interface DemoSurroundings {
+interface DemoProcess {
   signal: AbortSignal
   stdout: NodeJS.WriteStream
   env: Environment
@@ -32,21 +32,23 @@ interface DemoSurroundings {
 
 export function demoCommand(context: Context): Command {
   const command = new Command('demo')
-  for (const option of demoFlags()) command.addOption(option)
+  for (const option of demoOptions()) command.addOption(option)
   return command.action(async (options: DemoOptions) => {
     const { stop: signal, env } = context
     context.exitCode = await runDemo(options, { signal, env, stdout: process.stdout })
   })
 }
 
-function demoFlags(): Option[] {
+function demoOptions(): Option[] {
   return [
-    new Option('--for <duration>', 'end by itself after, e.g. 30s').argParser(inMs),
+    new Option('--for <duration>', 'end by itself after, e.g. 30s').argParser(parseDuration),
     new Option('--fresh', 'forget everything of earlier runs first').default(false),
     new Option('--rate <rate>', 'events that arrive, e.g. 2/s or 30/m')
-      .argParser(perSecond)
+      .argParser(parseRate)
       .default(2, '2/s'),
-    new Option('--seed <n>', 'the same seed tells the same story (default: 1)').argParser(seedOf),
+    new Option('--seed <n>', 'the same seed tells the same story (default: 1)').argParser(
+      parseSeed,
+    ),
     new Option('--folder <folder>', 'where it keeps its state').default('.tocsin-demo'),
     new Option('--output <form>', 'for people or for machines')
       .choices(['text', 'json'])
@@ -57,44 +59,44 @@ function demoFlags(): Option[] {
 const durationField = duration('How long the demo runs.', '1s')
 const rateField = rate('Events that arrive.')
 
-function inMs(text: string): number {
+function parseDuration(text: string): number {
   const parsed = durationField.safeParse(text)
   if (parsed.success) return parsed.data
   throw new InvalidArgumentError('Write a duration of at least 1s, such as 30s or 5m.')
 }
 
-function perSecond(text: string): number {
+function parseRate(text: string): number {
   const parsed = rateField.safeParse(text)
   if (parsed.success && parsed.data <= 20) return parsed.data
   throw new InvalidArgumentError('Write a rate of at most 20/s, such as 2/s or 30/m.')
 }
 
-function seedOf(text: string): number {
+function parseSeed(text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Write a whole number from 0 to 999999999.')
 }
 
 /** Runs until the time is up or `signal` aborts; 1 where anything is unaccounted for, otherwise 0. */
-async function runDemo(options: DemoOptions, surroundings: DemoSurroundings): Promise<number> {
+async function runDemo(options: DemoOptions, surroundings: DemoProcess): Promise<number> {
   const { fresh: isFresh, folder: path, seed } = options
   const folder = openDemoFolder({ path, isFresh, seed })
   try {
-    return await runIn(folder, { options, surroundings })
+    return await runInFolder(folder, { options, surroundings })
   } finally {
     folder.close()
   }
 }
 
-async function runIn(folder: DemoFolder, asked: Asked): Promise<number> {
+async function runInFolder(folder: DemoFolder, request: DemoRequest): Promise<number> {
   const log = openLog(folder.at('tocsin.log'))
-  const view = viewFor(asked)
+  const view = createView(request)
   let stage: DemoStage | undefined
   try {
-    const onArrival = (arrival: Arrival): void => view.arrived(arrival)
-    const { rate: eventsPerSecond } = asked.options
-    stage = await raiseStage({ folder, rate: eventsPerSecond, onArrival, logger: log.logger })
-    const figures = await Promise.race([play(stage, view, asked), stage.broken])
-    conclude(figures, folder, asked)
+    const onArrival = (arrival: Arrival): void => view.showArrival(arrival)
+    const { rate: eventsPerSecond } = request.options
+    stage = await startStage({ folder, rate: eventsPerSecond, onArrival, logger: log.logger })
+    const figures = await Promise.race([runStage(stage, view, request), stage.broken])
+    printResult(figures, folder, request)
     return figures.unaccounted === 0 ? 0 : 1
   } finally {
     await stage?.close()
@@ -102,12 +104,12 @@ async function runIn(folder: DemoFolder, asked: Asked): Promise<number> {
   }
 }
 
-interface Asked {
+interface DemoRequest {
   options: DemoOptions
-  surroundings: DemoSurroundings
+  surroundings: DemoProcess
 }
 
-function viewFor({ options: { output }, surroundings: { stdout, env } }: Asked): DemoView {
+function createView({ options: { output }, surroundings: { stdout, env } }: DemoRequest): DemoView {
   const print = (line: string): void => void stdout.write(`${line}\n`)
   if (output === 'json') return createDemoJson(print)
   const isScreen = stdout.isTTY && env['TERM'] !== 'dumb'
@@ -120,38 +122,41 @@ function viewFor({ options: { output }, surroundings: { stdout, env } }: Asked):
 const patienceMs = { asPlanned: 40_000, interrupted: 8_000 }
 
 /** As much of `--for` is left to the end: groups and the digest have to go out. */
-function endMsOf(forMs: number): number {
+function endPhaseMs(forMs: number): number {
   return Math.min(15_000, forMs / 3)
 }
 
-async function play(
+async function runStage(
   stage: DemoStage,
   view: DemoView,
-  { options, surroundings }: Asked,
+  { options, surroundings }: DemoRequest,
 ): Promise<DemoFigures> {
   const { signal } = surroundings
   const { for: forMs = Infinity } = options
   const endAtMs = systemClock.monotonic() + forMs
-  const arrivalsMs = (): number => endAtMs - endMsOf(forMs) - systemClock.monotonic()
+  const arrivalsMs = (): number => endAtMs - endPhaseMs(forMs) - systemClock.monotonic()
   view.introduce(stage.introduction)
   const endArrivals = stage.startArrivals()
   while (!signal.aborted && arrivalsMs() > 0) {
     const reading = await stage.read()
     stage.step(reading)
     const left = endAtMs - systemClock.monotonic()
-    view.update({ stage: left === Infinity ? 'runs' : `ends in ${spanInWords(left)}`, ...reading })
+    view.update({
+      stage: left === Infinity ? 'runs' : `ends in ${formatDuration(left)}`,
+      ...reading,
+    })
     await systemClock.sleep(Math.min(refreshMs, Math.max(0, arrivalsMs())), signal)
   }
   await endArrivals()
   await endRun(stage, view, signal.aborted ? patienceMs.interrupted : patienceMs.asPlanned)
   view.end()
-  return stage.account()
+  return stage.finish()
 }
 
-function conclude(
+function printResult(
   figures: DemoFigures,
   folder: DemoFolder,
-  { options, surroundings }: Asked,
+  { options, surroundings }: DemoRequest,
 ): void {
   const { stdout } = surroundings
   if (options.output === 'json') {
@@ -201,7 +206,7 @@ export const refreshMs = 200
 
 /** Nothing new arrives any more at the service. */
 export async function endRun(
-  stage: Pick<DemoStage, 'read' | 'hasRead' | 'pausePolling' | 'endDigest'>,
+  stage: Pick<DemoStage, 'read' | 'hasRead' | 'pausePolling' | 'sendDigest'>,
   view: Pick<DemoView, 'update'>,
   patienceMs: number,
 ): Promise<void> {
@@ -209,28 +214,28 @@ export async function endRun(
   const elapsedMs = createStopwatch()
 
   /** The reading of which `isReached` is true; undefined: none was within so many ms of the end's begin. */
-  async function within(
+  async function waitUntil(
     atMostMs: number,
     isReached: (now: Reading) => boolean,
   ): Promise<Reading | undefined> {
     for (;;) {
       const reading = await stage.read()
-      const left = sumOf(reading.sinks, ({ collected, pending }) => collected + pending)
-      view.update({ stage: `ends; ${counted(left, 'item')} left to deliver`, ...reading })
+      const left = sumBy(reading.sinks, ({ collected, pending }) => collected + pending)
+      view.update({ stage: `ends; ${pluralize(left, 'item')} left to deliver`, ...reading })
       if (isReached(reading)) return reading
       if (elapsedMs() > atMostMs) return undefined
       await systemClock.sleep(refreshMs)
     }
   }
 
-  await within(patienceMs / 2, (reading) => stage.hasRead(reading, beganMs))
+  await waitUntil(patienceMs / 2, (reading) => stage.hasRead(reading, beganMs))
   await stage.pausePolling()
-  const ready = await within(patienceMs, ({ sinks }) =>
+  const ready = await waitUntil(patienceMs, ({ sinks }) =>
     sinks.every(({ name, pending }) => name !== digestSink || pending === 0),
   )
   const hasDigest = ready?.sinks.some(({ name, collected }) => name === digestSink && collected > 0)
-  if (hasDigest === true) await stage.endDigest()
-  await within(patienceMs, ({ sinks }) =>
+  if (hasDigest === true) await stage.sendDigest()
+  await waitUntil(patienceMs, ({ sinks }) =>
     sinks.every(({ collected, pending }) => collected + pending === 0),
   )
 }
@@ -251,30 +256,30 @@ const linesPerSecond = 5
 export function createDemoLines({ print, clock }: { print: Print; clock: Clock }): DemoView {
   let sinceMs = -Infinity
   let printed = 0
-  let unsaid = 0
+  let skipped = 0
 
-  function sayRest(): void {
-    if (unsaid > 0) print(`… and ${unsaid} more`)
-    unsaid = 0
+  function printSkipped(): void {
+    if (skipped > 0) print(`… and ${skipped} more`)
+    skipped = 0
   }
 
-  function renew(): void {
+  function startSecond(): void {
     if (clock.monotonic() - sinceMs < 1_000) return
-    sayRest()
+    printSkipped()
     sinceMs = clock.monotonic()
     printed = 0
   }
 
   return {
     introduce: (lines) => lines.forEach((line) => print(line)),
-    arrived({ atMs, sink, text }) {
-      renew()
+    showArrival({ atMs, sink, text }) {
+      startSecond()
       if (printed < linesPerSecond) print(`${clockTime(atMs)} ${sink} ${text}`)
-      else unsaid += 1
+      else skipped += 1
       printed += 1
     },
-    update: renew,
-    end: sayRest,
+    update: startSecond,
+    end: printSkipped,
   }
 }
 
@@ -282,7 +287,7 @@ export function createDemoLines({ print, clock }: { print: Print; clock: Clock }
 export function createDemoJson(print: Print): DemoView {
   return {
     introduce: () => {},
-    arrived({ atMs, ...arrival }) {
+    showArrival({ atMs, ...arrival }) {
       print(JSON.stringify({ kind: 'arrival', at: new Date(atMs).toISOString(), ...arrival }))
     },
     update: () => {},

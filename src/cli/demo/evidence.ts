@@ -4,10 +4,10 @@ import { refang } from '../../messages/sanitize.ts'
 import { severityLabel, type SummaryKind } from '../../messages/summary.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { Received, SinkName } from '../../sandbox/receivers/received.ts'
-import type { Book } from '../../store/account-ledger.ts'
-import { type Accounting, readAccounting, scanPending } from '../../store/accounts.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { type Accounting, readAccounting, scanPendingCounts } from '../../store/accounts.ts'
 import { type Item, type LedgerRecord, scanRecords } from '../../store/records.ts'
-import { counted, harmless } from '../terminal.ts'
+import { pluralize, sanitize } from '../terminal.ts'
 
 export const demoSinks = ['slack', 'email', 'webhook'] as const
 
@@ -44,27 +44,27 @@ export interface Evidence {
   shown: readonly string[]
 }
 
-export async function readBaseline(book: Book): Promise<Baseline> {
-  const atMs = await redisNow(book)
-  return { accounting: await readAccounting(book), atMs }
+export async function readBaseline(ledger: AccountLedger): Promise<Baseline> {
+  const atMs = await redisNow(ledger)
+  return { accounting: await readAccounting(ledger), atMs }
 }
 
 export async function readEvidence(
-  book: Book,
-  given: Pick<Evidence, 'baseline' | 'received' | 'shown'>,
+  ledger: AccountLedger,
+  known: Pick<Evidence, 'baseline' | 'received' | 'shown'>,
 ): Promise<Evidence> {
   const records: LedgerRecord[] = []
-  for await (const record of scanRecords(book)) records.push(record)
+  for await (const record of scanRecords(ledger)) records.push(record)
   return {
-    ...given,
-    accounting: await readAccounting(book),
-    pendingFound: await scanPending(book),
+    ...known,
+    accounting: await readAccounting(ledger),
+    pendingFound: await scanPendingCounts(ledger),
     records,
-    quarantinedUids: new Set(await book.redis.hkeys(book.key('quarantine-uids'))),
+    quarantinedUids: new Set(await ledger.redis.hkeys(ledger.key('quarantine-uids'))),
   }
 }
 
-export function sumOf<Entry>(entries: Iterable<Entry>, count: (entry: Entry) => number): number {
+export function sumBy<Entry>(entries: Iterable<Entry>, count: (entry: Entry) => number): number {
   let sum = 0
   for (const entry of entries) sum += count(entry)
   return sum
@@ -108,7 +108,7 @@ export interface Arrival {
   text: string
 }
 
-export function arrivalOf(message: Received): Arrival {
+export function toArrival(message: Received): Arrival {
   const { sink, atMs, uids } = message
   return { sink, atMs, uids, isComplete: false, ...readers[sink](message) }
 }
@@ -118,27 +118,27 @@ export function clockTime(atMs: number): string {
   return new Date(atMs).toTimeString().slice(0, 8)
 }
 
-type Reading = Omit<Arrival, 'sink' | 'atMs' | 'uids' | 'isComplete'> &
+type ReadMessage = Omit<Arrival, 'sink' | 'atMs' | 'uids' | 'isComplete'> &
   Partial<Pick<Arrival, 'uids' | 'isComplete'>>
 
-const readers: Record<SinkName, (message: Received) => Reading> = {
+const readers: Record<SinkName, (message: Received) => ReadMessage> = {
   slack: ({ json, body }) => {
-    const text = unescaped((json as { text: string }).text)
+    const text = unescapeEntities((json as { text: string }).text)
     // the last is ours: text of the feed stands above it
     const id = [...body.matchAll(/\bdelivery ([eb][0-9a-f]{32,40})\b/g)].at(-1)?.[1] ?? ''
-    return forPeople(id, text, body.includes('May be a repeat:'))
+    return readPersonMessage(id, text, body.includes('May be a repeat:'))
   },
   email: ({ mail, id: messageId, headers }) => {
     const subject = mail?.subject ?? ''
     const [, id = ''] = /^<([eb][0-9a-f]{32,40})\./.exec(messageId ?? '') ?? []
-    const table = uidsInTable(mail?.attachments ?? [])
+    const table = readTableUids(mail?.attachments ?? [])
     return {
-      ...forPeople(id, subject, headers['tocsin-possible-repeat'] === 'true'),
+      ...readPersonMessage(id, subject, headers['tocsin-possible-repeat'] === 'true'),
       ...(table && { uids: table, isComplete: true }),
     }
   },
   webhook: ({ json, id, headers }) => {
-    const elements = elementsOf(json)
+    const elements = readElements(json)
     const [highest = '?'] = elements
       .map(({ severity }) => severity)
       .toSorted((left, right) => severityRank(right) - severityRank(left))
@@ -149,16 +149,16 @@ const readers: Record<SinkName, (message: Received) => Reading> = {
       items: elements.map((element) => element.id),
       mayBeRepeat: headers['tocsin-possible-repeat'] === 'true',
       severity: firstWord(highest),
-      text: harmless(textOf(elements)),
+      text: sanitize(formatElements(elements)),
     }
   },
 }
 
 /** `said`: the line that heads it, the same on every sink for people but for the brackets. */
-function forPeople(id: string, said: string, mayBeRepeat: boolean): Reading {
+function readPersonMessage(id: string, headline: string, mayBeRepeat: boolean): ReadMessage {
   const isSealed = id.startsWith('b')
-  const summary = isSealed ? readSummary(said) : undefined
-  const [, tag = '', rest = said] = /^\[([^\]]*)\] (.*)$/s.exec(said) ?? []
+  const summary = isSealed ? readSummary(headline) : undefined
+  const [, tag = '', rest = headline] = /^\[([^\]]*)\] (.*)$/s.exec(headline) ?? []
   return {
     id,
     form: summary?.form ?? 'single',
@@ -166,7 +166,7 @@ function forPeople(id: string, said: string, mayBeRepeat: boolean): Reading {
     items: isSealed || id === '' ? [] : [id],
     mayBeRepeat,
     severity: summary?.severity ?? firstWord(tag === '' ? rest : tag),
-    text: harmless(summary ? said : `${tag} ${rest}`.trimStart()),
+    text: sanitize(summary ? headline : `${tag} ${rest}`.trimStart()),
   }
 }
 
@@ -177,33 +177,33 @@ interface Element {
 }
 
 /** One event stands alone in `data`, several in `data.items`. */
-function elementsOf(json: unknown): Element[] {
+function readElements(json: unknown): Element[] {
   const { data } = json as { data: Element | { items: Element[] } }
   return 'items' in data ? data.items : [data]
 }
 
-function textOf(elements: readonly Element[]): string {
+function formatElements(elements: readonly Element[]): string {
   const [only] = elements
   if (only && elements.length === 1) return `${severityLabel(only.severity)} ${only.uid}`
   const words = [noSeverity, ...severities.toReversed()]
   const counts = words.map((word) => ({
     word: word.toUpperCase(),
-    count: elements.filter(({ severity }) => wordFor(severity) === word).length,
+    count: elements.filter(({ severity }) => knownSeverityWord(severity) === word).length,
   }))
-  const told = counts.filter(({ count }) => count > 0).map(({ word, count }) => `${count} ${word}`)
-  return `${counted(elements.length, 'event')}: ${told.join(', ')}`
+  const parts = counts.filter(({ count }) => count > 0).map(({ word, count }) => `${count} ${word}`)
+  return `${pluralize(elements.length, 'event')}: ${parts.join(', ')}`
 }
 
-function wordFor(severity: string): string {
+function knownSeverityWord(severity: string): string {
   return isKnownSeverity(severity) ? severity : noSeverity
 }
 
 function firstWord(text: string): string {
-  return harmless(text, 40).split(' ')[0]?.toLowerCase() ?? ''
+  return sanitize(text, 40).split(' ')[0]?.toLowerCase() ?? ''
 }
 
 /** Slack's three entities, the ampersand last. */
-function unescaped(text: string): string {
+function unescapeEntities(text: string): string {
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
 }
 
@@ -220,24 +220,24 @@ interface ReadSummary {
   severity: string
 }
 
-const tag = String.raw`^(?:\[\d+ (?<severity>[^\s,\]]+)[^\]]*\] )?`
+const countTag = String.raw`^(?:\[\d+ (?<severity>[^\s,\]]+)[^\]]*\] )?`
 
 /** As messages/summary-words.ts has them. */
-const forms: readonly [SummaryKind, RegExp][] = [
+const summaryPatterns: readonly [SummaryKind, RegExp][] = [
   [
     'digest',
     /^Digest .*?: (?:\d[^;]* already sent[^;]*?, )?(?:nothing (?:else )?new|(?<count>\d+) (?:new )?events?\b(?: \(\d+ (?<severity>[^\s,)]+))?)/,
   ],
-  ['group', new RegExp(String.raw`${tag}(?<count>\d+) new events?\b`)],
-  ['backlog', new RegExp(String.raw`${tag}Backlog(?: of feed \S+)?: (?<count>\d+) events?\b`)],
-  ['held', new RegExp(String.raw`${tag}(?<count>\d+) held events?\b`)],
-  ['storm', new RegExp(String.raw`${tag}(?<count>\d+) events? at once\b`)],
+  ['group', new RegExp(String.raw`${countTag}(?<count>\d+) new events?\b`)],
+  ['backlog', new RegExp(String.raw`${countTag}Backlog(?: of feed \S+)?: (?<count>\d+) events?\b`)],
+  ['held', new RegExp(String.raw`${countTag}(?<count>\d+) held events?\b`)],
+  ['storm', new RegExp(String.raw`${countTag}(?<count>\d+) events? at once\b`)],
 ]
 
 /** Of the line that heads it: a Slack message's text, a mail's subject. undefined: it is no summary's. */
-function readSummary(said: string): ReadSummary | undefined {
-  for (const [form, pattern] of forms) {
-    const { groups } = pattern.exec(said) ?? {}
+function readSummary(headline: string): ReadSummary | undefined {
+  for (const [form, pattern] of summaryPatterns) {
+    const { groups } = pattern.exec(headline) ?? {}
     if (!groups) continue
     const { count = '0', severity = '' } = groups
     return { form, events: Number(count), severity: severity.toLowerCase() }
@@ -249,7 +249,7 @@ function readSummary(said: string): ReadSummary | undefined {
  * Uids of the events in an attached table, which holds all of a message; undefined where none is
  * attached that can be read as it is (a compressed one cannot).
  */
-function uidsInTable(
+function readTableUids(
   attachments: readonly { name: string; content: string }[],
 ): string[] | undefined {
   const table = attachments.find(({ name }) => name.endsWith('.csv'))
@@ -264,7 +264,7 @@ function uidsInTable(
 export interface DemoView {
   /** What runs where, once, at the start. */
   introduce(lines: readonly string[]): void
-  arrived(arrival: Arrival): void
+  showArrival(arrival: Arrival): void
   /** A few times a second. */
   update(reading: DemoReading): void
   /** Leaves the cursor where printing may go on. */

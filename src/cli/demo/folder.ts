@@ -5,19 +5,19 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { messageOf } from '../../lib/errors.ts'
+import { errorMessage } from '../../lib/errors.ts'
 import {
   dropLockFile,
-  lockFileOf,
+  findLockFile,
   replacePrivateFile,
   takeLockFile,
-  troubleOfPrivateFolder,
+  checkPrivateFolder,
 } from '../../lib/private-files.ts'
 import { appHost } from '../../sandbox/api/search.ts'
 import type { Sandbox } from '../../sandbox/sandbox.ts'
 import { CommandError } from '../terminal.ts'
 
-const state = z.object({
+const demoState = z.object({
   seed: z.int(),
   apiKey: z.string(),
   webhookSecret: z.string(),
@@ -26,7 +26,7 @@ const state = z.object({
 })
 
 /** What the next run needs so that cursors, tokens and addresses keep their meaning. */
-export type DemoState = z.infer<typeof state>
+export type DemoState = z.infer<typeof demoState>
 
 export interface DemoFolder {
   readonly path: string
@@ -48,54 +48,54 @@ interface DemoFolderOptions {
 }
 
 const marker = 'made-by-tocsin-demo'
-const lock = 'lock'
+const lockName = 'lock'
 
 /** Throws CommandError for a folder that is not a demo's, is in use, or tells of another seed. */
 export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): DemoFolder {
   const at = (name: string): string => join(path, name)
-  make(path)
+  makeFolder(path)
   refuseForeign(path)
   writeFileSync(at(marker), 'npm run demo keeps its state here; --fresh deletes all of it\n')
   takeLock(path)
   try {
-    if (isFresh) empty(path)
-    const held = existsSync(at('state.json')) ? readState(path) : newState(seed ?? 1)
-    if (seed !== undefined && seed !== held.seed) {
+    if (isFresh) emptyFolder(path)
+    const state = existsSync(at('state.json')) ? readState(path) : newState(seed ?? 1)
+    if (seed !== undefined && seed !== state.seed) {
       throw new CommandError(
         'mistake',
-        `--seed ${seed}: ${path} goes on with seed ${held.seed}; leave --seed out, or add --fresh`,
+        `--seed ${seed}: ${path} goes on with seed ${state.seed}; leave --seed out, or add --fresh`,
       )
     }
     const save = (): void => {
-      replacePrivateFile(at('state.json'), JSON.stringify(held, null, 2))
+      replacePrivateFile(at('state.json'), JSON.stringify(state, null, 2))
     }
     return {
       path,
-      state: held,
+      state: state,
       at,
       async settlePorts() {
-        const { ports } = held
+        const { ports } = state
         for (const use of ['redis', 'sandbox', 'smtp', 'http'] as const) {
-          ports[use] = (await listenOnce(ports[use])) ?? (await listenOnce(0)) ?? 0
+          ports[use] = (await tryPort(ports[use])) ?? (await tryPort(0)) ?? 0
         }
         save()
       },
-      close: () => dropLockFile(at(lock)),
+      close: () => dropLockFile(at(lockName)),
     }
   } catch (error) {
-    dropLockFile(at(lock))
+    dropLockFile(at(lockName))
     throw error
   }
 }
 
-function make(path: string): void {
+function makeFolder(path: string): void {
   let trouble: string | undefined
   try {
-    trouble = troubleOfPrivateFolder(path)
+    trouble = checkPrivateFolder(path)
   } catch (error) {
     throw new CommandError(
       'mistake',
-      `${path} cannot be made (${messageOf(error)}); name another folder with --folder`,
+      `${path} cannot be made (${errorMessage(error)}); name another folder with --folder`,
       { cause: error },
     )
   }
@@ -114,7 +114,7 @@ function newState(seed: number): DemoState {
 
 function readState(path: string): DemoState {
   try {
-    return state.parse(JSON.parse(readFileSync(join(path, 'state.json'), 'utf8')))
+    return demoState.parse(JSON.parse(readFileSync(join(path, 'state.json'), 'utf8')))
   } catch (cause) {
     const problem = `${path} does not hold what this version of the demo wrote`
     throw new CommandError('mistake', `${problem}; begin anew with --fresh`, { cause })
@@ -130,19 +130,19 @@ function refuseForeign(path: string): void {
   )
 }
 
-function empty(path: string): void {
-  const names = readdirSync(path).filter((name) => name !== marker && !name.startsWith(lock))
+function emptyFolder(path: string): void {
+  const names = readdirSync(path).filter((name) => name !== marker && !name.startsWith(lockName))
   for (const name of names) rmSync(join(path, name), { recursive: true, force: true })
 }
 
 function takeLock(path: string): void {
-  if (takeLockFile(join(path, lock))) return
-  const remedy = `end it, or name another folder with --folder (no demo runs? delete ${lockFileOf(join(path, lock))})`
+  if (takeLockFile(join(path, lockName))) return
+  const remedy = `end it, or name another folder with --folder (no demo runs? delete ${findLockFile(join(path, lockName))})`
   throw new CommandError('mistake', `another demo runs in ${path}; ${remedy}`)
 }
 
 /** The port that could be had, 0 asking for any; undefined where another program has it. */
-async function listenOnce(port: number): Promise<number | undefined> {
+async function tryPort(port: number): Promise<number | undefined> {
   const server = createServer()
   server.listen(port, '127.0.0.1')
   try {
@@ -174,31 +174,31 @@ interface DemoConfigOptions {
   >
 }
 
-const text = JSON.stringify // a JSON text is a YAML text
+const yamlText = JSON.stringify // a JSON text is a YAML text
 
 /** The configuration that the demo's daemon runs with, as an operator would write it. */
 export function demoConfig({ redisUrl, httpPort, identifier, sandbox }: DemoConfigOptions): string {
   return `# Written by the demo at every start: what its daemon runs with, every value filled in. Your own
 # has the same form; the examples to copy are config/minimal.yaml and config/tocsin.yaml.
 redis:
-  url: ${text(redisUrl)}
+  url: ${yamlText(redisUrl)}
 
 http:
   port: ${httpPort} # /metrics /healthz /readyz
 
 accounts:
   sandbox:
-    base_url: ${text(sandbox.url)}
+    base_url: ${yamlText(sandbox.url)}
     link_hosts: [${appHost}] # where the pretend service's links lead; beside an api.… none is needed
-    api_key: ${text(sandbox.apiKeys[0])}
+    api_key: ${yamlText(sandbox.apiKeys[0])}
     limits: { search: ${demoLimits.search}, basic: ${demoLimits.basic} } # the service itself grants 1 and 4
 
-${feedsOf(identifier)}
-${sinksOf(sandbox)}
-${route}`
+${feedsYaml(identifier)}
+${sinksYaml(sandbox)}
+${routeYaml}`
 }
 
-function feedsOf(identifier: number): string {
+function feedsYaml(identifier: number): string {
   return `feeds:
   brand:
     type: events
@@ -226,16 +226,16 @@ function feedsOf(identifier: number): string {
 `
 }
 
-function sinksOf(sandbox: DemoConfigOptions['sandbox']): string {
+function sinksYaml(sandbox: DemoConfigOptions['sandbox']): string {
   return `sinks:
   slack:
     type: slack
-    url: ${text(sandbox.slackUrl)}
+    url: ${yamlText(sandbox.slackUrl)}
     limit: 10/s # Slack itself grants 1/s
     allow_private: true # the sandbox is on this machine
   email:
     type: email
-    smtp: ${text(sandbox.smtpUrl)}
+    smtp: ${yamlText(sandbox.smtpUrl)}
     from: tocsin@example.com
     to: [oncall@example.com]
     tls: off # for the sandbox alone
@@ -243,14 +243,14 @@ function sinksOf(sandbox: DemoConfigOptions['sandbox']): string {
     digest: { schedule: '*/15 * * * *', timezone: UTC, immediate: critical, max_items: 10 }
   webhook:
     type: webhook
-    url: ${text(sandbox.webhookUrl)}
-    secret: ${text(sandbox.webhookSecret)}
+    url: ${yamlText(sandbox.webhookUrl)}
+    secret: ${yamlText(sandbox.webhookSecret)}
     allow_private: true
     batch: { max: 20, wait: 1s }
 `
 }
 
-const route = `route:
+const routeYaml = `route:
   sinks: [webhook] # what no branch takes
   group_by: [feed] # people get a feed's events in one message
   group_wait: 5s

@@ -39,9 +39,9 @@ interface DemoSandboxOptions {
 }
 
 /** So many stand at the very first start, over the last hours; so many came between two runs. */
-const backlog = 40
+const firstBacklogCount = 40
 const backlogMs = 23 * 3_600_000
-const meanwhile = 10
+const laterBacklogCount = 10
 
 /** Times of arrival are whole milliseconds of two processes' clocks. */
 const toleranceMs = 50
@@ -64,7 +64,7 @@ export async function startDemoSandbox(options: DemoSandboxOptions): Promise<Dem
   })
   const file = folder.at('credentials.jsonl')
   const credentials = openDemoCredentials({ file, seed, nowMs, identifier: demoIdentifier })
-  for (const event of history.earlier) sandbox.addEvent(event)
+  for (const event of history.earlierEvents) sandbox.addEvent(event)
   sandbox.addCredentials(credentials.earlier)
   addBacklog(sandbox, history, nowMs)
 
@@ -93,8 +93,8 @@ export async function startDemoSandbox(options: DemoSandboxOptions): Promise<Dem
       sandbox.addEvent(history.late(atMs - ageMs, atMs))
     },
     showCredentials(count) {
-      const made = Array.from({ length: count }, () => credentials.next(systemClock.now()))
-      sandbox.addCredentials(made)
+      const added = Array.from({ length: count }, () => credentials.next(systemClock.now()))
+      sandbox.addCredentials(added)
     },
     shownAt(groupId, atMs, sweptAtMs = 0) {
       const inGroup = sandbox.events().filter(({ groupIds }) => groupIds.includes(groupId))
@@ -116,9 +116,9 @@ function arrivedBy<Shown extends { arrivedAtMs: number }>(
 
 /** Spread evenly between the last event there is and now. */
 function addBacklog(sandbox: Sandbox, history: DemoHistory, nowMs: number): void {
-  const last = history.earlier.at(-1)
+  const last = history.earlierEvents.at(-1)
   const sinceMs = Math.max(last?.createdAtMs ?? 0, nowMs - backlogMs)
-  const count = last ? meanwhile : backlog
+  const count = last ? laterBacklogCount : firstBacklogCount
   for (let place = 1; place <= count; place++) {
     const createdAtMs = Math.floor(sinceMs + ((nowMs - sinceMs) * place) / count)
     sandbox.addEvent(history.next(createdAtMs, nowMs))
@@ -133,7 +133,7 @@ function addBacklog(sandbox: Sandbox, history: DemoHistory, nowMs: number): void
 
 export interface DemoHistory {
   /** Events of earlier runs that still stand, in the order in which they were told. */
-  readonly earlier: readonly SandboxEvent[]
+  readonly earlierEvents: readonly SandboxEvent[]
   /** The next event of the story; it chooses its group, and shows itself at `nowMs`. */
   next(createdAtMs: number, nowMs: number): SandboxEvent
   /** As `next`, but created just then, also where a cursor has passed that time. */
@@ -149,52 +149,52 @@ interface DemoHistoryOptions {
   keep?: number
 }
 
-interface Line extends StoryLine {
+interface EventLine extends LogLine {
   event: SandboxEvent
   isLate?: true
 }
 
 /** Long before the ledger forgets that it had an event. */
-const keepMs = 30 * 86_400_000
+const keptForMs = 30 * 86_400_000
 
 export function openDemoHistory(options: DemoHistoryOptions): DemoHistory {
-  const { file, seed, nowMs, keep = 2_000 } = options
-  const stands = ({ event }: Line): boolean => event.createdAtMs > nowMs - keepMs
-  const story = openStoryFile<Line>({ file, keep, stands })
-  const lateUids = new Set(story.kept.filter(({ isLate }) => isLate).map(({ event }) => event.uid))
-  let number = story.told
-  let newestMs = Math.max(-Infinity, ...story.kept.map(({ event }) => event.createdAtMs))
-  const tell = createStory(seed, number)
+  const { file, seed, nowMs, keep: maxKept = 2_000 } = options
+  const isCurrent = ({ event }: EventLine): boolean => event.createdAtMs > nowMs - keptForMs
+  const log = openDemoLog<EventLine>({ file, maxKept, isCurrent })
+  const lateUids = new Set(log.lines.filter(({ isLate }) => isLate).map(({ event }) => event.uid))
+  let number = log.lastNumber
+  let newestMs = Math.max(-Infinity, ...log.lines.map(({ event }) => event.createdAtMs))
+  const nextEvent = createEventSource(seed, number)
 
   function add(event: SandboxEvent, isLate: boolean): SandboxEvent {
     number += 1
     if (isLate) lateUids.add(event.uid)
-    story.append({ number, event, ...(isLate && { isLate }) })
+    log.append({ number, event, ...(isLate && { isLate }) })
     return event
   }
 
   return {
-    earlier: story.kept.map(({ event }) => event),
+    earlierEvents: log.lines.map(({ event }) => event),
     next(createdAtMs, atMs) {
       newestMs = Math.max(newestMs + 1, createdAtMs)
-      return add(tell(newestMs, atMs), false)
+      return add(nextEvent(newestMs, atMs), false)
     },
-    late: (createdAtMs, atMs) => add(tell(createdAtMs, atMs), true),
+    late: (createdAtMs, atMs) => add(nextEvent(createdAtMs, atMs), true),
     isLate: (uid) => lateUids.has(uid),
   }
 }
 
 /** The same events for the same seed, from behind the first `told` ones on. */
-function createStory(
+function createEventSource(
   seed: number,
-  told: number,
+  skip: number,
 ): (createdAtMs: number, nowMs: number) => SandboxEvent {
   const { groups } = withDefaults({})
   const generator = createGenerator(seed)
-  const tell = (createdAtMs: number, nowMs: number): SandboxEvent =>
-    generator.make(generator.groupOf(groups), nowMs, { createdAtMs })
-  for (let again = 0; again < told; again++) tell(0, 0)
-  return tell
+  const nextEvent = (createdAtMs: number, nowMs: number): SandboxEvent =>
+    generator.make(generator.pickGroup(groups), nowMs, { createdAtMs })
+  for (let skipped = 0; skipped < skip; skipped++) nextEvent(0, 0)
+  return nextEvent
 }
 
 /** The leaked credentials that the demo's sandbox shows: as the events, a story that goes on. */
@@ -214,27 +214,27 @@ interface DemoCredentialsOptions {
   identifier: { id: number; name: string }
 }
 
-interface CredentialLine extends StoryLine {
+interface CredentialLine extends LogLine {
   credential: SandboxCredential
 }
 
 /** As the events: so many, and long before the ledger forgets that it had one. */
-const keep = 2_000
+const maxKeptLines = 2_000
 
 export function openDemoCredentials(options: DemoCredentialsOptions): DemoCredentials {
   const { file, seed, nowMs, identifier } = options
-  const stands = ({ credential }: CredentialLine): boolean =>
-    credential.importedAtMs > nowMs - keepMs
-  const story = openStoryFile<CredentialLine>({ file, keep, stands })
+  const isCurrent = ({ credential }: CredentialLine): boolean =>
+    credential.importedAtMs > nowMs - keptForMs
+  const log = openDemoLog<CredentialLine>({ file, maxKept: maxKeptLines, isCurrent })
   const generator = createCredentialGenerator(seed)
-  for (let again = 0; again < story.told; again++) generator.make(identifier, 0)
-  let number = story.told
+  for (let skipped = 0; skipped < log.lastNumber; skipped++) generator.make(identifier, 0)
+  let number = log.lastNumber
   return {
-    earlier: story.kept.map(({ credential }) => credential),
+    earlier: log.lines.map(({ credential }) => credential),
     next(atMs) {
       number += 1
       const credential = generator.make(identifier, atMs)
-      story.append({ number, credential })
+      log.append({ number, credential })
       return credential
     },
   }
@@ -243,34 +243,35 @@ export function openDemoCredentials(options: DemoCredentialsOptions): DemoCreden
 /** What the demo's sandbox told, on disk: a line of JSON each, written before it is shown. */
 
 /** `number` is its place in the story, from 1. */
-interface StoryLine {
+interface LogLine {
   number: number
 }
 
-interface StoryFile<Line extends StoryLine> {
+interface DemoLog<Line extends LogLine> {
   /** Those of earlier runs that still stand, in the order in which they were told. */
-  readonly kept: readonly Line[]
+  readonly lines: readonly Line[]
   /** The last number told, also where its line stands no more; 0: none yet. */
-  readonly told: number
+  readonly lastNumber: number
   append(line: Line): void
 }
 
-interface StoryFileOptions<Line> {
+interface DemoLogOptions<Line> {
   file: string
   /** How many of earlier runs stand again at most. */
-  keep: number
-  stands: (line: Line) => boolean
+  maxKept: number
+  isCurrent: (line: Line) => boolean
 }
 
-function openStoryFile<Line extends StoryLine>(options: StoryFileOptions<Line>): StoryFile<Line> {
-  const { file, keep, stands } = options
+function openDemoLog<Line extends LogLine>(options: DemoLogOptions<Line>): DemoLog<Line> {
+  const { file, maxKept, isCurrent } = options
   const { lines, isTorn } = readLines<Line>(file)
-  const kept = lines.slice(-keep).filter(stands)
-  if (isTorn || kept.length < lines.length) rewrite(file, kept.length > 0 ? kept : lines.slice(-1))
+  const current = lines.slice(-maxKept).filter(isCurrent)
+  if (isTorn || current.length < lines.length)
+    rewrite(file, current.length > 0 ? current : lines.slice(-1))
   return {
-    kept,
-    told: lines.at(-1)?.number ?? 0,
-    append: (line) => appendFileSync(file, textOf(line), { mode: 0o600 }),
+    lines: current,
+    lastNumber: lines.at(-1)?.number ?? 0,
+    append: (line) => appendFileSync(file, toJsonLine(line), { mode: 0o600 }),
   }
 }
 
@@ -281,10 +282,10 @@ function readLines<Line>(file: string): { lines: Line[]; isTorn: boolean } {
   return { lines: texts.map((text) => JSON.parse(text) as Line), isTorn: torn !== '' }
 }
 
-function rewrite(file: string, lines: readonly StoryLine[]): void {
-  replacePrivateFile(file, lines.map(textOf).join(''))
+function rewrite(file: string, lines: readonly LogLine[]): void {
+  replacePrivateFile(file, lines.map(toJsonLine).join(''))
 }
 
-function textOf(line: StoryLine): string {
+function toJsonLine(line: LogLine): string {
   return `${JSON.stringify(line)}\n`
 }

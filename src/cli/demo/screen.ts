@@ -2,7 +2,7 @@
  * The live view on a terminal. Every frame is one write that hides the cursor, overwrites in place and
  * shows the cursor again below: nothing flickers, and whenever the process ends the terminal is whole.
  */
-import { cutToWidth, spanInWords, type Style, table } from '../terminal.ts'
+import { cutToWidth, formatDuration, type Style, formatTable } from '../terminal.ts'
 import {
   type Arrival,
   clockTime,
@@ -16,15 +16,15 @@ export type ScreenStream = Pick<
   'write' | 'columns' | 'rows' | 'writableNeedDrain'
 >
 
-const escape = '\u001B['
+const csi = '\u001B['
 /** Synchronized output: a terminal that knows it shows the frame at once, others ignore it. */
-const beginFrame = `${escape}?2026h${escape}?25l${escape}H`
-const endFrame = `${escape}J${escape}?25h${escape}?2026l`
-const endLine = `${escape}K\r\n`
-const wipe = `${escape}2J`
+const beginFrame = `${csi}?2026h${csi}?25l${csi}H`
+const endFrame = `${csi}J${csi}?25h${csi}?2026l`
+const endLine = `${csi}K\r\n`
+const eraseScreen = `${csi}2J`
 
 /** More than the highest terminal shows. */
-const keep = 500
+const keptArrivals = 500
 
 export function createDemoScreen({
   stdout,
@@ -42,27 +42,29 @@ export function createDemoScreen({
     const columns = stdout.columns || 80
     const rows = stdout.rows || 24
     const frame = { reading, introduction, arrivals, columns, paint }
-    const lines = frameOf({ ...frame, rows: rows - 1 }) // the last row is the cursor's
-    stdout.write(`${clear(columns, rows)}${beginFrame}${lines.join(endLine)}${endLine}${endFrame}`)
+    const lines = renderScreen({ ...frame, rows: rows - 1 }) // the last row is the cursor's
+    stdout.write(
+      `${prepareScreen(columns, rows)}${beginFrame}${lines.join(endLine)}${endLine}${endFrame}`,
+    )
   }
 
   /** What stood on the terminal before scrolls away unharmed; what a resize mangled is wiped. */
-  function clear(columns: number, rows: number): string {
+  function prepareScreen(columns: number, rows: number): string {
     const size = `${columns}x${rows}`
     const isFirst = drawnSize === ''
     const isSame = drawnSize === size
     drawnSize = size
     if (isFirst) return '\n'.repeat(rows)
-    return isSame ? '' : wipe
+    return isSame ? '' : eraseScreen
   }
 
   return {
     introduce(lines) {
       introduction = lines
     },
-    arrived(arrival) {
+    showArrival(arrival) {
       arrivals.push(arrival)
-      if (arrivals.length > 2 * keep) arrivals.splice(0, arrivals.length - keep)
+      if (arrivals.length > 2 * keptArrivals) arrivals.splice(0, arrivals.length - keptArrivals)
     },
     update: draw,
     end: () => void stdout.write('\n'),
@@ -85,12 +87,12 @@ export interface DemoFrame {
 const roomyRows = 22
 
 /** At most `rows` lines, none wider than `columns`. */
-export function frameOf(frame: DemoFrame): string[] {
+export function renderScreen(frame: DemoFrame): string[] {
   const { reading, introduction, arrivals, columns, rows, paint } = frame
   const line = (text: string, ...styles: Style[]): string =>
     styles.reduce((painted, style) => paint(style, painted), cutToWidth(text, columns))
-  const [feedHead = '', ...feeds] = table([feedTitles, ...reading.feeds.map(feedCells)])
-  const [sinkHead = '', ...sinks] = table([sinkTitles, ...sinkRows(frame)])
+  const [feedHead = '', ...feeds] = formatTable([feedTitles, ...reading.feeds.map(feedCells)])
+  const [sinkHead = '', ...sinks] = formatTable([sinkTitles, ...sinkRows(frame)])
   const head = [
     line(`Tocsin demo: ${reading.stage}`, 'bold'),
     ...(rows < roomyRows ? [] : introduction.map((text) => line(text, 'dim'))),
@@ -105,7 +107,7 @@ export function frameOf(frame: DemoFrame): string[] {
   ].slice(0, rows)
   const room = rows - head.length
   const latest = room > 0 ? arrivals.slice(-room) : []
-  return [...head, ...latest.map((one) => line(lineOf(one), ...severityStyles(one)))]
+  return [...head, ...latest.map((one) => line(formatArrival(one), ...severityStyles(one)))]
 }
 
 const feedTitles = ['FEED', 'LABELS', 'FETCHED', 'NEW', 'LATE', 'DUPLICATES', 'LAG', 'OBJECTIVE']
@@ -119,8 +121,8 @@ function feedCells(feed: FeedReading): string[] {
     String(feed.new),
     String(feed.late),
     String(feed.duplicate),
-    feed.lagMs === undefined ? 'unread' : spanInWords(feed.lagMs),
-    spanInWords(feed.lagObjectiveMs),
+    feed.lagMs === undefined ? 'unread' : formatDuration(feed.lagMs),
+    formatDuration(feed.lagObjectiveMs),
   ]
 }
 
@@ -132,7 +134,7 @@ function sinkRows({ reading, arrivals }: DemoFrame): string[][] {
   })
 }
 
-function lineOf({ atMs, sink, text }: Arrival): string {
+function formatArrival({ atMs, sink, text }: Arrival): string {
   return `${clockTime(atMs)} ${sink.padEnd(7)} ${text}`
 }
 

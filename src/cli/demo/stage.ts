@@ -5,23 +5,29 @@ import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { loadConfig, type LoadedConfig } from '../../config/load.ts'
 import { createApp } from '../../daemon/daemon.ts'
-import { endWindowNow } from '../../grouping/flush.ts'
-import { signalWithin, systemClock } from '../../lib/clock.ts'
+import { endWindowNow } from '../../grouping/digest-flush.ts'
+import { timeoutSignal, systemClock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { secretFromText } from '../../lib/secret.ts'
 import { connectRedis, type Redis } from '../../redis/connection.ts'
 import { logName, startServerProcess } from '../../redis/embedded-redis.ts'
 import { createKeys } from '../../redis/keys.ts'
-import { type Book, openBook } from '../../store/account-ledger.ts'
+import { type AccountLedger, openLedger } from '../../store/account-ledger.ts'
 import { pauseFeed, peekFeed } from '../../store/feed-state.ts'
-import { quiet } from '../context.ts'
-import { digestSinkOf, withTurns } from '../open-engine.ts'
+import { silentLogger } from '../context.ts'
+import { requireDigestSink, withEngine } from '../open-engine.ts'
 import { CommandError } from '../terminal.ts'
 import { readVersion } from '../version.ts'
-import { type DemoFigures, drawAccount, readRun, type Run, shownTo } from './account.ts'
+import {
+  type DemoFigures,
+  computeFigures,
+  readRun,
+  type DemoRun,
+  readShownUids,
+} from './account.ts'
 import {
   type Arrival,
-  arrivalOf,
+  toArrival,
   type DemoReading,
   readBaseline,
   readEvidence,
@@ -41,10 +47,10 @@ export interface DemoStage {
   /** From now on nothing more is polled. */
   pausePolling(): Promise<void>
   /** Lets the daemon send its digest now. */
-  endDigest(): Promise<void>
+  sendDigest(): Promise<void>
   read(): Promise<Omit<DemoReading, 'stage'>>
   /** Ends the daemon, then reads the ledger whole. */
-  account(): Promise<DemoFigures>
+  finish(): Promise<DemoFigures>
   /** Rejects when something that the demo stands on breaks. */
   broken: Promise<never>
   close(): Promise<void>
@@ -57,17 +63,17 @@ interface DemoStageOptions {
   logger: Logger
 }
 
-export async function raiseStage(options: DemoStageOptions): Promise<DemoStage> {
+export async function startStage(options: DemoStageOptions): Promise<DemoStage> {
   const closers = createClosers(options.logger)
   try {
-    return await raise(options, closers)
+    return await startStageParts(options, closers)
   } catch (error) {
     await closers.closeAll()
     throw error
   }
 }
 
-async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoStage> {
+async function startStageParts(options: DemoStageOptions, closers: Closers): Promise<DemoStage> {
   const { folder, logger, onArrival } = options
   const redis = await startRedis(folder, logger)
   closers.add(() => redis.stop())
@@ -77,12 +83,12 @@ async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoS
   const { config } = loaded
   const [account = ''] = config.accounts.map(({ name }) => name)
   const keys = createKeys(config.redis.prefix)
-  const book = await openBook({ redis: redis.client, keys, account, config: config.ledger })
-  const baseline = await readBaseline(book)
-  await resumePolling(book, config)
+  const ledger = await openLedger({ redis: redis.client, keys, account, config: config.ledger })
+  const baseline = await readBaseline(ledger)
+  await resumePolling(ledger, config)
   const received: Receipt[] = []
   sandbox.onReceived((message) => {
-    const arrival = arrivalOf(message)
+    const arrival = toArrival(message)
     received.push(arrival)
     onArrival(arrival)
   })
@@ -90,7 +96,7 @@ async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoS
   const stopApp = onlyOnce(() => app.stop())
   closers.add(stopApp)
   const { url } = await app.start()
-  const run: Run = { config, book, baseline, sandbox, received, sweptAtMs: new Map() }
+  const run: DemoRun = { config, ledger, baseline, sandbox, received, rescannedAtMs: new Map() }
   const script = createDemoScript(sandbox)
   return {
     introduction: introduce(folder, sandbox, url),
@@ -99,15 +105,19 @@ async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoS
       script.step(systemClock.now() - baseline.atMs, caughtUpMs > baseline.atMs),
     hasRead: ({ caughtUpMs, feeds }, untilMs) =>
       caughtUpMs > untilMs && (!script.isLateShown || feeds.some(({ late }) => late > 0)),
-    pausePolling: () => pausePolling(book, config),
-    endDigest: () => endDigestNow(config, digestSink),
+    pausePolling: () => pausePolling(ledger, config),
+    sendDigest: () => sendDigestNow(config, digestSink),
     read: () => readRun(run),
-    async account() {
+    async finish() {
       await stopApp()
-      const evidence = await readEvidence(book, { baseline, received, shown: await shownTo(run) })
-      return drawAccount(evidence)
+      const evidence = await readEvidence(ledger, {
+        baseline,
+        received,
+        shown: await readShownUids(run),
+      })
+      return computeFigures(evidence)
     },
-    broken: rejectWhenGone(redis.gone, folder),
+    broken: rejectWhenRedisEnds(redis.gone, folder),
     close: () => closers.closeAll(),
   }
 }
@@ -115,16 +125,16 @@ async function raise(options: DemoStageOptions, closers: Closers): Promise<DemoS
 /** Tells the demo's pause from one of an operator. */
 const pauseReason = 'the demo ends'
 
-async function pausePolling(book: Book, { feeds }: Config): Promise<void> {
+async function pausePolling(ledger: AccountLedger, { feeds }: Config): Promise<void> {
   const pause = { reason: pauseReason, sinceMs: systemClock.now() }
-  for (const { name } of feeds) await pauseFeed(book, name, pause)
+  for (const { name } of feeds) await pauseFeed(ledger, name, pause)
 }
 
 /** Takes back what the end of an earlier run left. */
-async function resumePolling(book: Book, { feeds }: Config): Promise<void> {
+async function resumePolling(ledger: AccountLedger, { feeds }: Config): Promise<void> {
   for (const { name } of feeds) {
-    const state = await peekFeed(book, name, systemClock.now())
-    if (state?.paused?.reason === pauseReason) await pauseFeed(book, name, undefined)
+    const state = await peekFeed(ledger, name, systemClock.now())
+    if (state?.paused?.reason === pauseReason) await pauseFeed(ledger, name, undefined)
   }
 }
 
@@ -133,12 +143,12 @@ async function startRedis(
   logger: Logger,
 ): ReturnType<typeof startPrivateRedis> {
   const password = folder.state.redisPassword
-  const home = { folder: folder.at('redis'), password, logger }
+  const server = { folder: folder.at('redis'), password, logger }
   if (folder.state.ports.redis > 0) {
-    await endLeftoverRedis({ ...home, port: folder.state.ports.redis })
+    await endLeftoverRedis({ ...server, port: folder.state.ports.redis })
   }
   await folder.settlePorts()
-  return startPrivateRedis({ ...home, port: folder.state.ports.redis })
+  return startPrivateRedis({ ...server, port: folder.state.ports.redis })
 }
 
 /** What is written is what runs. */
@@ -158,7 +168,7 @@ function introduce(folder: DemoFolder, sandbox: DemoSandbox, url: string): strin
   ]
 }
 
-function rejectWhenGone(gone: AbortSignal, folder: DemoFolder): Promise<never> {
+function rejectWhenRedisEnds(gone: AbortSignal, folder: DemoFolder): Promise<never> {
   const broken = new Promise<never>((_resolve, reject) => {
     const problem = `the private Redis ended by itself; see ${folder.at('redis/redis.log')}`
     gone.addEventListener('abort', () => reject(new CommandError('refused', problem)))
@@ -185,16 +195,17 @@ function createClosers(logger: Logger): Closers {
   }
 }
 
-function onlyOnce(act: () => Promise<void>): () => Promise<void> {
+function onlyOnce(close: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined
-  return () => (done ??= act())
+  return () => (done ??= close())
 }
 
 /** Does what `tocsin digests send <sink>` does: the window ends now, and the daemon sends its digest. */
-function endDigestNow(config: Config, sink: string): Promise<void> {
-  return withTurns(config, async (parts) => {
-    const digestSink = digestSinkOf(parts, config, sink)
-    for (const { id } of digestSink.destinations) await endWindowNow(parts.turns, digestSink, id)
+function sendDigestNow(config: Config, sink: string): Promise<void> {
+  return withEngine(config, async (engine) => {
+    const digestSink = requireDigestSink(engine, config, sink)
+    for (const { id } of digestSink.destinations)
+      await endWindowNow(engine.flushContext, digestSink, id)
   })
 }
 
@@ -278,12 +289,12 @@ async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateR
     client.disconnect()
     await server.stop()
   }
-  if (!(await isReady(client, signalWithin(startPatienceMs, server.gone)))) {
+  if (!(await becomesReady(client, timeoutSignal(startPatienceMs, server.gone)))) {
     await stop()
     const log = join(folder, logName)
     throw new CommandError('refused', `the private Redis did not start; see ${log}`)
   }
-  return { url: urlOf(port, password), client, gone: server.gone, stop }
+  return { url: privateRedisUrl(port, password), client, gone: server.gone, stop }
 }
 
 /**
@@ -295,8 +306,8 @@ async function endLeftoverRedis(options: PrivateRedisOptions): Promise<void> {
   const refused = new AbortController()
   client.once('error', () => refused.abort())
   try {
-    if (!(await isReady(client, signalWithin(leftoverPatienceMs, refused.signal)))) return
-    const closed = once(client, 'close', { signal: signalWithin(stopPatienceMs) })
+    if (!(await becomesReady(client, timeoutSignal(leftoverPatienceMs, refused.signal)))) return
+    const closed = once(client, 'close', { signal: timeoutSignal(stopPatienceMs) })
     client.call('SHUTDOWN').catch(() => {})
     await closed
     options.logger.warn('ended a redis-server that an earlier run had left')
@@ -306,18 +317,22 @@ async function endLeftoverRedis(options: PrivateRedisOptions): Promise<void> {
 }
 
 function connect({ port, password }: PrivateRedisOptions): Redis {
-  const config = { url: secretFromText(urlOf(port, password)), prefix: '', allowUnsafe: false }
-  return connectRedis(config, quiet)
+  const config = {
+    url: secretFromText(privateRedisUrl(port, password)),
+    prefix: '',
+    allowUnsafe: false,
+  }
+  return connectRedis(config, silentLogger)
 }
 
 /** Whether a connection came to be before `signal` aborted; refusals on the way do not count. */
-async function isReady(client: Redis, signal: AbortSignal): Promise<boolean> {
+async function becomesReady(client: Redis, signal: AbortSignal): Promise<boolean> {
   const ready = new AbortController()
   client.once('ready', () => ready.abort())
   await systemClock.sleep(Infinity, AbortSignal.any([ready.signal, signal]))
   return client.status === 'ready'
 }
 
-function urlOf(port: number, password: string): string {
+function privateRedisUrl(port: number, password: string): string {
   return `redis://:${password}@127.0.0.1:${port}`
 }

@@ -1,17 +1,17 @@
 import { canonicalJson } from '../../feed-types/field-reader.ts'
-import type { ServiceClient } from '../../upstream/client.ts'
-import { ServiceError } from '../../upstream/error.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
+import { UpstreamError } from '../../upstream/error.ts'
 import type { WireAsset } from '../../upstream/resources/assets.ts'
-import type { Asked } from '../../upstream/resources/operation.ts'
+import type { CallOptions } from '../../upstream/resources/operation.ts'
 import type { WirePolicy } from '../../upstream/resources/policies.ts'
 import { nameFailure } from '../api/api-command.ts'
-import { askFirst, type Context } from '../context.ts'
-import { CommandError, harmless } from '../terminal.ts'
-import type { Adoption } from './doubts.ts'
-import type { Wanted, WantedAsset } from './monitoring-file.ts'
-import type { Actual } from './plan.ts'
+import { requireConfirmation, type Context } from '../context.ts'
+import { CommandError, sanitize } from '../terminal.ts'
+import type { Adoption } from './adoptions.ts'
+import type { DesiredState, DesiredAsset } from './monitoring-file.ts'
+import type { ActualState } from './plan.ts'
 import {
-  assetIn,
+  findAsset,
   isUnseen,
   type KnownAsset,
   type MonitoringState,
@@ -20,28 +20,28 @@ import {
 
 /** The operations that change nothing. */
 export type MonitoringReads = Pick<
-  ServiceClient,
-  'policiesOf' | 'getPolicy' | 'listPolicies' | 'assignmentsOf'
+  UpstreamClient,
+  'listIdentifierPolicies' | 'getPolicy' | 'listPolicies' | 'listAssignments'
 >
 
 /** What of the state, and of what the operator names, is there, and which policies each asset really has. */
 export async function readActual(
   client: MonitoringReads,
-  asked: () => Asked,
+  callOptions: () => CallOptions,
   state: MonitoringState,
   adopt: readonly Adoption[] = [],
-): Promise<Actual> {
+): Promise<ActualState> {
   const assigned = new Map<number, string[]>()
   const policies = new Map<string, PolicyContent>()
   const gone = new Set<number>()
   for (const { name, id } of assetsToRead(state, adopt)) {
     const entries = await nameFailure(
       `asset ${name} (${id})`,
-      unlessGone(client.policiesOf({ identifier: id, ...asked() })),
+      undefinedIfNotFound(client.listIdentifierPolicies({ identifier: id, ...callOptions() })),
     )
     if (entries === undefined) gone.add(id)
     const found = (entries ?? []).map(({ matching_policy: policy }) => policy)
-    for (const policy of found) policies.set(policy.uuid, readPolicy(policy))
+    for (const policy of found) policies.set(policy.uuid, toPolicyContent(policy))
     assigned.set(
       id,
       found.map(({ uuid }) => uuid),
@@ -51,15 +51,15 @@ export async function readActual(
     if (policies.has(uuid)) continue
     const policy = await nameFailure(
       `policy ${name} (${uuid})`,
-      unlessGone(client.getPolicy({ uuid, ...asked() })),
+      undefinedIfNotFound(client.getPolicy({ uuid, ...callOptions() })),
     )
-    if (policy !== undefined) policies.set(uuid, readPolicy(policy))
+    if (policy !== undefined) policies.set(uuid, toPolicyContent(policy))
   }
-  return { assigned, policies, gone, ...nothingBeyond }
+  return { assigned, policies, missingAssets: gone, ...describedOnly }
 }
 
 /** As if the server had the described operations alone. */
-const nothingBeyond = { holders: new Map(), can: { update: false, unassign: false } }
+const describedOnly = { holders: new Map(), capabilities: { update: false, unassign: false } }
 
 function assetsToRead(
   { assets }: MonitoringState,
@@ -81,31 +81,31 @@ function policiesToRead(
 }
 
 /** What the server can beyond the description, and what has each of the policies; asked by GETs alone. */
-export async function readBeyond(
+export async function readUndescribed(
   client: MonitoringReads,
-  asked: () => Asked,
+  callOptions: () => CallOptions,
   uuids: readonly string[],
-): Promise<Pick<Actual, 'can' | 'holders'>> {
-  const list = await client.listPolicies({ from: null, ...asked() })
+): Promise<Pick<ActualState, 'capabilities' | 'holders'>> {
+  const list = await client.listPolicies({ from: null, ...callOptions() })
   const holders = new Map<string, number[]>()
   for (const uuid of uuids) {
-    const ids = await holdersOf(client, asked, uuid)
+    const ids = await readHolders(client, callOptions, uuid)
     if (ids !== undefined) holders.set(uuid, ids)
   }
-  return { holders, can: { update: list !== undefined, unassign: holders.size > 0 } }
+  return { holders, capabilities: { update: list !== undefined, unassign: holders.size > 0 } }
 }
 
 /** undefined: the server does not tell; a list that is not told to its end counts as none. */
-async function holdersOf(
+async function readHolders(
   client: MonitoringReads,
-  asked: () => Asked,
+  callOptions: () => CallOptions,
   uuid: string,
 ): Promise<number[] | undefined> {
   const ids: number[] = []
   const seen = new Set<string | null>()
   for (let from: string | null = null; !seen.has(from);) {
     seen.add(from)
-    const page = await client.assignmentsOf({ uuid, from, ...asked() })
+    const page = await client.listAssignments({ uuid, from, ...callOptions() })
     if (page === undefined) return undefined
     ids.push(...page.items.map(({ identifier_id: id }) => id))
     const isLast = (page.next ?? null) === null || page.next === from
@@ -115,25 +115,25 @@ async function holdersOf(
   return undefined
 }
 
-async function unlessGone<Result>(read: Promise<Result>): Promise<Result | undefined> {
+async function undefinedIfNotFound<Result>(read: Promise<Result>): Promise<Result | undefined> {
   try {
     return await read
   } catch (error) {
-    if (isAbsent(error)) return undefined
+    if (isNotFound(error)) return undefined
     throw error
   }
 }
 
 /** What of an asset as it came back goes into the state: all but what the file says in clear. */
-export function readAsset(
+export function toAssetState(
   { data: _data, ...returned }: WireAsset,
-  otherwise: boolean | null,
+  fallback: boolean | null,
 ): Pick<KnownAsset, 'returned' | 'disabled'> {
-  return { returned, disabled: returned.is_disabled ?? otherwise }
+  return { returned, disabled: returned.is_disabled ?? fallback }
 }
 
 /** A policy as the service gives it, where its type has another name. */
-export function readPolicy({ name, policy_type: type, value }: WirePolicy): PolicyContent {
+export function toPolicyContent({ name, policy_type: type, value }: WirePolicy): PolicyContent {
   return { name, type, value: value ?? {} }
 }
 
@@ -142,78 +142,81 @@ export function readPolicy({ name, policy_type: type, value }: WirePolicy): Poli
  * what the file says, which is asked about before; and what came back, before it is taken.
  */
 
-interface LookParts {
-  client: Pick<ServiceClient, 'toggleAsset'>
-  asked: () => Asked
+interface InspectParts {
+  client: Pick<UpstreamClient, 'toggleAsset'>
+  callOptions: () => CallOptions
 }
 
-interface Unseen {
-  asset: WantedAsset
+interface UnseenAsset {
+  asset: DesiredAsset
   known: KnownAsset
 }
 
 /** Those of the file that were adopted and never seen. */
-export function unseenAssets({ assets }: Wanted, state: MonitoringState): Unseen[] {
+export function findUnseenAssets({ assets }: DesiredState, state: MonitoringState): UnseenAsset[] {
   return assets.flatMap((asset) => {
-    const known = assetIn(state, asset.key)
+    const known = findAsset(state, asset.key)
     return known !== undefined && isUnseen(known) ? [{ asset, known }] : []
   })
 }
 
 /** The state with what they are. Throws CommandError where one is of another type, or not wanted. */
-export async function lookAtAdopted(
+export async function inspectAdopted(
   context: Context,
   { yes, output }: { yes?: true; output: string },
-  parts: LookParts,
-  { wanted, state }: { wanted: Wanted; state: MonitoringState },
+  parts: InspectParts,
+  { desired, state }: { desired: DesiredState; state: MonitoringState },
 ): Promise<MonitoringState> {
-  let seen = state
-  for (const unseen of unseenAssets(wanted, state)) {
+  let current = state
+  for (const unseen of findUnseenAssets(desired, state)) {
     const { key } = unseen.asset
-    if (!yes) await askFirst(context, [`${lookWords(unseen)}.`])
-    const found = await lookAt(unseen, parts)
+    if (!yes) await requireConfirmation(context, [`${formatInspection(unseen)}.`])
+    const found = await inspectAsset(unseen, parts)
     refuseType(unseen, found)
-    if (output === 'text') context.terminal.print(`asset ${key}: ${foundWords(found)}`)
-    if (!yes) await askWhether(context, unseen)
-    seen = { ...seen, assets: { ...seen.assets, [key]: knownFrom(found, unseen) } }
+    if (output === 'text') context.terminal.print(`asset ${key}: ${formatFound(found)}`)
+    if (!yes) await confirmAdoption(context, unseen)
+    current = { ...current, assets: { ...current.assets, [key]: toKnownAsset(found, unseen) } }
   }
-  return seen
+  return current
 }
 
 /** `asset web: to see what 5001 is, it is enabled; the API shows an asset only in answer to a change`. */
-export function lookWords({ asset, known }: Unseen): string {
+export function formatInspection({ asset, known }: UnseenAsset): string {
   const reason = 'the API shows an asset only in answer to a change'
-  return `asset ${asset.key}: to see what ${known.id} is, it is ${switched(asset)}; ${reason}`
+  return `asset ${asset.key}: to see what ${known.id} is, it is ${formatSwitch(asset)}; ${reason}`
 }
 
 /** Switches it. */
-export function lookAt({ asset, known }: Unseen, { client, asked }: LookParts): Promise<WireAsset> {
+export function inspectAsset(
+  { asset, known }: UnseenAsset,
+  { client, callOptions }: InspectParts,
+): Promise<WireAsset> {
   const isDisabled = asset.enabled === false
   const thing = `asset ${asset.key} (${known.id})`
-  return nameServiceError(thing, client.toggleAsset({ id: known.id, isDisabled, ...asked() }))
+  return nameServiceError(thing, client.toggleAsset({ id: known.id, isDisabled, ...callOptions() }))
 }
 
 /** What is there as the file says it counts as written from it. */
-export function knownFrom(found: WireAsset, { asset, known }: Unseen): KnownAsset {
+export function toKnownAsset(found: WireAsset, { asset, known }: UnseenAsset): KnownAsset {
   const { body, written, enabled } = asset
   const isDisabled = enabled === false
-  const shown: Record<string, unknown> = found
-  const asSaid: Record<string, unknown> = body
-  const same = Object.entries(written).filter(
+  const atService: Record<string, unknown> = found
+  const inFile: Record<string, unknown> = body
+  const unchanged = Object.entries(written).filter(
     ([field]) =>
-      field === 'assets_group_id' || comparable(shown[field]) === comparable(asSaid[field]),
+      field === 'assets_group_id' || toComparable(atService[field]) === toComparable(inFile[field]),
   )
   const switches = { disabled: isDisabled, disabled_by_file: isDisabled }
   return {
     ...known,
-    ...readAsset(found, isDisabled),
+    ...toAssetState(found, isDisabled),
     ...switches,
-    written: Object.fromEntries(same),
+    written: Object.fromEntries(unchanged),
   }
 }
 
 /** In lists the order means nothing. */
-function comparable(value: unknown): string {
+function toComparable(value: unknown): string {
   return Array.isArray(value)
     ? canonicalJson(value.map(canonicalText).toSorted())
     : canonicalJson(value)
@@ -223,44 +226,47 @@ function canonicalText(value: unknown): string {
   return canonicalJson(value)
 }
 
-function refuseType({ asset, known }: Unseen, found: WireAsset): void {
+function refuseType({ asset, known }: UnseenAsset, found: WireAsset): void {
   if (found.type === asset.body.type) return
-  const is = `asset ${foundWords(found)}`
-  const asked = `${asset.key} of the file is of type ${asset.body.type}`
+  const foundText = `asset ${formatFound(found)}`
+  const callOptions = `${asset.key} of the file is of type ${asset.body.type}`
   throw new CommandError(
     'mistake',
-    `--adopt: ${is}, and ${asked}; ${known.id} is ${switched(asset)} now, and else nothing was changed`,
+    `--adopt: ${foundText}, and ${callOptions}; ${known.id} is ${formatSwitch(asset)} now, and else nothing was changed`,
   )
 }
 
-async function askWhether({ terminal }: Context, { asset, known }: Unseen): Promise<void> {
+async function confirmAdoption(
+  { terminal }: Context,
+  { asset, known }: UnseenAsset,
+): Promise<void> {
   if (await terminal.confirm(`Take it for ${asset.key}?`)) return
-  const now = `${known.id} is ${switched(asset)} now`
+  const now = `${known.id} is ${formatSwitch(asset)} now`
   throw new CommandError('refused', `asset ${asset.key} was not adopted; ${now}`)
 }
 
-function foundWords({ id, name, type }: WireAsset): string {
-  return `${id} is "${harmless(name, 80)}", of type ${harmless(type, 40)}`
+function formatFound({ id, name, type }: WireAsset): string {
+  return `${id} is "${sanitize(name, 80)}", of type ${sanitize(type, 40)}`
 }
 
-function switched({ enabled }: WantedAsset): string {
+function formatSwitch({ enabled }: DesiredAsset): string {
   return enabled === false ? 'disabled' : 'enabled'
 }
 
 /** The service says that it has no such thing; a web page that is not found says nothing of it. */
-export function isAbsent(error: unknown): boolean {
-  return error instanceof ServiceError && error.status === 404 && error.fault === undefined
+export function isNotFound(error: unknown): boolean {
+  return error instanceof UpstreamError && error.status === 404 && error.fault === undefined
 }
 
 /** Puts what a step was about in front of whatever went wrong: of several, nobody else can tell. */
 export async function nameServiceError<Result>(
   thing: string,
-  work: Promise<Result>,
+  request: Promise<Result>,
 ): Promise<Result> {
   try {
-    return await work
+    return await request
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    throw new ServiceError(error.reason, `${thing}: ${error.message}`, error)
+    if (!(error instanceof UpstreamError)) throw error
+    throw new UpstreamError(error.reason, `${thing}: ${error.message}`, error)
   }
 }

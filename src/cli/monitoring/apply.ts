@@ -4,63 +4,63 @@ import { Command } from 'commander'
 import type { ParsedFile } from '../../config/parse-file.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
-import type { ServiceClient } from '../../upstream/client.ts'
-import { ServiceError } from '../../upstream/error.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
+import { UpstreamError } from '../../upstream/error.ts'
 import type { AssetReplacement } from '../../upstream/resources/assets.ts'
-import type { Asked } from '../../upstream/resources/operation.ts'
-import { addServiceOptions, type OpenService, placeOf, withClient } from '../api/api-command.ts'
-import { askFirst, type CommonOptions, type Context, print } from '../context.ts'
-import { CommandError, counted } from '../terminal.ts'
+import type { CallOptions } from '../../upstream/resources/operation.ts'
+import { addServiceOptions, type ApiContext, inputName, withClient } from '../api/api-command.ts'
+import { requireConfirmation, type CommonOptions, type Context, print } from '../context.ts'
+import { CommandError, pluralize } from '../terminal.ts'
 import {
-  isAbsent,
-  lookAtAdopted,
+  isNotFound,
+  inspectAdopted,
   nameServiceError,
   readActual,
-  readAsset,
-  readBeyond,
-  readPolicy,
-  unseenAssets,
+  toAssetState,
+  readUndescribed,
+  toPolicyContent,
+  findUnseenAssets,
 } from './actual.ts'
 import {
-  anotherAdoption,
-  anotherName,
-  type Doubts,
-  refuseDoubt,
+  appendAdoption,
+  appendName,
+  type AdoptionOptions,
+  refuseUnresolved,
   refuseUnknownNames,
-  settleDoubts,
-} from './doubts.ts'
+  applyAdoptions,
+} from './adoptions.ts'
 import {
   loadMonitoringFile,
-  mistakesIn,
+  mistakesError,
   type MonitoringContent,
   parseMonitoring,
-  type Wanted,
-  type WantedAsset,
-  wantedOf,
+  type DesiredState,
+  type DesiredAsset,
+  toDesiredState,
 } from './monitoring-file.ts'
-import { notesOn, riskIn, stepJson, stepLine, undescribedIn } from './plan-words.ts'
+import { planNotes, describeRisk, stepJson, stepLine, listUndescribed } from './plan-text.ts'
 import {
-  impossibleChanges,
+  findImpossibleChanges,
   planChanges,
   refuseGone,
   refuseTwins,
-  type Scene,
+  type PlanInput,
   type Step,
   type StepOf,
 } from './plan.ts'
 import {
-  assetIn,
+  findAsset,
   type Intent,
   type KnownAsset,
   type MonitoringState,
   openStateFile,
   type PolicyContent,
-  policyIn,
+  findPolicy,
   type StateFile,
   withoutPolicy,
 } from './state-file.ts'
 
-interface ApplyOptions extends CarryOptions, Doubts {
+interface ApplyCommandOptions extends ApplyOptions, AdoptionOptions {
   config?: string
   account?: string
   file: string
@@ -77,30 +77,26 @@ export function assetsApplyCommand(context: Context): Command {
     .option('--state <file>', 'what earlier runs made (default: beside the file, as .state.json)')
     .option('--plan', 'say what would be done, and do nothing')
     .option('--yes', 'do not ask')
-    .option('--adopt <name=id>', 'an asset or policy of the file is there already', anotherAdoption)
-    .option(
-      '--create-again <name>',
-      'what was created, or may have been, is not there',
-      anotherName,
-    )
-    .action((options: ApplyOptions) => apply(context, options))
+    .option('--adopt <name=id>', 'an asset or policy of the file is there already', appendAdoption)
+    .option('--create-again <name>', 'what was created, or may have been, is not there', appendName)
+    .action((options: ApplyCommandOptions) => applyFile(context, options))
 }
 
-async function apply(context: Context, options: ApplyOptions): Promise<void> {
-  const statePath = statePathOf(options)
+async function applyFile(context: Context, options: ApplyCommandOptions): Promise<void> {
+  const statePath = chooseStatePath(options)
   const { content, place } = await readMonitoring(context, options.file)
-  const named = options.account ?? content.account
-  const asked = named === undefined ? options : { ...options, account: named }
-  await withClient(context, asked, async (service) => {
-    const { account } = service.client
+  const accountName = options.account ?? content.account
+  const clientOptions = accountName === undefined ? options : { ...options, account: accountName }
+  await withClient(context, clientOptions, async (api) => {
+    const { account } = api.client
     const box = createSecretBox(() => account.apiKey.reveal())
-    const wanted = wantedOf(content, (parts) => box.digest(parts))
+    const desired = toDesiredState(content, (parts) => box.digest(parts))
     const file = openStateFile(statePath, account)
-    const scene = await settledScene(service, { wanted, state: file.current(), doubts: options })
-    const state = options.plan ? scene.state : await lookAtAdopted(context, options, service, scene)
-    const planned = await makePlan(service, { ...scene, state })
-    refuseImpossible(planned, place, placeOf(options.file))
-    await carryOut(context, options, { service, file, planned })
+    const input = await readPlanInput(api, { desired, state: file.current(), doubts: options })
+    const state = options.plan ? input.state : await inspectAdopted(context, options, api, input)
+    const plan = await makePlan(api, { ...input, state })
+    refuseImpossible(plan, place, inputName(options.file))
+    await applyPlan(context, options, { api, file, plan })
   })
 }
 
@@ -109,11 +105,11 @@ async function readMonitoring(
   file: string,
 ): Promise<ParsedFile<MonitoringContent>> {
   if (file !== '-') return loadMonitoringFile(file, env)
-  return parseMonitoring(await terminal.readInput(), placeOf(file), env)
+  return parseMonitoring(await terminal.readInput(), inputName(file), env)
 }
 
 /** `monitoring.yaml` has its `monitoring.state.json`. */
-function statePathOf({ file, state }: ApplyOptions): string {
+function chooseStatePath({ file, state }: ApplyCommandOptions): string {
   if (state !== undefined) return state
   if (file !== '-') return join(dirname(file), `${basename(file, extname(file))}.state.json`)
   const problem = 'standard input has no place for its state'
@@ -121,107 +117,111 @@ function statePathOf({ file, state }: ApplyOptions): string {
 }
 
 /** What is there, and the state with what the operator says of it. */
-async function settledScene(
-  { client, asked }: OpenService,
-  { wanted, state, doubts }: { wanted: Wanted; state: MonitoringState; doubts: Doubts },
-): Promise<Scene> {
-  refuseUnknownNames(doubts, wanted, state)
-  refuseDoubt(state, doubts)
-  const actual = await readActual(client, asked, state, doubts.adopt)
-  const settled = { wanted, actual, state: settleDoubts({ wanted, state, actual }, doubts) }
-  refuseGone(settled)
-  refuseTwins(settled, doubts.createAgain)
-  return settled
+async function readPlanInput(
+  { client, callOptions }: ApiContext,
+  {
+    desired,
+    state,
+    doubts,
+  }: { desired: DesiredState; state: MonitoringState; doubts: AdoptionOptions },
+): Promise<PlanInput> {
+  refuseUnknownNames(doubts, desired, state)
+  refuseUnresolved(state, doubts)
+  const actual = await readActual(client, callOptions, state, doubts.adopt)
+  const input = { desired, actual, state: applyAdoptions({ desired, state, actual }, doubts) }
+  refuseGone(input)
+  refuseTwins(input, doubts.createAgain)
+  return input
 }
 
 /** Asks what a server can beyond the description only where that would help. */
-async function makePlan({ client, asked }: OpenService, scene: Scene): Promise<Planned> {
-  const { wanted, state, actual } = scene
-  const steps = planChanges(scene)
-  const doomed = steps.flatMap((step) => (step.do === 'delete policy' ? [step.uuid] : []))
-  const there = doomed.filter((uuid) => actual.policies.has(uuid))
-  const notes = notesOn(scene)
-  if (there.length === 0) return { wanted, state, steps, notes }
-  const beyond = await readBeyond(client, asked, there)
-  const withMore = planChanges({ ...scene, actual: { ...actual, ...beyond } })
-  return { wanted, state, steps: withMore, notes }
+async function makePlan({ client, callOptions }: ApiContext, input: PlanInput): Promise<Plan> {
+  const { desired, state, actual } = input
+  const steps = planChanges(input)
+  const toDelete = steps.flatMap((step) => (step.do === 'delete policy' ? [step.uuid] : []))
+  const stillThere = toDelete.filter((uuid) => actual.policies.has(uuid))
+  const notes = planNotes(input)
+  if (stillThere.length === 0) return { desired, state, steps, notes }
+  const undescribed = await readUndescribed(client, callOptions, stillThere)
+  const finalSteps = planChanges({ ...input, actual: { ...actual, ...undescribed } })
+  return { desired, state, steps: finalSteps, notes }
 }
 
 function refuseImpossible(
-  { wanted, state, steps }: Planned,
+  { desired, state, steps }: Plan,
   place: ParsedFile<unknown>['place'],
   file: string,
 ): void {
-  const mistakes = place(impossibleChanges(wanted, state, steps))
-  if (mistakes.length > 0) throw mistakesIn(file, mistakes)
+  const mistakes = place(findImpossibleChanges(desired, state, steps))
+  if (mistakes.length > 0) throw mistakesError(file, mistakes)
 }
 
 /** Shows a plan, asks, and takes its steps until one is refused; then says what was done and what not. */
 
-interface CarryOptions {
+interface ApplyOptions {
   output: CommonOptions['output']
   plan?: true
   yes?: true
 }
 
-interface Planned {
-  wanted: Wanted
+interface Plan {
+  desired: DesiredState
   /** From which the plan starts, with what the operator said about it. */
   state: MonitoringState
   steps: readonly Step[]
   notes: readonly string[]
 }
 
-interface Parts {
-  service: OpenService
+interface ApplyParts {
+  api: ApiContext
   file: StateFile
-  planned: Planned
+  plan: Plan
 }
 
 /** Throws what a step throws, and CommandError where the operator says no. */
-async function carryOut(
+async function applyPlan(
   context: Context,
-  options: CarryOptions,
-  { service, file, planned }: Parts,
+  options: ApplyOptions,
+  { api, file, plan }: ApplyParts,
 ): Promise<void> {
-  const { steps, state, wanted } = planned
+  const { steps, state, desired } = plan
   const isText = options.output === 'text'
-  if (isText) context.terminal.print(planLines(context, planned, options).join('\n'))
-  if (options.plan) return printJson(context, options, planned, 0)
-  const risk = riskIn(steps, wanted.cleanPastEvents)
-  if (risk !== undefined && !options.yes) await askFirst(context, [risk])
+  if (isText) context.terminal.print(planLines(context, plan, options).join('\n'))
+  if (options.plan) return printJson(context, options, plan, 0)
+  const risk = describeRisk(steps, desired.cleanPastEvents)
+  if (risk !== undefined && !options.yes) await requireConfirmation(context, [risk])
   if (state !== file.current()) file.save(state)
-  let done = 0
+  let doneCount = 0
   try {
     for (const step of steps) {
-      context.terminal.progress(`${done} of ${counted(steps.length, 'step')} done`)
-      await take(step, { service, file, planned })
-      done += 1
+      context.terminal.progress(`${doneCount} of ${pluralize(steps.length, 'step')} done`)
+      await runStep(step, { api, file, plan })
+      doneCount += 1
     }
   } catch (error) {
     context.terminal.progress('')
-    if (isText) sayWhereItStopped(context, planned, done)
+    if (isText) printStopped(context, plan, doneCount)
     // What the state file has not taken, its error tells.
-    if (isText && !(error instanceof CommandError)) context.terminal.complain(goesOn)
-    printJson(context, options, planned, done)
+    if (isText && !(error instanceof CommandError)) context.terminal.printError(resumeHint)
+    printJson(context, options, plan, doneCount)
     throw error
   }
   context.terminal.progress('')
-  if (isText && done > 0) context.terminal.print(`done: ${counted(done, 'step')}`)
-  printJson(context, options, planned, done)
+  if (isText && doneCount > 0) context.terminal.print(`done: ${pluralize(doneCount, 'step')}`)
+  printJson(context, options, plan, doneCount)
 }
 
-async function take(step: Step, { service, file, planned }: Parts): Promise<void> {
-  const { client, asked } = service
-  const { cleanPastEvents } = planned.wanted
+async function runStep(step: Step, { api, file, plan }: ApplyParts): Promise<void> {
+  const { client, callOptions } = api
+  const { cleanPastEvents } = plan.desired
   const now = (): number => systemClock.now()
   await nameServiceError(
-    nameOf(step),
-    takeStep(step, { client, asked, file, cleanPastEvents, now }),
+    nameStep(step),
+    applyStep(step, { client, callOptions, file, cleanPastEvents, now }),
   )
 }
 
-function nameOf(step: Step): string {
+function nameStep(step: Step): string {
   if ('asset' in step) return `asset ${step.asset.key}`
   if ('policy' in step) return `policy ${step.policy.key}`
   return `${step.do.endsWith('asset') ? 'asset' : 'policy'} ${step.key}`
@@ -229,46 +229,46 @@ function nameOf(step: Step): string {
 
 function planLines(
   { terminal }: Context,
-  { steps, notes, wanted, state }: Planned,
-  { plan }: CarryOptions,
+  { steps, notes, desired, state }: Plan,
+  { plan }: ApplyOptions,
 ): string[] {
-  const undescribed = undescribedIn(steps)
-  const isReached = steps.length === 0 && unseenAssets(wanted, state).length === 0
+  const undescribed = listUndescribed(steps)
+  const isReached = steps.length === 0 && findUnseenAssets(desired, state).length === 0
   return [
     ...notes.map((note) => terminal.paint('dim', note)),
     ...steps.map((step) => {
-      const { text, style } = stepLine(step, wanted.cleanPastEvents)
+      const { text, style } = stepLine(step, desired.cleanPastEvents)
       return terminal.paint(style, text)
     }),
     ...(undescribed.length === 0
       ? []
       : [`beyond the description of the API: ${undescribed.join(', ')}`]),
     ...(isReached ? ['nothing to do'] : []),
-    ...(plan && steps.length > 0 ? [`${counted(steps.length, 'step')}; nothing was done`] : []),
+    ...(plan && steps.length > 0 ? [`${pluralize(steps.length, 'step')}; nothing was done`] : []),
   ]
 }
 
-function sayWhereItStopped({ terminal }: Context, { steps, wanted }: Planned, done: number): void {
-  const lineOf = (step: Step): string => `  ${stepLine(step, wanted.cleanPastEvents).text}`
+function printStopped({ terminal }: Context, { steps, desired }: Plan, done: number): void {
+  const formatLine = (step: Step): string => `  ${stepLine(step, desired.cleanPastEvents).text}`
   const [before, after] = [steps.slice(0, done), steps.slice(done)]
-  if (before.length > 0) terminal.complain(['done:', ...before.map(lineOf)].join('\n'))
-  terminal.complain(['not done:', ...after.map(lineOf)].join('\n'))
+  if (before.length > 0) terminal.printError(['done:', ...before.map(formatLine)].join('\n'))
+  terminal.printError(['not done:', ...after.map(formatLine)].join('\n'))
 }
 
-const goesOn = 'what is done is in the state file; the next run goes on from there'
+const resumeHint = 'what is done is in the state file; the next run goes on from there'
 
 function printJson(
   context: Context,
-  { output }: CarryOptions,
-  { steps, notes, wanted }: Planned,
+  { output }: ApplyOptions,
+  { steps, notes, desired }: Plan,
   done: number,
 ): void {
   if (output === 'text') return
   const json = {
     steps: steps.map((step, index) => ({ ...stepJson(step), done: index < done })),
     notes,
-    beyond_description: undescribedIn(steps),
-    clean_past_events: wanted.cleanPastEvents,
+    beyond_description: listUndescribed(steps),
+    clean_past_events: desired.cleanPastEvents,
     left: steps.length - done,
   }
   print(context, { output }, { json, lines: () => [] })
@@ -277,7 +277,7 @@ function printJson(
 /** One step of a plan, and what it leaves in the state. All but creations may be repeated. */
 
 /** Throws ServiceError, and what the state file throws. */
-export async function takeStep(step: Step, parts: StepParts): Promise<void> {
+export async function applyStep(step: Step, parts: StepParts): Promise<void> {
   switch (step.do) {
     case 'create asset':
       return createAsset(step, parts)
@@ -302,25 +302,25 @@ export async function takeStep(step: Step, parts: StepParts): Promise<void> {
 
 async function replaceAsset(step: StepOf<'replace asset'>, parts: StepParts): Promise<void> {
   const { asset, id } = step
-  const known = knownAsset(asset.key, parts)
-  const body = replacementOf(asset, known)
-  const made = await parts.client.replaceAsset({ id, asset: body, ...parts.asked() })
+  const known = requireAsset(asset.key, parts)
+  const body = toReplacement(asset, known)
+  const replaced = await parts.client.replaceAsset({ id, asset: body, ...parts.callOptions() })
   const group = known.written?.['assets_group_id']
   const written = { ...asset.written, ...(group === undefined ? {} : { assets_group_id: group }) }
-  keepAsset(asset.key, { ...known, ...readAsset(made, known.disabled), written }, parts)
+  saveAsset(asset.key, { ...known, ...toAssetState(replaced, known.disabled), written }, parts)
 }
 
 /** The whole of what came back last, with what the file says in its place. */
-function replacementOf(
-  { body }: WantedAsset,
+function toReplacement(
+  { body }: DesiredAsset,
   { returned, disabled }: KnownAsset,
 ): AssetReplacement {
-  const { assets_group_id: _group, ...said } = body
-  const search_types = said.search_types as AssetReplacement['search_types'] // checked before: no ad
+  const { assets_group_id: _group, ...inFile } = body
+  const search_types = inFile.search_types as AssetReplacement['search_types'] // checked before: no ad
   return {
     ...returned,
     ...(disabled === null ? {} : { is_disabled: disabled }),
-    ...said,
+    ...inFile,
     search_types,
   }
 }
@@ -329,19 +329,23 @@ async function toggleAsset(
   step: StepOf<'enable asset' | 'disable asset'>,
   parts: StepParts,
 ): Promise<void> {
-  const known = knownAsset(step.key, parts)
+  const known = requireAsset(step.key, parts)
   const isDisabled = step.do === 'disable asset'
-  const made = await parts.client.toggleAsset({ id: known.id, isDisabled, ...parts.asked() })
+  const toggled = await parts.client.toggleAsset({
+    id: known.id,
+    isDisabled,
+    ...parts.callOptions(),
+  })
   const switched = { disabled: isDisabled, disabled_by_file: isDisabled }
-  keepAsset(step.key, { ...known, ...readAsset(made, isDisabled), ...switched }, parts)
+  saveAsset(step.key, { ...known, ...toAssetState(toggled, isDisabled), ...switched }, parts)
 }
 
 async function updatePolicy(step: StepOf<'update policy'>, parts: StepParts): Promise<void> {
   const { uuid, policy } = step
   const { name, value } = policy.body
-  const made = await parts.client.updatePolicy({ uuid, name, value, ...parts.asked() })
+  const updated = await parts.client.updatePolicy({ uuid, name, value, ...parts.callOptions() })
   const state = parts.file.current()
-  const known = { uuid, written: contentOf(policy.body), returned: readPolicy(made) }
+  const known = { uuid, written: pickContent(policy.body), returned: toPolicyContent(updated) }
   parts.file.save({ ...state, policies: { ...state.policies, [policy.key]: known } })
 }
 
@@ -351,18 +355,18 @@ async function assignPolicy(
 ): Promise<void> {
   const { key, assets } = step
   const { client, file } = parts
-  const identifier_ids = assets.map((asset) => knownAsset(asset, parts).id)
+  const identifier_ids = assets.map((asset) => requireAsset(asset, parts).id)
   if (step.do === 'assign policy') {
-    const { uuid } = knownPolicy(key, parts)
+    const { uuid } = requirePolicy(key, parts)
     const assignment = { identifier_ids, clean_past_events: parts.cleanPastEvents }
-    await client.assignPolicy({ uuid, assignment, ...parts.asked() })
+    await client.assignPolicy({ uuid, assignment, ...parts.callOptions() })
   } else {
     const assignment = { identifier_ids }
-    await client.unassignPolicy({ uuid: step.uuid, assignment, ...parts.asked() })
+    await client.unassignPolicy({ uuid: step.uuid, assignment, ...parts.callOptions() })
   }
   const state = file.current()
   const changed = assets.map((asset): [string, KnownAsset] => {
-    const known = knownAsset(asset, parts)
+    const known = requireAsset(asset, parts)
     const others = known.policies.filter((policy) => policy !== key)
     return [asset, { ...known, policies: step.do === 'assign policy' ? [...others, key] : others }]
   })
@@ -372,19 +376,19 @@ async function assignPolicy(
 /** Whatever else the file says of them: what they matched before stays theirs. */
 async function assignToOthers(
   { key, ids }: StepOf<'assign to others'>,
-  { client, asked, ...parts }: StepParts,
+  { client, callOptions, ...parts }: StepParts,
 ): Promise<void> {
-  const { uuid } = knownPolicy(key, parts)
+  const { uuid } = requirePolicy(key, parts)
   const assignment = { identifier_ids: [...ids], clean_past_events: false }
-  await client.assignPolicy({ uuid, assignment, ...asked() })
+  await client.assignPolicy({ uuid, assignment, ...callOptions() })
 }
 
 async function deletePolicy(step: StepOf<'delete policy'>, parts: StepParts): Promise<void> {
   const { key, uuid, why } = step
   try {
-    await parts.client.deletePolicy({ uuid, ...parts.asked() })
+    await parts.client.deletePolicy({ uuid, ...parts.callOptions() })
   } catch (error) {
-    if (!isAbsent(error)) throw error
+    if (!isNotFound(error)) throw error
   }
   const state = parts.file.current()
   const retired = state.retired.filter((one) => one.uuid !== uuid)
@@ -393,23 +397,23 @@ async function deletePolicy(step: StepOf<'delete policy'>, parts: StepParts): Pr
   )
 }
 
-function contentOf({ name, type, value }: PolicyContent): PolicyContent {
+function pickContent({ name, type, value }: PolicyContent): PolicyContent {
   return { name, type, value }
 }
 
-function keepAsset(key: string, known: KnownAsset, { file }: StepParts): void {
+function saveAsset(key: string, known: KnownAsset, { file }: StepParts): void {
   const state = file.current()
   file.save({ ...state, assets: { ...state.assets, [key]: known } })
 }
 
-function knownAsset(key: string, { file }: Pick<StepParts, 'file'>): KnownAsset {
-  const known = assetIn(file.current(), key)
+function requireAsset(key: string, { file }: Pick<StepParts, 'file'>): KnownAsset {
+  const known = findAsset(file.current(), key)
   if (known === undefined) throw new Error(`the state has no asset ${key}`)
   return known
 }
 
-function knownPolicy(key: string, { file }: Pick<StepParts, 'file'>): { uuid: string } {
-  const known = policyIn(file.current(), key)
+function requirePolicy(key: string, { file }: Pick<StepParts, 'file'>): { uuid: string } {
+  const known = findPolicy(file.current(), key)
   if (known === undefined) throw new Error(`the state has no policy ${key}`)
   return known
 }
@@ -424,12 +428,12 @@ type Creation = Omit<Intent, 'at'>
 async function createAsset({ asset }: StepOf<'create asset'>, parts: StepParts): Promise<void> {
   const { key, body, written } = asset
   const creation = { kind: 'asset', name: key } as const
-  const made = await intending(creation, parts, (asked) =>
-    parts.client.createAsset({ asset: body, ...asked }),
+  const created = await withIntent(creation, parts, (options) =>
+    parts.client.createAsset({ asset: body, ...options }),
   )
-  const seen = readAsset(made, false)
-  const known = { ...seen, id: made.id, written, disabled_by_file: false, policies: [] }
-  keepMade({ ...creation, id: made.id }, parts, (state) => ({
+  const seen = toAssetState(created, false)
+  const known = { ...seen, id: created.id, written, disabled_by_file: false, policies: [] }
+  saveCreated({ ...creation, id: created.id }, parts, (state) => ({
     ...state,
     pending: null,
     assets: { ...state.assets, [key]: known },
@@ -441,36 +445,36 @@ async function createPolicy(
   parts: StepParts,
 ): Promise<void> {
   const creation = { kind: 'policy', name: key } as const
-  const made = await intending(creation, parts, (asked) =>
-    parts.client.createPolicy({ policy: body, ...asked }),
+  const created = await withIntent(creation, parts, (options) =>
+    parts.client.createPolicy({ policy: body, ...options }),
   )
   const { name, type, value } = body
   const written = { name, type, value }
   const retired = instead === undefined ? [] : [{ name: key, uuid: instead }]
-  keepMade({ ...creation, id: made.uuid }, parts, (state) => ({
+  saveCreated({ ...creation, id: created.uuid }, parts, (state) => ({
     ...state,
     pending: null,
     policies: {
       ...state.policies,
-      [key]: { uuid: made.uuid, written, returned: readPolicy(made) },
+      [key]: { uuid: created.uuid, written, returned: toPolicyContent(created) },
     },
     retired: [...state.retired, ...retired],
   }))
 }
 
-async function intending<Made>(
+async function withIntent<Made>(
   creation: Creation,
-  { file, now, asked }: StepParts,
-  create: (asked: Asked) => Promise<Made>,
+  { file, now, callOptions }: StepParts,
+  create: (callOptions: CallOptions) => Promise<Made>,
 ): Promise<Made> {
   const onSend = (): void => {
     const at = new Date(now()).toISOString()
     file.save({ ...file.current(), pending: { ...creation, at } })
   }
   try {
-    return await create({ ...asked(), onSend })
+    return await create({ ...callOptions(), onSend })
   } catch (error) {
-    const isRefused = error instanceof ServiceError && !error.mayBeDone
+    const isRefused = error instanceof UpstreamError && !error.mayBeDone
     if (isRefused && file.current().pending !== null) {
       file.save({ ...file.current(), pending: null })
     }
@@ -479,23 +483,23 @@ async function intending<Made>(
 }
 
 /** Where the state cannot be saved, the id is in the error: nobody else has it. */
-function keepMade(
+function saveCreated(
   { kind, name, id }: Creation & { id: number | string },
   { file }: StepParts,
-  withIt: (state: MonitoringState) => MonitoringState,
+  addCreated: (state: MonitoringState) => MonitoringState,
 ): void {
   try {
-    file.save(withIt(file.current()))
+    file.save(addCreated(file.current()))
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
-    const made = `${kind} ${name} was created as ${id}: run again with --adopt ${name}=${id}`
-    throw new CommandError(error.reason, `${made}; ${error.message}`, { cause: error })
+    const createdText = `${kind} ${name} was created as ${id}: run again with --adopt ${name}=${id}`
+    throw new CommandError(error.reason, `${createdText}; ${error.message}`, { cause: error })
   }
 }
 
 /** The operations that change something. */
 export type MonitoringWrites = Pick<
-  ServiceClient,
+  UpstreamClient,
   | 'createAsset'
   | 'replaceAsset'
   | 'toggleAsset'
@@ -509,7 +513,7 @@ export type MonitoringWrites = Pick<
 /** What a step is taken with. */
 interface StepParts {
   client: MonitoringWrites
-  asked: () => Asked
+  callOptions: () => CallOptions
   file: Pick<StateFile, 'current' | 'save'>
   cleanPastEvents: boolean
   now: () => number

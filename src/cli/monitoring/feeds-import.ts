@@ -3,9 +3,9 @@ import { Command } from 'commander'
 import { isName } from '../../lib/config-fields.ts'
 import type { WireAlert } from '../../upstream/resources/assets.ts'
 import { eventSeverities } from '../../upstream/resources/enumerations.ts'
-import { addServiceOptions, nameFailure, wholeId, withClient } from '../api/api-command.ts'
+import { addServiceOptions, nameFailure, parseId, withClient } from '../api/api-command.ts'
 import { type CommonOptions, type Context, print } from '../context.ts'
-import { CommandError, harmless } from '../terminal.ts'
+import { CommandError, sanitize } from '../terminal.ts'
 
 interface ImportOptions extends CommonOptions {
   account?: string
@@ -15,21 +15,21 @@ interface ImportOptions extends CommonOptions {
 export function feedsImportCommand(context: Context): Command {
   return addServiceOptions(new Command('import'), ['text', 'json'])
     .description("print a group's alerts at the service as feeds, to paste under feeds:")
-    .requiredOption('--group <id>', 'id of the assets group', wholeId)
+    .requiredOption('--group <id>', 'id of the assets group', parseId)
     .action((options: ImportOptions) => importFeeds(context, options))
 }
 
 async function importFeeds(context: Context, options: ImportOptions): Promise<void> {
   const { group: groupId } = options
-  await withClient(context, options, async ({ client, config, asked }) => {
+  await withClient(context, options, async ({ client, config, callOptions }) => {
     const thing = `assets group ${groupId}`
-    const alerts = await nameFailure(thing, client.groupAlerts({ groupId, ...asked() }))
+    const alerts = await nameFailure(thing, client.groupAlerts({ groupId, ...callOptions() }))
     if (alerts.length === 0) {
       throw new CommandError('refused', `${thing}: it has no alert, so there is nothing to import`)
     }
     const account = config.accounts.length > 1 ? client.account.name : undefined
     const known = config.feeds.map(({ name }) => name)
-    const feeds = feedsOfAlerts(alerts, { groupId, account, feeds: known })
+    const feeds = alertsToFeeds(alerts, { groupId, account, feeds: known })
     print(context, options, {
       json: feeds,
       lines: () => [
@@ -54,7 +54,7 @@ interface ImportedFeed {
   remarks: string[]
 }
 
-interface ImportInto {
+interface ImportTarget {
   groupId: number
   /** undefined: the configuration has only one. */
   account: string | undefined
@@ -63,17 +63,17 @@ interface ImportInto {
 }
 
 /** One feed for each distinct filter; several alerts may share it, since routes decide who gets what. */
-export function feedsOfAlerts(
+export function alertsToFeeds(
   alerts: readonly WireAlert[],
-  { groupId, account, feeds }: ImportInto,
+  { groupId, account, feeds }: ImportTarget,
 ): ImportedFeed[] {
-  const sharing = Map.groupBy(alerts, (alert) => JSON.stringify(filtersOf(alert)))
+  const byFilters = Map.groupBy(alerts, (alert) => JSON.stringify(toFilters(alert)))
   const taken = new Set(feeds)
-  return [...sharing.values()].flatMap(([first, ...others]) => {
+  return [...byFilters.values()].flatMap(([first, ...others]) => {
     if (first === undefined) return []
-    const base = nameFrom(first, groupId)
+    const base = toFeedName(first, groupId)
     const clash = feeds.includes(base) ? [`the configuration has a feed ${base} already`] : []
-    const name = freeName(feeds.includes(base) ? withGroup(base, groupId) : base, taken)
+    const name = findFreeName(feeds.includes(base) ? appendGroup(base, groupId) : base, taken)
     taken.add(name)
     return [
       {
@@ -81,15 +81,15 @@ export function feedsOfAlerts(
         type: 'events',
         ...(account === undefined ? {} : { account }),
         identifier_group: groupId,
-        filters: filtersOf(first),
-        remarks: [...clash, ...[first, ...others].flatMap(remarksOn)],
+        filters: toFilters(first),
+        remarks: [...clash, ...[first, ...others].flatMap(alertRemarks)],
       },
     ]
   })
 }
 
 /** A severity list means exactly these; none, or all of them, is no filter. */
-function filtersOf(alert: WireAlert): ImportedFeed['filters'] {
+function toFilters(alert: WireAlert): ImportedFeed['filters'] {
   const risks = alert.risks ?? []
   const severity = eventSeverities.filter((_word, index) => risks.includes(index + 1))
   const type = [...new Set(alert.search_types ?? [])].filter(isPlainWord).toSorted()
@@ -102,52 +102,54 @@ function isPlainWord(word: string): boolean {
   return /^[\w-]{1,64}$/.test(word)
 }
 
-function remarksOn(alert: WireAlert): string[] {
+function alertRemarks(alert: WireAlert): string[] {
   const { id, name, type, frequency, tenant_alert_channel_id: channel } = alert
-  const odd = [
+  const unknownTypes = [
     ...(alert.search_types ?? []).filter((word) => !isPlainWord(word)),
     ...(alert.experimental_search_types ?? []),
   ]
-  const oddRisks = (alert.risks ?? []).filter((risk) => ![1, 2, 3, 4, 5].includes(risk))
+  const unknownRisks = (alert.risks ?? []).filter((risk) => ![1, 2, 3, 4, 5].includes(risk))
   return [
-    `alert ${id}, "${harmless(name ?? '', 80)}": goes to ${harmless(type ?? 'an unknown channel', 40)}` +
+    `alert ${id}, "${sanitize(name ?? '', 80)}": goes to ${sanitize(type ?? 'an unknown channel', 40)}` +
       `${channel === undefined || channel === null ? '' : ` by channel ${channel}`};` +
       ' write a sink and a route, its params may hold secrets and are not copied',
     ...(typeof frequency === 'number'
       ? [`its frequency ${frequency} has no published unit: every stays at its default`]
       : []),
-    ...(odd.length > 0
-      ? [`no equivalent: search types ${odd.map((word) => harmless(word, 64)).join(', ')}`]
+    ...(unknownTypes.length > 0
+      ? [`no equivalent: search types ${unknownTypes.map((word) => sanitize(word, 64)).join(', ')}`]
       : []),
-    ...(oddRisks.length > 0 ? [`no severity is known for risk ${oddRisks.join(', ')}`] : []),
+    ...(unknownRisks.length > 0
+      ? [`no severity is known for risk ${unknownRisks.join(', ')}`]
+      : []),
   ]
 }
 
-const mostLetters = 40
+const maxNameLength = 40
 /** Of a number behind it. */
-const spareLetters = 6
+const suffixLength = 6
 
-function nameFrom({ name }: WireAlert, groupId: number): string {
+function toFeedName({ name }: WireAlert, groupId: number): string {
   const words = (name ?? '')
     .normalize('NFKD')
     .toLowerCase()
     .replaceAll(/\p{M}/gu, '')
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^[^a-z]+|-+$/g, '')
-    .slice(0, mostLetters - spareLetters)
+    .slice(0, maxNameLength - suffixLength)
   return isName(words) ? words : `group-${groupId}`
 }
 
-function withGroup(base: string, groupId: number): string {
+function appendGroup(base: string, groupId: number): string {
   const end = `-${groupId}`
-  return base.endsWith(end) ? base : cut(base, mostLetters - spareLetters - end.length) + end
+  return base.endsWith(end) ? base : shorten(base, maxNameLength - suffixLength - end.length) + end
 }
 
-function cut(base: string, letters: number): string {
+function shorten(base: string, letters: number): string {
   return base.slice(0, letters).replace(/-+$/, '')
 }
 
-function freeName(base: string, taken: ReadonlySet<string>): string {
+function findFreeName(base: string, taken: ReadonlySet<string>): string {
   for (let number = 1; ; number += 1) {
     const free = number === 1 ? base : `${base}-${number}`
     if (!taken.has(free)) return free
@@ -158,20 +160,20 @@ function freeName(base: string, taken: ReadonlySet<string>): string {
 export function feedLines({ name, remarks, ...feed }: ImportedFeed): string[] {
   const { account, filters } = feed
   const listed = Object.entries(filters).map(
-    ([key, words]) => `${key}: [${words.map(plain).join(', ')}]`,
+    ([key, words]) => `${key}: [${words.map(yamlText).join(', ')}]`,
   )
   return [
-    `  ${plain(name)}:`,
+    `  ${yamlText(name)}:`,
     ...remarks.map((remark) => `    # ${remark}`),
     '    type: events',
-    ...(account === undefined ? [] : [`    account: ${plain(account)}`]),
+    ...(account === undefined ? [] : [`    account: ${yamlText(account)}`]),
     `    identifier_group: ${feed.identifier_group}`,
     ...(listed.length === 0 ? [] : [`    filters: { ${listed.join(', ')} }`]),
   ]
 }
 
 /** In quotes where YAML, of whatever version, would read something else than a text. */
-function plain(word: string): string {
+function yamlText(word: string): string {
   const isText =
     /^[a-z][a-z0-9_-]*$/i.test(word) && !/^(null|true|false|yes|no|on|off|y|n)$/i.test(word)
   return isText ? word : JSON.stringify(word)

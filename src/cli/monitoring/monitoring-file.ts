@@ -2,11 +2,11 @@ import { basename } from 'node:path'
 import { z } from 'zod'
 import { ConfigError, type Environment, formatMistake, type Mistake } from '../../config/config.ts'
 import {
-  listOf,
+  toList,
   type ParsedFile,
   parseFile,
   readFileText,
-  sectionOf,
+  toSection,
 } from '../../config/parse-file.ts'
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import {
@@ -15,7 +15,7 @@ import {
   isSection,
   list,
   name,
-  named,
+  namedEntries,
   type Rule,
   section,
   text,
@@ -23,7 +23,7 @@ import {
   word,
   wrongKind,
 } from '../../lib/config-fields.ts'
-import { nearest, suggestion } from '../../lib/errors.ts'
+import { findNearest, suggestion } from '../../lib/errors.ts'
 import { maskSecrets } from '../../masking/masking.ts'
 import type { AssetCreation } from '../../upstream/resources/assets.ts'
 import {
@@ -32,7 +32,7 @@ import {
   createSearchTypes,
 } from '../../upstream/resources/enumerations.ts'
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
-import { CommandError, counted } from '../terminal.ts'
+import { CommandError, pluralize } from '../terminal.ts'
 
 /** The fields that the data of an asset must hold, by its type (docs/api-notes.md, Assets); it may hold more. */
 const fieldsByType: Record<AssetType, readonly string[]> = {
@@ -62,13 +62,13 @@ const assetDataRule: Rule = ({ type, data }) => {
   if (known === undefined || !isSection(data)) return []
   const fields = fieldsByType[known]
   return fields.flatMap((field) =>
-    field === 'attributes' ? attributesProblem(data) : textProblem(field, data, fields),
+    field === 'attributes' ? checkAttributes(data) : checkTextField(field, data, fields),
   )
 }
 
 type Data = Readonly<Record<string, unknown>>
 
-function textProblem(field: string, data: Data, fields: readonly string[]): Finding[] {
+function checkTextField(field: string, data: Data, fields: readonly string[]): Finding[] {
   const value = data[field]
   if (typeof value === 'string' && value.trim() !== '') return []
   if (field === 'year' && Number.isInteger(value)) return []
@@ -77,13 +77,13 @@ function textProblem(field: string, data: Data, fields: readonly string[]): Find
     return [{ path: ['data', field], problem, remedy: 'write a text, in quotes' }]
   }
   const others = Object.keys(data).filter((key) => !fields.includes(key))
-  const meant = nearest(field, others)
+  const meant = findNearest(field, others)
   const at = meant === undefined ? ['data'] : ['data', meant]
   const remedy = meant === undefined ? `write ${field} into it` : `did you mean "${field}"?`
   return [{ path: at, problem: `${field} is missing`, remedy }]
 }
 
-function attributesProblem({ attributes }: Data): Finding[] {
+function checkAttributes({ attributes }: Data): Finding[] {
   if (Array.isArray(attributes) && attributes.length > 0) return []
   const remedy = 'write a list of what identifies it, such as [{type: email, email: a@example.com}]'
   const problem = attributes === undefined ? 'attributes is missing' : 'not a list of attributes'
@@ -92,21 +92,21 @@ function attributesProblem({ attributes }: Data): Finding[] {
 
 /** The file of `assets apply`: which assets and policies there shall be; or every mistake in it at once. */
 
-const keywords = 'write words, such as [leak, dump]'
+const keywordsRemedy = 'write words, such as [leak, dump]'
 
-const kinds = ['included_keywords', 'excluded_keywords', 'query', 'cookies'] as const
+const policyKinds = ['included_keywords', 'excluded_keywords', 'query', 'cookies'] as const
 
-const oneKind: Rule = (policy) => {
-  const [first, second] = kinds.filter((kind) => policy[kind] !== undefined)
+const oneKindRule: Rule = (policy) => {
+  const [first, second] = policyKinds.filter((kind) => policy[kind] !== undefined)
   if (first === undefined) {
-    const remedy = `write ${kinds.join(' or ')}`
+    const remedy = `write ${policyKinds.join(' or ')}`
     return [{ path: [], problem: 'does not say what it lets through', remedy }]
   }
   if (second === undefined) return []
   return [{ path: [second], problem: `given beside ${first}`, remedy: 'keep one of the two' }]
 }
 
-const onlyOfCookies: Rule = ({ match_subdomains: given, cookies }) =>
+const matchSubdomainsRule: Rule = ({ match_subdomains: given, cookies }) =>
   given === undefined || cookies !== undefined
     ? []
     : [
@@ -120,8 +120,8 @@ const onlyOfCookies: Rule = ({ match_subdomains: given, cookies }) =>
 const policy = section(
   {
     name: text('Its name at the service. Default: the name it stands under.').optional(),
-    included_keywords: list(text('Word.'), 'One of these must occur.', keywords).optional(),
-    excluded_keywords: list(text('Word.'), 'None of these may occur.', keywords).optional(),
+    included_keywords: list(text('Word.'), 'One of these must occur.', keywordsRemedy).optional(),
+    excluded_keywords: list(text('Word.'), 'None of these may occur.', keywordsRemedy).optional(),
     query: text('A Lucene query that must match.').optional(),
     cookies: list(
       text('Name of a cookie.'),
@@ -132,7 +132,7 @@ const policy = section(
   },
   {
     describe: 'A matching policy: which events match the assets that have it.',
-    rules: [oneKind, onlyOfCookies],
+    rules: [oneKindRule, matchSubdomainsRule],
   },
 )
 
@@ -181,8 +181,11 @@ const asset = section(
 export const monitoringFile = section(
   {
     account: name('Account of the configuration whose key is used.').optional(),
-    assets: named(asset, { describe: 'Monitored assets, by name.', thing: 'asset' }).optional(),
-    policies: named(policy, { describe: 'Policies, by name.', thing: 'policy' }).optional(),
+    assets: namedEntries(asset, {
+      describe: 'Monitored assets, by name.',
+      thing: 'asset',
+    }).optional(),
+    policies: namedEntries(policy, { describe: 'Policies, by name.', thing: 'policy' }).optional(),
     clean_past_events: flag(
       'A policy that is assigned also takes away what matched before and it does not let through.',
     ).prefault(false),
@@ -195,7 +198,9 @@ type WrittenPolicy = z.output<typeof policy>
 
 /** Throws CommandError. */
 export function loadMonitoringFile(path: string, env: Environment): ParsedFile<MonitoringContent> {
-  const text = naming(path, () => readFileText(path, 'name the monitoring file with --file'))
+  const text = rethrowMistakes(path, () =>
+    readFileText(path, 'name the monitoring file with --file'),
+  )
   return parseMonitoring(text, path, env)
 }
 
@@ -206,33 +211,33 @@ export function parseMonitoring(
   env: Environment,
 ): ParsedFile<MonitoringContent> {
   const source = { file: place, env, sections: 'assets, policies' }
-  const shape = { schema: monitoringFile, references: policyReferences }
-  return naming(place, () => parseFile(text, source, shape))
+  const shape = { schema: monitoringFile, references: checkPolicyReferences }
+  return rethrowMistakes(place, () => parseFile(text, source, shape))
 }
 
 /** The same mistakes as of another file than the configuration. */
-function naming<Result>(place: string, read: () => Result): Result {
+function rethrowMistakes<Result>(place: string, read: () => Result): Result {
   try {
     return read()
   } catch (error) {
-    throw error instanceof ConfigError ? mistakesIn(place, error.mistakes) : error
+    throw error instanceof ConfigError ? mistakesError(place, error.mistakes) : error
   }
 }
 
-export function mistakesIn(place: string, mistakes: readonly Mistake[]): CommandError {
+export function mistakesError(place: string, mistakes: readonly Mistake[]): CommandError {
   const [only] = mistakes
-  const isOfFile = mistakes.length === 1 && only !== undefined && only.line === 0
-  if (isOfFile) return new CommandError('mistake', formatMistake(only))
+  const isAboutFile = mistakes.length === 1 && only !== undefined && only.line === 0
+  if (isAboutFile) return new CommandError('mistake', formatMistake(only))
   const lines = mistakes.map((mistake) => `  ${formatMistake(mistake)}`)
-  const head = `${basename(place)} has ${counted(mistakes.length, 'mistake')}:`
+  const head = `${basename(place)} has ${pluralize(mistakes.length, 'mistake')}:`
   return new CommandError('mistake', [head, ...lines].join('\n'))
 }
 
-function policyReferences(file: unknown): Finding[] {
-  const sections = sectionOf(file)
-  const known = Object.keys(sectionOf(sections['policies']))
-  return Object.entries(sectionOf(sections['assets'])).flatMap(([key, content]) =>
-    listOf(sectionOf(content)['policies']).flatMap((policyName, index) => {
+function checkPolicyReferences(file: unknown): Finding[] {
+  const sections = toSection(file)
+  const known = Object.keys(toSection(sections['policies']))
+  return Object.entries(toSection(sections['assets'])).flatMap(([key, content]) =>
+    toList(toSection(content)['policies']).flatMap((policyName, index) => {
       if (typeof policyName !== 'string' || policyName === '') return []
       if (known.includes(policyName)) return []
       const path = ['assets', key, 'policies', index]
@@ -251,13 +256,13 @@ export function monitoringSchema(): Record<string, unknown> {
 
 /** What the monitoring file asks for, in the service's own terms. */
 
-export interface Wanted {
-  assets: WantedAsset[]
-  policies: WantedPolicy[]
+export interface DesiredState {
+  assets: DesiredAsset[]
+  policies: DesiredPolicy[]
   cleanPastEvents: boolean
 }
 
-export interface WantedAsset {
+export interface DesiredAsset {
   /** What it stands under in the file. */
   key: string
   body: AssetCreation
@@ -269,19 +274,19 @@ export interface WantedAsset {
   policies: string[]
 }
 
-export interface WantedPolicy {
+export interface DesiredPolicy {
   key: string
   body: PolicyCreation
 }
 
 /** `digest`: what stands for a secret; nobody without its key can test a guess. */
-export function wantedOf(
+export function toDesiredState(
   content: MonitoringContent,
   digest: (parts: readonly string[]) => string,
-): Wanted {
+): DesiredState {
   return {
     assets: Object.entries(content.assets ?? {}).map(([key, asset]) => {
-      const body = bodyOf(key, asset)
+      const body = toAssetBody(key, asset)
       const { enabled, policies } = asset
       const written = { ...body, search_types: body.search_types.toSorted() }
       const data = holdsSecret(body.data) ? digest([canonicalJson(body.data)]) : body.data
@@ -289,7 +294,7 @@ export function wantedOf(
     }),
     policies: Object.entries(content.policies ?? {}).map(([key, policy]) => ({
       key,
-      body: policyBody(policy.name ?? key, policy),
+      body: toPolicyBody(policy.name ?? key, policy),
     })),
     cleanPastEvents: content.clean_past_events,
   }
@@ -298,7 +303,7 @@ export function wantedOf(
 type WrittenAsset = NonNullable<MonitoringContent['assets']>[string]
 
 /** What the file leaves out is left to the service. */
-function bodyOf(key: string, asset: WrittenAsset): AssetCreation {
+function toAssetBody(key: string, asset: WrittenAsset): AssetCreation {
   const { type, data, search_types, risks, experimental_search_types, group } = asset
   return {
     name: asset.name ?? key,
@@ -315,7 +320,7 @@ function holdsSecret(data: Record<string, unknown>): boolean {
   return canonicalJson(maskSecrets(data)) !== canonicalJson(data)
 }
 
-function policyBody(name: string, policy: WrittenPolicy): PolicyCreation {
+function toPolicyBody(name: string, policy: WrittenPolicy): PolicyCreation {
   const { included_keywords: included, excluded_keywords: excluded, query, cookies } = policy
   if (included) return { name, type: 'INCLUDED_KEYWORDS', value: { keywords: included } }
   if (excluded) return { name, type: 'EXCLUDED_KEYWORDS', value: { keywords: excluded } }

@@ -5,19 +5,19 @@
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import type { Finding } from '../../lib/config-fields.ts'
 import { CommandError } from '../terminal.ts'
-import type { Wanted, WantedAsset, WantedPolicy } from './monitoring-file.ts'
+import type { DesiredState, DesiredAsset, DesiredPolicy } from './monitoring-file.ts'
 import {
-  assetIn,
+  findAsset,
   isUnseen,
   type KnownAsset,
   type KnownPolicy,
   type MonitoringState,
   type PolicyContent,
-  policyIn,
+  findPolicy,
 } from './state-file.ts'
 
 /** In the order in which steps are taken. */
-const order: readonly Step['do'][] = [
+const stepOrder: readonly Step['do'][] = [
   'create policy',
   'disable asset',
   'create asset',
@@ -30,24 +30,24 @@ const order: readonly Step['do'][] = [
   'delete policy',
 ]
 
-export function planChanges(scene: Scene): Step[] {
-  const { wanted, state } = scene
+export function planChanges(input: PlanInput): Step[] {
+  const { desired, state } = input
   const steps = [
-    ...wanted.policies.flatMap((policy) => policySteps(policy, scene)),
-    ...wanted.assets.flatMap((asset) => assetSteps(asset, assetIn(state, asset.key))),
-    ...leftAssets(scene),
-    ...policyDeletions(scene),
+    ...desired.policies.flatMap((policy) => policySteps(policy, input)),
+    ...desired.assets.flatMap((asset) => assetSteps(asset, findAsset(state, asset.key))),
+    ...leftAssetSteps(input),
+    ...policyDeletions(input),
   ]
-  return steps.toSorted((left, right) => placeOf(left) - placeOf(right))
+  return steps.toSorted((left, right) => stepRank(left) - stepRank(right))
 }
 
-function placeOf(step: Step): number {
-  const isOfNew = step.do === 'disable asset' && step.id === undefined
-  return order.indexOf(isOfNew ? 'create asset' : step.do)
+function stepRank(step: Step): number {
+  const isNewAsset = step.do === 'disable asset' && step.id === undefined
+  return stepOrder.indexOf(isNewAsset ? 'create asset' : step.do)
 }
 
 /** Of one that was adopted nothing is known, and nothing planned, until somebody has looked at it. */
-function assetSteps(asset: WantedAsset, known: KnownAsset | undefined): Step[] {
+function assetSteps(asset: DesiredAsset, known: KnownAsset | undefined): Step[] {
   const { key } = asset
   if (known === undefined) {
     const off: Step[] = asset.enabled === false ? [{ do: 'disable asset', key, why: 'asked' }] : []
@@ -55,31 +55,32 @@ function assetSteps(asset: WantedAsset, known: KnownAsset | undefined): Step[] {
   }
   if (isUnseen(known)) return []
   const { id, disabled } = known
-  const isOn = shallBeOn(asset, known)
-  const verb = isOn ? 'enable asset' : 'disable asset'
-  const switched: Step[] = disabled === isOn ? [{ do: verb, key, id, why: 'asked' }] : []
+  const isEnabled = shouldBeEnabled(asset, known)
+  const verb = isEnabled ? 'enable asset' : 'disable asset'
+  const switched: Step[] = disabled === isEnabled ? [{ do: verb, key, id, why: 'asked' }] : []
   const fields = changedFields(asset, known)
   return fields.length === 0 ? switched : [...switched, { do: 'replace asset', asset, id, fields }]
 }
 
 /** Where the file does not say, what somebody else has disabled stays so. */
-function shallBeOn({ enabled }: WantedAsset, known: KnownAsset): boolean {
+function shouldBeEnabled({ enabled }: DesiredAsset, known: KnownAsset): boolean {
   return enabled ?? (known.disabled_by_file || known.disabled !== true)
 }
 
 /** The group counts at its creation alone. */
-function changedFields({ written }: WantedAsset, known: KnownAsset): string[] {
+function changedFields({ written }: DesiredAsset, known: KnownAsset): string[] {
   return Object.keys(written)
     .filter((field) => field !== 'assets_group_id')
     .filter((field) => canonicalJson(known.written?.[field]) !== canonicalJson(written[field]))
 }
 
 /** The API deletes no asset. */
-function leftAssets({ wanted, state, actual }: Scene): Step[] {
-  const named = new Set(wanted.assets.map(({ key }) => key))
+function leftAssetSteps({ desired, state, actual }: PlanInput): Step[] {
+  const named = new Set(desired.assets.map(({ key }) => key))
   return Object.entries(state.assets)
     .filter(
-      ([key, { id, disabled }]) => !named.has(key) && disabled !== true && !actual.gone.has(id),
+      ([key, { id, disabled }]) =>
+        !named.has(key) && disabled !== true && !actual.missingAssets.has(id),
     )
     .map(([key, { id }]) => ({ do: 'disable asset', key, id, why: 'left' }))
 }
@@ -89,66 +90,75 @@ function leftAssets({ wanted, state, actual }: Scene): Step[] {
  * un-assignment: where the server has none beyond it, another policy is created and assigned, and the
  * old one deleted.
  */
-function policySteps(policy: WantedPolicy, scene: Scene): Step[] {
+function policySteps(policy: DesiredPolicy, input: PlanInput): Step[] {
   const { key } = policy
-  const known = policyIn(scene.state, key)
+  const known = findPolicy(input.state, key)
   if (known === undefined) {
-    return [{ do: 'create policy', policy, why: 'new' }, ...assignment(key, assetsWith(key, scene))]
+    return [
+      { do: 'create policy', policy, why: 'new' },
+      ...assignmentSteps(key, assetsWith(key, input)),
+    ]
   }
   const { uuid } = known
-  const { update, unassign } = scene.actual.can
-  const there = scene.actual.policies.get(uuid)
-  const why = changeOf(policy, known, there)
-  const wrong = wronglyAssigned(key, uuid, scene)
+  const { update, unassign } = input.actual.capabilities
+  const there = input.actual.policies.get(uuid)
+  const why = findPolicyChange(policy, known, there)
+  const wrong = findWronglyAssigned(key, uuid, input)
   const canChange = why === undefined || (update && there?.type === policy.body.type)
   if (!canChange || (wrong.length > 0 && !unassign)) {
     return [
       { do: 'create policy', policy, why: why ?? 'unassign', instead: uuid },
-      ...assignment(key, assetsWith(key, scene)),
-      ...assignmentToOthers(key, [uuid], scene),
-      deletion({ key, uuid, why: 'replaced' }, scene),
+      ...assignmentSteps(key, assetsWith(key, input)),
+      ...assignmentToOthersSteps(key, [uuid], input),
+      deletionStep({ key, uuid, why: 'replaced' }, input),
     ]
   }
-  const missing = assetsWith(key, scene).filter((asset) => !hasPolicy(asset, uuid, scene))
-  const taken = missing.filter((asset) => isAssignedByUs(asset, key, scene))
-  const others = othersWith(uuid, scene)
+  const missing = assetsWith(key, input).filter((asset) => !hasPolicy(asset, uuid, input))
+  const taken = missing.filter((asset) => isAssignedByUs(asset, key, input))
+  const others = findOtherHolders(uuid, input)
   return [
     ...(why === undefined ? [] : [{ do: 'update policy' as const, policy, uuid, why, others }]),
-    ...assignment(key, missing, taken),
-    ...assignmentToOthers(key, [], scene),
-    ...unassignment(key, uuid, wrong, scene),
+    ...assignmentSteps(key, missing, taken),
+    ...assignmentToOthersSteps(key, [], input),
+    ...unassignmentSteps(key, uuid, wrong, input),
   ]
 }
 
 /** Those that left the file, and those whose successors are there; after all else. */
-function policyDeletions(scene: Scene): Step[] {
-  const { wanted, state } = scene
-  const named = new Set(wanted.policies.map(({ key }) => key))
+function policyDeletions(input: PlanInput): Step[] {
+  const { desired, state } = input
+  const named = new Set(desired.policies.map(({ key }) => key))
   const left = Object.entries(state.policies).filter(([key]) => !named.has(key))
   return [
-    ...state.retired.map(({ name: key, uuid }) => deletion({ key, uuid, why: 'replaced' }, scene)),
-    ...left.map(([key, { uuid }]) => deletion({ key, uuid, why: 'left' }, scene)),
+    ...state.retired.map(({ name: key, uuid }) =>
+      deletionStep({ key, uuid, why: 'replaced' }, input),
+    ),
+    ...left.map(([key, { uuid }]) => deletionStep({ key, uuid, why: 'left' }, input)),
   ]
 }
 
-function deletion(
+function deletionStep(
   { key, uuid, why }: { key: string; uuid: string; why: 'left' | 'replaced' },
-  scene: Scene,
+  input: PlanInput,
 ): Step {
-  const others = othersWith(uuid, scene)
-  const isReplaced = scene.wanted.policies.some((policy) => policy.key === key)
-  const losers: Others = isReplaced && others !== 'unknown' ? [] : others
+  const others = findOtherHolders(uuid, input)
+  const isReplaced = input.desired.policies.some((policy) => policy.key === key)
+  const losers: OtherHolders = isReplaced && others !== 'unknown' ? [] : others
   return { do: 'delete policy', key, uuid, why, losers }
 }
 
 /** Of what they have in its place nobody but them knows, so it is not taken from them. */
-function assignmentToOthers(key: string, replaced: readonly string[], scene: Scene): Step[] {
-  const before = scene.state.retired.filter(({ name }) => name === key).map(({ uuid }) => uuid)
-  const ids = [...replaced, ...before].flatMap((uuid) => knownOthersWith(uuid, scene))
+function assignmentToOthersSteps(
+  key: string,
+  replaced: readonly string[],
+  input: PlanInput,
+): Step[] {
+  const before = input.state.retired.filter(({ name }) => name === key).map(({ uuid }) => uuid)
+  const ids = [...replaced, ...before].flatMap((uuid) => findKnownHolders(uuid, input))
   return ids.length === 0 ? [] : [{ do: 'assign to others', key, ids: [...new Set(ids)] }]
 }
 
-function assignment(
+function assignmentSteps(
   key: string,
   assets: readonly string[],
   drifted: readonly string[] = [],
@@ -156,18 +166,23 @@ function assignment(
   return assets.length === 0 ? [] : [{ do: 'assign policy', key, assets, drifted }]
 }
 
-function unassignment(key: string, uuid: string, assets: readonly string[], scene: Scene): Step[] {
+function unassignmentSteps(
+  key: string,
+  uuid: string,
+  assets: readonly string[],
+  input: PlanInput,
+): Step[] {
   if (assets.length === 0) return []
-  const drifted = assets.filter((asset) => !isAssignedByUs(asset, key, scene))
+  const drifted = assets.filter((asset) => !isAssignedByUs(asset, key, input))
   return [{ do: 'unassign policy', key, uuid, assets, drifted }]
 }
 
 /** What the service made of a value, such as a default that it added, is no change. */
-function changeOf(
-  { body }: WantedPolicy,
+function findPolicyChange(
+  { body }: DesiredPolicy,
   { written, returned }: KnownPolicy,
   there: PolicyContent | undefined,
-): WhyPolicy | undefined {
+): PolicyReason | undefined {
   if (there === undefined) return 'drifted'
   if (isSame(there, body)) return undefined
   if (written === null || returned === null || !isSame(written, body)) return 'changed'
@@ -182,39 +197,39 @@ function contentText({ name, type, value }: PolicyContent): string {
   return canonicalJson({ name, type, value })
 }
 
-function assetsWith(policy: string, { wanted }: Scene): string[] {
-  return wanted.assets.filter(({ policies }) => policies.includes(policy)).map(({ key }) => key)
+function assetsWith(policy: string, { desired }: PlanInput): string[] {
+  return desired.assets.filter(({ policies }) => policies.includes(policy)).map(({ key }) => key)
 }
 
-function hasPolicy(asset: string, uuid: string, { state, actual }: Scene): boolean {
-  const known = assetIn(state, asset)
+function hasPolicy(asset: string, uuid: string, { state, actual }: PlanInput): boolean {
+  const known = findAsset(state, asset)
   return known !== undefined && (actual.assigned.get(known.id) ?? []).includes(uuid)
 }
 
-function isAssignedByUs(asset: string, policy: string, { state }: Scene): boolean {
-  return assetIn(state, asset)?.policies.includes(policy) ?? false
+function isAssignedByUs(asset: string, policy: string, { state }: PlanInput): boolean {
+  return findAsset(state, asset)?.policies.includes(policy) ?? false
 }
 
 /** Assets of the file that have the policy and shall not. */
-function wronglyAssigned(policy: string, uuid: string, scene: Scene): string[] {
-  return scene.wanted.assets
-    .filter(({ key, policies }) => !policies.includes(policy) && hasPolicy(key, uuid, scene))
+function findWronglyAssigned(policy: string, uuid: string, input: PlanInput): string[] {
+  return input.desired.assets
+    .filter(({ key, policies }) => !policies.includes(policy) && hasPolicy(key, uuid, input))
     .map(({ key }) => key)
 }
 
 /** What `assets apply` may do, one thing at a time; and what it must know before it plans. */
 
 /** What the service said before anything is planned. */
-export interface Actual {
+export interface ActualState {
   /** Of each identifier the uuids of its policies. */
   assigned: ReadonlyMap<number, readonly string[]>
   /** Of the policies that the state knows, or the operator names, those that are there. */
   policies: ReadonlyMap<string, PolicyContent>
   /** Ids of assets that are not there. */
-  gone: ReadonlySet<number>
+  missingAssets: ReadonlySet<number>
   /** To which identifiers a policy is assigned, whoever did it; none of one that the server does not tell. */
   holders: ReadonlyMap<string, readonly number[]>
-  can: Capabilities
+  capabilities: Capabilities
 }
 
 /** Operations that the description does not have and a server may. */
@@ -224,26 +239,32 @@ interface Capabilities {
 }
 
 /** What a plan is made from. */
-export interface Scene {
-  wanted: Wanted
+export interface PlanInput {
+  desired: DesiredState
   state: MonitoringState
-  actual: Actual
+  actual: ActualState
 }
 
-export type WhyPolicy = 'new' | 'changed' | 'drifted' | 'unassign'
+export type PolicyReason = 'new' | 'changed' | 'drifted' | 'unassign'
 
 /** Identifiers that are not of the file; `unknown`: the server does not tell. */
-export type Others = readonly number[] | 'unknown'
+export type OtherHolders = readonly number[] | 'unknown'
 
 export type Step =
   /** `instead`: uuid of the one whose place it takes. */
-  | { do: 'create policy'; policy: WantedPolicy; why: WhyPolicy; instead?: string }
-  | { do: 'create asset'; asset: WantedAsset }
-  | { do: 'replace asset'; asset: WantedAsset; id: number; fields: readonly string[] }
+  | { do: 'create policy'; policy: DesiredPolicy; why: PolicyReason; instead?: string }
+  | { do: 'create asset'; asset: DesiredAsset }
+  | { do: 'replace asset'; asset: DesiredAsset; id: number; fields: readonly string[] }
   /** `id` is open of an asset that another step creates. */
   | { do: 'enable asset' | 'disable asset'; key: string; id?: number; why: 'asked' | 'left' }
   /** `others` have it too. */
-  | { do: 'update policy'; policy: WantedPolicy; uuid: string; why: WhyPolicy; others: Others }
+  | {
+      do: 'update policy'
+      policy: DesiredPolicy
+      uuid: string
+      why: PolicyReason
+      others: OtherHolders
+    }
   /** Keys of assets, whose ids another step may bring; `drifted`: what somebody else has changed. */
   | { do: 'assign policy'; key: string; assets: readonly string[]; drifted: readonly string[] }
   /** Those that have the policy whose place it takes, and are not of the file. */
@@ -256,22 +277,28 @@ export type Step =
       drifted: readonly string[]
     }
   /** `losers`: those that have it, and no successor. */
-  | { do: 'delete policy'; key: string; uuid: string; why: 'left' | 'replaced'; losers: Others }
+  | {
+      do: 'delete policy'
+      key: string
+      uuid: string
+      why: 'left' | 'replaced'
+      losers: OtherHolders
+    }
 
 export type StepOf<Kind extends Step['do']> = Extract<Step, { do: Kind }>
 
 /** What the file asks for and the API has no operation for; found before anything is sent. */
-export function impossibleChanges(
-  wanted: Wanted,
+export function findImpossibleChanges(
+  desired: DesiredState,
   state: MonitoringState,
   steps: readonly Step[],
 ): Finding[] {
-  return [...groupChanges(wanted, state), ...creationOnlyWords(steps)]
+  return [...checkGroupChanges(desired, state), ...checkCreationOnlyTypes(steps)]
 }
 
-function groupChanges({ assets }: Wanted, state: MonitoringState): Finding[] {
+function checkGroupChanges({ assets }: DesiredState, state: MonitoringState): Finding[] {
   return assets.flatMap(({ key, written: { assets_group_id: group } }) => {
-    const before = assetIn(state, key)?.written
+    const before = findAsset(state, key)?.written
     if (!before || group === undefined || before['assets_group_id'] === group) return []
     const was = before['assets_group_id']
     const problem = 'it was created elsewhere, and the API moves no asset'
@@ -281,7 +308,7 @@ function groupChanges({ assets }: Wanted, state: MonitoringState): Finding[] {
 }
 
 /** Finds `ad` and `ads` where an asset is replaced: only a creation takes them (docs/api-notes.md, Assets). */
-function creationOnlyWords(steps: readonly Step[]): Finding[] {
+function checkCreationOnlyTypes(steps: readonly Step[]): Finding[] {
   return steps.flatMap((step) => {
     if (step.do !== 'replace asset') return []
     const { key, body } = step.asset
@@ -300,25 +327,25 @@ function creationOnlyWords(steps: readonly Step[]): Finding[] {
 }
 
 /** What has a policy and is not of the file. */
-function othersWith(uuid: string, scene: Scene): Others {
-  const { policies, holders } = scene.actual
+function findOtherHolders(uuid: string, input: PlanInput): OtherHolders {
+  const { policies, holders } = input.actual
   if (!policies.has(uuid)) return []
   const ids = holders.get(uuid)
-  return ids === undefined ? 'unknown' : notOfFile(ids, scene)
+  return ids === undefined ? 'unknown' : excludeFileAssets(ids, input)
 }
 
 /** Those of them that are known by whatever way: an asset that left the file is always. */
-function knownOthersWith(uuid: string, scene: Scene): number[] {
-  const others = othersWith(uuid, scene)
-  const { assigned, gone } = scene.actual
+function findKnownHolders(uuid: string, input: PlanInput): number[] {
+  const others = findOtherHolders(uuid, input)
+  const { assigned, missingAssets: gone } = input.actual
   const found = [...assigned].flatMap(([id, uuids]) =>
     uuids.includes(uuid) && !gone.has(id) ? [id] : [],
   )
-  return notOfFile([...new Set([...(others === 'unknown' ? [] : others), ...found])], scene)
+  return excludeFileAssets([...new Set([...(others === 'unknown' ? [] : others), ...found])], input)
 }
 
-function notOfFile(ids: readonly number[], { wanted, state }: Scene): number[] {
-  const named = new Set(wanted.assets.map(({ key }) => key))
+function excludeFileAssets(ids: readonly number[], { desired, state }: PlanInput): number[] {
+  const named = new Set(desired.assets.map(({ key }) => key))
   const known = Object.entries(state.assets).filter(([key]) => named.has(key))
   const own = new Set(known.map(([, { id }]) => id))
   return ids.filter((id) => !own.has(id)).toSorted((left, right) => left - right)
@@ -327,18 +354,18 @@ function notOfFile(ids: readonly number[], { wanted, state }: Scene): number[] {
 /** What the service no longer has, or has without the state knowing: signs of a state that is older than it. */
 
 /** Throws CommandError where an asset or policy of the file is no longer at the service. */
-export function refuseGone(scene: Scene): void {
-  const { wanted, state, actual } = scene
-  const assets = wanted.assets.flatMap(({ key }) => {
-    const id = assetIn(state, key)?.id
-    return id !== undefined && actual.gone.has(id) ? [{ key, what: `${key} (${id})` }] : []
+export function refuseGone(input: PlanInput): void {
+  const { desired, state, actual } = input
+  const assets = desired.assets.flatMap(({ key }) => {
+    const id = findAsset(state, key)?.id
+    return id !== undefined && actual.missingAssets.has(id) ? [{ key, what: `${key} (${id})` }] : []
   })
-  const policies = wanted.policies.flatMap((policy) => {
+  const policies = desired.policies.flatMap((policy) => {
     const { key } = policy
-    const uuid = policyIn(state, key)?.uuid
+    const uuid = findPolicy(state, key)?.uuid
     const isGone = uuid !== undefined && !actual.policies.has(uuid)
     return isGone
-      ? [{ key, what: `policy ${key} (${uuid})`, found: namesakesOf(policy, scene) }]
+      ? [{ key, what: `policy ${key} (${uuid})`, found: findNamesakes(policy, input) }]
       : []
   })
   const lost = [...assets, ...policies]
@@ -357,10 +384,10 @@ export function refuseGone(scene: Scene): void {
 }
 
 /** Throws CommandError where a policy is to be created that an asset of the file has already. */
-export function refuseTwins(scene: Scene, createAgain: readonly string[] = []): void {
-  const [twin] = scene.wanted.policies
-    .filter(({ key }) => policyIn(scene.state, key) === undefined && !createAgain.includes(key))
-    .flatMap(({ key }) => twinsOf(key, scene).map((uuid) => ({ key, uuid })))
+export function refuseTwins(input: PlanInput, createAgain: readonly string[] = []): void {
+  const [twin] = input.desired.policies
+    .filter(({ key }) => findPolicy(input.state, key) === undefined && !createAgain.includes(key))
+    .flatMap(({ key }) => findTwins(key, input).map((uuid) => ({ key, uuid })))
   if (twin === undefined) return
   const { key, uuid } = twin
   throw new CommandError(
@@ -372,18 +399,18 @@ export function refuseTwins(scene: Scene, createAgain: readonly string[] = []): 
 }
 
 /** Uuids of policies of the same name and content, which an asset of the file has and the state does not know. */
-export function twinsOf(key: string, scene: Scene): string[] {
-  const policy = scene.wanted.policies.find((one) => one.key === key)
+export function findTwins(key: string, input: PlanInput): string[] {
+  const policy = input.desired.policies.find((one) => one.key === key)
   if (policy === undefined) return []
-  return namesakesOf(policy, scene).filter((uuid) => {
-    const there = scene.actual.policies.get(uuid)
-    return there?.type === policy.body.type && holds(there, policy.body)
+  return findNamesakes(policy, input).filter((uuid) => {
+    const there = input.actual.policies.get(uuid)
+    return there?.type === policy.body.type && includesValue(there, policy.body)
   })
 }
 
-function namesakesOf({ body }: WantedPolicy, scene: Scene): string[] {
-  const { wanted, state, actual } = scene
-  const ids = wanted.assets.flatMap(({ key }) => assetIn(state, key)?.id ?? [])
+function findNamesakes({ body }: DesiredPolicy, input: PlanInput): string[] {
+  const { desired, state, actual } = input
+  const ids = desired.assets.flatMap(({ key }) => findAsset(state, key)?.id ?? [])
   const uuids = new Set(ids.flatMap((id) => actual.assigned.get(id) ?? []))
   const own = ownUuids(state)
   return [...uuids].filter(
@@ -397,7 +424,7 @@ export function ownUuids({ policies, retired }: MonitoringState): Set<string> {
 }
 
 /** The service may have added a default. */
-function holds(there: PolicyContent, body: PolicyContent): boolean {
+function includesValue(there: PolicyContent, body: PolicyContent): boolean {
   return Object.entries(body.value).every(
     ([field, value]) => canonicalJson(there.value[field]) === canonicalJson(value),
   )

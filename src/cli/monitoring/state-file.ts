@@ -64,11 +64,11 @@ const heading = z.object({ format: z.literal(format), version: z.number() })
 const owner = z.object({ account: z.object({ name: text, base_url: text }) })
 
 /** By its name in the file, which may be one that every object knows. */
-export function assetIn({ assets }: MonitoringState, key: string): KnownAsset | undefined {
+export function findAsset({ assets }: MonitoringState, key: string): KnownAsset | undefined {
   return Object.hasOwn(assets, key) ? assets[key] : undefined
 }
 
-export function policyIn({ policies }: MonitoringState, key: string): KnownPolicy | undefined {
+export function findPolicy({ policies }: MonitoringState, key: string): KnownPolicy | undefined {
   return Object.hasOwn(policies, key) ? policies[key] : undefined
 }
 
@@ -107,14 +107,14 @@ export interface StateOwner {
 
 /** Throws CommandError where the file is torn, something else, or of another account. */
 export function openStateFile(path: string, { name, baseUrl }: StateOwner): StateFile {
-  let seen = readIfThere(path)
-  let state = seen === undefined ? emptyState : stateIn(seen, path, { name, baseUrl })
+  let seen = readIfPresent(path)
+  let state = seen === undefined ? emptyState : parseState(seen, path, { name, baseUrl })
   return {
     path,
     current: () => state,
     save(next) {
-      if (readIfThere(path) !== seen) {
-        throw mistake(path, 'another run has changed it meanwhile; run again')
+      if (readIfPresent(path) !== seen) {
+        throw stateFileError(path, 'another run has changed it meanwhile; run again')
       }
       const account = { name, base_url: baseUrl }
       const written = `${JSON.stringify({ format, version, account, ...next }, null, 2)}\n`
@@ -125,47 +125,47 @@ export function openStateFile(path: string, { name, baseUrl }: StateOwner): Stat
   }
 }
 
-function readIfThere(path: string): string | undefined {
+function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    if (codeOf(cause) === 'ENOENT') return undefined
-    throw mistake(path, `cannot be read (${codeOf(cause)})`, cause)
+    if (readErrorCode(cause) === 'ENOENT') return undefined
+    throw stateFileError(path, `cannot be read (${readErrorCode(cause)})`, cause)
   }
 }
 
-function stateIn(written: string, path: string, { name, baseUrl }: StateOwner): MonitoringState {
-  const json = jsonIn(written, path)
+function parseState(written: string, path: string, { name, baseUrl }: StateOwner): MonitoringState {
+  const json = parseJson(written, path)
   const head = heading.safeParse(json)
-  if (!head.success) throw mistake(path, `not a state of assets apply; ${another}`)
+  if (!head.success) throw stateFileError(path, `not a state of assets apply; ${otherFileRemedy}`)
   if (head.data.version !== version) {
-    throw mistake(path, `it has format ${head.data.version}, this version writes ${version}`)
+    throw stateFileError(path, `it has format ${head.data.version}, this version writes ${version}`)
   }
   const parsed = content.extend(owner.shape).safeParse(json)
-  if (!parsed.success) throw torn(path, parsed.error)
+  if (!parsed.success) throw damagedError(path, parsed.error)
   const { account, ...state } = parsed.data
   if (account.name === name && account.base_url === baseUrl) return state
-  const whose = `account ${account.name} at ${account.base_url}`
+  const ownerText = `account ${account.name} at ${account.base_url}`
   const remedy = 'ask that one, or give this one a state of its own with --state'
-  throw mistake(path, `it is of ${whose}, not of ${name} at ${baseUrl}; ${remedy}`)
+  throw stateFileError(path, `it is of ${ownerText}, not of ${name} at ${baseUrl}; ${remedy}`)
 }
 
-function jsonIn(written: string, path: string): unknown {
+function parseJson(written: string, path: string): unknown {
   try {
     return JSON.parse(written) as unknown
   } catch (cause) {
-    throw torn(path, cause)
+    throw damagedError(path, cause)
   }
 }
 
-const another = 'name another file with --state'
+const otherFileRemedy = 'name another file with --state'
 
-function torn(path: string, cause: unknown): CommandError {
+function damagedError(path: string, cause: unknown): CommandError {
   const remedy = 'put back an earlier one; without it, every asset would be created again'
-  return mistake(path, `the state is torn; ${remedy}`, cause)
+  return stateFileError(path, `the state is torn; ${remedy}`, cause)
 }
 
-function mistake(path: string, problem: string, cause?: unknown): CommandError {
+function stateFileError(path: string, problem: string, cause?: unknown): CommandError {
   return new CommandError('mistake', `${path}: ${problem}`, { cause })
 }
 
@@ -173,7 +173,7 @@ function mistake(path: string, problem: string, cause?: unknown): CommandError {
 function replaceFile(path: string, written: string, isFirst: boolean): void {
   const next = `${path}.new`
   try {
-    unlinkLeft(next)
+    removeLeftover(next)
     const file = openSync(next, 'wx', 0o600) // no link that stands there leads elsewhere
     try {
       writeFileSync(file, written)
@@ -184,14 +184,14 @@ function replaceFile(path: string, written: string, isFirst: boolean): void {
     renameSync(next, path)
     syncFolder(dirname(path))
   } catch (cause) {
-    const remedy = `make the folder writable${isFirst ? `, or ${another}` : ''}`
-    const problem = `cannot be written (${codeOf(cause)}); ${remedy}`
+    const remedy = `make the folder writable${isFirst ? `, or ${otherFileRemedy}` : ''}`
+    const problem = `cannot be written (${readErrorCode(cause)}); ${remedy}`
     throw new CommandError('refused', `${path}: ${problem}`, { cause })
   }
 }
 
 /** Of a run that was cut off. */
-function unlinkLeft(path: string): void {
+function removeLeftover(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path)
 }
 
@@ -205,6 +205,6 @@ function syncFolder(path: string): void {
   }
 }
 
-function codeOf(error: unknown): string {
+function readErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

@@ -6,10 +6,10 @@ import {
   firstAtOrAfter,
   type Placed,
   type Position,
-  positionOf,
+  toPosition,
 } from '../history/history.ts'
 import { createRandom, type EndMode, type SandboxSettings } from '../options.ts'
-import type { Keepable } from '../state/data-folder.ts'
+import type { Persistent } from '../state/data-folder.ts'
 
 const positionSchema = z.tuple([z.number(), z.string()])
 
@@ -32,13 +32,13 @@ export function decodeCursor(cursor: string): Position | null {
 }
 
 /** Where a walk goes on, by the cursor that came; null: it begins. */
-export function placeOf(
+export function resolveCursor(
   from: string | null,
   walk: unknown,
   cursors: CursorWatch,
 ): Position | 'refused' | null {
   if (from === null) return null
-  if (cursors.take(from, walk) === 'refused') return 'refused'
+  if (cursors.accept(from, walk) === 'refused') return 'refused'
   return decodeCursor(from) ?? 'refused'
 }
 
@@ -47,36 +47,37 @@ export function placeOf(
  * noticed that changes its parameters, which it must not (docs/api-notes.md, Cursors and order).
  */
 
-export interface CursorWatch extends Keepable {
+export interface CursorWatch extends Persistent {
   /** Notes what `cursor` was handed out for; `walk` is everything of the request but `from`. */
-  handOut(cursor: string, walk: unknown): void
+  issue(cursor: string, walk: unknown): void
   /** 'refused': expired on demand. Counts a cursor that comes back with other parameters. */
-  take(cursor: string, walk: unknown): 'taken' | 'refused'
+  accept(cursor: string, walk: unknown): 'taken' | 'refused'
   /** Every cursor handed out so far is refused from now on. */
   expireAll: () => void
   changedWalks: () => number
 }
 
-const keep = 50_000
+const maxCursors = 50_000
 
 export function createCursorWatch(): CursorWatch {
   let walksByCursor = new Map<string, Set<string>>()
-  /** Cursors whoever brings them, and cursors as one walk has them: `handedTo`. */
+  /** Cursors whoever brings them, and cursors as one walk has them: `scanCursorKey`. */
   const expired = new Set<string>()
   let changedWalks = 0
 
   return {
-    handOut(cursor, walk) {
-      const digest = digestOf(walk)
+    issue(cursor, walk) {
+      const digest = digestRequest(walk)
       expired.delete(cursor)
-      expired.delete(handedTo(digest, cursor))
+      expired.delete(scanCursorKey(digest, cursor))
       const walks = walksByCursor.get(cursor) ?? new Set()
       walksByCursor.set(cursor, walks.add(digest))
-      if (walksByCursor.size > keep) walksByCursor = new Map([...walksByCursor].slice(keep / 2))
+      if (walksByCursor.size > maxCursors)
+        walksByCursor = new Map([...walksByCursor].slice(maxCursors / 2))
     },
-    take(cursor, walk) {
-      const digest = digestOf(walk)
-      if (expired.has(cursor) || expired.has(handedTo(digest, cursor))) return 'refused'
+    accept(cursor, walk) {
+      const digest = digestRequest(walk)
+      if (expired.has(cursor) || expired.has(scanCursorKey(digest, cursor))) return 'refused'
       const walks = walksByCursor.get(cursor)
       if (walks && !walks.has(digest)) changedWalks++
       return 'taken'
@@ -84,7 +85,7 @@ export function createCursorWatch(): CursorWatch {
     expireAll() {
       for (const [cursor, walks] of walksByCursor) {
         expired.add(cursor)
-        for (const digest of walks) expired.add(handedTo(digest, cursor))
+        for (const digest of walks) expired.add(scanCursorKey(digest, cursor))
       }
       walksByCursor.clear()
     },
@@ -93,29 +94,29 @@ export function createCursorWatch(): CursorWatch {
       walks: [...walksByCursor].map(([cursor, walks]) => [cursor, [...walks]]),
       expired: [...expired],
     }),
-    restore(kept) {
-      const state = keptCursors.parse(kept)
+    restore(snapshot) {
+      const state = cursorsSnapshot.parse(snapshot)
       walksByCursor = new Map(state.walks.map(([cursor, walks]) => [cursor, new Set(walks)]))
       for (const cursor of state.expired) expired.add(cursor)
     },
   }
 }
 
-const keptCursors = z.object({
+const cursorsSnapshot = z.object({
   walks: z.array(z.tuple([z.string(), z.array(z.string())])),
   expired: z.array(z.string()),
 })
 
 /** Two walks may be handed the same cursor: it is a place, and names no walk. */
-function handedTo(digest: string, cursor: string): string {
+function scanCursorKey(digest: string, cursor: string): string {
   return `${digest} ${cursor}`
 }
 
-function digestOf(walk: unknown): string {
-  return createHash('sha256').update(canonical(walk)).digest('base64')
+function digestRequest(walk: unknown): string {
+  return createHash('sha256').update(canonicalJson(walk)).digest('base64')
 }
 
-function canonical(value: unknown): string {
+function canonicalJson(value: unknown): string {
   return JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === 'object' && inner !== null && !Array.isArray(inner)
       ? Object.fromEntries(
@@ -139,43 +140,44 @@ interface PageRequest<Entry extends Placed> {
 export interface PageHabits {
   endMode: EndMode
   /** How many of `size` places this page uses; 0: an empty page in mid-walk. */
-  placesOf: (size: number) => number
+  usedSize: (size: number) => number
 }
 
 interface Page<Entry extends Placed> {
   items: Entry[]
   /** undefined: the key is absent; 'same': the cursor that was sent. */
-  next: NextPlace
+  next: NextCursor
 }
 
-export type NextPlace = Position | 'same' | null | undefined
+export type NextCursor = Position | 'same' | null | undefined
 
-export function pageOf<Entry extends Placed>(
+export function takePage<Entry extends Placed>(
   events: readonly Entry[],
   request: PageRequest<Entry>,
-  { endMode, placesOf }: PageHabits,
+  { endMode, usedSize }: PageHabits,
 ): Page<Entry> {
   const step = request.order === 'asc' ? 1 : -1
-  const start = startOf(events, request)
+  const start = startIndex(events, request)
   const window: Entry[] = []
-  const places = placesOf(request.size)
+  const limit = usedSize(request.size)
   let index = start
-  let follows = false
-  for (; events[index] !== undefined && !follows; index += step) {
+  let hasMore = false
+  for (; events[index] !== undefined && !hasMore; index += step) {
     const event = events[index] as Entry
     if (!request.matches(event)) continue
-    if (window.length < places) window.push(event)
-    else follows = true
+    if (window.length < limit) window.push(event)
+    else hasMore = true
   }
   const last = window.at(-1)
   const items = window.filter((event) => !request.isHidden(event))
-  if (!follows) return { items, next: endOf(endMode, last, request.from) }
-  if (last) return { items, next: positionOf(last) }
-  if (isNudged(request.from)) return pageOf(events, request, { endMode, placesOf: (size) => size })
-  return { items, next: nudgedBefore(events, start, step) }
+  if (!hasMore) return { items, next: endCursor(endMode, last, request.from) }
+  if (last) return { items, next: toPosition(last) }
+  if (isNudged(request.from))
+    return takePage(events, request, { endMode, usedSize: (size) => size })
+  return { items, next: nudgedPosition(events, start, step) }
 }
 
-function startOf(
+function startIndex(
   events: readonly Placed[],
   { order, from }: Pick<PageRequest<Placed>, 'order' | 'from'>,
 ): number {
@@ -183,22 +185,22 @@ function startOf(
   return from ? firstAtOrAfter(events, from) - 1 : events.length - 1
 }
 
-function endOf(endMode: EndMode, last: Placed | undefined, from: Position | null): NextPlace {
+function endCursor(endMode: EndMode, last: Placed | undefined, from: Position | null): NextCursor {
   switch (endMode) {
     case 'full':
       return null
     case 'absent':
       return undefined
     case 'empty':
-      return last ? positionOf(last) : null
+      return last ? toPosition(last) : null
     case 'echo':
-      if (last) return positionOf(last)
+      if (last) return toPosition(last)
       return from ? 'same' : null
   }
 }
 
 /** A cursor that says the same place in other words: no uid lies between `u` and `u` + NUL. */
-function nudgedBefore(events: readonly Placed[], start: number, step: 1 | -1): Position {
+function nudgedPosition(events: readonly Placed[], start: number, step: 1 | -1): Position {
   const below = events[step === 1 ? start - 1 : start]
   return below ? [below.createdAtMs, `${below.uid}\u0000`] : [0, '\u0000']
 }
@@ -212,7 +214,7 @@ export function createPageHabits(settings: SandboxSettings, seed: number): PageH
   const random = createRandom(seed)
   return {
     endMode: settings.endMode,
-    placesOf(size) {
+    usedSize(size) {
       if (random.chance(settings.emptyPages)) return 0
       return size > 1 && random.chance(settings.shortPages) ? random.int(1, size - 1) : size
     },
@@ -222,7 +224,7 @@ export function createPageHabits(settings: SandboxSettings, seed: number): PageH
 /** A page as it travels; `from` is the cursor that was sent. */
 export function wirePage(
   items: unknown[],
-  next: NextPlace,
+  next: NextCursor,
   from: string | null,
 ): Pick<WireSearchPage, 'items' | 'next'> {
   if (next === undefined) return { items }

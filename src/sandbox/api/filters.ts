@@ -5,8 +5,8 @@ import { eventFilterTypes } from '../../upstream/resources/enumerations.ts'
 import { eventQuery } from '../../upstream/resources/events.ts'
 import type { History, SandboxEvent } from '../history/history.ts'
 import type { MaterializedFilter, SandboxSettings } from '../options.ts'
-import { type ErrorSaid, sendError, validationEntry } from '../server.ts'
-import type { TokenGrant } from './gate.ts'
+import { type ErrorAnswer, sendError, validationEntry } from '../server.ts'
+import type { TokenGrant } from './guard.ts'
 
 type Filters = SearchBody['filters']
 
@@ -14,7 +14,7 @@ type Filters = SearchBody['filters']
  * What words of the `type` filter stand for (docs/api-notes.md, Types that stand for others). Items have types
  * that are no such words.
  */
-const groups: Record<string, readonly string[]> = {
+const typeGroups: Record<string, readonly string[]> = {
   illicit_networks: [
     'forum_content',
     'blog_content',
@@ -44,13 +44,13 @@ export function effectiveSeverity(event: SandboxEvent): string {
   return event.override ?? event.severity
 }
 
-export function matcherOf(
+export function filterMatcher(
   filters: Filters,
   materializedFilter: MaterializedFilter = 'honoured',
 ): (event: SandboxEvent) => boolean {
-  const types = filters.type ? typesOf(filters.type) : null
-  const isCreatedThen = rangeOf(filters.estimated_created_at)
-  const isMaterializedThen = materializedTest(filters, materializedFilter)
+  const types = filters.type ? expandTypes(filters.type) : null
+  const isCreatedThen = rangeMatcher(filters.estimated_created_at)
+  const isMaterializedThen = materializedMatcher(filters, materializedFilter)
   return (event) =>
     hasSeverity(event, filters.severity) &&
     (types === null || types.has(event.type)) &&
@@ -62,12 +62,12 @@ export function matcherOf(
 }
 
 /** `refused` is refused before. */
-function materializedTest(
+function materializedMatcher(
   { materialized_at: range }: Filters,
-  manner: MaterializedFilter,
+  mode: MaterializedFilter,
 ): (ms: number) => boolean {
-  if (range && manner === 'empty') return () => false
-  return rangeOf(manner === 'ignored' ? undefined : range)
+  if (range && mode === 'empty') return () => false
+  return rangeMatcher(mode === 'ignored' ? undefined : range)
 }
 
 /** A string means this or higher, an array exactly these. A word that no list has ranks highest. */
@@ -75,32 +75,32 @@ function hasSeverity(event: SandboxEvent, wanted: Filters['severity']): boolean 
   if (!wanted) return true
   const severity = effectiveSeverity(event)
   if (typeof wanted !== 'string') return (wanted as string[]).includes(severity)
-  return rankOf(severity) >= rankOf(wanted)
+  return rankSeverity(severity) >= rankSeverity(wanted)
 }
 
-function rankOf(severity: string): number {
+function rankSeverity(severity: string): number {
   const rank = (knownSeverities as readonly string[]).indexOf(severity)
   return rank === -1 ? knownSeverities.length : rank
 }
 
 /** Every item type that the named filters cover. */
-export function typesOf(names: readonly string[]): Set<string> {
+export function expandTypes(names: readonly string[]): Set<string> {
   const found = new Set<string>()
   const waiting = [...names]
   for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
     if (found.has(name)) continue
     found.add(name)
-    waiting.push(...(groups[name] ?? []))
+    waiting.push(...(typeGroups[name] ?? []))
   }
   return found
 }
 
 /** What the filter lists name: every category with what it contains. */
-export const filterCategories: Readonly<Record<string, readonly string[]>> = groups
+export const filterCategories: Readonly<Record<string, readonly string[]>> = typeGroups
 
-function rangeOf(range: TimeRange | null | undefined): (ms: number) => boolean {
+function rangeMatcher(range: RangeFilter | null | undefined): (ms: number) => boolean {
   const [gt, gte, lt, lte] = [range?.gt, range?.gte, range?.lt, range?.lte].map((text) =>
-    text === undefined || text === null ? undefined : instantOf(text),
+    text === undefined || text === null ? undefined : parseInstant(text),
   )
   return (ms) =>
     (gt === undefined || ms > gt) &&
@@ -114,8 +114,8 @@ function rangeOf(range: TimeRange | null | undefined): (ms: number) => boolean {
 export const knownSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
 const severity = z.enum(knownSeverities)
-const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
-const timeRange = z.object({
+const time = z.string().refine((text) => !Number.isNaN(parseInstant(text)), 'not a date-time')
+const rangeFilter = z.object({
   gt: time.nullish(),
   gte: time.nullish(),
   lt: time.nullish(),
@@ -125,19 +125,19 @@ const timeRange = z.object({
 const filters = z.object({
   severity: z.union([severity, z.array(severity)]).optional(),
   type: z.array(z.enum(eventFilterTypes)).optional(),
-  estimated_created_at: timeRange.optional(),
-  materialized_at: timeRange.optional(),
+  estimated_created_at: rangeFilter.optional(),
+  materialized_at: rangeFilter.optional(),
   tags: z.array(z.string()).optional(),
   is_ignored: z.boolean().optional(),
   is_remediated: z.boolean().optional(),
 })
 
 /** Fields that the service does not know are no reason to refuse, neither here nor in a body. */
-const query = z.discriminatedUnion('type', eventQuery.options.map(stripped) as Kinds)
+const query = z.discriminatedUnion('type', eventQuery.options.map(withoutStrictness) as Kinds)
 
 type Kinds = typeof eventQuery.options
 
-function stripped(kind: Kinds[number]): z.ZodObject {
+function withoutStrictness(kind: Kinds[number]): z.ZodObject {
   return z.object(kind.shape)
 }
 
@@ -153,10 +153,10 @@ const searchBody = z.object({ query: query.nullish(), ...page })
 const globalSearchBody = z.object({ query, ...page })
 
 export type SearchBody = z.infer<typeof searchBody>
-type TimeRange = z.infer<typeof timeRange>
+type RangeFilter = z.infer<typeof rangeFilter>
 
 /** Milliseconds since 1970; a time without a zone is UTC; NaN where it is no time. */
-export function instantOf(text: string): number {
+export function parseInstant(text: string): number {
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/i.test(text)
   return Date.parse(hasZone || !text.includes('T') ? text : `${text}Z`)
 }
@@ -166,44 +166,44 @@ type Parsed = { body: SearchBody } | { detail: Record<string, unknown>[] }
 
 /** Of a search in what a tenant watches for, which may do without a query. */
 export function parseSearchBody(body: unknown): Parsed {
-  return parsedBy(searchBody, body)
+  return parseWith(searchBody, body)
 }
 
 /** Of a search over everything. */
 export function parseGlobalSearchBody(body: unknown): Parsed {
-  return parsedBy(globalSearchBody, body)
+  return parseWith(globalSearchBody, body)
 }
 
-function parsedBy(schema: z.ZodType<SearchBody>, body: unknown): Parsed {
+function parseWith(schema: z.ZodType<SearchBody>, body: unknown): Parsed {
   const parsed = schema.safeParse(body ?? {})
   if (parsed.success) return { body: parsed.data }
   return {
     detail: parsed.error.issues.map((issue) =>
-      validationEntry(['body', ...issue.path.map(locOf)], issue.message),
+      validationEntry(['body', ...issue.path.map(toLocationKey)], issue.message),
     ),
   }
 }
 
-function locOf(key: PropertyKey): string | number {
+function toLocationKey(key: PropertyKey): string | number {
   return typeof key === 'number' ? key : String(key)
 }
 
 /** Whose events and identifiers are: a tenant sees its own, with what it noted on them. */
 
-interface Asked {
+interface CallerScope {
   settings: Pick<SandboxSettings, 'groups'>
   grant: TokenGrant | null
 }
 
-export function isOwn(event: SandboxEvent, { settings, grant }: Asked): boolean {
+export function isOwn(event: SandboxEvent, { settings, grant }: CallerScope): boolean {
   return settings.groups.some(
     ({ id, tenantId }) => tenantId === grant?.tenantId && event.groupIds.includes(id),
   )
 }
 
 /** The event as the caller may see it in a search over everything: of another's, only what it is. */
-export function seenBy(event: SandboxEvent, asked: Asked): SandboxEvent {
-  if (isOwn(event, asked)) return event
+export function restrictView(event: SandboxEvent, scope: CallerScope): SandboxEvent {
+  if (isOwn(event, scope)) return event
   return {
     ...event,
     override: null,
@@ -215,33 +215,35 @@ export function seenBy(event: SandboxEvent, asked: Asked): SandboxEvent {
   }
 }
 
-type Reached = { event: SandboxEvent; refusal?: never } | { event?: never; refusal: FastifyReply }
+type OwnEventResult =
+  | { event: SandboxEvent; refusal?: never }
+  | { event?: never; refusal: FastifyReply }
 
 /** One of the caller's own events, or the answer that refuses it. */
-export function reachEvent(
+export function findOwnEvent(
   reply: FastifyReply,
   uid: string,
-  { history, shape, ...asked }: Asked & { history: History; shape?: ErrorSaid['shape'] },
-): Reached {
+  { history, shape, ...scope }: CallerScope & { history: History; shape?: ErrorAnswer['shape'] },
+): OwnEventResult {
   const event = history.get(uid)
   if (!event) return { refusal: sendError(reply, { status: 404, message: 'no such event', shape }) }
-  if (isOwn(event, asked)) return { event }
+  if (isOwn(event, scope)) return { event }
   const message = 'an event of another tenant'
   return { refusal: sendError(reply, { status: 403, message, shape }) }
 }
 
-interface IdentifierAsker {
+interface IdentifierRequest {
   id: string
   grant: TokenGrant | null
   /** Whose identifier it is; undefined: there is none. */
   tenantOf: (identifierId: number) => number | undefined
-  shape: NonNullable<ErrorSaid['shape']>
+  shape: NonNullable<ErrorAnswer['shape']>
 }
 
 /** The answer to whoever asks for an identifier that is not the tenant's; null: it is. */
 export function refuseIdentifier(
   reply: FastifyReply,
-  { id, grant, tenantOf, shape }: IdentifierAsker,
+  { id, grant, tenantOf, shape }: IdentifierRequest,
 ): FastifyReply | null {
   if (!/^\d+$/.test(id)) {
     const detail = [validationEntry(['path', 'identifier_id'], 'not an integer', id)]

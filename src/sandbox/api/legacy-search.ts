@@ -13,31 +13,37 @@ import {
   legacyTypes,
   orders,
 } from '../../upstream/resources/enumerations.ts'
-import { stolenOf, withOffset } from '../history/draft.ts'
-import { comparePositions, type Placed, positionOf, type SandboxEvent } from '../history/history.ts'
+import { readStolen, formatOffsetTime } from '../history/draft.ts'
+import { comparePositions, type Placed, toPosition, type SandboxEvent } from '../history/history.ts'
 import { sendError } from '../server.ts'
-import { createPageHabits, encodeCursor, type NextPlace, pageOf, placeOf } from './cursor.ts'
+import {
+  createPageHabits,
+  encodeCursor,
+  type NextCursor,
+  takePage,
+  resolveCursor,
+} from './cursor.ts'
 import {
   effectiveSeverity,
-  instantOf,
+  parseInstant,
   knownSeverities,
-  reachEvent,
-  seenBy,
-  typesOf,
+  findOwnEvent,
+  restrictView,
+  expandTypes,
 } from './filters.ts'
-import { legacySearchPath, mayDo, type TokenGrant } from './gate.ts'
+import { legacySearchPath, hasPermission, type TokenGrant } from './guard.ts'
 import { LuceneError, luceneMatcher, parseLucene } from './lucene.ts'
-import { sightingOf } from './matching.ts'
+import { toSearchable } from './matching.ts'
 import { chargeSearch } from './search-quota.ts'
-import { fullEventOf, linkTo, type SearchParts } from './search.ts'
+import { toFullEvent, eventLink, type SearchParts } from './search.ts'
 
 export interface LegacySearch {
-  answer(reply: FastifyReply, asked: Asked): FastifyReply
+  answer(reply: FastifyReply, asked: LegacyRequest): FastifyReply
   /** The full event, which there is here of every type. */
-  answerActivity(reply: FastifyReply, asked: Asked): FastifyReply
+  answerActivity(reply: FastifyReply, asked: LegacyRequest): FastifyReply
 }
 
-interface Asked {
+interface LegacyRequest {
   query: unknown
   grant: TokenGrant | null
 }
@@ -53,14 +59,14 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
   return {
     answer(reply, { query, grant }) {
       const parsed = legacyParameters.safeParse(query)
-      if (!parsed.success) return refuse(reply, reasonsOf(parsed.error.issues))
+      if (!parsed.success) return refuseRequest(reply, formatIssues(parsed.error.issues))
       const { search_after: after, from: given, ...asked } = parsed.data
       const walk = ['legacy', asked]
       const from = after ?? given ?? null
-      const place = placeOf(from, walk, cursors)
-      if (place === 'refused') return refuse(reply, 'bad cursor', 'INVALID_CURSOR')
-      const seen = history.all().map((event) => seenBy(event, { settings, grant }))
-      const found = inOrder(seen.filter(legacyMatcher(asked)), asked.sort_by)
+      const place = resolveCursor(from, walk, cursors)
+      if (place === 'refused') return refuseRequest(reply, 'bad cursor', 'INVALID_CURSOR')
+      const visible = history.all().map((event) => restrictView(event, { settings, grant }))
+      const found = sortEvents(visible.filter(legacyMatcher(asked)), asked.sort_by)
       const request = {
         order: asked.order,
         size: asked.size,
@@ -68,13 +74,13 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
         matches: () => true,
         isHidden: () => false,
       }
-      const { items, next } = pageOf(found, request, habits)
-      const cursor = cursorOf(next, from)
-      if (cursor) cursors.handOut(cursor, walk)
+      const { items, next } = takePage(found, request, habits)
+      const cursor = encodeNext(next, from)
+      if (cursor) cursors.issue(cursor, walk)
       const shown = items.map(({ uid }) => uid)
       chargeSearch(reply, { kind: 'legacy', query: asked.query, shown }, parts)
       return reply.send({
-        items: items.map(({ event }) => pickedFields(legacyItemOf(event, grant), asked.fields)),
+        items: items.map(({ event }) => pickFields(toLegacyItem(event, grant), asked.fields)),
         nb_hits: found.length,
         links: { next: cursor && linkToPage(cursor, query) },
         search_after: cursor,
@@ -82,25 +88,25 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
     },
     answerActivity(reply, { query, grant }) {
       const { uid } = query as { uid?: string }
-      if (uid === undefined) return refuse(reply, 'uid: missing')
+      if (uid === undefined) return refuseRequest(reply, 'uid: missing')
       const asked = { settings, history, grant, shape: 'message' } as const
-      const { event, refusal } = reachEvent(reply, uid, asked)
-      return refusal ?? reply.send({ activity: activityOf(event, grant) })
+      const { event, refusal } = findOwnEvent(reply, uid, asked)
+      return refusal ?? reply.send({ activity: toActivity(event, grant) })
     },
   }
 }
 
 /** `materialized`, `indexed` and `searchable` are all when it became visible. */
-function inOrder(
+function sortEvents(
   events: readonly SandboxEvent[],
   sortBy: LegacyParameters['sort_by'],
 ): PlacedEvent[] {
   return events
-    .map((event) => ({ createdAtMs: momentOf(event, sortBy), uid: event.uid, event }))
-    .sort((left, right) => comparePositions(positionOf(left), positionOf(right)))
+    .map((event) => ({ createdAtMs: sortTimeMs(event, sortBy), uid: event.uid, event }))
+    .sort((left, right) => comparePositions(toPosition(left), toPosition(right)))
 }
 
-function momentOf(event: SandboxEvent, sortBy: LegacyParameters['sort_by']): number {
+function sortTimeMs(event: SandboxEvent, sortBy: LegacyParameters['sort_by']): number {
   const { createdAtMs, arrivedAtMs, ignoredAtMs, remediatedAtMs } = event
   switch (sortBy) {
     case 'created':
@@ -116,7 +122,7 @@ function momentOf(event: SandboxEvent, sortBy: LegacyParameters['sort_by']): num
 }
 
 /** undefined: the answer is without one. */
-function cursorOf(next: NextPlace, from: string | null): string | null | undefined {
+function encodeNext(next: NextCursor, from: string | null): string | null | undefined {
   if (next === null || next === undefined) return next
   return next === 'same' ? from : encodeCursor(next)
 }
@@ -132,53 +138,53 @@ function linkToPage(cursor: string, query: unknown): string {
   return `${legacySearchPath}?${parameters.toString()}`
 }
 
-function reasonsOf(issues: readonly { path: PropertyKey[]; message: string }[]): string {
+function formatIssues(issues: readonly { path: PropertyKey[]; message: string }[]): string {
   return issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; ')
 }
 
-function refuse(reply: FastifyReply, message: string, code?: string): FastifyReply {
+function refuseRequest(reply: FastifyReply, message: string, code?: string): FastifyReply {
   return sendError(reply, { status: 400, shape: 'message', message, code })
 }
 
 /** Which events a legacy search finds. */
 
-type Test = (event: SandboxEvent) => boolean
+type EventTest = (event: SandboxEvent) => boolean
 type Action = LegacyParameters['event_actions'][number]
 
-const isAny: Test = () => true
+const matchesAll: EventTest = () => true
 
-function legacyMatcher(asked: LegacyParameters): Test {
-  const { time, risks, query } = asked
-  const tests: Test[] = [
-    time ? ({ createdAtMs: at }) => at >= time.since && at <= time.until : isAny,
-    typeTest(asked.types, asked.experimental_types),
-    tagTest(asked.tags, asked.tags_query_operator),
-    actionTest(asked),
-    risks.length > 0 ? (event) => risks.includes(riskOf(event)) : isAny,
-    asked.has_modified_risk_score ? isRescored : isAny,
-    asked.has_notes ? ({ notes }) => notes !== null : isAny,
-    query ? queryTest(query) : isAny,
+function legacyMatcher(parameters: LegacyParameters): EventTest {
+  const { time, risks, query } = parameters
+  const tests: EventTest[] = [
+    time ? ({ createdAtMs: at }) => at >= time.since && at <= time.until : matchesAll,
+    typeTest(parameters.types, parameters.experimental_types),
+    tagTest(parameters.tags, parameters.tags_query_operator),
+    actionTest(parameters),
+    risks.length > 0 ? (event) => risks.includes(toRisk(event)) : matchesAll,
+    parameters.has_modified_risk_score ? isRescored : matchesAll,
+    parameters.has_notes ? ({ notes }) => notes !== null : matchesAll,
+    query ? queryTest(query) : matchesAll,
   ]
   return (event) => tests.every((passes) => passes(event))
 }
 
-function queryTest(query: NonNullable<LegacyParameters['query']>): Test {
-  const finds = luceneMatcher(query)
-  return (event) => finds(sightingOf(event).document)
+function queryTest(query: NonNullable<LegacyParameters['query']>): EventTest {
+  const matches = luceneMatcher(query)
+  return (event) => matches(toSearchable(event).document)
 }
 
 /** What the description's groups contain, it says itself; what else is a group, the filters know. */
-function typeTest(types: readonly LegacyType[], experimental: readonly string[]): Test {
-  if (types.length === 0 && experimental.length === 0) return isAny
+function typeTest(types: readonly LegacyType[], experimental: readonly string[]): EventTest {
+  if (types.length === 0 && experimental.length === 0) return matchesAll
   const named = types.flatMap((type) => legacyTypeGroups[type] ?? [type])
-  const wanted = typesOf([...named, ...experimental])
-  const known = types.includes('experimental') ? typesOf(legacyTypes) : null
+  const wanted = expandTypes([...named, ...experimental])
+  const known = types.includes('experimental') ? expandTypes(legacyTypes) : null
   return ({ type }) => wanted.has(type) || known?.has(type) === false
 }
 
 /** Any of the tags, unless it says AND. */
-function tagTest(tags: readonly string[], operator: 'AND' | 'OR'): Test {
-  if (tags.length === 0) return isAny
+function tagTest(tags: readonly string[], operator: 'AND' | 'OR'): EventTest {
+  if (tags.length === 0) return matchesAll
   return (event) => {
     const has = (tag: string): boolean => event.tags.includes(tag)
     return operator === 'AND' ? tags.every(has) : tags.some(has)
@@ -186,7 +192,7 @@ function tagTest(tags: readonly string[], operator: 'AND' | 'OR'): Test {
 }
 
 /** Any of the actions; without one, what is ignored is left out. */
-function actionTest({ event_action: action, event_actions: actions }: LegacyParameters): Test {
+function actionTest({ event_action: action, event_actions: actions }: LegacyParameters): EventTest {
   const all: Action[] = [...(action ? [action] : []), ...actions]
   const wanted = all.length > 0 ? all : (['default'] as const)
   return (event) => wanted.some((one) => hasAction(event, one))
@@ -222,54 +228,54 @@ type Fields = Record<string, unknown>
 const previewLength = 200
 
 /** An event of v2: its uid and type stand in the header (docs/api-notes.md, The older shape). */
-function legacyItemOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
+function toLegacyItem(event: SandboxEvent, grant: TokenGrant | null): unknown {
   if ('raw' in event) return event.raw
   const { uid, type } = event
   const metadata = {
-    estimated_created_at: withOffset(event.createdAtMs),
+    estimated_created_at: formatOffsetTime(event.createdAtMs),
     event_id: null,
     source: uid.split('/')[1] ?? null,
-    flare_url: linkTo(uid),
+    flare_url: eventLink(uid),
   }
   return {
-    data: { uid, index: type, metadata, title: titleOf(event), ...dataOf(event, grant) },
-    header: { ...headerOf(event), uid, type },
+    data: { uid, index: type, metadata, title: findTitle(event), ...toData(event, grant) },
+    header: { ...toHeader(event), uid, type },
     metadata,
   }
 }
 
 /** The older full event, which there is of every type, also without a model. */
-function activityOf(event: SandboxEvent, grant: TokenGrant | null): unknown {
-  const item = legacyItemOf(event, grant) as object
+function toActivity(event: SandboxEvent, grant: TokenGrant | null): unknown {
+  const item = toLegacyItem(event, grant) as object
   return { ...item, duplicates: [], history_logs: null, similar_items: [] }
 }
 
 /** The severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown word ranks highest. */
-function riskOf(event: SandboxEvent): number {
+function toRisk(event: SandboxEvent): number {
   const rank = (knownSeverities as readonly string[]).indexOf(effectiveSeverity(event))
   return rank === -1 ? knownSeverities.length : rank + 1
 }
 
-function headerOf(event: SandboxEvent): Fields {
+function toHeader(event: SandboxEvent): Fields {
   const data = event.data ?? {}
   const source = event.uid.split('/')[1] ?? null
   return {
-    title: titleOf(event),
-    content_preview: previewOf(event),
-    category_name: textOf(data, 'context.category_name'),
-    risk: { score: riskOf(event) },
+    title: findTitle(event),
+    content_preview: previewText(event),
+    category_name: textAt(data, 'context.category_name'),
+    risk: { score: toRisk(event) },
     source,
-    source_name: textOf(data, 'source.name') ?? source,
-    actor: textOf(data, 'actor.name'),
-    timestamp: withOffset(event.createdAtMs),
-    ignored_at: timeOrNull(event.ignoredAtMs),
-    remediated_at: timeOrNull(event.remediatedAtMs),
+    source_name: textAt(data, 'source.name') ?? source,
+    actor: textAt(data, 'actor.name'),
+    timestamp: formatOffsetTime(event.createdAtMs),
+    ignored_at: formatTimeOrNull(event.ignoredAtMs),
+    remediated_at: formatTimeOrNull(event.remediatedAtMs),
     tags: event.tags,
     notes: event.notes,
   }
 }
 
-const titles = [
+const titlePaths = [
   'title',
   'context.topic_title',
   'context.conversation_name',
@@ -284,38 +290,39 @@ const titles = [
   'victim_information.username',
 ]
 
-function titleOf({ uid, data }: SandboxEvent): string {
-  const found = titles.map((path) => textOf(data ?? {}, path))
+function findTitle({ uid, data }: SandboxEvent): string {
+  const found = titlePaths.map((path) => textAt(data ?? {}, path))
   return found.find((text) => text !== null) ?? uid
 }
 
-function previewOf({ data, highlights }: SandboxEvent): string | null {
+function previewText({ data, highlights }: SandboxEvent): string | null {
   const shown = Object.values(highlights)
     .flat()[0]
     ?.replaceAll(/<\/?mark>/g, '')
-  return (textOf(data ?? {}, 'content') ?? shown)?.slice(0, previewLength) ?? null
+  return (textAt(data ?? {}, 'content') ?? shown)?.slice(0, previewLength) ?? null
 }
 
-function textOf(data: Fields, path: string): string | null {
+function textAt(data: Fields, path: string): string | null {
   let value: unknown = data
   for (const key of path.split('.')) value = (value as Fields | null | undefined)?.[key]
   return typeof value === 'string' ? value : null
 }
 
 /** Of what is stolen, as much as the caller may see. */
-function dataOf(event: SandboxEvent, grant: TokenGrant | null): Fields {
-  if (event.data === null) return shownOf(event)
-  const { data } = fullEventOf(event, mayDo(grant, 'leaksdb.show-passwords'))
-  const stolen = stolenOf(event)
+function toData(event: SandboxEvent, grant: TokenGrant | null): Fields {
+  if (event.data === null) return highlightFields(event)
+  const { data } = toFullEvent(event, hasPermission(grant, 'leaksdb.show-passwords'))
+  const stolen = readStolen(event)
   return {
     ...(data as Fields),
-    ...(stolen && mayDo(grant, 'astp_credentials_access') && { credentials: stolen.credentials }),
-    ...(stolen && mayDo(grant, 'astp_cookies_access') && { cookies: stolen.cookies }),
+    ...(stolen &&
+      hasPermission(grant, 'astp_credentials_access') && { credentials: stolen.credentials }),
+    ...(stolen && hasPermission(grant, 'astp_cookies_access') && { cookies: stolen.cookies }),
   }
 }
 
 /** Of a type without a model: what its highlights tell. */
-function shownOf({ highlights }: SandboxEvent): Fields {
+function highlightFields({ highlights }: SandboxEvent): Fields {
   const shown = Object.entries(highlights).map(([path, texts]) => [
     path.split('.').at(-1),
     texts.join('\n').replaceAll(/<\/?mark>/g, ''),
@@ -323,14 +330,14 @@ function shownOf({ highlights }: SandboxEvent): Fields {
   return Object.fromEntries(shown) as Fields
 }
 
-function timeOrNull(ms: number | null): string | null {
-  return ms === null ? null : withOffset(ms)
+function formatTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : formatOffsetTime(ms)
 }
 
 /** The parameters of the legacy search, in the query string of both methods (docs/api-notes.md, Cursors and order). */
 
 /** A key that is repeated, or values with commas between. */
-function listOf<Value extends z.ZodType>(value: Value): z.ZodType<z.output<Value>[]> {
+function listField<Value extends z.ZodType>(value: Value): z.ZodType<z.output<Value>[]> {
   const texts = z.union([z.string(), z.array(z.string())]).default([])
   return texts
     .transform((given) => [given].flat().flatMap((text) => text.split(',')))
@@ -343,7 +350,7 @@ const flag = z
   .transform((text) => text === 'true' || text === '1')
 
 const span = z.string().transform((text, context) => {
-  const [since, until, ...rest] = text.split('@').map(instantOf)
+  const [since, until, ...rest] = text.split('@').map(parseInstant)
   const isSpan = rest.length === 0 && Number.isFinite(since) && Number.isFinite(until)
   if (since !== undefined && until !== undefined && isSpan) return { since, until }
   context.addIssue('not of the form from@to, both of them timestamps')
@@ -362,22 +369,22 @@ const lucene = z.string().transform((text, context) => {
 
 /** Nothing public bounds `size`. Global policies and statistics are nothing that the sandbox has. */
 const legacyParameters = z.strictObject({
-  fields: listOf(word),
+  fields: listField(word),
   time: span.optional(),
   size: z.coerce.number().int().min(1).default(10),
   search_after: word.optional(),
   from: word.optional(),
-  tags: listOf(word),
+  tags: listField(word),
   tags_query_operator: z
     .string()
     .toUpperCase()
     .pipe(z.enum(['AND', 'OR']))
     .default('OR'),
-  types: listOf(z.enum(legacyTypes)),
-  experimental_types: listOf(word),
+  types: listField(z.enum(legacyTypes)),
+  experimental_types: listField(word),
   event_action: z.enum(legacyEventActions).optional(),
-  event_actions: listOf(z.enum(legacyEventActions)),
-  risks: listOf(z.coerce.number().int().min(1).max(5)),
+  event_actions: listField(z.enum(legacyEventActions)),
+  risks: listField(z.coerce.number().int().min(1).max(5)),
   order: z.enum(orders).default('desc'),
   sort_by: z.enum(legacySortKeys).default('created'),
   use_global_policies: flag.default(true),
@@ -390,7 +397,7 @@ const legacyParameters = z.strictObject({
 type LegacyParameters = z.infer<typeof legacyParameters>
 
 /** What of `item` lies at the dotted paths or below them; without paths, all of it. */
-function pickedFields(item: unknown, paths: readonly string[]): unknown {
+function pickFields(item: unknown, paths: readonly string[]): unknown {
   if (paths.length === 0) return item
   return pick(
     item,
@@ -402,9 +409,9 @@ function pick(value: unknown, paths: readonly string[][]): unknown {
   if (Array.isArray(value)) return value.map((entry) => pick(entry, paths))
   if (paths.some(({ length }) => length === 0)) return value
   if (typeof value !== 'object' || value === null) return undefined
-  const kept = Object.entries(value).flatMap(([key, inner]) => {
+  const picked = Object.entries(value).flatMap(([key, inner]) => {
     const below = paths.filter(([first]) => first === key).map(([, ...rest]) => rest)
     return below.length === 0 ? [] : [[key, pick(inner, below)] as const]
   })
-  return Object.fromEntries(kept)
+  return Object.fromEntries(picked)
 }

@@ -3,42 +3,42 @@
  * that makes what stands on both its sides required, whatever ORs stand beyond; so parentheses are
  * wise. What only excludes finds all the rest. A boost changes nothing, since nothing is ranked.
  */
-import { stolenOf, zoneless } from '../history/draft.ts'
+import { readStolen, formatZonelessTime } from '../history/draft.ts'
 import type { SandboxEvent } from '../history/history.ts'
-import { instantOf } from './filters.ts'
+import { parseInstant } from './filters.ts'
 
-interface Reading {
+interface ParseState {
   tokens: readonly LuceneToken[]
   place: number
   depth: number
 }
 
 /** Deeper parentheses are refused. */
-const deepest = 100
-const mostEdits = 2
+const maxDepth = 100
+const maxEdits = 2
 
 /** Throws LuceneError, and nothing else. */
 export function parseLucene(query: string): LuceneQuery {
-  const reading: Reading = { tokens: tokensOf(query), place: 0, depth: 0 }
-  const found = readGroup(reading, null)
-  if (next(reading).kind !== 'end') throw unexpected(reading)
+  const state: ParseState = { tokens: tokenize(query), place: 0, depth: 0 }
+  const found = readGroup(state, null)
+  if (peek(state).kind !== 'end') throw unexpected(state)
   return found
 }
 
-function readGroup(reading: Reading, field: string | null): LuceneQuery {
+function readGroup(state: ParseState, field: string | null): LuceneQuery {
   const clauses: LuceneClause[] = []
-  for (let isFirst = true; isFirst || !isOver(reading); isFirst = false) {
-    const conjunction = isFirst ? null : takeOneOf(reading, ['AND', 'OR'])
-    const sign = takeOneOf(reading, ['+', 'NOT'])
+  for (let isFirst = true; isFirst || !isGroupEnd(state); isFirst = false) {
+    const conjunction = isFirst ? null : takeOneOf(state, ['AND', 'OR'])
+    const sign = takeOneOf(state, ['+', 'NOT'])
     const last = clauses.at(-1)
     if (conjunction === 'AND' && last?.occur === 'should') last.occur = 'must'
-    const query = readClause(reading, field)
-    clauses.push({ occur: occurOf(sign, conjunction), query })
+    const query = readClause(state, field)
+    clauses.push({ occur: toOccur(sign, conjunction), query })
   }
   return { kind: 'group', clauses }
 }
 
-function occurOf(
+function toOccur(
   sign: '+' | 'NOT' | null,
   conjunction: 'AND' | 'OR' | null,
 ): LuceneClause['occur'] {
@@ -46,68 +46,68 @@ function occurOf(
   return sign === '+' || conjunction === 'AND' ? 'must' : 'should'
 }
 
-function isOver(reading: Reading): boolean {
-  return ['end', ')'].includes(next(reading).kind)
+function isGroupEnd(state: ParseState): boolean {
+  return ['end', ')'].includes(peek(state).kind)
 }
 
 /** `field:` before a term or a group, or neither. */
-function readClause(reading: Reading, outer: string | null): LuceneQuery {
-  const first = next(reading)
-  const isField = reading.tokens[reading.place + 1]?.kind === ':'
-  if (first.kind !== 'word' || !isField) return readTerm(reading, outer)
-  reading.place += 2
-  return readTerm(reading, fieldOf(first.pattern))
+function readClause(state: ParseState, outer: string | null): LuceneQuery {
+  const first = peek(state)
+  const isField = state.tokens[state.place + 1]?.kind === ':'
+  if (first.kind !== 'word' || !isField) return readTerm(state, outer)
+  state.place += 2
+  return readTerm(state, toField(first.pattern))
 }
 
 /** null: `*`, any field. */
-function fieldOf(pattern: Pattern): string | null {
-  const isAny = pattern.length === 1 && pattern[0] === many
-  return isAny ? null : textOf(pattern).toLowerCase()
+function toField(pattern: Pattern): string | null {
+  const isAny = pattern.length === 1 && pattern[0] === anyCharacters
+  return isAny ? null : patternText(pattern).toLowerCase()
 }
 
-function readTerm(reading: Reading, field: string | null): LuceneQuery {
-  const token = next(reading)
+function readTerm(state: ParseState, field: string | null): LuceneQuery {
+  const token = peek(state)
   const { kind } = token
   if (kind !== '(' && kind !== 'word' && kind !== 'quoted' && kind !== 'range') {
-    throw unexpected(reading)
+    throw unexpected(state)
   }
-  reading.place++
+  state.place++
   switch (kind) {
     case '(':
-      return readParentheses(reading, field)
+      return readParentheses(state, field)
     case 'word':
-      return readWord(reading, field, token.pattern)
+      return readWord(state, field, token.pattern)
     case 'quoted': {
-      const slop = suffix(reading, '~') ?? 0
-      suffix(reading, '^')
+      const slop = takeSuffix(state, '~') ?? 0
+      takeSuffix(state, '^')
       return { kind: 'phrase', field, text: token.text, slop }
     }
     case 'range':
-      suffix(reading, '^')
+      takeSuffix(state, '^')
       return { kind: 'range', field, from: token.from, to: token.to }
   }
 }
 
-function readParentheses(reading: Reading, field: string | null): LuceneQuery {
-  const at = reading.tokens[reading.place - 1]?.at
-  if (++reading.depth > deepest) {
-    throw new LuceneError(`more than ${deepest} parentheses within each other at character ${at}`)
+function readParentheses(state: ParseState, field: string | null): LuceneQuery {
+  const at = state.tokens[state.place - 1]?.at
+  if (++state.depth > maxDepth) {
+    throw new LuceneError(`more than ${maxDepth} parentheses within each other at character ${at}`)
   }
-  const group = readGroup(reading, field)
-  if (!takeOneOf(reading, [')'])) {
+  const group = readGroup(state, field)
+  if (!takeOneOf(state, [')'])) {
     throw new LuceneError(`a parenthesis at character ${at} without its end`)
   }
-  reading.depth--
-  suffix(reading, '^')
+  state.depth--
+  takeSuffix(state, '^')
   return group
 }
 
-function readWord(reading: Reading, field: string | null, pattern: Pattern): LuceneQuery {
-  const text = textOf(pattern)
-  const isFuzzy = next(reading).kind === '~'
-  const given = suffix(reading, '~')
-  suffix(reading, '^')
-  if (isFuzzy) return { kind: 'fuzzy', field, text, edits: editsOf(given, text) }
+function readWord(state: ParseState, field: string | null, pattern: Pattern): LuceneQuery {
+  const text = patternText(pattern)
+  const isFuzzy = peek(state).kind === '~'
+  const given = takeSuffix(state, '~')
+  takeSuffix(state, '^')
+  if (isFuzzy) return { kind: 'fuzzy', field, text, edits: toEdits(given, text) }
   const compared = field === null ? null : /^([<>])(=?)(.+)$/s.exec(text)
   if (!compared) return { kind: 'word', field, pattern }
   const bound = { text: compared[3] ?? '', isIncluded: compared[2] === '=' }
@@ -116,44 +116,44 @@ function readWord(reading: Reading, field: string | null, pattern: Pattern): Luc
 }
 
 /** A whole number is one of edits; below 1 it is the likeness of older versions. */
-function editsOf(given: number | null, text: string): number {
-  if (given === null) return mostEdits
-  return Math.min(mostEdits, given < 1 ? Math.floor((1 - given) * text.length) : Math.trunc(given))
+function toEdits(given: number | null, text: string): number {
+  if (given === null) return maxEdits
+  return Math.min(maxEdits, given < 1 ? Math.floor((1 - given) * text.length) : Math.trunc(given))
 }
 
-function suffix(reading: Reading, sign: '~' | '^'): number | null {
-  const token = next(reading)
+function takeSuffix(state: ParseState, sign: '~' | '^'): number | null {
+  const token = peek(state)
   if (token.kind !== sign) return null
-  reading.place++
+  state.place++
   if (sign === '^' && token.value === null) {
     throw new LuceneError(`a boost without its number at character ${token.at}`)
   }
   return token.value
 }
 
-function textOf(pattern: Pattern): string {
+function patternText(pattern: Pattern): string {
   const signs = pattern.map((part) => {
-    if (part === many) return '*'
-    return part === one ? '?' : part
+    if (part === anyCharacters) return '*'
+    return part === anyCharacter ? '?' : part
   })
   return signs.join('')
 }
 
-function next(reading: Reading): LuceneToken {
-  return reading.tokens[Math.min(reading.place, reading.tokens.length - 1)] as LuceneToken
+function peek(state: ParseState): LuceneToken {
+  return state.tokens[Math.min(state.place, state.tokens.length - 1)] as LuceneToken
 }
 
 function takeOneOf<Kind extends LuceneToken['kind']>(
-  reading: Reading,
+  state: ParseState,
   kinds: readonly Kind[],
 ): Kind | null {
-  const kind = kinds.find((wanted) => wanted === next(reading).kind)
-  if (kind) reading.place++
+  const kind = kinds.find((wanted) => wanted === peek(state).kind)
+  if (kind) state.place++
   return kind ?? null
 }
 
-function unexpected(reading: Reading): LuceneError {
-  const { kind, at } = next(reading)
+function unexpected(state: ParseState): LuceneError {
+  const { kind, at } = peek(state)
   if (kind === 'end') return new LuceneError('the query ends where a term should follow')
   const sign = kind === 'NOT' ? 'NOT, - or !' : kind
   return new LuceneError(`a term should stand before ${sign} at character ${at}`)
@@ -168,25 +168,31 @@ type LuceneToken = { at: number } & (
   | { kind: '~' | '^'; value: number | null }
 )
 
-type Said = LuceneToken extends infer Token
+type TokenContent = LuceneToken extends infer Token
   ? Token extends { at: number }
     ? Omit<Token, 'at'>
     : never
   : never
 
-const edge = String.raw`"(?:\\[\s\S]|[^"\\])*"|(?:\\[\s\S]|[^\s\\\]}])+`
+const boundSource = String.raw`"(?:\\[\s\S]|[^"\\])*"|(?:\\[\s\S]|[^\s\\\]}])+`
 /** By what a token begins with, in this order; a word may hold signs, but not begin with one. */
-const shapes: readonly [RegExp, (match: RegExpExecArray) => Said | null][] = [
+const tokenShapes: readonly [RegExp, (match: RegExpExecArray) => TokenContent | null][] = [
   [/\s+/y, () => null],
   [/[():+]/y, ([sign]) => ({ kind: sign as '(' | ')' | ':' | '+' })],
   [/[-!]/y, () => ({ kind: 'NOT' })],
-  [/"((?:\\[\s\S]|[^"\\])*)"/y, ([, text]) => ({ kind: 'quoted', text: unescaped(text ?? '') })],
-  [new RegExp(String.raw`([[{])\s*(${edge})\s+TO\s+(${edge})\s*([\]}])`, 'y'), rangeOf],
-  [/([~^])(\d+(?:\.\d+)?)?/y, suffixOf],
-  [/(?:\\[\s\S]|[^\s()[\]{}:"~^\\/])(?:\\[\s\S]|[^\s()[\]{}:"~^\\])*/y, ([word]) => wordOf(word)],
+  [/"((?:\\[\s\S]|[^"\\])*)"/y, ([, text]) => ({ kind: 'quoted', text: unescapeText(text ?? '') })],
+  [
+    new RegExp(String.raw`([[{])\s*(${boundSource})\s+TO\s+(${boundSource})\s*([\]}])`, 'y'),
+    toRangeToken,
+  ],
+  [/([~^])(\d+(?:\.\d+)?)?/y, toSuffixToken],
+  [
+    /(?:\\[\s\S]|[^\s()[\]{}:"~^\\/])(?:\\[\s\S]|[^\s()[\]{}:"~^\\])*/y,
+    ([word]) => toWordToken(word),
+  ],
 ]
 /** Behind a colon a sign belongs to the word, so that `price:-5` is a number. */
-const signed = /[-+](?:\\[\s\S]|[^\s()[\]{}:"~^\\])+/y
+const signedWord = /[-+](?:\\[\s\S]|[^\s()[\]{}:"~^\\])+/y
 
 const operators: Record<string, 'AND' | 'OR' | 'NOT'> = {
   AND: 'AND',
@@ -197,13 +203,13 @@ const operators: Record<string, 'AND' | 'OR' | 'NOT'> = {
 }
 
 /** Takes time in proportion to the query's length. Throws LuceneError. */
-function tokensOf(query: string): LuceneToken[] {
+function tokenize(query: string): LuceneToken[] {
   const tokens: LuceneToken[] = []
   let place = 0
   while (place < query.length) {
     const isBehindColon = tokens.at(-1)?.kind === ':'
-    const { said, length } = readToken(query, place, isBehindColon)
-    if (said) tokens.push({ ...said, at: place + 1 } as LuceneToken)
+    const { said: content, length } = readToken(query, place, isBehindColon)
+    if (content) tokens.push({ ...content, at: place + 1 } as LuceneToken)
     place += length
   }
   return [...tokens, { kind: 'end', at: query.length + 1 }]
@@ -213,19 +219,19 @@ function readToken(
   query: string,
   place: number,
   isBehindColon: boolean,
-): { said: Said | null; length: number } {
-  signed.lastIndex = place
-  const number = isBehindColon ? signed.exec(query) : null
-  if (number) return { said: wordOf(number[0]), length: number[0].length }
-  for (const [shape, read] of shapes) {
+): { said: TokenContent | null; length: number } {
+  signedWord.lastIndex = place
+  const number = isBehindColon ? signedWord.exec(query) : null
+  if (number) return { said: toWordToken(number[0]), length: number[0].length }
+  for (const [shape, read] of tokenShapes) {
     shape.lastIndex = place
     const match = shape.exec(query)
     if (match) return { said: read(match), length: match[0].length }
   }
-  throw new LuceneError(`${faultOf(query[place] ?? '')} at character ${place + 1}`)
+  throw new LuceneError(`${describeFault(query[place] ?? '')} at character ${place + 1}`)
 }
 
-function faultOf(sign: string): string {
+function describeFault(sign: string): string {
   switch (sign) {
     case '"':
       return 'a quotation mark without its end'
@@ -241,53 +247,53 @@ function faultOf(sign: string): string {
   }
 }
 
-function wordOf(word: string): Said {
+function toWordToken(word: string): TokenContent {
   const operator = Object.hasOwn(operators, word) ? operators[word] : undefined
-  return operator ? { kind: operator } : { kind: 'word', pattern: patternOf(word) }
+  return operator ? { kind: operator } : { kind: 'word', pattern: toPattern(word) }
 }
 
-function patternOf(word: string): Pattern {
+function toPattern(word: string): Pattern {
   return [...word.matchAll(/\\([\s\S])|([\s\S])/gu)].map(([, escaped, plain]) => {
-    if (plain === '*') return many
-    return plain === '?' ? one : (escaped ?? plain ?? '')
+    if (plain === '*') return anyCharacters
+    return plain === '?' ? anyCharacter : (escaped ?? plain ?? '')
   })
 }
 
-function rangeOf([, open, from = '', to = '', close]: RegExpExecArray): Said {
+function toRangeToken([, open, from = '', to = '', close]: RegExpExecArray): TokenContent {
   return {
     kind: 'range',
-    from: boundOf(from, open === '['),
-    to: boundOf(to, close === ']'),
+    from: toBound(from, open === '['),
+    to: toBound(to, close === ']'),
   }
 }
 
 /** null: open on that side. */
-function boundOf(edgeText: string, isIncluded: boolean): Bound | null {
+function toBound(edgeText: string, isIncluded: boolean): Bound | null {
   if (edgeText === '*') return null
   const isQuoted = edgeText.startsWith('"') && edgeText.endsWith('"') && edgeText.length > 1
-  return { text: unescaped(isQuoted ? edgeText.slice(1, -1) : edgeText), isIncluded }
+  return { text: unescapeText(isQuoted ? edgeText.slice(1, -1) : edgeText), isIncluded }
 }
 
-function suffixOf([, sign, value]: RegExpExecArray): Said {
+function toSuffixToken([, sign, value]: RegExpExecArray): TokenContent {
   return { kind: sign as '~' | '^', value: value === undefined ? null : Number(value) }
 }
 
-function unescaped(text: string): string {
+function unescapeText(text: string): string {
   return text.replaceAll(/\\([\s\S])/g, '$1')
 }
 
 /** When a term of a query is found in a text. */
 
 /** In time proportional to both lengths: no text makes it slow. */
-function fitsPattern(pattern: Pattern, text: string): boolean {
+function matchesPattern(pattern: Pattern, text: string): boolean {
   const signs = Array.from(text)
   let [place, at] = [0, 0]
   let retry: { place: number; at: number } | null = null
   while (at < signs.length) {
     const part = pattern[place]
-    if (part === many) {
+    if (part === anyCharacters) {
       retry = { place: ++place, at }
-    } else if (part === one || part === signs[at]) {
+    } else if (part === anyCharacter || part === signs[at]) {
       place++
       at++
     } else if (retry) {
@@ -296,18 +302,18 @@ function fitsPattern(pattern: Pattern, text: string): boolean {
       at = retry.at
     } else return false
   }
-  return pattern.slice(place).every((part) => part === many)
+  return pattern.slice(place).every((part) => part === anyCharacters)
 }
 
 /** Whether all words of `phrase` stand in order, with `slop` others between them at most. */
 function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
-  const [first, ...rest] = wordsOf(phrase)
+  const [first, ...rest] = splitWords(phrase)
   return ({ words }) =>
     words.some((word, start) => {
       if (word !== first) return false
       let last = start
-      for (const asked of rest) {
-        last = words.indexOf(asked, last + 1)
+      for (const phraseWord of rest) {
+        last = words.indexOf(phraseWord, last + 1)
         if (last === -1) return false
       }
       return last - start - rest.length <= slop
@@ -315,7 +321,7 @@ function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
 }
 
 /** Whether one word is at most `edits` insertions, deletions and replacements away from the other. */
-function isWithin(left: string, right: string, edits: number): boolean {
+function isWithinEdits(left: string, right: string, edits: number): boolean {
   if (Math.abs(left.length - right.length) > edits) return false
   let row = Array.from({ length: right.length + 1 }, (_unused, index) => index)
   for (let i = 1; i <= left.length; i++) {
@@ -332,20 +338,22 @@ function isWithin(left: string, right: string, edits: number): boolean {
 
 /** Numbers by size, dates by time (a day as a whole), all else by letters. */
 function isInRange(value: string, from: Bound | null, to: Bound | null): boolean {
-  const above = from === null ? 1 : compare(value, from.text, !from.isIncluded)
-  const below = to === null ? -1 : compare(value, to.text, to.isIncluded)
+  const above = from === null ? 1 : compareToBound(value, from.text, !from.isIncluded)
+  const below = to === null ? -1 : compareToBound(value, to.text, to.isIncluded)
   return (from?.isIncluded ? above >= 0 : above > 0) && (to?.isIncluded ? below <= 0 : below < 0)
 }
 
-const numeric = /^[-+]?\d+(?:\.\d+)?$/
-const dated = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[-+]\d\d:?\d\d)?)?$/
+const numberPattern = /^[-+]?\d+(?:\.\d+)?$/
+const datePattern = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[-+]\d\d:?\d\d)?)?$/
 const dayMs = 86_400_000
 
 /** Below, at or above 0; `atEnd`: the bound is the end of its day, where it is a day. */
-function compare(value: string, bound: string, atEnd: boolean): number {
-  if (numeric.test(value) && numeric.test(bound)) return Number(value) - Number(bound)
-  if (dated.test(value) && dated.test(bound)) {
-    return instantOf(value) - instantOf(bound) - (atEnd && !bound.includes('T') ? dayMs - 1 : 0)
+function compareToBound(value: string, bound: string, atEnd: boolean): number {
+  if (numberPattern.test(value) && numberPattern.test(bound)) return Number(value) - Number(bound)
+  if (datePattern.test(value) && datePattern.test(bound)) {
+    return (
+      parseInstant(value) - parseInstant(bound) - (atEnd && !bound.includes('T') ? dayMs - 1 : 0)
+    )
   }
   const [left, right] = [value.toLowerCase(), bound.toLowerCase()]
   if (left === right) return 0
@@ -367,19 +375,21 @@ export function luceneMatcher(query: LuceneQuery): Test {
     }
     case 'fuzzy': {
       const [text, { edits }] = [query.text.toLowerCase(), query]
-      return anyText(query.field, ({ words }) => words.some((word) => isWithin(word, text, edits)))
+      return anyText(query.field, ({ words }) =>
+        words.some((word) => isWithinEdits(word, text, edits)),
+      )
     }
     case 'range': {
       const { field, from, to } = query
-      return (document) => valuesOf(document, field).some((value) => isInRange(value, from, to))
+      return (document) => fieldValues(document, field).some((value) => isInRange(value, from, to))
     }
   }
 }
 
 function groupMatcher(clauses: Extract<LuceneQuery, { kind: 'group' }>['clauses']): Test {
-  const testsOf = (occur: string): Test[] =>
+  const clauseTests = (occur: string): Test[] =>
     clauses.filter((clause) => clause.occur === occur).map(({ query }) => luceneMatcher(query))
-  const [must, not, should] = [testsOf('must'), testsOf('not'), testsOf('should')]
+  const [must, not, should] = [clauseTests('must'), clauseTests('not'), clauseTests('should')]
   const isOneNeeded = must.length === 0 && should.length > 0
   return (document) =>
     must.every((holds) => holds(document)) &&
@@ -388,38 +398,39 @@ function groupMatcher(clauses: Extract<LuceneQuery, { kind: 'group' }>['clauses'
 }
 
 function wordMatcher(field: string | null, pattern: Pattern): Test {
-  const isAll = pattern.every((part) => part === many)
-  if (isAll) return field === null ? () => true : (document) => valuesOf(document, field).length > 0
-  const asked = pattern.map((part) => (typeof part === 'string' ? part.toLowerCase() : part))
-  if (!asked.includes(many) && !asked.includes(one)) {
-    const phrase = asked.join('')
-    if (field === '_exists_') return (document) => valuesOf(document, phrase).length > 0
+  const isAll = pattern.every((part) => part === anyCharacters)
+  if (isAll)
+    return field === null ? () => true : (document) => fieldValues(document, field).length > 0
+  const lowerPattern = pattern.map((part) => (typeof part === 'string' ? part.toLowerCase() : part))
+  if (!lowerPattern.includes(anyCharacters) && !lowerPattern.includes(anyCharacter)) {
+    const phrase = lowerPattern.join('')
+    if (field === '_exists_') return (document) => fieldValues(document, phrase).length > 0
     return anyText(field, phraseFinder(phrase))
   }
   return anyText(
     field,
     ({ words, chunks, lower }) =>
-      (field !== null && fitsPattern(asked, lower)) ||
-      [...words, ...chunks].some((word) => fitsPattern(asked, word)),
+      (field !== null && matchesPattern(lowerPattern, lower)) ||
+      [...words, ...chunks].some((word) => matchesPattern(lowerPattern, word)),
   )
 }
 
 /** The whole document's text, or each value of one field. */
 function anyText(field: string | null, holds: (text: WordText) => boolean): Test {
-  if (field === null) return (document) => holds(termText(document))
-  return (document) => valuesOf(document, field).some((value) => holds(wordTextOf(value)))
+  if (field === null) return (document) => holds(wordsOfDocument(document))
+  return (document) => fieldValues(document, field).some((value) => holds(toWordText(value)))
 }
 
-function valuesOf(document: SearchDocument, field: string | null): readonly string[] {
-  if (field === null) return termText(document).words
+function fieldValues(document: SearchDocument, field: string | null): readonly string[] {
+  if (field === null) return wordsOfDocument(document).words
   return Object.hasOwn(document.fields, field) ? (document.fields[field] ?? []) : []
 }
 
-const texts = new WeakMap<SearchDocument, WordText>()
+const documentTexts = new WeakMap<SearchDocument, WordText>()
 
-function termText(document: SearchDocument): WordText {
-  const known = texts.get(document) ?? wordTextOf(document.text)
-  texts.set(document, known)
+function wordsOfDocument(document: SearchDocument): WordText {
+  const known = documentTexts.get(document) ?? toWordText(document.text)
+  documentTexts.set(document, known)
   return known
 }
 
@@ -443,9 +454,9 @@ interface Bound {
 }
 
 /** Characters, where `one` stands for any of them and `many` for any number of any. */
-type Pattern = readonly (string | typeof one | typeof many)[]
-const one = Symbol('?')
-const many = Symbol('*')
+type Pattern = readonly (string | typeof anyCharacter | typeof anyCharacters)[]
+const anyCharacter = Symbol('?')
+const anyCharacters = Symbol('*')
 
 /** The query is none; the message says where, and what would be one. */
 export class LuceneError extends Error {
@@ -463,45 +474,47 @@ export interface SearchDocument {
 
 type Leaf = readonly [path: string, value: string | number | boolean]
 
-export function documentOf(event: SandboxEvent): SearchDocument {
-  const leaves = 'raw' in event ? leavesOf('', event.raw) : leavesOfEvent(event)
+export function toSearchDocument(event: SandboxEvent): SearchDocument {
+  const leaves = 'raw' in event ? collectLeaves('', event.raw) : eventLeaves(event)
   let fields: SearchDocument['fields'] | undefined
   return {
-    text: textsOf(event, leaves).join('\n'),
+    text: listTexts(event, leaves).join('\n'),
     get fields() {
-      return (fields ??= fieldsOf(leaves))
+      return (fields ??= indexFields(leaves))
     },
   }
 }
 
-function leavesOfEvent(event: SandboxEvent): Leaf[] {
+function eventLeaves(event: SandboxEvent): Leaf[] {
   const metadata = {
     uid: event.uid,
     type: event.type,
     severity: event.severity,
-    estimated_created_at: `${zoneless(event.createdAtMs)}Z`,
+    estimated_created_at: `${formatZonelessTime(event.createdAtMs)}Z`,
   }
-  return leavesOf('', { metadata, data: { ...event.data, ...stolenOf(event) } })
+  return collectLeaves('', { metadata, data: { ...event.data, ...readStolen(event) } })
 }
 
-function textsOf(event: SandboxEvent, leaves: readonly Leaf[]): string[] {
-  const told = leaves.flatMap(([path, value]) =>
+function listTexts(event: SandboxEvent, leaves: readonly Leaf[]): string[] {
+  const leafTexts = leaves.flatMap(([path, value]) =>
     typeof value === 'string' && !path.startsWith('metadata.') ? [value] : [],
   )
-  if ('raw' in event) return told
+  if ('raw' in event) return leafTexts
   const shown = Object.values(event.highlights)
     .flat()
     .filter((text) => typeof text === 'string') // a test may put anything there
     .map((text) => text.replaceAll(/<\/?mark>/g, ''))
-  return [...new Set([...shown, ...told, event.uid, ...event.identifiers.map(({ name }) => name)])]
+  return [
+    ...new Set([...shown, ...leafTexts, event.uid, ...event.identifiers.map(({ name }) => name)]),
+  ]
 }
 
-function leavesOf(path: string, value: unknown, leaves: Leaf[] = []): Leaf[] {
+function collectLeaves(path: string, value: unknown, leaves: Leaf[] = []): Leaf[] {
   if (Array.isArray(value)) {
-    for (const entry of value) leavesOf(path, entry, leaves)
+    for (const entry of value) collectLeaves(path, entry, leaves)
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
-      leavesOf(path === '' ? key.toLowerCase() : `${path}.${key.toLowerCase()}`, inner, leaves)
+      collectLeaves(path === '' ? key.toLowerCase() : `${path}.${key.toLowerCase()}`, inner, leaves)
     }
   } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     leaves.push([path, value])
@@ -509,10 +522,10 @@ function leavesOf(path: string, value: unknown, leaves: Leaf[] = []): Leaf[] {
   return leaves
 }
 
-function fieldsOf(leaves: readonly Leaf[]): Record<string, string[]> {
+function indexFields(leaves: readonly Leaf[]): Record<string, string[]> {
   const fields = new Map<string, string[]>()
   for (const [path, value] of leaves) {
-    for (const name of namesOf(path)) {
+    for (const name of fieldNames(path)) {
       const values = fields.get(name) ?? []
       fields.set(name, values)
       values.push(String(value))
@@ -521,7 +534,7 @@ function fieldsOf(leaves: readonly Leaf[]): Record<string, string[]> {
   return Object.fromEntries(fields)
 }
 
-function namesOf(path: string): Set<string> {
+function fieldNames(path: string): Set<string> {
   return new Set([path, path.replace(/^(?:data|metadata)\./, ''), path.split('.').at(-1) ?? path])
 }
 
@@ -536,16 +549,16 @@ export interface WordText {
 }
 
 /** Scripts without spaces: each character is a word, as Lucene's standard analysis has it. */
-const words =
+const wordPattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[[\p{L}\p{N}\p{M}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]]+/gv
-const around = /^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu
+const edgePunctuation = /^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu
 
-function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(words) ?? []
+function splitWords(text: string): string[] {
+  return text.toLowerCase().match(wordPattern) ?? []
 }
 
 /** Each form is made when it is first asked for. */
-export function wordTextOf(text: string): WordText {
+export function toWordText(text: string): WordText {
   const lower = text.toLowerCase()
   let found: string[] | undefined
   let joined: string | undefined
@@ -553,25 +566,26 @@ export function wordTextOf(text: string): WordText {
   return {
     lower,
     get words() {
-      return (found ??= wordsOf(lower))
+      return (found ??= splitWords(lower))
     },
     get joined() {
       return (joined ??= ` ${this.words.join(' ')} `)
     },
     get chunks() {
-      return (chunks ??= chunksOf(lower))
+      return (chunks ??= splitChunks(lower))
     },
   }
 }
 
-function chunksOf(lower: string): string[] {
-  return lower.split(/\s+/).flatMap((chunk) => [chunk, chunk.replaceAll(around, '')])
+function splitChunks(lower: string): string[] {
+  return lower.split(/\s+/).flatMap((chunk) => [chunk, chunk.replaceAll(edgePunctuation, '')])
 }
 
 /** Whether the words of `phrase` stand in a text one after the other; without words, its signs. */
 export function phraseFinder(phrase: string): (text: WordText) => boolean {
-  const asked = wordsOf(phrase)
-  const joined = ` ${asked.join(' ')} `
+  const phraseWords = splitWords(phrase)
+  const joined = ` ${phraseWords.join(' ')} `
   const signs = phrase.toLowerCase().trim()
-  return (text) => (asked.length === 0 ? text.lower.includes(signs) : text.joined.includes(joined))
+  return (text) =>
+    phraseWords.length === 0 ? text.lower.includes(signs) : text.joined.includes(joined)
 }

@@ -1,68 +1,68 @@
 /** Which events concern an asset: by its state, its search types, risks, term and policies (pure). */
 import type { z } from 'zod'
 import type { eventQuery } from '../../upstream/resources/events.ts'
-import { stolenOf } from '../history/draft.ts'
+import { readStolen } from '../history/draft.ts'
 import type { SandboxEvent } from '../history/history.ts'
 import type { SandboxAsset, SandboxPolicy } from '../monitoring/store.ts'
-import { knownSeverities, typesOf } from './filters.ts'
+import { knownSeverities, expandTypes } from './filters.ts'
 import {
-  documentOf,
+  toSearchDocument,
   luceneMatcher,
   parseLucene,
   phraseFinder,
   type SearchDocument,
   type WordText,
-  wordTextOf,
+  toWordText,
 } from './lucene.ts'
 
 export interface Watcher {
   /** Everything but the term: state, search types, risks, policies. */
-  admits(sighting: Sighting): boolean
+  admits(sighting: SearchableEvent): boolean
   /** Whether the asset's term is found. */
-  mentions(sighting: Sighting): boolean
+  mentions(sighting: SearchableEvent): boolean
 }
 
-export type Watched = Pick<
+export type WatchedAsset = Pick<
   SandboxAsset,
   'type' | 'data' | 'attributes' | 'searchTypes' | 'risks' | 'isDisabled'
 >
-type Deciding = Pick<SandboxPolicy, 'type' | 'value'>
+type AppliedPolicy = Pick<SandboxPolicy, 'type' | 'value'>
 
 /** Whether `event` concerns `asset`, to which `policies` are assigned. */
 export function matches(
-  asset: Watched,
-  policies: readonly Deciding[],
+  asset: WatchedAsset,
+  policies: readonly AppliedPolicy[],
   event: SandboxEvent,
 ): boolean {
-  const sighting = sightingOf(event)
-  const watcher = watcherOf(asset, policies)
-  return watcher.admits(sighting) && watcher.mentions(sighting)
+  const searchable = toSearchable(event)
+  const watcher = createWatcher(asset, policies)
+  return watcher.admits(searchable) && watcher.mentions(searchable)
 }
 
 /** The same, made ready for many events. */
-export function watcherOf(asset: Watched, policies: readonly Deciding[]): Watcher {
-  const types = asset.searchTypes.length > 0 ? typesOf(asset.searchTypes) : null
-  const agreements = policies.map((policy) => agreementOf(policy, asset))
-  const finds = mentionOf(asset)
+export function createWatcher(asset: WatchedAsset, policies: readonly AppliedPolicy[]): Watcher {
+  const types = asset.searchTypes.length > 0 ? expandTypes(asset.searchTypes) : null
+  const policyTests = policies.map((policy) => policyTest(policy, asset))
+  const finds = termFinder(asset)
   return {
-    admits: (sighting) =>
+    admits: (searchable) =>
       !asset.isDisabled &&
-      (types === null || types.has(sighting.event.type)) &&
-      (asset.risks.length === 0 || asset.risks.includes(riskOf(sighting.event.severity))) &&
-      agreements.every((agrees) => agrees(sighting)),
+      (types === null || types.has(searchable.event.type)) &&
+      (asset.risks.length === 0 || asset.risks.includes(toRisk(searchable.event.severity))) &&
+      policyTests.every((agrees) => agrees(searchable)),
     mentions: finds,
   }
 }
 
 /** The severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown word ranks highest, as in the filters. */
-function riskOf(severity: string): number {
+function toRisk(severity: string): number {
   const rank = (knownSeverities as readonly string[]).indexOf(severity)
   return rank === -1 ? knownSeverities.length : rank + 1
 }
 
 /** Whether an event speaks of what an asset stands for. */
 
-type Finder = (sighting: Sighting) => boolean
+type Finder = (sighting: SearchableEvent) => boolean
 
 /** A host may end a sentence, but not go on. */
 const hostEnd = String.raw`(?![a-z0-9\-]|\.[a-z0-9])`
@@ -77,24 +77,24 @@ const binEdges = [String.raw`(?<!\d)`, ''] as const
 
 const nameEdges = [String.raw`(?<![\p{L}\p{N}])`, String.raw`(?![\p{L}\p{N}])`] as const
 
-function mentionOf(asset: Pick<SandboxAsset, 'type' | 'data' | 'attributes'>): Finder {
+function termFinder(asset: Pick<SandboxAsset, 'type' | 'data' | 'attributes'>): Finder {
   const { type, data, attributes } = asset
-  const term = termOf(asset) ?? ''
+  const term = assetTerm(asset) ?? ''
   switch (type) {
     case 'domain':
-      return between(hostEdges, term)
+      return edgesFinder(hostEdges, term)
     case 'email':
-      return between(addressEdges, term)
+      return edgesFinder(addressEdges, term)
     case 'ip':
-      return between(term.includes(':') ? v6Edges : v4Edges, term)
+      return edgesFinder(term.includes(':') ? v6Edges : v4Edges, term)
     case 'bin':
-      return between(binEdges, term)
+      return edgesFinder(binEdges, term)
     case 'secret':
       return ({ document }) => document.text.includes(term)
     case 'search_query':
-      return hasQueried(textIn(data, 'search_query'))
+      return queryFinder(readTextField(data, 'search_query'))
     case 'name':
-      return data['is_strict'] === true ? between(nameEdges, term) : hasEach(data)
+      return data['is_strict'] === true ? edgesFinder(nameEdges, term) : bothNamesFinder(data)
     case 'keyword':
     case 'ransomleak':
     case 'external_id':
@@ -105,33 +105,33 @@ function mentionOf(asset: Pick<SandboxAsset, 'type' | 'data' | 'attributes'>): F
     case 'username':
     case 'azure_tenant':
     case 'github_repository':
-      return hasWords(term)
+      return wordsFinder(term)
     case 'identity': {
-      const finders = attributes.map((attribute) => mentionOf(attributeAsAsset(attribute)))
-      return (sighting) => finders.some((finds) => finds(sighting))
+      const finders = attributes.map((attribute) => termFinder(attributeAsAsset(attribute)))
+      return (searchable) => finders.some((finds) => finds(searchable))
     }
   }
 }
 
 /** Whether words stand in the text one after the other, in whatever case. */
-function hasWords(phrase: string): Finder {
+function wordsFinder(phrase: string): Finder {
   const finds = phraseFinder(phrase)
   return ({ words }) => finds(words)
 }
 
 /** In Lucene's syntax. */
-function hasQueried(query: string): Finder {
+function queryFinder(query: string): Finder {
   const fits = luceneMatcher(parseLucene(query))
   return ({ document }) => fits(document)
 }
 
 /** Both names, anywhere; strictly they stand side by side. */
-function hasEach(data: Record<string, unknown>): Finder {
-  const finders = ['first_name', 'last_name'].map((key) => hasWords(textIn(data, key)))
-  return (sighting) => finders.every((finds) => finds(sighting))
+function bothNamesFinder(data: Record<string, unknown>): Finder {
+  const finders = ['first_name', 'last_name'].map((key) => wordsFinder(readTextField(data, key)))
+  return (searchable) => finders.every((finds) => finds(searchable))
 }
 
-function between([before, after]: readonly [string, string], term: string): Finder {
+function edgesFinder([before, after]: readonly [string, string], term: string): Finder {
   const escaped = term.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`)
   const pattern = new RegExp(before + escaped.replaceAll(/\s+/g, String.raw`\s+`) + after, 'iu')
   return ({ document }) => pattern.test(document.text)
@@ -139,96 +139,96 @@ function between([before, after]: readonly [string, string], term: string): Find
 
 /** Whether a matching policy lets an event through to an asset (docs/api-notes.md, Matching policies). */
 
-type Agreement = (sighting: Sighting) => boolean
+type PolicyTest = (sighting: SearchableEvent) => boolean
 
-export function agreementOf(
+export function policyTest(
   { type, value }: Pick<SandboxPolicy, 'type' | 'value'>,
   asset: Pick<SandboxAsset, 'type' | 'data'>,
-): Agreement {
+): PolicyTest {
   switch (type) {
     case 'INCLUDED_KEYWORDS':
-      return hasAny(wordsOf(value['keywords']))
+      return anyKeywordTest(toStrings(value['keywords']))
     case 'EXCLUDED_KEYWORDS': {
-      const isExcluded = hasAny(wordsOf(value['keywords']))
-      return (sighting) => !isExcluded(sighting)
+      const isExcluded = anyKeywordTest(toStrings(value['keywords']))
+      return (searchable) => !isExcluded(searchable)
     }
     case 'LUCENE_QUERY':
-      return hasQueried(textIn(value, 'query'))
+      return queryFinder(readTextField(value, 'query'))
     case 'ASTP_DOMAIN': // about credentials, which no event search shows
       return () => true
     case 'ASTP_COOKIES':
-      return hasCookie(wordsOf(value['cookie_names']), value['match_subdomains'] === true, asset)
+      return cookieTest(toStrings(value['cookie_names']), value['match_subdomains'] === true, asset)
   }
 }
 
-function wordsOf(list: unknown): string[] {
+function toStrings(list: unknown): string[] {
   return Array.isArray(list) ? list.map(String) : []
 }
 
-function hasAny(keywords: readonly string[]): Agreement {
-  const finders = keywords.map(hasWords)
-  return (sighting) => finders.some((finds) => finds(sighting))
+function anyKeywordTest(keywords: readonly string[]): PolicyTest {
+  const finders = keywords.map(wordsFinder)
+  return (searchable) => finders.some((finds) => finds(searchable))
 }
 
 /**
  * A stealer log needs a cookie of one of the names; of a domain's asset, one of that host, or of one
  * below it if asked. What has no cookies is not for this policy to judge.
  */
-function hasCookie(
+function cookieTest(
   names: readonly string[],
   matchesSubdomains: boolean,
   { type, data }: Pick<SandboxAsset, 'type' | 'data'>,
-): Agreement {
-  const host = type === 'domain' ? textIn(data, 'fqdn').toLowerCase() : null
+): PolicyTest {
+  const host = type === 'domain' ? readTextField(data, 'fqdn').toLowerCase() : null
   const isOfHost = (key: string): boolean => {
     const bare = key.toLowerCase().replace(/^\./, '')
     return host === null || bare === host || (matchesSubdomains && bare.endsWith(`.${host}`))
   }
   return ({ event }) => {
-    const cookies = stolenOf(event)?.cookies
+    const cookies = readStolen(event)?.cookies
     if (!cookies) return true
     return cookies.some(({ name, host_key: key }) => names.includes(name) && isOfHost(key))
   }
 }
 
 /** An event as assets and policies look at it. */
-interface Sighting {
+interface SearchableEvent {
   event: SandboxEvent
   document: SearchDocument
   words: WordText
 }
 
 /** Without its identifiers: whom an event was found for says nothing about what it holds. */
-export function sightingOf(event: SandboxEvent): Sighting {
-  const document = documentOf({ ...event, identifiers: [] })
-  return { event, document, words: wordTextOf(document.text) }
+export function toSearchable(event: SandboxEvent): SearchableEvent {
+  const document = toSearchDocument({ ...event, identifiers: [] })
+  return { event, document, words: toWordText(document.text) }
 }
 
 /** What an asset looks for, as a text could hold it; null: a search query is no such thing. */
-export function termOf({
+export function assetTerm({
   type,
   data,
   attributes,
 }: Pick<SandboxAsset, 'type' | 'data' | 'attributes'>): string | null {
-  const of = (key: string): string => textIn(data, key)
+  const field = (key: string): string => readTextField(data, key)
   switch (type) {
     case 'domain':
-      return of('fqdn')
+      return field('fqdn')
     case 'azure_tenant':
-      return of('tenant_id')
+      return field('tenant_id')
     case 'github_repository':
-      return `${of('repo_owner')}/${of('repo_name')}`
+      return `${field('repo_owner')}/${field('repo_name')}`
     case 'name':
-      return `${of('first_name')} ${of('last_name')}`
+      return `${field('first_name')} ${field('last_name')}`
     case 'identity':
-      return attributes[0] ? termOf(attributeAsAsset(attributes[0])) : null
+      return attributes[0] ? assetTerm(attributeAsAsset(attributes[0])) : null
     case 'search_query':
       return null
     case 'ransomleak':
     case 'external_id':
-      return of('id')
+      return field('id')
     case 'address_data':
-      return of('street')
+      return field('street')
     case 'birth_year':
       return String(data['year'])
     case 'role':
@@ -239,12 +239,12 @@ export function termOf({
     case 'bin':
     case 'ip':
     case 'secret':
-      return of(type)
+      return field(type)
   }
 }
 
 /** Empty where there is no text. */
-function textIn(data: Record<string, unknown>, key: string): string {
+function readTextField(data: Record<string, unknown>, key: string): string {
   const value = data[key]
   return typeof value === 'string' ? value : ''
 }
@@ -258,22 +258,22 @@ function attributeAsAsset(
 
 /** What each kind of event query finds (docs/api-notes.md, Event queries); terms match as those of assets do. */
 
-type Query = z.output<typeof eventQuery>
+type ParsedEventQuery = z.output<typeof eventQuery>
 
 /** Throws LuceneError where a `query_string` is none. */
-export function eventMatcher(query: Query): (event: SandboxEvent) => boolean {
-  const finds = finderOf(query)
-  return (event) => finds(sightingOf(event))
+export function eventMatcher(query: ParsedEventQuery): (event: SandboxEvent) => boolean {
+  const finds = queryTermFinder(query)
+  return (event) => finds(toSearchable(event))
 }
 
-function finderOf(query: Query): Finder {
+function queryTermFinder(query: ParsedEventQuery): Finder {
   switch (query.type) {
     case 'query_string':
-      return hasQueried(query.query_string)
+      return queryFinder(query.query_string)
     case 'brand':
-      return hasWords(query.name)
+      return wordsFinder(query.name)
     case 'credentials':
-      return hasPair(query.username, query.password)
+      return credentialFinder(query.username, query.password)
     case 'domain':
     case 'email':
     case 'keyword':
@@ -284,12 +284,12 @@ function finderOf(query: Query): Finder {
     case 'ip':
     case 'secret':
     case 'azure_tenant':
-      return mentionOf({ type: query.type, data: query, attributes: [] })
+      return termFinder({ type: query.type, data: query, attributes: [] })
   }
 }
 
 /** Both in one stolen or leaked credential. */
-function hasPair(username: string, password: string): Finder {
+function credentialFinder(username: string, password: string): Finder {
   const pairs = [
     ['credentials.username', 'credentials.password'],
     ['identity_name', 'password'],

@@ -1,13 +1,13 @@
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { SandboxSettings } from '../options.ts'
-import type { Keepable } from '../state/data-folder.ts'
+import type { Persistent } from '../state/data-folder.ts'
 
 /**
  * The monthly quota of global searches. One unit pays for 100 results of one search, and the same search is
  * free for ten minutes (docs/api-notes.md, Search quota).
  */
-export interface SearchQuota extends Keepable {
+export interface SearchQuota extends Persistent {
   /** Pays for the results that a page of the search `key` shows, each known by its id or uid. */
   pay(key: string, shown: readonly (string | number)[], nowMs: number): Paid
   /** null: this sandbox counts none. Zero is the least; `overdrawn` says how many too many were made. */
@@ -22,17 +22,17 @@ interface Paid {
   isBatchReached: boolean
 }
 
-interface Search {
+interface RunningSearch {
   sinceMs: number
   paid: number
   shown: Set<string | number>
 }
 
 const resultsPerUnit = 100
-const graceMs = 600_000
+const freeRepeatMs = 600_000
 
 export function createSearchQuota(searches: number | null): SearchQuota {
-  const running = new Map<string, Search>()
+  const running = new Map<string, RunningSearch>()
   let used = 0
 
   const remaining = (): number => Math.max(0, (searches ?? 0) - used)
@@ -40,17 +40,17 @@ export function createSearchQuota(searches: number | null): SearchQuota {
     pay(key, shown, nowMs) {
       const known = running.get(key)
       const search =
-        known && nowMs - known.sinceMs < graceMs
+        known && nowMs - known.sinceMs < freeRepeatMs
           ? known
           : { sinceMs: nowMs, paid: 0, shown: new Set<string | number>() }
       running.set(key, search)
       for (const id of shown) search.shown.add(id)
-      const due = Math.max(1, search.paid, Math.ceil(search.shown.size / resultsPerUnit))
-      used += due - search.paid
-      search.paid = due
+      const owed = Math.max(1, search.paid, Math.ceil(search.shown.size / resultsPerUnit))
+      used += owed - search.paid
+      search.paid = owed
       return {
         remaining: remaining(),
-        isBatchReached: search.shown.size >= due * resultsPerUnit,
+        isBatchReached: search.shown.size >= owed * resultsPerUnit,
       }
     },
     remaining: () => (searches === null ? null : remaining()),
@@ -59,8 +59,8 @@ export function createSearchQuota(searches: number | null): SearchQuota {
       used,
       running: [...running].map(([key, { sinceMs, paid }]) => ({ key, sinceMs, paid })),
     }),
-    restore(kept) {
-      const state = keptQuota.parse(kept)
+    restore(snapshot) {
+      const state = quotaSnapshot.parse(snapshot)
       used = state.used
       for (const { key, ...search } of state.running) {
         running.set(key, { ...search, shown: new Set() })
@@ -70,7 +70,7 @@ export function createSearchQuota(searches: number | null): SearchQuota {
 }
 
 /** Which results were shown is forgotten: pages paid for show as many again for nothing. */
-const keptQuota = z.object({
+const quotaSnapshot = z.object({
   used: z.int(),
   running: z.array(z.object({ key: z.string(), sinceMs: z.number(), paid: z.int() })),
 })

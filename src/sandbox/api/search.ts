@@ -1,28 +1,28 @@
 /** Event searches over HTTP: in what a tenant watches for, or a part of it, and over everything. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { zoneless } from '../history/draft.ts'
+import { formatZonelessTime } from '../history/draft.ts'
 import { createOrderedEvents, type History, type SandboxEvent } from '../history/history.ts'
-import { hashOf, type MaterializedFilter, type SandboxSettings } from '../options.ts'
+import { hashText, type MaterializedFilter, type SandboxSettings } from '../options.ts'
 import { sendError, validationEntry } from '../server.ts'
 import {
   createPageHabits,
   type CursorWatch,
   type PageHabits,
-  pageOf,
-  placeOf,
+  takePage,
+  resolveCursor,
   wirePage,
 } from './cursor.ts'
 import {
   effectiveSeverity,
   isOwn,
-  matcherOf,
+  filterMatcher,
   parseGlobalSearchBody,
   parseSearchBody,
   refuseIdentifier,
   type SearchBody,
-  seenBy,
+  restrictView,
 } from './filters.ts'
-import type { TokenGrant } from './gate.ts'
+import type { TokenGrant } from './guard.ts'
 import { LuceneError } from './lucene.ts'
 import { eventMatcher } from './matching.ts'
 import { chargeSearch, type SearchQuota } from './search-quota.ts'
@@ -53,7 +53,7 @@ interface Scope {
   /** What its cursors are good for, besides the request's body. */
   name: unknown
   events: readonly SandboxEvent[]
-  seen: (event: SandboxEvent) => SandboxEvent
+  view: (event: SandboxEvent) => SandboxEvent
   isHidden: (event: SandboxEvent) => boolean
   show: (event: SandboxEvent) => unknown
   charge: (uids: readonly string[]) => void
@@ -65,7 +65,7 @@ export function createSearch(parts: SearchParts): Search {
   const everything = createOrderedEvents(history)
   const answerPage = (reply: FastifyReply, body: SearchBody, scope: Scope): FastifyReply =>
     sendPage(reply, { body, scope, habits, ...parts })
-  const answerFeed = (reply: FastifyReply, body: unknown, where: Where): FastifyReply => {
+  const answerFeed = (reply: FastifyReply, body: unknown, where: ScopeEvents): FastifyReply => {
     const parsed = parseSearchBody(body)
     if ('detail' in parsed) return reply.code(422).send(parsed)
     return answerPage(reply, parsed.body, feedScope(where, parsed.body, settings))
@@ -95,30 +95,30 @@ export function createSearch(parts: SearchParts): Search {
     answerGlobal(reply, { grant, body }) {
       const parsed = parseGlobalSearchBody(body)
       if ('detail' in parsed) return reply.code(422).send(parsed)
-      const asked = { settings, grant }
+      const caller = { settings, grant }
       const { query } = parsed.body
       return answerPage(reply, parsed.body, {
         name: 'global',
         events: everything(),
-        seen: (event) => seenBy(event, asked),
+        view: (event) => restrictView(event, caller),
         isHidden: () => false,
-        show: (event) => globalItemOf(seenBy(event, asked), isOwn(event, asked)),
+        show: (event) => toGlobalItem(restrictView(event, caller), isOwn(event, caller)),
         charge: (shown) => chargeSearch(reply, { kind: 'events', query, shown }, parts),
       })
     },
   }
 }
 
-type Where = Pick<Scope, 'name' | 'events'>
+type ScopeEvents = Pick<Scope, 'name' | 'events'>
 
 /** Events that the tenant watches for; what it ignored is hidden unless it is asked for. */
-function feedScope(where: Where, { filters }: SearchBody, settings: SandboxSettings): Scope {
+function feedScope(where: ScopeEvents, { filters }: SearchBody, settings: SandboxSettings): Scope {
   const showsIgnored = settings.showsIgnored || filters.is_ignored === true
   return {
     ...where,
-    seen: (event) => event,
+    view: (event) => event,
     isHidden: ({ ignoredAtMs }) => ignoredAtMs !== null && !showsIgnored,
-    show: searchItemOf,
+    show: toSearchItem,
     charge: () => {},
   }
 }
@@ -128,7 +128,7 @@ const unknownFilter = validationEntry(
   'extra inputs are not permitted',
 )
 
-interface Page {
+interface PageParts {
   body: SearchBody
   scope: Scope
   habits: PageHabits
@@ -136,25 +136,26 @@ interface Page {
   settings: SandboxSettings
 }
 
-function sendPage(reply: FastifyReply, asked: Page): FastifyReply {
-  const { body, scope, habits, cursors } = asked
-  const { materializedFilter } = asked.settings
+function sendPage(reply: FastifyReply, parts: PageParts): FastifyReply {
+  const { body, scope, habits, cursors } = parts
+  const { materializedFilter } = parts.settings
   if (materializedFilter === 'refused' && body.filters.materialized_at) {
     return reply.code(422).send({ detail: [unknownFilter] })
   }
   const { from = null, ...walk } = body
-  const place = placeOf(from, [scope.name, walk], cursors)
+  const place = resolveCursor(from, [scope.name, walk], cursors)
   if (place === 'refused') {
     return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
   }
-  const isAsked = askedBy(body, materializedFilter)
-  if (typeof isAsked === 'string') return sendError(reply, { status: 400, message: isAsked })
+  const matchesSearch = searchMatcher(body, materializedFilter)
+  if (typeof matchesSearch === 'string')
+    return sendError(reply, { status: 400, message: matchesSearch })
   const { order, size } = body
-  const matches = (event: SandboxEvent): boolean => isAsked(scope.seen(event))
+  const matches = (event: SandboxEvent): boolean => matchesSearch(scope.view(event))
   const { isHidden } = scope
-  const page = pageOf(scope.events, { order, size, from: place, matches, isHidden }, habits)
+  const page = takePage(scope.events, { order, size, from: place, matches, isHidden }, habits)
   const wire = wirePage(page.items.map(scope.show), page.next, from)
-  if (wire.next) cursors.handOut(wire.next, [scope.name, walk])
+  if (wire.next) cursors.issue(wire.next, [scope.name, walk])
   scope.charge(page.items.map(({ uid }) => uid))
   return reply.send(wire)
 }
@@ -176,12 +177,12 @@ function refuseGroup(
 }
 
 /** Text: what is wrong with the query. */
-function askedBy(
+function searchMatcher(
   { filters, query }: SearchBody,
   materializedFilter: MaterializedFilter,
 ): string | ((event: SandboxEvent) => boolean) {
   try {
-    const passes = matcherOf(filters, materializedFilter)
+    const passes = filterMatcher(filters, materializedFilter)
     const holds = query ? eventMatcher(query) : () => true
     return (event) => passes(event) && holds(event)
   } catch (error) {
@@ -194,44 +195,45 @@ function askedBy(
 
 /** The forms in which the service was seen to write one instant; all keep the millisecond. */
 const timeForms: readonly ((ms: number) => string)[] = [
-  (ms) => `${microseconds(ms)}Z`,
-  (ms) => `${microseconds(ms)}Z`,
-  (ms) => `${microseconds(ms)}+00:00`,
-  (ms) => microseconds(ms),
-  (ms) => `${microseconds(ms + 19_800_000)}+05:30`,
+  (ms) => `${formatMicroseconds(ms)}Z`,
+  (ms) => `${formatMicroseconds(ms)}Z`,
+  (ms) => `${formatMicroseconds(ms)}+00:00`,
+  (ms) => formatMicroseconds(ms),
+  (ms) => `${formatMicroseconds(ms + 19_800_000)}+05:30`,
   (ms) => new Date(ms).toISOString(),
 ]
 
 /** The same event is always shown in the same form. */
-export function searchItemOf(event: SandboxEvent): unknown {
+export function toSearchItem(event: SandboxEvent): unknown {
   if ('raw' in event) return event.raw
-  const timeOf = (ms: number): string => timeForms[hashOf(event.uid) % timeForms.length]?.(ms) ?? ''
+  const formatTime = (ms: number): string =>
+    timeForms[hashText(event.uid) % timeForms.length]?.(ms) ?? ''
   return {
     metadata: {
-      estimated_created_at: timeOf(event.createdAtMs),
-      matched_at: timeOrNull(event.matchedAtMs, timeOf),
+      estimated_created_at: formatTime(event.createdAtMs),
+      matched_at: formatTimeOrNull(event.matchedAtMs, formatTime),
       type: event.type,
       uid: event.uid,
       severity: event.severity,
-      flare_url: linkTo(event.uid),
+      flare_url: eventLink(event.uid),
     },
     tenant_metadata: {
       severity:
         event.override === null ? null : { original: event.severity, override: event.override },
       tags: event.tags,
       notes: event.notes,
-      ignored_at: timeOrNull(event.ignoredAtMs, timeOf),
-      remediated_at: timeOrNull(event.remediatedAtMs, timeOf),
+      ignored_at: formatTimeOrNull(event.ignoredAtMs, formatTime),
+      remediated_at: formatTimeOrNull(event.remediatedAtMs, formatTime),
     },
     highlights: event.highlights,
     identifiers: event.identifiers,
-    revision: hashOf(event.uid) % 7,
+    revision: hashText(event.uid) % 7,
   }
 }
 
 /** As a search over everything shows it: for no identifier, and what a tenant notes to itself alone. */
-function globalItemOf(event: SandboxEvent, isOwn: boolean): unknown {
-  const item = searchItemOf(event)
+function toGlobalItem(event: SandboxEvent, isOwn: boolean): unknown {
+  const item = toSearchItem(event)
   if ('raw' in event || typeof item !== 'object') return item
   const tenantMetadata = {
     severity: null,
@@ -247,28 +249,28 @@ function globalItemOf(event: SandboxEvent, isOwn: boolean): unknown {
 export const appHost = 'app.example.com'
 
 /** Where a person would read the event. */
-export function linkTo(uid: string): string {
+export function eventLink(uid: string): string {
   return `https://${appHost}/#/uid?uid=${encodeURIComponent(uid)}`
 }
 
-function timeOrNull(ms: number | null, timeOf: (ms: number) => string): string | null {
+function formatTimeOrNull(ms: number | null, timeOf: (ms: number) => string): string | null {
   return ms === null ? null : timeOf(ms)
 }
 
 /** Six digits and no zone. The last three say nothing, but vary. */
-function microseconds(ms: number): string {
+function formatMicroseconds(ms: number): string {
   const digits = String(ms % 997).padStart(3, '0')
   return `${new Date(ms).toISOString().slice(0, -1)}${digits}`
 }
 
 /** The bare object of an event detail: times without a zone, data as the type's model has it. */
-export function fullEventOf(event: SandboxEvent, showsPassword = true): Record<string, unknown> {
+export function toFullEvent(event: SandboxEvent, showsPassword = true): Record<string, unknown> {
   return {
     event_type: event.type,
     metadata: {
-      estimated_created_at: zoneless(event.createdAtMs),
-      flare_url: linkTo(event.uid),
-      matched_at: event.matchedAtMs === null ? null : zoneless(event.matchedAtMs),
+      estimated_created_at: formatZonelessTime(event.createdAtMs),
+      flare_url: eventLink(event.uid),
+      matched_at: event.matchedAtMs === null ? null : formatZonelessTime(event.matchedAtMs),
       severity: effectiveSeverity(event),
       uid: event.uid,
     },

@@ -2,19 +2,19 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { eventFilterTypes, expandFields } from '../../upstream/resources/enumerations.ts'
-import { stolenOf } from '../history/draft.ts'
+import { readStolen } from '../history/draft.ts'
 import type { History } from '../history/history.ts'
 import type { SandboxSettings } from '../options.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
-import { createCursorWatch, type CursorWatch, encodeCursor, placeOf } from './cursor.ts'
-import { filterCategories, knownSeverities, reachEvent } from './filters.ts'
+import { createCursorWatch, type CursorWatch, encodeCursor, resolveCursor } from './cursor.ts'
+import { filterCategories, knownSeverities, findOwnEvent } from './filters.ts'
 import {
   globalSearchPath,
-  grantOf,
+  findGrant,
   legacySearchPath,
   type TokenGrant,
   type Tokens,
-} from './gate.ts'
+} from './guard.ts'
 import { createLegacySearch, type LegacySearch } from './legacy-search.ts'
 import type { SearchQuota } from './search-quota.ts'
 import { type Caller, createSearch, type Search } from './search.ts'
@@ -38,7 +38,7 @@ export function createSearches(given: {
   return {
     events: createSearch(parts),
     legacy: createLegacySearch(parts),
-    expand: (reply, asked) => answerExpansion(reply, asked, parts),
+    expand: (reply, query) => answerExpansion(reply, query, parts),
     cursors,
   }
 }
@@ -48,34 +48,34 @@ export function addSearches(
   { searches, tokens, log }: { searches: Searches; tokens: Tokens; log: RequestLog },
 ): void {
   const { events, legacy } = searches
-  const callerOf = (request: FastifyRequest): Caller => ({
-    grant: grantOf(request, tokens),
-    body: log.entryOf(request).body,
+  const readCaller = (request: FastifyRequest): Caller => ({
+    grant: findGrant(request, tokens),
+    body: log.entryFor(request).body,
   })
   app.post('/firework/v4/events/identifier_groups/:id/_search', (request, reply) =>
-    events.answerGroup(request, reply, callerOf(request)),
+    events.answerGroup(request, reply, readCaller(request)),
   )
   app.post('/firework/v4/events/identifiers/:id/_search', (request, reply) =>
-    events.answerIdentifier(request, reply, callerOf(request)),
+    events.answerIdentifier(request, reply, readCaller(request)),
   )
   app.post('/firework/v4/events/tenant/_search', (request, reply) =>
-    events.answerTenant(reply, callerOf(request)),
+    events.answerTenant(reply, readCaller(request)),
   )
   app.get('/firework/v4/events/filters/types', () => ({ categories: typeCategories() }))
   app.get('/firework/v4/events/filters/severities', () => ({ severities: severityWords }))
-  app.post(globalSearchPath, (request, reply) => events.answerGlobal(reply, callerOf(request)))
+  app.post(globalSearchPath, (request, reply) => events.answerGlobal(reply, readCaller(request)))
   app.get('/firework/v4/events/_expand', (request, reply) =>
-    searches.expand(reply, { query: request.query, grant: grantOf(request, tokens) }),
+    searches.expand(reply, { query: request.query, grant: findGrant(request, tokens) }),
   )
   app.get('/firework/v2/activities/', (request, reply) =>
-    legacy.answerActivity(reply, { query: request.query, grant: grantOf(request, tokens) }),
+    legacy.answerActivity(reply, { query: request.query, grant: findGrant(request, tokens) }),
   )
   for (const method of ['GET', 'POST'] as const) {
     app.route({
       method,
       url: legacySearchPath,
       handler: (request, reply) =>
-        legacy.answer(reply, { query: request.query, grant: grantOf(request, tokens) }),
+        legacy.answer(reply, { query: request.query, grant: findGrant(request, tokens) }),
     })
   }
 }
@@ -85,10 +85,10 @@ function typeCategories(): unknown[] {
   const filters: readonly string[] = eventFilterTypes
   return filters.map((value) => ({
     value,
-    label: labelOf(value),
+    label: toLabel(value),
     types: (filterCategories[value] ?? [])
       .filter((type) => filters.includes(type))
-      .map((type) => ({ value: type, label: labelOf(type) })),
+      .map((type) => ({ value: type, label: toLabel(type) })),
   }))
 }
 
@@ -96,11 +96,11 @@ const colors = ['#5e6a7d', '#3b82f6', '#f59e0b', '#f97316', '#dc2626'] as const
 
 const severityWords = knownSeverities.map((value, rank) => ({
   value,
-  label: labelOf(value),
+  label: toLabel(value),
   color: colors[rank] ?? colors[0],
 }))
 
-function labelOf(value: string): string {
+function toLabel(value: string): string {
   return value.charAt(0).toUpperCase() + value.slice(1).replaceAll('_', ' ')
 }
 
@@ -130,23 +130,23 @@ function answerExpansion(
   { query, grant }: Expansion,
   { cursors, ...parts }: ExpandParts,
 ): FastifyReply {
-  const asked = expandQuery.safeParse(query)
-  if (!asked.success) {
-    const detail = asked.error.issues.map(({ path, message }) =>
+  const parsed = expandQuery.safeParse(query)
+  if (!parsed.success) {
+    const detail = parsed.error.issues.map(({ path, message }) =>
       validationEntry(['query', ...path.map(String)], message),
     )
     return reply.code(422).send({ detail })
   }
-  const { from = null, ...walk } = asked.data
-  const { event, refusal } = reachEvent(reply, walk.uid, { ...parts, grant })
+  const { from = null, ...walk } = parsed.data
+  const { event, refusal } = findOwnEvent(reply, walk.uid, { ...parts, grant })
   if (refusal) return refusal
-  const stolen = stolenOf(event)
+  const stolen = readStolen(event)
   if (!stolen) {
     const message = 'an event of this type has nothing to expand'
     return sendError(reply, { status: 400, code: 'UNSUPPORTED', message })
   }
   const name = `${walk.field} ${walk.uid}`
-  const place = placeOf(from, ['expand', walk], cursors)
+  const place = resolveCursor(from, ['expand', walk], cursors)
   if (place === 'refused' || (place && place[1] !== name)) {
     return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
   }
@@ -154,6 +154,6 @@ function answerExpansion(
   const all: readonly unknown[] = stolen[walk.field]
   const end = start + walk.size
   const next = end < all.length ? encodeCursor([end, name]) : null
-  if (next) cursors.handOut(next, ['expand', walk])
+  if (next) cursors.issue(next, ['expand', walk])
   return reply.send({ items: all.slice(start, end), next })
 }

@@ -10,21 +10,21 @@ import type { SandboxSettings } from '../options.ts'
 import { createReports, type ReportSupply } from '../reports/reports.ts'
 import { addReports } from '../reports/requests.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
-import type { KeptParts } from '../state/data-folder.ts'
-import { reachEvent } from './filters.ts'
+import type { PersistentParts } from '../state/data-folder.ts'
+import { findOwnEvent } from './filters.ts'
 import {
   createRateWindows,
   createTokens,
-  grantOf,
+  findGrant,
   guard,
-  keyIn,
-  mayDo,
+  readApiKey,
+  hasPermission,
   type TokenControl,
   type TokenGrant,
   type Tokens,
-} from './gate.ts'
+} from './guard.ts'
 import { createSearchQuota, type SearchQuota } from './search-quota.ts'
-import { fullEventOf } from './search.ts'
+import { toFullEvent } from './search.ts'
 import { addSearches, createSearches } from './searches.ts'
 import { addTenants, createTenants, type Tenants } from './tenants.ts'
 
@@ -36,7 +36,7 @@ export interface PretendService extends ReportSupply {
   /** Of the month's global searches: how many are left, and how many were made beyond. */
   quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
   /** What of it a restart shall not lose. */
-  kept: KeptParts
+  persistent: PersistentParts
 }
 
 /** What no client should ever do. */
@@ -47,7 +47,7 @@ interface Violations {
   changedWalks: number
 }
 
-interface Parts {
+interface ServiceParts {
   settings: SandboxSettings
   history: History
   credentialHistory: CredentialHistory
@@ -57,7 +57,7 @@ interface Parts {
   save: () => void
 }
 
-export function addService(root: FastifyInstance, parts: Parts): PretendService {
+export function addService(root: FastifyInstance, parts: ServiceParts): PretendService {
   const { settings, history, credentialHistory, log } = parts
   const { tenants, tokens } = createAccess(settings)
   const reports = createReports({ settings, events: history.all })
@@ -74,14 +74,14 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
 
   void root.register((app, _options, done) => {
     guard(app, { settings, tokens, rates, log })
-    saveChanges(app, parts.save)
+    saveBeforeAnswer(app, parts.save)
     addTokenRequests(app, { tokens, log })
     addTenants(app, { settings, tenants, tokens, log })
     addReports(app, { reports, tokens, log })
     addSearches(app, { searches, tokens, log })
     addCredentials(app, { credentials, tokens, log })
     app.get('/firework/v4/events/', (request, reply) =>
-      answerDetail(request, reply, { settings, history, grant: grantOf(request, tokens) }),
+      answerDetail(request, reply, { settings, history, grant: findGrant(request, tokens) }),
     )
     addMonitoring(app, { ...parts, tokens })
     done()
@@ -98,9 +98,9 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
     }),
     quota,
     addReportRequest: reports.addReportRequest,
-    kept: {
-      made: { tenants, tokens, reports, monitoring: parts.monitoring },
-      walks: { searches: searches.cursors, credentials: credentials.cursors, quota },
+    persistent: {
+      created: { tenants, tokens, reports, monitoring: parts.monitoring },
+      progress: { searches: searches.cursors, credentials: credentials.cursors, quota },
     },
   }
 }
@@ -108,8 +108,8 @@ export function addService(root: FastifyInstance, parts: Parts): PretendService 
 function createAccess(settings: SandboxSettings): { tenants: Tenants; tokens: Tokens } {
   const { organizations, tokenLifetimeMs: lifetimeMs, now } = settings
   const tenants = createTenants(settings)
-  const tenantsOf = (key: string): number[] => tenants.ofKey(key).map(({ id }) => id)
-  return { tenants, tokens: createTokens({ organizations, lifetimeMs, now, tenantsOf }) }
+  const listTenants = (key: string): number[] => tenants.ofKey(key).map(({ id }) => id)
+  return { tenants, tokens: createTokens({ organizations, lifetimeMs, now, listTenants }) }
 }
 
 function answerDetail(
@@ -121,12 +121,12 @@ function answerDetail(
   if (uid === undefined) {
     return reply.code(422).send({ detail: [validationEntry(['query', 'uid'], 'field required')] })
   }
-  const { event, refusal } = reachEvent(reply, uid, parts)
+  const { event, refusal } = findOwnEvent(reply, uid, parts)
   if (refusal) return refusal
   if (event.data === null && parts.settings.detailWithoutModel === 'unsupported') {
     return sendError(reply, { status: 400, code: 'UNSUPPORTED', message: 'no model for this type' })
   }
-  return reply.send(fullEventOf(event, mayDo(parts.grant, 'leaksdb.show-passwords')))
+  return reply.send(toFullEvent(event, hasPermission(parts.grant, 'leaksdb.show-passwords')))
 }
 
 /** The requests about tokens over HTTP: a key for a token, and whose a token is. */
@@ -136,13 +136,13 @@ function addTokenRequests(
   { tokens, log }: { tokens: Tokens; log: RequestLog },
 ): void {
   app.post('/tokens/generate', (request, reply) => {
-    const body = log.entryOf(request).body as { tenant_id?: number } | undefined
+    const body = log.entryFor(request).body as { tenant_id?: number } | undefined
     return answerGrant(
       reply,
-      tokens.issue(keyIn(request.headers.authorization ?? ''), body?.tenant_id),
+      tokens.issue(readApiKey(request.headers.authorization ?? ''), body?.tenant_id),
     )
   })
-  app.get('/tokens/test', (request) => identityOf(grantOf(request, tokens)))
+  app.get('/tokens/test', (request) => toTokenTest(findGrant(request, tokens)))
 }
 
 function answerGrant(
@@ -157,7 +157,7 @@ function answerGrant(
   return reply.send(body)
 }
 
-function identityOf(grant: TokenGrant | null): WireTokenTest {
+function toTokenTest(grant: TokenGrant | null): WireTokenTest {
   return {
     tenant_id: grant?.tenantId ?? null,
     api_key_id: grant?.apiKeyId ?? null,
@@ -169,7 +169,7 @@ function identityOf(grant: TokenGrant | null): WireTokenTest {
 }
 
 /** Has what a request changed saved before its answer leaves; a reading too may write a report. */
-function saveChanges(app: FastifyInstance, save: () => void): void {
+function saveBeforeAnswer(app: FastifyInstance, save: () => void): void {
   app.addHook('onSend', async (_request, _reply, payload) => {
     save()
     return payload

@@ -7,8 +7,8 @@ import { z } from 'zod'
 import { tenantCreation, type WireTenant } from '../../upstream/resources/tenants.ts'
 import type { Permission, SandboxGroup, SandboxOrganization, SandboxSettings } from '../options.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
-import type { Keepable } from '../state/data-folder.ts'
-import { grantOf, type TokenGrant, type Tokens } from './gate.ts'
+import type { Persistent } from '../state/data-folder.ts'
+import { findGrant, type TokenGrant, type Tokens } from './guard.ts'
 
 interface SandboxTenant {
   id: number
@@ -20,7 +20,7 @@ interface SandboxTenant {
   employees: number | null
 }
 
-export interface Tenants extends Keepable {
+export interface Tenants extends Persistent {
   all(): readonly SandboxTenant[]
   /** In the order in which the key names them; those created later follow. */
   ofKey(key: string): readonly SandboxTenant[]
@@ -37,17 +37,17 @@ interface Parts {
 }
 
 export function createTenants({ organizations, groups }: Parts): Tenants {
-  const standing = standingTenants(organizations)
-  const standingById = new Map(standing.map((tenant) => [tenant.id, tenant]))
+  const initial = initialTenants(organizations)
+  const initialById = new Map(initial.map((tenant) => [tenant.id, tenant]))
   const owners = new Map(
     organizations.flatMap((owner) => owner.keys.map((own) => [own.key, { owner, own }])),
   )
-  const created: z.infer<typeof keptTenant>[] = []
-  const all = (): SandboxTenant[] => [...standing, ...created.map(({ tenant }) => tenant)]
+  const created: z.infer<typeof tenantSnapshot>[] = []
+  const all = (): SandboxTenant[] => [...initial, ...created.map(({ tenant }) => tenant)]
 
-  function enter(made: z.infer<typeof keptTenant>): void {
-    created.push(made)
-    groups.push({ ...made.group, tenantId: made.tenant.id, identifiers: [] })
+  function addTenant(entry: z.infer<typeof tenantSnapshot>): void {
+    created.push(entry)
+    groups.push({ ...entry.group, tenantId: entry.tenant.id, identifiers: [] })
   }
 
   return {
@@ -59,21 +59,21 @@ export function createTenants({ organizations, groups }: Parts): Tenants {
       const open = isAdministrator ? later.filter((one) => one.organizationId === owner?.id) : []
       const ids = new Set([...(own?.tenants ?? []), ...open.map(({ id }) => id)])
       return [...ids].flatMap(
-        (id) => standingById.get(id) ?? later.find((tenant) => tenant.id === id) ?? [],
+        (id) => initialById.get(id) ?? later.find((tenant) => tenant.id === id) ?? [],
       )
     },
     create(organizationId, { name, description = '', industry = 'global' }) {
-      const id = nextAfter([...all().map((tenant) => tenant.id), ...groups.map(tenantOf)])
+      const id = nextFreeId([...all().map((tenant) => tenant.id), ...groups.map(tenantIdOf)])
       const tenant = { ...newTenant(id, organizationId), name, description, industry }
-      enter({ tenant, group: { id: nextAfter(groups.map((group) => group.id)), name } })
+      addTenant({ tenant, group: { id: nextFreeId(groups.map((group) => group.id)), name } })
       return tenant
     },
     snapshot: () => created,
-    restore: (kept) => z.array(keptTenant).parse(kept).forEach(enter),
+    restore: (snapshot) => z.array(tenantSnapshot).parse(snapshot).forEach(addTenant),
   }
 }
 
-const keptTenant = z.object({
+const tenantSnapshot = z.object({
   tenant: z.object({
     id: z.int(),
     name: z.string(),
@@ -86,7 +86,7 @@ const keptTenant = z.object({
   group: z.object({ id: z.int(), name: z.string() }),
 })
 
-function standingTenants(organizations: readonly SandboxOrganization[]): SandboxTenant[] {
+function initialTenants(organizations: readonly SandboxOrganization[]): SandboxTenant[] {
   return organizations.flatMap(({ id, keys }) =>
     [...new Set(keys.flatMap(({ tenants }) => tenants))].map((tenant) => newTenant(tenant, id)),
   )
@@ -104,11 +104,11 @@ function newTenant(id: number, organizationId: number): SandboxTenant {
   }
 }
 
-function tenantOf({ tenantId }: SandboxGroup): number {
+function tenantIdOf({ tenantId }: SandboxGroup): number {
   return tenantId
 }
 
-function nextAfter(ids: readonly number[]): number {
+function nextFreeId(ids: readonly number[]): number {
   return Math.max(0, ...ids) + 1
 }
 
@@ -124,22 +124,22 @@ interface RequestParts {
 export function addTenants(app: FastifyInstance, parts: RequestParts): void {
   const { tenants, tokens, log } = parts
   app.get('/firework/v2/me/tenants', (request, reply) => {
-    const grant = grantOf(request, tokens)
+    const grant = findGrant(request, tokens)
     const own = grant ? tenants.ofKey(grant.key) : []
-    return reply.send({ tenants: own.map((one) => tenantItemOf(one, grant?.permissions ?? [])) })
+    return reply.send({ tenants: own.map((one) => toTenantItem(one, grant?.permissions ?? [])) })
   })
   app.post('/firework/v2/organizations/:id/tenants', (request, reply) => {
-    const grant = grantOf(request, tokens)
+    const grant = findGrant(request, tokens)
     const refused = refuseOrganization(request, reply, { grant, ...parts })
     if (refused || !grant) return refused
-    const asked = creation.safeParse(log.entryOf(request).body ?? {})
-    if (!asked.success) {
-      const [issue] = asked.error.issues
+    const parsed = creation.safeParse(log.entryFor(request).body ?? {})
+    if (!parsed.success) {
+      const [issue] = parsed.error.issues
       const message = `${issue?.path.join('.') || 'body'}: ${issue?.message}`
       return sendError(reply, { status: 400, shape: 'message', message })
     }
-    const tenant = tenants.create(grant.organizationId, asked.data)
-    return reply.send(tenantItemOf(tenant, grant.permissions))
+    const tenant = tenants.create(grant.organizationId, parsed.data)
+    return reply.send(toTenantItem(tenant, grant.permissions))
   })
 }
 
@@ -164,7 +164,7 @@ function refuseOrganization(
   return sendError(reply, { status: 403, shape: 'message', message: 'another organization' })
 }
 
-function tenantItemOf(tenant: SandboxTenant, permissions: readonly Permission[]): WireTenant {
+function toTenantItem(tenant: SandboxTenant, permissions: readonly Permission[]): WireTenant {
   return {
     id: tenant.id,
     name: tenant.name,

@@ -1,6 +1,6 @@
 /** Makes leaked credentials up: in clear and hashed, some of them known from another source already. */
 import type { Loop } from '../../lib/loop.ts'
-import { hostOf, passwordOf } from '../history/draft.ts'
+import { toHost, makePassword } from '../history/draft.ts'
 import { createArrivals } from '../history/supply.ts'
 import { createRandom, type Random, type SandboxSettings } from '../options.ts'
 import type { CredentialHistory, SandboxCredential } from './history.ts'
@@ -12,11 +12,11 @@ interface CredentialGenerator {
     nowMs: number,
     given?: Partial<SandboxCredential>,
   ): SandboxCredential
-  place: () => CredentialPlace
+  state: () => CredentialGeneratorState
 }
 
 /** How far a generator is: one that goes on from there makes no id and no pair of this one again. */
-export interface CredentialPlace {
+export interface CredentialGeneratorState {
   number: number
   id: number
   seed: number
@@ -30,8 +30,8 @@ type Pair = Pick<
 /** Ids of the real service are of this size, beyond 32 bits (docs/api-notes.md, Events). */
 const firstId = 406_285_232_303
 /** How often the same pair comes again from another source, and of how many pairs. */
-const againShare = 0.1
-const pairsKept = 500
+const repeatShare = 0.1
+const maxPairs = 500
 
 const sources = [
   { id: 'combolists', name: 'Combolists', piiTags: ['email', 'password'] },
@@ -42,11 +42,11 @@ const sources = [
 ] as const
 
 const hashTypes = ['md5', 'bcrypt', 'sha256'] as const
-const locals = ['anna', 'j.doe', 'søren', 'admin', 'li.wei', 'o’neil'] as const
+const localParts = ['anna', 'j.doe', 'søren', 'admin', 'li.wei', 'o’neil'] as const
 
 export function createCredentialGenerator(
   seed: number,
-  from?: CredentialPlace,
+  from?: CredentialGeneratorState,
 ): CredentialGenerator {
   const random = createRandom(from?.seed ?? seed)
   const pairs = new Map<number, { pair: Pair; sourceId: string }[]>()
@@ -54,19 +54,19 @@ export function createCredentialGenerator(
   let nextId = from?.id ?? firstId
 
   return {
-    place: () => ({ number, id: nextId, seed: random.seed() }),
+    state: () => ({ number, id: nextId, seed: random.seed() }),
     make(identifier, nowMs, given = {}) {
       number += 1
       nextId += random.int(1, 9)
       const known = pairs.get(identifier.id) ?? []
       pairs.set(identifier.id, known)
-      const again = known.length > 0 && random.chance(againShare) ? random.pick(known) : null
-      const pair = again?.pair ?? newPair(random, number, hostOf(identifier.name))
-      const source = random.pick(sources.filter(({ id }) => id !== again?.sourceId))
+      const repeated = known.length > 0 && random.chance(repeatShare) ? random.pick(known) : null
+      const pair = repeated?.pair ?? newPair(random, number, toHost(identifier.name))
+      const source = random.pick(sources.filter(({ id }) => id !== repeated?.sourceId))
       known.push({ pair, sourceId: source.id })
-      if (known.length > pairsKept) known.shift()
+      if (known.length > maxPairs) known.shift()
       const importedAtMs = given.importedAtMs ?? nowMs
-      const host = hostOf(identifier.name)
+      const host = toHost(identifier.name)
       return {
         id: nextId,
         importedAtMs,
@@ -91,14 +91,14 @@ export function createCredentialGenerator(
 function newPair(random: Random, number: number, host: string): Pair {
   const hashType = random.chance(0.3) ? random.pick(hashTypes) : null
   return {
-    identityName: `${random.pick(locals)}${number}@${host}`,
-    ...(random.chance(0.03) ? { hash: null, hashType: null } : hashOfType(random, hashType)),
+    identityName: `${random.pick(localParts)}${number}@${host}`,
+    ...(random.chance(0.03) ? { hash: null, hashType: null } : makeHash(random, hashType)),
     domain: random.chance(0.03) ? null : host,
     knownPasswordId: random.chance(0.7) ? random.int(1, 2 ** 31) : null,
   }
 }
 
-function hashOfType(
+function makeHash(
   random: Random,
   hashType: (typeof hashTypes)[number] | null,
 ): Pick<Pair, 'hash' | 'hashType'> {
@@ -110,7 +110,7 @@ function hashOfType(
     case 'bcrypt':
       return { hash: `$2b$12$${random.hex(53)}`, hashType }
     case null:
-      return { hash: passwordOf(random), hashType: null }
+      return { hash: makePassword(random), hashType: null }
   }
 }
 
@@ -145,21 +145,21 @@ export function createCredentialSupply(
     return generator.make(chosen, now(), given)
   }
 
-  function ofAge(ageMs: number): SandboxCredential {
+  function makeAged(ageMs: number): SandboxCredential {
     const nowMs = now()
     return generator.make(random.pick(identifiers), nowMs, { importedAtMs: nowMs - ageMs })
   }
 
   const ages = Array.from({ length: credentialBacklog }, () => random.int(0, dayMs))
-  history.add(ages.toSorted((left, right) => right - left).map(ofAge))
+  history.add(ages.toSorted((left, right) => right - left).map(makeAged))
   return {
     supply: {
       addCredentials(wanted, given = {}) {
         const each =
           typeof wanted === 'number' ? Array.from({ length: wanted }, () => ({})) : wanted
-        const made = each.map((own) => make({ ...given, ...own }))
-        history.add(made)
-        return made
+        const added = each.map((own) => make({ ...given, ...own }))
+        history.add(added)
+        return added
       },
     },
     arrivals:
@@ -171,7 +171,7 @@ export function createCredentialSupply(
             lateMaxMs,
             random,
             logger,
-            arrive: (ageMs) => history.add([ofAge(ageMs)]),
+            arrive: (ageMs) => history.add([makeAged(ageMs)]),
           })
         : undefined,
   }

@@ -8,25 +8,25 @@ import {
   createPageHabits,
   decodeCursor,
   encodeCursor,
-  type NextPlace,
-  pageOf,
+  type NextCursor,
+  takePage,
   wirePage,
 } from '../api/cursor.ts'
-import { instantOf, refuseIdentifier } from '../api/filters.ts'
+import { parseInstant, refuseIdentifier } from '../api/filters.ts'
 import {
   astpSearchPath,
   credentialSearchPath,
-  grantOf,
-  mayDo,
+  findGrant,
+  hasPermission,
   type TokenGrant,
   type Tokens,
-} from '../api/gate.ts'
+} from '../api/guard.ts'
 import { chargeSearch, type SearchQuota } from '../api/search-quota.ts'
-import { withOffset } from '../history/draft.ts'
-import { comparePositions, type Placed, type Position, positionOf } from '../history/history.ts'
-import { hashOf, type SandboxSettings } from '../options.ts'
+import { formatOffsetTime } from '../history/draft.ts'
+import { comparePositions, type Placed, type Position, toPosition } from '../history/history.ts'
+import { hashText, type SandboxSettings } from '../options.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
-import type { Keepable } from '../state/data-folder.ts'
+import type { Persistent } from '../state/data-folder.ts'
 import type { CredentialHistory, SandboxCredential } from './history.ts'
 
 interface CredentialRequests extends Pick<
@@ -42,7 +42,7 @@ interface CredentialRequests extends Pick<
   ): FastifyReply
 }
 
-interface Parts {
+interface CredentialParts {
   settings: SandboxSettings
   history: CredentialHistory
   quota: SearchQuota
@@ -51,7 +51,9 @@ interface Parts {
   tenantOf: (identifierId: number) => number | undefined
 }
 
-export function createCredentialRequests(given: Omit<Parts, 'walks'>): CredentialRequests {
+export function createCredentialRequests(
+  given: Omit<CredentialParts, 'walks'>,
+): CredentialRequests {
   const walks = createCredentialWalks(given.settings)
   const parts = { ...given, walks }
   return {
@@ -61,21 +63,21 @@ export function createCredentialRequests(given: Omit<Parts, 'walks'>): Credentia
       const asker = { id, grant, tenantOf: given.tenantOf, shape: 'message' } as const
       const refused = refuseIdentifier(reply, asker)
       if (refused) return refused
-      const asked = credentialFeedQuery.safeParse(request.query)
-      if (!asked.success) return refuseShape(reply, 'query', asked.error)
-      return sendFeedPage(reply, { id, ...asked.data, show: shownTo(grant) }, parts)
+      const parsed = credentialFeedQuery.safeParse(request.query)
+      if (!parsed.success) return refuseShape(reply, 'query', parsed.error)
+      return sendFeedPage(reply, { id, ...parsed.data, show: viewFor(grant) }, parts)
     },
     answerTenant(request, reply, grant) {
-      const asked = tenantCredentialsQuery.safeParse(request.query)
-      if (!asked.success) return refuseShape(reply, 'query', asked.error)
+      const parsed = tenantCredentialsQuery.safeParse(request.query)
+      if (!parsed.success) return refuseShape(reply, 'query', parsed.error)
       const isOwn = ({ identifierIds }: SandboxCredential): boolean =>
         identifierIds.some((id) => given.tenantOf(id) === grant?.tenantId)
-      return sendTenantPage(reply, { ...asked.data, show: shownTo(grant), isOwn }, parts)
+      return sendTenantPage(reply, { ...parsed.data, show: viewFor(grant), isOwn }, parts)
     },
     answerSearch(reply, { body, grant, isCharged }) {
-      const asked = credentialSearchBody.safeParse(body ?? {})
-      if (!asked.success) return refuseShape(reply, 'body', asked.error)
-      return sendSearchPage(reply, { ...asked.data, show: shownTo(grant), isCharged }, parts)
+      const parsed = credentialSearchBody.safeParse(body ?? {})
+      if (!parsed.success) return refuseShape(reply, 'body', parsed.error)
+      return sendSearchPage(reply, { ...parsed.data, show: viewFor(grant), isCharged }, parts)
     },
   }
 }
@@ -89,21 +91,21 @@ export function addCredentials(
   }: { credentials: CredentialRequests; tokens: Tokens; log: RequestLog },
 ): void {
   app.get('/firework/v3/identifiers/:id/feed/credentials', (request, reply) =>
-    credentials.answerFeed(request, reply, grantOf(request, tokens)),
+    credentials.answerFeed(request, reply, findGrant(request, tokens)),
   )
   for (const method of ['GET', 'POST'] as const) {
     app.route({
       method,
       url: '/firework/v2/me/feed/credentials',
       handler: (request, reply) =>
-        credentials.answerTenant(request, reply, grantOf(request, tokens)),
+        credentials.answerTenant(request, reply, findGrant(request, tokens)),
     })
   }
   for (const path of [credentialSearchPath, astpSearchPath] as const) {
     app.post(path, (request, reply) =>
       credentials.answerSearch(reply, {
-        body: log.entryOf(request).body,
-        grant: grantOf(request, tokens),
+        body: log.entryFor(request).body,
+        grant: findGrant(request, tokens),
         isCharged: path === credentialSearchPath,
       }),
     )
@@ -112,13 +114,18 @@ export function addCredentials(
 
 function sendFeedPage(
   reply: FastifyReply,
-  { id, size, show, ...asked }: z.infer<typeof credentialFeedQuery> & Shown & { id: string },
-  { settings, history, walks }: Parts,
+  {
+    id,
+    size,
+    show,
+    ...parsed
+  }: z.infer<typeof credentialFeedQuery> & CredentialViewer & { id: string },
+  { settings, history, walks }: CredentialParts,
 ): FastifyReply {
-  const { from = null } = asked
+  const { from = null } = parsed
   const page = walks.read({
     walk: ['feed', id, size],
-    ...inFeedOrder(history.all(), settings),
+    ...sortForFeed(history.all(), settings),
     size,
     from,
     matches: ({ identifierIds }) => identifierIds.includes(Number(id)),
@@ -126,7 +133,7 @@ function sendFeedPage(
   if (!page) return refuseCursor(reply)
   return reply.send(
     wirePage(
-      page.shown.map((one) => feedItemOf(show(one))),
+      page.shown.map((one) => toFeedItem(show(one))),
       page.next,
       from,
     ),
@@ -135,29 +142,29 @@ function sendFeedPage(
 
 function sendTenantPage(
   reply: FastifyReply,
-  asked: z.infer<typeof tenantCredentialsQuery> &
-    Shown & { isOwn: (credential: SandboxCredential) => boolean },
-  { history, walks }: Parts,
+  parsed: z.infer<typeof tenantCredentialsQuery> &
+    CredentialViewer & { isOwn: (credential: SandboxCredential) => boolean },
+  { history, walks }: CredentialParts,
 ): FastifyReply {
-  const { size, order_type: order, show, isOwn } = asked
-  const from = asked.from ?? null
+  const { size, order_type: order, show, isOwn } = parsed
+  const from = parsed.from ?? null
   const page = walks.read({
     walk: ['tenant', size, order],
-    entries: inImportOrder(history.all()),
+    entries: sortByImport(history.all()),
     order,
     size,
     from,
     matches: isOwn,
   })
   if (!page) return refuseCursor(reply)
-  const items = page.shown.map((one) => tenantItemOf(show(one)))
+  const items = page.shown.map((one) => toTenantCredential(show(one)))
   return reply.send(wirePage(items, page.next, from))
 }
 
 function sendSearchPage(
   reply: FastifyReply,
-  { show, isCharged, ...body }: CredentialSearchBody & Shown & { isCharged: boolean },
-  { settings, history, quota, walks }: Parts,
+  { show, isCharged, ...body }: CredentialSearchBody & CredentialViewer & { isCharged: boolean },
+  { settings, history, quota, walks }: CredentialParts,
 ): FastifyReply {
   const { from = null, ...walk } = body
   const { credentialSizeLimit, filtersImportedAt } = settings
@@ -166,7 +173,7 @@ function sendSearchPage(
   }
   const page = walks.read({
     walk: ['search', walk],
-    entries: inSearchOrder(history.all()),
+    entries: sortForSearch(history.all()),
     order: body.order,
     size: body.size,
     from,
@@ -177,17 +184,17 @@ function sendSearchPage(
   if (isCharged) {
     chargeSearch(reply, { kind: 'credentials', query: body.query, shown }, { settings, quota })
   }
-  const items = page.shown.map((one) => searchItemOfCredential(show(one), body.include))
+  const items = page.shown.map((one) => toSearchCredential(show(one), body.include))
   return reply.send(wirePage(items, page.next, from))
 }
 
-interface Shown {
+interface CredentialViewer {
   /** What of a credential the caller may see. */
   show: (credential: SandboxCredential) => SandboxCredential
 }
 
-function shownTo(grant: TokenGrant | null): Shown['show'] {
-  const maySee = mayDo(grant, 'leaksdb.show-passwords')
+function viewFor(grant: TokenGrant | null): CredentialViewer['show'] {
+  const maySee = hasPermission(grant, 'leaksdb.show-passwords')
   return (credential) => (maySee ? credential : { ...credential, hash: null })
 }
 
@@ -206,54 +213,54 @@ function refuseCursor(reply: FastifyReply): FastifyReply {
 /** Credentials as the feeds and as the v4 search show them: each leaves out what the other has. */
 
 /** The most auth domains, and the most URLs, that a credential lists (docs/api-notes.md, Credentials). */
-const mostIncluded = 100
+const maxIncluded = 100
 
-export function feedItemOf(credential: SandboxCredential): unknown {
+export function toFeedItem(credential: SandboxCredential): unknown {
   if ('raw' in credential) return credential.raw
   const { source, knownPasswordId, remediatedAtMs, ignoredAtMs } = credential
   return {
-    ...recordOf(credential),
+    ...toRecord(credential),
     known_password_id: knownPasswordId,
-    source: source && { ...sourceOf(source), pii_tags: source.piiTags },
-    remediated_at: timeOrNull(remediatedAtMs),
-    ignored_at: timeOrNull(ignoredAtMs),
+    source: source && { ...toSource(source), pii_tags: source.piiTags },
+    remediated_at: formatTimeOrNull(remediatedAtMs),
+    ignored_at: formatTimeOrNull(ignoredAtMs),
   }
 }
 
-function tenantItemOf(credential: SandboxCredential): unknown {
+function toTenantCredential(credential: SandboxCredential): unknown {
   if ('raw' in credential) return credential.raw
-  return { ...(feedItemOf(credential) as object), credential_hash: pairHashOf(credential) }
+  return { ...(toFeedItem(credential) as object), credential_hash: hashPair(credential) }
 }
 
-function searchItemOfCredential(
+function toSearchCredential(
   credential: SandboxCredential,
   include: readonly CredentialInclude[],
 ): unknown {
   if ('raw' in credential) return credential.raw
   const { source, knownPasswordId, authDomains } = credential
   return {
-    ...recordOf(credential),
+    ...toRecord(credential),
     source: source && {
-      ...sourceOf(source),
+      ...toSource(source),
       is_alert_enabled: true,
       pii_tags: source.piiTags,
       url: null,
     },
     known_password_id: include.includes('known_password_id') ? knownPasswordId : null,
-    credential_hash: pairHashOf(credential),
+    credential_hash: hashPair(credential),
     event_uid: credential.eventUid ?? null,
-    ...(include.includes('auth_domains') && { auth_domains: authDomains.slice(0, mostIncluded) }),
+    ...(include.includes('auth_domains') && { auth_domains: authDomains.slice(0, maxIncluded) }),
     ...(include.includes('urls') && {
-      urls: authDomains.slice(0, mostIncluded).map((host) => `https://${host}/login`),
+      urls: authDomains.slice(0, maxIncluded).map((host) => `https://${host}/login`),
     }),
   }
 }
 
-function recordOf(credential: SandboxCredential): Record<string, unknown> {
+function toRecord(credential: SandboxCredential): Record<string, unknown> {
   return {
     id: credential.id,
     source_id: credential.source?.id ?? null,
-    imported_at: withOffset(credential.importedAtMs),
+    imported_at: formatOffsetTime(credential.importedAtMs),
     identity_name: credential.identityName,
     hash: credential.hash,
     hash_type: credential.hashType,
@@ -262,31 +269,31 @@ function recordOf(credential: SandboxCredential): Record<string, unknown> {
 }
 
 /** Names the pair of identity and secret, without telling it; null where there is no secret. */
-function pairHashOf({ identityName, hash }: SandboxCredential): string | null {
+function hashPair({ identityName, hash }: SandboxCredential): string | null {
   if (hash === null) return null
   return createHash('sha256')
     .update(JSON.stringify([identityName, hash]))
     .digest('hex')
 }
 
-function sourceOf(source: NonNullable<SandboxCredential['source']>): Record<string, unknown> {
+function toSource(source: NonNullable<SandboxCredential['source']>): Record<string, unknown> {
   return {
     id: source.id,
     name: source.name,
     description_en: `What ${source.name} is.`,
     description_fr: `Ce que ${source.name} est.`,
-    breached_at: timeOrNull(source.breachedAtMs),
-    leaked_at: timeOrNull(source.leakedAtMs),
+    breached_at: formatTimeOrNull(source.breachedAtMs),
+    leaked_at: formatTimeOrNull(source.leakedAtMs),
   }
 }
 
-function timeOrNull(ms: number | null): string | null {
-  return ms === null ? null : withOffset(ms)
+function formatTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : formatOffsetTime(ms)
 }
 
 /** What the requests for credentials ask: refused is what the service refuses. */
 
-const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
+const time = z.string().refine((text) => !Number.isNaN(parseInstant(text)), 'not a date-time')
 const include = z.enum(credentialIncludes)
 const word = z.string().min(1)
 
@@ -331,11 +338,11 @@ function credentialMatcher(
 ): (credential: SandboxCredential) => boolean {
   const isFiltered = filtersImportedAt || query.type === 'auth_domain'
   const { gte, lte } = (isFiltered ? filters.imported_at : null) ?? {}
-  const since = gte ? instantOf(gte) : -Infinity
-  const until = lte ? instantOf(lte) : Infinity
-  const isAsked = queryMatcher(query)
+  const since = gte ? parseInstant(gte) : -Infinity
+  const until = lte ? parseInstant(lte) : Infinity
+  const matchesQuery = queryMatcher(query)
   return (credential) =>
-    credential.importedAtMs >= since && credential.importedAtMs <= until && isAsked(credential)
+    credential.importedAtMs >= since && credential.importedAtMs <= until && matchesQuery(credential)
 }
 
 /** Judges credentials by what each kind of query matches (docs/api-notes.md, Credentials). */
@@ -363,7 +370,7 @@ interface CredentialWalks {
   read(page: CredentialPageRequest): CredentialPage | null
   expireCursors: () => void
   changedWalks: () => number
-  cursors: Keepable
+  cursors: Persistent
 }
 
 interface CredentialPageRequest {
@@ -378,7 +385,7 @@ interface CredentialPageRequest {
 
 interface CredentialPage {
   shown: SandboxCredential[]
-  next: NextPlace
+  next: NextCursor
 }
 
 function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
@@ -390,8 +397,8 @@ function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
     expireCursors: cursors.expireAll,
     changedWalks: cursors.changedWalks,
     read({ walk, entries, order, size, from, matches }) {
-      const position = from === null ? null : positionIn(from)
-      if (from !== null && (!position || cursors.take(from, walk) === 'refused')) return null
+      const position = from === null ? null : decodeExact(from)
+      if (from !== null && (!position || cursors.accept(from, walk) === 'refused')) return null
       const request = {
         order,
         size,
@@ -399,15 +406,15 @@ function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
         matches: ({ credential }: PlacedCredential) => matches(credential),
         isHidden: () => false,
       }
-      const { items, next } = pageOf(entries, request, habits)
-      if (next && next !== 'same') cursors.handOut(encodeCursor(next), walk)
+      const { items, next } = takePage(entries, request, habits)
+      if (next && next !== 'same') cursors.issue(encodeCursor(next), walk)
       return { shown: items.map(({ credential }) => credential), next }
     },
   }
 }
 
 /** Exactly as it was handed out: one that was not quoted once more in a URL is another one. */
-function positionIn(cursor: string): Position | null {
+function decodeExact(cursor: string): Position | null {
   const position = decodeCursor(cursor)
   return position && encodeCursor(position) === cursor ? position : null
 }
@@ -418,16 +425,16 @@ interface PlacedCredential extends Placed {
 }
 
 /** By import, then id. */
-function inImportOrder(credentials: readonly SandboxCredential[]): PlacedCredential[] {
-  return placed(credentials, ({ importedAtMs }) => importedAtMs)
+function sortByImport(credentials: readonly SandboxCredential[]): PlacedCredential[] {
+  return sortByPosition(credentials, ({ importedAtMs }) => importedAtMs)
 }
 
 /**
  * The order of the searches, by reversed domain and id, as the documented cursor suggests; it has nothing to do
  * with time (docs/api-notes.md, Cursors and order).
  */
-function inSearchOrder(credentials: readonly SandboxCredential[]): PlacedCredential[] {
-  return placed(
+function sortForSearch(credentials: readonly SandboxCredential[]): PlacedCredential[] {
+  return sortByPosition(
     credentials,
     () => 0,
     ({ domain, id }) => `${(domain ?? '').split('.').toReversed().join('.')} ${paddedId(id)}`,
@@ -435,32 +442,35 @@ function inSearchOrder(credentials: readonly SandboxCredential[]): PlacedCredent
 }
 
 /** The order of the v3 feed, and in which direction it is read. */
-function inFeedOrder(
+function sortForFeed(
   credentials: readonly SandboxCredential[],
   { credentialOrder, seed }: Pick<SandboxSettings, 'credentialOrder' | 'seed'>,
 ): { entries: PlacedCredential[]; order: 'asc' | 'desc' } {
   switch (credentialOrder) {
     case 'newest':
-      return { entries: inImportOrder(credentials), order: 'desc' }
+      return { entries: sortByImport(credentials), order: 'desc' }
     case 'ascending':
-      return { entries: inImportOrder(credentials), order: 'asc' }
+      return { entries: sortByImport(credentials), order: 'asc' }
     case 'shuffled':
-      return { entries: placed(credentials, ({ id }) => hashOf(`${seed} ${id}`)), order: 'asc' }
+      return {
+        entries: sortByPosition(credentials, ({ id }) => hashText(`${seed} ${id}`)),
+        order: 'asc',
+      }
   }
 }
 
-function placed(
+function sortByPosition(
   credentials: readonly SandboxCredential[],
-  keyOf: (credential: SandboxCredential) => number,
-  nameOf: (credential: SandboxCredential) => string = ({ id }) => paddedId(id),
+  readKey: (credential: SandboxCredential) => number,
+  readName: (credential: SandboxCredential) => string = ({ id }) => paddedId(id),
 ): PlacedCredential[] {
   return credentials
     .map((credential) => ({
-      createdAtMs: keyOf(credential),
-      uid: nameOf(credential),
+      createdAtMs: readKey(credential),
+      uid: readName(credential),
       credential,
     }))
-    .sort((left, right) => comparePositions(positionOf(left), positionOf(right)))
+    .sort((left, right) => comparePositions(toPosition(left), toPosition(right)))
 }
 
 function paddedId(id: number): string {

@@ -1,4 +1,4 @@
-import { createRandom, hashOf, type Random } from '../options.ts'
+import { createRandom, hashText, type Random } from '../options.ts'
 import type { SandboxEvent, Stolen, StolenCookie, StolenCredential } from './history.ts'
 
 /** What a family of event types makes up: the part of an event that depends on its type. */
@@ -24,22 +24,22 @@ export interface DraftContext {
 export type Family = (context: DraftContext) => Draft
 
 /** Writes a time as full events do: without a zone (docs/api-notes.md, Times). */
-export function zoneless(ms: number): string {
+export function formatZonelessTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, -1)
 }
 
 /** Writes a time as credentials and legacy events do: six digits and an offset (docs/api-notes.md, Times). */
-export function withOffset(ms: number): string {
-  return `${zoneless(ms)}000+00:00`
+export function formatOffsetTime(ms: number): string {
+  return `${formatZonelessTime(ms)}000+00:00`
 }
 
-export function marked(text: string): string {
+export function markTerm(text: string): string {
   return `<mark>${text}</mark>`
 }
 
 /** What people write in dark places, in several languages; and what an attacker would have us render. */
 
-const talk: readonly ((subject: string) => string)[] = [
+const posts: readonly ((subject: string) => string)[] = [
   (subject) => `Fresh logs for ${subject}, 2 GB, cookies alive. DM only.`,
   (subject) => `Selling initial access: ${subject}, domain admin, revenue 300M. Escrow ok.`,
   (subject) => `Продаю доступ к ${subject}, RDP + VPN, цена договорная.`,
@@ -52,7 +52,7 @@ const talk: readonly ((subject: string) => string)[] = [
   (subject) => `New phishing kit with a ${subject} template, bypasses 2FA 🔥🔥`,
 ]
 
-const hostile: readonly ((subject: string) => string)[] = [
+const hostilePosts: readonly ((subject: string) => string)[] = [
   (subject) => `<!channel> <@U012AB3CD> <https://evil.example/|${subject}>`,
   (subject) => `<img src=x onerror=alert(1)><script>alert("${subject}")</script>`,
   (subject) => `=cmd|' /C calc'!A0,${subject}`,
@@ -62,7 +62,7 @@ const hostile: readonly ((subject: string) => string)[] = [
   (subject) => `${subject} \u0007\u001B[31mred\u001B[0m @everyone @here`,
 ]
 
-const names = [
+const actorNames = [
   'fin7_old',
   'Bjorka',
   'xX_wallet_Xx',
@@ -74,34 +74,34 @@ const names = [
 ]
 
 /** A post about `subject`; one in eight is hostile. */
-export function postAbout(random: Random, subject: string): string {
-  return random.pick(random.chance(0.125) ? hostile : talk)(subject)
+export function writePost(random: Random, subject: string): string {
+  return random.pick(random.chance(0.125) ? hostilePosts : posts)(subject)
 }
 
 /** The post as a highlight shows it: matched terms in mark tags, nothing escaped. */
-export function highlightOf(post: string, subject: string): string {
-  return post.replaceAll(subject, marked(subject))
+export function toHighlight(post: string, subject: string): string {
+  return post.replaceAll(subject, markTerm(subject))
 }
 
-export function actorOf(random: Random): { id: string; name: string } {
-  return { id: String(random.int(1000, 999_999)), name: random.pick(names) }
+export function makeActor(random: Random): { id: string; name: string } {
+  return { id: String(random.int(1000, 999_999)), name: random.pick(actorNames) }
 }
 
 /** A name that a host could have, without the spaces and letters that DNS does not take. */
-export function hostOf(subject: string): string {
+export function toHost(subject: string): string {
   const host = subject.toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-')
   return host.includes('.') ? host : `${host}.example`
 }
 
 /** A password that no other text of the sandbox contains, so that a leak of it can be searched for. */
-export function passwordOf(random: Random): string {
+export function makePassword(random: Random): string {
   return `Pa55-${random.hex(10)}`
 }
 
 /** What a stealer log holds besides its model: the credentials and cookies of the infected machine. */
 
 const applications = ['Google Chrome [Default]', 'Mozilla Firefox', 'Microsoft Edge', 'Outlook']
-const elsewhere = [
+const otherSites = [
   'accounts.video.test',
   'mail.provider.test',
   'shop.market.test',
@@ -110,23 +110,23 @@ const elsewhere = [
 const cookieNames = ['session_id', 'SSO_AUTH', 'csrftoken', 'remember_me', '_ga', 'JSESSIONID']
 
 /** null: an event without such contents. The same at each reading; what the event is given holds. */
-export function stolenOf(event: SandboxEvent): Stolen | null {
+export function readStolen(event: SandboxEvent): Stolen | null {
   if (event.type !== 'stealer_log') return null
-  const random = createRandom(hashOf(event.uid))
-  const shown = (name: string): string =>
+  const random = createRandom(hashText(event.uid))
+  const highlighted = (name: string): string =>
     event.highlights[`credentials.${name}`]?.[0]?.replaceAll(/<\/?mark>/g, '') ?? ''
   const first = {
-    url: shown('url') || 'https://login.workplace.test/login',
-    username: shown('username') || 'user@workplace.test',
-    password: shown('password') || passwordOf(random),
+    url: highlighted('url') || 'https://login.workplace.test/login',
+    username: highlighted('username') || 'user@workplace.test',
+    password: highlighted('password') || makePassword(random),
     application: random.pick(applications),
   }
   const host = URL.canParse(first.url) ? new URL(first.url).hostname : 'workplace.test'
   const others = Array.from({ length: random.int(0, 44) }, () =>
-    credentialOf(random, host, first.username),
+    makeStolenCredential(random, host, first.username),
   )
   const cookies = Array.from({ length: random.int(0, 50) }, () =>
-    cookieOf(random, host, event.createdAtMs),
+    makeStolenCookie(random, host, event.createdAtMs),
   )
   return {
     credentials: event.stolen?.credentials ?? [first, ...others],
@@ -134,40 +134,40 @@ export function stolenOf(event: SandboxEvent): Stolen | null {
   }
 }
 
-function credentialOf(random: Random, host: string, username: string): StolenCredential {
-  const site = random.chance(0.2) ? `sso.${host}` : random.pick(elsewhere)
+function makeStolenCredential(random: Random, host: string, username: string): StolenCredential {
+  const site = random.chance(0.2) ? `sso.${host}` : random.pick(otherSites)
   return {
     url: `https://${site}/${random.pick(['login', 'signin', 'auth'])}`,
     username: random.chance(0.6) ? username : `${random.hex(6)}@provider.test`,
-    password: passwordOf(random),
+    password: makePassword(random),
     application: random.pick(applications),
   }
 }
 
-function cookieOf(random: Random, host: string, createdAtMs: number): StolenCookie {
-  const site = random.chance(0.3) ? host : random.pick(elsewhere)
+function makeStolenCookie(random: Random, host: string, createdAtMs: number): StolenCookie {
+  const site = random.chance(0.3) ? host : random.pick(otherSites)
   return {
     host_key: random.chance(0.5) ? `.${site}` : site,
     path: random.pick(['/', '/', '/app']),
-    expires_utc: zoneless(createdAtMs + random.int(-30, 365) * 86_400_000),
+    expires_utc: formatZonelessTime(createdAtMs + random.int(-30, 365) * 86_400_000),
     name: random.pick(cookieNames),
-    value: cookieValueOf(random),
+    value: makeCookieValue(random),
   }
 }
 
 /** Long, and cheap to make: searches read the cookies of every log anew. */
-function cookieValueOf(random: Random): string {
+function makeCookieValue(random: Random): string {
   const words = Array.from({ length: 4 }, () => Math.floor(random.next() * 2 ** 32))
   return words.map((word) => word.toString(16).padStart(8, '0')).join('')
 }
 
-const people = ['Anna Keller', 'José Prado', 'Mei Tanaka', 'Søren Holm'] as const
+const repositoryOwners = ['Anna Keller', 'José Prado', 'Mei Tanaka', 'Søren Holm'] as const
 
 /** What one in two pastes gives away at its end: a person, a repository, an Azure tenant. */
-export function giveawayOf(uid: string, host: string): string {
-  const random = createRandom(hashOf(uid))
+export function pasteFooter(uid: string, host: string): string {
+  const random = createRandom(hashText(uid))
   if (random.chance(0.5)) return ''
-  const owner = random.pick(people)
+  const owner = random.pick(repositoryOwners)
   const repository = `${host.split('.')[0]}/infra-${random.int(1, 99)}`
   const tenant = [8, 4, 4, 4, 12].map((digits) => random.hex(digits)).join('-')
   return [

@@ -1,17 +1,17 @@
 /** Makes events up: many types, many languages, a few that nobody has seen before. */
 import { createRandom, type SandboxGroup } from '../options.ts'
 import {
-  actorOf,
+  makeActor,
   type Draft,
   type DraftContext,
   type Family,
-  giveawayOf,
-  highlightOf,
-  hostOf,
-  marked,
-  passwordOf,
-  postAbout,
-  zoneless,
+  pasteFooter,
+  toHighlight,
+  toHost,
+  markTerm,
+  makePassword,
+  writePost,
+  formatZonelessTime,
 } from './draft.ts'
 import type { SandboxEvent } from './history.ts'
 
@@ -34,10 +34,10 @@ const families: Record<string, { weight: number; family: Family }> = {
   bot: { weight: 2, family: bot },
   docker_repository: { weight: 1, family: dockerRepository },
   social_media_account: { weight: 1, family: socialMediaAccount },
-  unheard_of: { weight: 1, family: unheardOf },
+  unheard_of: { weight: 1, family: unknownType },
 }
 
-const lot = Object.values(families).flatMap(({ weight, family }) =>
+const weightedFamilies = Object.values(families).flatMap(({ weight, family }) =>
   Array.from({ length: weight }, () => family),
 )
 
@@ -48,18 +48,18 @@ export interface Generator {
   /** An event of `group`; what `given` says holds, the rest is made up to fit its type. */
   make(group: SandboxGroup, nowMs: number, given?: Partial<SandboxEvent>): SandboxEvent
   /** A whole number of milliseconds up to `max`, and a group, by the same chance as the events. */
-  ageUpTo(max: number): number
-  groupOf(groups: readonly SandboxGroup[]): SandboxGroup
-  place: () => GeneratorPlace
+  randomAgeMs(max: number): number
+  pickGroup(groups: readonly SandboxGroup[]): SandboxGroup
+  state: () => GeneratorState
 }
 
 /** How far a generator is: one that goes on from there makes what this one would. */
-export interface GeneratorPlace {
+export interface GeneratorState {
   number: number
   seed: number
 }
 
-export function createGenerator(seed: number, from?: GeneratorPlace): Generator {
+export function createGenerator(seed: number, from?: GeneratorState): Generator {
   const random = createRandom(from?.seed ?? seed)
   let number = from?.number ?? 0
 
@@ -72,7 +72,7 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
     const identifier = random.pick(group.identifiers)
     const createdAtMs = given.createdAtMs ?? nowMs
     const arrivedAtMs = given.arrivedAtMs ?? nowMs
-    const family = families[given.type ?? '']?.family ?? random.pick(lot)
+    const family = families[given.type ?? '']?.family ?? random.pick(weightedFamilies)
     const draft = family({
       random,
       number,
@@ -104,9 +104,9 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
 
   return {
     make,
-    ageUpTo: (max) => random.int(0, max),
-    groupOf: (groups) => random.pick(groups),
-    place: () => ({ number, seed: random.seed() }),
+    randomAgeMs: (max) => random.int(0, max),
+    pickGroup: (groups) => random.pick(groups),
+    state: () => ({ number, seed: random.seed() }),
   }
 }
 
@@ -114,7 +114,7 @@ export function createGenerator(seed: number, from?: GeneratorPlace): Generator 
 
 /** The model is called `lookalike`; its uid and its filter say `domain` (docs/api-notes.md, Events). */
 function lookalike({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const host = hostOf(subject)
+  const host = toHost(subject)
   const domain = `${host.replace('e', '3').replaceAll('.', '-')}-${number}.top`
   return {
     type: 'lookalike',
@@ -122,14 +122,14 @@ function lookalike({ random, number, subject, createdAtMs }: DraftContext): Draf
     severities: ['medium', 'low', 'high'],
     data: {
       domain,
-      registered_at: random.chance(0.3) ? null : zoneless(createdAtMs - 86_400_000),
+      registered_at: random.chance(0.3) ? null : formatZonelessTime(createdAtMs - 86_400_000),
       identifier_domains: [host],
       feed: 'certstream',
       cert_data: {},
       subject: `CN=${domain}`,
       issuer: "C=US, O=Let's Encrypt, CN=R11",
     },
-    highlights: { domain: [marked(domain)] },
+    highlights: { domain: [markTerm(domain)] },
   }
 }
 
@@ -149,27 +149,27 @@ function service({ random, number, subject }: DraftContext): Draft {
       port,
       ip_address: address,
       organization: 'Example Hosting',
-      hostname: `vpn.${hostOf(subject)}`,
+      hostname: `vpn.${toHost(subject)}`,
       country_code: 'DE',
       vulnerabilities: random.chance(0.4) ? ['CVE-2023-44487', 'CVE-2021-23017'] : [],
     },
-    highlights: { hostname: [marked(`vpn.${hostOf(subject)}`)] },
+    highlights: { hostname: [markTerm(`vpn.${toHost(subject)}`)] },
   }
 }
 
 function bucket({ number, subject }: DraftContext): Draft {
-  const host = `${hostOf(subject).replaceAll('.', '-')}-backup-${number}.s3.example`
+  const host = `${toHost(subject).replaceAll('.', '-')}-backup-${number}.s3.example`
   return {
     type: 'bucket',
     uid: `bucket/grayhat_warfare/${number}`,
     severities: ['medium', 'low'],
     data: { url: `https://${host}/`, bucket: { host, provider: 'aws' } },
-    highlights: { 'bucket.host': [marked(host)] },
+    highlights: { 'bucket.host': [markTerm(host)] },
   }
 }
 
 function bucketObject({ number, subject }: DraftContext): Draft {
-  const host = `${hostOf(subject).replaceAll('.', '-')}.s3.example`
+  const host = `${toHost(subject).replaceAll('.', '-')}.s3.example`
   return {
     type: 'bucket_object',
     uid: `bucket_object/grayhat_warfare/${number}`,
@@ -178,7 +178,7 @@ function bucketObject({ number, subject }: DraftContext): Draft {
       url: `https://${host}/exports/payroll "final" ${number}.xlsx`,
       bucket: { host, provider: 'aws' },
     },
-    highlights: { url: [`https://${marked(host)}/exports/payroll`] },
+    highlights: { url: [`https://${markTerm(host)}/exports/payroll`] },
   }
 }
 
@@ -192,33 +192,33 @@ function dockerRepository({ random, number, subject, createdAtMs }: DraftContext
       star_count: 0,
       pull_count: random.int(1, 90_000),
       collaborator_count: null,
-      last_updated_at: zoneless(createdAtMs),
+      last_updated_at: formatZonelessTime(createdAtMs),
       last_modified_at: null,
-      registered_at: zoneless(createdAtMs - 86_400_000),
+      registered_at: formatZonelessTime(createdAtMs - 86_400_000),
     },
-    highlights: { description: [marked(subject)] },
+    highlights: { description: [markTerm(subject)] },
   }
 }
 
 function socialMediaAccount({ number, subject }: DraftContext): Draft {
-  const username = `${hostOf(subject).split('.')[0]}_support_${number}`
+  const username = `${toHost(subject).split('.')[0]}_support_${number}`
   return {
     type: 'social_media_account',
     uid: `social_media_account/telegram/${username}`,
     severities: ['low', 'medium'],
     data: { url: `https://social.example/${username}`, site: 'telegram', username },
-    highlights: { username: [marked(username)] },
+    highlights: { username: [markTerm(username)] },
   }
 }
 
 /** A type that no public list names, and for which the service has no model: the list grows. */
-function unheardOf({ random, number, subject }: DraftContext): Draft {
+function unknownType({ random, number, subject }: DraftContext): Draft {
   return {
     type: random.pick(['mesh_relay', 'satellite_chat']),
     uid: `experimental/darknet/darkchat/example-${number}`,
     severities: ['medium', 'high'],
     data: null,
-    highlights: { body: [marked(subject)] },
+    highlights: { body: [markTerm(subject)] },
   }
 }
 
@@ -235,7 +235,7 @@ const places = [
 
 function stealerLog({ random, number, subject, createdAtMs }: DraftContext): Draft {
   const [country, city] = random.pick(places)
-  const user = `user${random.int(1, 999)}@${hostOf(subject)}`
+  const user = `user${random.int(1, 999)}@${toHost(subject)}`
   return {
     type: 'stealer_log',
     uid: `stealer_log/stealer_logs_live/${10_000 + number}`,
@@ -263,13 +263,13 @@ function stealerLog({ random, number, subject, createdAtMs }: DraftContext): Dra
         malware_family: random.pick(malware),
         build_id: random.hex(8),
         file_location: 'C:\\Users\\Public\\Setup.exe',
-        infected_at: zoneless(createdAtMs - random.int(1, 96) * 3_600_000),
+        infected_at: formatZonelessTime(createdAtMs - random.int(1, 96) * 3_600_000),
       },
     },
     highlights: {
-      'credentials.url': [`https://${marked(hostOf(subject))}/login`],
-      'credentials.username': [marked(user)],
-      'credentials.password': [passwordOf(random)],
+      'credentials.url': [`https://${markTerm(toHost(subject))}/login`],
+      'credentials.username': [markTerm(user)],
+      'credentials.password': [makePassword(random)],
     },
   }
 }
@@ -288,32 +288,32 @@ function bot({ random, number, subject, createdAtMs }: DraftContext): Draft {
         country_code: country,
         location: city,
         isp: 'Vivo S.A.',
-        installed_at: zoneless(createdAtMs - 86_400_000),
+        installed_at: formatZonelessTime(createdAtMs - 86_400_000),
         os: 'Windows 11',
       },
       price: random.pick(['10', '25.00', '7.5']),
       currency: 'USD',
     },
-    highlights: { resources: [`login.${marked(hostOf(subject))}`] },
+    highlights: { resources: [`login.${markTerm(toHost(subject))}`] },
   }
 }
 
 /** Events from leaked collections. */
 
 function leakedCredential({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const identity = `${random.pick(['anna', 'j.doe', 'søren', 'admin'])}${number}@${hostOf(subject)}`
-  const password = passwordOf(random)
+  const identity = `${random.pick(['anna', 'j.doe', 'søren', 'admin'])}${number}@${toHost(subject)}`
+  const password = makePassword(random)
   return {
     type: 'leaked_credential',
     uid: `leaked_credential/combolists/${number.toString(16).padStart(8, '0')}${random.hex(24)}`,
     severities: ['high', 'medium', 'critical'],
     data: {
       identity_name: identity,
-      imported_at: zoneless(createdAtMs),
+      imported_at: formatZonelessTime(createdAtMs),
       password,
       source: { id: 'combolists', name: 'Combolists' },
     },
-    highlights: { identity_name: [marked(identity)], password: [password] },
+    highlights: { identity_name: [markTerm(identity)], password: [password] },
   }
 }
 
@@ -323,15 +323,15 @@ function leak({ random, number, subject, createdAtMs }: DraftContext): Draft {
     uid: `leak/leaksdb/${number}`,
     severities: ['high', 'critical'],
     data: {
-      term: hostOf(subject),
+      term: toHost(subject),
       site_url: 'http://leakbase.example/t/1',
-      leaked_at: zoneless(createdAtMs - 3_600_000),
+      leaked_at: formatZonelessTime(createdAtMs - 3_600_000),
       breached_at: null,
       leaked_credential_count: random.int(1, 5000),
       pii_tags: ['email', 'password', 'phone_number'],
       source: { id: `breach_${number}`, name: 'Online Shop 2026' },
     },
-    highlights: { term: [marked(hostOf(subject))] },
+    highlights: { term: [markTerm(toHost(subject))] },
   }
 }
 
@@ -345,7 +345,7 @@ function creditCard({ random, number, createdAtMs }: DraftContext): Draft {
       bin: String(random.int(400_000, 499_999)),
       brand: 'VISA',
       country: 'CH',
-      expiration: zoneless(createdAtMs + 31_536_000_000),
+      expiration: formatZonelessTime(createdAtMs + 31_536_000_000),
       owner: null,
       state_code: null,
       zip: '8001',
@@ -359,7 +359,7 @@ function creditCard({ random, number, createdAtMs }: DraftContext): Draft {
 }
 
 function paste({ random, number, subject }: DraftContext): Draft {
-  const post = postAbout(random, subject)
+  const post = writePost(random, subject)
   const uid = `paste/pastebin/${random.hex(6)}${number}`
   return {
     type: 'paste',
@@ -368,49 +368,49 @@ function paste({ random, number, subject }: DraftContext): Draft {
     data: {
       url: `https://pastebin.example/${random.hex(8)}`,
       title: random.chance(0.3) ? null : 'untitled',
-      content: `${post}${giveawayOf(uid, hostOf(subject))}`,
-      actor: random.chance(0.5) ? null : actorOf(random),
+      content: `${post}${pasteFooter(uid, toHost(subject))}`,
+      actor: random.chance(0.5) ? null : makeActor(random),
       expires_at: null,
       syntax: 'text',
     },
-    highlights: { content: [highlightOf(post, subject)] },
+    highlights: { content: [toHighlight(post, subject)] },
   }
 }
 
 /** Events from forums, chats, blogs and markets. */
 
 function forumPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const content = postAbout(random, subject)
+  const content = writePost(random, subject)
   const forum = random.pick(['xss', 'exploit', 'breachforums', 'dread'])
   return {
     type: 'forum_post',
     uid: `forum_post/${forum}/${number}`,
     severities: ['medium', 'medium', 'low', 'high'],
     data: {
-      actor: actorOf(random),
+      actor: makeActor(random),
       context: {
         category_name: 'Access',
         topic_id: String(random.int(1, 99_999)),
         topic_title: subject,
       },
-      posted_at: `${zoneless(createdAtMs + 19_800_000)}+05:30`,
+      posted_at: `${formatZonelessTime(createdAtMs + 19_800_000)}+05:30`,
       content,
       url: `http://${forum}.example/posts/${number}`,
     },
-    highlights: { content: [highlightOf(content, subject)] },
+    highlights: { content: [toHighlight(content, subject)] },
   }
 }
 
 function chatMessage({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const content = postAbout(random, subject)
+  const content = writePost(random, subject)
   const conversation = random.int(1_000_000, 1_999_999)
   return {
     type: 'chat_message',
     uid: `chat_message/telegram/${conversation}/${number}`,
     severities: ['low', 'medium', 'medium', 'info'],
     data: {
-      posted_at: zoneless(createdAtMs),
-      actor: actorOf(random),
+      posted_at: formatZonelessTime(createdAtMs),
+      actor: makeActor(random),
       context: {
         conversation_id: String(conversation),
         conversation_name: 'Daily Logs ☁️ VIP',
@@ -420,12 +420,12 @@ function chatMessage({ random, number, subject, createdAtMs }: DraftContext): Dr
       forward_info: null,
       was_forwarded: random.chance(0.2),
     },
-    highlights: { content: [highlightOf(content, subject)] },
+    highlights: { content: [toHighlight(content, subject)] },
   }
 }
 
 function blogPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
-  const content = postAbout(random, subject)
+  const content = writePost(random, subject)
   return {
     type: 'blog_post',
     uid: `blog_post/hidden_wiki_news/${number}`,
@@ -434,14 +434,14 @@ function blogPost({ random, number, subject, createdAtMs }: DraftContext): Draft
       url: `http://news.example/${number}`,
       content,
       description: null,
-      posted_at: random.chance(0.5) ? null : zoneless(createdAtMs),
+      posted_at: random.chance(0.5) ? null : formatZonelessTime(createdAtMs),
     },
-    highlights: { content: [highlightOf(content, subject)] },
+    highlights: { content: [toHighlight(content, subject)] },
   }
 }
 
 function listing({ random, number, subject }: DraftContext): Draft {
-  const content = postAbout(random, subject)
+  const content = writePost(random, subject)
   return {
     type: 'listing',
     uid: `listing/apollon_market/${number}`,
@@ -456,14 +456,14 @@ function listing({ random, number, subject }: DraftContext): Draft {
       ship_to: [],
       ship_from: ['Worldwide'],
       stock_count: null,
-      actor: actorOf(random),
+      actor: makeActor(random),
       classification: {
         classes: { is_carding: true, is_phishing: null },
         types: { is_data: true, is_service: false },
       },
       context: { category_name: 'Accounts' },
     },
-    highlights: { title: [highlightOf(subject, subject)] },
+    highlights: { title: [toHighlight(subject, subject)] },
   }
 }
 
@@ -483,7 +483,7 @@ function ransomLeak({ random, number, subject }: DraftContext): Draft {
       victim_information: {
         name: subject.toLowerCase(),
         display_name: subject,
-        domain: hostOf(subject),
+        domain: toHost(subject),
         alternative_domains: null,
         industry: 'finance',
         employee_count: random.int(10, 50_000),
@@ -494,6 +494,6 @@ function ransomLeak({ random, number, subject }: DraftContext): Draft {
         longitude: 8.54,
       },
     },
-    highlights: { title: [highlightOf(subject, subject)] },
+    highlights: { title: [toHighlight(subject, subject)] },
   }
 }

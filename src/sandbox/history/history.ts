@@ -13,7 +13,7 @@ export interface History {
   /** Changes what the next readings show; throws where there is no such event. */
   change: (uid: string, change: EventChange) => void
   /** Shows it elsewhere, or nowhere; throws where there is no such event. */
-  place(uid: string, places: Places): void
+  place(uid: string, places: EventPlaces): void
   get(uid: string): SandboxEvent | undefined
   /** In order of position. */
   ofGroup(groupId: number): readonly SandboxEvent[]
@@ -37,18 +37,18 @@ export function createHistory(): History {
     for (const groupId of event.groupIds) {
       const group = byGroup.get(groupId) ?? []
       byGroup.set(groupId, group)
-      group.splice(firstAfter(group, positionOf(event)), 0, event)
+      group.splice(firstAfter(group, toPosition(event)), 0, event)
     }
   }
 
   function add(events: readonly SandboxEvent[]): void {
     events.forEach(remember)
     events
-      .toSorted((left, right) => comparePositions(positionOf(left), positionOf(right)))
+      .toSorted((left, right) => comparePositions(toPosition(left), toPosition(right)))
       .forEach(enterGroups)
   }
 
-  function known(uid: string): SandboxEvent {
+  function requireEvent(uid: string): SandboxEvent {
     const event = byUid.get(uid)
     if (!event) throw new Error(`the sandbox has no event ${uid}`)
     return event
@@ -56,12 +56,12 @@ export function createHistory(): History {
 
   return {
     add,
-    change: (uid, change) => void Object.assign(known(uid), change),
+    change: (uid, change) => void Object.assign(requireEvent(uid), change),
     place(uid, places) {
-      const event = known(uid)
+      const event = requireEvent(uid)
       for (const groupId of event.groupIds) {
         const group = byGroup.get(groupId) ?? []
-        group.splice(firstAtOrAfter(group, positionOf(event)), 1)
+        group.splice(firstAtOrAfter(group, toPosition(event)), 1)
       }
       Object.assign(event, places)
       enterGroups(event)
@@ -72,7 +72,7 @@ export function createHistory(): History {
   }
 }
 
-export function positionOf(event: Placed): Position {
+export function toPosition(event: Placed): Position {
   return [event.createdAtMs, event.uid]
 }
 
@@ -84,12 +84,12 @@ export function comparePositions(left: Position, right: Position): number {
 
 /** Index of the first event behind `position`; the length where there is none. */
 export function firstAfter(events: readonly Placed[], position: Position): number {
-  return firstIndexWhere(events, (event) => comparePositions(positionOf(event), position) > 0)
+  return firstIndexWhere(events, (event) => comparePositions(toPosition(event), position) > 0)
 }
 
 /** Index of the first event at or behind `position`; the length where there is none. */
 export function firstAtOrAfter(events: readonly Placed[], position: Position): number {
-  return firstIndexWhere(events, (event) => comparePositions(positionOf(event), position) >= 0)
+  return firstIndexWhere(events, (event) => comparePositions(toPosition(event), position) >= 0)
 }
 
 function firstIndexWhere(events: readonly Placed[], holds: (event: Placed) => boolean): number {
@@ -167,7 +167,7 @@ export function createOrderedEvents(history: Pick<History, 'all'>): () => readon
     if (all.length !== arrived) {
       const known = all.length > arrived ? ordered : []
       ordered = [...known, ...all.slice(known.length)].sort((left, right) =>
-        comparePositions(positionOf(left), positionOf(right)),
+        comparePositions(toPosition(left), toPosition(right)),
       )
       arrived = all.length
     }
@@ -176,12 +176,12 @@ export function createOrderedEvents(history: Pick<History, 'all'>): () => readon
 }
 
 /** Who watches for what: the subjects of new events, and whom an event concerns. */
-export interface Watch {
+export interface Watchlist {
   /** The identifier groups with what each watches for now. */
   groups(): SandboxGroup[]
   /** Where an event shows that is about its identifiers. */
-  placesOf(event: SandboxEvent): Places
+  findPlaces(event: SandboxEvent): EventPlaces
 }
 
 /** Which groups show an event, and for whom: its subject first. */
-export type Places = Pick<SandboxEvent, 'groupIds' | 'identifiers'>
+export type EventPlaces = Pick<SandboxEvent, 'groupIds' | 'identifiers'>

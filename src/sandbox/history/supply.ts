@@ -4,7 +4,7 @@ import type { Logger } from '../../lib/logger.ts'
 import { createLoop, type Loop } from '../../lib/loop.ts'
 import { createRandom, type Random, type SandboxGroup, type SandboxSettings } from '../options.ts'
 import type { Generator } from './generator.ts'
-import type { EventChange, History, SandboxEvent, Watch } from './history.ts'
+import type { EventChange, History, SandboxEvent, Watchlist } from './history.ts'
 
 /**
  * Events are created now, and about something that the first group watches for. With `groupIds` or
@@ -20,7 +20,7 @@ export interface EventSupply {
 
 export function createEventSupply(
   settings: SandboxSettings,
-  { history, watch, generator }: { history: History; watch: Watch; generator: Generator },
+  { history, watch, generator }: { history: History; watch: Watchlist; generator: Generator },
 ): { supply: EventSupply; arrivals: Loop | undefined } {
   const { now, backlog, eventsPerSecond, lateShare, lateMinMs, lateMaxMs, logger } = settings
   let rawItems = history.all().filter(({ uid }) => uid.startsWith('raw/')).length
@@ -35,24 +35,24 @@ export function createEventSupply(
     const group = known.find(({ id }) => id === given.groupIds?.[0]) ?? known[0]
     if (!group) throw new Error('the sandbox has no identifier group to add an event to')
     const isPlaced = given.groupIds !== undefined || given.identifiers !== undefined
-    const made = Array.from({ length: count }, () => {
+    const added = Array.from({ length: count }, () => {
       const event = generator.make(group, now(), given)
-      return isPlaced ? event : { ...event, ...watch.placesOf(event) }
+      return isPlaced ? event : { ...event, ...watch.findPlaces(event) }
     })
-    history.add(made)
-    return made
+    history.add(added)
+    return added
   }
 
-  function eventOfAge(ageMs: number): SandboxEvent {
+  function makeAged(ageMs: number): SandboxEvent {
     const nowMs = now()
     const given = { createdAtMs: nowMs - ageMs }
-    const event = generator.make(generator.groupOf(groups()), nowMs, given)
-    return { ...event, ...watch.placesOf(event) }
+    const event = generator.make(generator.pickGroup(groups()), nowMs, given)
+    return { ...event, ...watch.findPlaces(event) }
   }
 
-  const standing = Array.from({ length: backlog }, () => generator.ageUpTo(86_400_000))
-  history.add(standing.map(eventOfAge))
-  const arrive = (ageMs: number): void => history.add([eventOfAge(ageMs)])
+  const agesMs = Array.from({ length: backlog }, () => generator.randomAgeMs(86_400_000))
+  history.add(agesMs.map(makeAged))
+  const arrive = (ageMs: number): void => history.add([makeAged(ageMs)])
   const random = createRandom(settings.seed + 3)
   return {
     arrivals:

@@ -3,8 +3,14 @@
  * it is state that `snapshot` tells in plain JSON; it never touches an event itself.
  */
 import { z } from 'zod'
-import { agreementOf, sightingOf, termOf, type Watcher, watcherOf } from '../api/matching.ts'
-import type { Places, SandboxEvent, Watch } from '../history/history.ts'
+import {
+  policyTest,
+  toSearchable,
+  assetTerm,
+  type Watcher,
+  createWatcher,
+} from '../api/matching.ts'
+import type { EventPlaces, SandboxEvent, Watchlist } from '../history/history.ts'
 import type { SandboxGroup, SandboxSettings } from '../options.ts'
 import {
   type AssetStore,
@@ -17,7 +23,7 @@ import {
   type SandboxPolicy,
 } from './store.ts'
 
-export interface Monitoring extends MonitoringWatch {
+export interface Monitoring extends MonitoringWatchlist {
   assets: AssetStore
   policies: PolicyStore
   assignments: AssignmentStore
@@ -28,15 +34,15 @@ export interface Monitoring extends MonitoringWatch {
 
 export function createMonitoring(settings: SandboxSettings): Monitoring {
   let revision = 0
-  const changed = (): void => void revision++
-  const assets = createAssetStore(settings, changed)
-  const policies = createPolicyStore(settings.now, changed)
-  const assignments = createAssignmentStore(settings.now, changed)
+  const bumpRevision = (): void => void revision++
+  const assets = createAssetStore(settings, bumpRevision)
+  const policies = createPolicyStore(settings.now, bumpRevision)
+  const assignments = createAssignmentStore(settings.now, bumpRevision)
   const stores = { assets, policies, assignments }
 
   return {
     ...stores,
-    ...createWatch({ ...stores, groups: settings.groups, revision: () => revision }),
+    ...createWatchlist({ ...stores, groups: settings.groups, revision: () => revision }),
     snapshot: () => ({
       assets: assets.snapshot(),
       policies: policies.snapshot(),
@@ -62,12 +68,16 @@ const monitoringSnapshot = z.object({
  * every asset of every tenant that matches gets it, and none that is disabled or that a policy forbids.
  */
 
-interface MonitoringWatch extends Watch {
+interface MonitoringWatchlist extends Watchlist {
   /** Where `event` shows once `policy` has judged what `asset` matched; null: nothing changes. */
-  placesAfter(event: SandboxEvent, asset: SandboxAsset, policy: SandboxPolicy): Places | null
+  placesAfterPolicy(
+    event: SandboxEvent,
+    asset: SandboxAsset,
+    policy: SandboxPolicy,
+  ): EventPlaces | null
 }
 
-interface WatchParts {
+interface WatchlistParts {
   groups: readonly SandboxGroup[]
   assets: AssetStore
   policies: PolicyStore
@@ -78,76 +88,80 @@ interface WatchParts {
 
 type Subject = SandboxGroup['identifiers'][number]
 
-interface Watching extends Watcher {
+interface AssetWatcher extends Watcher {
   asset: SandboxAsset
 }
 
-function createWatch(parts: WatchParts): MonitoringWatch {
+function createWatchlist(parts: WatchlistParts): MonitoringWatchlist {
   const { groups, assets, revision } = parts
-  const watching = oncePer(revision, () => watchingOf(parts))
+  const watchers = memoizeBy(revision, () => buildWatchers(parts))
   // a tenant that is created brings a group, and changes nothing else
-  const watchedGroups = oncePer(
+  const watchedGroups = memoizeBy(
     () => `${revision()} ${groups.length}`,
-    () => withSubjects(groups, assets.all()),
+    () => groupsWithSubjects(groups, assets.all()),
   )
 
   return {
     groups: watchedGroups,
-    placesOf(event) {
-      const sighting = sightingOf(event)
-      const isSubject = ({ asset }: Watching): boolean => isFor(event, asset)
-      const found = watching()
-        .filter((one) => one.admits(sighting))
-        .filter((one) => isSubject(one) || one.mentions(sighting))
-        .toSorted((left, right) => Number(isSubject(right)) - Number(isSubject(left)))
-      return placesWith(found.map(({ asset }) => asset))
+    findPlaces(event) {
+      const searchable = toSearchable(event)
+      const isSubject = ({ asset }: AssetWatcher): boolean => isAbout(event, asset)
+      const matching = watchers()
+        .filter((one) => one.admits(searchable))
+        .filter((one) => isSubject(one) || one.mentions(searchable))
+        .toSorted(
+          (remainingGroups, right) => Number(isSubject(right)) - Number(isSubject(remainingGroups)),
+        )
+      return toPlaces(matching.map(({ asset }) => asset))
     },
-    placesAfter(event, asset, policy) {
-      if (!isFor(event, asset)) return null
-      if (agreementOf(policy, asset)(sightingOf(event))) return null
+    placesAfterPolicy(event, asset, policy) {
+      if (!isAbout(event, asset)) return null
+      if (policyTest(policy, asset)(toSearchable(event))) return null
       const identifiers = event.identifiers.filter(({ id }) => id !== asset.id)
-      const left = new Set(identifiers.map(({ id }) => assets.get(id)?.groupId))
-      const groupIds = event.groupIds.filter((id) => id !== asset.groupId || left.has(id))
+      const remainingGroups = new Set(identifiers.map(({ id }) => assets.get(id)?.groupId))
+      const groupIds = event.groupIds.filter(
+        (id) => id !== asset.groupId || remainingGroups.has(id),
+      )
       return { groupIds, identifiers }
     },
   }
 }
 
 /** Makes it anew when the key has changed: with each event thousands of groups are asked for. */
-function oncePer<T>(key: () => unknown, make: () => T): () => T {
-  let ready: { key: unknown; made: T } | null = null
+function memoizeBy<T>(key: () => unknown, make: () => T): () => T {
+  let cached: { key: unknown; made: T } | null = null
   return () => {
     const now = key()
-    if (ready === null || ready.key !== now) ready = { key: now, made: make() }
-    return ready.made
+    if (cached === null || cached.key !== now) cached = { key: now, made: make() }
+    return cached.made
   }
 }
 
-function withSubjects(
+function groupsWithSubjects(
   groups: readonly SandboxGroup[],
   assets: readonly SandboxAsset[],
 ): SandboxGroup[] {
-  const made = groups.map((group) => ({ ...group, identifiers: [] as Subject[] }))
-  const byId = new Map(made.map((group) => [group.id, group]))
-  for (const asset of assets) byId.get(asset.groupId ?? -1)?.identifiers.push(subjectOf(asset))
-  return made
+  const result = groups.map((group) => ({ ...group, identifiers: [] as Subject[] }))
+  const byId = new Map(result.map((group) => [group.id, group]))
+  for (const asset of assets) byId.get(asset.groupId ?? -1)?.identifiers.push(toSubject(asset))
+  return result
 }
 
-function watchingOf({ assets, policies, assignments }: WatchParts): Watching[] {
+function buildWatchers({ assets, policies, assignments }: WatchlistParts): AssetWatcher[] {
   return assets.all().map((asset) => {
     const deciding = assignments
       .ofIdentifier(asset.id)
       .map(({ policyUuid }) => policies.get(policyUuid))
       .filter((policy) => policy !== undefined)
-    return { asset, ...watcherOf(asset, deciding) }
+    return { asset, ...createWatcher(asset, deciding) }
   })
 }
 
-function isFor(event: SandboxEvent, asset: SandboxAsset): boolean {
+function isAbout(event: SandboxEvent, asset: SandboxAsset): boolean {
   return event.identifiers.some(({ id }) => id === asset.id)
 }
 
-function placesWith(found: readonly SandboxAsset[]): Places {
+function toPlaces(found: readonly SandboxAsset[]): EventPlaces {
   const groupIds = found.map(({ groupId }) => groupId).filter((id) => id !== null)
   return {
     groupIds: [...new Set(groupIds)],
@@ -156,6 +170,6 @@ function placesWith(found: readonly SandboxAsset[]): Places {
 }
 
 /** What new events are about: the asset's term, or its name where it has none. */
-function subjectOf(asset: SandboxAsset): Subject {
-  return { id: asset.id, name: asset.name, term: termOf(asset) ?? asset.name }
+function toSubject(asset: SandboxAsset): Subject {
+  return { id: asset.id, name: asset.name, term: assetTerm(asset) ?? asset.name }
 }

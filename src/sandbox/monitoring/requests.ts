@@ -8,36 +8,36 @@ import {
   wireAsset,
 } from '../../upstream/resources/assets.ts'
 import { policyAssignment, policyCreation } from '../../upstream/resources/policies.ts'
-import { decodeCursor, pageOf, wirePage } from '../api/cursor.ts'
-import { grantOf, type Tokens } from '../api/gate.ts'
-import { zoneless } from '../history/draft.ts'
-import { comparePositions, type History, type Placed, positionOf } from '../history/history.ts'
+import { decodeCursor, takePage, wirePage } from '../api/cursor.ts'
+import { findGrant, type Tokens } from '../api/guard.ts'
+import { formatZonelessTime } from '../history/draft.ts'
+import { comparePositions, type History, type Placed, toPosition } from '../history/history.ts'
 import {
   createRandom,
   type EndMode,
-  hashOf,
+  hashText,
   type Random,
   type SandboxGroup,
   type SandboxSettings,
 } from '../options.ts'
-import { type ErrorSaid, type RequestLog, sendError, validationEntry } from '../server.ts'
+import { type ErrorAnswer, type RequestLog, sendError, validationEntry } from '../server.ts'
 import type { Monitoring } from './monitoring.ts'
 import {
   type AssetContent,
-  assetItemOf,
+  toAssetItem,
   type AssetWriting,
-  assignmentItemOf,
+  toAssignmentItem,
   luceneProblem,
   parseAssetData,
-  policyItemOf,
+  toPolicyItem,
   type SandboxAsset,
   type SandboxAssignment,
   type SandboxPolicy,
-  uuidOf,
+  makeUuid,
 } from './store.ts'
 
 /** What a route gets to see of a request. */
-interface Asked {
+interface TenantRequest {
   tenantId: number
   organizationId: number
   params: Record<string, string>
@@ -49,7 +49,7 @@ interface Asked {
 interface MonitoringRoute {
   method: HTTPMethods
   path: string
-  answer: (asked: Asked) => unknown
+  answer: (asked: TenantRequest) => unknown
   /** Not in the description (docs/api-notes.md, Operations that only some servers have). */
   isUndescribed?: true
 }
@@ -67,37 +67,37 @@ export function addMonitoring(
   parts: MonitoringParts & { log: RequestLog; tokens: Tokens },
 ): void {
   const { settings, log, tokens } = parts
-  const handlerOf = ({ answer }: MonitoringRoute): RouteHandlerMethod =>
-    answering((request) => {
-      const grant = grantOf(request, tokens)
+  const handlerFor = ({ answer }: MonitoringRoute): RouteHandlerMethod =>
+    createHandler((request) => {
+      const grant = findGrant(request, tokens)
       return answer({
         // The gate lets no request through without a grant.
         tenantId: grant?.tenantId ?? 0,
         organizationId: grant?.organizationId ?? 0,
         params: request.params as Record<string, string>,
         query: request.query,
-        body: log.entryOf(request).body,
+        body: log.entryFor(request).body,
       })
     })
 
   for (const route of [...assetRoutes(parts), ...alertRoutes(parts)]) {
-    app.route({ method: route.method, url: route.path, handler: handlerOf(route) })
+    app.route({ method: route.method, url: route.path, handler: handlerFor(route) })
   }
   for (const [spelling, word] of Object.entries(spellings)) {
     const base = `/firework/v4/${word}`
     if (settings.policyPaths !== 'both' && settings.policyPaths !== spelling) {
-      for (const url of [base, `${base}/*`]) app.all(url, plain(404, 'Not Found'))
+      for (const url of [base, `${base}/*`]) app.all(url, plainAnswer(404, 'Not Found'))
       continue
     }
     for (const route of [...policyRoutes(parts), ...assignmentRoutes(parts)]) {
       const isThere = settings.undescribed || !route.isUndescribed
-      const handler = isThere ? handlerOf(route) : plain(405, 'Method Not Allowed')
+      const handler = isThere ? handlerFor(route) : plainAnswer(405, 'Method Not Allowed')
       app.route({ method: route.method, url: base + route.path, handler })
     }
   }
 }
 
-function answering(
+function createHandler(
   answer: (request: Parameters<RouteHandlerMethod>[0]) => unknown,
 ): RouteHandlerMethod {
   return (request, reply) => {
@@ -112,7 +112,7 @@ function answering(
 }
 
 /** As the framework behind the real service answers for what it has no route. */
-function plain(status: number, detail: string): RouteHandlerMethod {
+function plainAnswer(status: number, detail: string): RouteHandlerMethod {
   return (_request, reply) => reply.code(status).send({ detail })
 }
 
@@ -123,40 +123,42 @@ function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { assets } = monitoring
   const base = '/firework/v2/assets/'
 
-  function shown(asset: SandboxAsset): unknown {
+  function showAsset(asset: SandboxAsset): unknown {
     const isHere = (event: { identifiers: { id: number }[] }): boolean =>
       event.identifiers.some(({ id }) => id === asset.id)
     const count = history.all().filter(isHere).length
-    return { asset: assetItemOf(asset, count, settings.now()) }
+    return { asset: toAssetItem(asset, count, settings.now()) }
   }
 
-  function own({ params, tenantId }: Asked): SandboxAsset {
-    const id = integerOf(params['id'] ?? '', 'asset_id')
-    return ownOf(assets.get(id), { version: 'v2', what: 'asset', tenantId })
+  function requireOwnAsset({ params, tenantId }: TenantRequest): SandboxAsset {
+    const id = parseInteger(params['id'] ?? '', 'asset_id')
+    return requireOwn(assets.get(id), { version: 'v2', what: 'asset', tenantId })
   }
 
-  function create(asked: Asked): unknown {
-    const { tenantId } = asked
-    const given = parsedBy(creation, asked.body, { version: 'v2', part: 'body' })
-    const groupId = groupFor(given.assets_group_id, tenantId, parts)
-    const content = contentOf(given, { id: assets.nextId(), attributes: [] })
-    const writing = { ...writingOf(given, content), isDisabled: false, others: {} }
-    return shown(assets.create({ tenantId, groupId }, writing))
+  function create(request: TenantRequest): unknown {
+    const { tenantId } = request
+    const given = parseWith(anyAssetCreation, request.body, { version: 'v2', part: 'body' })
+    const groupId = chooseGroup(given.assets_group_id, tenantId, parts)
+    const content = toContent(given, { id: assets.nextId(), attributes: [] })
+    const writing = { ...toWriting(given, content), isDisabled: false, others: {} }
+    return showAsset(assets.create({ tenantId, groupId }, writing))
   }
 
-  function replace(asked: Asked): unknown {
-    const { id, attributes } = own(asked)
-    const given = parsedBy(replacement, asked.body, { version: 'v2', part: 'body' })
-    const content = contentOf(given, { id, attributes })
+  function replace(request: TenantRequest): unknown {
+    const { id, attributes } = requireOwnAsset(request)
+    const given = parseWith(anyAssetReplacement, request.body, { version: 'v2', part: 'body' })
+    const content = toContent(given, { id, attributes })
     const isDisabled = given.is_disabled ?? false
-    const others = Object.fromEntries(Object.entries(given).filter(([key]) => !known.has(key)))
-    return shown(assets.change(id, { ...writingOf(given, content), isDisabled, others }))
+    const others = Object.fromEntries(
+      Object.entries(given).filter(([key]) => !knownFields.has(key)),
+    )
+    return showAsset(assets.change(id, { ...toWriting(given, content), isDisabled, others }))
   }
 
-  function toggle(asked: Asked): unknown {
-    const { id } = own(asked)
-    const given = parsedBy(toggling, asked.body, { version: 'v2', part: 'body' })
-    return shown(assets.change(id, { isDisabled: given.is_disabled }))
+  function toggle(request: TenantRequest): unknown {
+    const { id } = requireOwnAsset(request)
+    const given = parseWith(assetToggle, request.body, { version: 'v2', part: 'body' })
+    return showAsset(assets.change(id, { isDisabled: given.is_disabled }))
   }
 
   return [
@@ -167,22 +169,22 @@ function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
 }
 
 /** What the service does not know it ignores. */
-const creation = assetCreation.strip()
-const replacement = assetReplacement.extend({ is_disabled: z.boolean().nullish() })
-const toggling = z.object({ is_disabled: z.boolean() })
+const anyAssetCreation = assetCreation.strip()
+const anyAssetReplacement = assetReplacement.extend({ is_disabled: z.boolean().nullish() })
+const assetToggle = z.object({ is_disabled: z.boolean() })
 
 /** Those that are written, and those that the service alone sets; what is beside them is kept. */
-const known = new Set(Object.keys(wireAsset.shape))
+const knownFields = new Set(Object.keys(wireAsset.shape))
 
-interface Given extends Pick<AssetWriting, 'name' | 'type' | 'data'> {
+interface GivenAsset extends Pick<AssetWriting, 'name' | 'type' | 'data'> {
   search_types: string[]
   experimental_search_types?: string[] | null | undefined
   risks?: number[] | null | undefined
 }
 
 /** What is left out is gone. */
-function writingOf(
-  given: Given,
+function toWriting(
+  given: GivenAsset,
   content: AssetContent,
 ): Omit<AssetWriting, 'isDisabled' | 'others'> {
   return {
@@ -195,60 +197,61 @@ function writingOf(
   }
 }
 
-function contentOf(
-  { type, data }: Pick<Given, 'type' | 'data'>,
+function toContent(
+  { type, data }: Pick<GivenAsset, 'type' | 'data'>,
   { id, attributes }: Pick<SandboxAsset, 'id' | 'attributes'>,
 ): AssetContent {
-  const content = parseAssetData(type, data, { uuid: uuidOf(`identity/${id}`), attributes })
+  const content = parseAssetData(type, data, { uuid: makeUuid(`identity/${id}`), attributes })
   if (!('problem' in content)) return content
   const message = content.problem
   throw refusal('v4', { status: 400, code: 'INVALID_IDENTIFIER_DATA', message })
 }
 
 /** The group asked for, which is the tenant's; otherwise its first; null: it has none. */
-function groupFor(
-  asked: number | undefined,
+function chooseGroup(
+  request: number | undefined,
   tenantId: number,
   { settings }: MonitoringParts,
 ): number | null {
   const { groups } = settings
-  if (asked === undefined) return groups.find((group) => group.tenantId === tenantId)?.id ?? null
-  const found = groups.find(({ id }) => id === asked)
-  return ownOf(found, { version: 'v2', what: 'assets group', tenantId }).id
+  if (request === undefined) return groups.find((group) => group.tenantId === tenantId)?.id ?? null
+  const found = groups.find(({ id }) => id === request)
+  return requireOwn(found, { version: 'v2', what: 'assets group', tenantId }).id
 }
 
 /** Creates, reads and deletes matching policies (docs/api-notes.md, Matching policies). */
 
 function policyRoutes({ monitoring, settings }: MonitoringParts): MonitoringRoute[] {
   const { policies, assignments } = monitoring
-  const own = (asked: Asked): SandboxPolicy => ownPolicy(asked, monitoring)
+  const requirePolicy = (request: TenantRequest): SandboxPolicy =>
+    requireOwnPolicy(request, monitoring)
 
-  function create({ body, tenantId }: Asked): unknown {
-    return policyItemOf(policies.create({ tenantId, ...writtenBy(body) }))
+  function create({ body, tenantId }: TenantRequest): unknown {
+    return toPolicyItem(policies.create({ tenantId, ...parsePolicy(body) }))
   }
 
-  function remove(asked: Asked): unknown {
-    const { uuid } = own(asked)
+  function remove(request: TenantRequest): unknown {
+    const { uuid } = requirePolicy(request)
     policies.delete(uuid)
     assignments.forget(uuid)
     return null
   }
 
-  function update(asked: Asked): unknown {
-    const { uuid, type } = own(asked)
-    const { name, value } = writtenBy({ ...objectOf(asked.body), type })
-    return policyItemOf(policies.change(uuid, { name, value }))
+  function update(request: TenantRequest): unknown {
+    const { uuid, type } = requirePolicy(request)
+    const { name, value } = parsePolicy({ ...toObject(request.body), type })
+    return toPolicyItem(policies.change(uuid, { name, value }))
   }
 
-  function list({ query, tenantId }: Asked): unknown {
+  function list({ query, tenantId }: TenantRequest): unknown {
     const owned = policies.all().filter((policy) => policy.tenantId === tenantId)
     const placed = owned.map((policy) => ({ ...policy, uid: policy.uuid }))
-    return listPage(placed, query, { endMode: settings.endMode, itemOf: policyItemOf })
+    return listPage(placed, query, { endMode: settings.endMode, itemOf: toPolicyItem })
   }
 
   return [
     { method: 'POST', path: '', answer: create },
-    { method: 'GET', path: '/:uuid', answer: (asked) => policyItemOf(own(asked)) },
+    { method: 'GET', path: '/:uuid', answer: (request) => toPolicyItem(requirePolicy(request)) },
     { method: 'DELETE', path: '/:uuid', answer: remove },
     { method: 'PUT', path: '/:uuid', answer: update, isUndescribed: true },
     { method: 'GET', path: '', answer: list, isUndescribed: true },
@@ -256,38 +259,38 @@ function policyRoutes({ monitoring, settings }: MonitoringParts): MonitoringRout
 }
 
 /** The policy that the path names. */
-function ownPolicy(
-  { params, tenantId }: Asked,
+function requireOwnPolicy(
+  { params, tenantId }: TenantRequest,
   { policies }: MonitoringParts['monitoring'],
 ): SandboxPolicy {
   const found = policies.get(params['uuid'] ?? '')
-  return ownOf(found, { version: 'v4', what: 'matching policy', tenantId })
+  return requireOwn(found, { version: 'v4', what: 'matching policy', tenantId })
 }
 
 /** What the service does not know it ignores. */
 const anyPolicyCreation = z.discriminatedUnion(
   'type',
-  policyCreation.options.map(stripped) as Kinds,
+  policyCreation.options.map(withoutStrictness) as Kinds,
 )
 
 type Kinds = typeof policyCreation.options
 
-function stripped(kind: Kinds[number]): z.ZodObject {
+function withoutStrictness(kind: Kinds[number]): z.ZodObject {
   return z.object({ ...kind.shape, value: z.object(kind.shape.value.shape) })
 }
 
-function writtenBy(body: unknown): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
-  const { name, type, value } = parsedBy(anyPolicyCreation, body, { version: 'v4', part: 'body' })
+function parsePolicy(body: unknown): Pick<SandboxPolicy, 'name' | 'type' | 'value'> {
+  const { name, type, value } = parseWith(anyPolicyCreation, body, { version: 'v4', part: 'body' })
   if (type === 'ASTP_COOKIES') return { name, type, value: { match_subdomains: false, ...value } }
   const problem = type === 'LUCENE_QUERY' ? luceneProblem(value.query) : null
   if (problem !== null && type === 'LUCENE_QUERY') {
-    throw invalid(validationEntry(['body', 'value', 'query'], problem, value.query))
+    throw invalidInput(validationEntry(['body', 'value', 'query'], problem, value.query))
   }
   return { name, type, value }
 }
 
 /** What is no object stays what it is, and is refused as such. */
-function objectOf(body: unknown): object {
+function toObject(body: unknown): object {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : { body }
 }
 
@@ -299,54 +302,62 @@ function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const ofPolicy = '/:uuid/assignments'
 
   function ownIdentifier(id: number, tenantId: number): SandboxAsset {
-    return ownOf(assets.get(id), { version: 'v4', what: `identifier ${id}`, tenantId })
+    return requireOwn(assets.get(id), { version: 'v4', what: `identifier ${id}`, tenantId })
   }
 
   /** Everything is looked up before anything changes. */
-  function read(asked: Asked): {
+  function read(request: TenantRequest): {
     policy: SandboxPolicy
     given: GivenAssignment
     identifiers: SandboxAsset[]
   } {
-    const policy = ownPolicy(asked, monitoring)
-    const given = parsedBy(policyAssignment.strip(), asked.body, { version: 'v4', part: 'body' })
-    const identifiers = given.identifier_ids.map((id) => ownIdentifier(id, asked.tenantId))
+    const policy = requireOwnPolicy(request, monitoring)
+    const given = parseWith(policyAssignment.strip(), request.body, { version: 'v4', part: 'body' })
+    const identifiers = given.identifier_ids.map((id) => ownIdentifier(id, request.tenantId))
     return { policy, given, identifiers }
   }
 
-  function assign(asked: Asked): unknown {
-    const { policy, given, identifiers } = read(asked)
+  function assign(request: TenantRequest): unknown {
+    const { policy, given, identifiers } = read(request)
     const isClean = given.clean_past_events ?? false
     assignments.assign(policy.uuid, given.identifier_ids, isClean)
-    if (isClean) for (const asset of identifiers) clean(asset, policy, parts)
+    if (isClean) for (const asset of identifiers) cleanPastEvents(asset, policy, parts)
     return null
   }
 
-  function unassign(asked: Asked): unknown {
-    const { policy, given } = read(asked)
+  function unassign(request: TenantRequest): unknown {
+    const { policy, given } = read(request)
     assignments.unassign(policy.uuid, given.identifier_ids)
     return null
   }
 
-  function listOfIdentifier({ params, tenantId }: Asked): unknown {
-    const { id } = ownIdentifier(integerOf(params['id'] ?? '', 'identifier_id'), tenantId)
+  function listOfIdentifier({ params, tenantId }: TenantRequest): unknown {
+    const { id } = ownIdentifier(parseInteger(params['id'] ?? '', 'identifier_id'), tenantId)
     return assignments.ofIdentifier(id).flatMap((assignment) => {
       const policy = policies.get(assignment.policyUuid)
-      return policy ? [assignmentItemOf(assignment, policy)] : []
+      return policy ? [toAssignmentItem(assignment, policy)] : []
     })
   }
 
   return [
     { method: 'GET', path: '/by_identifier_id/:id', answer: listOfIdentifier },
     { method: 'POST', path: ofPolicy, answer: assign },
-    { method: 'GET', path: ofPolicy, answer: (asked) => listOf(asked, parts), isUndescribed: true },
+    {
+      method: 'GET',
+      path: ofPolicy,
+      answer: (request) => listAssignments(request, parts),
+      isUndescribed: true,
+    },
     { method: 'DELETE', path: ofPolicy, answer: unassign, isUndescribed: true },
   ]
 }
 
 /** To whom a policy is assigned. */
-function listOf(asked: Asked, { monitoring, settings }: MonitoringParts): unknown {
-  const { uuid } = ownPolicy(asked, monitoring)
+function listAssignments(
+  request: TenantRequest,
+  { monitoring, settings }: MonitoringParts,
+): unknown {
+  const { uuid } = requireOwnPolicy(request, monitoring)
   const placed = monitoring.assignments
     .all()
     .filter(({ policyUuid }) => policyUuid === uuid)
@@ -357,19 +368,19 @@ function listOf(asked: Asked, { monitoring, settings }: MonitoringParts): unknow
     clean_past_events: one.cleanPastEvents,
     assigned_at: new Date(one.assignedAtMs).toISOString(),
   })
-  return listPage(placed, asked.query, { endMode: settings.endMode, itemOf })
+  return listPage(placed, request.query, { endMode: settings.endMode, itemOf })
 }
 
 type GivenAssignment = z.infer<typeof policyAssignment>
 
 /** What `asset` matched in the past and `policy` does not let through is no longer its. */
-function clean(
+function cleanPastEvents(
   asset: SandboxAsset,
   policy: SandboxPolicy,
   { monitoring, history }: MonitoringParts,
 ): void {
   for (const event of history.all()) {
-    const places = monitoring.placesAfter(event, asset, policy)
+    const places = monitoring.placesAfterPolicy(event, asset, policy)
     if (places) history.place(event.uid, places)
   }
 }
@@ -377,12 +388,12 @@ function clean(
 /** The alerts of an asset group: made up, and the same at each reading. */
 
 function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
-  function read({ params, tenantId, organizationId }: Asked): unknown {
-    const id = integerOf(params['id'] ?? '', 'assets_group_id')
+  function read({ params, tenantId, organizationId }: TenantRequest): unknown {
+    const id = parseInteger(params['id'] ?? '', 'assets_group_id')
     const { groups, alertsAs } = settings
     const found = groups.find((known) => known.id === id)
-    const group = ownOf(found, { version: 'v2', what: 'assets group', tenantId })
-    const alerts = alertsOf(group, organizationId)
+    const group = requireOwn(found, { version: 'v2', what: 'assets group', tenantId })
+    const alerts = makeAlerts(group, organizationId)
     const isObject = alertsAs === 'object' || (alertsAs === 'either' && alerts.length === 1)
     return { alerts: isObject ? alerts[0] : alerts }
   }
@@ -415,14 +426,14 @@ const channels: readonly { type: string; params: (random: Random) => Record<stri
 ]
 
 /** Groups with an even id have two alerts, the others one. */
-function alertsOf(group: SandboxGroup, organizationId: number): WireAlert[] {
+function makeAlerts(group: SandboxGroup, organizationId: number): WireAlert[] {
   return Array.from({ length: group.id % 2 === 0 ? 2 : 1 }, (_, index) =>
-    alertOf(group, organizationId, index),
+    makeAlert(group, organizationId, index),
   )
 }
 
-function alertOf(group: SandboxGroup, organizationId: number, index: number): WireAlert {
-  const random = createRandom(hashOf(`alert/${group.id}/${index}`))
+function makeAlert(group: SandboxGroup, organizationId: number, index: number): WireAlert {
+  const random = createRandom(hashText(`alert/${group.id}/${index}`))
   const { type, params } = random.pick(channels)
   const startMs = Date.UTC(2026, 0, 1) + random.int(0, 300) * 86_400_000
   const id = group.id * 10 + index
@@ -431,12 +442,12 @@ function alertOf(group: SandboxGroup, organizationId: number, index: number): Wi
     type,
     name: `${group.name} (${type})`,
     frequency: random.pick([0, 3600, 86_400]),
-    start_at: zoneless(startMs),
+    start_at: formatZonelessTime(startMs),
     params: params(random),
     feed_url: `https://app.example.com/#/groups/${group.id}`,
     feed_target_type: 'assets/groups',
     feed_target_id: group.id,
-    created_at: zoneless(startMs - 3_600_000),
+    created_at: formatZonelessTime(startMs - 3_600_000),
     tenant_id: group.tenantId,
     organization_id: organizationId,
     search_types: random.pick([[], ['illicit_networks', 'leaks'], ['open_web']]),
@@ -460,25 +471,25 @@ class Refusal extends Error {
 /** The version of the path; the shape of an error depends on it (docs/api-notes.md, Errors). */
 type Version = 'v2' | 'v4'
 
-function refusal(version: Version, said: Omit<ErrorSaid, 'shape'>): Refusal {
+function refusal(version: Version, answer: Omit<ErrorAnswer, 'shape'>): Refusal {
   return new Refusal((reply) =>
-    sendError(reply, { ...said, shape: version === 'v2' ? 'message' : 'error' }),
+    sendError(reply, { ...answer, shape: version === 'v2' ? 'message' : 'error' }),
   )
 }
 
 /** 422: what is wrong, entry by entry. */
-function invalid(...detail: Record<string, unknown>[]): Refusal {
+function invalidInput(...detail: Record<string, unknown>[]): Refusal {
   return new Refusal((reply) => reply.code(422).send({ detail }))
 }
 
 /** The id of a path; 422 on what is no integer. */
-function integerOf(text: string, name: string): number {
+function parseInteger(text: string, name: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw invalid(validationEntry(['path', name], 'not an integer', text))
+  throw invalidInput(validationEntry(['path', name], 'not an integer', text))
 }
 
 /** What the tenant may use: 404 where there is no such thing, 403 where it is another tenant's. */
-function ownOf<Thing extends { tenantId: number }>(
+function requireOwn<Thing extends { tenantId: number }>(
   thing: Thing | undefined,
   { version, what, tenantId }: { version: Version; what: string; tenantId: number },
 ): Thing {
@@ -488,7 +499,7 @@ function ownOf<Thing extends { tenantId: number }>(
 }
 
 /** `input` as the schema has it: 400 with one message (v2), 422 with an entry for each mistake (v4). */
-function parsedBy<Schema extends z.ZodType>(
+function parseWith<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
   { version, part }: { version: Version; part: 'body' | 'query' },
@@ -497,13 +508,15 @@ function parsedBy<Schema extends z.ZodType>(
   if (parsed.success) return parsed.data
   const { issues } = parsed.error
   if (version === 'v4') {
-    throw invalid(...issues.map(({ path, message }) => entryOf(part, path, { message, input })))
+    throw invalidInput(
+      ...issues.map(({ path, message }) => toEntry(part, path, { message, input })),
+    )
   }
-  const said = issues.map(({ path, message }) => [...path, message].map(String).join(': '))
-  throw refusal('v2', { status: 400, message: said.join('; ') })
+  const messages = issues.map(({ path, message }) => [...path, message].map(String).join(': '))
+  throw refusal('v2', { status: 400, message: messages.join('; ') })
 }
 
-function entryOf(
+function toEntry(
   part: string,
   path: readonly PropertyKey[],
   { message, input }: { message: string; input: unknown },
@@ -527,15 +540,15 @@ function listPage<Entry extends Placed>(
   query: unknown,
   { endMode, itemOf }: { endMode: EndMode; itemOf: (entry: Entry) => unknown },
 ): unknown {
-  const { from = null, size, order } = parsedBy(listQuery, query, { version: 'v4', part: 'query' })
+  const { from = null, size, order } = parseWith(listQuery, query, { version: 'v4', part: 'query' })
   const position = from === null ? null : decodeCursor(from)
   if (from !== null && !position) {
     throw refusal('v4', { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
   }
-  const page = pageOf(
-    entries.toSorted((a, b) => comparePositions(positionOf(a), positionOf(b))),
+  const page = takePage(
+    entries.toSorted((a, b) => comparePositions(toPosition(a), toPosition(b))),
     { order, size, from: position, matches: () => true, isHidden: () => false },
-    { endMode, placesOf: (places) => places },
+    { endMode, usedSize: (places) => places },
   )
   return wirePage(page.items.map(itemOf), page.next, from)
 }

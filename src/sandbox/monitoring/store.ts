@@ -5,10 +5,10 @@ import type { WireAsset } from '../../upstream/resources/assets.ts'
 import { type AssetType, assetTypes, policyTypes } from '../../upstream/resources/enumerations.ts'
 import type { WirePolicy, WirePolicyAssignment } from '../../upstream/resources/policies.ts'
 import { LuceneError, parseLucene } from '../api/lucene.ts'
-import { createRandom, hashOf, type SandboxGroup, type SandboxSettings } from '../options.ts'
+import { createRandom, hashText, type SandboxGroup, type SandboxSettings } from '../options.ts'
 
 const text = z.string()
-const anything = z.record(text, z.unknown())
+const jsonObject = z.record(text, z.unknown())
 
 /** An asset (identifier) as the sandbox holds it, in JSON; what the wire shows is made at each reading. */
 const sandboxAsset = z.object({
@@ -22,19 +22,19 @@ const sandboxAsset = z.object({
   searchTypes: z.array(text),
   experimentalSearchTypes: z.array(text),
   risks: z.array(z.int()),
-  data: anything,
+  data: jsonObject,
   /** What an identity consists of, which its `data` does not show. */
-  attributes: z.array(anything),
+  attributes: z.array(jsonObject),
   isDisabled: z.boolean(),
   source: text,
   dataUpdatedAtMs: z.number(),
   /** Fields that nobody knows, as they were sent. */
-  others: anything,
+  others: jsonObject,
 })
 export type SandboxAsset = z.infer<typeof sandboxAsset>
 
 /** The asset as the service gives it; `count`: how many events matched so far. */
-export function assetItemOf(asset: SandboxAsset, count: number, nowMs: number): WireAsset {
+export function toAssetItem(asset: SandboxAsset, count: number, nowMs: number): WireAsset {
   return {
     ...asset.others,
     id: asset.id,
@@ -45,8 +45,8 @@ export function assetItemOf(asset: SandboxAsset, count: number, nowMs: number): 
     experimental_search_types: asset.experimentalSearchTypes,
     risks: asset.risks,
     tenant_id: asset.tenantId,
-    feed_id: 3_000_000 + (hashOf(`feed/${asset.id}`) % 1_000_000),
-    v3_refs: { asset_uuid: uuidOf(`asset/${asset.id}`) },
+    feed_id: 3_000_000 + (hashText(`feed/${asset.id}`) % 1_000_000),
+    v3_refs: { asset_uuid: makeUuid(`asset/${asset.id}`) },
     // Says nothing that is published: here it grows for ten seconds after each write.
     fetching_progress: Math.min(
       100,
@@ -61,13 +61,13 @@ export function assetItemOf(asset: SandboxAsset, count: number, nowMs: number): 
 }
 
 /** The assets that stand in a group from the start: a name like a host's is a domain, others are keywords. */
-function standingAssets(group: SandboxGroup, nowMs: number): SandboxAsset[] {
+function initialAssets(group: SandboxGroup, nowMs: number): SandboxAsset[] {
   return group.identifiers.map(({ id, name }) => ({
     id,
     tenantId: group.tenantId,
     groupId: group.id,
     name,
-    ...kindOf(name),
+    ...guessType(name),
     searchTypes: [],
     experimentalSearchTypes: [],
     risks: [],
@@ -79,7 +79,7 @@ function standingAssets(group: SandboxGroup, nowMs: number): SandboxAsset[] {
   }))
 }
 
-function kindOf(name: string): { type: AssetType; data: Record<string, unknown> } {
+function guessType(name: string): { type: AssetType; data: Record<string, unknown> } {
   const isHost = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(name)
   return isHost
     ? { type: 'domain', data: { fqdn: name.toLowerCase() } }
@@ -87,8 +87,8 @@ function kindOf(name: string): { type: AssetType; data: Record<string, unknown> 
 }
 
 /** The same for the same text. */
-export function uuidOf(text: string): string {
-  const digits = createRandom(hashOf(text)).hex(30)
+export function makeUuid(text: string): string {
+  const digits = createRandom(hashText(text)).hex(30)
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(12, 15)}-a${digits.slice(15, 18)}-${digits.slice(18)}`
 }
 
@@ -122,27 +122,27 @@ export interface AssetStore {
 }
 
 /** One id in three exceeds 32 bits, as the service's own may (docs/api-notes.md, Events). */
-const beyond = 406_285_300_000
+const largeIdBase = 406_285_300_000
 
 export function createAssetStore(
   { groups, now }: Pick<SandboxSettings, 'groups' | 'now'>,
-  changed: () => void,
+  onChange: () => void,
 ): AssetStore {
-  const standing = groups.flatMap((group) => standingAssets(group, now()))
-  let assets = new Map(standing.map((asset) => [asset.id, asset]))
-  if (assets.size < standing.length) throw new Error('an identifier stands in two groups')
-  let made = 0
+  const initial = groups.flatMap((group) => initialAssets(group, now()))
+  let assets = new Map(initial.map((asset) => [asset.id, asset]))
+  if (assets.size < initial.length) throw new Error('an identifier stands in two groups')
+  let createdCount = 0
 
   function nextId(): number {
-    for (let number = made + 1; ; number++) {
-      const id = number % 3 === 0 ? beyond + number : 5000 + number
+    for (let number = createdCount + 1; ; number++) {
+      const id = number % 3 === 0 ? largeIdBase + number : 5000 + number
       if (!assets.has(id)) return id
     }
   }
 
   function keep(asset: SandboxAsset): SandboxAsset {
     assets.set(asset.id, asset)
-    changed()
+    onChange()
     return asset
   }
 
@@ -152,7 +152,7 @@ export function createAssetStore(
     nextId,
     create(place, writing) {
       const id = nextId()
-      made++
+      createdCount++
       return keep({ id, ...place, ...writing, source: 'USER', dataUpdatedAtMs: now() })
     },
     change(id, writing) {
@@ -161,12 +161,12 @@ export function createAssetStore(
       const dataUpdatedAtMs = 'data' in writing ? now() : asset.dataUpdatedAtMs
       return keep({ ...asset, ...writing, dataUpdatedAtMs })
     },
-    snapshot: () => ({ made, assets: [...assets.values()] }),
+    snapshot: () => ({ made: createdCount, assets: [...assets.values()] }),
     restore(snapshot) {
       const restored = assetSnapshot.parse(snapshot)
-      made = restored.made
+      createdCount = restored.made
       assets = new Map(restored.assets.map((asset) => [asset.id, asset]))
-      changed()
+      onChange()
     },
   }
 }
@@ -181,38 +181,42 @@ const host = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/
 type Data = Record<string, unknown>
 
 /** `type` may be repeated inside. */
-function of<Shape extends z.ZodRawShape>(type: AssetType, shape: Shape): z.ZodType<Data> {
+function dataSchema<Shape extends z.ZodRawShape>(type: AssetType, shape: Shape): z.ZodType<Data> {
   return z.strictObject({ type: z.literal(type).optional(), ...shape })
 }
 
-const plain = {
-  domain: of('domain', { fqdn: z.string().regex(host, 'not a domain name') }),
-  keyword: of('keyword', { keyword: word }),
-  email: of('email', { email: z.email() }),
-  username: of('username', { username: word }),
-  name: of('name', { first_name: word, last_name: word, is_strict: z.boolean().optional() }),
-  github_repository: of('github_repository', { repo_owner: word, repo_name: word }),
-  search_query: of('search_query', {
+const dataSchemas = {
+  domain: dataSchema('domain', { fqdn: z.string().regex(host, 'not a domain name') }),
+  keyword: dataSchema('keyword', { keyword: word }),
+  email: dataSchema('email', { email: z.email() }),
+  username: dataSchema('username', { username: word }),
+  name: dataSchema('name', {
+    first_name: word,
+    last_name: word,
+    is_strict: z.boolean().optional(),
+  }),
+  github_repository: dataSchema('github_repository', { repo_owner: word, repo_name: word }),
+  search_query: dataSchema('search_query', {
     search_query: word.superRefine((query, context) => {
       const problem = luceneProblem(query)
       if (problem) context.addIssue({ code: 'custom', message: problem })
     }),
   }),
-  bin: of('bin', { bin: z.string().regex(/^\d{6,8}$/, 'not six to eight digits') }),
-  ip: of('ip', { ip: z.string().refine((text) => isIP(text) > 0, 'not an IP address') }),
-  secret: of('secret', { secret: word }),
-  azure_tenant: of('azure_tenant', { tenant_id: word }),
-  ransomleak: of('ransomleak', { source: word, id: word }),
-  external_id: of('external_id', { source: word, id: word }),
-  address_data: of('address_data', {
+  bin: dataSchema('bin', { bin: z.string().regex(/^\d{6,8}$/, 'not six to eight digits') }),
+  ip: dataSchema('ip', { ip: z.string().refine((text) => isIP(text) > 0, 'not an IP address') }),
+  secret: dataSchema('secret', { secret: word }),
+  azure_tenant: dataSchema('azure_tenant', { tenant_id: word }),
+  ransomleak: dataSchema('ransomleak', { source: word, id: word }),
+  external_id: dataSchema('external_id', { source: word, id: word }),
+  address_data: dataSchema('address_data', {
     street: word,
     city: word,
     country: z.string().length(2),
     state: word,
   }),
-  birth_year: of('birth_year', { year: z.int().min(1900).max(2100) }),
-  role: of('role', { role: word }),
-  phone_number: of('phone_number', { phone_number: z.string().min(7) }),
+  birth_year: dataSchema('birth_year', { year: z.int().min(1900).max(2100) }),
+  role: dataSchema('role', { role: word }),
+  phone_number: dataSchema('phone_number', { phone_number: z.string().min(7) }),
 } satisfies Partial<Record<AssetType, z.ZodType<Data>>>
 
 /** What is wrong with a Lucene query; null: nothing. */
@@ -238,9 +242,9 @@ export function parseAssetData(
   known: { uuid: string; attributes: Data[] },
 ): AssetContent | { problem: string } {
   if (type === 'identity') return parseIdentity(data, known)
-  const parsed = plain[type].safeParse(data)
+  const parsed = dataSchemas[type].safeParse(data)
   if (parsed.success) return { data: parsed.data, attributes: [] }
-  return { problem: problemOf(type, parsed.error) }
+  return { problem: formatProblem(type, parsed.error) }
 }
 
 /** Written with its attributes, read with a uuid alone; what was read may be written again. */
@@ -251,13 +255,13 @@ function parseIdentity(
   if (data['uuid'] === uuid && attributes.length > 0) return { data: { uuid }, attributes }
   const parsed = identity.safeParse(data)
   if (parsed.success) return { data: { uuid }, attributes: parsed.data.attributes }
-  return { problem: problemOf('identity', parsed.error) }
+  return { problem: formatProblem('identity', parsed.error) }
 }
 
 const attribute = z
   .looseObject({ type: z.enum(['email', 'username', 'name', 'keyword', 'domain', 'ip', 'secret']) })
   .superRefine((given, context) => {
-    const parsed = plain[given.type].safeParse(given)
+    const parsed = dataSchemas[given.type].safeParse(given)
     for (const { path, message } of parsed.error?.issues ?? []) {
       context.addIssue({ code: 'custom', path, message })
     }
@@ -268,9 +272,11 @@ const identity = z.strictObject({
   attributes: z.array(attribute).min(1).max(15),
 })
 
-function problemOf(type: AssetType, error: z.ZodError): string {
-  const said = error.issues.map(({ path, message }) => `${['data', ...path].join('.')}: ${message}`)
-  return `data does not fit an asset of type ${type}: ${said.join('; ')}`
+function formatProblem(type: AssetType, error: z.ZodError): string {
+  const messages = error.issues.map(
+    ({ path, message }) => `${['data', ...path].join('.')}: ${message}`,
+  )
+  return `data does not fit an asset of type ${type}: ${messages.join('; ')}`
 }
 
 /** A matching policy as the sandbox holds it, in JSON. */
@@ -294,7 +300,7 @@ const sandboxAssignment = z.object({
 })
 export type SandboxAssignment = z.infer<typeof sandboxAssignment>
 
-export function policyItemOf(policy: SandboxPolicy): WirePolicy {
+export function toPolicyItem(policy: SandboxPolicy): WirePolicy {
   return {
     uuid: policy.uuid,
     name: policy.name,
@@ -306,12 +312,12 @@ export function policyItemOf(policy: SandboxPolicy): WirePolicy {
 }
 
 /** An assignment as it stands in the list of an identifier. */
-export function assignmentItemOf(
+export function toAssignmentItem(
   assignment: SandboxAssignment,
   policy: SandboxPolicy,
 ): WirePolicyAssignment {
   return {
-    matching_policy: policyItemOf(policy),
+    matching_policy: toPolicyItem(policy),
     assigned_at: new Date(assignment.assignedAtMs).toISOString(),
     clean_past_events: assignment.cleanPastEvents,
   }
@@ -331,12 +337,12 @@ export interface PolicyStore {
   restore(snapshot: unknown): void
 }
 
-export function createPolicyStore(now: () => number, changed: () => void): PolicyStore {
+export function createPolicyStore(now: () => number, onChange: () => void): PolicyStore {
   let policies = new Map<string, SandboxPolicy>()
 
   function keep(policy: SandboxPolicy): SandboxPolicy {
     policies.set(policy.uuid, policy)
-    changed()
+    onChange()
     return policy
   }
 
@@ -354,13 +360,13 @@ export function createPolicyStore(now: () => number, changed: () => void): Polic
     },
     delete(uuid) {
       policies.delete(uuid)
-      changed()
+      onChange()
     },
     snapshot: () => [...policies.values()],
     restore(snapshot) {
       const restored = z.array(sandboxPolicy).parse(snapshot)
       policies = new Map(restored.map((policy) => [policy.uuid, policy]))
-      changed()
+      onChange()
     },
   }
 }
@@ -379,12 +385,12 @@ export interface AssignmentStore {
   restore(snapshot: unknown): void
 }
 
-export function createAssignmentStore(now: () => number, changed: () => void): AssignmentStore {
+export function createAssignmentStore(now: () => number, onChange: () => void): AssignmentStore {
   let assignments: SandboxAssignment[] = []
 
   function keep(list: SandboxAssignment[]): void {
     assignments = list
-    changed()
+    onChange()
   }
 
   function without(policyUuid: string, identifierIds: readonly number[]): SandboxAssignment[] {

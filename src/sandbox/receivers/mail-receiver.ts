@@ -6,12 +6,12 @@ import { systemClock } from '../../lib/clock.ts'
 import type { Faults, Occasion } from '../server.ts'
 import type { Inbox } from './received.ts'
 
-interface SmtpCatcher {
+interface MailReceiver {
   port: number
   close(): Promise<void>
 }
 
-interface SmtpOptions {
+interface MailReceiverOptions {
   host: string
   port: number
   faults: Faults
@@ -22,9 +22,9 @@ interface SmtpOptions {
 /** The open connections by the port at their other end. */
 type Sockets = Map<number, Socket>
 
-export async function startSmtpCatcher(options: SmtpOptions): Promise<SmtpCatcher> {
+export async function startMailReceiver(options: MailReceiverOptions): Promise<MailReceiver> {
   const sockets: Sockets = new Map()
-  const server = createServer(createSteps(options, sockets), options.inbox)
+  const server = createSmtpServer(createStep(options, sockets), options.inbox)
   server.on('error', () => {}) // a client that goes away is its own affair
   server.server.on('connection', (socket: Socket) => {
     const from = socket.remotePort ?? 0
@@ -43,7 +43,7 @@ export async function startSmtpCatcher(options: SmtpOptions): Promise<SmtpCatche
   }
 }
 
-function createServer(step: Step, inbox: Inbox): SMTPServer {
+function createSmtpServer(step: Step, inbox: Inbox): SMTPServer {
   return new SMTPServer({
     authOptional: true,
     allowInsecureAuth: true,
@@ -62,22 +62,22 @@ function createServer(step: Step, inbox: Inbox): SMTPServer {
       void step(session, { on: 'smtp:rcpt', recipient: address }, { done }),
     onData: (stream, session, done) => {
       const end = (body: string): Promise<void> =>
-        step(session, { on: 'smtp:data' }, { done, take: () => keep(body, session, inbox) })
-      void textOf(stream).then(end, () => {})
+        step(session, { on: 'smtp:data' }, { done, take: () => storeMail(body, session, inbox) })
+      void readStream(stream).then(end, () => {})
     },
   })
 }
 
 /** `take` runs where the step is accepted, before its answer is given or lost. */
-interface StepEnds {
+interface StepCallbacks {
   take?: () => void
   done: (refusal?: Error | null) => void
 }
 
 /** One step of a mail: the fault that is due there, or on. */
-type Step = (session: SMTPServerSession, occasion: Occasion, ends: StepEnds) => Promise<void>
+type Step = (session: SMTPServerSession, occasion: Occasion, ends: StepCallbacks) => Promise<void>
 
-function createSteps({ faults, closing }: SmtpOptions, sockets: Sockets): Step {
+function createStep({ faults, closing }: MailReceiverOptions, sockets: Sockets): Step {
   return async (session, occasion, { take, done }) => {
     const fault = faults.strike(occasion)
     const cut = (): unknown => sockets.get(session.remotePort)?.destroy()
@@ -94,13 +94,13 @@ function createSteps({ faults, closing }: SmtpOptions, sockets: Sockets): Step {
   }
 }
 
-async function textOf(stream: SMTPServerDataStream): Promise<string> {
+async function readStream(stream: SMTPServerDataStream): Promise<string> {
   const chunks: Buffer[] = []
   for await (const chunk of stream) chunks.push(chunk as Buffer)
   return Buffer.concat(chunks).toString('utf8')
 }
 
-function keep(body: string, session: SMTPServerSession, inbox: Inbox): void {
+function storeMail(body: string, session: SMTPServerSession, inbox: Inbox): void {
   const { headers, ...parts } = parseMail(body)
   const recipients = session.envelope.rcptTo.map(({ address }) => address)
   const { mailFrom } = session.envelope

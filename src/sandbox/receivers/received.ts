@@ -42,21 +42,21 @@ export interface Inbox {
 }
 
 interface InboxOptions {
-  keep: number
+  maxMessages: number
   isUid: (text: string) => boolean
 }
 
-export function createInbox({ keep, isUid }: InboxOptions): Inbox {
+export function createInbox({ maxMessages, isUid }: InboxOptions): Inbox {
   const received: Record<SinkName, Received[]> = { slack: [], webhook: [], email: [] }
   const listeners = new Set<(message: Received) => void>()
 
   return {
     received,
     take({ id, ...message }) {
-      const uids = uidsIn(textsOf(message), isUid)
-      const taken = { ...message, uids, id: id ?? uids[0] ?? null }
-      appendBounded(received[message.sink], taken, keep)
-      listeners.forEach((listener) => listener(taken))
+      const uids = findUids(messageTexts(message), isUid)
+      const entry = { ...message, uids, id: id ?? uids[0] ?? null }
+      appendBounded(received[message.sink], entry, maxMessages)
+      listeners.forEach((listener) => listener(entry))
     },
     onReceived(listener) {
       listeners.add(listener)
@@ -65,23 +65,25 @@ export function createInbox({ keep, isUid }: InboxOptions): Inbox {
   }
 }
 
-function textsOf({ mail, json }: Pick<Received, 'mail' | 'json'>): string[] {
+function messageTexts({ mail, json }: Pick<Received, 'mail' | 'json'>): string[] {
   if (mail) return [mail.subject, mail.text, mail.html, ...mail.attachments.map((a) => a.content)]
-  return stringsIn(json)
+  return collectStrings(json)
 }
 
-function stringsIn(value: unknown): string[] {
+function collectStrings(value: unknown): string[] {
   if (typeof value === 'string') return [value]
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
+  return typeof value === 'object' && value !== null
+    ? Object.values(value).flatMap(collectStrings)
+    : []
 }
 
 /** Words of the texts that are uids, also where they are escaped, defanged, or quoted inside a URL. */
-function uidsIn(texts: readonly string[], isUid: (text: string) => boolean): string[] {
-  const words = texts.flatMap((text) => unescaped(text).split(/[\s"'`<>|,;()=*]+/))
-  return [...new Set(words.map(bare).filter((word) => word.includes('/') && isUid(word)))]
+function findUids(texts: readonly string[], isUid: (text: string) => boolean): string[] {
+  const words = texts.flatMap((text) => unescapeText(text).split(/[\s"'`<>|,;()=*]+/))
+  return [...new Set(words.map(cleanWord).filter((word) => word.includes('/') && isUid(word)))]
 }
 
-function unescaped(text: string): string {
+function unescapeText(text: string): string {
   return text
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
@@ -90,7 +92,7 @@ function unescaped(text: string): string {
     .replaceAll(/\[\.\]|\[dot\]/g, '.')
 }
 
-function bare(word: string): string {
+function cleanWord(word: string): string {
   const trimmed = word.replace(/[.:!?\]]+$/, '')
   if (!trimmed.includes('%')) return trimmed
   try {
@@ -101,7 +103,7 @@ function bare(word: string): string {
 }
 
 /** Headers of a request, names in lower case, repeated ones joined. */
-export function headersOf(request: FastifyRequest): Record<string, string> {
+export function readHeaders(request: FastifyRequest): Record<string, string> {
   return Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
   )

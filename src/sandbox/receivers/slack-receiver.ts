@@ -4,53 +4,53 @@ import { z } from 'zod'
 import { systemClock } from '../../lib/clock.ts'
 import type { SandboxSettings } from '../options.ts'
 import type { RequestLog } from '../server.ts'
-import { headersOf, type Inbox } from './received.ts'
+import { readHeaders, type Inbox } from './received.ts'
 
-export interface CatcherParts {
+export interface ReceiverParts {
   settings: SandboxSettings
   log: RequestLog
   inbox: Inbox
 }
 
-export function addSlackCatcher(
+export function addSlackReceiver(
   app: FastifyInstance,
-  { settings, log, inbox }: CatcherParts,
+  { settings, log, inbox }: ReceiverParts,
 ): void {
-  const pace = createPace(settings.slackLimit)
+  const rateLimit = createRateLimit(settings.slackLimit)
 
   app.post('/slack/*', (request, reply) => {
-    const { path, body } = log.entryOf(request)
-    const waitMs = pace.waitMs(path)
+    const { path, body } = log.entryFor(request)
+    const waitMs = rateLimit.waitMs(path)
     if (waitMs > 0) {
       void reply.header('retry-after', String(Math.ceil(waitMs / 1000)))
-      return say(reply, 429, 'rate_limited')
+      return sendWord(reply, 429, 'rate_limited')
     }
-    const error = slackErrorOf(body)
-    if (error) return say(reply, 400, error)
+    const error = findSlackError(body)
+    if (error) return sendWord(reply, 400, error)
     inbox.take({
       sink: 'slack',
       atMs: systemClock.now(),
       to: path,
-      headers: headersOf(request),
+      headers: readHeaders(request),
       body: JSON.stringify(body),
       json: body,
       mail: null,
     })
-    return say(reply, 200, 'ok')
+    return sendWord(reply, 200, 'ok')
   })
 }
 
-function say(reply: FastifyReply, status: number, word: string): FastifyReply {
+function sendWord(reply: FastifyReply, status: number, word: string): FastifyReply {
   return reply.code(status).type('text/plain').send(word)
 }
 
-interface Pace {
+interface RateLimit {
   /** 0: let through, and counted; otherwise how long until the next is. */
   waitMs(key: string): number
 }
 
 /** A bucket of `burst` tokens per key, refilled at `perSecond`. */
-function createPace({ perSecond, burst }: { perSecond: number; burst: number }): Pace {
+function createRateLimit({ perSecond, burst }: { perSecond: number; burst: number }): RateLimit {
   const buckets = new Map<string, { tokens: number; atMs: number }>()
   return {
     waitMs(key) {
@@ -162,26 +162,28 @@ const blocks = z
     return new Set(ids).size === ids.length
   })
 
-const mostText = 40_000
-const mostInBlocks = 13_200
+const maxText = 40_000
+const maxBlockText = 13_200
 
 /** Slack's word for what is wrong with a message; null: nothing. */
-export function slackErrorOf(message: unknown): string | null {
+export function findSlackError(message: unknown): string | null {
   if (typeof message !== 'object' || message === null) return 'invalid_payload'
   const { text, blocks: list, attachments } = message as Record<string, unknown>
   if (text === undefined && list === undefined && attachments === undefined) return 'no_text'
   if (text !== undefined && typeof text !== 'string') return 'invalid_payload'
-  if (text !== undefined && text.length > mostText) return 'msg_too_long'
+  if (text !== undefined && text.length > maxText) return 'msg_too_long'
   if (Array.isArray(attachments) && attachments.length > 100) return 'too_many_attachments'
   if (list === undefined) return text === '' ? 'no_text' : null
   if (!blocks.safeParse(list).success) return 'invalid_blocks'
-  return charactersIn(list) > mostInBlocks ? 'msg_blocks_too_long' : null
+  return countCharacters(list) > maxBlockText ? 'msg_blocks_too_long' : null
 }
 
 /** Characters of every text in the blocks. */
-function charactersIn(value: unknown): number {
+function countCharacters(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   return Object.entries(value).reduce((sum, [key, inner]: [string, unknown]) => {
-    return sum + (key === 'text' && typeof inner === 'string' ? inner.length : charactersIn(inner))
+    return (
+      sum + (key === 'text' && typeof inner === 'string' ? inner.length : countCharacters(inner))
+    )
   }, 0)
 }

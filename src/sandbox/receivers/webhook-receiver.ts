@@ -3,26 +3,26 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { systemClock } from '../../lib/clock.ts'
 import type { SandboxSettings } from '../options.ts'
-import { bytesOf, sendError } from '../server.ts'
-import { headersOf } from './received.ts'
-import type { CatcherParts } from './slack-receiver.ts'
+import { readBytes, sendError } from '../server.ts'
+import { readHeaders } from './received.ts'
+import type { ReceiverParts } from './slack-receiver.ts'
 
-export function addWebhookCatcher(
+export function addWebhookReceiver(
   app: FastifyInstance,
-  { settings, log, inbox }: CatcherParts,
+  { settings, log, inbox }: ReceiverParts,
 ): void {
   app.post('/hooks/*', (request, reply) => {
-    const { path, body } = log.entryOf(request)
-    const fault = faultOf(request, settings)
-    if (fault) return sendError(reply, { status: 401, message: fault })
-    const headers = headersOf(request)
+    const { path, body } = log.entryFor(request)
+    const problem = checkWebhook(request, settings)
+    if (problem) return sendError(reply, { status: 401, message: problem })
+    const headers = readHeaders(request)
     inbox.take({
       sink: 'webhook',
       id: headers['webhook-id'] ?? null,
       atMs: systemClock.now(),
       to: path,
       headers,
-      body: bytesOf(request).toString('utf8'),
+      body: readBytes(request).toString('utf8'),
       json: body,
       mail: null,
     })
@@ -30,16 +30,16 @@ export function addWebhookCatcher(
   })
 }
 
-function faultOf(request: FastifyRequest, settings: SandboxSettings): string | null {
-  const headers = headersOf(request)
+function checkWebhook(request: FastifyRequest, settings: SandboxSettings): string | null {
+  const headers = readHeaders(request)
   const signature = headers['webhook-signature'] ?? ''
   if (signature === '' && !settings.requireSignature) return null
-  return signatureFault(
+  return checkSignature(
     {
       id: headers['webhook-id'] ?? '',
       timestamp: headers['webhook-timestamp'] ?? '',
       signature,
-      body: bytesOf(request),
+      body: readBytes(request),
     },
     {
       secret: settings.webhookSecret,
@@ -51,7 +51,7 @@ function faultOf(request: FastifyRequest, settings: SandboxSettings): string | n
 
 /** The receiving side of Standard Webhooks 1.0.0: what a careful receiver checks. */
 
-interface Signed {
+interface SignedMessage {
   id: string
   /** Seconds since 1970, as sent. */
   timestamp: string
@@ -67,23 +67,23 @@ interface VerifyOptions {
 }
 
 /** Why the message is refused; null: it is authentic and fresh. */
-function signatureFault(signed: Signed, options: VerifyOptions): string | null {
+function checkSignature(signed: SignedMessage, options: VerifyOptions): string | null {
   if (signed.id === '' || !/^\d+$/.test(signed.timestamp)) return 'missing webhook headers'
   const ageMs = Math.abs(options.nowMs - Number(signed.timestamp) * 1000)
   if (ageMs > options.toleranceMs) return 'timestamp out of tolerance'
-  const expected = signatureOf(signed, options.secret)
+  const expected = computeSignature(signed, options.secret)
   const isKnown = signed.signature.split(' ').some((part) => {
     const [version, value = ''] = part.split(',')
-    return version === 'v1' && isSame(Buffer.from(value, 'base64'), expected)
+    return version === 'v1' && isEqual(Buffer.from(value, 'base64'), expected)
   })
   return isKnown ? null : 'no matching signature'
 }
 
-function signatureOf({ id, timestamp, body }: Signed, secret: string): Buffer {
+function computeSignature({ id, timestamp, body }: SignedMessage, secret: string): Buffer {
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
   return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest()
 }
 
-function isSame(left: Buffer, right: Buffer): boolean {
+function isEqual(left: Buffer, right: Buffer): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import type { SandboxEvent } from '../history/history.ts'
-import { createRandom, hashOf, type Random, type SandboxSettings } from '../options.ts'
-import type { Keepable } from '../state/data-folder.ts'
+import { createRandom, hashText, type Random, type SandboxSettings } from '../options.ts'
+import type { Persistent } from '../state/data-folder.ts'
 
 /** Requests of the first group's tenant: one completed, one processing at first, one in error. */
 export const knownReportRequests = {
@@ -22,11 +22,11 @@ export interface ReportSupply {
 
 type GivenRequest = Partial<Omit<ReportRequest, 'reportId' | 'report'>>
 
-export interface Reports extends ReportSupply, Keepable {
+export interface Reports extends ReportSupply, Persistent {
   request(id: string): ReportRequest | undefined
   requestOfReport(reportId: number): ReportRequest | undefined
   /** 'processing' and 'error' have no report. */
-  stateOf(request: ReportRequest): SandboxReport | 'processing' | 'error'
+  readState(request: ReportRequest): SandboxReport | 'processing' | 'error'
 }
 
 interface ReportParts {
@@ -42,19 +42,19 @@ export function createReports({ settings, events }: ReportParts): Reports {
   const requests = new Map<string, ReportRequest>()
 
   function addReportRequest(given: GivenRequest = {}): ReportRequest {
-    const fails = random.chance(settings.reportErrorShare) || given.title?.includes('[error]')
-    const outcome = fails ? 'error' : 'completed'
-    const plain = plainRequest(settings, given.tenantId ?? groups[0]?.tenantId ?? 0)
+    const isFailing = random.chance(settings.reportErrorShare) || given.title?.includes('[error]')
+    const outcome = isFailing ? 'error' : 'completed'
+    const defaults = defaultRequest(settings, given.tenantId ?? groups[0]?.tenantId ?? 0)
     const reportId = firstReportId + requests.size
-    const request: ReportRequest = { ...plain, outcome, ...given, reportId, report: null }
+    const request: ReportRequest = { ...defaults, outcome, ...given, reportId, report: null }
     if (requests.has(request.id)) throw new Error(`the sandbox has a request ${request.id}`)
     requests.set(request.id, request)
     return request
   }
 
-  function reportOf(request: ReportRequest): SandboxReport {
+  function writeReportFor(request: ReportRequest): SandboxReport {
     const own = groups.filter(({ tenantId }) => tenantId === request.tenantId)
-    const about = isAbout(request, new Set(own.map(({ id }) => id)))
+    const about = reportFilter(request, new Set(own.map(({ id }) => id)))
     return writeReport(request, events().filter(about))
   }
 
@@ -67,21 +67,21 @@ export function createReports({ settings, events }: ReportParts): Reports {
     request: (id) => requests.get(id.toLowerCase()),
     requestOfReport: (reportId) =>
       [...requests.values()].find((request) => request.reportId === reportId),
-    stateOf(request) {
+    readState(request) {
       if (now() < request.readyAtMs) return 'processing'
       if (request.outcome === 'error') return 'error'
-      return (request.report ??= reportOf(request))
+      return (request.report ??= writeReportFor(request))
     },
     snapshot: () => [...requests.values()],
-    restore(kept) {
-      const state = z.array(reportRequest).parse(kept)
+    restore(snapshot) {
+      const state = z.array(reportRequest).parse(snapshot)
       requests.clear()
       for (const request of state) requests.set(request.id, request)
     },
   }
 }
 
-function plainRequest(
+function defaultRequest(
   { now, reportMs, organizations }: SandboxSettings,
   tenantId: number,
 ): Omit<ReportRequest, 'outcome' | 'reportId' | 'report'> {
@@ -115,7 +115,7 @@ export const timeRangeTypes = [
 ] as const
 
 /** What a threat-flow report shall be about. */
-const reportWish = z.object({
+const reportQuestion = z.object({
   title: z.string(),
   question: z.string().nullable(),
   range: z.enum(timeRangeTypes),
@@ -126,7 +126,7 @@ const reportWish = z.object({
   includes: z.array(z.string()),
   excludes: z.array(z.string()),
 })
-export type ReportWish = z.infer<typeof reportWish>
+export type ReportQuestion = z.infer<typeof reportQuestion>
 
 /** A report as the sandbox holds it; the wire shape is made at each reading. */
 const sandboxReport = z.object({
@@ -151,7 +151,7 @@ const sandboxReport = z.object({
 export type SandboxReport = z.infer<typeof sandboxReport>
 
 /** A request for a report: `processing` until `readyAtMs`, then what `outcome` says. */
-const reportRequest = reportWish.extend({
+const reportRequest = reportQuestion.extend({
   id: z.string(),
   reportId: z.int(),
   tenantId: z.int(),
@@ -167,7 +167,7 @@ export type ReportRequest = z.infer<typeof reportRequest>
 
 const dayMs = 86_400_000
 
-const spans: Record<Exclude<ReportWish['range'], 'all' | 'range'>, number> = {
+const rangeLengths: Record<Exclude<ReportQuestion['range'], 'all' | 'range'>, number> = {
   last_24h: dayMs,
   last_2d: 2 * dayMs,
   last_7d: 7 * dayMs,
@@ -177,13 +177,13 @@ const spans: Record<Exclude<ReportWish['range'], 'all' | 'range'>, number> = {
 }
 
 /** Those of the request's tenant that had arrived when it was ready, by time and by words. */
-function isAbout(
+function reportFilter(
   request: ReportRequest,
   tenantGroups: ReadonlySet<number>,
 ): (event: SandboxEvent) => boolean {
-  const [fromMs, toMs] = boundsOf(request)
-  const includes = request.includes.map(lowered)
-  const excludes = request.excludes.map(lowered)
+  const [fromMs, toMs] = resolveBounds(request)
+  const includes = request.includes.map(toLower)
+  const excludes = request.excludes.map(toLower)
   return (event) => {
     const isThere =
       !('raw' in event) &&
@@ -191,7 +191,7 @@ function isAbout(
       event.groupIds.some((id) => tenantGroups.has(id))
     if (!isThere || event.createdAtMs < fromMs || event.createdAtMs > toMs) return false
     if (includes.length === 0 && excludes.length === 0) return true
-    const text = lowered(
+    const text = toLower(
       JSON.stringify([event.type, event.identifiers, event.highlights, event.data]),
     )
     const isIncluded = includes.length === 0 || includes.some((word) => text.includes(word))
@@ -199,7 +199,7 @@ function isAbout(
   }
 }
 
-function boundsOf({ range, fromMs, toMs, readyAtMs }: ReportRequest): [number, number] {
+function resolveBounds({ range, fromMs, toMs, readyAtMs }: ReportRequest): [number, number] {
   switch (range) {
     case 'all':
       return [-Infinity, Infinity]
@@ -211,11 +211,11 @@ function boundsOf({ range, fromMs, toMs, readyAtMs }: ReportRequest): [number, n
     case 'last_1m':
     case 'last_3m':
     case 'last_6m':
-      return [readyAtMs - spans[range], readyAtMs]
+      return [readyAtMs - rangeLengths[range], readyAtMs]
   }
 }
 
-function lowered(text: string): string {
+function toLower(text: string): string {
   return text.toLowerCase()
 }
 
@@ -225,26 +225,26 @@ const formatTypes = ['simple_summary', 'expanded_summary', 'finished_intel_stand
 const intelTypes = ['unit_summary_based', 'custom_intel'] as const
 const severities = ['critical', 'high', 'medium', 'low', 'info']
 
-const mostEvents = 20
-const mostHighlights = 5
+const maxEvents = 20
+const maxHighlights = 5
 const wordsPerMinute = 200
 
 /** `events`: all that it is about. The same request and events make the same report. */
 function writeReport(request: ReportRequest, events: readonly SandboxEvent[]): SandboxReport {
-  const random = createRandom(hashOf(request.id))
-  const told = events.toSorted(worstAndNewestFirst).slice(0, mostEvents)
-  const types = countsOf(events.map(({ type }) => type))
-  const summary = summaryOf(request, events, types)
-  const content = contentOf(request, { summary, types, told })
+  const random = createRandom(hashText(request.id))
+  const listed = events.toSorted(worstAndNewestFirst).slice(0, maxEvents)
+  const types = countWords(events.map(({ type }) => type))
+  const summary = writeSummary(request, events, types)
+  const content = writeContent(request, { summary, types, told: listed })
   return {
     id: request.reportId,
     title: request.title,
     subtitle: sometimesNull(random, `${events.length} events, ${types.length} kinds`),
     summary,
     content,
-    tags: [...types.slice(0, 3).map(([type]) => type), ...worstOf(told)],
-    highlights: told.slice(0, mostHighlights).map(lineOf),
-    relatedUids: told.map(({ uid }) => uid),
+    tags: [...types.slice(0, 3).map(([type]) => type), ...worstSeverity(listed)],
+    highlights: listed.slice(0, maxHighlights).map(formatEvent),
+    relatedUids: listed.map(({ uid }) => uid),
     createdAtMs: request.readyAtMs,
     publishedAtMs: sometimesNull(random, request.readyAtMs),
     tenantId: sometimesNull(random, request.tenantId),
@@ -261,24 +261,24 @@ function sometimesNull<Value>(random: Random, value: Value): Value | null {
   return random.chance(0.2) ? null : value
 }
 
-function summaryOf(
+function writeSummary(
   { question }: ReportRequest,
   events: readonly SandboxEvent[],
   types: readonly [string, number][],
 ): string {
-  const asked = question === null ? '' : `The question was: ${question}\n\n`
-  if (events.length === 0) return `${asked}Nothing was seen in this time.`
+  const questionText = question === null ? '' : `The question was: ${question}\n\n`
+  if (events.length === 0) return `${questionText}Nothing was seen in this time.`
   const times = events.map(({ createdAtMs }) => createdAtMs)
   const first = times.reduce((left, right) => Math.min(left, right))
   const last = times.reduce((left, right) => Math.max(left, right))
-  const subjects = countsOf(events.flatMap((event) => event.identifiers.map(({ name }) => name)))
+  const subjects = countWords(events.flatMap((event) => event.identifiers.map(({ name }) => name)))
   return [
-    `${asked}Between ${dayOf(first)} and ${dayOf(last)}, ${events.length} events were seen: ${inWords(types)}.`,
-    subjects.length === 0 ? 'None names an asset.' : `They concern ${inWords(subjects)}.`,
+    `${questionText}Between ${formatDay(first)} and ${formatDay(last)}, ${events.length} events were seen: ${formatCounts(types)}.`,
+    subjects.length === 0 ? 'None names an asset.' : `They concern ${formatCounts(subjects)}.`,
   ].join('\n\n')
 }
 
-function contentOf(
+function writeContent(
   { title }: ReportRequest,
   parts: { summary: string; types: readonly [string, number][]; told: readonly SandboxEvent[] },
 ): string {
@@ -290,45 +290,45 @@ function contentOf(
     '## Activity by kind',
     ['| Kind | Events |', '|---|---|', ...rows].join('\n'),
     '## Events',
-    parts.told.map((event) => `- ${lineOf(event)} (\`${event.uid}\`)`).join('\n'),
+    parts.told.map((event) => `- ${formatEvent(event)} (\`${event.uid}\`)`).join('\n'),
   ].join('\n\n')
 }
 
 /** In the event's own words, which an attacker may have written. */
-function lineOf(event: SandboxEvent): string {
+function formatEvent(event: SandboxEvent): string {
   const [words = ''] = Object.values(event.highlights).flat()
-  const said = words.replaceAll(/<\/?mark>/g, '').replaceAll(/\s+/g, ' ')
+  const excerpt = words.replaceAll(/<\/?mark>/g, '').replaceAll(/\s+/g, ' ')
   const about = event.identifiers.map(({ name }) => name).join(', ') || 'nothing watched'
-  return `${event.severity}: ${event.type} about ${about}${said && `: ${said.slice(0, 120)}`}`
+  return `${event.severity}: ${event.type} about ${about}${excerpt && `: ${excerpt.slice(0, 120)}`}`
 }
 
-function worstOf(told: readonly SandboxEvent[]): string[] {
-  return told.slice(0, 1).map(({ severity }) => severity)
+function worstSeverity(listed: readonly SandboxEvent[]): string[] {
+  return listed.slice(0, 1).map(({ severity }) => severity)
 }
 
 function worstAndNewestFirst(left: SandboxEvent, right: SandboxEvent): number {
-  return rankOf(left) - rankOf(right) || right.createdAtMs - left.createdAtMs
+  return rankSeverity(left) - rankSeverity(right) || right.createdAtMs - left.createdAtMs
 }
 
 /** A word that no list has ranks with the worst. */
-function rankOf({ severity }: SandboxEvent): number {
+function rankSeverity({ severity }: SandboxEvent): number {
   return Math.max(0, severities.indexOf(severity))
 }
 
 /** The most frequent first. */
-function countsOf(words: readonly string[]): [string, number][] {
+function countWords(words: readonly string[]): [string, number][] {
   const counts = new Map<string, number>()
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   return [...counts].toSorted(([, left], [, right]) => right - left)
 }
 
-function inWords(counts: readonly [string, number][]): string {
+function formatCounts(counts: readonly [string, number][]): string {
   return counts
     .slice(0, 8)
     .map(([word, count]) => `${word} (${count})`)
     .join(', ')
 }
 
-function dayOf(ms: number): string {
+function formatDay(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }

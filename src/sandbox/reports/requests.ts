@@ -2,18 +2,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { WireReport } from '../../upstream/resources/reports.ts'
-import { instantOf } from '../api/filters.ts'
-import { grantOf, type Tokens } from '../api/gate.ts'
+import { parseInstant } from '../api/filters.ts'
+import { findGrant, type Tokens } from '../api/guard.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
 import {
   type ReportRequest,
   type Reports,
-  type ReportWish,
+  type ReportQuestion,
   type SandboxReport,
   timeRangeTypes,
 } from './reports.ts'
 
-interface Parts {
+interface ReportRequestParts {
   reports: Reports
   tokens: Tokens
   log: RequestLog
@@ -22,14 +22,17 @@ interface Parts {
 const reportsPath = '/firework/v4/threat_flow/reports'
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i
 
-export function addReports(app: FastifyInstance, { reports, tokens, log }: Parts): void {
+export function addReports(
+  app: FastifyInstance,
+  { reports, tokens, log }: ReportRequestParts,
+): void {
   const tenantOf = (request: FastifyRequest): number | null =>
-    grantOf(request, tokens)?.tenantId ?? null
+    findGrant(request, tokens)?.tenantId ?? null
 
   app.post(`${reportsPath}/requests`, (request, reply) => {
-    const parsed = parseReportBody(log.entryOf(request).body)
+    const parsed = parseReportBody(log.entryFor(request).body)
     if ('detail' in parsed) return reply.code(422).send(parsed)
-    const grant = grantOf(request, tokens)
+    const grant = findGrant(request, tokens)
     const { id } = reports.addReportRequest({
       ...parsed.wish,
       ...(grant && { tenantId: grant.tenantId, organizationId: grant.organizationId }),
@@ -41,18 +44,18 @@ export function addReports(app: FastifyInstance, { reports, tokens, log }: Parts
     if (!uuid.test(id)) return refusePath(reply, 'request_info_id', id)
     const found = reports.request(id)
     if (!isOwn(reply, found, tenantOf(request))) return reply
-    const state = reports.stateOf(found)
+    const state = reports.readState(found)
     if (typeof state === 'string') return reply.send({ status: state, report: null })
-    return reply.send({ status: 'completed', report: reportItemOf(state) })
+    return reply.send({ status: 'completed', report: toReportItem(state) })
   })
   app.get(`${reportsPath}/:id`, (request, reply) => {
     const { id } = request.params as { id: string }
     if (!/^\d+$/.test(id)) return refusePath(reply, 'report_id', id)
     const found = reports.requestOfReport(Number(id))
     if (!isOwn(reply, found, tenantOf(request))) return reply
-    const state = reports.stateOf(found)
+    const state = reports.readState(found)
     if (typeof state === 'string') return refuseUnknown(reply)
-    return reply.send({ report: fullReportOf(state) })
+    return reply.send({ report: toFullReport(state) })
   })
 }
 
@@ -80,7 +83,7 @@ function refusePath(reply: FastifyReply, name: string, input: string): FastifyRe
 
 /** The body of a request for a report (docs/api-notes.md, Reports); unknown fields are refused. */
 
-const time = z.string().refine((text) => !Number.isNaN(instantOf(text)), 'not a date-time')
+const time = z.string().refine((text) => !Number.isNaN(parseInstant(text)), 'not a date-time')
 const keywords = z.array(z.string().min(1)).nullish()
 
 const reportBody = z
@@ -101,9 +104,9 @@ const reportBody = z
 /** The wish, or the `detail` of a 422. */
 function parseReportBody(
   body: unknown,
-): { wish: ReportWish } | { detail: Record<string, unknown>[] } {
+): { wish: ReportQuestion } | { detail: Record<string, unknown>[] } {
   const parsed = reportBody.safeParse(body ?? {})
-  if (parsed.success) return { wish: wishOf(parsed.data) }
+  if (parsed.success) return { wish: toQuestion(parsed.data) }
   return {
     detail: parsed.error.issues.map(({ path, message }) =>
       validationEntry(['body', ...path.map(String)], message),
@@ -111,13 +114,13 @@ function parseReportBody(
   }
 }
 
-function wishOf(body: z.infer<typeof reportBody>): ReportWish {
+function toQuestion(body: z.infer<typeof reportBody>): ReportQuestion {
   return {
     title: body.report_title,
     question: body.question ?? null,
     range: body.time_range_type,
-    fromMs: body.time_range_from ? instantOf(body.time_range_from) : null,
-    toMs: body.time_range_to ? instantOf(body.time_range_to) : null,
+    fromMs: body.time_range_from ? parseInstant(body.time_range_from) : null,
+    toMs: body.time_range_to ? parseInstant(body.time_range_to) : null,
     includes: body.included_keywords ?? [],
     excludes: body.excluded_keywords ?? [],
   }
@@ -125,7 +128,7 @@ function wishOf(body: z.infer<typeof reportBody>): ReportWish {
 
 /** Reports as the service shows them: by the request that produced them, and in full by their id. */
 
-function reportItemOf(report: SandboxReport): WireReport {
+function toReportItem(report: SandboxReport): WireReport {
   return {
     id: report.id,
     title: report.title,
@@ -135,19 +138,19 @@ function reportItemOf(report: SandboxReport): WireReport {
     tags: report.tags,
     highlights: report.highlights,
     related_activity_uids: report.relatedUids,
-    created_at: timeOf(report.createdAtMs),
+    created_at: formatOffsetTime(report.createdAtMs),
     tenant_id: report.tenantId,
     format_type: report.formatType,
   }
 }
 
-function fullReportOf(report: SandboxReport): WireReport {
+function toFullReport(report: SandboxReport): WireReport {
   const { publishedAtMs } = report
   return {
-    ...reportItemOf(report),
+    ...toReportItem(report),
     prompt_preset_uid: report.presetUid,
-    published_at: publishedAtMs === null ? null : timeOf(publishedAtMs),
-    updated_at: timeOf(report.createdAtMs),
+    published_at: publishedAtMs === null ? null : formatOffsetTime(publishedAtMs),
+    updated_at: formatOffsetTime(report.createdAtMs),
     reading_time: report.readingMinutes,
     organization_id: report.organizationId,
     intel_type: report.intelType,
@@ -155,6 +158,6 @@ function fullReportOf(report: SandboxReport): WireReport {
 }
 
 /** Six digits and an offset, as the service was seen to write times. */
-function timeOf(ms: number): string {
+function formatOffsetTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, -1)}000+00:00`
 }

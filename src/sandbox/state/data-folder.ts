@@ -15,45 +15,45 @@ import { DataFolderError, type HistoryFile, openHistoryFile } from './history-fi
 export interface DataFolder {
   history: HistoryFile
   /** Puts the parts back as they were, and from now on saves them now and then. */
-  keep(parts: KeptParts, logger: Logger): void
+  attach(parts: PersistentParts, logger: Logger): void
   /** Saves what clients made. */
   save: () => void
   /** Saves everything. */
   close(): Promise<void>
 }
 
-export interface KeptParts {
+export interface PersistentParts {
   /** What clients made, in the order in which it is put back. */
-  made: Record<string, Keepable>
+  created: Record<string, Persistent>
   /** How far they have read. */
-  walks: Record<string, Keepable>
+  progress: Record<string, Persistent>
 }
 
-const everyMs = 2_000
+const saveEveryMs = 2_000
 
 /** Throws DataFolderError where the folder holds something else, or something damaged. */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
   const at = (name: string): string => join(folder, name)
-  const history = await openOrExplain(folder, at)
+  const history = await openHistory(folder, at)
   let save = (): void => {}
   let saveAll = (): void => {}
   let stop = (): Promise<void> => Promise.resolve()
 
   return {
     history,
-    keep(parts, logger) {
-      const made = openStateFile(at('state.json'), parts.made)
-      const walks = openStateFile(at('walks.json'), parts.walks)
-      made.restore()
-      walks.restore()
-      save = () => made.save()
+    attach(parts, logger) {
+      const created = openStateFile(at('state.json'), parts.created)
+      const progress = openStateFile(at('walks.json'), parts.progress)
+      created.restore()
+      progress.restore()
+      save = () => created.save()
       saveAll = () => {
-        made.save()
-        walks.save()
+        created.save()
+        progress.save()
       }
       saveAll()
       const tick = (): Promise<void> => Promise.resolve(saveAll())
-      const loop = createLoop({ name: 'sandbox state', everyMs, logger, tick })
+      const loop = createLoop({ name: 'sandbox state', everyMs: saveEveryMs, logger, tick })
       loop.start()
       stop = () => loop.stop()
     },
@@ -69,7 +69,7 @@ export async function openDataFolder(folder: string): Promise<DataFolder> {
   }
 }
 
-async function openOrExplain(folder: string, at: (name: string) => string): Promise<HistoryFile> {
+async function openHistory(folder: string, at: (name: string) => string): Promise<HistoryFile> {
   const file = at('history.jsonl')
   try {
     mkdirSync(folder, { recursive: true })
@@ -98,17 +98,17 @@ const content = z.object({ parts: z.record(z.string(), z.unknown()) })
 const heading = z.object({ format: z.literal(format), version: z.number() })
 
 /** In the order of `parts`, which restore one after the other. */
-function openStateFile(file: string, parts: Record<string, Keepable>): StateFile {
+function openStateFile(file: string, parts: Record<string, Persistent>): StateFile {
   let saved = ''
 
   return {
     restore() {
       if (!existsSync(file)) return
-      const kept = partsIn(file)
+      const stored = readParts(file)
       for (const [name, part] of Object.entries(parts)) {
-        if (kept[name] === undefined) continue
+        if (stored[name] === undefined) continue
         try {
-          part.restore(kept[name])
+          part.restore(stored[name])
         } catch (cause) {
           throw new DataFolderError(file, `its part "${name}" is not what a sandbox writes`, cause)
         }
@@ -124,8 +124,8 @@ function openStateFile(file: string, parts: Record<string, Keepable>): StateFile
   }
 }
 
-function partsIn(file: string): Record<string, unknown> {
-  const json = jsonIn(file)
+function readParts(file: string): Record<string, unknown> {
+  const json = readJson(file)
   const head = heading.safeParse(json)
   if (!head.success) throw new DataFolderError(file, 'no sandbox wrote it')
   if (head.data.version !== version) {
@@ -136,7 +136,7 @@ function partsIn(file: string): Record<string, unknown> {
   return parsed.data.parts
 }
 
-function jsonIn(file: string): unknown {
+function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as unknown
   } catch (cause) {
@@ -145,7 +145,7 @@ function jsonIn(file: string): unknown {
 }
 
 /** A part whose state survives a restart, as plain JSON. */
-export interface Keepable {
+export interface Persistent {
   snapshot(): unknown
   /** Takes the place of what the part began with; throws where `kept` is no snapshot of it. */
   restore(kept: unknown): void

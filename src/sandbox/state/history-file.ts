@@ -12,20 +12,20 @@ import {
   truncateSync,
 } from 'node:fs'
 import { z } from 'zod'
-import { messageOf, TocsinError } from '../../lib/errors.ts'
+import { errorMessage, TocsinError } from '../../lib/errors.ts'
 import { replacePrivateFile } from '../../lib/private-files.ts'
-import type { CredentialPlace } from '../credentials/generator.ts'
+import type { CredentialGeneratorState } from '../credentials/generator.ts'
 import {
   type CredentialHistory,
   credentialUid,
   type SandboxCredential,
 } from '../credentials/history.ts'
-import type { GeneratorPlace } from '../history/generator.ts'
+import type { GeneratorState } from '../history/generator.ts'
 import type { History, SandboxEvent } from '../history/history.ts'
 
 export interface HistoryFile {
   /** What the file told when it was opened. */
-  told: ToldHistory
+  stored: StoredHistory
   append(lines: readonly HistoryLine[]): void
   close(): void
 }
@@ -36,15 +36,15 @@ const linesAtOnce = 1000
 
 export async function openHistoryFile(file: string): Promise<HistoryFile> {
   if (!existsSync(file)) replacePrivateFile(file, `${heading}\n`)
-  const told = await readHistory(file)
+  const stored = await readHistory(file)
   const descriptor = openSync(file, 'a')
 
   return {
-    told,
+    stored,
     append(lines) {
       for (let start = 0; start < lines.length; start += linesAtOnce) {
-        const some = lines.slice(start, start + linesAtOnce)
-        appendFileSync(descriptor, some.map((line) => `${JSON.stringify(line)}\n`).join(''))
+        const chunk = lines.slice(start, start + linesAtOnce)
+        appendFileSync(descriptor, chunk.map((line) => `${JSON.stringify(line)}\n`).join(''))
       }
     },
     close: () => closeSync(descriptor),
@@ -52,8 +52,8 @@ export async function openHistoryFile(file: string): Promise<HistoryFile> {
 }
 
 /** What a crash cut off at the end was never shown: it is cut off for good. */
-async function readHistory(file: string): Promise<ToldHistory> {
-  const { told, take } = createTelling()
+async function readHistory(file: string): Promise<StoredHistory> {
+  const { stored: history, take: addLine } = createHistoryReader()
   let number = 0
   let bytes = 0
   let rest = ''
@@ -69,13 +69,14 @@ async function readHistory(file: string): Promise<ToldHistory> {
   }
   if (number === 0) throw new DataFolderError(file, 'no sandbox wrote it')
   if (rest !== '') truncateSync(file, bytes)
-  return told
+  return history
 
   function takeLine(line: string, at: number): void {
     try {
-      take(parseHistoryLine(line))
+      addLine(parseHistoryLine(line))
     } catch (cause) {
-      const why = cause instanceof Error && cause.name === 'Error' ? ` (${messageOf(cause)})` : ''
+      const why =
+        cause instanceof Error && cause.name === 'Error' ? ` (${errorMessage(cause)})` : ''
       throw new DataFolderError(file, `line ${at} is damaged${why}`, cause)
     }
   }
@@ -94,18 +95,18 @@ function checkHeading(file: string, line: string): void {
  * that none comes again; the others are the things themselves, and what changed of them since.
  */
 export type HistoryLine =
-  | ['events', GeneratorPlace]
-  | ['credentials', CredentialPlace]
+  | ['events', GeneratorState]
+  | ['credentials', CredentialGeneratorState]
   | ['event', SandboxEvent]
   | ['credential', SandboxCredential]
   | ['event changed' | 'credential changed', uid: string, change: object]
 
-interface ToldHistory {
+interface StoredHistory {
   events: SandboxEvent[]
   credentials: SandboxCredential[]
   /** Of the generators; undefined: nothing was made yet. */
-  eventPlace: GeneratorPlace | undefined
-  credentialPlace: CredentialPlace | undefined
+  eventGenerator: GeneratorState | undefined
+  credentialGenerator: CredentialGeneratorState | undefined
 }
 
 const text = z.string()
@@ -145,37 +146,37 @@ function parseHistoryLine(line: string): HistoryLine {
 }
 
 /** Takes lines in one after the other; throws where one speaks of what is not there. */
-function createTelling(): { told: ToldHistory; take: (line: HistoryLine) => void } {
-  const told: ToldHistory = {
+function createHistoryReader(): { stored: StoredHistory; take: (line: HistoryLine) => void } {
+  const history: StoredHistory = {
     events: [],
     credentials: [],
-    eventPlace: undefined,
-    credentialPlace: undefined,
+    eventGenerator: undefined,
+    credentialGenerator: undefined,
   }
   const byUid = new Map<string, object>()
 
-  function enter(uid: string, thing: object): void {
+  function addThing(uid: string, thing: object): void {
     if (byUid.has(uid)) throw new Error(`${uid} is there twice`)
     byUid.set(uid, thing)
   }
 
   return {
-    told,
+    stored: history,
     take(line) {
       switch (line[0]) {
         case 'events':
-          told.eventPlace = line[1]
+          history.eventGenerator = line[1]
           return
         case 'credentials':
-          told.credentialPlace = line[1]
+          history.credentialGenerator = line[1]
           return
         case 'event':
-          enter(line[1].uid, line[1])
-          told.events.push(line[1])
+          addThing(line[1].uid, line[1])
+          history.events.push(line[1])
           return
         case 'credential':
-          enter(credentialUid(line[1].id), line[1])
-          told.credentials.push(line[1])
+          addThing(credentialUid(line[1].id), line[1])
+          history.credentials.push(line[1])
           return
         case 'event changed':
         case 'credential changed': {
@@ -194,10 +195,10 @@ function createTelling(): { told: ToldHistory; take: (line: HistoryLine) => void
 export function recordedHistory(
   history: History,
   file: HistoryFile | null,
-  place: () => GeneratorPlace,
+  place: () => GeneratorState,
 ): History {
   if (!file) return history
-  history.add(file.told.events)
+  history.add(file.stored.events)
   return {
     ...history,
     add(events) {
@@ -221,10 +222,10 @@ export function recordedHistory(
 export function recordedCredentials(
   history: CredentialHistory,
   file: HistoryFile | null,
-  place: () => CredentialPlace,
+  place: () => CredentialGeneratorState,
 ): CredentialHistory {
   if (!file) return history
-  history.add(file.told.credentials)
+  history.add(file.stored.credentials)
   return {
     ...history,
     add(credentials) {

@@ -11,15 +11,15 @@ import {
   textField,
   word,
 } from '../../lib/config-fields.ts'
-import { requiredSecretIn, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
 import { loginProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
   type DigestConfig,
-  laterForPeople,
-  type ReliefConfig,
-  reliefIn,
-  reliefKeys,
+  laterKeysForPeople,
+  type FailoverConfig,
+  readFailover,
+  failoverKeys,
 } from '../config.ts'
 
 export interface EmailConfig {
@@ -44,7 +44,7 @@ const addressPattern = /^[^\s\p{Cc}@<>(),;:"\\[\]]{1,64}@[^\s\p{Cc}@<>(),;:"\\[\
 const recipient = textField({
   describe: "A recipient's address.",
   remedy: addressRemedy,
-  parse: (input) => (addressPattern.test(input) ? input : notAnAddress()),
+  parse: (input) => (addressPattern.test(input) ? input : addressRefusal()),
 })
 
 const sender = textField({
@@ -52,11 +52,11 @@ const sender = textField({
   remedy: addressRemedy,
   parse: (input) => {
     const [, bare] = /^[^<>\p{Cc}]*<([^<>]+)>$/u.exec(input) ?? []
-    return addressPattern.test(bare ?? input) ? input : notAnAddress()
+    return addressPattern.test(bare ?? input) ? input : addressRefusal()
   },
 })
 
-function notAnAddress(): Refusal {
+function addressRefusal(): Refusal {
   return refusal('not an e-mail address', addressRemedy)
 }
 
@@ -84,23 +84,23 @@ export const emailConfig = section(
     limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
-    ...reliefKeys,
-    ...laterKeys(laterForPeople),
+    ...failoverKeys,
+    ...laterKeys(laterKeysForPeople),
   },
   {
     describe: 'Messages to people, by e-mail.',
     rules: [secretRule('smtp', { required: true, check: smtpProblem }), eachRecipientOnce],
   },
-).transform((file): Omit<EmailConfig, 'name'> & ReliefConfig => ({
+).transform((file): Omit<EmailConfig, 'name'> & FailoverConfig => ({
   type: file.type,
-  smtp: requiredSecretIn(file, 'smtp'),
+  smtp: requiredSecretFromSection(file, 'smtp'),
   from: file.from,
   to: file.to,
   tls: file.tls,
   limitPerSecond: file.limit,
   digest: file.digest,
   reveal: file.reveal,
-  ...reliefIn(file),
+  ...readFailover(file),
 }))
 
 function smtpProblem(input: string): Refusal | undefined {

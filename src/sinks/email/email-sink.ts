@@ -5,13 +5,13 @@
  */
 import { domainToASCII } from 'node:url'
 import type { SendMailOptions } from 'nodemailer'
-import { type Clock, signalWithin } from '../../lib/clock.ts'
+import { type Clock, timeoutSignal } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import { renderSummary, zonedTime } from '../../messages/summary-message.ts'
 import { severityLabel, type Summary } from '../../messages/summary.ts'
-import { destinationsOf, recipientHash } from '../destinations.ts'
+import { listDestinations, recipientHash } from '../destinations.ts'
 import {
   type Attachment,
   type Delivery,
@@ -36,10 +36,10 @@ const emailSendTimeoutMs = answerTimeoutMs + 3 * setUpTimeoutMs
 export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnvironment): Sink {
   const { name, limitPerSecond } = config
   const pool = createSmtpPool(config)
-  const destinations = destinationsOf(config)
+  const destinations = listDestinations(config)
 
   /** From the configuration, never from the delivery: a queue may not name recipients. */
-  function addressOf(destinationId: string): string {
+  function findAddress(destinationId: string): string {
     const destination = destinations.find(({ id }) => id === destinationId)
     if (destination !== undefined) return destination.label
     throw new SinkError(
@@ -52,7 +52,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     const mail = composeMail(delivery, {
       sink: name,
       from: config.from,
-      to: addressOf(delivery.destination.id),
+      to: findAddress(delivery.destination.id),
       nowMs: clock.now(),
     })
     const secrets = delivery.members.flatMap(({ secret }) => secret ?? [])
@@ -70,7 +70,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     reveals: config.reveal,
     concurrency: maxConnections,
     sendTimeoutMs: emailSendTimeoutMs,
-    send: (delivery, { signal }) => send(delivery, signalWithin(emailSendTimeoutMs, signal)),
+    send: (delivery, { signal }) => send(delivery, timeoutSignal(emailSendTimeoutMs, signal)),
     close() {
       pool.close()
       return Promise.resolve()
@@ -104,7 +104,7 @@ export function composeMail(
     from: { name: sender.name, address: sender.address },
     to: { name: '', address: to },
     envelope: { from: sender.address, to: [to] },
-    subject: literal(subject),
+    subject: escapeEncodedWords(subject),
     date: new Date(nowMs),
     messageId: `<${delivery.id}.${recipientHash(to)}@${sender.domain}>`,
     inReplyTo: root,
@@ -118,16 +118,16 @@ export function composeMail(
     },
     text,
     html,
-    ...(delivery.attachment && { attachments: [attached(delivery.attachment)] }),
+    ...(delivery.attachment && { attachments: [toMailAttachment(delivery.attachment)] }),
   }
 }
 
 /** In ASCII nothing is encoded again: what looks like an encoded word (RFC 2047) would be read as one. */
-function literal(subject: string): string {
+function escapeEncodedWords(subject: string): string {
   return subject.replaceAll('=?', '= ?')
 }
 
-function attached({ fileName, contentType, content }: Attachment): MailAttachment {
+function toMailAttachment({ fileName, contentType, content }: Attachment): MailAttachment {
   return { filename: fileName, contentType, content: Buffer.from(content) }
 }
 
@@ -178,7 +178,7 @@ export function mailContent(delivery: Delivery, sink: string): MailContent {
     }
   }
   const message = renderSummary({ ...delivery, summary })
-  const list = listOf(summary, sink)
+  const list = listName(summary, sink)
   return {
     subject: message.subject,
     text: renderSummaryText(message, origin),
@@ -193,7 +193,7 @@ function eventTime({ matchedAtMs, createdAtMs, fetchedAtMs }: Message): number {
 }
 
 /** The mails of one feed stand together however many events they tell of. */
-function listOf({ digest, byFeed }: Summary, sink: string): string {
+function listName({ digest, byFeed }: Summary, sink: string): string {
   const [feed, ...others] = byFeed
   if (digest !== undefined) return `digest.${sink}`
   return (feed === undefined || others.length > 0 ? sink : feed.name).replaceAll(

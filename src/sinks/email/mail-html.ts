@@ -3,18 +3,22 @@ import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
 import type { Message } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
-import { moreOf, type SummaryLine, type SummaryMessage } from '../../messages/summary-message.ts'
 import {
-  severitiesInWords,
+  formatRemainder,
+  type SummaryLine,
+  type SummaryMessage,
+} from '../../messages/summary-message.ts'
+import {
+  formatSeverities,
   type SeverityCount,
-  severityInWords,
+  formatSeverity,
   severityLabel,
 } from '../../messages/summary.ts'
 import { factsForPeople } from '../sink.ts'
-import { type MailOrigin, originOf, summaryOriginOf } from './mail-text.ts'
+import { type MailOrigin, originLines, summaryOriginLines } from './mail-text.ts'
 
 export function renderHtml(message: Message, origin: MailOrigin): string {
-  const accent = accentOf(message.severity)
+  const accent = accentColor(message.severity)
   const content = [
     message.notes.map(renderNote).join(''),
     `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em;color:${accent}">`,
@@ -24,13 +28,13 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     factsForPeople(message).map(renderFact).join(''),
     renderExtract(message.extract),
     `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;color:${grey};${wrap}">`,
-    `${originOf(message, origin).map(escapeHtml).join('<br>')}</p>`,
+    `${originLines(message, origin).map(escapeHtml).join('<br>')}</p>`,
   ]
-  return htmlPage(message.summary, framed(content.join('\n'), accent))
+  return renderPage(message.summary, renderAccentBar(content.join('\n'), accent))
 }
 
 /** A bar in the severity's colour along the whole mail. */
-function framed(content: string, accent: string): string {
+function renderAccentBar(content: string, accent: string): string {
   return `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
 ${content}
 </div>`
@@ -76,13 +80,13 @@ export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): 
   const frameOf = (narrow: SummaryMessage): Frame => renderFrame(narrow, origin)
   let frame = frameOf(message)
   for (const narrowing of narrowings) {
-    if (bytesOf(frame.before + frame.after) <= maxFrameBytes) break
-    frame = frameOf(narrowed(message, narrowing))
+    if (byteLength(frame.before + frame.after) <= maxFrameBytes) break
+    frame = frameOf(narrowMessage(message, narrowing))
   }
-  const room = maxHtmlBytes - bytesOf(frame.before + frame.after) - 2000
-  return htmlPage(
-    leadOf(message),
-    widthOf600(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
+  const room = maxHtmlBytes - byteLength(frame.before + frame.after) - 2000
+  return renderPage(
+    leadText(message),
+    limitWidth(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
   )
 }
 
@@ -92,8 +96,8 @@ interface Frame {
 }
 
 /** An inbox shows what is wrong before what is new. */
-function leadOf({ alarms, subject, bySeverity }: SummaryMessage): string {
-  return [...alarms.slice(0, 2), subject, severitiesInWords(bySeverity)].filter(Boolean).join(' · ')
+function leadText({ alarms, subject, bySeverity }: SummaryMessage): string {
+  return [...alarms.slice(0, 2), subject, formatSeverities(bySeverity)].filter(Boolean).join(' · ')
 }
 
 function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
@@ -108,10 +112,10 @@ function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
       ? `<p style="margin:0 0 14px;${wrap}">${escapeHtml(coverage.statement)}</p>\n`
       : '',
     renderChips(message.bySeverity),
-    picture === '' ? '' : `${heading('By day')}${picture}`,
+    picture === '' ? '' : `${renderHeading('By day')}${picture}`,
     coverage === null ? '' : renderAlreadySent(coverage),
   ]
-  const foot = summaryOriginOf(message, origin).map(escapeHtml).join('<br>')
+  const foot = summaryOriginLines(message, origin).map(escapeHtml).join('<br>')
   const after = [
     renderCounts(message.counts),
     coverage === null ? '' : renderCoverage(coverage),
@@ -126,7 +130,7 @@ function renderWindow(window: string, timeZone: string): string {
 }
 
 function renderAlarm(alarm: string): string {
-  const red = accentOf('critical')
+  const red = accentColor('critical')
   return [
     `${tableStart}<tr><td style="padding:10px 12px;border-left:5px solid ${red};${tint};font-size:15px;font-weight:bold;${wrap}">`,
     `&#9888; ${escapeHtml(alarm)}</td></tr><tr><td height="10" style="font-size:1px;line-height:10px">&nbsp;</td></tr></table>\n`,
@@ -139,23 +143,23 @@ function renderLines(message: SummaryMessage, room: number, deliveryId: string):
   let used = 0
   for (const line of message.lines) {
     const row = renderLine(line)
-    used += bytesOf(row)
+    used += byteLength(row)
     if (used > room) break
     rows.push(row)
   }
-  const more = moreOf(message, rows.length, deliveryId)
+  const more = formatRemainder(message, rows.length, deliveryId)
   if (rows.length === 0 && more === null) return ''
   const table = rows.length === 0 ? '' : `${tableStart}\n${rows.join('')}</table>\n`
   const rest =
     more === null
       ? ''
       : `<p style="margin:10px 0 0;font-size:14px;${faint};${wrap}">${escapeHtml(more)}</p>\n`
-  return `${heading('Events')}${table}${rest}`
+  return `${renderHeading('Events')}${table}${rest}`
 }
 
 function renderLine(line: SummaryLine): string {
   const { severity, title, identifier, remark, time, feed, link } = line
-  const accent = accentOf(severity)
+  const accent = accentColor(severity)
   const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
   const open =
     link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
@@ -169,7 +173,7 @@ function renderLine(line: SummaryLine): string {
 }
 
 /** Outlook knows no max-width, so it gets a table of its own around the others. */
-function widthOf600(content: string): string {
+function limitWidth(content: string): string {
   return [
     '<!--[if mso]><table role="presentation" width="600" align="center" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->',
     `<div style="max-width:600px;margin:0 auto">\n${content}</div>`,
@@ -177,7 +181,7 @@ function widthOf600(content: string): string {
   ].join('\n')
 }
 
-function bytesOf(text: string): number {
+function byteLength(text: string): number {
   return Buffer.byteLength(text)
 }
 
@@ -199,7 +203,7 @@ const narrowings: readonly Narrowing[] = [
 ]
 
 /** The same message with less around its events; what is left out of coverage stays counted. */
-function narrowed(message: SummaryMessage, to: Narrowing): SummaryMessage {
+function narrowMessage(message: SummaryMessage, to: Narrowing): SummaryMessage {
   const { coverage } = message
   return {
     ...message,
@@ -227,7 +231,7 @@ function narrowed(message: SummaryMessage, to: Narrowing): SummaryMessage {
 
 /** The lower half of a summary's HTML part: counts, and what a digest covers. */
 
-function heading(text: string): string {
+function renderHeading(text: string): string {
   return `<h2 style="margin:22px 0 8px;font-size:15px;line-height:1.3">${escapeHtml(text)}</h2>\n`
 }
 
@@ -238,14 +242,16 @@ function renderCounts(counts: SummaryMessage['counts']): string {
         ({ name, count }) =>
           `<tr><td width="48" align="right" valign="top" style="padding:2px 10px 2px 0;font-size:14px;font-weight:bold">${count}</td><td valign="top" style="padding:2px 0;font-size:14px;${wrap}">${escapeHtml(name)}</td></tr>`,
       )
-      return `${heading(label)}${tableStart}\n${rows.join('\n')}\n</table>\n`
+      return `${renderHeading(label)}${tableStart}\n${rows.join('\n')}\n</table>\n`
     })
     .join('')
 }
 
 function renderCoverage(coverage: Coverage): string {
   return [
-    coverage.left.length === 0 ? '' : `${heading('Not listed above')}${list(coverage.left)}`,
+    coverage.unlisted.length === 0
+      ? ''
+      : `${renderHeading('Not listed above')}${renderList(coverage.unlisted)}`,
     renderFeeds(coverage),
   ].join('')
 }
@@ -259,7 +265,7 @@ function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
       link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
     return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${escapeHtml(title)}, sent ${escapeHtml(time)}${open}</p>\n`
   })
-  return `${heading('Already sent')}${lines.join('')}${list(moreLine(moreAlreadySent))}`
+  return `${renderHeading('Already sent')}${lines.join('')}${renderList(moreLine(moreAlreadySent))}`
 }
 
 function renderFeeds({ feeds, moreFeeds }: Coverage): string {
@@ -270,14 +276,14 @@ function renderFeeds({ feeds, moreFeeds }: Coverage): string {
       : ''
     return `<p style="margin:0 0 4px;font-size:14px;${wrap}">${mark}<b>${escapeHtml(feed)}</b> ${escapeHtml(text)}</p>\n`
   })
-  return `${heading('How far the feeds were read')}${rows.join('')}${list(moreLine(moreFeeds))}`
+  return `${renderHeading('How far the feeds were read')}${rows.join('')}${renderList(moreLine(moreFeeds))}`
 }
 
 function moreLine(more: number): string[] {
   return more > 0 ? [`and ${more} more`] : []
 }
 
-function list(lines: readonly string[]): string {
+function renderList(lines: readonly string[]): string {
   return lines
     .map((line) => `<p style="margin:0 0 4px;font-size:14px;${wrap}">${escapeHtml(line)}</p>\n`)
     .join('')
@@ -296,7 +302,7 @@ function renderChips(counts: readonly SeverityCount[]): string {
   const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
   const chips = counts.map(
     ({ severity, count }) =>
-      `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(severityInWords(severity))}&nbsp;</span>`,
+      `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(formatSeverity(severity))}&nbsp;</span>`,
   )
   return `<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
 }
@@ -309,7 +315,7 @@ function renderDays(days: readonly Day[]): string {
 }
 
 function renderDay({ label, total, bySeverity }: Day, busiest: number): string {
-  const words = total === 0 ? 'none' : severitiesInWords(bySeverity)
+  const words = total === 0 ? 'none' : formatSeverities(bySeverity)
   const bar =
     total === 0
       ? ''
@@ -324,14 +330,14 @@ function renderDay({ label, total, bySeverity }: Day, busiest: number): string {
 function renderBar(counts: readonly SeverityCount[], total: number, percent: number): string {
   const cells = counts.map(({ severity, count }) => {
     const width = Math.max(1, Math.round((100 * count) / total))
-    const colour = accentOf(severity)
+    const colour = accentColor(severity)
     return `<td width="${width}%" height="12" bgcolor="${colour}" style="background-color:${colour};height:12px;font-size:1px;line-height:1px">&nbsp;</td>`
   })
   return `<table role="presentation" width="${percent}%" cellpadding="0" cellspacing="0" border="0" style="width:${percent}%;border-collapse:collapse"><tr>${cells.join('')}</tr></table>`
 }
 
 /** A whole mail around its content. `summary` is what an inbox shows beside the subject. */
-function htmlPage(summary: string, content: string): string {
+function renderPage(summary: string, content: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -373,13 +379,13 @@ const accents: Readonly<Record<string, string>> = {
 }
 
 /** An unknown word is as grave as the gravest. */
-function accentOf(severity: string): string {
+function accentColor(severity: string): string {
   return (Object.hasOwn(accents, severity) ? accents[severity] : undefined) ?? '#c62828'
 }
 
 /** A word in white on the severity's colour. */
 function chipStyle(severity: string): string {
-  return `padding:1px 7px;border-radius:4px;font-weight:bold;color:#ffffff;background-color:${accentOf(severity)}`
+  return `padding:1px 7px;border-radius:4px;font-weight:bold;color:#ffffff;background-color:${accentColor(severity)}`
 }
 
 const entities: Readonly<Record<string, string>> = {

@@ -1,7 +1,11 @@
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Message } from '../../messages/message.ts'
-import { moreOf, type SummaryLine, type SummaryMessage } from '../../messages/summary-message.ts'
-import { severitiesInWords, severityInWords, severityLabel } from '../../messages/summary.ts'
+import {
+  formatRemainder,
+  type SummaryLine,
+  type SummaryMessage,
+} from '../../messages/summary-message.ts'
+import { formatSeverities, formatSeverity, severityLabel } from '../../messages/summary.ts'
 import { factsForPeople } from '../sink.ts'
 
 /** The plain part. A quotation stands behind bars, so that none of its lines passes for one of ours. */
@@ -11,14 +15,14 @@ export function renderText(message: Message, origin: MailOrigin): string {
     message.notes.map((note) => `* ${note}`).join('\n'),
     `${severityLabel(message.severity)} ${message.title}`,
     facts.join('\n'),
-    quotation(message.extract),
+    renderExtract(message.extract),
     message.link === null ? '' : `Open event: ${message.link}`,
-    `--\n${originOf(message, origin).join('\n')}`,
+    `--\n${originLines(message, origin).join('\n')}`,
   ]
   return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
 }
 
-function quotation(extract: Message['extract']): string {
+function renderExtract(extract: Message['extract']): string {
   if (extract === null) return ''
   const lines = extract.text.split('\n').map((line) => `  | ${line}`)
   return [`${extract.label}:`, ...lines].join('\n')
@@ -42,34 +46,34 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
     ]
       .filter(Boolean)
       .join('\n'),
-    columns(
+    renderColumns(
       '',
-      message.bySeverity.map(({ severity, count }) => [String(count), severityInWords(severity)]),
+      message.bySeverity.map(({ severity, count }) => [String(count), formatSeverity(severity)]),
     ),
-    daysOf(message.days),
-    coverage === null ? '' : alreadySentIn(coverage),
-    linesOf(message, origin.deliveryId),
+    renderDays(message.days),
+    coverage === null ? '' : renderAlreadySent(coverage),
+    renderLines(message, origin.deliveryId),
     ...message.counts.map(({ label, entries }) =>
-      columns(
+      renderColumns(
         label,
         entries.map(({ name, count }) => [String(count), name]),
       ),
     ),
-    ...coverageOf(coverage),
-    `--\n${summaryOriginOf(message, origin).join('\n')}`,
+    ...renderCoverage(coverage),
+    `--\n${summaryOriginLines(message, origin).join('\n')}`,
   ]
   return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
 }
 
 /** The first column to the right, as numbers are read. */
-function columns(label: string, rows: [string, string][]): string {
+function renderColumns(label: string, rows: [string, string][]): string {
   if (rows.length === 0) return ''
   const width = Math.max(...rows.map(([first]) => first.length))
   const lines = rows.map(([first, second]) => `  ${first.padStart(width)}  ${second}`)
   return [...(label === '' ? [] : [label]), ...lines].join('\n')
 }
 
-function daysOf(days: SummaryMessage['days']): string {
+function renderDays(days: SummaryMessage['days']): string {
   const busiest = Math.max(...days.map(({ total }) => total), 0)
   if (days.length < 2 || busiest === 0) return ''
   const label = Math.max(...days.map((day) => day.label.length))
@@ -77,52 +81,60 @@ function daysOf(days: SummaryMessage['days']): string {
   const rows = days.map((day) => {
     const length = day.total === 0 ? 0 : Math.max(1, Math.round((barWidth * day.total) / busiest))
     const bar = '#'.repeat(length).padEnd(barWidth)
-    const words = severitiesInWords(day.bySeverity)
+    const words = formatSeverities(day.bySeverity)
     return `  ${day.label.padEnd(label)}  ${String(day.total).padStart(count)}  ${bar}  ${words}`
   })
   return ['By day', ...rows.map((row) => row.trimEnd())].join('\n')
 }
 
-function linesOf(message: SummaryMessage, deliveryId: string): string {
+function renderLines(message: SummaryMessage, deliveryId: string): string {
   const shown: string[] = []
   let used = 0
   for (const line of message.lines) {
-    const text = lineOf(line)
+    const text = renderLine(line)
     used += Buffer.byteLength(text)
     if (used > maxLinesBytes) break
     shown.push(text)
   }
-  const more = moreOf(message, shown.length, deliveryId)
+  const more = formatRemainder(message, shown.length, deliveryId)
   if (shown.length === 0 && more === null) return ''
   return ['Events', ...shown, ...(more === null ? [] : [`  ${more}`])].join('\n')
 }
 
-function lineOf({ severity, title, identifier, remark, time, feed, link }: SummaryLine): string {
+function renderLine({
+  severity,
+  title,
+  identifier,
+  remark,
+  time,
+  feed,
+  link,
+}: SummaryLine): string {
   const margin = [identifier, remark, time, `feed ${feed}`].filter((part) => part !== null)
   const lines = [`  ${severityLabel(severity)}  ${title}`, `      ${margin.join(', ')}`]
   return [...lines, ...(link === null ? [] : [`      ${link}`])].join('\n')
 }
 
-function alreadySentIn({ alreadySent, moreAlreadySent }: Coverage): string {
+function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
   const lines = alreadySent.flatMap(({ severity, title, link, time }) => [
     `  ${severityLabel(severity)}  ${title}`,
     `      sent ${time}`,
     ...(link === null ? [] : [`      ${link}`]),
   ])
-  return listOf('Already sent', lines, moreAlreadySent)
+  return renderList('Already sent', lines, moreAlreadySent)
 }
 
-function coverageOf(coverage: SummaryMessage['coverage']): string[] {
+function renderCoverage(coverage: SummaryMessage['coverage']): string[] {
   if (coverage === null) return []
-  const { left, feeds, moreFeeds } = coverage
+  const { unlisted: left, feeds, moreFeeds } = coverage
   const width = Math.max(...feeds.map(({ feed }) => feed.length), 0)
   return [
-    listOf(
+    renderList(
       'Not listed above',
       left.map((text) => `  ${text}`),
       0,
     ),
-    listOf(
+    renderList(
       'How far the feeds were read',
       feeds.map(
         ({ feed, text, isBehind }) =>
@@ -133,7 +145,7 @@ function coverageOf(coverage: SummaryMessage['coverage']): string[] {
   ]
 }
 
-function listOf(label: string, lines: readonly string[], more: number): string {
+function renderList(label: string, lines: readonly string[], more: number): string {
   if (lines.length === 0) return ''
   return [label, ...lines, ...(more > 0 ? [`  and ${more} more`] : [])].join('\n')
 }
@@ -145,7 +157,7 @@ export interface MailOrigin {
 }
 
 /** Lines for whoever asks Tocsin about this mail: `explain <uid>`. */
-export function originOf(message: Message, { sink, deliveryId }: MailOrigin): string[] {
+export function originLines(message: Message, { sink, deliveryId }: MailOrigin): string[] {
   return [
     `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
     `uid: ${message.uid}`,
@@ -154,7 +166,7 @@ export function originOf(message: Message, { sink, deliveryId }: MailOrigin): st
 }
 
 /** As above, for a mail about several events. */
-export function summaryOriginOf(
+export function summaryOriginLines(
   { route, timeZone, attachment }: SummaryMessage,
   { sink, deliveryId }: MailOrigin,
 ): string[] {

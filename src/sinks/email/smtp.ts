@@ -52,14 +52,14 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
   return {
     async send(mail, { signal, secrets }) {
       const address = readSmtpAddress(config)
-      const redact = redactorOf(address, secrets)
-      const own = AbortSignal.any([signal])
+      const redact = createRedactor(address, secrets)
+      const ownSignal = AbortSignal.any([signal])
       try {
-        const { response } = await transportTo(address).sendMail({ ...mail, signal: own })
+        const { response } = await transportTo(address).sendMail({ ...mail, signal: ownSignal })
         return redact(response)
       } catch (error) {
-        const hasBodyStarted = bodies.get(own)?.readableDidRead ?? false
-        throw smtpFailure(error, { hasBodyStarted, isAborted: own.aborted }, redact)
+        const hasBodyStarted = bodies.get(ownSignal)?.readableDidRead ?? false
+        throw errorFromFailure(error, { hasBodyStarted, isAborted: ownSignal.aborted }, redact)
       }
     },
     close() {
@@ -137,19 +137,19 @@ interface SendProgress {
 }
 
 /** Gives the SinkError of a failed send; `redact` takes secrets out of the server's words. */
-export function smtpFailure(
+export function errorFromFailure(
   error: unknown,
   progress: SendProgress,
   redact: (text: string) => string,
 ): SinkError {
   const fault = readFault(error)
-  const reason = reasonOf(fault, progress)
-  const said = redact(fault.response || fault.message)
+  const reason = classifyFault(fault, progress)
+  const serverText = redact(fault.response || fault.message)
   const summary = summaries[reason] ?? 'the mail server failed'
   const code = fault.responseCode
   return new SinkError(
     reason,
-    said === '' ? summary : `${summary}: ${said}`,
+    serverText === '' ? summary : `${summary}: ${serverText}`,
     code === undefined ? {} : { status: code },
   )
 }
@@ -180,20 +180,20 @@ function readFault(error: unknown): SmtpFault {
   }
 }
 
-function reasonOf(fault: SmtpFault, progress: SendProgress): SinkReason {
+function classifyFault(fault: SmtpFault, progress: SendProgress): SinkReason {
   const reply = fault.responseCode ?? 0
-  if (reply >= 500 && reply < 600) return reasonOfRefusal(fault, reply)
+  if (reply >= 500 && reply < 600) return classifyRefusal(fault, reply)
   if (reply >= 400 && reply < 500) return 'unavailable'
   if (progress.hasBodyStarted) {
     return progress.isAborted || fault.code === 'ETIMEDOUT' ? 'timeout' : 'connection_lost'
   }
   if (progress.isAborted) return 'unavailable'
-  return reasonBeforeBody(fault)
+  return classifyBeforeBody(fault)
 }
 
 const authenticationReplies = new Set([530, 534, 535, 538]) // RFC 4954, section 6
 
-function reasonOfRefusal(fault: SmtpFault, reply: number): SinkReason {
+function classifyRefusal(fault: SmtpFault, reply: number): SinkReason {
   if (fault.code === 'EAUTH' || authenticationReplies.has(reply)) return 'unauthorized'
   if (reply === 503) return 'unavailable' // wrong order of commands: the session, not the message
   if (fault.command === 'STARTTLS') return 'misconfigured'
@@ -209,7 +209,7 @@ function isAboutMailbox(response: string): boolean {
   return /^\d{3}[ -]5\.(?:1\.\d+|2\.(?!3\b)\d+)\b/.test(response)
 }
 
-function reasonBeforeBody(fault: SmtpFault): SinkReason {
+function classifyBeforeBody(fault: SmtpFault): SinkReason {
   if (isCertificateFault(fault)) return 'misconfigured'
   switch (fault.code) {
     case 'EAUTH':
@@ -237,7 +237,7 @@ const maxLength = 160
 const statusCodes = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?:[ -]|$)/u
 
 /** What is shorter cannot be told from the words around it; the rest of the reply goes with it. */
-const leastPiece = 4
+const minPieceLength = 4
 
 /**
  * Makes a server's words fit for a log line: one line, printable, short, and without the password in
@@ -245,7 +245,7 @@ const leastPiece = 4
  * the mail: a server that refuses a mail may quote any piece of it, so every piece of them of four
  * characters goes, also where it is base64.
  */
-export function redactorOf(
+export function createRedactor(
   { user, password }: SmtpAddress,
   leaked: readonly string[] = [],
 ): (text: string) => string {
@@ -257,41 +257,42 @@ export function redactorOf(
     password,
   ]
   return (text) => {
-    const line = lineOf(text)
+    const line = toOneLine(text)
     const ours = password === '' ? line : forms.reduce(hide, line)
     const clean = leaked.length === 0 ? ours : withoutPieces(ours, leaked)
     return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1).toWellFormed()}…`
   }
 }
 
-function lineOf(text: string): string {
+function toOneLine(text: string): string {
   return text.replace(/[\p{C}\p{Z}\s]+/gu, ' ').trim()
 }
 
 function withoutPieces(line: string, leaked: readonly string[]): string {
   const status = statusCodes.exec(line)?.[0] ?? ''
-  const secrets = leaked.map(lineOf)
-  if (secrets.some(({ length }) => length < leastPiece)) return status.replace(/[ -]$/u, '')
-  const pieces = new Set([...leaked.flatMap(inBase64), ...secrets].flatMap(piecesOf))
+  const secrets = leaked.map(toOneLine)
+  if (secrets.some(({ length }) => length < minPieceLength)) return status.replace(/[ -]$/u, '')
+  const pieces = new Set([...leaked.flatMap(base64Forms), ...secrets].flatMap(splitPieces))
   return status + hidePieces(line.slice(status.length), pieces)
 }
 
-function piecesOf(text: string): string[] {
-  return Array.from({ length: Math.max(0, text.length - leastPiece + 1) }, (_, from) =>
-    text.slice(from, from + leastPiece),
+function splitPieces(text: string): string[] {
+  return Array.from({ length: Math.max(0, text.length - minPieceLength + 1) }, (_, from) =>
+    text.slice(from, from + minPieceLength),
   )
 }
 
 /** Three bytes make four letters, so it reads in three ways, by where in the mail it begins. */
-function inBase64(secret: string): string[] {
+function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret)
   return [0, 1, 2].map((skipped) => bytes.subarray(skipped).toString('base64'))
 }
 
 function hidePieces(text: string, pieces: ReadonlySet<string>): string {
   const isHidden = new Uint8Array(text.length)
-  for (let from = 0; from + leastPiece <= text.length; from += 1) {
-    if (pieces.has(text.slice(from, from + leastPiece))) isHidden.fill(1, from, from + leastPiece)
+  for (let from = 0; from + minPieceLength <= text.length; from += 1) {
+    if (pieces.has(text.slice(from, from + minPieceLength)))
+      isHidden.fill(1, from, from + minPieceLength)
   }
   let shown = ''
   for (let at = 0; at < text.length; at += 1) {
@@ -322,7 +323,7 @@ export function readSmtpAddress(config: EmailConfig): SmtpAddress {
   const url = parseUrl(revealUrl(config))
   const defaultPort = url && defaultPorts[url.protocol]
   if (!url || defaultPort === undefined || url.hostname === '') {
-    throw misconfigured(
+    throw misconfiguredError(
       config,
       'smtp must read smtp://host or smtps://host, with user and password',
     )
@@ -340,7 +341,7 @@ function revealUrl(config: EmailConfig): string {
   try {
     return config.smtp.reveal()
   } catch {
-    throw misconfigured(config, 'the file of the smtp URL cannot be read; check smtp_file')
+    throw misconfiguredError(config, 'the file of the smtp URL cannot be read; check smtp_file')
   }
 }
 
@@ -353,11 +354,11 @@ function decode(config: EmailConfig, text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    throw misconfigured(config, 'user or password in smtp has a stray %; write it as %25')
+    throw misconfiguredError(config, 'user or password in smtp has a stray %; write it as %25')
   }
 }
 
-function misconfigured(config: EmailConfig, what: string): SinkError {
+function misconfiguredError(config: EmailConfig, what: string): SinkError {
   return new SinkError('misconfigured', `sink ${config.name}: ${what}`)
 }
 

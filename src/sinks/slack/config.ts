@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { flag, laterKeys, rate, section } from '../../lib/config-fields.ts'
-import { requiredSecretIn, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
 import { webAddressProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
   type DigestConfig,
-  laterForPeople,
-  type ReliefConfig,
-  reliefIn,
-  reliefKeys,
+  laterKeysForPeople,
+  type FailoverConfig,
+  readFailover,
+  failoverKeys,
 } from '../config.ts'
 
 export interface SlackConfig {
@@ -34,8 +34,8 @@ export const slackConfig = section(
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
-    ...reliefKeys,
-    ...laterKeys(laterForPeople),
+    ...failoverKeys,
+    ...laterKeys(laterKeysForPeople),
   },
   {
     describe: 'Messages to a Slack channel.',
@@ -46,12 +46,12 @@ export const slackConfig = section(
       }),
     ],
   },
-).transform((file): Omit<SlackConfig, 'name'> & ReliefConfig => ({
+).transform((file): Omit<SlackConfig, 'name'> & FailoverConfig => ({
   type: file.type,
-  url: requiredSecretIn(file, 'url'),
+  url: requiredSecretFromSection(file, 'url'),
   limitPerSecond: file.limit,
   allowPrivate: file.allow_private,
   digest: file.digest,
   reveal: file.reveal,
-  ...reliefIn(file),
+  ...readFailover(file),
 }))

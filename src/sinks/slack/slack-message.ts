@@ -2,18 +2,18 @@ import type { IncomingWebhookSendArguments } from '@slack/webhook'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
-  moreOf,
+  formatRemainder,
   renderSummary,
   type SummaryLine,
   type SummaryMessage,
 } from '../../messages/summary-message.ts'
-import { severitiesInWords, severityLabel } from '../../messages/summary.ts'
+import { formatSeverities, severityLabel } from '../../messages/summary.ts'
 import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
 
 /** What Slack is sent of a delivery, and what it is sent instead should it refuse the blocks. */
 interface SlackPreview {
   inBlocks: SlackMessage
-  inWords: SlackMessage
+  plainText: SlackMessage
 }
 
 /** Throws SinkError `invalid` for several events without a summary. An incoming webhook takes no files. */
@@ -23,11 +23,11 @@ export function previewSlack(delivery: Delivery): SlackPreview {
     const message = renderSummary({ ...delivery, summary, attachment: undefined })
     return {
       inBlocks: renderSlackSummary(message, id),
-      inWords: renderPlainSlackSummary(message, id),
+      plainText: renderPlainSlackSummary(message, id),
     }
   }
   const message = renderMessage(soleMember(delivery), delivery)
-  return { inBlocks: renderSlack(message, id), inWords: renderPlainSlack(message, id) }
+  return { inBlocks: renderSlack(message, id), plainText: renderPlainSlack(message, id) }
 }
 
 /** What Slack shows of a delivery: Block Kit, text from the feed only where nothing is interpreted. */
@@ -71,16 +71,16 @@ const allowances: readonly Allowance[] = [
 ]
 
 /** Slack may not fetch what the feed links to, so nothing unfurls; nor format the message's own `text`. */
-const quiet = { mrkdwn: false, unfurl_links: false, unfurl_media: false } as const
+const noUnfurling = { mrkdwn: false, unfurl_links: false, unfurl_media: false } as const
 
 export function renderSlack(message: Message, deliveryId: string): SlackMessage {
-  const attempts = allowances.map((allowance) => () => blocksOf(message, deliveryId, allowance))
+  const attempts = allowances.map((allowance) => () => buildBlocks(message, deliveryId, allowance))
   let blocks: SlackBlock[] = []
   for (const attempt of attempts) {
     blocks = attempt()
     if (JSON.stringify(blocks).length < maxBlocksLength) break
   }
-  return { text: mrkdwnText(message.summary, slackLimits.text), blocks, ...quiet }
+  return { text: mrkdwnText(message.summary, slackLimits.text), blocks, ...noUnfurling }
 }
 
 /** Words alone, for a Slack that refused the blocks: better plain than not at all. */
@@ -89,12 +89,12 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
     message.summary,
     ...message.notes,
     message.link ?? '',
-    originOf(message, deliveryId),
+    originText(message, deliveryId),
   ]
-  return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...quiet }
+  return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...noUnfurling }
 }
 
-function blocksOf(message: Message, deliveryId: string, allowance: Allowance): SlackBlock[] {
+function buildBlocks(message: Message, deliveryId: string, allowance: Allowance): SlackBlock[] {
   const header = `${severityMark(message.severity)} · ${message.title}`
   return [
     { type: 'header', text: plainText(header, slackLimits.header) },
@@ -104,7 +104,7 @@ function blocksOf(message: Message, deliveryId: string, allowance: Allowance): S
     ...linkBlock(message.link),
     {
       type: 'context',
-      elements: [plainText(originOf(message, deliveryId), allowance.origin)],
+      elements: [plainText(originText(message, deliveryId), allowance.origin)],
     },
   ]
 }
@@ -163,7 +163,7 @@ function linkBlock(link: string | null): SlackBlock[] {
 }
 
 /** Where the message came from, for whoever asks Tocsin about it: `explain <uid>`. */
-function originOf(message: Message, deliveryId: string): string {
+function originText(message: Message, deliveryId: string): string {
   const routes = message.routes.join(', ') || '-'
   return `delivery ${deliveryId} · uid ${message.uid} · feed ${message.feed} · routes ${routes}`
 }
@@ -189,38 +189,38 @@ const summaryAllowances: readonly SummaryAllowance[] = [
   { text: 250, names: 5, feeds: 8 },
   { text: 120, names: 3, feeds: 3 },
 ]
-const mostForFrame = 7000
+const maxFrameLength = 7000
 
 function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
   let frame: Frame | undefined
   for (const allowance of summaryAllowances) {
-    frame = frameOf(message, deliveryId, allowance)
-    if (lengthOf([...frame.before, ...frame.after]) <= mostForFrame) break
+    frame = buildFrame(message, deliveryId, allowance)
+    if (jsonLength([...frame.before, ...frame.after]) <= maxFrameLength) break
   }
   const blocks = [
     ...(frame?.before ?? []),
-    ...listed(message, frame, deliveryId),
+    ...fitLines(message, frame, deliveryId),
     ...(frame?.after ?? []),
   ]
-  return { text: mrkdwnText(leadOf(message), slackLimits.text), blocks, ...quiet }
+  return { text: mrkdwnText(leadText(message), slackLimits.text), blocks, ...noUnfurling }
 }
 
 /** Words alone, for a Slack that refused the blocks: better plain than not at all. */
 function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
   const head = [message.title, ...message.alarms, ...message.notes].join('\n')
-  const foot = summaryOrigin(message, deliveryId)
+  const foot = summaryOriginText(message, deliveryId)
   const lines: string[] = []
-  const bodyOf = (): string =>
-    [head, ...lines, moreOf(message, lines.length, deliveryId) ?? '', foot]
+  const buildBody = (): string =>
+    [head, ...lines, formatRemainder(message, lines.length, deliveryId) ?? '', foot]
       .filter(Boolean)
       .join('\n')
   for (const line of message.lines.slice(0, maxLines)) {
     lines.push(plainLine(line))
-    if (escapeWithin(bodyOf(), Infinity).length < slackLimits.text) continue
+    if (escapeWithin(buildBody(), Infinity).length < slackLimits.text) continue
     lines.pop()
     break
   }
-  return { text: mrkdwnText(bodyOf(), slackLimits.text), ...quiet }
+  return { text: mrkdwnText(buildBody(), slackLimits.text), ...noUnfurling }
 }
 
 interface Frame {
@@ -228,7 +228,11 @@ interface Frame {
   after: SlackBlock[]
 }
 
-function frameOf(message: SummaryMessage, deliveryId: string, allowance: SummaryAllowance): Frame {
+function buildFrame(
+  message: SummaryMessage,
+  deliveryId: string,
+  allowance: SummaryAllowance,
+): Frame {
   const mark = message.severity === null ? '' : `${severityMark(message.severity)} `
   return {
     before: [
@@ -241,15 +245,15 @@ function frameOf(message: SummaryMessage, deliveryId: string, allowance: Summary
     after: [
       ...countsBlock(message, allowance),
       ...coverageBlocks(message, allowance),
-      ...contextBlock([summaryOrigin(message, deliveryId)], allowance),
+      ...contextBlock([summaryOriginText(message, deliveryId)], allowance),
     ],
   }
 }
 
 function alarmBlock(alarms: readonly string[], { text }: SummaryAllowance): SlackBlock[] {
   if (alarms.length === 0) return []
-  const said = alarms.map((alarm) => `⚠️ ${cutText(alarm, text)}`).join('\n')
-  return [{ type: 'section', text: plainText(said, slackLimits.section) }]
+  const alarmText = alarms.map((alarm) => `⚠️ ${cutText(alarm, text)}`).join('\n')
+  return [{ type: 'section', text: plainText(alarmText, slackLimits.section) }]
 }
 
 function contextBlock(texts: readonly string[], { text }: SummaryAllowance): SlackBlock[] {
@@ -260,8 +264,8 @@ function contextBlock(texts: readonly string[], { text }: SummaryAllowance): Sla
 
 function statementBlock({ coverage }: SummaryMessage): SlackBlock[] {
   if (coverage === null) return []
-  const said = [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null)
-  return [{ type: 'section', text: plainText(said.join('\n'), slackLimits.section) }]
+  const lines = [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null)
+  return [{ type: 'section', text: plainText(lines.join('\n'), slackLimits.section) }]
 }
 
 function countsBlock({ counts }: SummaryMessage, { text, names }: SummaryAllowance): SlackBlock[] {
@@ -295,7 +299,7 @@ function alreadySentBlocks(
   }
   return [
     { type: 'rich_text', block_id: 'already_sent', elements: [list] },
-    ...(more > 0 ? [contextOf(`and ${more} more that were already sent`)] : []),
+    ...(more > 0 ? [textContext(`and ${more} more that were already sent`)] : []),
   ]
 }
 
@@ -316,9 +320,9 @@ function coverageBlocks(message: SummaryMessage, { text, feeds }: SummaryAllowan
       ...days
         .filter(({ total }) => total > 0)
         .slice(-7)
-        .map(({ label, bySeverity }) => `${label}: ${severitiesInWords(bySeverity)}`),
+        .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),
     ],
-    ['Not listed', ...coverage.left],
+    ['Not listed', ...coverage.unlisted],
     [
       'Feeds',
       ...shown.map((feed) => `${feed.isBehind ? '⚠️ BEHIND ' : ''}${feed.feed}: ${feed.text}`),
@@ -334,31 +338,31 @@ function coverageBlocks(message: SummaryMessage, { text, feeds }: SummaryAllowan
 }
 
 /** The lines for which the frame leaves room, and how many events there are besides. */
-function listed(
+function fitLines(
   message: SummaryMessage,
   frame: Frame | undefined,
   deliveryId: string,
 ): SlackBlock[] {
-  const around = lengthOf([...(frame?.before ?? []), ...(frame?.after ?? [])])
+  const around = jsonLength([...(frame?.before ?? []), ...(frame?.after ?? [])])
   let blocks = linesBlocks(message, 0, deliveryId)
   for (let shown = 1; shown <= Math.min(maxLines, message.lines.length); shown += 1) {
     const fuller = linesBlocks(message, shown, deliveryId)
-    if (around + lengthOf(fuller) >= maxBlocksLength) break
+    if (around + jsonLength(fuller) >= maxBlocksLength) break
     blocks = fuller
   }
   return blocks
 }
 
 function linesBlocks(message: SummaryMessage, shown: number, deliveryId: string): SlackBlock[] {
-  const more = moreOf(message, shown, deliveryId)
+  const more = formatRemainder(message, shown, deliveryId)
   const lines = message.lines.slice(0, shown)
   return [
     ...(lines.length > 0 ? [listBlock(lines)] : []),
-    ...(more === null ? [] : [contextOf(more)]),
+    ...(more === null ? [] : [textContext(more)]),
   ]
 }
 
-function contextOf(text: string): SlackBlock {
+function textContext(text: string): SlackBlock {
   return { type: 'context', elements: [plainText(text, 500)] }
 }
 
@@ -386,31 +390,31 @@ type RichElement = RichList['elements'][number]['elements'][number]
 function lineElements(line: SummaryLine): RichElement[] {
   return [
     { type: 'text', text: severityMark(line.severity), style: { bold: true } },
-    { type: 'text', text: ` ${line.title}${marginOf(line)} ` },
+    { type: 'text', text: ` ${line.title}${formatMargin(line)} ` },
     ...linkElement(line.link),
   ]
 }
 
-function marginOf({ identifier, remark, time }: SummaryLine): string {
+function formatMargin({ identifier, remark, time }: SummaryLine): string {
   const parts = [identifier, remark, time].filter((part) => part !== null)
   return ` (${parts.join(' · ')})`
 }
 
 function plainLine(line: SummaryLine): string {
-  return `• ${severityMark(line.severity)} ${line.title}${marginOf(line)}`
+  return `• ${severityMark(line.severity)} ${line.title}${formatMargin(line)}`
 }
 
 /** What a notification shows: alarms are as much news as events. */
-function leadOf({ subject, alarms }: SummaryMessage): string {
+function leadText({ subject, alarms }: SummaryMessage): string {
   return [subject, ...alarms].join('\n')
 }
 
-function summaryOrigin({ route, timeZone }: SummaryMessage, deliveryId: string): string {
+function summaryOriginText({ route, timeZone }: SummaryMessage, deliveryId: string): string {
   const by = route === null ? '' : ` · route ${route}`
   return `delivery ${deliveryId}${by} · times are ${timeZone}`
 }
 
-function lengthOf(blocks: readonly SlackBlock[]): number {
+function jsonLength(blocks: readonly SlackBlock[]): number {
   return JSON.stringify(blocks).length
 }
 

@@ -10,11 +10,11 @@ import {
   IncomingWebhookHTTPError,
 } from '@slack/webhook'
 import { Agent, buildConnector, errors, fetch } from 'undici'
-import { type Clock, signalWithin } from '../../lib/clock.ts'
+import { type Clock, timeoutSignal } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { parseRetryAfter } from '../../lib/web-address.ts'
 import { guardConnector, publicLookup } from '../address-guard.ts'
-import { destinationsOf } from '../destinations.ts'
+import { listDestinations } from '../destinations.ts'
 import { type Delivery, type Receipt, type Sink, SinkError, type SinkReason } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
@@ -37,7 +37,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
       timeoutMs: slackSendTimeoutMs,
       clock,
     })
-    return isAccepted(answer) ? undefined : answerFailure(answer)
+    return isAccepted(answer) ? undefined : errorFromAnswer(answer)
   }
 
   async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
@@ -46,7 +46,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
     if (refusal === undefined) return { answer: '200 ok' }
     if (refusal.reason !== 'invalid') throw refusal
     logger.warn({ sink: name, delivery: delivery.id, err: refusal }, 'slack refused the blocks')
-    const failure = await post(message.inWords, signal)
+    const failure = await post(message.plainText, signal)
     if (failure !== undefined) throw failure
     return { answer: '200 ok (in plain words: slack refused the blocks)' }
   }
@@ -54,13 +54,13 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
   return {
     name,
     type: 'slack',
-    destinations: destinationsOf(config),
+    destinations: listDestinations(config),
     limitPerSecond,
     reveals: config.reveal,
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send: (delivery, { signal }) =>
-      send(delivery, signalWithin(slackSendTimeoutMs, signal, closing.signal)),
+      send(delivery, timeoutSignal(slackSendTimeoutMs, signal, closing.signal)),
     close() {
       closing.abort()
       return Promise.resolve()
@@ -100,7 +100,7 @@ export async function postToSlack(
     const { text } = await webhook.send(message)
     return { status: progress.status ?? 0, body: text, retryAfterMs: undefined }
   } catch (error) {
-    return answerOf(error, progress, options.signal)
+    return answerFromError(error, progress, options.signal)
   } finally {
     await agent.destroy()
   }
@@ -146,38 +146,38 @@ function watchedFetch(agent: Agent, progress: Progress, { signal, clock }: PostO
   }
 }
 
-function answerOf(error: unknown, progress: Progress, signal: AbortSignal): SlackAnswer {
+function answerFromError(error: unknown, progress: Progress, signal: AbortSignal): SlackAnswer {
   const { status, retryAfterMs } = progress
   if (error instanceof IncomingWebhookHTTPError) {
     return { status: error.statusCode, body: String(error.body ?? ''), retryAfterMs }
   }
   // Where the status already says no, it does not matter that the rest of the answer was cut.
   if (status !== undefined && status !== 200) return { status, body: '', retryAfterMs }
-  throw transportFailure(error, progress, signal)
+  throw errorFromFailure(error, progress, signal)
 }
 
 /** Reads the webhook's URL anew, file included. Throws SinkError `misconfigured`, never with a part of it. */
 function readSlackUrl(config: SlackConfig): string {
-  const url = URL.parse(reveal(config))
-  if (url === null) throw misconfigured(config, 'url is not a URL')
+  const url = URL.parse(readUrlText(config))
+  if (url === null) throw misconfiguredError(config, 'url is not a URL')
   if (url.protocol !== 'https:' && !(config.allowPrivate && url.protocol === 'http:')) {
-    throw misconfigured(config, 'url must begin with https://')
+    throw misconfiguredError(config, 'url must begin with https://')
   }
   if (url.username !== '' || url.password !== '') {
-    throw misconfigured(config, 'url may not hold a user or a password')
+    throw misconfiguredError(config, 'url may not hold a user or a password')
   }
   return url.href
 }
 
-function reveal(config: SlackConfig): string {
+function readUrlText(config: SlackConfig): string {
   try {
     return config.url.reveal()
   } catch {
-    throw misconfigured(config, 'the file of the URL cannot be read; check url_file')
+    throw misconfiguredError(config, 'the file of the URL cannot be read; check url_file')
   }
 }
 
-function misconfigured(config: SlackConfig, what: string): SinkError {
+function misconfiguredError(config: SlackConfig, what: string): SinkError {
   return new SinkError('misconfigured', `sink ${config.name}: ${what}`)
 }
 
@@ -232,9 +232,9 @@ export function isAccepted({ status, body }: SlackAnswer): boolean {
 }
 
 /** The error for an answer that is not acceptance. Only Slack's own word of it is repeated. */
-function answerFailure({ status, body, retryAfterMs }: SlackAnswer): SinkError {
-  const word = wordOf(body)
-  const reason = reasonOf(status, word)
+function errorFromAnswer({ status, body, retryAfterMs }: SlackAnswer): SinkError {
+  const word = readAnswerWord(body)
+  const reason = classifyAnswer(status, word)
   return new SinkError(
     reason,
     `slack answered ${status}${word === '' ? '' : ` ${word}`}${advice[reason] ?? ''}`,
@@ -242,13 +242,13 @@ function answerFailure({ status, body, retryAfterMs }: SlackAnswer): SinkError {
   )
 }
 
-function reasonOf(status: number, word: string): SinkReason {
+function classifyAnswer(status: number, word: string): SinkReason {
   if (status === 429) return 'rate_limited'
   const known = Object.hasOwn(reasonsByWord, word) ? reasonsByWord[word] : undefined
-  return known ?? reasonOfStatus(status)
+  return known ?? classifyStatus(status)
 }
 
-function reasonOfStatus(status: number): SinkReason {
+function classifyStatus(status: number): SinkReason {
   if (status === 408 || status === 425 || status >= 500) return 'unavailable'
   if (status === 400 || status === 413 || status === 422) return 'invalid'
   if (status === 401 || status === 403) return 'unauthorized'
@@ -258,7 +258,7 @@ function reasonOfStatus(status: number): SinkReason {
 }
 
 /** Slack answers with a bare word, at times with `{"ok": false, "error": word}`. */
-function wordOf(body: string): string {
+function readAnswerWord(body: string): string {
   const match = /^\s*([a-z_]{2,60})\s*$/.exec(body) ?? /"error"\s*:\s*"([a-z_]{2,60})"/.exec(body)
   return match?.[1] ?? ''
 }
@@ -272,12 +272,12 @@ export interface Progress {
 }
 
 /** The error for a post without an answer. */
-function transportFailure(
+function errorFromFailure(
   error: unknown,
   { isConnected, status }: Progress,
   signal: AbortSignal,
 ): SinkError {
-  const causes = causesOf(error)
+  const causes = listCauses(error)
   const refusal = causes.find((cause) => cause instanceof SinkError)
   if (refusal) return new SinkError(refusal.reason, refusal.message)
   const codes = causes.map(({ code }) => code).filter((code) => typeof code === 'string')
@@ -306,7 +306,7 @@ function transportFailure(
 type Cause = Error & { code?: unknown }
 
 /** The error and its causes, outermost first; of an AggregateError also the first of its errors. */
-function causesOf(error: unknown): Cause[] {
+function listCauses(error: unknown): Cause[] {
   const causes: Cause[] = []
   let at: unknown = error
   while (at instanceof Error && causes.length < 10) {

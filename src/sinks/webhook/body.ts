@@ -1,5 +1,5 @@
 /** What a webhook says: one JSON body per delivery, the same bytes on every attempt. */
-import { inertLine } from '../../messages/sanitize.ts'
+import { sanitizeLine } from '../../messages/sanitize.ts'
 import type { Delivery, DeliveryMember } from '../sink.ts'
 
 /** Standard Webhooks asks for payloads under 20 KB; the envelope takes less than the difference. */
@@ -55,7 +55,7 @@ export function renderBody(delivery: Delivery): string {
   const elements = members.map((member) => renderElement(member, delivery.isTest))
   const [only] = elements
   const isSingle = elements.length === 1
-  const timestamp = iso(Math.max(...members.map((member) => member.fetchedAtMs)))
+  const timestamp = formatIso(Math.max(...members.map((member) => member.fetchedAtMs)))
   const type = isSingle ? 'tocsin.event.v1' : 'tocsin.batch.v1'
   const body = isSingle ? only : `{"items":[${elements.join(',')}]}`
   return `{"type":"${type}","timestamp":"${timestamp}","data":${body}}`
@@ -74,7 +74,7 @@ const cuts: ((element: Element) => Element)[] = [
 ]
 
 function renderElement(member: DeliveryMember, isTest = false): string {
-  const whole = describe(member, isTest)
+  const whole = toElement(member, isTest)
   let text = JSON.stringify(whole)
   for (const cut of cuts) {
     if (Buffer.byteLength(text) <= maxElementBytes) break
@@ -83,7 +83,7 @@ function renderElement(member: DeliveryMember, isTest = false): string {
   return text
 }
 
-function describe(member: DeliveryMember, isTest: boolean): Element {
+function toElement(member: DeliveryMember, isTest: boolean): Element {
   const { event, detail, link = null } = member
   return {
     id: member.id,
@@ -102,12 +102,12 @@ function describe(member: DeliveryMember, isTest: boolean): Element {
     notes: event.notes,
     url: link,
     ...(link === null &&
-      event.url !== null && { unverified_link: inertLine(event.url, maxLinkBytes) }),
-    created_at: isoOrNull(event.createdAtMs),
-    matched_at: isoOrNull(event.matchedAtMs),
-    fetched_at: iso(member.fetchedAtMs),
-    ...(event.ignoredAtMs !== null && { ignored_at: iso(event.ignoredAtMs) }),
-    ...(event.remediatedAtMs !== null && { remediated_at: iso(event.remediatedAtMs) }),
+      event.url !== null && { unverified_link: sanitizeLine(event.url, maxLinkBytes) }),
+    created_at: formatIsoOrNull(event.createdAtMs),
+    matched_at: formatIsoOrNull(event.matchedAtMs),
+    fetched_at: formatIso(member.fetchedAtMs),
+    ...(event.ignoredAtMs !== null && { ignored_at: formatIso(event.ignoredAtMs) }),
+    ...(event.remediatedAtMs !== null && { remediated_at: formatIso(event.remediatedAtMs) }),
     ...(member.raisedFrom !== undefined && { raised_from: member.raisedFrom }),
     ...(member.secret !== undefined && { leaked_secret: member.secret }),
     highlights: event.highlights,
@@ -144,12 +144,12 @@ function cutAll(limit: Bounds): (element: Element) => Element {
   })
 }
 
-function iso(timeMs: number): string {
+function formatIso(timeMs: number): string {
   return new Date(timeMs).toISOString()
 }
 
-function isoOrNull(timeMs: number | null): string | null {
-  return timeMs === null ? null : iso(timeMs)
+function formatIsoOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : formatIso(timeMs)
 }
 
 interface Bounds {

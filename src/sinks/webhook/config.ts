@@ -14,16 +14,16 @@ import {
   wholeNumber,
 } from '../../lib/config-fields.ts'
 import {
-  requiredSecretIn,
+  requiredSecretFromSection,
   type Secret,
   secretFromText,
-  secretIn,
+  secretFromSection,
   secretKeys,
   secretRule,
 } from '../../lib/secret.ts'
 import { webAddressProblem } from '../../lib/web-address.ts'
-import { type ReliefConfig, reliefIn, reliefKeys } from '../config.ts'
-import { bytesOf, leastKeyBytes } from './signature.ts'
+import { type FailoverConfig, readFailover, failoverKeys } from '../config.ts'
+import { secretBytes, leastKeyBytes } from './signature.ts'
 
 export interface WebhookConfig {
   name: string
@@ -88,7 +88,7 @@ export const webhookConfig = section(
     batch: batch.optional(),
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
-    ...reliefKeys,
+    ...failoverKeys,
     digest: z.unknown().optional().meta(laterMark),
     ...laterKeys({
       proxy: 'sinks are reached directly',
@@ -107,17 +107,17 @@ export const webhookConfig = section(
       noDigest,
     ],
   },
-).transform((file): Omit<WebhookConfig, 'name'> & ReliefConfig => {
-  const single = secretIn(file, 'secret')
+).transform((file): Omit<WebhookConfig, 'name'> & FailoverConfig => {
+  const single = secretFromSection(file, 'secret')
   return {
     type: file.type,
-    url: requiredSecretIn(file, 'url'),
+    url: requiredSecretFromSection(file, 'url'),
     secrets: single ? [single] : (file.secrets ?? []).map(secretFromText),
     allowPrivate: file.allow_private,
     batch: file.batch,
     limitPerSecond: file.limit,
     reveal: file.reveal,
-    ...reliefIn(file),
+    ...readFailover(file),
   }
 })
 
@@ -129,7 +129,7 @@ function secretProblem(input: string): Refusal | undefined {
   const isEncoded = input.startsWith('whsec_')
   if (isEncoded && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(input))
     return refusal('not base64 after whsec_', 'copy the secret again')
-  const { length } = bytesOf(input)
+  const { length } = secretBytes(input)
   const isLong = isEncoded && length > mostKeyBytes // any other is hashed to one length
   if (length >= leastKeyBytes && !isLong) return undefined
   const size = isEncoded ? `${leastKeyBytes} to ${mostKeyBytes}` : `at least ${leastKeyBytes}`

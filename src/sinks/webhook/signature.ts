@@ -16,7 +16,9 @@ export interface SignedContent {
 export function sign({ id, timestamp, body }: SignedContent, secrets: readonly string[]): string {
   const content = `${id}.${timestamp}.${body}`
   return secrets
-    .map((secret) => `v1,${createHmac('sha256', keyOf(secret)).update(content).digest('base64')}`)
+    .map(
+      (secret) => `v1,${createHmac('sha256', signingKey(secret)).update(content).digest('base64')}`,
+    )
     .join(' ')
 }
 
@@ -29,11 +31,11 @@ const keys = new Map<string, KeyObject>()
 /** Rotated secrets are few; what is beyond is made again. */
 const maxKeys = 32
 
-function keyOf(secret: string): KeyObject {
+function signingKey(secret: string): KeyObject {
   const known = keys.get(secret)
   if (known) return known
   if (keys.size >= maxKeys) keys.clear()
-  const bytes = bytesOf(secret)
+  const bytes = secretBytes(secret)
   if (bytes.length < leastKeyBytes) throw new Error('a signing secret is too short for a key')
   const key = createSecretKey(bytes)
   keys.set(secret, key)
@@ -41,7 +43,7 @@ function keyOf(secret: string): KeyObject {
 }
 
 /** Throws as `sign` does. */
-export function bytesOf(secret: string): Buffer {
+export function secretBytes(secret: string): Buffer {
   if (!secret.startsWith('whsec_')) return Buffer.from(secret, 'utf8')
   const encoded = secret.slice('whsec_'.length)
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) {

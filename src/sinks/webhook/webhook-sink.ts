@@ -6,13 +6,13 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { Agent, buildConnector, request } from 'undici'
-import { type Clock, signalWithin } from '../../lib/clock.ts'
-import { messageOf } from '../../lib/errors.ts'
+import { type Clock, timeoutSignal } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import type { Secret } from '../../lib/secret.ts'
 import { parseRetryAfter } from '../../lib/web-address.ts'
 import { guardConnector, publicLookup } from '../address-guard.ts'
-import { destinationsOf } from '../destinations.ts'
+import { listDestinations } from '../destinations.ts'
 import {
   type Delivery,
   type Receipt,
@@ -50,17 +50,17 @@ export function createWebhookSink(
     if (delivery.summary) {
       throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
     }
-    const signal = signalWithin(sendTimeoutMs, options.signal)
+    const signal = timeoutSignal(sendTimeoutMs, options.signal)
     const body = renderBody(delivery)
-    const headers = headersOf(delivery, signatureOf(delivery, body))
-    const answer = await transport.post(targetOf(config), { headers, body }, signal)
+    const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
+    const answer = await transport.post(readTarget(config), { headers, body }, signal)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
-    if (status < 200 || status >= 300) throw errorOfAnswer(answer, clock.now())
+    if (status < 200 || status >= 300) throw errorFromAnswer(answer, clock.now())
     return { answer: `HTTP ${status}` }
   }
 
-  function signatureOf({ id }: Delivery, body: string): Record<string, string> {
+  function signatureHeaders({ id }: Delivery, body: string): Record<string, string> {
     const timestamp = Math.floor(clock.now() / 1000)
     const stamp = { 'webhook-timestamp': String(timestamp) }
     if (config.secrets.length === 0) return stamp
@@ -68,14 +68,14 @@ export function createWebhookSink(
       const secrets = config.secrets.map((secret) => secret.reveal())
       return { ...stamp, 'webhook-signature': sign({ id, timestamp, body }, secrets) }
     } catch (error) {
-      throw new SinkError('misconfigured', `cannot sign: ${messageOf(error)}`)
+      throw new SinkError('misconfigured', `cannot sign: ${errorMessage(error)}`)
     }
   }
 
   return {
     name: config.name,
     type: 'webhook',
-    destinations: destinationsOf(config),
+    destinations: listDestinations(config),
     batch: config.batch,
     limitPerSecond: config.limitPerSecond,
     reveals: config.reveal,
@@ -87,7 +87,10 @@ export function createWebhookSink(
   }
 }
 
-function headersOf(delivery: Delivery, signature: Record<string, string>): Record<string, string> {
+function buildHeaders(
+  delivery: Delivery,
+  signature: Record<string, string>,
+): Record<string, string> {
   return {
     'content-type': 'application/json',
     'user-agent': 'tocsin',
@@ -108,14 +111,14 @@ export interface Target {
 }
 
 /** The URL as it is now. Errors name neither it nor, as a cause, the parser's error that quotes it. */
-function targetOf({ url, allowPrivate }: Target): URL {
+function readTarget({ url, allowPrivate }: Target): URL {
   const target = parseUrl(url)
   if (target.username !== '' || target.password !== '') {
-    throw misconfigured('url carries a user or password; use secret to prove who sends')
+    throw misconfiguredError('url carries a user or password; use secret to prove who sends')
   }
   if (target.protocol === 'https:') return target
   if (target.protocol === 'http:' && allowPrivate) return target
-  throw misconfigured('url is not https; plain http needs allow_private: true')
+  throw misconfiguredError('url is not https; plain http needs allow_private: true')
 }
 
 function parseUrl(url: Secret): URL {
@@ -123,14 +126,14 @@ function parseUrl(url: Secret): URL {
   try {
     text = url.reveal()
   } catch (error) {
-    throw misconfigured(`url cannot be read: ${messageOf(error)}`)
+    throw misconfiguredError(`url cannot be read: ${errorMessage(error)}`)
   }
   const target = URL.parse(text)
-  if (target === null) throw misconfigured('url is not a URL; write https://host/path')
+  if (target === null) throw misconfiguredError('url is not a URL; write https://host/path')
   return target
 }
 
-function misconfigured(what: string): SinkError {
+function misconfiguredError(what: string): SinkError {
   return new SinkError('misconfigured', what)
 }
 
@@ -152,10 +155,10 @@ export async function sendPing(
   { resolve = lookup, timeoutMs = pingTimeoutMs }: PingOptions = {},
 ): Promise<void> {
   const { allowPrivate } = target
-  const url = targetOf(target)
+  const url = readTarget(target)
   const transport = createTransport({ allowPrivate, resolve, maxConnections: 1 })
   try {
-    const { status } = await transport.get(url, signalWithin(timeoutMs))
+    const { status } = await transport.get(url, timeoutSignal(timeoutMs))
     if (status >= 200 && status < 300) return
     throw new SinkError('rejected', `the address answered ${status}`, { status })
   } finally {
@@ -172,13 +175,13 @@ const maxAnswerBytes = 64 * 1024
 
 export interface Transport {
   /** Resolves with any status; throws SinkError where no status came. */
-  post(url: URL, message: Message, signal: AbortSignal): Promise<Answer>
+  post(url: URL, message: HttpMessage, signal: AbortSignal): Promise<Answer>
   /** Likewise; whether a GET was written is not known, so one that is cut once connected counts as written. */
   get(url: URL, signal: AbortSignal): Promise<Answer>
   close(): Promise<void>
 }
 
-export interface Message {
+export interface HttpMessage {
   headers: Record<string, string>
   body: string
 }
@@ -192,22 +195,26 @@ export interface TransportOptions {
 function createTransport(options: TransportOptions): Transport {
   // A plain Agent heeds no proxy variables: behind a proxy the address checks would see only the proxy.
   const agent = new Agent({
-    connect: connectorFor(options),
+    connect: createConnector(options),
     connections: options.maxConnections,
     headersTimeout: headersTimeoutMs,
     bodyTimeout: bodyTimeoutMs,
   })
 
-  async function ask(url: URL, asked: Asked, signal: AbortSignal): Promise<Answer> {
-    const sent = request(url, { dispatcher: agent, ...asked, signal })
-    const response = await Promise.race([sent, rejectionOf(signal)])
+  async function ask(url: URL, asked: HttpRequest, signal: AbortSignal): Promise<Answer> {
+    const pendingResponse = request(url, { dispatcher: agent, ...asked, signal })
+    const response = await Promise.race([pendingResponse, rejectOnAbort(signal)])
     // The status is the answer. The rest is read only so that the connection can serve again;
     // a body that is endless, cut or slow takes nothing back.
     await response.body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined)
     return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
   }
 
-  async function post(url: URL, { headers, body }: Message, signal: AbortSignal): Promise<Answer> {
+  async function post(
+    url: URL,
+    { headers, body }: HttpMessage,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     let wasWritten = false
     const stream = readOnce(body, () => (wasWritten = true))
     const length = { 'content-length': String(Buffer.byteLength(body)) }
@@ -215,7 +222,7 @@ function createTransport(options: TransportOptions): Transport {
       const message = { method: 'POST', headers: { ...headers, ...length }, body: stream } as const
       return await ask(url, message, signal)
     } catch (error) {
-      throw errorOfFailure({ error, wasWritten, wasAborted: signal.aborted })
+      throw errorFromFailure({ error, wasWritten, wasAborted: signal.aborted })
     }
   }
 
@@ -223,14 +230,14 @@ function createTransport(options: TransportOptions): Transport {
     try {
       return await ask(url, { method: 'GET', headers: { 'user-agent': 'tocsin' } }, signal)
     } catch (error) {
-      throw errorOfFailure({ error, wasWritten: true, wasAborted: signal.aborted })
+      throw errorFromFailure({ error, wasWritten: true, wasAborted: signal.aborted })
     }
   }
 
   return { post, get, close: () => agent.destroy() }
 }
 
-interface Asked {
+interface HttpRequest {
   method: 'GET' | 'POST'
   headers: Record<string, string>
   body?: Readable
@@ -248,7 +255,7 @@ function readOnce(body: string, onRead: () => void): Readable {
 }
 
 /** undici looks at the signal only once it is connected; this ends the wait for a connection too. */
-function rejectionOf(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const abort = (): void => reject(signal.reason as Error)
     if (signal.aborted) abort()
@@ -256,7 +263,7 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   })
 }
 
-function connectorFor({ allowPrivate, resolve }: TransportOptions): buildConnector.connector {
+function createConnector({ allowPrivate, resolve }: TransportOptions): buildConnector.connector {
   // HTTP/1.1 alone: a request has a connection to itself there, so that "written" is exact.
   const settings = { timeout: connectTimeoutMs, allowH2: false }
   if (allowPrivate) return buildConnector({ ...settings, lookup: resolve })
@@ -271,8 +278,8 @@ export interface Answer {
 }
 
 /** What an answer outside 2xx means. The receiver's body is not repeated: it may echo what it was sent. */
-function errorOfAnswer({ status, retryAfter }: Answer, nowMs: number): SinkError {
-  const reason = reasonOfStatus(status)
+function errorFromAnswer({ status, retryAfter }: Answer, nowMs: number): SinkError {
+  const reason = classifyStatus(status)
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
   const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs) : undefined
   return new SinkError(reason, `the receiver answered ${status}${advice[reason] ?? ''}`, {
@@ -293,7 +300,7 @@ const reasonsByStatus: Record<number, SinkReason> = {
   429: 'rate_limited',
 }
 
-function reasonOfStatus(status: number): SinkReason {
+function classifyStatus(status: number): SinkReason {
   if (status >= 300 && status < 400) return 'redirected'
   if (status >= 500 && status < 600) return 'unavailable'
   return reasonsByStatus[status] ?? 'rejected'
@@ -314,8 +321,8 @@ export interface Failure {
   wasAborted: boolean
 }
 
-export function errorOfFailure({ error, wasWritten, wasAborted }: Failure): SinkError {
-  const code = codeOf(error)
+export function errorFromFailure({ error, wasWritten, wasAborted }: Failure): SinkError {
+  const code = errorCode(error)
   const cause = error
   if (error instanceof SinkError) return error
   if (isCertificateError(code)) {
@@ -332,7 +339,7 @@ export function errorOfFailure({ error, wasWritten, wasAborted }: Failure): Sink
   return new SinkError('connection_lost', `cut before the answer was read (${why})`, { cause })
 }
 
-function codeOf(error: unknown): string | undefined {
+function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : undefined
 }

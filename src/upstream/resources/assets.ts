@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
 import {
-  type Asked,
+  type CallOptions,
   checkRequest,
   type OperationParts,
   pathPart,
@@ -15,17 +15,17 @@ import {
 /** All of the basic tier. */
 export interface AssetOperations {
   /** `POST /firework/v2/assets/`. */
-  createAsset(request: { asset: AssetCreation } & Asked): Promise<WireAsset>
+  createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
   /** Puts `asset` in the place of what was there, whole. `PUT /firework/v2/assets/{id}`. */
-  replaceAsset(request: { id: number; asset: AssetReplacement } & Asked): Promise<WireAsset>
+  replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `POST /firework/v2/assets/{id}/toggle`. */
-  toggleAsset(request: { id: number; isDisabled: boolean } & Asked): Promise<WireAsset>
+  toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
   /** How a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
-  groupAlerts(request: { groupId: number } & Asked): Promise<WireAlert[]>
+  groupAlerts(request: { groupId: number } & CallOptions): Promise<WireAlert[]>
 }
 
 export function createAssetOperations(parts: OperationParts): AssetOperations {
-  async function change(request: Request, asked: Asked): Promise<WireAsset> {
+  async function change(request: Request, asked: CallOptions): Promise<WireAsset> {
     return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
   }
 

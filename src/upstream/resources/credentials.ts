@@ -3,16 +3,16 @@ import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 import {
   ask,
-  type AskedOfTier,
+  type TierCallOptions,
   checkRequest,
   type OperationParts,
   pathPart,
   type Request,
   type SearchPage,
-  searchPageOf,
+  readSearchPage,
 } from './operation.ts'
 
-interface CredentialFeedRequest extends AskedOfTier {
+interface CredentialFeedRequest extends TierCallOptions {
   identifier: number
   /** The cursor as it was received; null: the first page. */
   from: string | null
@@ -34,7 +34,9 @@ export interface CredentialOperations {
    */
   credentialFeed(request: CredentialFeedRequest): Promise<SearchPage>
   /** One page of a global search, which costs quota. `POST /firework/v4/credentials/global/_search`; search tier. */
-  searchCredentials(request: { body: WireCredentialSearchBody } & AskedOfTier): Promise<SearchPage>
+  searchCredentials(
+    request: { body: WireCredentialSearchBody } & TierCallOptions,
+  ): Promise<SearchPage>
   /**
    * One page of the credentials of all identifiers of the tenant.
    * `GET|POST /firework/v2/me/feed/credentials`; basic tier. Not every server has it.
@@ -45,20 +47,20 @@ export interface CredentialOperations {
    * `POST /astp/v2/credentials/_search`; basic tier.
    */
   searchAstpCredentials(
-    request: { body: WireCredentialSearchBody } & AskedOfTier,
+    request: { body: WireCredentialSearchBody } & TierCallOptions,
   ): Promise<SearchPage>
 }
 
 export function createCredentialOperations(parts: OperationParts): CredentialOperations {
   async function search(
     where: Required<Pick<Request, 'path' | 'tier'>>,
-    { body, ...asked }: { body: WireCredentialSearchBody } & AskedOfTier,
+    { body, ...asked }: { body: WireCredentialSearchBody } & TierCallOptions,
   ): Promise<SearchPage> {
     const checked = checkRequest(credentialSearchBody, body)
     const secrets = checked.query.type === 'secret' ? [checked.query.secret] : []
     const pageSize = checked.size
     const request = { method: 'POST', body: checked, secrets, pageSize, ...where } as const
-    return searchPageOf(await ask(parts, request, asked))
+    return readSearchPage(await ask(parts, request, asked))
   }
 
   return {
@@ -66,7 +68,7 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
       const query = new URLSearchParams({ size: String(size), ...(from !== null && { from }) })
       const identity = pathPart(identifier)
       const path = `/firework/v3/identifiers/${identity}/feed/credentials?${query.toString()}`
-      return searchPageOf(await ask(parts, { method: 'GET', path, pageSize: size }, asked))
+      return readSearchPage(await ask(parts, { method: 'GET', path, pageSize: size }, asked))
     },
     searchCredentials: (asked) =>
       search({ path: '/firework/v4/credentials/global/_search', tier: 'search' }, asked),
@@ -77,7 +79,7 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
         ...(from !== null && { from }),
       })
       const path = `/firework/v2/me/feed/credentials?${query.toString()}`
-      return searchPageOf(await ask(parts, { method, path, pageSize: size }, asked))
+      return readSearchPage(await ask(parts, { method, path, pageSize: size }, asked))
     },
     searchAstpCredentials: (asked) =>
       search({ path: '/astp/v2/credentials/_search', tier: 'basic' }, asked),

@@ -1,19 +1,19 @@
 import { z } from 'zod'
-import { type Capabilities, isNotThere, isUnknownPath } from '../capabilities.ts'
-import { ServiceError } from '../error.ts'
+import { type Capabilities, isOperationMissing, isUnknownPath } from '../capabilities.ts'
+import { UpstreamError } from '../error.ts'
 import { type Answer, parseErrorBody } from '../failures.ts'
 import { readAnswer } from '../session.ts'
 import { eventSeverities, expandFields, orders } from './enumerations.ts'
 import {
   ask,
-  type Asked,
-  type AskedOfTier,
+  type CallOptions,
+  type TierCallOptions,
   checkRequest,
   pathPart,
   read,
   type SearchPage,
-  searchPageOf,
-  type UncertainParts,
+  readSearchPage,
+  type OptionalOperationParts,
 } from './operation.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
 
@@ -173,7 +173,7 @@ type Expansion = z.input<typeof expansion>
  */
 
 /** The caller names the tier, since none is published for these searches (docs/api-notes.md, Rate limits). */
-type FeedSearch = { body: GroupSearchBody } & Required<Pick<AskedOfTier, 'tier'>> & Asked
+type FeedSearch = { body: GroupSearchBody } & Required<Pick<TierCallOptions, 'tier'>> & CallOptions
 
 export interface EventOperations {
   /**
@@ -189,35 +189,35 @@ export interface EventOperations {
   /** One page of an identifier's events. `POST /firework/v4/events/identifiers/{id}/_search`. */
   searchIdentifierEvents(request: { identifier: number } & FeedSearch): Promise<SearchPage>
   /** One page of a global search, which costs quota. `POST /firework/v4/events/global/_search`; search tier. */
-  searchEvents(request: { body: GlobalSearchBody } & AskedOfTier): Promise<SearchPage>
+  searchEvents(request: { body: GlobalSearchBody } & TierCallOptions): Promise<SearchPage>
   /**
    * The full event, or why there is none; only the latter is final. `GET /firework/v4/events/`; basic
    * tier. What has no model there is asked of `getActivity`, where the server has that.
    */
-  getEvent(request: { uid: string } & Asked): Promise<EventAnswer>
+  getEvent(request: { uid: string } & CallOptions): Promise<EventAnswer>
   /** The full event of any type in its older shape. `GET /firework/v2/activities/`; basic tier. */
-  getActivity(request: { uid: string } & Asked): Promise<EventAnswer>
+  getActivity(request: { uid: string } & CallOptions): Promise<EventAnswer>
   /**
    * Which words a `type` filter may hold, groups and single types. `GET /firework/v4/events/filters/types`;
    * basic tier. Not every server has it; so for the next one.
    */
-  eventTypeFilters(asked: Asked): Promise<string[]>
+  eventTypeFilters(asked: CallOptions): Promise<string[]>
   /** Which words a `severity` filter may hold. `GET /firework/v4/events/filters/severities`. */
-  eventSeverityFilters(asked: Asked): Promise<string[]>
+  eventSeverityFilters(asked: CallOptions): Promise<string[]>
   /**
    * One page of the credentials or cookies in an event, secrets in clear; only stealer logs have any.
    * `GET /firework/v4/events/_expand`; basic tier.
    */
-  expandEvent(request: { expansion: Expansion } & Asked): Promise<WireSearchPage>
+  expandEvent(request: { expansion: Expansion } & CallOptions): Promise<WireSearchPage>
 }
 
-export function createEventOperations(parts: UncertainParts): EventOperations {
+export function createEventOperations(parts: OptionalOperationParts): EventOperations {
   async function searchFeed(where: string, { body, ...asked }: FeedSearch): Promise<SearchPage> {
     const path = `/firework/v4/events/${where}/_search`
     const checked = checkRequest(groupSearchBody, body)
-    const [secrets, pageSize] = [secretsIn(checked.query), checked.size]
+    const [secrets, pageSize] = [querySecrets(checked.query), checked.size]
     const request = { method: 'POST', path, body: checked, secrets, pageSize } as const
-    return searchPageOf(await ask(parts, request, asked))
+    return readSearchPage(await ask(parts, request, asked))
   }
 
   return {
@@ -229,18 +229,20 @@ export function createEventOperations(parts: UncertainParts): EventOperations {
     async searchEvents({ body, ...asked }) {
       const path = '/firework/v4/events/global/_search'
       const checked = checkRequest(globalSearchBody, body)
-      const [secrets, pageSize] = [secretsIn(checked.query), checked.size]
+      const [secrets, pageSize] = [querySecrets(checked.query), checked.size]
       const tier = 'search'
       const request = { method: 'POST', path, body: checked, secrets, pageSize, tier } as const
-      return searchPageOf(await ask(parts, request, asked))
+      return readSearchPage(await ask(parts, request, asked))
     },
     async getEvent({ uid, ...asked }) {
       await parts.lookup.ensure(asked.signal)
       const path = `/firework/v4/events/?uid=${pathPart(uid)}`
       const call = { method: 'GET', path, tier: 'basic', ...asked } as const
-      const answer = readEvent(await parts.session.call(call, saysNoDetail), uid)
+      const answer = readEvent(await parts.session.call(call, hasNoDetail), uid)
       if (answer.kind === 'detail' || answer.why === 'mismatch') return answer
-      const older = await askOlder(parts.capabilities, () => getActivity(parts, { uid, ...asked }))
+      const older = await tryOlderOperation(parts.capabilities, () =>
+        getActivity(parts, { uid, ...asked }),
+      )
       return older?.kind === 'detail' ? older : answer
     },
     getActivity: (asked) => getActivity(parts, asked),
@@ -249,13 +251,13 @@ export function createEventOperations(parts: UncertainParts): EventOperations {
       const { categories } = await read(parts, wireTypeFilters, request, asked)
       const words = (categories ?? []).flatMap(({ value, types }) => [
         value,
-        ...valuesOf(types ?? []),
+        ...filterValues(types ?? []),
       ])
       return [...new Set(words)]
     },
     async eventSeverityFilters(asked) {
       const request = { method: 'GET', path: '/firework/v4/events/filters/severities' } as const
-      return valuesOf((await read(parts, wireSeverityFilters, request, asked)).severities ?? [])
+      return filterValues((await read(parts, wireSeverityFilters, request, asked)).severities ?? [])
     },
     async expandEvent({ expansion: wanted, ...asked }) {
       const { uid, field, size, from } = checkRequest(expansion, wanted)
@@ -268,14 +270,14 @@ export function createEventOperations(parts: UncertainParts): EventOperations {
 }
 
 async function getActivity(
-  parts: UncertainParts,
-  { uid, ...asked }: { uid: string } & Asked,
+  parts: OptionalOperationParts,
+  { uid, ...asked }: { uid: string } & CallOptions,
 ): Promise<EventAnswer> {
   const path = `/firework/v2/activities/?uid=${pathPart(uid)}`
   try {
     return readActivity(await ask(parts, { method: 'GET', path }, asked), uid)
   } catch (error) {
-    if (!(error instanceof ServiceError) || isUnknownPath(error)) throw error
+    if (!(error instanceof UpstreamError) || isUnknownPath(error)) throw error
     if (error.status === 404) return { kind: 'none', why: 'not_found' }
     if (error.serviceCode === 'UNSUPPORTED') return { kind: 'none', why: 'unsupported' }
     throw error
@@ -287,32 +289,32 @@ async function getActivity(
  * A 404 may be about the path or about the event: it counts as the path's, for an hour, only where the
  * operation never gave anything.
  */
-async function askOlder(
+async function tryOlderOperation(
   capabilities: Capabilities,
   getActivity: () => Promise<EventAnswer>,
 ): Promise<EventAnswer | undefined> {
-  const known = await capabilities.read('activities')
-  if (known?.has === false) return undefined
+  const capability = await capabilities.read('activities')
+  if (capability?.has === false) return undefined
   try {
     const answer = await getActivity()
-    if (answer.kind === 'detail' && !known) await capabilities.note('activities', true)
+    if (answer.kind === 'detail' && !capability) await capabilities.note('activities', true)
     return answer
   } catch (error) {
-    if (!(error instanceof ServiceError)) throw error
-    if (!known && (isUnknownPath(error) || error.status === 405)) {
+    if (!(error instanceof UpstreamError)) throw error
+    if (!capability && (isUnknownPath(error) || error.status === 405)) {
       await capabilities.note('activities', false, { briefly: true })
     }
-    if (isNotThere(error) || error.reason === 'contract') return undefined
+    if (isOperationMissing(error) || error.reason === 'contract') return undefined
     throw error
   }
 }
 
-function valuesOf(words: readonly { value: string }[]): string[] {
+function filterValues(words: readonly { value: string }[]): string[] {
   return words.map(({ value }) => value)
 }
 
 /** What of a query may stand in no message. */
-function secretsIn(query: EventQuery | undefined): string[] {
+function querySecrets(query: EventQuery | undefined): string[] {
   if (query?.type === 'secret') return [query.secret]
   return query?.type === 'credentials' ? [query.password] : []
 }
@@ -329,19 +331,19 @@ const wireEvents = z.union([
 ])
 
 /** Whether a refusal only says that there is no full event. */
-function saysNoDetail({ status, body }: Answer): boolean {
+function hasNoDetail({ status, body }: Answer): boolean {
   return status === 404 || (status === 400 && parseErrorBody(body).code === 'UNSUPPORTED')
 }
 
 /**
  * The answer about one event: bare, or within `activity` or `items` as other versions of the service
- * give it; or a refusal of which `saysNoDetail` holds.
+ * give it; or a refusal of which `hasNoDetail` holds.
  */
 function readEvent(answer: Answer, uid: string): EventAnswer {
   if (answer.status === 404) return { kind: 'none', why: 'not_found' }
   if (answer.status === 400) return { kind: 'none', why: 'unsupported' }
   const events = readAnswer(answer, wireEvents)
-  const event = events.find(({ metadata }) => metadata?.uid === uid) ?? events.find(isAnonymous)
+  const event = events.find(({ metadata }) => metadata?.uid === uid) ?? events.find(hasNoUid)
   if (!event) return { kind: 'none', why: events.length === 0 ? 'not_found' : 'mismatch' }
   const data = event.data ?? {}
   return Object.keys(data).length === 0
@@ -352,12 +354,12 @@ function readEvent(answer: Answer, uid: string): EventAnswer {
 /** The answer of the older operation, in which the uid stands in the header or in the data. */
 function readActivity(answer: Answer, uid: string): EventAnswer {
   const { header, data } = readAnswer(answer, wireActivityAnswer).activity
-  const shown = header?.uid ?? data?.['uid'] ?? uid
-  if (shown !== uid) return { kind: 'none', why: 'mismatch' }
+  const shownUid = header?.uid ?? data?.['uid'] ?? uid
+  if (shownUid !== uid) return { kind: 'none', why: 'mismatch' }
   if (!data || Object.keys(data).length === 0) return { kind: 'none', why: 'empty' }
   return { kind: 'detail', event: { event_type: header?.type, metadata: { uid }, data }, data }
 }
 
-function isAnonymous({ metadata }: WireFullEvent): boolean {
+function hasNoUid({ metadata }: WireFullEvent): boolean {
   return metadata?.uid === undefined || metadata.uid === null
 }

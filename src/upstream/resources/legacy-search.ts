@@ -3,19 +3,19 @@
  * carry their parameters in the query string (docs/api-notes.md, Cursors and order).
  */
 import { z } from 'zod'
-import { searchesRemainingIn } from '../failures.ts'
+import { readSearchesRemaining } from '../failures.ts'
 import { readAnswer } from '../session.ts'
 import { legacyEventActions, legacySortKeys, legacyTypes, orders } from './enumerations.ts'
 import {
   ask,
-  type AskedOfTier,
+  type TierCallOptions,
   checkRequest,
   type OperationParts,
   type SearchPage,
 } from './operation.ts'
 import { wireCursor, wireItems } from './page.ts'
 
-export interface LegacySearchRequest extends AskedOfTier {
+export interface LegacySearchRequest extends TierCallOptions {
   /** All but the cursor. */
   parameters: Omit<LegacySearchParameters, 'from' | 'search_after'>
   /** `next` of the page before; null: the first page. */
@@ -39,24 +39,24 @@ export function createLegacySearchOperations(parts: OperationParts): LegacySearc
     async legacySearch({ parameters, from, method = 'POST', ...asked }) {
       const checked = checkRequest(legacySearchParameters, {
         ...parameters,
-        ...(from !== null && parametersOfCursor(from)),
+        ...(from !== null && parseCursor(from)),
       })
-      const path = `/firework/v2/search/?${queryOf(checked)}`
+      const path = `/firework/v2/search/?${toQueryString(checked)}`
       const request = { method, path, pageSize: checked.size, tier: 'search' } as const
       const answer = await ask(parts, request, asked)
       const legacy = readAnswer(answer, wireLegacyPage)
       return {
-        page: { items: legacy.items, next: nextOf(legacy) },
+        page: { items: legacy.items, next: readCursor(legacy) },
         hits: legacy.nb_hits ?? undefined,
         requestedAtMs: answer.sentAtMs,
-        searchesRemaining: searchesRemainingIn(answer),
+        searchesRemaining: readSearchesRemaining(answer),
       }
     },
   }
 }
 
 /** Lists as repeated keys. */
-function queryOf(parameters: LegacySearchParameters): string {
+function toQueryString(parameters: LegacySearchParameters): string {
   const query = new URLSearchParams()
   for (const [key, value] of Object.entries(parameters)) {
     for (const one of [value].flat()) query.append(key, String(one))
@@ -68,31 +68,31 @@ function queryOf(parameters: LegacySearchParameters): string {
  * One cursor for the two that an answer may hold: `search_after`, or what `links.next` holds of one,
  * by itself or within an address. It names the parameter that it goes back as.
  */
-export function nextOf({ search_after, links }: WireLegacyPage): string | null {
-  if (search_after) return cursorOf('search_after', search_after)
+export function readCursor({ search_after, links }: WireLegacyPage): string | null {
+  if (search_after) return formatCursor('search_after', search_after)
   const next = links?.next
   if (!next) return null
-  const query = addressIn(next)?.searchParams
-  if (query === undefined) return cursorOf('from', next)
+  const query = parseLink(next)?.searchParams
+  if (query === undefined) return formatCursor('from', next)
   const after = query.get('search_after')
   const from = query.get('from')
-  if (after !== null) return cursorOf('search_after', after)
-  return from === null ? null : cursorOf('from', from)
+  if (after !== null) return formatCursor('search_after', after)
+  return from === null ? null : formatCursor('from', from)
 }
 
 type CursorParameter = 'search_after' | 'from'
 
-function cursorOf(parameter: CursorParameter, value: string): string {
+function formatCursor(parameter: CursorParameter, value: string): string {
   return `${parameter}=${value}`
 }
 
-function parametersOfCursor(cursor: string): Partial<Record<CursorParameter, string>> {
+function parseCursor(cursor: string): Partial<Record<CursorParameter, string>> {
   if (cursor.startsWith('from=')) return { from: cursor.slice('from='.length) }
   return { search_after: cursor.replace(/^search_after=/, '') }
 }
 
 /** A cursor by itself may begin with a slash, as base64 does; an address that holds one has a query. */
-function addressIn(next: string): URL | undefined {
+function parseLink(next: string): URL | undefined {
   if (!/^(https?:\/\/|\/[^?]*\?|\?)/.test(next)) return undefined
   return URL.parse(next, 'https://any.example') ?? undefined
 }

@@ -6,10 +6,10 @@ import { createLegacySearchOperations, type LegacySearchOperations } from './leg
 import {
   createPolicyOperations,
   createPolicyPaths,
-  createUndescribedPolicyOperations,
+  createUndocumentedPolicyOperations,
   type PolicyOperations,
   type PolicyPathsOptions,
-  type UndescribedPolicyOperations,
+  type UndocumentedPolicyOperations,
 } from './policies.ts'
 import { createReportOperations, type ReportOperations } from './reports.ts'
 import { createTenantOperations, type TenantOperations } from './tenants.ts'
@@ -21,7 +21,7 @@ export interface Operations
     LegacySearchOperations,
     AssetOperations,
     PolicyOperations,
-    UndescribedPolicyOperations,
+    UndocumentedPolicyOperations,
     ReportOperations,
     TenantOperations {}
 
@@ -34,7 +34,7 @@ export function createOperations(options: PolicyPathsOptions): Operations {
     ...createLegacySearchOperations(parts),
     ...createAssetOperations(parts),
     ...createPolicyOperations(parts, paths),
-    ...createUndescribedPolicyOperations(parts, paths),
+    ...createUndocumentedPolicyOperations(parts, paths),
     ...createReportOperations(parts),
     ...createTenantOperations(parts),
   }

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 
 /** What an item is known by: events of either shape have the first, credentials the last. */
-const keysOfItems = ['metadata', 'uid', 'header', 'activity', 'id']
+const itemKeys = ['metadata', 'uid', 'header', 'activity', 'id']
 
 /**
  * A list of items, each parsed alone, so that one bad item blocks none. null is no items and an item by
@@ -16,7 +16,7 @@ export const wireItems = z.union([
   z.null().transform((): unknown[] => []),
   z
     .looseObject({})
-    .refine((one) => keysOfItems.some((key) => Object.hasOwn(one, key)))
+    .refine((one) => itemKeys.some((key) => Object.hasOwn(one, key)))
     .transform((item): unknown[] => [item]),
 ])
 

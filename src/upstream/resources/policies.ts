@@ -2,10 +2,10 @@
 import { z } from 'zod'
 import { type Capabilities, isUnknownPath } from '../capabilities.ts'
 import type { AccountConfig } from '../config.ts'
-import { ServiceError } from '../error.ts'
+import { UpstreamError } from '../error.ts'
 import {
   ask,
-  type Asked,
+  type CallOptions,
   checkRequest,
   type OperationParts,
   pathPart,
@@ -17,15 +17,17 @@ import {
 /** All of the basic tier; `…` is the path of policies, in the spelling that the server knows. */
 export interface PolicyOperations {
   /** `POST …`. */
-  createPolicy(request: { policy: PolicyCreation } & Asked): Promise<WirePolicy>
+  createPolicy(request: { policy: PolicyCreation } & CallOptions): Promise<WirePolicy>
   /** `GET …/{uuid}`. */
-  getPolicy(request: { uuid: string } & Asked): Promise<WirePolicy>
+  getPolicy(request: { uuid: string } & CallOptions): Promise<WirePolicy>
   /** `DELETE …/{uuid}`. */
-  deletePolicy(request: { uuid: string } & Asked): Promise<void>
+  deletePolicy(request: { uuid: string } & CallOptions): Promise<void>
   /** `POST …/{uuid}/assignments`. */
-  assignPolicy(request: { uuid: string; assignment: PolicyAssignment } & Asked): Promise<void>
+  assignPolicy(request: { uuid: string; assignment: PolicyAssignment } & CallOptions): Promise<void>
   /** Which policies an identifier has. `GET …/by_identifier_id/{id}`. */
-  policiesOf(request: { identifier: number } & Asked): Promise<WirePolicyAssignment[]>
+  listIdentifierPolicies(
+    request: { identifier: number } & CallOptions,
+  ): Promise<WirePolicyAssignment[]>
 }
 
 export function createPolicyOperations(
@@ -54,7 +56,7 @@ export function createPolicyOperations(
         return write(parts, { method: 'POST', path, body }, asked)
       })
     },
-    policiesOf: ({ identifier, ...asked }) =>
+    listIdentifierPolicies: ({ identifier, ...asked }) =>
       paths.call(asked, (root) => {
         const path = `${root}/by_identifier_id/${pathPart(identifier)}`
         return read(parts, z.array(wirePolicyAssignment), { method: 'GET', path }, asked)
@@ -69,15 +71,15 @@ export function createPolicyOperations(
 
 interface PolicyPaths {
   /** What `send` gives under the path of policies; asked again under the other one if that has moved. */
-  call<T>(asked: Asked, send: (root: string) => Promise<T>): Promise<T>
+  call<T>(asked: CallOptions, send: (root: string) => Promise<T>): Promise<T>
 }
 
-const roots = {
+const rootPaths = {
   underscore: '/firework/v4/matching_policies',
   hyphen: '/firework/v4/matching-policies',
 } as const
 
-type Spelling = keyof typeof roots
+type Spelling = keyof typeof rootPaths
 
 const spellings = ['underscore', 'hyphen'] as const
 
@@ -89,19 +91,19 @@ export interface PolicyPathsOptions {
 
 export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
   const { account, capabilities, parts } = options
-  const nameOf = (spelling: Spelling): string => `policies-${spelling}`
+  const capabilityName = (spelling: Spelling): string => `policies-${spelling}`
 
-  async function remembered(): Promise<Spelling | undefined> {
+  async function readSpelling(): Promise<Spelling | undefined> {
     for (const spelling of spellings) {
-      if ((await capabilities.read(nameOf(spelling)))?.has) return spelling
+      if ((await capabilities.read(capabilityName(spelling)))?.has) return spelling
     }
     return undefined
   }
 
-  async function probe(asked: Asked): Promise<Spelling> {
+  async function probe(asked: CallOptions): Promise<Spelling> {
     for (const spelling of spellings) {
-      if (!(await isThere(parts, roots[spelling], asked))) continue
-      await capabilities.note(nameOf(spelling), true)
+      if (!(await isPathKnown(parts, rootPaths[spelling], asked))) continue
+      await capabilities.note(capabilityName(spelling), true)
       return spelling
     }
     return 'underscore' // as described; nothing is remembered
@@ -109,17 +111,17 @@ export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
 
   return {
     async call(asked, send) {
-      if (account.policyPaths !== 'auto') return send(roots[account.policyPaths])
-      const known = await remembered()
-      if (known === undefined) return send(roots[await probe(asked)])
+      if (account.policyPaths !== 'auto') return send(rootPaths[account.policyPaths])
+      const known = await readSpelling()
+      if (known === undefined) return send(rootPaths[await probe(asked)])
       try {
-        return await send(roots[known])
+        return await send(rootPaths[known])
       } catch (error) {
         if (!isUnknownPath(error)) throw error
         const found = await probe(asked)
         if (found === known) throw error
-        await capabilities.note(nameOf(known), false)
-        return send(roots[found])
+        await capabilities.note(capabilityName(known), false)
+        return send(rootPaths[found])
       }
     },
   }
@@ -129,13 +131,17 @@ export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
  * Whether the server knows the path: any answer but a 404, a refusal of the method included. An
  * identifier's policies are asked for too, since the description has no GET of the path alone.
  */
-async function isThere(parts: OperationParts, root: string, asked: Asked): Promise<boolean> {
+async function isPathKnown(
+  parts: OperationParts,
+  root: string,
+  asked: CallOptions,
+): Promise<boolean> {
   for (const path of [`${root}?size=1`, `${root}/by_identifier_id/1`]) {
     try {
       await ask(parts, { method: 'GET', path }, asked)
       return true
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error
+      if (!(error instanceof UpstreamError)) throw error
       if (error.status === 403) continue // gateways refuse unknown paths so
       if (error.reason !== 'rejected') throw error // that says nothing about the path
       if (error.status !== 404) return true
@@ -151,21 +157,23 @@ async function isThere(parts: OperationParts, root: string, asked: Asked): Promi
  */
 
 /** All of the basic tier. */
-export interface UndescribedPolicyOperations {
+export interface UndocumentedPolicyOperations {
   /** At most `size` of all policies, 1 to 25 (the default); undefined: this server lists none. `GET …`. */
   listPolicies(
-    request: { from: string | null; size?: number } & Asked,
+    request: { from: string | null; size?: number } & CallOptions,
   ): Promise<WirePolicyPage | undefined>
   /** To whom a policy is assigned; undefined: this server does not tell. `GET …/{uuid}/assignments`. */
-  assignmentsOf(
-    request: { uuid: string; from: string | null } & Asked,
+  listAssignments(
+    request: { uuid: string; from: string | null } & CallOptions,
   ): Promise<WireAssigneePage | undefined>
   /** Only where `listPolicies` gives a list. `PUT …/{uuid}`. */
   updatePolicy(
-    request: { uuid: string; name: string; value: Record<string, unknown> } & Asked,
+    request: { uuid: string; name: string; value: Record<string, unknown> } & CallOptions,
   ): Promise<WirePolicy>
-  /** Only where `assignmentsOf` gives a list. `DELETE …/{uuid}/assignments`. */
-  unassignPolicy(request: { uuid: string; assignment: PolicyAssignment } & Asked): Promise<void>
+  /** Only where `listAssignments` gives a list. `DELETE …/{uuid}/assignments`. */
+  unassignPolicy(
+    request: { uuid: string; assignment: PolicyAssignment } & CallOptions,
+  ): Promise<void>
 }
 
 const wireAssigneePage = z.looseObject({
@@ -177,20 +185,20 @@ type WireAssigneePage = z.infer<typeof wireAssigneePage>
 /** The largest page that the service gives (docs/api-notes.md, Page sizes). */
 const pageSize = 25
 
-export function createUndescribedPolicyOperations(
+export function createUndocumentedPolicyOperations(
   parts: OperationParts,
   paths: PolicyPaths,
-): UndescribedPolicyOperations {
+): UndocumentedPolicyOperations {
   return {
     listPolicies: ({ from, size, ...asked }) =>
-      ifKnown(() =>
+      ifSupported(() =>
         paths.call(asked, (root) => {
           const path = `${root}?${pageQuery(from, size)}`
           return read(parts, wirePolicyPage, { method: 'GET', path }, asked)
         }),
       ),
-    assignmentsOf: ({ uuid, from, ...asked }) =>
-      ifKnown(() =>
+    listAssignments: ({ uuid, from, ...asked }) =>
+      ifSupported(() =>
         paths.call(asked, (root) => {
           const path = `${root}/${pathPart(uuid)}/assignments?${pageQuery(from)}`
           return read(parts, wireAssigneePage, { method: 'GET', path }, asked)
@@ -218,20 +226,20 @@ function pageQuery(from: string | null, size = pageSize): string {
 }
 
 /** undefined where the server refuses the path or the method as unknown. */
-async function ifKnown<T>(operation: () => Promise<T>): Promise<T | undefined> {
+async function ifSupported<T>(operation: () => Promise<T>): Promise<T | undefined> {
   try {
     return await operation()
   } catch (error) {
     const isUnknown =
-      error instanceof ServiceError && (error.status === 404 || error.status === 405)
-    if (isUnknown || saysNothingOfUse(error)) return undefined
+      error instanceof UpstreamError && (error.status === 404 || error.status === 405)
+    if (isUnknown || isUnintelligible(error)) return undefined
     throw error
   }
 }
 
 /** An answer of another shape than expected: what nobody describes may be anything. */
-function saysNothingOfUse(error: unknown): boolean {
-  return error instanceof ServiceError && error.reason === 'contract'
+function isUnintelligible(error: unknown): boolean {
+  return error instanceof UpstreamError && error.reason === 'contract'
 }
 
 /** Matching policies and to which identifiers they are assigned: as read, and as written. */

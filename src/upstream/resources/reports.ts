@@ -1,15 +1,15 @@
 /** Threat-flow reports: read by their id, or by the id of the request that has them made. */
 import { z } from 'zod'
-import { type Asked, type OperationParts, pathPart, read } from './operation.ts'
+import { type CallOptions, type OperationParts, pathPart, read } from './operation.ts'
 
 const root = '/firework/v4/threat_flow/reports'
 
 /** All of the basic tier. */
 export interface ReportOperations {
   /** `GET /firework/v4/threat_flow/reports/{id}`. */
-  getReport(request: { id: number } & Asked): Promise<WireReport>
+  getReport(request: { id: number } & CallOptions): Promise<WireReport>
   /** How far a request is, and its report once that is made. `GET …/reports/requests/{id}`. */
-  getReportRequest(request: { requestId: string } & Asked): Promise<WireReportRequest>
+  getReportRequest(request: { requestId: string } & CallOptions): Promise<WireReportRequest>
 }
 
 export function createReportOperations(parts: OperationParts): ReportOperations {

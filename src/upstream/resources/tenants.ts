@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { industries } from './enumerations.ts'
 import {
-  type Asked,
+  type CallOptions,
   checkRequest,
   type OperationParts,
   pathPart,
@@ -15,7 +15,7 @@ export interface TenantOperations {
    * `POST /firework/v2/organizations/{id}/tenants`; basic tier.
    */
   createTenant(
-    request: { organizationId: number; tenant: TenantCreation } & Asked,
+    request: { organizationId: number; tenant: TenantCreation } & CallOptions,
   ): Promise<WireTenant>
 }
 

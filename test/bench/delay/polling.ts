@@ -5,15 +5,15 @@
 import {
   chooseNext,
   halveShare,
-  newFleet,
-  newPlace,
+  newFleetPlace,
+  newFeedPlace,
   notePage,
-  shareAt,
+  currentShare,
   type Candidate,
   type FleetPlace,
   type Share,
 } from '../../../src/feeds/next-feed.ts'
-import { createShortPages } from '../../../src/feeds/poll-turn.ts'
+import { createShortPages } from '../../../src/feeds/poll-run.ts'
 import { generateTraffic, numbers, type Traffic, type TrafficKind } from './traffic.ts'
 
 export const rules = ['index', 'today', 'round robin'] as const
@@ -60,7 +60,7 @@ export function simulate(scene: Scene, rule: RuleName, seed: number): Delays {
     const { freeAt, isPaused } = trouble.until(at)
     if (isPaused) share.now = halveShare(share.now, configuredShare, at * 1000)
     at = Math.max(at, freeAt)
-    const perSecond = shareAt(share.now, configuredShare, at * 1000) / slotSeconds
+    const perSecond = currentShare(share.now, configuredShare, at * 1000) / slotSeconds
     const chosen = policy.choose(at, perSecond)
     if ('at' in chosen) {
       at = Math.max(at + 0.001, chosen.at)
@@ -86,13 +86,13 @@ const policies: Record<RuleName, (scene: Scene) => Policy> = {
   index: ({ feeds }) => {
     const shortPages = createShortPages()
     const afterShort = new Set<number>()
-    const fleet: FleetPlace = newFleet(0)
+    const fleet: FleetPlace = newFleetPlace(0)
     const candidates = Array.from({ length: feeds }, (_none, at): Candidate => {
-      return { feed: { id: String(at) }, place: newPlace() }
+      return { feed: { id: String(at) }, place: newFeedPlace() }
     })
     return {
       choose(at, perSecond) {
-        const choice = chooseNext(candidates, fleet, { perSecond, floorMs: 5_000 }, at * 1000)
+        const choice = chooseNext(candidates, fleet, { perSecond, minIntervalMs: 5_000 }, at * 1000)
         return 'feed' in choice ? { feed: Number(choice.feed) } : { at: choice.atMs / 1000 }
       },
       read(feed, at, { shown, hasNext }) {

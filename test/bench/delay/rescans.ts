@@ -2,9 +2,9 @@
  * How soon late events are found, and at which cost, in simulated time: the shipped code chooses what is
  * read when; only the service and the commit are played.
  */
-import { describeLoad, planRescans, type RescanPlan } from '../../../src/feeds/rescan-plan.ts'
+import { toRescanLoad, planRescans, type RescanPlan } from '../../../src/feeds/rescan-plan.ts'
 import { fieldsAtEnd, nextRescan, readNotes, type Rescan } from '../../../src/feeds/rescan.ts'
-import { walkFor } from '../../../src/feeds/scan.ts'
+import { tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState } from '../../../src/store/feed-state.ts'
 import { aFeed, aFeedState } from '../../support/feeds.ts'
 
@@ -71,7 +71,7 @@ export interface RescanScene {
 }
 
 export function planOf({ perWeek, isMatched, feeds }: RescanScene): RescanPlan {
-  const load = { ...describeLoad(feed), perWeek, isMatched }
+  const load = { ...toRescanLoad(feed), perWeek, isMatched }
   return planRescans(
     Array.from({ length: feeds }, () => load),
     1,
@@ -87,7 +87,7 @@ export function simulate(all: readonly SimulatedEvent[], scene: RescanScene): nu
   for (let steps = 0; state.nowMs < beginMs + 10 * dayMs; steps += 1) {
     if (steps > 200_000) throw new Error('the rescans do not come forward')
     const matchedNowMs = isMatched ? state.nowMs : undefined
-    const next = nextRescan(feed, state, { plan, matchedNowMs })
+    const next = nextRescan(feed, state, { plan, matchClockMs: matchedNowMs })
     if ('rescan' in next) {
       requests += read(all, next.rescan, state.nowMs)
       state = ended(state, next.rescan)
@@ -101,13 +101,13 @@ export function simulate(all: readonly SimulatedEvent[], scene: RescanScene): nu
 }
 
 export function firstState(): FeedState {
-  const opened = aFeedState({ nowMs: beginMs, floorMs: beginMs - dayMs })
-  const walk = walkFor(feed, opened)
-  return { ...opened, walk, isEnded: true, lastCaughtUpMs: beginMs, newestMs: beginMs }
+  const opened = aFeedState({ nowMs: beginMs, startBoundMs: beginMs - dayMs })
+  const walk = tailScan(feed, opened)
+  return { ...opened, scan: walk, isEnded: true, lastCaughtUpMs: beginMs, newestMs: beginMs }
 }
 
 /** What a scan shows is found; ten items a page. */
-function read(all: readonly SimulatedEvent[], { walk }: Rescan, nowMs: number): number {
+function read(all: readonly SimulatedEvent[], { scan: walk }: Rescan, nowMs: number): number {
   const { fromMs = 0, toMs = 0 } = walk.span ?? {}
   const isByMatch = readNotes(walk).kind === 'matched'
   let shown = 0
@@ -122,7 +122,7 @@ function read(all: readonly SimulatedEvent[], { walk }: Rescan, nowMs: number): 
 }
 
 /** The state as the commit of a scan's last page leaves it. */
-export function ended(state: FeedState, { place, walk }: Rescan): FeedState {
+export function ended(state: FeedState, { place, scan: walk }: Rescan): FeedState {
   const fields = Object.fromEntries(fieldsAtEnd(walk))
   const rungMs = [...state.rescans.rungMs]
   for (const [name, value] of Object.entries(fields)) {
@@ -131,12 +131,12 @@ export function ended(state: FeedState, { place, walk }: Rescan): FeedState {
   const { matched, per_week: perWeek } = fields
   return {
     ...state,
-    [place]: { ...state[place], walk, isDone: true },
+    [place]: { ...state[place], scan: walk, isDone: true },
     rescans: {
       ...state.rescans,
       rungMs,
       perWeek: perWeek === undefined ? state.rescans.perWeek : Number(perWeek),
-      snapshotOf: fields['snapshot_of'] ?? state.rescans.snapshotOf,
+      snapshotId: fields['snapshot_of'] ?? state.rescans.snapshotId,
       matched:
         matched === undefined
           ? state.rescans.matched

@@ -1,6 +1,6 @@
 /** What happens at the service: it fails, lies, refuses, its clock is wrong, its items are monstrous. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { searchItemOf } from '../../../src/sandbox/api/search.ts'
+import { toSearchItem } from '../../../src/sandbox/api/search.ts'
 import type { FaultInput } from '../../../src/sandbox/server.ts'
 import type { Disturbance } from '../rig/disturbance.ts'
 import type { Stage } from '../rig/stage.ts'
@@ -92,7 +92,7 @@ function addOddEvents({ sandbox }: Stage): void {
   sandbox.addEvents(1, { ...plainly, matchedAtMs: null })
   sandbox.addEvents(1, { ...plainly, highlights: { content: [long] } })
   sandbox.addEvents(1, { ...plainly, tags })
-  sandbox.addRawItem(1042, searchItemOf(event)) // twice on one page
+  sandbox.addRawItem(1042, toSearchItem(event)) // twice on one page
   sandbox.changeEvent(event.uid, { notes: 'other words than before', tags: ['changed'] })
   for (const item of [null, 7, [], {}, { metadata: null }, { metadata: { uid: [5] } }]) {
     sandbox.addRawItem(1042, item)

@@ -29,7 +29,7 @@ function inbox(received: Received[]): Inbox {
 async function aBook(uid: string, lostAnswers: number) {
   const book = await rig.book()
   const accepted = await takeIn(book, [routed({ uid })])
-  const ref = accepted.status === 'committed' ? accepted.made[0]!.ref : ''
+  const ref = accepted.status === 'committed' ? accepted.changes[0]!.ref : ''
   for (let attempt = 0; attempt <= lostAnswers; attempt += 1) {
     const token = String(attempt)
     await beginAttempt(book, ref, token, 30_000)
@@ -44,14 +44,14 @@ async function aBook(uid: string, lostAnswers: number) {
 
 test('what never arrived is lost', async () => {
   const book = await aBook('a/1', 0)
-  const verdict = await giveVerdict({ book, uids: ['a/1'], inboxes: [inbox([])] })
+  const verdict = await giveVerdict({ ledger: book, uids: ['a/1'], inboxes: [inbox([])] })
   expect(verdict.lost).toEqual(['soc a/1'])
 })
 
 test('a repeat that the ledger cannot explain is unexplained', async () => {
   const book = await aBook('a/1', 0)
   const received = [message('a/1'), message('a/1', { body: 'maybe again' })]
-  const verdict = await giveVerdict({ book, uids: ['a/1'], inboxes: [inbox(received)] })
+  const verdict = await giveVerdict({ ledger: book, uids: ['a/1'], inboxes: [inbox(received)] })
   expect(verdict).toMatchObject({ lost: [], repeated: 1, explained: 0, unexplained: ['soc a/1'] })
 })
 
@@ -60,7 +60,7 @@ test('a repeat after a lost answer is explained, and has to say that it may be o
   const marked = [message('a/1'), message('a/1', { body: 'maybe again' })]
   const unmarked = [message('a/1'), message('a/1')]
   const verdictOn = (received: Received[]) =>
-    giveVerdict({ book, uids: ['a/1'], inboxes: [inbox(received)] })
+    giveVerdict({ ledger: book, uids: ['a/1'], inboxes: [inbox(received)] })
   expect(await verdictOn(marked)).toMatchObject({ repeated: 1, explained: 1, unmarked: [] })
   expect(await verdictOn(unmarked)).toMatchObject({ explained: 1, unmarked: ['soc a/1'] })
 })
@@ -69,7 +69,7 @@ test('one lost answer explains one repeat, not two', async () => {
   const book = await aBook('a/1', 1)
   const again = message('a/1', { body: 'maybe again' })
   const verdict = await giveVerdict({
-    book,
+    ledger: book,
     uids: ['a/1'],
     inboxes: [inbox([message('a/1'), again, again])],
   })
@@ -80,7 +80,7 @@ test('a failover right after a delivery explains that it came again unmarked, an
   const book = await aBook('a/1', 0)
   const inboxes = [inbox([message('a/1'), message('a/1', { atMs: 9_000 })])]
   const verdictWith = (lossMs: number) =>
-    giveVerdict({ book, uids: ['a/1'], inboxes, lossesMs: [lossMs] })
+    giveVerdict({ ledger: book, uids: ['a/1'], inboxes, lossesMs: [lossMs] })
   expect(await verdictWith(2_000)).toMatchObject({ explained: 1, unexplained: [], unmarked: [] })
   expect(await verdictWith(500)).toMatchObject({ unexplained: ['soc a/1'] })
 })

@@ -2,7 +2,7 @@
  * Compares what the service showed with what arrived: what was lost, what came twice, and whether each
  * repeat has an explanation that the ledger wrote down before it happened.
  */
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { scanRecords, type Item } from '../../../src/store/records.ts'
 import type { Received } from '../../../src/sandbox/receivers/received.ts'
 
@@ -29,7 +29,7 @@ export interface Verdict {
 }
 
 export interface Case {
-  book: Book
+  ledger: AccountLedger
   uids: readonly string[]
   inboxes: readonly Inbox[]
   /** When Redis may have lost what it had acknowledged (failover): wall clock ms. */
@@ -39,7 +39,12 @@ export interface Case {
 /** Before a failover, so much of what a master acknowledged may not have reached its replica. */
 const lossWindowMs = 3_000
 
-export async function giveVerdict({ book, uids, inboxes, lossesMs = [] }: Case): Promise<Verdict> {
+export async function giveVerdict({
+  ledger: book,
+  uids,
+  inboxes,
+  lossesMs = [],
+}: Case): Promise<Verdict> {
   const items = await itemsByDestination(book)
   const verdict: Verdict = {
     expected: uids.length * inboxes.length,
@@ -78,7 +83,7 @@ function judgeInbox(verdict: Verdict, inbox: Inbox, { uids, items, lossesMs }: E
 
 /** What people missed while their sink was down comes in one message, which names the worst only. */
 function summariesOf({ received }: Inbox, item: Item | undefined): Received[] {
-  const { sealedIn, state } = item ?? {}
+  const { messageId: sealedIn, state } = item ?? {}
   if (sealedIn === undefined || state !== 'delivered') return []
   return received.filter(({ id, body }) => id?.includes(sealedIn) || body.includes(sealedIn))
 }
@@ -106,8 +111,8 @@ function judgeSummaries(verdict: Verdict, inbox: Inbox, { uids, items, lossesMs 
 function risksOfMessages(destination: string, items: Map<string, Item>): [string, number][] {
   const risks = new Map<string, number>()
   for (const item of items.values()) {
-    if (item.destination !== destination || item.sealedIn === undefined) continue
-    risks.set(item.sealedIn, Math.max(risks.get(item.sealedIn) ?? 0, item.repeatRisks))
+    if (item.destination !== destination || item.messageId === undefined) continue
+    risks.set(item.messageId, Math.max(risks.get(item.messageId) ?? 0, item.repeatRisks))
   }
   return [...risks]
 }
@@ -149,7 +154,7 @@ function groupBy(
   return found
 }
 
-async function itemsByDestination(book: Book): Promise<Map<string, Item>> {
+async function itemsByDestination(book: AccountLedger): Promise<Map<string, Item>> {
   const found = new Map<string, Item>()
   for await (const record of scanRecords(book)) {
     for (const item of record.items) found.set(`${item.destination} ${record.uid}`, item)

@@ -12,7 +12,7 @@ export interface Operator {
   act(): Promise<void>
 }
 
-export function callOperator({ book, store }: Pick<Stage, 'book' | 'store'>): Operator {
+export function callOperator({ ledger: book, store }: Pick<Stage, 'ledger' | 'store'>): Operator {
   const keys = createKeys('tocsin')
   const circuit = createCircuit(store.client, keys)
   async function replay(sink: string): Promise<void> {
@@ -35,7 +35,7 @@ export function callOperator({ book, store }: Pick<Stage, 'book' | 'store'>): Op
 }
 
 /** Tries that would come in minutes or hours come now: the table of waits has its own tests. */
-async function hasten(book: Stage['book'], sink: string): Promise<void> {
+async function hasten(book: Stage['ledger'], sink: string): Promise<void> {
   const due = book.key('due', sink)
   const claims = new Set(await book.redis.hkeys(book.key('claims')))
   const later = await book.redis.zrangebyscore(due, Date.now(), '+inf')

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Book } from '../../../src/store/account-ledger.ts'
-import type { BookProof } from '../../../src/audit/ledger-check.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import type { LedgerCheck } from '../../../src/audit/ledger-check.ts'
 import { proofOf } from '../../support/ledger.ts'
 
 export interface Prover {
@@ -11,7 +11,7 @@ export interface Prover {
 const everyMs = 3_000
 
 /** Compares the ledger with itself again and again while everything runs, as `audit --ledger` does. */
-export function proveAllTheWhile(book: Book): Prover {
+export function proveAllTheWhile(book: AccountLedger): Prover {
   const findings: string[] = []
   let isStopped = false
   let made = 0
@@ -39,7 +39,13 @@ export function proveAllTheWhile(book: Book): Prover {
   }
 }
 
-function findingsOf({ differences, stranded, dangling, accounting, unfiled }: BookProof): string[] {
+function findingsOf({
+  differences,
+  stranded,
+  dangling,
+  accounting,
+  unfiled,
+}: LedgerCheck): string[] {
   const accounts = Object.entries({ ...accounting.feeds, ...accounting.sinks })
   return [
     ...(unfiled === 0 ? [] : [`${unfiled} records are not in the index`]),

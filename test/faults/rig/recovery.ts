@@ -1,6 +1,6 @@
 /** How long the work in a killed replica's hands takes to be in somebody's hands again. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 
 export interface Recovery {
@@ -32,7 +32,7 @@ interface Held {
   state(): Promise<'held' | 'free' | 'taken'>
 }
 
-export function watchRecovery(book: Book, queues: readonly string[]): Recovery {
+export function watchRecovery(book: AccountLedger, queues: readonly string[]): Recovery {
   const { redis } = book
   let watched: Work[] = []
   const found: RecoverySample[] = []
@@ -84,7 +84,7 @@ export function watchRecovery(book: Book, queues: readonly string[]): Recovery {
 }
 
 /** What a process of this id had claimed; taken: another has it, or it is settled. */
-async function claimsOf(book: Book, pid: number): Promise<Held[]> {
+async function claimsOf(book: AccountLedger, pid: number): Promise<Held[]> {
   const name = book.key('claims')
   const claims = Object.entries(await book.redis.hgetall(name))
   return claims

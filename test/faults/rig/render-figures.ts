@@ -13,7 +13,7 @@ function renderFigures(figures: Figures): string {
     `  lost ${verdict.lost.length}, repeated ${verdict.repeated}, explained ${verdict.explained}, unexplained ${verdict.unexplained.length}`,
     `  work of killed replicas (${recoveryMs.samples} pieces) free again after ${spreadInWords(recoveryMs.free)}, taken up after ${spreadInWords(recoveryMs.taken)}`,
     `  all settled ${secondsInWords(figures.settledAfterMs)} after the last disturbance; late exits ${figures.lateExits}, crashes ${figures.crashes}`,
-    `  the ledger compared with itself ${figures.proofs.made} times meanwhile, findings ${figures.proofs.findings.length}`,
+    `  the ledger compared with itself ${figures.ledgerChecks.made} times meanwhile, findings ${figures.ledgerChecks.findings.length}`,
     ...complaints.slice(0, 30).map((line) => `  ${line}`),
   ].join('\n')}\n`
 }

@@ -18,7 +18,7 @@ export interface AttackFigures {
 type Row = readonly [what: string, value: string | number]
 
 export function renderAttack({ chaos, inputs, secrets }: AttackFigures): string {
-  const { verdict, recoveryMs, struck, proofs } = chaos
+  const { verdict, recoveryMs, struck, ledgerChecks: proofs } = chaos
   const times = (name: string): number => struck[name] ?? 0
   const kinds = Object.keys(struck).length
   const strikes = Object.values(struck).reduce((sum, count) => sum + count, 0)

@@ -3,7 +3,7 @@
  * whatever is still to be done is waited for; at last the accountant gives his verdict.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readAccounting, pendingOf } from '../../../src/store/accounts.ts'
+import { readAccounting, sumPending } from '../../../src/store/accounts.ts'
 import { giveVerdict, type Verdict } from './accountant.ts'
 import { callOperator } from './operator.ts'
 import type { Disturbance } from './disturbance.ts'
@@ -46,7 +46,7 @@ export interface Figures {
   /** From the last healing until everything was settled. */
   settledAfterMs: number
   /** Times that the ledger was compared with itself while all this went on, and what that found wrong. */
-  proofs: { made: number; findings: string[] }
+  ledgerChecks: { made: number; findings: string[] }
   lateExits: number
   crashes: number
   violations: { rate: number; changedWalks: number }
@@ -59,19 +59,19 @@ export async function runChaos(plan: ChaosPlan): Promise<Figures> {
     loseAnswers(stage)
     const pouring = pourEvents(stage, plan.perSecond)
     await until('the load flows', () => isFlowing(stage), 60_000)
-    const prover = proveAllTheWhile(stage.book)
+    const prover = proveAllTheWhile(stage.ledger)
     const struck = await strikeAll(plan, stage)
     const events = await pouring.stop()
     heal(stage)
     const healedMs = performance.now()
     await settle(stage, plan.settleMs)
     const settledAfterMs = Math.round(performance.now() - healedMs)
-    await expectConservation(stage.book)
+    await expectConservation(stage.ledger)
     const proofs = await prover.stop()
     const inboxes = inboxesOf(stage)
     const uids = knownEvents(stage).map(({ uid }) => uid)
-    const { book, store } = stage
-    const verdict = await giveVerdict({ book, uids, inboxes, lossesMs: store.lossesMs })
+    const { ledger: book, store } = stage
+    const verdict = await giveVerdict({ ledger: book, uids, inboxes, lossesMs: store.lossesMs })
     await stage.fleet.stop()
     return {
       name: plan.name,
@@ -84,7 +84,7 @@ export async function runChaos(plan: ChaosPlan): Promise<Figures> {
       verdict,
       recoveryMs: recoveryOf(stage.recovery.samples()),
       settledAfterMs,
-      proofs,
+      ledgerChecks: proofs,
       lateExits: stage.fleet.lateExits(),
       crashes: stage.fleet.crashes(),
       violations: stage.sandbox.violations(),
@@ -97,7 +97,7 @@ export async function runChaos(plan: ChaosPlan): Promise<Figures> {
 /** What is wrong all the same, one line each; empty: nothing of the harm done is left to be seen. */
 export function complaintsOf({
   verdict,
-  proofs,
+  ledgerChecks: proofs,
   lateExits,
   crashes,
   violations,
@@ -199,7 +199,7 @@ async function settle(stage: Stage, withinMs: number): Promise<void> {
 
 /** What is not taken in, or not settled. */
 async function leftToDo(stage: Stage): Promise<string[]> {
-  const { feeds, sinks } = await readAccounting(stage.book)
+  const { feeds, sinks } = await readAccounting(stage.ledger)
   const events = knownEvents(stage)
   const left: string[] = []
   for (const [feed, group] of [
@@ -211,7 +211,7 @@ async function leftToDo(stage: Stage): Promise<string[]> {
     if (taken !== shown) left.push(`feed ${feed} took in ${taken} of ${shown} events`)
   }
   for (const [sink, account] of Object.entries(sinks)) {
-    if (pendingOf(account) > 0) left.push(`sink ${sink}: ${JSON.stringify(account.pending)}`)
+    if (sumPending(account) > 0) left.push(`sink ${sink}: ${JSON.stringify(account.pending)}`)
   }
   return left
 }

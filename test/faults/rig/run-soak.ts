@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openBook, type Book } from '../../../src/store/account-ledger.ts'
-import { pendingOf, readAccounting } from '../../../src/store/accounts.ts'
+import { openLedger, type AccountLedger } from '../../../src/store/account-ledger.ts'
+import { sumPending, readAccounting } from '../../../src/store/accounts.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
@@ -39,7 +39,7 @@ export interface SoakFigures {
 interface Rig {
   sandbox: Sandbox
   redis: Redis
-  book: Book
+  ledger: AccountLedger
   daemon: ChildProcess
   /** Events that arrived at the webhook, each once. */
   delivered: () => number
@@ -58,9 +58,9 @@ export async function runSoak(plan: SoakPlan): Promise<SoakFigures> {
     const samples = await hold(rig, perSecond, plan.holdMs)
     await allDelivered(rig)
     await until('all is settled', async () => (await pending(rig)) === 0, 60_000)
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
     const events = rig.sandbox.events().length
-    const { feeds } = await readAccounting(rig.book)
+    const { feeds } = await readAccounting(rig.ledger)
     const fifth = Math.max(1, Math.floor(samples.length / 5))
     const means = (of: (sample: Sample) => number): [number, number] => [
       mean(samples.slice(fifth, 2 * fifth).map(of)),
@@ -121,7 +121,7 @@ async function highestLoad(rig: Rig): Promise<number> {
 async function allDelivered(rig: Rig): Promise<void> {
   const isThere = (): boolean => rig.delivered() === rig.sandbox.events().length
   await until('all is delivered', isThere, 300_000).catch(async (cause: unknown) => {
-    const { feeds, sinks } = await readAccounting(rig.book)
+    const { feeds, sinks } = await readAccounting(rig.ledger)
     const found = JSON.stringify({ feeds, sinks })
     const words = `${rig.delivered()} of ${rig.sandbox.events().length} events delivered: ${found}`
     throw new Error(words, { cause })
@@ -157,9 +157,9 @@ async function look({ sandbox, redis, daemon, delivered }: Rig): Promise<Sample>
   }
 }
 
-async function pending({ book }: Rig): Promise<number> {
+async function pending({ ledger: book }: Rig): Promise<number> {
   const { sinks } = await readAccounting(book)
-  return Object.values(sinks).reduce((sum, sink) => sum + pendingOf(sink), 0)
+  return Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0)
 }
 
 function mean(values: readonly number[]): number {
@@ -183,8 +183,8 @@ async function onRig<T>(work: (rig: Rig) => Promise<T>): Promise<T> {
   const gone = once(daemon, 'exit')
   try {
     const keys = createKeys('tocsin')
-    const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
-    return await work({ sandbox, redis, book, daemon, delivered: () => delivered.size })
+    const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
+    return await work({ sandbox, redis, ledger: book, daemon, delivered: () => delivered.size })
   } finally {
     daemon.kill('SIGTERM')
     await gone

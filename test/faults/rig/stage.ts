@@ -5,7 +5,7 @@
 import { createKeys } from '../../../src/redis/keys.ts'
 import { createRandom, type EndMode, type Random } from '../../../src/sandbox/options.ts'
 import { type Sandbox, startSandbox } from '../../../src/sandbox/sandbox.ts'
-import { type Book, openBook } from '../../../src/store/account-ledger.ts'
+import { type AccountLedger, openLedger } from '../../../src/store/account-ledger.ts'
 import { ledgerConfig } from '../../support/ledger.ts'
 import { type Fleet, startFleet } from './fleet.ts'
 import { type Recovery, watchRecovery } from './recovery.ts'
@@ -19,7 +19,7 @@ export interface Stage {
   fleet: Fleet
   recovery: Recovery
   /** The ledger, past every proxy. */
-  book: Book
+  ledger: AccountLedger
   longMs: number
   /** Ms by which the service's clock is ahead of ours. */
   skew: { ms: number }
@@ -68,7 +68,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   })
   const redis = store.client
   const keys = createKeys('tocsin')
-  const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
   const recovery = watchRecovery(book, [`${keys.queuePrefix}:lanes`])
   return {
     random: createRandom(options.seed),
@@ -76,7 +76,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     store,
     fleet,
     recovery,
-    book,
+    ledger: book,
     longMs: options.longMs,
     skew,
     roll: (variant) => fleet.roll(yamlOf(variant)),

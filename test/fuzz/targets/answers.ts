@@ -1,5 +1,5 @@
 /** Answers as they arrive, in pieces and beyond their limits: what is kept is bounded, and still the same JSON. */
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import { BoundedText, type AnswerLimits } from '../../../src/upstream/bounded-text.ts'
 import { bytesOf, type Bytes } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
@@ -59,7 +59,7 @@ function readBounded(text: string, limits: AnswerLimits, pieceBytes: number): st
   try {
     return read(text, limits, pieceBytes)
   } catch (error) {
-    if (error instanceof ServiceError && error.fault === 'too_large') return undefined
+    if (error instanceof UpstreamError && error.fault === 'too_large') return undefined
     throw error
   }
 }

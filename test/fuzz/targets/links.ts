@@ -1,8 +1,8 @@
 /** Whatever comes as an event's link: what can be clicked in any dialect leads to the service. */
 import { parseItem } from '../../../src/feed-types/events.ts'
 import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
-import { createCsv, csvRowOf } from '../../../src/messages/csv.ts'
-import { createServiceLink } from '../../../src/upstream/links.ts'
+import { createCsv, toCsvRow } from '../../../src/messages/csv.ts'
+import { createLinkFilter } from '../../../src/upstream/links.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../../src/sinks/sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
@@ -38,13 +38,13 @@ export const dictionary = [
 /** With what their links may lead to, said apart from the code under test. */
 const accounts = [
   {
-    rule: createServiceLink([
+    rule: createLinkFilter([
       { name: 'main', baseUrl: 'https://api.example.com', linkHosts: ['.linked.example'] },
     ]),
     own: /^https:\/\/(?:(?:[a-z0-9_~!$&'()*+,;=-]+\.)*(?:example\.com|linked\.example))(?:[/?#]|$)/,
   },
   {
-    rule: createServiceLink([
+    rule: createLinkFilter([
       { name: 'main', baseUrl: 'http://127.0.0.1:8080', linkHosts: ['exact.example'] },
     ]),
     own: /^(?:http:\/\/127\.0\.0\.1:8080|https:\/\/127\.0\.0\.1|https:\/\/exact\.example)(?:[/?#]|$)/,
@@ -86,7 +86,7 @@ function linksOf(member: DeliveryMember): string[] {
 }
 
 function slackLinks(delivery: Delivery): string[] {
-  const { inBlocks, inWords } = previewSlack(delivery)
+  const { inBlocks, plainText: inWords } = previewSlack(delivery)
   const buttons = objectsIn(inBlocks).flatMap(({ url }) => (typeof url === 'string' ? [url] : []))
   const texts = objectsIn(inBlocks).flatMap(({ text }) => (typeof text === 'string' ? [text] : []))
   return [...buttons, ...[...texts, inWords.text ?? ''].flatMap(autoLinks)]
@@ -107,7 +107,7 @@ function webhookLinks(delivery: Delivery): string[] {
 }
 
 function csvLinks(member: DeliveryMember): string[] {
-  const [, row = ''] = Buffer.from(createCsv().add(csvRowOf(member)).finish())
+  const [, row = ''] = Buffer.from(createCsv().add(toCsvRow(member)).finish())
     .toString()
     .split('\r\n')
   return [...row.matchAll(/"((?:[^"]|"")*)"/g)].flatMap(([, cell = '']) => autoLinks(cell))

@@ -1,5 +1,5 @@
 /** Queries of the sandbox: understood or refused by name, and any that is understood judges a document. */
-import { instantOf, matcherOf, parseSearchBody } from '../../../src/sandbox/api/filters.ts'
+import { parseInstant, filterMatcher, parseSearchBody } from '../../../src/sandbox/api/filters.ts'
 import { LuceneError, luceneMatcher, parseLucene } from '../../../src/sandbox/api/lucene.ts'
 import { textOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
@@ -43,6 +43,6 @@ function checkQuery(text: string): void {
 function checkRange(text: string): void {
   const parsed = parseSearchBody({ filters: { estimated_created_at: { gte: text } } })
   if (!('body' in parsed)) return
-  assertThat(!Number.isNaN(instantOf(text)), 'a time that is none', text)
-  matcherOf(parsed.body.filters)
+  assertThat(!Number.isNaN(parseInstant(text)), 'a time that is none', text)
+  filterMatcher(parsed.body.filters)
 }

@@ -1,6 +1,6 @@
 /** One hostile event in every dialect: nothing of it becomes markup, a formula, a header or a link. */
 import { createTransport } from 'nodemailer'
-import { createCsv, csvRowOf } from '../../../src/messages/csv.ts'
+import { createCsv, toCsvRow } from '../../../src/messages/csv.ts'
 import { renderMessage } from '../../../src/messages/message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../../src/sinks/sink.ts'
@@ -36,7 +36,7 @@ export async function fuzz(data: Uint8Array): Promise<void> {
 }
 
 function checkCsv(member: DeliveryMember): void {
-  const text = Buffer.from(createCsv().add(csvRowOf(member)).finish()).toString()
+  const text = Buffer.from(createCsv().add(toCsvRow(member)).finish()).toString()
   const lines = text.split('\r\n')
   assertThat(lines.length === 3, 'not one line for one event', text)
   const cells = [...(lines[1] ?? '').matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(

@@ -1,7 +1,7 @@
 /** Answers of the service through each type of feed: an item is an event or kept aside, and none is lost. */
 import { sortPage } from '../../../src/feeds/page.ts'
 import { readAnswer } from '../../../src/upstream/session.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import { wireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed, aLegacySearch } from '../../support/feeds.ts'
 import { bytesOf } from '../engine/bytes.ts'
@@ -62,11 +62,11 @@ export function fuzz(data: Uint8Array): void {
   if (items === undefined) return
   const { events, malformed } = sortPage(items, {
     feed,
-    floorMs: 0,
+    startBoundMs: 0,
     readsBaseline: true,
     plan: () => ({ decisions: [], items: [] }),
-    pairIdOf: (parts) => parts.join('|'),
-    seal: (uid, secret) => `${uid}${secret}`,
+    pairDigest: (parts) => parts.join('|'),
+    sealSecret: (uid, secret) => `${uid}${secret}`,
   })
   assertThat(events.length + malformed.length === items.length, 'an item is lost', items)
   for (const { event } of events) checkEvent(event)
@@ -80,7 +80,7 @@ function itemsOf(page: unknown): readonly unknown[] | undefined {
     const answer = { status: 200, headers: {}, body: JSON.stringify(page), sentAtMs: 0 }
     return readAnswer(answer, wireSearchPage).items
   } catch (error) {
-    if (error instanceof ServiceError && error.reason === 'contract') return undefined
+    if (error instanceof UpstreamError && error.reason === 'contract') return undefined
     throw error
   }
 }

@@ -2,10 +2,10 @@
 import {
   cleanBlock,
   cleanLine,
-  cutCounting,
+  cutWithCount,
   cutText,
   defang,
-  inertLine,
+  sanitizeLine,
 } from '../../../src/messages/sanitize.ts'
 import { escapeWithin, mrkdwnText, plainText } from '../../../src/sinks/slack/slack-message.ts'
 import { linkable, unseenCharacters } from '../../unit/messages/any-unicode.ts'
@@ -34,7 +34,7 @@ export function fuzz(data: Uint8Array): void {
   const text = bytes.text()
   checkLine(text, most)
   checkSlack(text, most)
-  const cut = [cutText(text, most), cutCounting(text, most)]
+  const cut = [cutText(text, most), cutWithCount(text, most)]
   assertThat(
     cut.every((one) => Array.from(one).length <= most),
     'cut too long',
@@ -50,10 +50,10 @@ function checkLine(text: string, most: number): void {
   assertThat(Array.from(line).length <= most, 'too long', { text, line })
   const block = cleanBlock(text, most)
   assertThat(!unseenCharacters.test(block.replaceAll('\n', '')), 'hides something', { text, block })
-  const whole = inertLine(text, Infinity)
+  const whole = sanitizeLine(text, Infinity)
   assertThat(!linkable.test(whole), 'links', { text, whole })
   assertThat(defang(whole) === whole, 'not defanged yet', { text, whole })
-  assertThat(!linkable.test(inertLine(text, most)), 'links once cut', { text, most })
+  assertThat(!linkable.test(sanitizeLine(text, most)), 'links once cut', { text, most })
 }
 
 function checkSlack(text: string, most: number): void {

@@ -1,10 +1,10 @@
 /** Crons, durations, timestamps, HTTP dates, moments of the command line. */
 import { CommandError } from '../../../src/cli/terminal.ts'
-import { parseEnd, parseMoment } from '../../../src/cli/options.ts'
+import { parseFutureTime, parsePastTime } from '../../../src/cli/options.ts'
 import { duration } from '../../../src/lib/config-fields.ts'
 import { createSchedule, cronProblem } from '../../../src/lib/cron-schedule.ts'
 import { parseHttpDate, parseRetryAfter } from '../../../src/lib/web-address.ts'
-import { spanInWords } from '../../../src/lib/time-zone.ts'
+import { formatDuration } from '../../../src/lib/time-zone.ts'
 import { parseTimestamp } from '../../../src/upstream/timestamps.ts'
 import { bytesOf } from '../engine/bytes.ts'
 import { assertThat } from '../engine/target.ts'
@@ -63,7 +63,7 @@ function checkDuration(text: string): void {
   assertThat(isInRange, 'a duration out of range', { text, data })
   const printed = data % 1000 === 0 ? `${data / 1000}s` : `${data}ms`
   assertThat(span.parse(printed) === data, 'another duration once printed', { text, data })
-  assertThat(/^\d/.test(spanInWords(data)), 'a span without words', data)
+  assertThat(/^\d/.test(formatDuration(data)), 'a span without words', data)
 }
 
 function checkTimestamp(text: string): void {
@@ -87,10 +87,10 @@ function checkRetryAfter(text: string): void {
 }
 
 function checkMoment(text: string): void {
-  for (const parse of [parseMoment, parseEnd]) {
+  for (const parse of [parsePastTime, parseFutureTime]) {
     try {
       const atMs = parse(text, nowMs)
-      const isReal = Math.abs(atMs) <= 8.64e15 && (parse === parseEnd) === atMs > nowMs
+      const isReal = Math.abs(atMs) <= 8.64e15 && (parse === parseFutureTime) === atMs > nowMs
       assertThat(isReal, 'no such moment', { text, atMs })
     } catch (error) {
       if (!(error instanceof CommandError)) throw error

@@ -8,8 +8,8 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
-import { discardItem, pendingItems } from '../../../src/store/pending-items.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
+import { discardItem, scanPendingItems } from '../../../src/store/pending-items.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import { type FeedRig, startFeedRig } from '../../support/feed-rig.ts'
 import {
   aCredentialFeed,
@@ -44,22 +44,22 @@ async function aRig(sandbox: SandboxOptions = {}): Promise<FeedRig> {
   return rig
 }
 
-function partsOf({ replica, book }: FeedRig): AuditOptions {
+function partsOf({ replica, ledger: book }: FeedRig): AuditOptions {
   return {
     client: replica.client,
-    book,
+    ledger: book,
     clock: systemClock,
     plan: () => root,
     keepsEvents: true,
     isReserveReached: () => Promise.resolve(false),
-    pairIdOf: (parts) => secrets.digest(parts),
-    seal: () => undefined,
+    pairDigest: (parts) => secrets.digest(parts),
+    sealSecret: () => undefined,
   }
 }
 
 async function audited(given: FeedRig, feed: PolledFeed, backMs = dayMs): Promise<AuditResult> {
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  const window = auditWindow(given.book, feed, state, backMs)
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  const window = auditWindow(given.ledger, feed, state, backMs)
   if (typeof window === 'string') throw new Error(`there is nothing to compare: ${window}`)
   const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   for (;;) {
@@ -70,26 +70,26 @@ async function audited(given: FeedRig, feed: PolledFeed, backMs = dayMs): Promis
 
 /** Behind the ledger's back: the record, and unless it stays the feed's mark too. */
 async function remove(
-  { book }: FeedRig,
+  { ledger: book }: FeedRig,
   { name }: PolledFeed,
   uid: string,
   what: { markStays?: boolean } = {},
 ): Promise<void> {
-  const { redis, digests } = book
+  const { redis, fingerprints: digests } = book
   const id = digests.recordId(uid)
   await redis.del(book.key('rec', id), book.key('pay', id))
   if (what.markStays) return
-  const { m } = digests.seenMark(name, uid)
+  const { m } = digests.seen(name, uid)
   for (const key of await redis.keys(`${book.key('marks')}*`)) await redis.srem(key, m)
 }
 
 /** As if the feed had been read to its end just now. */
-async function caughtUp({ book }: FeedRig, { name }: PolledFeed): Promise<void> {
+async function caughtUp({ ledger: book }: FeedRig, { name }: PolledFeed): Promise<void> {
   await book.redis.hset(book.key('feed', name), 'caught_up', String(Date.now() + 1))
 }
 
-const repairOptions = ({ book }: FeedRig): RepairOptions => ({
-  book,
+const repairOptions = ({ ledger: book }: FeedRig): RepairOptions => ({
+  ledger: book,
   clock: systemClock,
   plan: () => root,
   batchWaitMs: () => undefined,
@@ -138,7 +138,7 @@ test.each(kinds)(
     await remove(given, feed, uids[7]!, { markStays: true })
     await audited(given, feed) // without a match time it may have come a moment ago
     await caughtUp(given, feed)
-    const before = await openFeed(given.book, feed.name, feed.startMs)
+    const before = await openFeed(given.ledger, feed.name, feed.startMs)
 
     const result = await audited(given, feed)
     const named = new Map(result.missing.map(({ uid, why }) => [uid, why]))
@@ -158,7 +158,7 @@ test.each(kinds)(
       ])
     }
     expect((await audited(given, feed)).missing).toEqual([])
-    const after = await openFeed(given.book, feed.name, feed.startMs)
+    const after = await openFeed(given.ledger, feed.name, feed.startMs)
     expect({ ...after, nowMs: 0, repairSequence: 0 }).toEqual({ ...before, nowMs: 0 })
   },
 )
@@ -168,13 +168,13 @@ test('what made room while it went on is not missing', async () => {
   const feed = aFeed({ sweep: undefined })
   const uids = someEvents(given)
   await given.toEnd(feed)
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
-  const ids = uids.slice(0, 9).map((uid) => given.book.digests.recordId(uid))
-  for await (const { ref, record } of pendingItems(given.book)) {
-    if (ids.includes(record.recordId)) await discardItem(given.book, ref, 'ann')
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
+  const ids = uids.slice(0, 9).map((uid) => given.ledger.fingerprints.recordId(uid))
+  for await (const { ref, record } of scanPendingItems(given.ledger)) {
+    if (ids.includes(record.recordId)) await discardItem(given.ledger, ref, 'ann')
   }
-  await given.book.run('trim-records', dayMs, given.book.horizonMs, 2 ** 40)
+  await given.ledger.run('trim-records', dayMs, given.ledger.horizonMs, 2 ** 40)
   const audit = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   let step = await audit.next()
   while (!step.done) step = await audit.next()
@@ -207,9 +207,9 @@ test('what people ignored at the service is extra; what is malformed is in the q
   expect(result.extra.map(({ uid }) => uid)).toEqual([hidden!.uid])
   expect(result).toMatchObject({ missing: [], malformed: [], shown: 2 })
   expect((await given.records()).has(kept!.uid)).toBe(true)
-  await given.book.redis.del(given.book.key('quarantine'))
-  for (const key of await given.book.redis.keys(`${given.book.key('marks')}*`)) {
-    await given.book.redis.del(key)
+  await given.ledger.redis.del(given.ledger.key('quarantine'))
+  for (const key of await given.ledger.redis.keys(`${given.ledger.key('marks')}*`)) {
+    await given.ledger.redis.del(key)
   }
   expect(await audited(given, feed)).toMatchObject({ malformed: [] }) // it may have come just now
   expect(await audited(given, feed)).toMatchObject({ malformed: [] })
@@ -230,8 +230,8 @@ test('what the daemon takes in while it reads is no finding', async () => {
     createdAtMs: Date.now() - 60_000,
     matchedAtMs: Date.now() - 365 * dayMs,
   })
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
   const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   await steps.next()
   await steps.next()
@@ -240,12 +240,12 @@ test('what the daemon takes in while it reads is no finding', async () => {
 
   const again = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   await again.next()
-  const { walk, ...rest } = await openFeed(given.book, feed.name, feed.startMs)
+  const { scan: walk, ...rest } = await openFeed(given.ledger, feed.name, feed.startMs)
   expect(walk).toBeDefined()
   await repair(repairOptions(given), feed, { missing: found.missing, malformed: [] })
   expect(rest.repairSequence).toBe(0)
   expect((await finish(again)).missing).toEqual([])
-  await expectConservation(given.book)
+  await expectConservation(given.ledger)
 })
 
 async function finish(steps: AsyncGenerator<number, AuditResult>): Promise<AuditResult> {
@@ -258,16 +258,16 @@ async function finish(steps: AsyncGenerator<number, AuditResult>): Promise<Audit
 test('there is no window before a feed was read to its end, nor of reports, nor of one far behind', async () => {
   const given = await aRig()
   const feed = aFeed()
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  expect(auditWindow(given.book, feed, state, dayMs)).toBe('not_read')
-  expect(auditWindow(given.book, feed, undefined, dayMs)).toBe('not_read')
-  expect(auditWindow(given.book, aReportsFeed(), state, dayMs)).toBe('reports')
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  expect(auditWindow(given.ledger, feed, state, dayMs)).toBe('not_read')
+  expect(auditWindow(given.ledger, feed, undefined, dayMs)).toBe('not_read')
+  expect(auditWindow(given.ledger, aReportsFeed(), state, dayMs)).toBe('reports')
   given.sandbox.addEvents(1)
   await given.toEnd(feed)
-  const read = await openFeed(given.book, feed.name, feed.startMs)
+  const read = await openFeed(given.ledger, feed.name, feed.startMs)
   const later = { ...read, nowMs: read.nowMs + 8 * dayMs }
-  expect(auditWindow(given.book, feed, later, 7 * dayMs)).toBe('behind')
-  expect(auditWindow(given.book, feed, { ...read, isRewound: true }, dayMs)).toBe('not_read')
+  expect(auditWindow(given.ledger, feed, later, 7 * dayMs)).toBe('behind')
+  expect(auditWindow(given.ledger, feed, { ...read, isRewound: true }, dayMs)).toBe('not_read')
 })
 
 test('what a changed filter lets through is compared once it was read, and from then on', async () => {
@@ -279,8 +279,8 @@ test('what a changed filter lets through is compared once it was read, and from 
   given.sandbox.addEvents(1, { severity: 'critical' })
   await given.toEnd(before)
   const after = aFeed({ sweep: undefined, filters: {} })
-  const state = await openFeed(given.book, after.name, after.startMs)
-  expect(auditWindow(given.book, after, state, dayMs)).toBe('not_read')
+  const state = await openFeed(given.ledger, after.name, after.startMs)
+  expect(auditWindow(given.ledger, after, state, dayMs)).toBe('not_read')
   await given.toEnd(after) // an hour back, no further
   expect(await audited(given, after)).toMatchObject({ missing: [], shown: 1 })
 })
@@ -296,7 +296,7 @@ test('a late arrival without a match time is missing only once a sweep had its c
   const [arrived] = given.sandbox.addEvents(1, late)
   const first = await audited(given, feed)
   expect(first).toMatchObject({ missing: [], awaited: [{ uid: arrived!.uid }] })
-  const swept = given.book.key('feed', feed.name)
+  const swept = given.ledger.key('feed', feed.name)
   const ended = { fingerprint: 'any', begunMs: Date.now() + 1 }
   await tests.redis.hset(swept, 'sweep_completed_walk', JSON.stringify(ended))
   expect((await audited(given, feed)).missing).toMatchObject([{ uid: arrived!.uid }])
@@ -312,8 +312,8 @@ test('an audit keeps when an earlier one saw an event first: a sweep between the
   const late = { severity: 'low', createdAtMs: createdAtMs - 1, matchedAtMs: null }
   const [arrived] = given.sandbox.addEvents(1, late)
   const auditAt = async (aheadMs: number): Promise<AuditResult> => {
-    const state = await openFeed(given.book, feed.name, feed.startMs)
-    const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+    const state = await openFeed(given.ledger, feed.name, feed.startMs)
+    const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
     const clock = { ...systemClock, now: () => Date.now() + aheadMs }
     const turn = { kind: 'command', signal: stopping } as const
     return finish(auditFeed({ ...partsOf(given), clock }, feed, window, turn))
@@ -321,7 +321,7 @@ test('an audit keeps when an earlier one saw an event first: a sweep between the
   await auditAt(0)
   expect((await auditAt(120_000)).awaited).toMatchObject([{ uid: arrived!.uid }])
   const ended = { fingerprint: 'any', begunMs: Date.now() + 60_000 }
-  const place = given.book.key('feed', feed.name)
+  const place = given.ledger.key('feed', feed.name)
   await tests.redis.hset(place, 'sweep_completed_walk', JSON.stringify(ended))
   expect((await auditAt(180_000)).missing).toMatchObject([{ uid: arrived!.uid }])
 })
@@ -333,12 +333,12 @@ test('what was created in the very moment from which all is there again is misse
   const [lost] = given.sandbox.addEvents(3, { severity: 'low', createdAtMs })
   await given.toEnd(feed)
   await remove(given, feed, lost!.uid, { markStays: true })
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
   const steps = auditFeed(partsOf(given), feed, window, { kind: 'command', signal: stopping })
   await steps.next()
   const clocksDifferMs = 300_000
-  await tests.redis.set(given.book.key('trimmed'), createdAtMs - clocksDifferMs)
+  await tests.redis.set(given.ledger.key('trimmed'), createdAtMs - clocksDifferMs)
   expect((await finish(steps)).missing).toMatchObject([{ uid: lost!.uid, why: 'record_gone' }])
 })
 
@@ -398,22 +398,22 @@ test('a window reaches back through the last sweep, running or not, and over no 
   const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
   given.sandbox.addEvents(2)
   await given.toEnd(feed)
-  const read = await openFeed(given.book, feed.name, feed.startMs)
-  const { walk, nowMs, sweep } = read
+  const read = await openFeed(given.ledger, feed.name, feed.startMs)
+  const { scan: walk, nowMs, sweep } = read
   const tail = { ...walk!, readsFromMs: nowMs - 3_600_000 }
   const fromMs = nowMs - 20 * 3_600_000
   const windowWith = (toMs: number, fingerprint = tail.fingerprint): number => {
     const lastEnded = { fingerprint, begunMs: 1, fromMs, toMs }
-    const state = { ...read, walk: tail, sweep: { ...sweep, isDone: false, lastEnded } }
-    return (auditWindow(given.book, feed, state, dayMs) as AuditWindow).fromMs
+    const state = { ...read, scan: tail, sweep: { ...sweep, isDone: false, lastEnded } }
+    return (auditWindow(given.ledger, feed, state, dayMs) as AuditWindow).fromMs
   }
   expect(windowWith(nowMs)).toBe(fromMs)
   expect(windowWith(nowMs - 2 * 3_600_000)).toBe(tail.readsFromMs)
   expect(windowWith(nowMs, 'of other filters')).toBe(tail.readsFromMs)
-  const short = { retention: given.book.retention, horizonMs: 60_000 }
+  const short = { retention: given.ledger.retention, horizonMs: 60_000 }
   const window = auditWindow(short, feed, read, dayMs) as AuditWindow
   expect(window.fromMs).toBe(nowMs - 60_000)
-  const trimmed = { ...given.book, trimmedUntilMs: nowMs - 30_000 }
+  const trimmed = { ...given.ledger, trimmedUntilMs: nowMs - 30_000 }
   const rest = auditWindow(trimmed, feed, read, dayMs) as AuditWindow
   expect(rest.fromMs).toBe(nowMs - 30_000) // what is older may have made room
 })
@@ -424,8 +424,8 @@ test('an audit asks no search that the reserve keeps for others', async () => {
   someEvents(given)
   await given.toEnd(feed)
   given.asked()
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
   const parts = { ...partsOf(given), isReserveReached: () => Promise.resolve(true) }
   const steps = auditFeed(parts, feed, window, { kind: 'command', signal: stopping })
   await expect(finish(steps)).rejects.toMatchObject({ code: 'TOCSIN_AUDIT', reason: 'quota' })
@@ -437,10 +437,10 @@ test('pages that come round again end the audit with an error that names the fee
   const feed = aFeed({ sweep: undefined })
   someEvents(given)
   await given.toEnd(feed)
-  const state = await openFeed(given.book, feed.name, feed.startMs)
-  const window = auditWindow(given.book, feed, state, dayMs) as AuditWindow
+  const state = await openFeed(given.ledger, feed.name, feed.startMs)
+  const window = auditWindow(given.ledger, feed, state, dayMs) as AuditWindow
   let asked = 0
-  const round: ServiceClient = {
+  const round: UpstreamClient = {
     ...given.replica.client,
     searchGroupEvents: () =>
       Promise.resolve({ page: { items: [], next: `c${(asked += 1) % 7}` }, requestedAtMs: 1 }),

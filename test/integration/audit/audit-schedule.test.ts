@@ -35,12 +35,12 @@ async function aScene(events = 12): Promise<Scene> {
   const clock: Clock = { ...systemClock, now: () => Date.now() + ahead.aheadMs }
   const parts: AuditOptions = {
     client: rig.replica.client,
-    book: rig.book,
+    ledger: rig.ledger,
     clock,
     plan: () => ({ decisions: [], items: [] }),
     isReserveReached: () => Promise.resolve(false),
-    pairIdOf: () => undefined,
-    seal: () => undefined,
+    pairDigest: () => undefined,
+    sealSecret: () => undefined,
   }
   return {
     rig,
@@ -49,7 +49,7 @@ async function aScene(events = 12): Promise<Scene> {
     schedule: ({ isActive = true, feeds = [feed] } = {}) =>
       createAuditSchedule({
         feeds,
-        partsOf: () => parts,
+        optionsFor: () => parts,
         redis: tests.redis,
         keys,
         clock,
@@ -100,7 +100,7 @@ test('a feed without a schedule, or one that is paused, is left alone', async ()
   pages(scene)
   await once(scene.schedule({ feeds: [aFeed()] }))
   const paused = JSON.stringify({ reason: 'x', sinceMs: 1 })
-  await scene.rig.book.redis.hset(scene.rig.book.key('feed', 'brand'), 'paused', paused)
+  await scene.rig.ledger.redis.hset(scene.rig.ledger.key('feed', 'brand'), 'paused', paused)
   await once(scene.schedule())
   expect(pages(scene)).toBe(0)
 })
@@ -108,9 +108,9 @@ test('a feed without a schedule, or one that is paused, is left alone', async ()
 test('what was lost is counted, and told until it is there', async () => {
   const scene = await aScene(3)
   await scene.rig.toEnd(feed)
-  const { book } = scene.rig
+  const { ledger: book } = scene.rig
   const [uid] = [...(await scene.rig.records()).keys()]
-  await book.redis.del(book.key('rec', book.digests.recordId(uid!)))
+  await book.redis.del(book.key('rec', book.fingerprints.recordId(uid!)))
   await once(scene.schedule())
   expect((await readAuditNotes(tests.redis, scene.keys))['brand']).toMatchObject({ missing: 1 })
 })

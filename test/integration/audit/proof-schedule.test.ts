@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest'
 import {
-  createProofSchedule,
-  holdProof,
-  proofEveryMs,
-  readProofNote,
+  createLedgerCheckSchedule,
+  holdLedgerCheck,
+  ledgerCheckEveryMs,
+  readLedgerCheckNote,
 } from '../../../src/audit/ledger-check-schedule.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
 interface Scene {
   keys: Keys
-  book: Book
+  ledger: AccountLedger
   log: string[]
   prove: (given?: { aheadMs?: number; isActive?: boolean; signal?: AbortSignal }) => Promise<void>
 }
@@ -28,20 +28,20 @@ async function aScene(): Promise<Scene> {
   const logger = createLogger({ destination: { write: (line) => void log.push(line) } })
   return {
     keys,
-    book,
+    ledger: book,
     log,
     async prove({ aheadMs = 0, isActive = true, signal = new AbortController().signal } = {}) {
       const clock = { ...systemClock, now: () => Date.now() + aheadMs }
       const { redis } = tests
-      const schedule = createProofSchedule({
-        books: [book],
+      const schedule = createLedgerCheckSchedule({
+        ledgers: [book],
         redis,
         keys,
         clock,
         logger,
         isActive: () => isActive,
       })
-      await schedule.proveOnce(signal, () => undefined)
+      await schedule.checkOnce(signal, () => undefined)
     },
   }
 }
@@ -49,26 +49,28 @@ async function aScene(): Promise<Scene> {
 test('it is made at once, and again when its time has come', async () => {
   const { keys, prove } = await aScene()
   await prove()
-  const first = await readProofNote(tests.redis, keys)
+  const first = await readLedgerCheckNote(tests.redis, keys)
   expect(first).toMatchObject({ records: 1, discrepancies: { soc: 0 } })
-  await prove({ aheadMs: proofEveryMs - 1_000 })
-  expect(await readProofNote(tests.redis, keys)).toEqual(first)
-  await prove({ aheadMs: proofEveryMs + 1_000 })
-  expect((await readProofNote(tests.redis, keys))?.endedAtMs).toBeGreaterThan(first!.endedAtMs)
+  await prove({ aheadMs: ledgerCheckEveryMs - 1_000 })
+  expect(await readLedgerCheckNote(tests.redis, keys)).toEqual(first)
+  await prove({ aheadMs: ledgerCheckEveryMs + 1_000 })
+  expect((await readLedgerCheckNote(tests.redis, keys))?.endedAtMs).toBeGreaterThan(
+    first!.endedAtMs,
+  )
 })
 
 test('it does not wait for a time that a clock which was ahead had set', async () => {
   const { keys, prove } = await aScene()
   await prove({ aheadMs: 86_400_000 })
   await prove()
-  expect((await readProofNote(tests.redis, keys))?.endedAtMs).toBeLessThan(Date.now() + 1_000)
+  expect((await readLedgerCheckNote(tests.redis, keys))?.endedAtMs).toBeLessThan(Date.now() + 1_000)
 })
 
 test('what it finds is named in the log, and counted by sink', async () => {
-  const { keys, book, log, prove } = await aScene()
+  const { keys, ledger: book, log, prove } = await aScene()
   await tests.redis.del(book.key('due', 'soc'))
   await prove()
-  expect((await readProofNote(tests.redis, keys))?.discrepancies).toEqual({ soc: 1 })
+  expect((await readLedgerCheckNote(tests.redis, keys))?.discrepancies).toEqual({ soc: 1 })
   expect(log.join('')).toContain('the ledger does not add up')
   expect(log.join('')).toContain('a/b/1')
 })
@@ -76,14 +78,14 @@ test('what it finds is named in the log, and counted by sink', async () => {
 test('one replica makes it at a time, and none whose configuration is not the active one', async () => {
   const { keys, prove } = await aScene()
   await prove({ isActive: false })
-  expect(await holdProof(tests.redis, keys, 'another')).toBe(true)
+  expect(await holdLedgerCheck(tests.redis, keys, 'another')).toBe(true)
   await prove()
-  expect(await readProofNote(tests.redis, keys)).toBeUndefined()
+  expect(await readLedgerCheckNote(tests.redis, keys)).toBeUndefined()
 })
 
 test('one that is stopped says nothing and leaves its turn to others', async () => {
   const { keys, prove } = await aScene()
   await prove({ signal: AbortSignal.abort() })
-  expect(await readProofNote(tests.redis, keys)).toBeUndefined()
-  expect(await holdProof(tests.redis, keys, 'another')).toBe(true)
+  expect(await readLedgerCheckNote(tests.redis, keys)).toBeUndefined()
+  expect(await holdLedgerCheck(tests.redis, keys, 'another')).toBe(true)
 })

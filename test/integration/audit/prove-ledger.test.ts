@@ -1,17 +1,17 @@
 /** The ledger proves itself: what is planted behind its back is found and named, whatever runs meanwhile. */
 import { describe, expect, test } from 'vitest'
 import {
-  addLater,
-  addPendingAt,
-  type BookProof,
-  discrepanciesOf,
-  isWhole,
-  offBy,
+  tallyLater,
+  tallyItem,
+  type LedgerCheck,
+  countDiscrepancies,
+  isConsistent,
+  counterError,
   type PendingTallies,
 } from '../../../src/audit/ledger-check.ts'
-import { messageIdOf } from '../../../src/grouping/freeze.ts'
-import { claimTurn } from '../../../src/grouping/timers.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import { deriveMessageId } from '../../../src/grouping/freeze.ts'
+import { claimFlush } from '../../../src/grouping/timers.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, replayDeadLetter, returnOrphans } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
@@ -27,33 +27,40 @@ import { until } from '../../support/until.ts'
 
 const tests = redisForTests()
 
-async function proofOfOne(book: Book): Promise<BookProof> {
+async function proofOfOne(book: AccountLedger): Promise<LedgerCheck> {
   return (await proofOf([book]))[0]!
 }
 
-async function aBookWith(count: number, options: { batchWaitMs?: number } = {}): Promise<Book> {
+async function aBookWith(
+  count: number,
+  options: { batchWaitMs?: number } = {},
+): Promise<AccountLedger> {
   const book = await tests.book()
   const events = uids(count).map((one) => routed(one, ['soc']))
   await takeIn(book, events, options)
   return book
 }
 
-function refOf(book: Book, n: number, index = 0): string {
-  return `i:${book.digests.recordId(`paste/site/${n}`)}:${index}:soc`
+function refOf(book: AccountLedger, n: number, index = 0): string {
+  return `i:${book.fingerprints.recordId(`paste/site/${n}`)}:${index}:soc`
 }
 
 /** Three events that wait in one group of Slack. */
 async function aGroup(): Promise<{ rig: SlackRig; timer: string }> {
   const rig = await aSlackRig(tests)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(3).map((one) => rig.event(one)),
   )
-  const [timer = ''] = await tests.redis.zrange(rig.book.key('timers'), '0', '-1')
+  const [timer = ''] = await tests.redis.zrange(rig.ledger.key('timers'), '0', '-1')
   return { rig, timer }
 }
 
-async function settle(book: Book, ref: string, outcome: 'delivered' | 'dead'): Promise<void> {
+async function settle(
+  book: AccountLedger,
+  ref: string,
+  outcome: 'delivered' | 'dead',
+): Promise<void> {
   await beginAttempt(book, ref, 't', 60_000)
   await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
 }
@@ -63,10 +70,10 @@ describe('counters', () => {
     const book = await aBookWith(3)
     await settle(book, refOf(book, 0), 'delivered')
     const proof = await proofOfOne(book)
-    expect(isWhole(proof)).toBe(true)
+    expect(isConsistent(proof)).toBe(true)
     expect(proof).toMatchObject({ records: 3, differences: [], stranded: [], dangling: [] })
     expect(proof.accounting.sinks['soc']).toMatchObject({ created: 3, delivered: 1 })
-    expect(discrepanciesOf([proof])).toEqual({ soc: 0 })
+    expect(countDiscrepancies([proof])).toEqual({ soc: 0 })
   })
 
   test('that drifted in a way in which they still add up differ from the records', async () => {
@@ -77,13 +84,13 @@ describe('counters', () => {
     const proof = await proofOfOne(book)
     expect(proof.accounting.sinks['soc']?.unaccounted).toBe(0)
     expect(proof.differences).toEqual([{ sink: 'soc', counted: 1, found: 3 }])
-    expect(discrepanciesOf([proof])).toEqual({ soc: 2 })
-    expect(isWhole(proof)).toBe(false)
+    expect(countDiscrepancies([proof])).toEqual({ soc: 2 })
+    expect(isConsistent(proof)).toBe(false)
   })
 
   test('whose item vanished with its record are off by it, and its place dangles', async () => {
     const book = await aBookWith(2)
-    await tests.redis.del(book.key('rec', book.digests.recordId('paste/site/1')))
+    await tests.redis.del(book.key('rec', book.fingerprints.recordId('paste/site/1')))
     const { differences, dangling } = await proofOfOne(book)
     expect(differences).toEqual([{ sink: 'soc', counted: 2, found: 1 }])
     const ref = refOf(book, 1)
@@ -98,21 +105,21 @@ describe('counters', () => {
     await tests.redis.hincrby(book.key('counters'), 'f|brand|new', -1)
     const proof = await proofOfOne(book)
     expect(proof.accounting.feeds['brand']?.unaccounted).toBe(1)
-    expect(isWhole(proof)).toBe(false)
+    expect(isConsistent(proof)).toBe(false)
   })
 
   test('are compared as of the moment at which they were read', () => {
     const tallies: PendingTallies = new Map()
     const item = (state: string, createdAtMs: number, endedAtMs?: number): Item =>
       ({ sink: 'soc', state, createdAtMs, endedAtMs }) as unknown as Item
-    addPendingAt(tallies, item('queued', 90), 100)
-    addPendingAt(tallies, item('queued', 101), 100) // came later
-    addPendingAt(tallies, item('delivered', 80, 99), 100)
-    addPendingAt(tallies, item('delivered', 80, 101), 100) // ended later
-    addPendingAt(tallies, item('queued', 100), 100) // in that millisecond
-    addLater(tallies, 100, 110)
+    tallyItem(tallies, item('queued', 90), 100)
+    tallyItem(tallies, item('queued', 101), 100) // came later
+    tallyItem(tallies, item('delivered', 80, 99), 100)
+    tallyItem(tallies, item('delivered', 80, 101), 100) // ended later
+    tallyItem(tallies, item('queued', 100), 100) // in that millisecond
+    tallyLater(tallies, 100, 110)
     expect(tallies.get('soc')).toMatchObject({ least: 2, most: 3 })
-    const off = [1, 2, 3, 5].map((counted) => offBy(counted, { least: 2, most: 3 }))
+    const off = [1, 2, 3, 5].map((counted) => counterError(counted, { least: 2, most: 3 }))
     expect(off).toEqual([-1, 0, 0, 2])
   })
 
@@ -120,7 +127,7 @@ describe('counters', () => {
     const book = await aBookWith(3)
     await settle(book, refOf(book, 0), 'delivered')
     for (const n of [0, 1]) {
-      const name = book.key('rec', book.digests.recordId(`paste/site/${n}`))
+      const name = book.key('rec', book.fingerprints.recordId(`paste/site/${n}`))
       const record = JSON.parse((await tests.redis.get(name))!) as {
         i: [{ c: number; e?: number }]
       }
@@ -136,7 +143,9 @@ describe('counters', () => {
 })
 
 describe('an item is stranded', () => {
-  async function strandedIn(book: Book): Promise<[uid: string, state: string, lacks: string][]> {
+  async function strandedIn(
+    book: AccountLedger,
+  ): Promise<[uid: string, state: string, lacks: string][]> {
     const { stranded } = await proofOfOne(book)
     return stranded
       .toSorted((a, b) => (a.uid < b.uid ? -1 : 1))
@@ -156,7 +165,7 @@ describe('an item is stranded', () => {
       ['paste/site/1', 'sending', 'due'],
       ['paste/site/2', 'retrying', 'due'],
     ])
-    expect(discrepanciesOf(await proofOf([book]))).toEqual({ soc: 3 })
+    expect(countDiscrepancies(await proofOf([book]))).toEqual({ soc: 3 })
   })
 
   test('that is held for its full event and has no end to its wait', async () => {
@@ -188,7 +197,7 @@ describe('an item is stranded', () => {
 
   test('whose collection does not list it, or has no timer', async () => {
     const { rig, timer } = await aGroup()
-    const { book } = rig
+    const { ledger: book } = rig
     expect(await strandedIn(book)).toEqual([])
     await tests.redis.zrem(book.key('collect', timer.split(':')[1] ?? ''), refOf(book, 1))
     expect(await strandedIn(book)).toEqual([['paste/site/1', 'group', 'collection']])
@@ -212,20 +221,20 @@ describe('an item is stranded', () => {
     const keys = tests.keys()
     const first = await tests.book({ keys })
     const second = await tests.book({ keys, account: 'other' })
-    const rig = await aSlackRig(tests, { keys, books: [first, second] })
+    const rig = await aSlackRig(tests, { keys, ledgers: [first, second] })
     await takeIn(first, [rig.event({ uid: 'a/b/1' })])
     await takeIn(second, [rig.event({ uid: 'a/b/2' })])
     const [timer = ''] = await tests.redis.zrange(first.key('timers'), '0', '-1')
-    const turn = await claimTurn(first, timer, Date.now() + 60_000)
-    const messageId = messageIdOf(turn!)
-    const id = second.digests.recordId('a/b/2')
+    const turn = await claimFlush(first, timer, Date.now() + 60_000)
+    const messageId = deriveMessageId(turn!)
+    const id = second.fingerprints.recordId('a/b/2')
     const sealing = { lead: turn!.id, bid: messageId, retention: second.retention }
     // as a digest of two accounts is sealed: the second one first
     const member = { r: `i:${id}:0:soc`, a: 'keep', o: 0 }
     const opened = await tests.redis.hget(second.key('gather', turn!.id), 'opened')
     const ask = { ...sealing, opened, seq: 0, members: [member] }
     await second.run('seal-members', JSON.stringify(ask))
-    const found = async (books: Book[]): Promise<string[]> =>
+    const found = async (books: AccountLedger[]): Promise<string[]> =>
       (await proofOf(books)).flatMap(({ stranded }) => stranded.map(({ lacks }) => lacks))
     expect(await found([first, second])).toEqual([])
     expect(await found([second])).toEqual(['message'])
@@ -235,7 +244,7 @@ describe('an item is stranded', () => {
 })
 
 describe('a reference dangles', () => {
-  async function danglingIn(book: Book): Promise<string[]> {
+  async function danglingIn(book: AccountLedger): Promise<string[]> {
     const { dangling } = await proofOfOne(book)
     return dangling.map(({ place, why, ref }) => `${place} ${why} ${ref}`).toSorted()
   }
@@ -263,10 +272,11 @@ describe('a reference dangles', () => {
   })
 
   /** Items for `soc`, by what became of them. */
-  async function inEveryState(): Promise<{ book: Book; refs: Map<string, string> }> {
+  async function inEveryState(): Promise<{ ledger: AccountLedger; refs: Map<string, string> }> {
     const rig = await aSlackRig(tests)
-    const { book } = rig
-    const refOfOne = (name: string): string => `i:${book.digests.recordId(`a/b/${name}`)}:0:soc`
+    const { ledger: book } = rig
+    const refOfOne = (name: string): string =>
+      `i:${book.fingerprints.recordId(`a/b/${name}`)}:0:soc`
     const alone = ['queued', 'retrying', 'delivered', 'dead', 'orphaned']
     const inBatch = ['collected', 'batch']
     const events = alone.map((name) => routed({ uid: `a/b/${name}` }))
@@ -282,7 +292,7 @@ describe('a reference dangles', () => {
     await settleAttempt(book, attempt, { outcome: 'retry', inMs: 60_000 })
     await holdOrphan(book, refOfOne('orphaned'))
     const names = [...alone, ...inBatch, 'detail', 'group']
-    return { book, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
+    return { ledger: book, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
   }
 
   test.each([
@@ -299,10 +309,10 @@ describe('a reference dangles', () => {
   ])(
     'where %s has an item that something else moves, or nothing any more',
     async (place, wrong) => {
-      const { book, refs } = await inEveryState()
+      const { ledger: book, refs } = await inEveryState()
       expect(await danglingIn(book)).toEqual([])
       for (const [name, ref] of refs) {
-        const { firstSeenMs } = (await readRecord(book, book.digests.recordId(`a/b/${name}`)))!
+        const { firstSeenMs } = (await readRecord(book, book.fingerprints.recordId(`a/b/${name}`)))!
         if (place === 'orphans') await tests.redis.sadd(book.key(place, 'soc'), ref)
         else await tests.redis.zadd(book.key(place, 'soc'), firstSeenMs, ref)
       }
@@ -315,7 +325,7 @@ describe('a reference dangles', () => {
   test.each(['due', 'orphans'])(
     'but not what left %s after it was read there, and before it was looked at',
     async (place) => {
-      const { book, refs } = await inEveryState()
+      const { ledger: book, refs } = await inEveryState()
       expect(await book.run('find-dangling', place, 'soc', refs.get('delivered')!)).toEqual([])
     },
   )
@@ -323,7 +333,7 @@ describe('a reference dangles', () => {
   test('but not a letter whose story has expired', async () => {
     const book = await aBookWith(1)
     await settle(book, refOf(book, 0), 'dead')
-    const id = book.digests.recordId('paste/site/0')
+    const id = book.fingerprints.recordId('paste/site/0')
     await tests.redis.del(book.key('rec', id))
     await tests.redis.zadd(book.key('records'), Date.now() - book.retention.story, id)
     expect(await danglingIn(book)).toEqual([])
@@ -332,7 +342,7 @@ describe('a reference dangles', () => {
   test('nor one whose event came again after that', async () => {
     const book = await aBookWith(1)
     await settle(book, refOf(book, 0), 'dead')
-    await tests.redis.del(book.key('rec', book.digests.recordId('paste/site/0')))
+    await tests.redis.del(book.key('rec', book.fingerprints.recordId('paste/site/0')))
     const [, diedAt] = await tests.redis.zrange(book.key('dead', 'soc'), '0', '0', 'WITHSCORES')
     await until('the clock has moved on', () => Date.now() > Number(diedAt))
     await takeIn(book, [routed({ uid: 'paste/site/0' }, ['oncall'])], { feed: 'second' })
@@ -364,12 +374,12 @@ test('what ended and was replayed while the first scan went on is no difference'
 
 test('an item that was accepted after all leaves the group in which it waited', async () => {
   const rig = await aSlackRig(tests)
-  const { book } = rig
+  const { ledger: book } = rig
   await takeIn(book, [rig.event({ uid: 'paste/site/0' }, { grouping: { waitMs: 0 } })])
   await beginAttempt(book, refOf(book, 0), 't', 60_000)
   await holdOrphan(book, refOf(book, 0))
-  const place = rig.event({ uid: 'paste/site/1' }).items[0]!.gathering!
-  await returnOrphans(book, { sink: 'soc', mode: false, places: { soc: place } }, 10)
+  const place = rig.event({ uid: 'paste/site/1' }).items[0]!.group!
+  await returnOrphans(book, { sink: 'soc', batchWait: false, groups: { soc: place } }, 10)
   const late = { ref: refOf(book, 0), token: 't', replica: 'r' }
   await settleAttempt(book, late, { outcome: 'delivered' })
   expect(await proofOfOne(book)).toMatchObject({ stranded: [], dangling: [], differences: [] })

@@ -1,7 +1,7 @@
 /** No false alarm: the ledger is proved again and again while the daemon takes in and delivers as fast as it can. */
 import { expect, onTestFinished, test } from 'vitest'
-import { pendingOf } from '../../../src/store/accounts.ts'
-import { isWhole } from '../../../src/audit/ledger-check.ts'
+import { sumPending } from '../../../src/store/accounts.ts'
+import { isConsistent } from '../../../src/audit/ledger-check.ts'
 import { startSandbox } from '../../../src/sandbox/sandbox.ts'
 import { proofOf, redisForTests } from '../../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'
@@ -39,18 +39,18 @@ route: {sinks: [soc, oncall, siem, each], group_by: [severity], group_wait: 1s, 
   await until('events flow', () => sandbox.received.webhook.length > 0)
   for (let n = 0; n < proofs; n += 1) {
     if (n % 4 === 0) pour(15, n % 8 === 0 ? 'critical' : 'low')
-    const found = await proofOf(app.books)
+    const found = await proofOf(app.ledgers)
     const faults = found.map(({ differences, stranded, dangling }) => [
       ...differences,
       ...stranded,
       ...dangling,
     ])
     expect(faults).toEqual([[], []])
-    expect(found.every(isWhole)).toBe(true)
+    expect(found.every(isConsistent)).toBe(true)
     for (const proof of found) {
       sums.records += proof.records
       sums.pending += Object.values(proof.accounting.sinks).reduce(
-        (sum, sink) => sum + pendingOf(sink),
+        (sum, sink) => sum + sumPending(sink),
         0,
       )
     }

@@ -1,6 +1,6 @@
 /** `accounts list|discard` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { type Book, claimLead } from '../../../src/store/account-ledger.ts'
+import { type AccountLedger, claimLead } from '../../../src/store/account-ledger.ts'
 import {
   noteConfigured,
   noteDiscarding,
@@ -16,7 +16,7 @@ import { tocsin } from './tocsin.ts'
 const tests = redisForTests()
 
 interface Scene extends SocScene {
-  umbrella: Book
+  umbrella: AccountLedger
 }
 
 /** Besides the accounts of the configuration one that left it: five items that wait, each in another way. */
@@ -33,17 +33,17 @@ async function aScene(): Promise<Scene> {
   return { ...scene, umbrella }
 }
 
-function refsOf(book: Book, sink: string): Promise<string[]> {
+function refsOf(book: AccountLedger, sink: string): Promise<string[]> {
   return book.redis.zrange(book.key('due', sink), '0', '-1')
 }
 
-async function fail(book: Book, ref: string): Promise<void> {
+async function fail(book: AccountLedger, ref: string): Promise<void> {
   await beginAttempt(book, ref, 't', 30_000)
   const outcome = { outcome: 'dead', reason: 'gone' } as const
   await settleAttempt(book, { ref, token: 't', replica: 'r1' }, outcome)
 }
 
-const keysOf = (book: Book): Promise<string[]> => book.redis.keys(`${book.key()}*`)
+const keysOf = (book: AccountLedger): Promise<string[]> => book.redis.keys(`${book.key()}*`)
 
 test('accounts list shows what waits in an account that left, beside those that are configured', async () => {
   const { config, umbrella } = await aScene()
@@ -81,7 +81,7 @@ test('accounts list shows what waits in an account that left, beside those that 
 
 test('discard gives up all that an account holds and removes its ledger, and no other’s', async () => {
   const scene = await aScene()
-  const { config, keys, umbrella, book, second } = scene
+  const { config, keys, umbrella, ledger: book, second } = scene
   await scene.show(['lake'], [{ uid: 'a/b/1' }], book)
   await scene.show(['lake'], [{ uid: 'a/b/1' }], second)
   const asked = await tocsin('accounts', 'discard', 'umbrella', ...config)
@@ -167,10 +167,10 @@ test('a discard that was broken off is seen, its rest is nobody’s, and the sam
 })
 
 test('what others have in a message that the account leads is not lost with it, nor the windows of digests', async () => {
-  const { config, keys, umbrella, book } = await aScene()
+  const { config, keys, umbrella, ledger: book } = await aScene()
   const books = [umbrella, book]
   await claimLead({ redis: book.redis, keys }, books)
-  const rig = await aDigestRig(tests, { keys, books })
+  const rig = await aDigestRig(tests, { keys, ledgers: books })
   await rig.show(umbrella, { uid: 'a/b/20', severity: 'low' })
   await rig.show(book, { uid: 'a/b/21', severity: 'low' })
   rig.toMorning(1)
@@ -193,7 +193,7 @@ test('what others have in a message that the account leads is not lost with it, 
 })
 
 /** As if the process that sends the message had died long ago. */
-async function stale(book: Book, ref: string): Promise<void> {
+async function stale(book: AccountLedger, ref: string): Promise<void> {
   const name = book.key('batch', ref.split(':')[1] ?? '')
   const head = JSON.parse((await book.redis.get(name)) ?? '') as { at: number }
   await book.redis.set(name, JSON.stringify({ ...head, at: head.at - 120_000 }))

@@ -4,7 +4,7 @@ import { readAuditNotes } from '../../../src/audit/audit-schedule.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { loadConfig } from '../../../src/config/load.ts'
 import { activateGeneration } from '../../../src/store/account-ledger.ts'
-import { readProofNote } from '../../../src/audit/ledger-check-schedule.ts'
+import { readLedgerCheckNote } from '../../../src/audit/ledger-check-schedule.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aReplica, nothingPending, until } from '../../support/rehearsal.ts'
@@ -64,7 +64,7 @@ test('a planted gap is named, and delivered once it is repaired', async () => {
 
   const book = await tests.book({ keys: createKeys(scene.prefix) })
   const gone = uids[11]!
-  const id = book.digests.recordId(gone)
+  const id = book.fingerprints.recordId(gone)
   await book.redis.del(book.key('rec', id), book.key('pay', id))
 
   const clean = await scene.run('audit', '--feed', 'making')
@@ -99,7 +99,7 @@ test('a repair by a narrower look makes what metrics say better by as much as it
   const book = await tests.book({ keys })
   const noted = async (): Promise<number | undefined> =>
     (await readAuditNotes(tests.redis, keys))['brand']?.missing
-  await book.redis.del(book.key('rec', book.digests.recordId(gone!.uid)))
+  await book.redis.del(book.key('rec', book.fingerprints.recordId(gone!.uid)))
   await scene.run('audit', '--feed', 'brand')
   expect(await noted()).toBe(1)
   expect((await scene.run('audit', '--feed', 'brand', '--since', '5m')).code).toBe(0)
@@ -154,7 +154,10 @@ describe('the ledger itself', () => {
     const keys = createKeys(prefix)
     const book = await tests.book({ keys })
     await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])])
-    await tests.redis.zrem(book.key('due', 'siem'), `i:${book.digests.recordId('a/b/1')}:0:siem`)
+    await tests.redis.zrem(
+      book.key('due', 'siem'),
+      `i:${book.fingerprints.recordId('a/b/1')}:0:siem`,
+    )
     await tests.redis.hincrby(book.key('counters'), 's|siem|pending|queued', 3)
     const { code, out } = await run('audit', '--ledger')
     expect(code).toBe(1)
@@ -163,7 +166,7 @@ describe('the ledger itself', () => {
     expect(out).toContain('+ 5 pending, -3 unaccounted for; the records have 2 pending')
     expect(out).toContain('stranded  a/b/1 for siem, queued: nothing says when it is due')
     expect(out).toContain('tocsin sinks move siem --to <sink>')
-    expect((await readProofNote(tests.redis, keys))?.discrepancies).toEqual({ siem: 7 })
+    expect((await readLedgerCheckNote(tests.redis, keys))?.discrepancies).toEqual({ siem: 7 })
     const asJson = await run('audit', '--ledger', '--output', 'json')
     expect(JSON.parse(asJson.out)).toMatchObject([
       {
@@ -181,11 +184,11 @@ describe('the ledger itself', () => {
     const { hash } = loadConfig({ path: aFile('same.yaml', yaml), env: {} })
     await activateGeneration(tests.redis, keys, hash)
     await run('audit', '--ledger')
-    const noted = await readProofNote(tests.redis, keys)
+    const noted = await readLedgerCheckNote(tests.redis, keys)
     expect(noted?.records).toBe(0)
     const other = aFile('other.yaml', yaml.replace('accounts: {main:', 'accounts: {renamed:'))
     expect(await tocsin('audit', '--ledger', '--config', other)).toMatchObject({ code: 0 })
-    expect(await readProofNote(tests.redis, keys)).toEqual(noted)
+    expect(await readLedgerCheckNote(tests.redis, keys)).toEqual(noted)
   })
 
   test('goes with no word that is about the service', async () => {
@@ -199,7 +202,7 @@ test('explain says of what made room what is still known of it', async () => {
   const { prefix, run } = await aScene()
   const book = await tests.book({ keys: createKeys(prefix) })
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])])
-  await book.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  await book.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
   const known = await run('explain', 'a/b/1')
   expect(known.code).toBe(0)
   expect(known.out).toContain('taken in by the feed brand; its story is no longer kept')

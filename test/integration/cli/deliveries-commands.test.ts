@@ -1,9 +1,9 @@
 /** `deliveries resend`: what a sink accepted goes out again under its ids. */
 import { expect, test, vi } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readItems, readRecord } from '../../../src/store/records.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { divertItem, moveItem } from '../../../src/store/pending-items.ts'
+import { rerouteItem, moveItem } from '../../../src/store/pending-items.ts'
 import { aGatheringRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -19,12 +19,12 @@ async function aDeliveredScene(sink = 'lake'): Promise<SocScene> {
   return scene
 }
 
-async function idOf(book: Book, uid: string): Promise<string | undefined> {
-  return (await readRecord(book, book.digests.recordId(uid)))?.items[0]?.id
+async function idOf(book: AccountLedger, uid: string): Promise<string | undefined> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))?.items[0]?.id
 }
 
 test('resent items go out again under their ids, and stay counted', async () => {
-  const { book, keys, config } = await aDeliveredScene()
+  const { ledger: book, keys, config } = await aDeliveredScene()
   const { code, out } = await tocsin(
     'deliveries',
     'resend',
@@ -38,7 +38,7 @@ test('resent items go out again under their ids, and stay counted', async () => 
     out: '2 items queued; a running daemon sends them again within seconds\n',
   })
   const lake = aRehearsedSink('lake')
-  const rig = aGatheringRig({ redis: book.redis, keys, books: [book], sinks: [lake] })
+  const rig = aGatheringRig({ redis: book.redis, keys, ledgers: [book], sinks: [lake] })
   const refs = await book.redis.zrange(book.key('due', 'lake'), '0', '-1')
   for (const ref of refs) await rig.deliver(ref)
   expect(new Set(lake.received.map(({ id }) => id))).toEqual(
@@ -50,7 +50,7 @@ test('resent items go out again under their ids, and stay counted', async () => 
 })
 
 test('resending asks first, and says what repeated ids mean', async () => {
-  const { book, config } = await aDeliveredScene()
+  const { ledger: book, config } = await aDeliveredScene()
   const { code, err } = await tocsin('deliveries', 'resend', '--sink=lake', '--since=1h', ...config)
   expect(code).toBe(2)
   expect(err).toMatch(
@@ -60,26 +60,26 @@ test('resending asks first, and says what repeated ids mean', async () => {
 })
 
 test('a sink that batches gets them in batches, the worst first', async () => {
-  const { book, config } = await aDeliveredScene('siem')
+  const { ledger: book, config } = await aDeliveredScene('siem')
   const args = ['deliveries', 'resend', '--sink=siem', '--since=1h', ...config]
   await book.redis.del(book.key('due', 'siem'))
   expect((await tocsin(...args)).err).toContain('will be sent again, in batches.')
   await tocsin(...args, '--yes')
   const refs = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
   expect(refs.map((ref) => ref.split(':')[1])).toEqual([
-    book.digests.recordId('leak/x/2'),
-    book.digests.recordId('leak/x/1'),
+    book.fingerprints.recordId('leak/x/2'),
+    book.fingerprints.recordId('leak/x/1'),
   ])
 })
 
 test('what went to the fallback of the sink is sent to it again; what was moved by hand is not', async () => {
   const scene = await aSocScene(tests)
-  const { book, config } = scene
+  const { ledger: book, config } = scene
   await scene.show(['siem'], [{ uid: 'leak/x/1' }, { uid: 'leak/x/2' }])
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
   for (const [n, uid] of ['leak/x/1', 'leak/x/2'].entries()) {
-    const [found] = await readItems(book, [`i:${book.digests.recordId(uid)}:0:siem`])
-    if (n === 0) await divertItem(book, found!, { to: 'lake', targets, staleMs: 0 })
+    const [found] = await readItems(book, [`i:${book.fingerprints.recordId(uid)}:0:siem`])
+    if (n === 0) await rerouteItem(book, found!, { to: 'lake', targets, staleMs: 0 })
     else await moveItem(book, found!, targets, 'to lake, by ann')
   }
   const args = ['deliveries', 'resend', '--sink=siem', '--since=1h', ...config]
@@ -92,14 +92,14 @@ test('what went to the fallback of the sink is sent to it again; what was moved 
 })
 
 test('with --diverted what the sink itself accepted is left alone', async () => {
-  const { book, config } = await aDeliveredScene()
+  const { ledger: book, config } = await aDeliveredScene()
   const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--diverted', ...config]
   expect((await tocsin(...args, '--yes')).out).toContain('accepted nothing in that time')
   expect((await readAccounting(book)).sinks['lake']).toMatchObject({ replayed: 0 })
 })
 
 test('one event alone is named as it stands in a message', async () => {
-  const { book, config } = await aDeliveredScene()
+  const { ledger: book, config } = await aDeliveredScene()
   const uid = ['--uid', 'leak/x[.]y/1']
   const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--yes', '--output=json']
   const none = await tocsin(...args, ...uid, ...config)
@@ -122,8 +122,8 @@ test('what was delivered before that time is left alone', async () => {
 })
 
 test('what can no longer be sent is left, counted and said', async () => {
-  const { book, config } = await aDeliveredScene()
-  await book.redis.del(book.key('pay', book.digests.recordId('leak/x/1')))
+  const { ledger: book, config } = await aDeliveredScene()
+  await book.redis.del(book.key('pay', book.fingerprints.recordId('leak/x/1')))
   const { code, out } = await tocsin(
     'deliveries',
     'resend',

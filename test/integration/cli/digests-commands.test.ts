@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import { digestIdOf } from '../../../src/grouping/placement.ts'
+import { digestGroupId } from '../../../src/grouping/placement.ts'
 import { recipientHash } from '../../../src/sinks/destinations.ts'
 import { aGatheringRig, type GatheringRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
@@ -24,7 +24,7 @@ async function aDigestScene(): Promise<SocScene> {
 }
 
 /** Everything in Redis that an item or a digest hangs on. */
-async function state({ book, keys }: SocScene): Promise<Record<string, string | null>> {
+async function state({ ledger: book, keys }: SocScene): Promise<Record<string, string | null>> {
   const names = await book.redis.keys(`${keys.shared().slice(0, -1)}*`)
   const dumps = names.toSorted().map(async (name) => {
     const dump = await book.redis.dumpBuffer(name)
@@ -33,7 +33,10 @@ async function state({ book, keys }: SocScene): Promise<Record<string, string | 
   return Object.fromEntries(await Promise.all(dumps))
 }
 
-function aDaemon({ book, second, keys }: SocScene): { rig: GatheringRig; oncall: RehearsedSink } {
+function aDaemon({ ledger: book, second, keys }: SocScene): {
+  rig: GatheringRig
+  oncall: RehearsedSink
+} {
   const destinations = [
     { id: ann, label: 'ann@example.com' },
     { id: bob, label: 'bob@example.com' },
@@ -41,7 +44,7 @@ function aDaemon({ book, second, keys }: SocScene): { rig: GatheringRig; oncall:
   const oncall = aRehearsedSink('oncall', { type: 'email', destinations })
   const books = [book, second]
   return {
-    rig: aGatheringRig({ redis: book.redis, keys, books, sinks: [oncall] }),
+    rig: aGatheringRig({ redis: book.redis, keys, ledgers: books, sinks: [oncall] }),
     oncall,
   }
 }
@@ -128,7 +131,7 @@ test('send ends the window of every recipient: what it held goes out once, as pr
     out: `oncall, ann@example.com: ${queued}\noncall, bob@example.com: ${queued}\n`,
   })
   const { rig, oncall } = aDaemon(scene)
-  for (const ref of await scene.book.redis.zrange(scene.book.key('due', 'oncall'), '0', '-1')) {
+  for (const ref of await scene.ledger.redis.zrange(scene.ledger.key('due', 'oncall'), '0', '-1')) {
     await rig.deliver(ref)
   }
   expect(oncall.received.map(({ destination }) => destination.id)).toEqual(
@@ -137,20 +140,20 @@ test('send ends the window of every recipient: what it held goes out once, as pr
   expect(oncall.received.map(({ summary }) => summary!.total)).toEqual([2, 2])
   expect(oncall.received[0]!.summary!.digest).toMatchObject({ isLate: false })
   expect(JSON.parse(preview.out)).toMatchObject({ events: 2 })
-  expect((await expectConservation(scene.book)).sinks['oncall']).toMatchObject({ delivered: 2 })
+  expect((await expectConservation(scene.ledger)).sinks['oncall']).toMatchObject({ delivered: 2 })
   expect((await expectConservation(scene.second)).sinks['oncall']).toMatchObject({ delivered: 2 })
 })
 
 test('after a send the next digest comes at its time, with what came since', async () => {
   const scene = await aDigestScene()
-  const { book, config } = scene
-  const timer = `c:${digestIdOf(ann)}:oncall`
+  const { ledger: book, config } = scene
+  const timer = `c:${digestGroupId(ann)}:oncall`
   const dueMs = Number(await book.redis.zscore(book.key('timers'), timer))
   const startMs = Date.now()
   await tocsin('digests', 'send', 'oncall', ...config)
   const nextMs = Number(await book.redis.zscore(book.key('timers'), timer))
   expect((nextMs - dueMs) % 86_400_000).toBe(0)
-  const from = Number(await book.redis.hget(book.key('gather', digestIdOf(ann)), 'from'))
+  const from = Number(await book.redis.hget(book.key('gather', digestGroupId(ann)), 'from'))
   expect(from).toBeGreaterThanOrEqual(startMs)
   await scene.show(['oncall'], [{ uid: 'paste/site/9', severity: 'info' }])
   const { out } = await tocsin('digests', 'preview', 'oncall', ...config)
@@ -162,7 +165,7 @@ test('a send right after a send has nothing but the sign of life', async () => {
   await tocsin('digests', 'send', 'oncall', ...scene.config)
   await tocsin('digests', 'send', 'oncall', ...scene.config)
   const { rig, oncall } = aDaemon(scene)
-  for (const ref of await scene.book.redis.zrange(scene.book.key('due', 'oncall'), '0', '-1')) {
+  for (const ref of await scene.ledger.redis.zrange(scene.ledger.key('due', 'oncall'), '0', '-1')) {
     await rig.deliver(ref)
   }
   const totals = oncall.received.map(({ summary }) => summary!.total)
@@ -170,7 +173,7 @@ test('a send right after a send has nothing but the sign of life', async () => {
 })
 
 test('where an empty digest is not wanted, a send with nothing to tell sends nothing', async () => {
-  const { book, config } = await aSocScene(tests)
+  const { ledger: book, config } = await aSocScene(tests)
   const { code, out } = await tocsin('digests', 'send', 'news', ...config)
   expect({ code, out }).toEqual({
     code: 0,
@@ -180,7 +183,7 @@ test('where an empty digest is not wanted, a send with nothing to tell sends not
 })
 
 test('a send to a paused sink says that it waits', async () => {
-  const { book, keys, config } = await aDigestScene()
+  const { ledger: book, keys, config } = await aDigestScene()
   await createCircuit(book.redis, keys).pause('oncall', { reason: 'mail moves', sinceMs: 1 })
   const { out } = await tocsin('digests', 'send', 'oncall', ...config)
   expect(out).toContain('  oncall is paused (mail moves): it goes out when that is over\n')

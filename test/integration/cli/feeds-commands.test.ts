@@ -1,9 +1,9 @@
 /** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { newPlace } from '../../../src/feeds/next-feed.ts'
+import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
 import { anAccount } from '../../support/replica.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
@@ -15,8 +15,8 @@ let prefixes = 0
 
 interface Scene {
   /** Of the account `main`. */
-  book: Book
-  second: Book
+  ledger: AccountLedger
+  second: AccountLedger
   keys: Keys
   config: [string, string]
 }
@@ -42,7 +42,7 @@ sinks:
 route: { sinks: [soc] }
 `
   return {
-    book: await tests.book({ keys }),
+    ledger: await tests.book({ keys }),
     second: await tests.book({ keys, account: 'second' }),
     keys,
     config: ['--config', aFile('tocsin.yaml', text)],
@@ -64,7 +64,7 @@ function sweepPage(startedAtMs: number): Parameters<typeof takeIn>[2] {
       isSnapshot: false,
       fieldsAtEnd: [],
     },
-    walk: { fingerprint: 's', body: {}, cursor: 'c', reason: 'again', startedAtMs },
+    scan: { fingerprint: 's', body: {}, cursor: 'c', reason: 'again', startedAtMs },
   }
 }
 
@@ -121,7 +121,7 @@ test('check tells the same of each feed', async () => {
 })
 
 test('feeds list tells how the sweep is, and what came late or was raised', async () => {
-  const { book, second, config } = await aScene()
+  const { ledger: book, second, config } = await aScene()
   const startedAtMs = Date.UTC(2026, 0, 3)
   await takeIn(book, [routed({ uid: 'leak/x/1', createdAtMs: Date.UTC(2026, 0, 2) })])
   await takeIn(second, [routed({ uid: 'credential/1' })], { feed: 'staff' })
@@ -150,7 +150,7 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
 })
 
 test('a paused feed says so with the reason, until it is resumed', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid: 'leak/x/1' })])
   const { code, out } = await tocsin(
     'feeds',
@@ -179,7 +179,7 @@ test('a paused feed says so with the reason, until it is resumed', async () => {
 })
 
 test('a feed that is paused again stays so since then, with the new reason', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await pauseFeed(book, 'brand', { reason: 'first', sinceMs: Date.UTC(2026, 0, 1) })
   const { out } = await tocsin(
     'feeds',
@@ -196,7 +196,7 @@ test('a feed that is paused again stays so since then, with the new reason', asy
 })
 
 test('a feed is paused in its own account, also before it ever polled', async () => {
-  const { book, second, config } = await aScene()
+  const { ledger: book, second, config } = await aScene()
   await tocsin('feeds', 'pause', 'staff', '--reason', 'not yet', ...config)
   expect((await peekFeed(second, 'staff', 0))?.paused?.reason).toBe('not yet')
   expect(await peekFeed(book, 'staff', 0)).toBeUndefined()
@@ -206,7 +206,7 @@ test('a feed is paused in its own account, also before it ever polled', async ()
 })
 
 test('a pause moves neither the cursor nor what was read', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid: 'leak/x/1' })])
   const before = await peekFeed(book, 'brand', 0)
   await tocsin('feeds', 'pause', 'brand', '--reason', 'a while', ...config)
@@ -215,7 +215,7 @@ test('a pause moves neither the cursor nor what was read', async () => {
 })
 
 test('resuming a feed that is not paused changes nothing and says so', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const { code, out } = await tocsin('feeds', 'resume', 'brand', '--output=json', ...config)
   expect(code).toBe(0)
   expect(JSON.parse(out)).toEqual({ feed: 'brand', was_paused: false })
@@ -230,7 +230,7 @@ test.each([
   ['an empty reason', ['pause', 'brand', '--reason', ' '], 'Write up to 200 characters'],
   ['a reason of two lines', ['pause', 'brand', '--reason', 'a\nb'], 'in one line'],
 ])('%s is refused: feeds %j', async (_name, args, said) => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const { code, err } = await tocsin('feeds', ...args, ...config)
   expect(err).toContain(said)
   expect(code).toBe(2)
@@ -244,12 +244,17 @@ test('feeds list --why tells which feed is read next, and why the others are not
   const places = new Map([
     [
       'main/brand',
-      { ...newPlace(), readAtMs: nowMs - 12_000, askedAtMs: nowMs - 12_000, intervalMs: 14_000 },
+      {
+        ...newFeedPlace(),
+        readAtMs: nowMs - 12_000,
+        askedAtMs: nowMs - 12_000,
+        intervalMs: 14_000,
+      },
     ],
     [
       'main/leaks',
       {
-        ...newPlace(),
+        ...newFeedPlace(),
         wait: { untilMs: nowMs + 300_000, why: 'rate_limited' },
         failures: 3,
       },
@@ -279,8 +284,8 @@ test('feeds list --why says of no feed that it is next before limits.polls lets 
   const nowMs = Date.now()
   const readMs = { readAtMs: nowMs - 12_000, askedAtMs: nowMs - 12_000 }
   const places = new Map([
-    ['main/brand', { ...newPlace(), ...readMs }],
-    ['main/leaks', { ...newPlace(), ...readMs }],
+    ['main/brand', { ...newFeedPlace(), ...readMs }],
+    ['main/leaks', { ...newFeedPlace(), ...readMs }],
   ])
   const { state } = newLane(nowMs)
   await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
@@ -292,5 +297,5 @@ test('feeds list --why says of no feed that it is next before limits.polls lets 
 /** Of accounts whose organization nobody knows, the lane is that of their server. */
 function laneOfTest(): string {
   const account = anAccount({ baseUrl: 'http://127.0.0.1:9' })
-  return createOrganizations([account]).laneOf('main', 'search').organization
+  return createOrganizations([account]).laneFor('main', 'search').organization
 }

@@ -1,7 +1,7 @@
 /** `feeds import`: the alerts of an assets group become feeds that the configuration takes. */
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { feedLines, feedsOfAlerts } from '../../../src/cli/monitoring/feeds-import.ts'
+import { feedLines, alertsToFeeds } from '../../../src/cli/monitoring/feeds-import.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aMonitoringScene, configText } from './monitoring-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
@@ -51,7 +51,7 @@ test('what is printed passes the check beside what was imported before, of anoth
 test('types that YAML would read as something else pass the check', async () => {
   const search_types = ['123', 'null', 'true', 'yes', 'leaks', '0x1', '-1']
   const alerts = [{ id: 1, name: 'true', search_types }]
-  const feeds = feedsOfAlerts(alerts, { groupId: 1042, account: undefined, feeds: [] })
+  const feeds = alertsToFeeds(alerts, { groupId: 1042, account: undefined, feeds: [] })
   const text = configText(
     'https://api.example.com',
     'redis://h',

@@ -1,10 +1,10 @@
 /** The commands that read or change the ledger, against one that the daemon's own scripts filled. */
 import { expect, onTestFinished, test } from 'vitest'
 import { createKeys } from '../../../src/redis/keys.ts'
-import { type Book, itemId } from '../../../src/store/account-ledger.ts'
+import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
 import { peekFeed } from '../../../src/store/feed-state.ts'
 import { countDeadLetters } from '../../../src/store/pending-items.ts'
-import { beginAttempt, peekCollection, sealBatch, settleAttempt } from '../../support/attempts.ts'
+import { beginAttempt, peekBatch, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { freePort, startRedis } from '../../support/redis.ts'
 import { aFile, tocsin } from './tocsin.ts'
@@ -13,7 +13,7 @@ const tests = redisForTests()
 let prefixes = 0
 
 interface Scene {
-  book: Book
+  ledger: AccountLedger
   /** What every command is told. */
   config: [string, string]
 }
@@ -21,7 +21,7 @@ interface Scene {
 async function aScene(redisUrl = tests.server.url): Promise<Scene> {
   const prefix = `cli${(prefixes += 1)}`
   const book = await tests.book({ keys: createKeys(prefix) })
-  return { book, config: ['--config', aFile('tocsin.yaml', configText(redisUrl, prefix))] }
+  return { ledger: book, config: ['--config', aFile('tocsin.yaml', configText(redisUrl, prefix))] }
 }
 
 function configText(redisUrl: string, prefix: string): string {
@@ -41,13 +41,13 @@ route: { sinks: [soc, siem] }
 
 const uid = 'leak/source.example/1'
 
-async function refOf(book: Book, sink: string, of = uid): Promise<string> {
+async function refOf(book: AccountLedger, sink: string, of = uid): Promise<string> {
   const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
-  return refs.find((ref) => ref.includes(book.digests.recordId(of))) ?? ''
+  return refs.find((ref) => ref.includes(book.fingerprints.recordId(of))) ?? ''
 }
 
 async function attempt(
-  book: Book,
+  book: AccountLedger,
   ref: string,
   result: Parameters<typeof settleAttempt>[2],
 ): Promise<void> {
@@ -55,7 +55,7 @@ async function attempt(
   await settleAttempt(book, { ref, token: 't', replica: 'r1' }, result)
 }
 
-async function deadLetters(book: Book, uids: string[]): Promise<void> {
+async function deadLetters(book: AccountLedger, uids: string[]): Promise<void> {
   await takeIn(
     book,
     uids.map((one) => routed({ uid: one })),
@@ -68,7 +68,7 @@ async function deadLetters(book: Book, uids: string[]): Promise<void> {
 }
 
 test('explain tells where an event came from, where it went and why', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const decisions = [
     { route: 'urgent', path: ['root', 'urgent'], why: ['severity>=high', 'team="brand"'] },
   ]
@@ -98,7 +98,7 @@ test('explain tells where an event came from, where it went and why', async () =
 })
 
 test('explain takes a uid as it stands in a message, and gives the same to machines', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid })])
   const { code, out } = await tocsin(
     'explain',
@@ -123,7 +123,7 @@ test('explain takes a uid as it stands in a message, and gives the same to machi
 })
 
 test('explain takes the id of a delivery, or of a mail, and tells of the event that went under it', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid }, ['soc', 'siem']), routed({ uid: 'leak/other/2' })])
   await attempt(book, await refOf(book, 'soc'), { outcome: 'delivered', answer: 'HTTP 200 ok' })
   const id = itemId('main', uid, 'high', 'soc')
@@ -141,12 +141,12 @@ test('explain takes the id of a delivery, or of a mail, and tells of the event t
 })
 
 test('explain takes the id of a message of several, as "and N more" names it, and lists all, worst first', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const events = ['low', 'critical', 'high'].map((severity) =>
     routed({ uid: `leak/source/${severity}`, severity }, ['siem']),
   )
   await takeIn(book, [...events, routed({ uid: 'leak/other/2' })], { batchWaitMs: 1_000 })
-  const refs = (await peekCollection(book, 'siem', 10)).map(({ ref }) => ref)
+  const refs = (await peekBatch(book, 'siem', 10)).map(({ ref }) => ref)
   const ref = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   const id = `b${ref?.split(':')[1]}`
   const list = async (): Promise<string> => (await tocsin('explain', id, ...config)).out
@@ -179,7 +179,7 @@ test('explain says of an unknown uid that nobody took it in', async () => {
 })
 
 test('explain says of a quarantined uid that nothing was sent, and why', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const malformed = [
     { uid, problem: 'metadata.severity: not a string', raw: '{"bad":"\u202E\u001B[2J"}' },
   ]
@@ -201,7 +201,7 @@ test('an unknown account is the operator’s mistake, with the nearest name', as
 })
 
 test('feeds list tells how far each feed is', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
   const { out } = await tocsin('feeds', 'list', ...config)
   expect(out).toMatch(/brand \(identifier group 1042, account main\): lag \d+ s, objective 5 min/)
@@ -224,7 +224,7 @@ test('feeds list tells how far each feed is', async () => {
 })
 
 test('feeds rewind moves the floor and says what that means', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid })])
   const to = ['--to', '2026-01-01T00:00Z', '--yes']
   const { code, out } = await tocsin('feeds', 'rewind', 'brand', ...to, ...config)
@@ -233,12 +233,12 @@ test('feeds rewind moves the floor and says what that means', async () => {
   expect(out).toContain('what was delivered is not sent again')
   expect(out).toContain('last seen over 90 d ago is no longer remembered')
   const state = await peekFeed(book, 'brand', 0)
-  expect(state).toMatchObject({ floorMs: Date.UTC(2026, 0, 1), isRewound: true })
+  expect(state).toMatchObject({ startBoundMs: Date.UTC(2026, 0, 1), isRewound: true })
   expect((await tocsin('feeds', 'list', ...config)).out).toContain('rewound: a new walk begins')
 })
 
 test('feeds rewind past what was read warns that events are skipped', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
   const { out } = await tocsin('feeds', 'rewind', 'brand', '--to=1s', '--yes', ...config)
   expect(out).toContain('Events created between 2026-01-02 00:00:00 UTC and then')
@@ -254,7 +254,7 @@ test.each([
   ['a word for a time', ['brand', '--to', 'yesterday', '--yes'], 'neither a time nor a duration'],
   ['nobody to ask', ['brand', '--to', '1h'], 'Nobody is there to ask; say --yes'],
 ])('feeds rewind refuses %s and changes nothing', async (_name, args, said) => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid })])
   const before = await peekFeed(book, 'brand', 0)
   const { code, err } = await tocsin('feeds', 'rewind', ...args, ...config)
@@ -269,7 +269,7 @@ interface Listed {
 }
 
 test('dead letters are listed in pages, newest first', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await deadLetters(book, ['leak/x/1', 'leak/x/2', 'leak/x/3'])
   const first = await tocsin('dead-letters', 'list', '--limit', '2', ...config)
   expect(first.out).toContain('page 1 of 2, 3 dead letters in all; more with --page 2')
@@ -286,7 +286,7 @@ test('dead letters are listed in pages, newest first', async () => {
 })
 
 test('a dead letter shows its story and what it would have said', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await deadLetters(book, [uid])
   const [id] = await idsOf(config)
   const { code, out } = await tocsin('dead-letters', 'show', id!, ...config)
@@ -302,7 +302,7 @@ async function idsOf(config: string[]): Promise<string[]> {
 }
 
 test('replayed letters wait for the daemon, which finds them due', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await deadLetters(book, ['leak/x/1', 'leak/x/2'])
   const [id] = await idsOf(config)
   const one = await tocsin('dead-letters', 'replay', id!, ...config)
@@ -329,7 +329,7 @@ test('replayed letters wait for the daemon, which finds them due', async () => {
 })
 
 test('--reason chooses among the letters of a sink', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await deadLetters(book, [uid])
   const all = ['dead-letters', 'replay', '--sink', 'soc', '--all', ...config]
   expect((await tocsin(...all, '--reason', 'invalid')).out).toBe('replayed 0 dead letters\n')
@@ -338,9 +338,9 @@ test('--reason chooses among the letters of a sink', async () => {
 })
 
 test('a letter whose content is no longer kept is not replayed, and says why', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await deadLetters(book, [uid])
-  await book.redis.del(book.key('pay', book.digests.recordId(uid)))
+  await book.redis.del(book.key('pay', book.fingerprints.recordId(uid)))
   const [id] = await idsOf(config)
   const { code, out } = await tocsin('dead-letters', 'replay', id!, ...config)
   expect(out).toContain(`${id}: its content is no longer kept (retention.payload)`)
@@ -351,7 +351,7 @@ test('a letter whose content is no longer kept is not replayed, and says why', a
 })
 
 test('discarding asks first, and a discarded letter stays counted', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await deadLetters(book, [uid])
   const [id] = await idsOf(config)
   const unasked = await tocsin('dead-letters', 'discard', id!, ...config)
@@ -416,7 +416,7 @@ test('a ledger of a newer version is refused', async () => {
 })
 
 test('a Redis without memory is the world, said plainly', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid })])
   onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
   await tests.redis.config('SET', 'maxmemory', '1')

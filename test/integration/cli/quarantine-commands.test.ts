@@ -1,7 +1,7 @@
 /** `quarantine list`, `show` and `replay`: on a ledger filled by its own scripts, and one fed by the sandbox. */
 import { expect, onTestFinished, test } from 'vitest'
 import type { MalformedItem } from '../../../src/store/intake.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { pauseFeed } from '../../../src/store/feed-state.ts'
 import { startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
 import { aFeed } from '../../support/feeds.ts'
@@ -29,8 +29,8 @@ route: { sinks: [soc] }
 }
 
 interface Scene {
-  book: Book
-  second: Book
+  ledger: AccountLedger
+  second: AccountLedger
   config: [string, string]
 }
 
@@ -38,7 +38,7 @@ async function aScene(): Promise<Scene> {
   const prefix = `quarantine${(prefixes += 1)}`
   const keys = createKeys(prefix)
   return {
-    book: await tests.book({ keys }),
+    ledger: await tests.book({ keys }),
     second: await tests.book({ keys, account: 'second' }),
     config: configOf(prefix),
   }
@@ -50,12 +50,16 @@ function bad(name: string, overrides: Partial<MalformedItem> = {}): MalformedIte
 }
 
 /** The id under which an item with this text stands. */
-function idOf(book: Book, { raw }: MalformedItem): string {
-  return book.digests.recordId(raw)
+function idOf(book: AccountLedger, { raw }: MalformedItem): string {
+  return book.fingerprints.recordId(raw)
 }
 
 /** Each in a page of its own, a minute apart. */
-async function setAside(book: Book, items: MalformedItem[], feed = 'brand'): Promise<void> {
+async function setAside(
+  book: AccountLedger,
+  items: MalformedItem[],
+  feed = 'brand',
+): Promise<void> {
   for (const [place, item] of items.entries()) {
     await takeIn(book, [], { feed, malformed: [item] })
     const atMs = Date.now() - (items.length - place) * 60_000
@@ -90,7 +94,7 @@ test('an empty quarantine is said to be so', async () => {
 })
 
 test('the list has the newest first, of all accounts, page by page', async () => {
-  const { book, second, config } = await aScene()
+  const { ledger: book, second, config } = await aScene()
   const [one, two, nameless] = [bad('1'), bad('2'), bad('3', { uid: null })]
   await setAside(book, [one, two, nameless])
   await takeIn(second, [], { feed: 'staff', malformed: [bad('4')] })
@@ -114,7 +118,7 @@ test('the list has the newest first, of all accounts, page by page', async () =>
 })
 
 test('the list is of one feed, or of one account, where it is asked so', async () => {
-  const { book, second, config } = await aScene()
+  const { ledger: book, second, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1')] })
   await takeIn(book, [], { feed: 'gone', malformed: [bad('2')] })
   await takeIn(second, [], { feed: 'staff', malformed: [bad('3')] })
@@ -125,14 +129,14 @@ test('the list is of one feed, or of one account, where it is asked so', async (
 })
 
 test('what is over is not listed, though nothing has swept it out', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
   await book.redis.zadd(book.key('quarantine-ages'), 1, idOf(book, bad('1')))
   expect(uidsOf(await listed(config))).toEqual(['a/b/2'])
 })
 
 test('show tells what is wrong, what is kept, what closes it and what to do', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const item = bad('1', { raw: '{"bad":"\u202E\u001B[2J"}', problem: 'odd\u001B[2J' })
   await takeIn(book, [], { malformed: [item] })
   const id = idOf(book, item)
@@ -159,7 +163,7 @@ test('show tells what is wrong, what is kept, what closes it and what to do', as
 })
 
 test('show says of an item without a uid that only time closes it', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1', { uid: null })] })
   const { out } = await tocsin('quarantine', 'show', idOf(book, bad('1')), ...config)
   expect(out).toContain('  uid: none could be read\n')
@@ -167,7 +171,7 @@ test('show says of an item without a uid that only time closes it', async () => 
 })
 
 test('a replayed item that is still malformed is set aside anew, once', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const malformed = [bad('1'), bad('2')]
   await takeIn(book, [], { malformed })
   const id = idOf(book, bad('1'))
@@ -184,7 +188,7 @@ test('a replayed item that is still malformed is set aside anew, once', async ()
 })
 
 test('a replayed item that a newer Tocsin reads is taken in exactly once', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1', { uid: null })] })
   await tocsin('quarantine', 'replay', '--all', '--yes', ...config)
   expect(await takeIn(book, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
@@ -195,7 +199,7 @@ test('a replayed item that a newer Tocsin reads is taken in exactly once', async
 })
 
 test('an entry closes when its uid reads again, also of an event that was known before', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const known = [routed({ uid: 'a/b/1' })]
   await takeIn(book, known)
   await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
@@ -204,7 +208,7 @@ test('an entry closes when its uid reads again, also of an event that was known 
 })
 
 test('an item that two feeds showed is new to both after a replay, which names both', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const malformed = [bad('1')]
   await takeIn(book, [], { malformed })
   await takeIn(book, [], { feed: 'executives', malformed })
@@ -223,7 +227,7 @@ test('an item that two feeds showed is new to both after a replay, which names b
 })
 
 test('replay of one feed leaves what others showed', async () => {
-  const { book, second, config } = await aScene()
+  const { ledger: book, second, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
   await takeIn(second, [], { feed: 'staff', malformed: [bad('3')] })
   const args = ['--all', '--feed=brand', '--yes', '--output=json']
@@ -233,7 +237,7 @@ test('replay of one feed leaves what others showed', async () => {
 })
 
 test('what reads it again is said of a feed that is paused, gone, or not read to its end', async () => {
-  const { book, second, config } = await aScene()
+  const { ledger: book, second, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1')] })
   await pauseFeed(book, 'brand', { reason: 'a noisy source', sinceMs: 1 })
   await takeIn(book, [], { feed: 'gone', malformed: [bad('2')] })
@@ -245,7 +249,7 @@ test('what reads it again is said of a feed that is paused, gone, or not read to
 })
 
 test('an entry of an older version stays, and replay says why', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
   const id = idOf(book, bad('1'))
   const name = book.key('quarantine')
@@ -261,7 +265,7 @@ test('an entry of an older version stays, and replay says why', async () => {
 })
 
 test('replay asks first, and changes nothing where nobody answers', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1')] })
   const { code, err } = await tocsin('quarantine', 'replay', '--all', ...config)
   expect(code).toBe(2)
@@ -272,7 +276,7 @@ test('replay asks first, and changes nothing where nobody answers', async () => 
 })
 
 test('two ids that begin alike are told apart by more of them', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const entry = { feed: 'brand', at: Date.now(), problem: 'odd', raw: '{}', marks: {} }
   for (const id of ['abcd1'.padEnd(24, '0'), 'abcd2'.padEnd(24, '0')]) {
     await book.redis.hset(book.key('quarantine'), id, JSON.stringify(entry))
@@ -297,7 +301,7 @@ test.each([
   [['replay', 'abcd', '--yes'], 1, 'there is no quarantined item abcd'],
   [['replay', '--all', '--feed=brnd', '--yes'], 2, 'did you mean "brand"?'],
 ] as const)('%j is refused in a sentence', async (args, code, words) => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [], { malformed: [bad('1')] })
   const ended = await tocsin('quarantine', ...args, ...config)
   expect(ended.err).toContain(words)
@@ -308,7 +312,7 @@ test.each([
 async function aRig(): Promise<{ rig: FeedRig; config: [string, string] }> {
   const rig = await startFeedRig({ tests })
   onTestFinished(() => rig.stop())
-  const prefix = /^\{?(\w+):main/.exec(rig.book.key())?.[1] ?? ''
+  const prefix = /^\{?(\w+):main/.exec(rig.ledger.key())?.[1] ?? ''
   return { rig, config: configOf(prefix) }
 }
 
@@ -335,7 +339,7 @@ test('an item that the service mended is taken in by the next sweep exactly once
   await rig.toEnd(brand, 'sweep')
   expect((await rig.records()).get(uid)?.items).toHaveLength(1)
   expect((await listed(config)).total).toBe(0)
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']).toMatchObject({ new: 4, quarantined: 1 })
 })
 
@@ -344,13 +348,13 @@ test('an item that stays malformed comes back with the next sweep, and only with
   rig.sandbox.addRawItem(1042, { metadata: { severity: 'high' } })
   await rig.toEnd(brand)
   await rig.toEnd(brand, 'sweep')
-  expect((await expectConservation(rig.book)).feeds['brand']).toMatchObject({ quarantined: 1 })
+  expect((await expectConservation(rig.ledger)).feeds['brand']).toMatchObject({ quarantined: 1 })
   const [before] = (await listed(config)).items
   await tocsin('quarantine', 'replay', String(before?.['id']), '--yes', ...config)
   expect((await listed(config)).total).toBe(0)
   await rig.toEnd(brand, 'sweep')
   await rig.toEnd(brand, 'sweep')
   expect((await listed(config)).items).toMatchObject([{ id: before?.['id'], uid: null }])
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']).toMatchObject({ quarantined: 2, duplicate: 2 })
 })

@@ -26,7 +26,10 @@ test('hands the report to sinks through the ledger, once', async () => {
   expect(out).toContain(`tocsin explain threat_flow/report/${reportId}`)
   await run('reports', 'wait', id, '--sink', 'soc')
   const book = await tests.book({ keys: createKeys(prefix) })
-  const record = await readRecord(book, book.digests.recordId(`threat_flow/report/${reportId}`))
+  const record = await readRecord(
+    book,
+    book.fingerprints.recordId(`threat_flow/report/${reportId}`),
+  )
   expect(record?.items).toMatchObject([{ sink: 'soc', routes: ['reports'] }])
 })
 

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aFile, tocsin } from './tocsin.ts'
@@ -52,14 +52,17 @@ silences:
 }
 
 interface Scene {
-  book: Book
+  ledger: AccountLedger
   config: [string, string]
 }
 
 async function aScene(): Promise<Scene> {
   const prefix = `routes${(prefixes += 1)}`
   const book = await tests.book({ keys: createKeys(prefix) })
-  return { book, config: ['--config', aFile('tocsin.yaml', configText(tests.server.url, prefix))] }
+  return {
+    ledger: book,
+    config: ['--config', aFile('tocsin.yaml', configText(tests.server.url, prefix))],
+  }
 }
 
 interface Way {
@@ -209,7 +212,7 @@ test('an event may come by standard input', async () => {
 })
 
 test('a stored event is asked about as each feed that showed it, or as the one named', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid, type: 'paste', severity: 'low' })])
   await takeIn(book, [routed({ uid, type: 'paste', severity: 'low' })], { feed: 'executives' })
   const both = await waysOf('--uid', 'paste/source[.]example/1', ...config)
@@ -222,7 +225,7 @@ test('a stored event is asked about as each feed that showed it, or as the one n
 })
 
 test('a feed that the file no longer has is asked about with the labels it had', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   const event = routed({ uid, type: 'chat', severity: 'low' })
   await takeIn(book, [event], { feed: 'gone', labels: { team: 'brand' } })
   const [way] = await waysOf('--uid', uid, ...config)
@@ -230,7 +233,7 @@ test('a feed that the file no longer has is asked about with the labels it had',
 })
 
 test('an event that is not known, or of which only the story is left, ends with 1', async () => {
-  const { book, config } = await aScene()
+  const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid })])
   const args = ['routes', 'explain', ...config, '--uid']
   expect(await tocsin(...args, 'paste/other/1')).toMatchObject({
@@ -238,7 +241,7 @@ test('an event that is not known, or of which only the story is left, ends with 
     err: expect.stringContaining('was never taken in'),
   })
   expect((await tocsin(...args, uid, '--account', 'second')).code).toBe(1)
-  await book.redis.del(book.key('pay', book.digests.recordId(uid)))
+  await book.redis.del(book.key('pay', book.fingerprints.recordId(uid)))
   expect(await tocsin(...args, uid)).toMatchObject({
     code: 1,
     err: expect.stringContaining('its content is no longer kept (retention.payload)'),

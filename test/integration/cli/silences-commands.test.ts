@@ -19,7 +19,7 @@ async function add({ config }: SocScene, ...args: string[]): Promise<string> {
   return (JSON.parse(out) as { id: string }).id
 }
 
-async function made({ book, keys }: SocScene): Promise<Silence[]> {
+async function made({ ledger: book, keys }: SocScene): Promise<Silence[]> {
   return (await readSilences(book.redis, keys)).silences
 }
 
@@ -62,7 +62,7 @@ test('every mistake of a line is told at once', async () => {
 
 test('it tells what it would have silenced of the last 24 h, by severity and label too', async () => {
   const scene = await aSocScene(tests)
-  const { book, second, config } = scene
+  const { ledger: book, second, config } = scene
   const paste = { type: 'paste', severity: 'low' }
   await scene.show(
     ['soc'],
@@ -74,7 +74,7 @@ test('it tells what it would have silenced of the last 24 h, by severity and lab
     ],
   )
   await scene.show(['soc'], [{ uid: 'a/b/1', ...paste }], second)
-  const old = book.key('rec', book.digests.recordId('a/b/4'))
+  const old = book.key('rec', book.fingerprints.recordId('a/b/4'))
   const record = JSON.parse((await book.redis.get(old)) ?? '') as { t: number }
   await book.redis.set(old, JSON.stringify({ ...record, t: record.t - 25 * hourMs }))
   const matchers = ['type="paste"', 'team="brand"']
@@ -99,7 +99,7 @@ test('the list has those of the file and those of commands, what holds now first
 })
 
 test('what cannot be read as a silence is listed as such', async () => {
-  const { book, keys, config } = await aSocScene(tests)
+  const { ledger: book, keys, config } = await aSocScene(tests)
   await writeSilence(book.redis, keys, { id: 'odd', text: '{"matchers":[]}' })
   const { out } = await tocsin('silences', 'list', ...config)
   expect(out).toContain('odd cannot be read: it silences nothing')

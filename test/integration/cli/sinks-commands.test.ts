@@ -1,11 +1,11 @@
 /** `sinks list|pause|resume|move|discard` against a ledger that the daemon's own scripts filled. */
 import { expect, test } from 'vitest'
-import { addressPrints } from '../../../src/daemon/sinks.ts'
+import { createAddressHasher } from '../../../src/daemon/sinks.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { holdOrphan } from '../../../src/store/pending-items.ts'
 import { beginAttempt } from '../../support/attempts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aGatheringRig } from '../../support/gathering.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -18,19 +18,19 @@ function uids(count: number, severity = 'high'): { uid: string; severity: string
   return Array.from({ length: count }, (_, i) => ({ uid: `leak/${severity}/${i}`, severity }))
 }
 
-async function pendingOf(book: Book, sink: string): Promise<Record<string, number>> {
+async function pendingOf(book: AccountLedger, sink: string): Promise<Record<string, number>> {
   const states = (await readAccounting(book)).sinks[sink]?.pending ?? {}
   return Object.fromEntries(Object.entries(states).filter(([, count]) => count !== 0))
 }
 
-async function orphan({ book }: SocScene, sink: string): Promise<void> {
+async function orphan({ ledger: book }: SocScene, sink: string): Promise<void> {
   const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
   for (const ref of refs) await holdOrphan(book, ref)
 }
 
 test('sinks list tells what waits, what failed, and when the next digest comes', async () => {
   const scene = await aSocScene(tests)
-  const { book, config, keys } = scene
+  const { ledger: book, config, keys } = scene
   await scene.show(['soc'], uids(1))
   await scene.attempt('soc', { outcome: 'dead', reason: 'gone' })
   await scene.show(['soc', 'oncall'], uids(2, 'low'))
@@ -72,7 +72,7 @@ test('a sink that is no longer configured is listed while something is left, wit
 })
 
 test('a paused sink gets nothing until it is resumed, and says why', async () => {
-  const { book, keys, config } = await aSocScene(tests)
+  const { ledger: book, keys, config } = await aSocScene(tests)
   const circuit = createCircuit(book.redis, keys)
   const reason = ['--reason', 'mail server moves']
   const paused = await tocsin('sinks', 'pause', 'soc', ...reason, ...config)
@@ -90,8 +90,8 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
 })
 
 test('a disabled sink is listed with what it answered, and tried again once it is resumed', async () => {
-  const { book, keys, config, parsed } = await aSocScene(tests)
-  const circuit = createCircuit(book.redis, keys, addressPrints(parsed))
+  const { ledger: book, keys, config, parsed } = await aSocScene(tests)
+  const circuit = createCircuit(book.redis, keys, createAddressHasher(parsed))
   await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
@@ -110,7 +110,7 @@ test('a disabled sink is listed with what it answered, and tried again once it i
 })
 
 test('a sink that is paused again stays so since then, with the new reason', async () => {
-  const { book, keys, config } = await aSocScene(tests)
+  const { ledger: book, keys, config } = await aSocScene(tests)
   const circuit = createCircuit(book.redis, keys)
   await circuit.pause('soc', { reason: 'first', sinceMs: 1_000 })
   await tocsin('sinks', 'pause', 'soc', '--reason=second', ...config)
@@ -121,7 +121,7 @@ test('moving to a machine takes every item there by itself', async () => {
   const scene = await aSocScene(tests)
   await scene.show(['old'], [...uids(2, 'low'), ...uids(1, 'critical'), ...uids(1, 'medium')])
   await orphan(scene, 'old')
-  const { book, config } = scene
+  const { ledger: book, config } = scene
   const { code, out } = await tocsin('sinks', 'move', 'old', '--to=lake', '--yes', ...config)
   expect({ code, out }).toEqual({
     code: 0,
@@ -135,7 +135,7 @@ test('moving to a machine takes every item there by itself', async () => {
 
 test('what is moved goes the worst first', async () => {
   const scene = await aSocScene(tests)
-  const { book, config } = scene
+  const { ledger: book, config } = scene
   const severities = ['low', 'critical', 'info', 'high', 'medium']
   await scene.show(
     ['old'],
@@ -145,18 +145,18 @@ test('what is moved goes the worst first', async () => {
   const refs = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
   const worstFirst = ['critical', 'high', 'medium', 'low', 'info']
   expect(refs.map((ref) => ref.split(':')[1])).toEqual(
-    worstFirst.map((severity) => book.digests.recordId(`leak/${severity}/0`)),
+    worstFirst.map((severity) => book.fingerprints.recordId(`leak/${severity}/0`)),
   )
 })
 
 test('moving to people makes one message, and a digest takes it into its window', async () => {
   const scene = await aSocScene(tests)
-  const { book, keys, config } = scene
+  const { ledger: book, keys, config } = scene
   await scene.show(['old'], uids(3))
   await tocsin('sinks', 'move', 'old', '--to=soc', '--yes', ...config)
   expect(await pendingOf(book, 'soc')).toEqual({ group: 3 })
   const soc = aRehearsedSink('soc', { type: 'slack' })
-  const rig = aGatheringRig({ redis: book.redis, keys, books: [book], sinks: [soc] })
+  const rig = aGatheringRig({ redis: book.redis, keys, ledgers: [book], sinks: [soc] })
   rig.clock.aheadMs = 16_000
   expect(await rig.flush()).toBe(1)
   expect(soc.received[0]?.summary).toMatchObject({ total: 3, labels: { 'moved from': 'old' } })
@@ -171,14 +171,14 @@ test('what the other sink had already is not sent to it again', async () => {
   await scene.show(['old', 'lake'], uids(1))
   await scene.attempt('lake', { outcome: 'delivered' })
   await tocsin('sinks', 'move', 'old', '--to=lake', '--yes', ...scene.config)
-  const { sinks } = await expectConservation(scene.book)
+  const { sinks } = await expectConservation(scene.ledger)
   expect(sinks['old']).toMatchObject({ diverted: 1 })
   expect(sinks['lake']).toMatchObject({ created: 1, delivered: 1 })
 })
 
 test('what was moved away and is moved back waits there again, under its id', async () => {
   const scene = await aSocScene(tests)
-  const { book, config } = scene
+  const { ledger: book, config } = scene
   await scene.show(['siem'], uids(3))
   const ids = await book.redis.zrange(book.key('due', 'siem'), '0', '-1')
   await tocsin('sinks', 'move', 'siem', '--to=lake', '--yes', ...config)
@@ -197,7 +197,7 @@ test('what was moved away and is moved back waits there again, under its id', as
 
 test('moving asks first, with the states, and what is on its way is left', async () => {
   const scene = await aSocScene(tests)
-  const { book, config } = scene
+  const { ledger: book, config } = scene
   await scene.show(['soc'], uids(3))
   await scene.show(['soc'], uids(1), scene.second)
   const [ref = ''] = await book.redis.zrange(book.key('due', 'soc'), '0', '0')
@@ -225,7 +225,7 @@ test('moving asks first, with the states, and what is on its way is left', async
 
 test('discarding gives up what waits: counted as dead, and no letter is left', async () => {
   const scene = await aSocScene(tests)
-  const { book, config } = scene
+  const { ledger: book, config } = scene
   await scene.show(['old'], uids(2))
   await orphan(scene, 'old')
   const unasked = await tocsin('sinks', 'discard', 'old', ...config)

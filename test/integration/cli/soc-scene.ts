@@ -1,26 +1,26 @@
 /** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
-import { collectingSinks } from '../../../src/daemon/grouping.ts'
-import { destinationsBySink } from '../../../src/cli/open-ledger.ts'
+import { groupingSinks } from '../../../src/daemon/grouping.ts'
+import { destinationsBySink } from '../../../src/cli/open-store.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { placeItem } from '../../../src/grouping/placement.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
 import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import { routed, takeIn, type RedisForTests } from '../../support/ledger.ts'
 import { aFile } from './tocsin.ts'
 
 export interface SocScene {
   keys: Keys
-  book: Book
-  second: Book
+  ledger: AccountLedger
+  second: AccountLedger
   parsed: Config
   /** What every command is told. */
   config: [string, string]
   /** Takes events in for sinks, each where its sink collects, as a page of `main` or another book. */
-  show(sinks: string[], events: Partial<ThreatEvent>[], book?: Book): Promise<void>
+  show(sinks: string[], events: Partial<ThreatEvent>[], book?: AccountLedger): Promise<void>
   /** Ends one attempt at everything of a sink that is due. */
   attempt(sink: string, result: Outcome): Promise<void>
 }
@@ -39,7 +39,7 @@ export async function aSocScene(
   const place = placer(parsed)
   return {
     keys,
-    book,
+    ledger: book,
     second,
     parsed,
     config: ['--config', aFile('tocsin.yaml', text)],
@@ -58,7 +58,7 @@ export async function aSocScene(
 
 function placer(config: Config): (event: Partial<ThreatEvent>, sinks: string[]) => RoutedEvent {
   const destinations = destinationsBySink(config)
-  const collecting = collectingSinks(
+  const collecting = groupingSinks(
     { config },
     new Map([...destinations].map(([name, of]) => [name, { destinations: of }])),
   )

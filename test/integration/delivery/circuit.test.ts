@@ -66,7 +66,7 @@ test('a probe that had nothing to send leaves its place to the next', async () =
   await circuit.report('soc', 'broken')
   await pass(keys)
   expect(await waitToSend(circuit, 'soc')).toBe(0)
-  await circuit.giveBack('soc')
+  await circuit.releaseProbe('soc')
   expect(await waitToSend(circuit, 'soc')).toBe(0)
 })
 

@@ -4,13 +4,13 @@ import {
   advanceClaims,
   claimDue,
   type Claim,
-  type ClaimAsked,
-  type Claimed,
-  type Round,
+  type ClaimRequest,
+  type ClaimResult,
+  type ClaimUpdate,
 } from '../../../src/delivery/claims.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
-import { makeDue, peekCollection, sealBatch, type Outcome } from '../../support/attempts.ts'
+import { makeDue, peekBatch, sealBatch, type Outcome } from '../../support/attempts.ts'
 import {
   expectConservation,
   pastThisMillisecond,
@@ -24,7 +24,7 @@ const leaseMs = 60_000
 
 /** Events `a/<severity>/<n>`, taken in together. */
 async function bring(
-  book: Book,
+  book: AccountLedger,
   count: number,
   severity = 'high',
   page: { batchWaitMs?: number } = {},
@@ -34,23 +34,27 @@ async function bring(
   )
   const accepted = await takeIn(book, events, page)
   await pastThisMillisecond(tests.redis)
-  return accepted.status === 'committed' ? accepted.made.map(({ ref }) => ref) : []
+  return accepted.status === 'committed' ? accepted.changes.map(({ ref }) => ref) : []
 }
 
-function claim(book: Book, asked: Partial<ClaimAsked> = {}, owner = 'r1'): Promise<Claimed> {
+function claim(
+  book: AccountLedger,
+  asked: Partial<ClaimRequest> = {},
+  owner = 'r1',
+): Promise<ClaimResult> {
   return claimDue(book, { owner, leaseMs }, { sink: 'soc', max: 10, leastRank: 1, ...asked })
 }
 
-function advance(book: Book, round: Round, owner = 'r1', lease = leaseMs) {
+function advance(book: AccountLedger, round: ClaimUpdate, owner = 'r1', lease = leaseMs) {
   return advanceClaims(book, { owner, leaseMs: lease, by: owner }, round)
 }
 
-async function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+async function settle(book: AccountLedger, ref: string, token: string, outcome: Outcome) {
   return (await advance(book, { settle: [{ ref, token, outcome }] })).settled[0]!
 }
 
 /** Opens and settles what is claimed, or made due. */
-async function attempt(book: Book, ref: string, outcome: Outcome, token = 't') {
+async function attempt(book: AccountLedger, ref: string, outcome: Outcome, token = 't') {
   await makeDue(book, ref)
   await claim(book, { ref })
   await advance(book, { begin: [{ ref, token }] })
@@ -65,13 +69,13 @@ function uidsOf(claims: readonly Claim[]): string[] {
   return claims.flatMap((one) => (one.kind === 'item' ? one.members.map(({ uid }) => uid) : []))
 }
 
-async function itemOf(book: Book, uid: string): Promise<Item> {
-  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+async function itemOf(book: AccountLedger, uid: string): Promise<Item> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
 }
 
-async function frozen(book: Book, count: number, severity = 'high'): Promise<string> {
+async function frozen(book: AccountLedger, count: number, severity = 'high'): Promise<string> {
   await bring(book, count, severity, { batchWaitMs: 1 })
-  const refs = (await peekCollection(book, 'soc', 100)).map(({ ref }) => ref)
+  const refs = (await peekBatch(book, 'soc', 100)).map(({ ref }) => ref)
   return (await sealBatch(book, { sink: 'soc', destination: 'soc' }, refs))!
 }
 
@@ -158,7 +162,7 @@ test('a lease that is renewed lasts, and who lost it or sees it settled is told'
     lost,
     gone,
   ])
-  await advance(book, { back: [{ ref: lost, rank: 4 }] }, 'other')
+  await advance(book, { giveBack: [{ ref: lost, rank: 4 }] }, 'other')
   await claim(book, {}, 'other')
   await advance(book, { renew: [lost] }, 'other', 3_600_000)
   expect((await claim(book)).nextInMs).toBeGreaterThan(3_500_000)
@@ -173,7 +177,7 @@ test('what is given back keeps its place among its like, or waits as long as it 
   const [worst, ...low] = claims
   await bring(book, 1, 'high')
   const putOff = { ...low[2]!, inMs: 1_800_000.5 }
-  await advance(book, { back: [low[1]!, worst!, low[0]!, putOff].map(asBack) })
+  await advance(book, { giveBack: [low[1]!, worst!, low[0]!, putOff].map(asBack) })
   const again = await claim(book, {}, 'other')
   expect(severitiesOf(again.claims)).toEqual(['critical', 'high', 'low', 'low'])
   expect(again.claims.slice(2).map(({ ref }) => ref)).toEqual(low.slice(0, 2).map(({ ref }) => ref))
@@ -195,7 +199,7 @@ test('who lost a claim neither opens nor gives back what another one holds', asy
   await claim(book, {}, 'slow')
   await makeDue(book, ref)
   await claim(book, {}, 'other')
-  const tried = { begin: [{ ref, token: 't' }], back: [{ ref, rank: 4 }] }
+  const tried = { begin: [{ ref, token: 't' }], giveBack: [{ ref, rank: 4 }] }
   expect((await advance(book, tried, 'slow')).begun).toEqual([undefined])
   expect((await claim(book, {}, 'third')).claims).toEqual([])
   expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
@@ -209,7 +213,7 @@ test('one answer carries a megabyte of events, and never less than one message',
   const book = await tests.book()
   await bring(book, 4)
   for (let i = 0; i < 4; i += 1) {
-    const name = book.key('pay', book.digests.recordId(`a/high/${i}`))
+    const name = book.key('pay', book.fingerprints.recordId(`a/high/${i}`))
     const payload = JSON.parse((await book.redis.get(name))!) as object
     await book.redis.set(name, JSON.stringify({ ...payload, pad: 'x'.repeat(600_000) }))
   }
@@ -276,7 +280,7 @@ test('what holds its wait for a full event, or collects for a batch, is claimed 
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' }, ['soc'], true)])
   await takeIn(book, [routed({ uid: 'a/b/2' })], { batchWaitMs: 1 })
-  const detail = `i:${book.digests.recordId('a/b/1')}:0:soc`
+  const detail = `i:${book.fingerprints.recordId('a/b/1')}:0:soc`
   await makeDue(book, detail)
   await makeDue(book, 'c:soc')
   expect((await claim(book)).claims).toEqual([
@@ -382,11 +386,11 @@ test('what ended or went elsewhere between claim and send is not sent, and due n
   const book = await tests.book()
   const refs = await bring(book, 2)
   await claim(book)
-  const record = book.key('rec', book.digests.recordId('a/high/0'))
+  const record = book.key('rec', book.fingerprints.recordId('a/high/0'))
   const stored = JSON.parse((await book.redis.get(record))!) as { i: object[] }
   const held = { ...stored, i: [{ ...stored.i[0], st: 'held', why: 'orphaned' }] }
   await book.redis.set(record, JSON.stringify(held))
-  await book.redis.del(book.key('rec', book.digests.recordId('a/high/1')))
+  await book.redis.del(book.key('rec', book.fingerprints.recordId('a/high/1')))
   const begin = refs.map((ref) => ({ ref, token: 't' }))
   expect((await advance(book, { begin })).begun).toEqual([undefined, undefined])
   expect(await book.redis.exists(book.key('due', 'soc'), book.key('claims'))).toBe(0)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { beginAttempt, sealBatch, peekCollection } from '../../support/attempts.ts'
+import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
@@ -12,31 +12,36 @@ import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
 
-async function rig(...sinks: Sink[]): Promise<DeliveryRig & { book: Book; keys: Keys }> {
+async function rig(...sinks: Sink[]): Promise<DeliveryRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
   const book = await tests.book({ keys })
-  return { book, keys, ...aDeliveryRig({ redis: tests.redis, keys, book, sinks }) }
+  return { ledger: book, keys, ...aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks }) }
 }
 
-async function made(book: Book, uid: string, to: string[], batchWaitMs?: number): Promise<string> {
+async function made(
+  book: AccountLedger,
+  uid: string,
+  to: string[],
+  batchWaitMs?: number,
+): Promise<string> {
   const page = batchWaitMs === undefined ? {} : { batchWaitMs }
   const accepted = await takeIn(book, [routed({ uid }, to)], page)
-  return accepted.status === 'committed' ? accepted.made[0]!.ref : ''
+  return accepted.status === 'committed' ? accepted.changes[0]!.ref : ''
 }
 
-async function sealed(book: Book, sink: string, uids: string[]): Promise<string> {
+async function sealed(book: AccountLedger, sink: string, uids: string[]): Promise<string> {
   for (const uid of uids) await made(book, uid, [sink], 1_000)
-  const refs = (await peekCollection(book, sink, 100)).map(({ ref }) => ref)
+  const refs = (await peekBatch(book, sink, 100)).map(({ ref }) => ref)
   return (await sealBatch(book, { sink, destination: sink, waitMs: 1_000 }, refs))!
 }
 
-async function item(book: Book, uid: string): Promise<Item> {
-  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+async function item(book: AccountLedger, uid: string): Promise<Item> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
 }
 
 test('a delivery that was accepted stays delivered when the circuit cannot be told', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, keys, deliver } = await rig(soc)
+  const { ledger: book, keys, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   soc.next(async () => void (await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')))
   expect(await deliver(soc, ref)).toEqual({ next: 'done', halves: [] })
@@ -46,7 +51,7 @@ test('a delivery that was accepted stays delivered when the circuit cannot be to
 
 test('a refusal keeps its reason when neither circuit nor pace can be told', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
-  const { book, keys, deliver } = await rig(soc)
+  const { ledger: book, keys, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   soc.next(async () => {
     await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')
@@ -64,7 +69,7 @@ test('what failed is told by its event, and a batch by how many it has', async (
   const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
   const keys = tests.keys()
   const book = await tests.book({ keys })
-  const given = { redis: tests.redis, keys, book, sinks: [soc], drain: { logger } }
+  const given = { redis: tests.redis, keys, ledger: book, sinks: [soc], drain: { logger } }
   const { deliver } = aDeliveryRig(given)
   const [single, batch] = [
     await made(book, 'a/b/1', ['soc']),
@@ -81,7 +86,7 @@ test('what failed is told by its event, and a batch by how many it has', async (
 
 test('a second pass over a delivered item sends nothing', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, deliver } = await rig(soc)
+  const { ledger: book, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   await deliver(soc, ref)
   await deliver(soc, ref)
@@ -97,7 +102,7 @@ test.each([
   'a sink that answers %s, Retry-After %s, limit %s, is left alone for %s ms',
   async (reason, retryAfterMs, limitPerSecond, pauseMs) => {
     const soc = aRehearsedSink('soc', limitPerSecond === undefined ? {} : { limitPerSecond })
-    const { book, deliver, circuit } = await rig(soc)
+    const { ledger: book, deliver, circuit } = await rig(soc)
     const ref = await made(book, 'a/b/1', ['soc'])
     const asked = retryAfterMs === undefined ? {} : { retryAfterMs }
     soc.next(() => Promise.reject(new SinkError(reason, 'slower', asked)))
@@ -110,7 +115,7 @@ test.each([
 
 test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, deliver } = await rig(soc)
+  const { ledger: book, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   soc.next('unavailable', 'timeout', 'ok')
   for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
@@ -120,7 +125,7 @@ test('a send after a lost answer says that it may be a repeat, one after a refus
 
 test('the halves of a batch whose answer was lost once say that they may be repeats', async () => {
   const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { book, deliver } = await rig(siem)
+  const { ledger: book, deliver } = await rig(siem)
   const ref = await sealed(book, 'siem', ['a/b/1', 'a/b/2'])
   siem.next('connection_lost', 'invalid')
   await deliver(siem, ref)
@@ -133,29 +138,29 @@ test('the halves of a batch whose answer was lost once say that they may be repe
 
 test('an item held while it was being sent says that it may be a repeat when its sink is back', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, deliver } = await rig(soc)
+  const { ledger: book, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   await beginAttempt(book, ref, 'cut off', 30_000)
   await holdOrphan(book, ref)
-  await returnOrphans(book, { sink: 'soc', mode: false, places: {} }, 10)
+  await returnOrphans(book, { sink: 'soc', batchWait: false, groups: {} }, 10)
   await deliver(soc, ref)
   expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([true])
 })
 
 test('members of a batch held while it was being sent say so in their next batch', async () => {
   const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { book, deliver } = await rig(siem)
+  const { ledger: book, deliver } = await rig(siem)
   const ref = await sealed(book, 'siem', ['a/b/1', 'a/b/2'])
   await beginAttempt(book, ref, 'cut off', 30_000)
   await holdOrphan(book, ref)
-  await returnOrphans(book, { sink: 'siem', mode: 1_000, places: {} }, 10)
+  await returnOrphans(book, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
   await deliver(siem, await sealed(book, 'siem', ['a/b/3']))
   expect(siem.received).toMatchObject([{ mayBeRepeat: true, members: [{}, {}, {}] }])
 })
 
 test('an attempt held under way that ends in a retry stays held, and is delivered when the sink is back', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, deliver } = await rig(soc)
+  const { ledger: book, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   soc.next(async () => {
     await holdOrphan(book, ref)
@@ -163,14 +168,14 @@ test('an attempt held under way that ends in a retry stays held, and is delivere
   })
   await deliver(soc, ref)
   expect(await item(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
-  await returnOrphans(book, { sink: 'soc', mode: false, places: {} }, 10)
+  await returnOrphans(book, { sink: 'soc', batchWait: false, groups: {} }, 10)
   await deliver(soc, ref)
   expect(await item(book, 'a/b/1')).toMatchObject({ state: 'delivered' })
   await expectConservation(book)
 })
 
 test('opening an attempt whose reply was lost is the same attempt, and no repeat', async () => {
-  const { book } = await rig()
+  const { ledger: book } = await rig()
   const ref = await made(book, 'a/b/1', ['soc'])
   const batch = await sealed(book, 'siem', ['a/b/2'])
   for (const work of [ref, batch]) {
@@ -186,7 +191,7 @@ test('opening an attempt whose reply was lost is the same attempt, and no repeat
 
 test('five faults in a row open the circuit: nothing is sent, the attempt is not opened', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, deliver, circuit } = await rig(soc)
+  const { ledger: book, deliver, circuit } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc'])
   soc.next('unavailable', 'unavailable', 'timeout', 'unavailable', 'unavailable')
   for (let pass = 0; pass < 5; pass += 1) await deliver(soc, ref)
@@ -199,7 +204,7 @@ test('five faults in a row open the circuit: nothing is sent, the attempt is not
 
 test('an item whose recipient is gone becomes a dead letter, and nothing is sent', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, deliver } = await rig(soc)
+  const { ledger: book, deliver } = await rig(soc)
   const ref = await made(book, 'a/b/1', ['soc:someone'])
   await deliver(soc, ref)
   expect(soc.received).toHaveLength(0)

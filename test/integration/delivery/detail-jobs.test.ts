@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createDetailJobs } from '../../../src/delivery/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import type { MadeWork } from '../../../src/store/pending-items.ts'
+import type { ItemChange } from '../../../src/store/pending-items.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
 
@@ -12,12 +12,12 @@ test('a record that wants its full event is asked for once, though it is told of
   const book = await tests.book({ keys, account: 'main' })
   const asked: string[] = []
   const jobs = createDetailJobs({
-    book: () => book,
+    findLedger: () => book,
     fetchDetail(_account, uid) {
       asked.push(uid)
       return new Promise((resolve) => setTimeout(resolve, 100, 'unavailable'))
     },
-    modes: {},
+    batchWaits: {},
     release: () => Promise.resolve(),
     redis: tests.redis,
     keys,
@@ -27,12 +27,12 @@ test('a record that wants its full event is asked for once, though it is told of
   })
   try {
     const accepted = await takeIn(book, [routed({ uid: 'first' }, ['soc'], true)])
-    const made = accepted.status === 'committed' ? accepted.made : []
+    const made = accepted.status === 'committed' ? accepted.changes : []
     await jobs.add('main', made)
     await jobs.add('main', made)
     const second = routed({ uid: 'second' }, ['soc'], true)
     const later = await takeIn(book, [routed({ uid: 'as it is' }), second])
-    await jobs.add('main', later.status === 'committed' ? later.made : [])
+    await jobs.add('main', later.status === 'committed' ? later.changes : [])
     jobs.start()
     await until('both were asked for', () => new Set(asked).size === 2, 5_000)
     expect(await tests.redis.exists(`${keys.queuePrefix}:detail:meta`)).toBe(1)
@@ -46,11 +46,11 @@ test('a full event that is kept already is not asked for again, and what waits f
   const keys = tests.keys()
   const book = await tests.book({ keys, account: 'main' })
   let asked = 0
-  const released: MadeWork[][] = []
+  const released: ItemChange[][] = []
   const jobs = createDetailJobs({
-    book: () => book,
+    findLedger: () => book,
     fetchDetail: () => Promise.resolve(((asked += 1), 'unavailable' as const)),
-    modes: { soc: false },
+    batchWaits: { soc: false },
     release: async (_account, made) => void released.push(made),
     redis: tests.redis,
     keys,
@@ -62,7 +62,7 @@ test('a full event that is kept already is not asked for again, and what waits f
   const event = routed({ uid: 'first' }, ['soc'], true)
   const work = {
     account: 'main',
-    recordId: book.digests.recordId('first'),
+    recordId: book.fingerprints.recordId('first'),
     deadlineMs: Date.now() + 60_000,
   }
   try {
@@ -82,9 +82,9 @@ test('a process that has not started fetches none of the full events that others
   const asked: string[] = []
   const jobsOf = (owner: string) =>
     createDetailJobs({
-      book: () => book,
+      findLedger: () => book,
       fetchDetail: async () => (asked.push(owner), 'unavailable'),
-      modes: {},
+      batchWaits: {},
       release: () => Promise.resolve(),
       redis: tests.redis,
       keys,
@@ -97,7 +97,7 @@ test('a process that has not started fetches none of the full events that others
   try {
     for (let n = 0; n < 10; n += 1) {
       const accepted = await takeIn(book, [routed({ uid: `e/${n}` }, ['soc'], true)])
-      await idle.add('main', accepted.status === 'committed' ? accepted.made : [])
+      await idle.add('main', accepted.status === 'committed' ? accepted.changes : [])
       await until('it was asked for', () => asked.length > n, 5_000)
     }
   } finally {
@@ -114,13 +114,13 @@ test('full events that an organization is slow to give keep no other organizatio
   ])
   const asked: string[] = []
   const jobs = createDetailJobs({
-    book: (account) => books.get(account),
+    findLedger: (account) => books.get(account),
     async fetchDetail(account, _uid, signal) {
       asked.push(account)
       if (account === 'slow') await systemClock.sleep(60_000, signal)
       return 'unavailable'
     },
-    modes: {},
+    batchWaits: {},
     release: () => Promise.resolve(),
     redis: tests.redis,
     keys,
@@ -138,7 +138,7 @@ test('full events that an organization is slow to give keep no other organizatio
       )
       const accepted = await takeIn(books.get(account)!, events)
       expect(accepted.status).toBe('committed')
-      await jobs.add(account, accepted.status === 'committed' ? accepted.made : [])
+      await jobs.add(account, accepted.status === 'committed' ? accepted.changes : [])
     }
     jobs.start()
     await until('the quick one was asked', () => asked.includes('quick'), 5_000)

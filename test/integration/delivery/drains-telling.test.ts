@@ -1,6 +1,6 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
@@ -13,10 +13,10 @@ import { until } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
 
-async function rig(...sinks: Sink[]): Promise<DeliveryRig & { book: Book; keys: Keys }> {
+async function rig(...sinks: Sink[]): Promise<DeliveryRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
   const book = await tests.book({ keys })
-  return { book, keys, ...aDeliveryRig({ redis: tests.redis, keys, book, sinks }) }
+  return { ledger: book, keys, ...aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks }) }
 }
 
 /** In how many seconds somebody looks, to ten. */
@@ -32,7 +32,7 @@ async function waits(keys: Keys): Promise<Record<string, number>> {
 
 test('of several pieces of work for one sink the earliest is told, and each sink once', async () => {
   const { drains, keys } = await rig()
-  await drains.tell('main', [
+  await drains.announce('main', [
     { sink: 'soc', inMs: 60_000 },
     { sink: 'soc', inMs: 30_000 },
     { sink: 'soc', inMs: 90_000 },
@@ -45,7 +45,7 @@ test('what a script made is told for when it leaves: at once, with its batch, or
   const batch = { max: 10, waitMs: 90_000, maxBytes: 100_000 }
   const { drains, keys } = await rig(aRehearsedSink('siem', { batch }))
   const about = { ref: 'i:x:0:y', sv: 'high', rk: 4 }
-  await drains.tellMade('main', [
+  await drains.announceChanges('main', [
     { ...about, k: 'soc', kind: 'single' },
     { ...about, k: 'siem', kind: 'collect' },
     { ...about, k: 'gone', kind: 'collect' },
@@ -63,11 +63,11 @@ test('what a script made is told for when it leaves: at once, with its batch, or
 
 test('a hint for a sink of another configuration is cleared, and the own ones are taken up', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, drains, keys } = await rig(soc)
+  const { ledger: book, drains, keys } = await rig(soc)
   await takeIn(book, [routed({ uid: 'a/b/1' })])
-  await drains.tell('main', [{ sink: 'soc' }, { sink: 'elsewhere' }])
+  await drains.announce('main', [{ sink: 'soc' }, { sink: 'elsewhere' }])
   drains.start()
-  await drains.hearOnce()
+  await drains.readHintsOnce()
   expect(Object.keys(await waits(keys))).not.toContain('main|elsewhere')
   await until('it is sent', () => soc.received.length === 1)
   await drains.stop(1_000)
@@ -75,15 +75,15 @@ test('a hint for a sink of another configuration is cleared, and the own ones ar
 
 test('a process that has not started, or is stopping, takes nothing up and tells all the same', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, drains, keys } = await rig(soc)
+  const { ledger: book, drains, keys } = await rig(soc)
   await takeIn(book, [routed({ uid: 'a/b/1' })])
   const scripts: string[] = []
   around(book, (script, run) => (scripts.push(script), run()))
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   drains.start()
   await drains.stop(1_000)
-  await drains.tell('main', [{ sink: 'soc' }])
-  await drains.healOnce()
+  await drains.announce('main', [{ sink: 'soc' }])
+  await drains.reconcileOnce()
   expect(scripts).toEqual([])
   expect(Object.keys(await waits(keys))).toEqual(['main|soc'])
 })
@@ -93,9 +93,9 @@ test('a process whose clock is some minutes slow still finds what is due by the 
     [200_000, 1],
     [400_000, 0],
   ] as const) {
-    const { book, drains } = await rig(aRehearsedSink('soc'))
+    const { ledger: book, drains } = await rig(aRehearsedSink('soc'))
     await takeIn(book, [routed({ uid: 'a/b/1' })])
-    await attemptOf(book, `i:${book.digests.recordId('a/b/1')}:0:soc`, {
+    await attemptOf(book, `i:${book.fingerprints.recordId('a/b/1')}:0:soc`, {
       outcome: 'retry',
       inMs: aheadMs,
       reason: 'unavailable',
@@ -106,11 +106,11 @@ test('a process whose clock is some minutes slow still finds what is due by the 
       return run()
     })
     drains.start()
-    await drains.healOnce()
+    await drains.reconcileOnce()
     await drains.stop(1_000)
     expect(claims).toBe(looks)
-    expect(drains.booksOf('soc')).toEqual([book])
-    expect(drains.booksOf('siem')).toEqual([])
+    expect(drains.ledgersFor('soc')).toEqual([book])
+    expect(drains.ledgersFor('siem')).toEqual([])
   }
 })
 
@@ -130,29 +130,40 @@ test('the slow pass looks at every account, though one of them fails, and says s
       },
     }),
   })
-  const find = (name: string): Book | undefined => books.find(({ account }) => account === name)
-  const drain = { book: find }
-  const { drains } = aDeliveryRig({ redis, keys, book: first!, books, sinks: [soc], drain })
+  const find = (name: string): AccountLedger | undefined =>
+    books.find(({ account }) => account === name)
+  const drain = { findLedger: find }
+  const { drains } = aDeliveryRig({
+    redis,
+    keys,
+    ledger: first!,
+    ledgers: books,
+    sinks: [soc],
+    drain,
+  })
   drains.start()
   let alive = 0
-  await expect(drains.healOnce(undefined, () => void (alive += 1))).rejects.toThrow('its shard')
+  await expect(drains.reconcileOnce(undefined, () => void (alive += 1))).rejects.toThrow(
+    'its shard',
+  )
   expect(alive).toBe(3)
   await until('both are sent', () => soc.received.length === 2)
   alive = 0
-  await drains.healOnce(AbortSignal.abort(), () => void (alive += 1))
+  await drains.reconcileOnce(AbortSignal.abort(), () => void (alive += 1))
   expect(alive).toBe(0)
   await drains.stop(1_000)
 })
 
 test('a sink that is back takes up what was held for it, whatever other sinks the account has', async () => {
   const names = ['a', 'b', 'c', 'd']
-  const { book, drains } = await rig(...names.map((name) => aRehearsedSink(name)))
+  const { ledger: book, drains } = await rig(...names.map((name) => aRehearsedSink(name)))
   for (const name of names) await takeIn(book, [routed({ uid: name }, [name])])
-  for (const name of names) await holdOrphan(book, `i:${book.digests.recordId(name)}:0:${name}`)
+  for (const name of names)
+    await holdOrphan(book, `i:${book.fingerprints.recordId(name)}:0:${name}`)
   for (const name of ['a', 'b']) {
-    await returnOrphans(book, { sink: name, mode: false, places: {} }, 10)
+    await returnOrphans(book, { sink: name, batchWait: false, groups: {} }, 10)
   }
-  await drains.healOnce()
+  await drains.reconcileOnce()
   const held = await Promise.all(names.map((name) => book.redis.scard(book.key('orphans', name))))
   expect(held).toEqual([0, 0, 0, 0])
 })

@@ -1,8 +1,8 @@
 /** Everything between the ledger and the sinks, with real Redis and sinks that are rehearsed. */
 import { expect, test } from 'vitest'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
-import { waitingRefs } from '../../../src/store/pending-items.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readPendingRefs } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -11,7 +11,7 @@ import { claimDue } from '../../../src/delivery/claims.ts'
 import {
   beginAttempt,
   makeDue,
-  peekCollection,
+  peekBatch,
   sealBatch,
   settleAttempt,
 } from '../../support/attempts.ts'
@@ -25,7 +25,7 @@ const tests = redisForTests()
 const batch = { max: 10, waitMs: 500, maxBytes: 100_000 }
 
 interface Rig extends DeliveryRig {
-  book: Book
+  ledger: AccountLedger
   keys: Keys
   /** The same ledger in another process, or under another configuration. */
   with: (sinks: Sink[], options?: Partial<DeliveryRigOptions>) => DeliveryRig
@@ -34,54 +34,59 @@ interface Rig extends DeliveryRig {
 async function rig(...sinks: Sink[]): Promise<Rig> {
   const keys = tests.keys()
   const book = await tests.book({ keys })
-  const shared = { redis: tests.redis, keys, book }
+  const shared = { redis: tests.redis, keys, ledger: book }
   return {
-    book,
+    ledger: book,
     keys,
     ...aDeliveryRig({ ...shared, sinks }),
     with: (others, options = {}) => aDeliveryRig({ ...shared, sinks: others, ...options }),
   }
 }
 
-async function itemOf(book: Book, uid: string, index = 0): Promise<Item> {
-  return (await readRecord(book, book.digests.recordId(uid)))!.items[index]!
+async function itemOf(book: AccountLedger, uid: string, index = 0): Promise<Item> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[index]!
 }
 
-async function bring(book: Book, sink: string, count: number, severity = 'high'): Promise<void> {
+async function bring(
+  book: AccountLedger,
+  sink: string,
+  count: number,
+  severity = 'high',
+): Promise<void> {
   const events = Array.from({ length: count }, (_, i) =>
     routed({ uid: `a/${severity}/${i}`, severity }, [sink]),
   )
   await takeIn(book, events)
 }
 
-async function pendingIn(book: Book, sink = 'soc'): Promise<Record<string, number>> {
+async function pendingIn(book: AccountLedger, sink = 'soc'): Promise<Record<string, number>> {
   const { pending = {} } = (await readAccounting(book)).sinks[sink] ?? {}
   return Object.fromEntries(Object.entries(pending).filter(([, count]) => count > 0))
 }
 
-async function allLeft(book: Book, sink = 'soc'): Promise<void> {
+async function allLeft(book: AccountLedger, sink = 'soc'): Promise<void> {
   await until('nothing waits', async () => Object.keys(await pendingIn(book, sink)).length === 0)
 }
 
 test('the slow pass finds what no hint names: queued, retrying, interrupted, frozen, collected', async () => {
   const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem', { batch })]
-  const { book, drains } = await rig(soc, siem)
+  const { ledger: book, drains } = await rig(soc, siem)
   for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) await takeIn(book, [routed({ uid }, ['soc'])])
-  const ref = (uid: string): string => `i:${book.digests.recordId(uid)}:0:soc`
+  const ref = (uid: string): string => `i:${book.fingerprints.recordId(uid)}:0:soc`
   await beginAttempt(book, ref('a/b/2'), 't', 1)
   await beginAttempt(book, ref('a/b/3'), 't', 1_000)
   const retry = { outcome: 'retry' as const, inMs: 0 }
   await settleAttempt(book, { ref: ref('a/b/3'), token: 't', replica: 'r' }, retry)
   await takeIn(book, [routed({ uid: 'a/b/4' }, ['siem'])], { batchWaitMs: 1 })
-  const [collected] = await peekCollection(book, 'siem', 1)
+  const [collected] = await peekBatch(book, 'siem', 1)
   await sealBatch(book, { sink: 'siem', destination: 'siem' }, [collected!.ref])
   await takeIn(book, [routed({ uid: 'a/b/5' }, ['siem'])], { batchWaitMs: 1 })
 
   drains.start()
-  await drains.healOnce()
+  await drains.reconcileOnce()
   await allLeft(book, 'soc')
   await until('the batches went', async () => {
-    await drains.healOnce()
+    await drains.reconcileOnce()
     return Object.keys(await pendingIn(book, 'siem')).length === 0
   })
   await drains.stop(1_000)
@@ -93,14 +98,14 @@ test('the slow pass finds what no hint names: queued, retrying, interrupted, fro
 
 test('items that wait too long for their full event go without it, and their message will say so', async () => {
   const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem')]
-  const { book, drains } = await rig(soc, siem)
+  const { ledger: book, drains } = await rig(soc, siem)
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
-  const recordId = book.digests.recordId('a/b/1')
+  const recordId = book.fingerprints.recordId('a/b/1')
   for (const [index, sink] of ['soc', 'siem'].entries()) {
     await makeDue(book, `i:${recordId}:${index}:${sink}`)
   }
   drains.start()
-  await drains.healOnce()
+  await drains.reconcileOnce()
   for (const sink of ['soc', 'siem']) await allLeft(book, sink)
   await drains.stop(1_000)
   expect((await readPayload(book, recordId))?.detail).toBe('unavailable')
@@ -113,15 +118,15 @@ test('items that wait too long for their full event go without it, and their mes
 
 test('who makes work tells the other processes: they take it up without looking at every account', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, with: other } = await rig(soc)
+  const { ledger: book, with: other } = await rig(soc)
   const maker = other([soc])
   const listener = other([soc])
   listener.drains.start()
   await bring(book, 'soc', 3)
-  await maker.drains.tell('main', [{ sink: 'soc' }])
-  await listener.drains.hearOnce()
+  await maker.drains.announce('main', [{ sink: 'soc' }])
+  await listener.drains.readHintsOnce()
   await allLeft(book)
-  await listener.drains.hearOnce()
+  await listener.drains.readHintsOnce()
   await until('the hint is cleared', async () => (await maker.hints.read(10)).length === 0)
   await listener.drains.stop(1_000)
   expect(soc.received).toHaveLength(3)
@@ -129,20 +134,20 @@ test('who makes work tells the other processes: they take it up without looking 
 
 test('of two configurations only the active one holds or takes back: nothing goes to and fro', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, with: under } = await rig()
+  const { ledger: book, with: under } = await rig()
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
   const active = under([])
   const older = under([soc], { isActive: () => false })
   for (const { drains } of [older, active]) drains.start()
-  await active.drains.healOnce()
+  await active.drains.reconcileOnce()
   expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
-  await older.drains.healOnce()
-  await active.drains.healOnce()
+  await older.drains.reconcileOnce()
+  await active.drains.reconcileOnce()
   expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
   expect(soc.received).toEqual([])
   const again = under([soc])
   again.drains.start()
-  await again.drains.healOnce()
+  await again.drains.reconcileOnce()
   await allLeft(book)
   expect(soc.received).toHaveLength(1)
   for (const { drains } of [older, active, again]) await drains.stop(1_000)
@@ -151,16 +156,16 @@ test('of two configurations only the active one holds or takes back: nothing goe
 
 test('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {
   const soc = aRehearsedSink('soc', { concurrency: 2 })
-  const { book, keys, circuit, drains } = await rig(soc)
+  const { ledger: book, keys, circuit, drains } = await rig(soc)
   await circuit.report('soc', 'broken')
   await bring(book, 'soc', 20)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   expect(await pendingIn(book)).toEqual({ queued: 20 })
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  const again = aDeliveryRig({ redis: tests.redis, keys, book, sinks: [soc] })
+  const again = aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks: [soc] })
   again.drains.start()
-  await again.drains.healOnce()
+  await again.drains.reconcileOnce()
   await allLeft(book)
   for (const one of [drains, again.drains]) await one.stop(1_000)
   expect(soc.received).toHaveLength(20)
@@ -174,16 +179,16 @@ test('one message tries whether a sink is back, whoever else has something for i
     await sending.promise
     throw new SinkError('unavailable', 'still down')
   })
-  const { book, keys, circuit, drains } = await rig(soc)
+  const { ledger: book, keys, circuit, drains } = await rig(soc)
   await circuit.report('soc', 'broken')
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
   await bring(book, 'soc', 20)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it is tried', () => soc.received.length === 1)
-  const other = aDeliveryRig({ redis: tests.redis, keys, book, sinks: [soc] })
+  const other = aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks: [soc] })
   other.drains.start()
-  await other.drains.tell('main', [{ sink: 'soc' }])
+  await other.drains.announce('main', [{ sink: 'soc' }])
   expect(await pendingIn(book)).toEqual({ queued: 19, sending: 1 })
   sending.resolve()
   await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
@@ -203,13 +208,13 @@ test('a sink that asks for a pause gets it from a replica that has claims, too, 
     await asked.promise
     throw new SinkError('rate_limited', 'slower', { retryAfterMs: 60_000 })
   })
-  const { book, drains, with: process } = await rig(soc!)
+  const { ledger: book, drains, with: process } = await rig(soc!)
   const other = process([same!], { drain: { holder: { owner: 'other', leaseMs: 10_000 } } })
   await bring(book, 'soc', 20)
   for (const one of [drains, other.drains]) one.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it is tried', () => soc!.received.length === 1)
-  await other.drains.tell('main', [{ sink: 'soc' }])
+  await other.drains.announce('main', [{ sink: 'soc' }])
   const holders = (): Promise<string[]> => tests.redis.hvals(book.key('claims'))
   await until('the other has claims', async () => /other/.test(String(await holders())))
   asked.resolve()
@@ -225,11 +230,11 @@ test('a sink without a limit that asks for a pause is left alone with all that w
   const ending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => ending.promise)
-  const { book, circuit, with: process } = await rig()
+  const { ledger: book, circuit, with: process } = await rig()
   const { drains } = process([soc], { clock, drain: { clock } })
   await bring(book, 'soc', 8)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', () => soc.received.length === 1)
   await circuit.report('soc', 'none', { pauseMs: 60_000 }) // by another replica
   aheadMs += 300
@@ -246,9 +251,9 @@ test('a sink without a limit that asks for a pause is left alone with all that w
 test('a replica that finds nothing to send leaves the place to one that does', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 0.01 })
   const { drains, hints, options } = await rig(soc)
-  await hints.tell([{ account: 'main', sink: 'soc', inMs: 0 }])
+  await hints.write([{ account: 'main', sink: 'soc', inMs: 0 }])
   drains.start()
-  await drains.hearOnce()
+  await drains.readHintsOnce()
   await until('it looked', async () => (await hints.read(10)).length === 0)
   await drains.stop(1_000)
   expect(await options.pace.take(soc)).toMatchObject({ isTaken: true })
@@ -262,14 +267,14 @@ test('a stop cuts off what hangs, which counts as an answer lost, and gives back
         signal.addEventListener('abort', () => reject(new Error('cut off')))
       }),
   })
-  const { book, drains } = await rig(soc)
+  const { ledger: book, drains } = await rig(soc)
   await bring(book, 'soc', 5)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
   await drains.stop(50)
   expect(await pendingIn(book)).toEqual({ queued: 4, retrying: 1 })
-  const due = await waitingRefs(book, 'soc', { offset: 0, count: 10 })
+  const due = await readPendingRefs(book, 'soc', { offset: 0, count: 10 })
   const asked = { sink: 'soc', max: 10, leastRank: 1 }
   const ours = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, asked)
   expect(due).toHaveLength(5)
@@ -281,12 +286,12 @@ test('a send that outlasts its lease stays one: the lease is renewed, and nobody
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
-  const { book, with: process } = await rig(soc)
+  const { ledger: book, with: process } = await rig(soc)
   const short = { holder: { owner: 'short', leaseMs: 300 } }
   const one = process([soc], { drain: short })
   await bring(book, 'soc', 1)
   one.drains.start()
-  await one.drains.tell('main', [{ sink: 'soc' }])
+  await one.drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
   const other = process([soc])
   other.drains.start()
@@ -294,7 +299,7 @@ test('a send that outlasts its lease stays one: the lease is renewed, and nobody
   while (systemClock.monotonic() < untilMs) {
     await systemClock.sleep(50)
     await one.drains.renewOnce()
-    await other.drains.healOnce()
+    await other.drains.reconcileOnce()
   }
   sending.resolve()
   await allLeft(book)
@@ -308,11 +313,11 @@ test('a pass over the leases ends when they are renewed, so that no second one b
   const [sending, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
-  const { book, with: process } = await rig()
+  const { ledger: book, with: process } = await rig()
   const { drains } = process([soc], { clock, drain: { clock } })
   await bring(book, 'soc', 1)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
   let isAsked = false
   around(book, async (_script, run, ...args) => {
@@ -335,7 +340,7 @@ test('a pass over the leases ends when they are renewed, so that no second one b
 test('a process that stops waits for nothing that is due later', async () => {
   const { drains } = await rig(aRehearsedSink('soc'))
   drains.start()
-  await drains.tell('main', [{ sink: 'soc', inMs: 60_000 }])
+  await drains.announce('main', [{ sink: 'soc', inMs: 60_000 }])
   const sinceMs = systemClock.monotonic()
   await drains.stop(10_000)
   expect(systemClock.monotonic() - sinceMs).toBeLessThan(8_000)
@@ -345,12 +350,12 @@ test('a process that stops keeps the lease of what it still sends: nobody repeat
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
-  const { book, with: process } = await rig()
+  const { ledger: book, with: process } = await rig()
   const leaseMs = 1_000
   const { drains } = process([soc], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
   await bring(book, 'soc', 1)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
   const sinceMs = systemClock.monotonic()
   const stopped = drains.stop(10_000)
@@ -368,7 +373,7 @@ test('a process that was frozen for long sends nothing that it claimed before', 
   let frozenMs = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
   const soc = aRehearsedSink('soc')
-  const { book, with: process } = await rig(soc)
+  const { ledger: book, with: process } = await rig(soc)
   const { drains } = process([soc], { clock, drain: { clock } })
   await bring(book, 'soc', 1)
   around(book, async (script, run, ...args) => {
@@ -377,7 +382,7 @@ test('a process that was frozen for long sends nothing that it claimed before', 
     return answer
   })
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('it woke', () => frozenMs > 0)
   await drains.stop(1_000)
   expect(soc.received).toEqual([])
@@ -387,11 +392,11 @@ test('a process that was frozen for long sends nothing that it claimed before', 
 
 test('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
   const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 300 }, concurrency: 2 })
-  const { book, drains } = await rig(siem)
+  const { ledger: book, drains } = await rig(siem)
   const events = Array.from({ length: 95 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
   await takeIn(book, events, { batchWaitMs: 300 })
   drains.start()
-  await drains.tell('main', [{ sink: 'siem', inMs: 300 }])
+  await drains.announce('main', [{ sink: 'siem', inMs: 300 }])
   const sinceMs = systemClock.monotonic()
   await allLeft(book, 'siem')
   expect(systemClock.monotonic() - sinceMs).toBeLessThan(9_000) // not once a lease
@@ -422,12 +427,12 @@ test.each([
     await bring(broken, 'soc', 5, 'critical')
     await bring(whole, 'soc', 5, 'low')
     around(broken, (name, run) => (name === script ? answer() : run()))
-    const find = (name: string): Book => (name === 'broken' ? broken : whole)
-    const shared = { redis: tests.redis, keys, book: whole, sinks: [soc] }
-    const { drains } = aDeliveryRig({ ...shared, drain: { book: find } })
+    const find = (name: string): AccountLedger => (name === 'broken' ? broken : whole)
+    const shared = { redis: tests.redis, keys, ledger: whole, sinks: [soc] }
+    const { drains } = aDeliveryRig({ ...shared, drain: { findLedger: find } })
     drains.start()
-    await drains.tell('broken', [{ sink: 'soc', rank: 5 }])
-    await drains.tell('whole', [{ sink: 'soc', rank: 2 }])
+    await drains.announce('broken', [{ sink: 'soc', rank: 5 }])
+    await drains.announce('whole', [{ sink: 'soc', rank: 2 }])
     await allLeft(whole)
     await drains.stop(100)
     expect(soc.received.map(({ members }) => members[0]?.account)).toEqual(
@@ -453,12 +458,12 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
   for (const book of [hung, whole]) await bring(book, 'soc', 1)
   let hangs = false
   around(hung, (_script, run) => (hangs ? hanging() : run()))
-  const find = (name: string): Book => (name === 'hung' ? hung : whole)
+  const find = (name: string): AccountLedger => (name === 'hung' ? hung : whole)
   const holder = { owner: 'r1', leaseMs: 1_200 }
-  const shared = { redis: tests.redis, keys, book: whole, sinks: [soc], leaseMs: 1_200 }
-  const { drains } = aDeliveryRig({ ...shared, drain: { book: find, holder } })
+  const shared = { redis: tests.redis, keys, ledger: whole, sinks: [soc], leaseMs: 1_200 }
+  const { drains } = aDeliveryRig({ ...shared, drain: { findLedger: find, holder } })
   drains.start()
-  for (const name of ['hung', 'whole']) await drains.tell(name, [{ sink: 'soc' }])
+  for (const name of ['hung', 'whole']) await drains.announce(name, [{ sink: 'soc' }])
   for (const book of [hung, whole]) {
     await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
   }
@@ -478,13 +483,13 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
 
 test('a circuit that closes holds nothing up while the tries that wait are brought forward', async () => {
   const soc = aRehearsedSink('soc')
-  const { book, keys, circuit, with: process } = await rig()
+  const { ledger: book, keys, circuit, with: process } = await rig()
   await circuit.report('soc', 'broken')
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
   await bring(book, 'soc', 5)
-  const { drains } = process([soc], { drain: { wake: { all: hanging } } })
+  const { drains } = process([soc], { drain: { retryNow: { retryAll: hanging } } })
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await allLeft(book)
   await drains.stop(100)
   expect(soc.received).toHaveLength(5)
@@ -496,12 +501,12 @@ test.each([-60_000, 60_000])(
     const clock = { ...systemClock, now: () => Date.now() + offMs }
     const soc = aRehearsedSink('soc')
     soc.next('unavailable')
-    const { book, with: process } = await rig()
+    const { ledger: book, with: process } = await rig()
     const { drains } = process([soc], { clock, drain: { clock } })
     await bring(book, 'soc', 1)
     drains.start()
     const sinceMs = Date.now()
-    await drains.tell('main', [{ sink: 'soc' }])
+    await drains.announce('main', [{ sink: 'soc' }])
     await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
     const { atMs } = await itemOf(book, 'a/high/0')
     await drains.stop(1_000)
@@ -515,7 +520,7 @@ test.each(['accepted', 'split'])(
   async (how) => {
     const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 1 } })
     if (how === 'split') siem.next('invalid')
-    const { book, drains, options } = await rig(siem)
+    const { ledger: book, drains, options } = await rig(siem)
     await takeIn(
       book,
       ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem'])),
@@ -529,7 +534,7 @@ test.each(['accepted', 'split'])(
       return answer
     })
     drains.start()
-    await drains.tell('main', [{ sink: 'siem' }])
+    await drains.announce('main', [{ sink: 'siem' }])
     await allLeft(book, 'siem')
     await drains.stop(1_000)
     const { body } = await options.metrics.render()
@@ -545,7 +550,7 @@ test.each(['accepted', 'split'])(
 
 test('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
-  const { book, drains } = await rig(soc)
+  const { ledger: book, drains } = await rig(soc)
   await bring(book, 'soc', 5)
   let isReadOnly = false
   around(book, (script, run, ...args) => {
@@ -553,7 +558,7 @@ test('a stop on a Redis that takes nothing any more ends, and never spins', asyn
     return isReadOnly ? Promise.reject(new Error('READONLY')) : run()
   })
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('a begin was refused', () => isReadOnly)
   await drains.stop(300)
   let turns = 0
@@ -569,7 +574,7 @@ test('a stop on a Redis that takes nothing any more ends, and never spins', asyn
 
 test('a message that cannot be made ends no process: it comes again, and the next ones go', async () => {
   const soc = aRehearsedSink('soc', { concurrency: 1 })
-  const { book, with: process } = await rig(soc)
+  const { ledger: book, with: process } = await rig(soc)
   let calls = 0
   const serviceLink = (): null => {
     calls += 1
@@ -579,7 +584,7 @@ test('a message that cannot be made ends no process: it comes again, and the nex
   const { drains } = process([soc], { drain: { serviceLink } })
   await bring(book, 'soc', 3)
   drains.start()
-  await drains.tell('main', [{ sink: 'soc' }])
+  await drains.announce('main', [{ sink: 'soc' }])
   await until('the others went', () => soc.received.length === 2)
   await drains.stop(1_000)
   expect(await pendingIn(book)).toEqual({ retrying: 1 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
-import { endedItems, resendItem, sinksOf } from '../../../src/store/pending-items.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { scanEndedItems, resendItem, readSinkNames } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
-import { beginAttempt, peekCollection, sealBatch } from '../../support/attempts.ts'
+import { beginAttempt, peekBatch, sealBatch } from '../../support/attempts.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
 import {
@@ -18,11 +18,11 @@ const tests = redisForTests()
 
 async function show(rig: ReliefRig, sink: string, count: number, severity = 'high'): Promise<void> {
   const events = uids(count).map((event) => routed({ ...event, severity }, [sink]))
-  await takeIn(rig.book, events, sink === 'siem' ? { batchWaitMs: 1_000 } : {})
+  await takeIn(rig.ledger, events, sink === 'siem' ? { batchWaitMs: 1_000 } : {})
 }
 
-async function sealedBatch({ book }: ReliefRig): Promise<string> {
-  const waiting = await peekCollection(book, 'siem', 100)
+async function sealedBatch({ ledger: book }: ReliefRig): Promise<string> {
+  const waiting = await peekBatch(book, 'siem', 100)
   const batch = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
   return (await sealBatch(
     book,
@@ -31,21 +31,21 @@ async function sealedBatch({ book }: ReliefRig): Promise<string> {
   ))!
 }
 
-async function itemsOf(book: Book, n = 0): Promise<Item[]> {
-  const record = await readRecord(book, book.digests.recordId(`paste/site/${n}`))
+async function itemsOf(book: AccountLedger, n = 0): Promise<Item[]> {
+  const record = await readRecord(book, book.fingerprints.recordId(`paste/site/${n}`))
   return record!.items
 }
 
 /** Every pending item of a sink that nothing in Redis would ever bring up again. */
 async function expectNothingWaits(rig: ReliefRig, sink: string): Promise<void> {
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(waitingIn(sinks[sink])).toEqual({})
-  expect(await rig.book.redis.zrange(rig.book.key('due', sink), '0', '-1')).toEqual([])
+  expect(await rig.ledger.redis.zrange(rig.ledger.key('due', sink), '0', '-1')).toEqual([])
 }
 
-async function resendAll({ book }: ReliefRig, sink: string): Promise<number> {
+async function resendAll({ ledger: book }: ReliefRig, sink: string): Promise<number> {
   let count = 0
-  for await (const { ref } of endedItems(book, sink, 0)) {
+  for await (const { ref } of scanEndedItems(book, sink, 0)) {
     const outcome = await resendItem(book, ref, { batchWaitMs: undefined, by: 'test' })
     count += outcome === 'done' ? 1 : 0
   }
@@ -57,13 +57,13 @@ test('what waits for a machine goes to its fallback item by item, once its circu
   await show(rig, 'siem', 3)
   await rig.down('siem', fallbackAfterMs - 5_000)
   await rig.relieve()
-  expect((await expectConservation(rig.book)).sinks['lake']).toBeUndefined()
+  expect((await expectConservation(rig.ledger)).sinks['lake']).toBeUndefined()
   await rig.down('siem', fallbackAfterMs)
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received.flatMap(({ members }) => members)).toHaveLength(3)
-  const [item, other] = await itemsOf(rig.book)
+  const [item, other] = await itemsOf(rig.ledger)
   expect(item).toMatchObject({ state: 'diverted', rule: 'fallback to lake' })
   expect(other).toMatchObject({ sink: 'lake', state: 'delivered' })
   await rig.up('siem')
@@ -76,7 +76,7 @@ test('a thousand that wait for a machine go to its fallback in one pass', async 
   const rig = await aReliefRig(tests, { pendingMax: 2_000 })
   for (let from = 0; from < 1_050; from += 350) {
     const events = uids(350, from).map((event) => routed(event, ['siem']))
-    await takeIn(rig.book, events, { batchWaitMs: 1_000 })
+    await takeIn(rig.ledger, events, { batchWaitMs: 1_000 })
   }
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
@@ -90,7 +90,7 @@ test('nothing goes elsewhere while an operator pauses the sink, a message tries 
   await rig.down('siem', fallbackAfterMs)
   const stays = async (): Promise<void> => {
     await rig.relieve()
-    expect((await itemsOf(rig.book))[0]).toMatchObject({ state: 'queued' })
+    expect((await itemsOf(rig.ledger))[0]).toMatchObject({ state: 'queued' })
   }
   await rig.circuit.pause('siem', { reason: 'x', sinceMs: 1 })
   await stays()
@@ -108,7 +108,7 @@ test('a sink that is gone hands over at once', async () => {
   await rig.circuit.report('siem', 'gone', { answer: 'answered 410' })
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
-  expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ created: 2 })
+  expect((await expectConservation(rig.ledger)).sinks['lake']).toMatchObject({ created: 2 })
   expect(rig.said).toEqual([{ sink: 'siem', fallback: 'lake', items: 2 }])
   const { body } = await rig.metrics.render()
   expect(body).toContain('tocsin_sink_fallbacks_total{sink="siem"} 2\n')
@@ -119,11 +119,11 @@ test('a sink that is gone hands over at once', async () => {
 test('people get one message: how many could not be delivered where, and what sends them there', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(3).map((event) => rig.event(event, { grouping: { waitMs: 10_000 } })),
   )
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(2, 3).map((event) => routed(event, ['soc'])),
   )
   await rig.down('soc', fallbackAfterMs)
@@ -137,14 +137,14 @@ test('people get one message: how many could not be delivered where, and what se
   ])
   const sinceMs = rig.sinks.oncall.received[0]!.summary!.undelivered!.sinceMs
   const found: string[] = []
-  for await (const { ref } of endedItems(rig.book, 'soc', sinceMs)) found.push(ref)
+  for await (const { ref } of scanEndedItems(rig.ledger, 'soc', sinceMs)) found.push(ref)
   expect(found).toHaveLength(5)
 })
 
 test('one event alone says so too, and what is critical does not wait for the interval', async () => {
   const rig = await aReliefRig(tests)
   const one = async (n: number, severity: string): Promise<number> => {
-    await takeIn(rig.book, [routed({ uid: `paste/site/${n}`, severity }, ['soc'])])
+    await takeIn(rig.ledger, [routed({ uid: `paste/site/${n}`, severity }, ['soc'])])
     await rig.relieve()
     rig.clock.aheadMs += 16_000
     return rig.flush()
@@ -166,19 +166,19 @@ test('resent once the sink is back, each goes there under its id and stays count
   expect(await resendAll(rig, 'siem')).toBe(2)
   await rig.deliverDue('siem')
   expect(rig.sinks.siem.received).toHaveLength(2)
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['siem']).toMatchObject({ created: 2, diverted: 2, replayed: 2, delivered: 2 })
 })
 
 test('a destination that has the event gets no second one', async () => {
   const rig = await aReliefRig(tests)
-  await takeIn(rig.book, [routed({ uid: 'paste/site/0' }, ['siem', 'lake'])])
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['siem', 'lake'])])
   await rig.deliverDue('lake')
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received).toHaveLength(1)
-  expect((await expectConservation(rig.book)).sinks['siem']).toMatchObject({ diverted: 1 })
+  expect((await expectConservation(rig.ledger)).sinks['siem']).toMatchObject({ diverted: 1 })
 })
 
 test('a sealed batch is opened: its items go, and a later send says that it may be a repeat', async () => {
@@ -189,7 +189,7 @@ test('a sealed batch is opened: its items go, and a later send says that it may 
   await rig.down('siem', fallbackAfterMs)
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
-  expect((await itemsOf(rig.book))[0]).toMatchObject({
+  expect((await itemsOf(rig.ledger))[0]).toMatchObject({
     state: 'diverted',
     attempts: 1,
     repeatRisks: 1,
@@ -209,33 +209,33 @@ test('a message that is being sent stays; once its process has died, it goes', a
   const rig = await aReliefRig(tests)
   await show(rig, 'siem', 2)
   const ref = await sealedBatch(rig)
-  await beginAttempt(rig.book, ref, 't', 30_000)
+  await beginAttempt(rig.ledger, ref, 't', 30_000)
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['siem'])).toEqual({ batch: 2 })
-  const name = rig.book.key('batch', ref.split(':')[1]!)
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['siem'])).toEqual({ batch: 2 })
+  const name = rig.ledger.key('batch', ref.split(':')[1]!)
   const stored = JSON.parse((await tests.redis.get(name))!) as { at: number }
   await tests.redis.set(name, JSON.stringify({ ...stored, at: stored.at - 76_000 }))
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
-  expect((await itemsOf(rig.book))[0]).toMatchObject({ repeatRisks: 1 })
+  expect((await itemsOf(rig.ledger))[0]).toMatchObject({ repeatRisks: 1 })
 })
 
 test('more messages than a page holds go in one pass, and those that are being sent keep none from it', async () => {
   const rig = await aReliefRig(tests)
   await rig.circuit.report('siem', 'gone')
   await show(rig, 'siem', 210)
-  const waiting = await peekCollection(rig.book, 'siem', 210)
+  const waiting = await peekBatch(rig.ledger, 'siem', 210)
   const refs: string[] = []
   for (const [n, { ref }] of waiting.entries()) {
     const batch = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
-    refs.push((await sealBatch(rig.book, batch, [ref]))!)
-    if (n < 205) await beginAttempt(rig.book, refs[n]!, 't', 1)
+    refs.push((await sealBatch(rig.ledger, batch, [ref]))!)
+    if (n < 205) await beginAttempt(rig.ledger, refs[n]!, 't', 1)
   }
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['siem'])).toEqual({ batch: 205 })
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['siem'])).toEqual({ batch: 205 })
   for (const ref of refs.slice(0, 205)) {
-    const name = rig.book.key('batch', ref.split(':')[1]!)
+    const name = rig.ledger.key('batch', ref.split(':')[1]!)
     const stored = JSON.parse((await tests.redis.get(name))!) as { at: number }
     await tests.redis.set(name, JSON.stringify({ ...stored, at: stored.at - 76_000 }))
   }
@@ -247,7 +247,12 @@ test('a digest of two accounts is opened in both', async () => {
   const keys = tests.keys()
   const books = [await tests.book({ keys }), await tests.book({ keys, account: 'other' })]
   const fallbacks = { oncall: 'lake' }
-  const rig = await aReliefRig(tests, { keys, books, fallbacks, digests: { oncall: everyMorning } })
+  const rig = await aReliefRig(tests, {
+    keys,
+    ledgers: books,
+    fallbacks,
+    digests: { oncall: everyMorning },
+  })
   for (const [n, book] of books.entries()) {
     await takeIn(
       book,
@@ -262,7 +267,7 @@ test('a digest of two accounts is opened in both', async () => {
   await rig.down('oncall', fallbackAfterMs)
   await rig.relieve()
   await rig.relieve()
-  for (const book of books) await expectNothingWaits({ ...rig, book }, 'oncall')
+  for (const book of books) await expectNothingWaits({ ...rig, ledger: book }, 'oncall')
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received).toHaveLength(4)
   expect(rig.sinks.oncall.received).toMatchObject([{ summary: { total: 4 } }])
@@ -271,7 +276,7 @@ test('a digest of two accounts is opened in both', async () => {
 test('a sealed message for people is opened, and its members keep what may have been accepted', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(4).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs += 16_000
@@ -281,22 +286,22 @@ test('a sealed message for people is opened, and its members keep what may have 
   await rig.down('soc', fallbackAfterMs)
   await rig.relieve()
   await expectNothingWaits(rig, 'soc')
-  expect(await tests.redis.exists(rig.book.key('batch', ref.split(':')[1]!))).toBe(0)
-  expect((await itemsOf(rig.book))[0]).toMatchObject({ state: 'diverted', repeatRisks: 1 })
+  expect(await tests.redis.exists(rig.ledger.key('batch', ref.split(':')[1]!))).toBe(0)
+  expect((await itemsOf(rig.ledger))[0]).toMatchObject({ state: 'diverted', repeatRisks: 1 })
 })
 
 test('a message of many is diverted some at a time: it is broken off in between, and the next pass goes on', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(250).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs += 16_000
   const [ref = ''] = await rig.seal()
   let signs = 0
-  const paging = { goesOn: () => Promise.resolve(signs < 2), alive: () => void (signs += 1) }
-  expect(await rig.diverter.divert(rig.book, ref, paging)).toBe(200)
-  expect(waitingIn((await expectConservation(rig.book)).sinks['soc'])).toEqual({ group: 50 })
+  const paging = { mayContinue: () => Promise.resolve(signs < 2), alive: () => void (signs += 1) }
+  expect(await rig.rerouter.reroute(rig.ledger, ref, paging)).toBe(200)
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 50 })
   await rig.circuit.report('soc', 'gone')
   await rig.relieve()
   await expectNothingWaits(rig, 'soc')
@@ -313,15 +318,15 @@ test.each([
   async (script, nth) => {
     const rig = await aReliefRig(tests)
     await takeIn(
-      rig.book,
+      rig.ledger,
       uids(4).map((event) => rig.event(event)),
     )
     rig.clock.aheadMs += 16_000
     const [ref = ''] = await rig.seal()
     await rig.circuit.report('soc', 'gone')
-    dieAt(rig.book, script, nth)
+    dieAt(rig.ledger, script, nth)
     await expect(rig.relieve()).rejects.toThrow('killed')
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
     await rig.relieve()
     await expectNothingWaits(rig, 'soc')
     rig.clock.aheadMs += 16_000
@@ -334,13 +339,13 @@ test.each([
 test('cut off in the middle, and the sink is back: all goes there, in one message', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(4).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs += 16_000
   await rig.seal()
   await rig.down('soc', fallbackAfterMs)
-  dieAt(rig.book, 'drop-message', 1)
+  dieAt(rig.ledger, 'drop-message', 1)
   await expect(rig.relieve()).rejects.toThrow('killed')
   await rig.up('soc')
   await rig.deliverDue('soc')
@@ -353,11 +358,11 @@ test('cut off in the middle, and the sink is back: all goes there, in one messag
 test('members of a turn that was cut off while it sealed go too', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(3).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs += 16_000
-  dieAt(rig.book, 'close-seal', 1)
+  dieAt(rig.ledger, 'close-seal', 1)
   await expect(rig.seal()).rejects.toThrow('killed')
   rig.clock.aheadMs += 31_000
   await rig.circuit.report('soc', 'gone')
@@ -372,54 +377,54 @@ test('what the retry table gives up goes to the fallback instead of dying', asyn
   await rig.deliver(await sealedBatch(rig))
   await expectNothingWaits(rig, 'siem')
   await rig.deliverDue('lake')
-  const [item] = await itemsOf(rig.book)
+  const [item] = await itemsOf(rig.ledger)
   expect(item).toMatchObject({ state: 'diverted', history: [{ reason: 'invalid' }] })
   expect(rig.sinks.lake.received).toHaveLength(1)
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['siem']).toMatchObject({ dead: 0, diverted: 1 })
 })
 
 test('two replicas that divert the same backlog divert it once', async () => {
   const rig = await aReliefRig(tests)
-  const other = await aReliefRig(tests, { keys: rig.keys, books: [rig.book] })
+  const other = await aReliefRig(tests, { keys: rig.keys, ledgers: [rig.ledger] })
   await show(rig, 'siem', 8)
   await sealedBatch(rig)
   await rig.circuit.report('siem', 'gone')
   await Promise.all([rig.relieve(), other.relieve()])
   await rig.relieve()
   await expectNothingWaits(rig, 'siem')
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['lake']).toMatchObject({ created: 8 })
-  expect((await sinksOf(rig.book)).toSorted()).toEqual(['lake', 'siem'])
+  expect((await readSinkNames(rig.ledger)).toSorted()).toEqual(['lake', 'siem'])
 })
 
 test('what a rule holds, and what waits for its full event, is left where it is', async () => {
   const rig = await aReliefRig(tests)
-  await takeIn(rig.book, [routed({ uid: 'paste/site/0' }, ['lake', 'siem'], true)])
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/0' }, ['lake', 'siem'], true)])
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
-  expect(await itemsOf(rig.book)).toMatchObject([{}, { state: 'held', heldFor: 'detail' }])
+  expect(await itemsOf(rig.ledger)).toMatchObject([{}, { state: 'held', heldFor: 'detail' }])
 })
 
 test('the test event of a sink tells nothing at its fallback: it stays, and tries the sink', async () => {
   const rig = await aReliefRig(tests)
   const events = [routed({ uid: 'canary/tocsin/1', type: 'canary' }, ['lake', 'siem'])]
-  await takeIn(rig.book, events, { feed: '_tocsin' })
+  await takeIn(rig.ledger, events, { feed: '_tocsin' })
   await rig.circuit.report('siem', 'gone')
   await rig.relieve()
-  expect((await expectConservation(rig.book)).sinks['siem']).toMatchObject({ diverted: 0 })
+  expect((await expectConservation(rig.ledger)).sinks['siem']).toMatchObject({ diverted: 0 })
 })
 
 test('a test event that its sink refuses for good is a dead letter: nobody sends it again and again', async () => {
   const rig = await aReliefRig(tests)
   const events = [routed({ uid: 'canary/tocsin/1', type: 'canary' }, ['soc'])]
-  await takeIn(rig.book, events, { feed: '_tocsin' })
+  await takeIn(rig.ledger, events, { feed: '_tocsin' })
   rig.sinks.soc.next('invalid')
   await rig.deliverDue('soc')
   rig.clock.aheadMs += 5_000
   await rig.deliverDue('soc')
   expect(rig.sinks.soc.received).toHaveLength(1)
-  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ dead: 1 })
+  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ dead: 1 })
 })
 
 test('a digest whose events went to the fallback does not say that nothing was new', async () => {
@@ -427,7 +432,7 @@ test('a digest whose events went to the fallback does not say that nothing was n
   const rig = await aReliefRig(tests, { fallbacks: { oncall: 'lake' }, digests })
   await rig.ensureDigests()
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(4).map((event) => rig.event(event, { sinks: ['oncall'] })),
   )
   rig.clock.aheadMs = everyMorning.schedule.next(Date.now()) + 2_000 - Date.now()

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
-import { waitingRefs } from '../../../src/store/pending-items.ts'
+import { readPendingRefs } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -13,7 +13,7 @@ const tests = redisForTests()
 
 /** One pass over what a sink collected, at a time of one's own; the batches are let go. */
 async function flushOnce(
-  book: Book,
+  book: AccountLedger,
   sink: Sink,
   { nowMs, ...judging }: { nowMs: number } & Partial<FreezeOptions>,
 ): Promise<{ next: 'done' | 'later'; batches: string[] }> {
@@ -23,7 +23,7 @@ async function flushOnce(
     replica: 'r',
     ...judging,
   }
-  const asked = { book, sink, claim: claim ?? { ref: 'c:siem', rank: 4 }, max: 100 }
+  const asked = { ledger: book, sink, claim: claim ?? { ref: 'c:siem', rank: 4 }, max: 100 }
   const collection = book.key('collect', 'siem')
   for (const ref of await book.redis.zrange(collection, '0', '-1')) {
     await book.redis.zincrby(collection, Date.now() - nowMs, ref) // so much longer ago
@@ -38,7 +38,7 @@ function siem(given: Partial<Sink> = {}): Sink {
   return aRehearsedSink('siem', { batch, measure: () => 1_000, ...given })
 }
 
-async function collected(count: number): Promise<Book> {
+async function collected(count: number): Promise<AccountLedger> {
   const book = await tests.book()
   for (let i = 0; i < count; i += 1) {
     await takeIn(book, [routed({ uid: `a/b/${i}` }, ['siem'])], { batchWaitMs: 60_000 })
@@ -46,7 +46,7 @@ async function collected(count: number): Promise<Book> {
   return book
 }
 
-async function sizes(book: Book, batches: string[]): Promise<number[]> {
+async function sizes(book: AccountLedger, batches: string[]): Promise<number[]> {
   const begun = await Promise.all(batches.map((ref) => beginAttempt(book, ref, 't', 1_000)))
   return begun.map((attempt) => (attempt.status === 'send' ? attempt.members.length : 0))
 }
@@ -69,7 +69,7 @@ test('an event that came back more severe before its batch left is in it twice, 
   }
   const { batches } = await flushOnce(book, siem(), { nowMs: Date.now() + 61_000 })
   expect(batches).toHaveLength(1)
-  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   expect(record!.items.map(({ state }) => state)).toEqual(['batch', 'batch'])
 })
 
@@ -122,10 +122,10 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
   const told: string[] = []
   const { batches } = await flushOnce(book, siem(), {
     nowMs: Date.now() + 61_000,
-    gate: {
-      judge: (_book, items) =>
+    rules: {
+      decide: (_book, items) =>
         Promise.resolve(items.map(({ event }) => verdicts[event.uid] ?? { act: 'send' })),
-      isIdleFor: () => false,
+      allowsAll: () => false,
     },
     onSuppressed: (sink, severity, reason) => void told.push(`${sink} ${severity} ${reason}`),
   })
@@ -133,7 +133,7 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
   expect(told).toEqual(['siem high silence'])
   const states = await Promise.all(
     uids.map(async (uid) => {
-      const record = await readRecord(book, book.digests.recordId(uid))
+      const record = await readRecord(book, book.fingerprints.recordId(uid))
       return [record!.items[0]!.state, record!.items[0]!.heldFor, record!.items[0]!.rule]
     }),
   )
@@ -149,12 +149,12 @@ test('a batch of which a rule keeps back everything is due no more', async () =>
   const book = await collected(2)
   const { batches } = await flushOnce(book, siem(), {
     nowMs: Date.now() + 61_000,
-    gate: {
-      judge: (_book, items) =>
+    rules: {
+      decide: (_book, items) =>
         Promise.resolve(items.map(() => ({ act: 'suppress', reason: 'silence', rule: 's1' }))),
-      isIdleFor: () => false,
+      allowsAll: () => false,
     },
   })
   expect(batches).toEqual([])
-  expect(await waitingRefs(book, 'siem', { offset: 0, count: 10 })).toEqual([])
+  expect(await readPendingRefs(book, 'siem', { offset: 0, count: 10 })).toEqual([])
 })

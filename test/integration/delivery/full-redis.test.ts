@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBook, type Book } from '../../../src/store/account-ledger.ts'
+import { openLedger, type AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { hasRoom } from '../../../src/redis/health.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
@@ -48,15 +48,20 @@ async function fill(): Promise<void> {
 
 async function rig(prefix: string) {
   const keys = createKeys(prefix)
-  const book: Book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  const book: AccountLedger = await openLedger({
+    redis,
+    keys,
+    account: 'main',
+    config: ledgerConfig,
+  })
   const siem = aRehearsedSink('siem', { limitPerSecond: 1_000 })
-  return { keys, book, siem, ...aDeliveryRig({ redis, keys, book, sinks: [siem] }) }
+  return { keys, ledger: book, siem, ...aDeliveryRig({ redis, keys, ledger: book, sinks: [siem] }) }
 }
 
 test('a full Redis takes no page in, and what it holds is delivered all the same', async () => {
-  const { book, siem, deliver } = await rig('drain')
+  const { ledger: book, siem, deliver } = await rig('drain')
   const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])])
-  const [made] = accepted.status === 'committed' ? accepted.made : []
+  const [made] = accepted.status === 'committed' ? accepted.changes : []
   expect(await hasRoom(redis)).toBe(true)
   await fill()
   expect(await hasRoom(redis)).toBe(false)
@@ -69,18 +74,18 @@ test('a full Redis takes no page in, and what it holds is delivered all the same
 })
 
 test('300 waiting items are delivered while Redis is full, by a daemon that starts then, too', async () => {
-  const { book, siem, drains, ...place } = await rig('backlog')
+  const { ledger: book, siem, drains, ...place } = await rig('backlog')
   const events = Array.from({ length: 300 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
   await takeIn(book, events)
   await fill()
   const half = async (): Promise<boolean> => siem.received.length >= 150
   drains.start()
-  await drains.healOnce()
+  await drains.reconcileOnce()
   await until('half of it is delivered', half)
   await drains.stop(1_000)
-  const again = aDeliveryRig({ redis, keys: place.keys, book, sinks: [siem] })
+  const again = aDeliveryRig({ redis, keys: place.keys, ledger: book, sinks: [siem] })
   again.drains.start()
-  await again.drains.healOnce()
+  await again.drains.reconcileOnce()
   await until('all is delivered', async () => {
     return (await readAccounting(book)).sinks['siem']?.delivered === 300
   })
@@ -104,7 +109,7 @@ route: {sinks: [siem]}
   await first.start()
   await first.stop()
   const keys = createKeys('start')
-  const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
   await takeIn(
     book,
     Array.from({ length: 50 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem'])),

@@ -1,7 +1,7 @@
 /** What goes singly is judged right before its first try, and says the same on every try. */
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
 import {
@@ -26,31 +26,31 @@ async function aRig(type: 'webhook' | 'slack', gate?: GatheringRigOptions['gate'
     ...rig,
     soc,
     async show(event: Partial<ThreatEvent>) {
-      const taken = await takeIn(rig.book, [routed(event, ['soc'])])
-      return (taken as { made: { ref: string }[] }).made[0]?.ref ?? ''
+      const taken = await takeIn(rig.ledger, [routed(event, ['soc'])])
+      return (taken as { changes: { ref: string }[] }).changes[0]?.ref ?? ''
     },
   }
 }
 
-async function itemOf(book: Book, uid: string) {
-  const record = await readRecord(book, book.digests.recordId(uid))
+async function itemOf(book: AccountLedger, uid: string) {
+  const record = await readRecord(book, book.fingerprints.recordId(uid))
   return record!.items[0]!
 }
 
 test('what is silenced is not sent because a worker died while it was judged', async () => {
   const rig = await aRig('slack', () => ({ act: 'suppress', reason: 'silence', rule: 's1' }))
   const ref = await rig.show({ uid: 'a/b/1' })
-  dieAt(rig.book, 'keep-back', 1)
+  dieAt(rig.ledger, 'keep-back', 1)
   await expect(rig.deliver(ref)).rejects.toThrow('killed')
   await rig.deliver(ref)
   expect(rig.soc.received).toEqual([])
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject({
     state: 'suppressed',
     heldFor: 'silence',
     rule: 's1',
     attempts: 0,
   })
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 })
 
 test('a probe that is kept back, or finds its event delivered, leaves its place to the next', async () => {
@@ -76,7 +76,7 @@ test('two workers that judge the same event keep it back once', async () => {
   const rig = await aRig('slack', () => ({ act: 'suppress', reason: 'silence', rule: 's1' }))
   const ref = await rig.show({ uid: 'a/b/1' })
   await Promise.all([rig.deliver(ref), rig.deliver(ref), rig.deliver(ref)])
-  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ suppressed: 1 })
+  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ suppressed: 1 })
 })
 
 test('what a mute holds for a machine is judged again when it ends', async () => {
@@ -88,17 +88,17 @@ test('what a mute holds for a machine is judged again when it ends', async () =>
   const ref = await rig.show({ uid: 'a/b/1' })
   await rig.deliver(ref)
   const held = { state: 'held', heldFor: 'mute', rule: 'night', atMs: untilMs }
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(held)
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject(held)
   await rig.deliver(ref)
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(held)
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject(held)
   isMuted = false
   rig.soc.next('timeout')
   await rig.deliver(ref)
   const tried = { state: 'retrying', heldFor: undefined, attempts: 1 }
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject(tried) // nobody reads that it is muted
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject(tried) // nobody reads that it is muted
   await rig.deliver(ref)
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({ state: 'delivered', attempts: 2 })
-  await expectConservation(rig.book)
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject({ state: 'delivered', attempts: 2 })
+  await expectConservation(rig.ledger)
 })
 
 test('what may have been accepted already is not taken back by a silence that began since', async () => {
@@ -112,7 +112,7 @@ test('what may have been accepted already is not taken back by a silence that be
   isSilenced = true
   await rig.deliver(ref)
   expect(rig.soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true])
-  expect(await itemOf(rig.book, 'a/b/1')).toMatchObject({ state: 'delivered' })
+  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject({ state: 'delivered' })
 })
 
 test('a second try says the same as the first, though the event came back more severe meanwhile', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/delivery/orphans.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { around } from '../../support/gathering.ts'
@@ -13,13 +13,16 @@ interface Line {
   items: number
 }
 
-function orphansOf(book: Book, given: Partial<OrphansOptions> = {}): Orphans & { said: Line[] } {
+function orphansOf(
+  book: AccountLedger,
+  given: Partial<OrphansOptions> = {},
+): Orphans & { said: Line[] } {
   const said: Line[] = []
   const note = (about: Line): void => void said.push(about)
   const orphans = createOrphans({
-    books: [book],
-    modes: {},
-    returnPlaces: () => ({}),
+    ledgers: [book],
+    batchWaits: {},
+    returnGroups: () => ({}),
     isActive: () => true,
     graceMs: 0,
     clock: { ...systemClock, now: () => Date.now() + 1_000 },
@@ -29,12 +32,12 @@ function orphansOf(book: Book, given: Partial<OrphansOptions> = {}): Orphans & {
   return { ...orphans, said }
 }
 
-async function bring(book: Book, count: number, sink = 'soc'): Promise<void> {
+async function bring(book: AccountLedger, count: number, sink = 'soc'): Promise<void> {
   const events = Array.from({ length: count }, (_, i) => routed({ uid: `${sink}/${i}` }, [sink]))
   for (let at = 0; at < count; at += 200) await takeIn(book, events.slice(at, at + 200))
 }
 
-async function waiting(book: Book, sink = 'soc'): Promise<Record<string, number>> {
+async function waiting(book: AccountLedger, sink = 'soc'): Promise<Record<string, number>> {
   return waitingIn((await readAccounting(book)).sinks[sink])
 }
 
@@ -66,9 +69,11 @@ test('hundreds that were held go on in one pass when their sink is back, and how
   await orphans.hold(book, 'soc')
   expect(await orphansOf(book).takeBack(book, 'soc')).toBe(0)
   const modes = { soc: false } as const
-  expect(await orphansOf(book, { modes, isActive: () => false }).takeBack(book, 'soc')).toBe(0)
+  expect(
+    await orphansOf(book, { batchWaits: modes, isActive: () => false }).takeBack(book, 'soc'),
+  ).toBe(0)
   expect(await waiting(book)).toEqual({ held: 450 })
-  const back = orphansOf(book, { modes })
+  const back = orphansOf(book, { batchWaits: modes })
   expect(await back.takeBack(book, 'soc')).toBe(450)
   back.report()
   back.report()
@@ -81,6 +86,6 @@ test('a pass takes back two thousand at most: other accounts are looked at, too'
   const refs = Array.from({ length: 150 }, (_, i) => `i:${i}:0:soc`)
   await tests.redis.sadd(book.key('orphans', 'soc'), ...refs)
   around(book, () => Promise.resolve(0)) // they stay, as if ever more were held
-  const back = orphansOf(book, { modes: { soc: false } })
+  const back = orphansOf(book, { batchWaits: { soc: false } })
   expect(await back.takeBack(book, 'soc')).toBe(2_000)
 })

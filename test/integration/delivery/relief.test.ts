@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest'
-import type { WorkTeller } from '../../../src/delivery/due-accounts.ts'
+import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createOverflow } from '../../../src/delivery/failover.ts'
-import { createWake } from '../../../src/delivery/reroute.ts'
-import { listDeadLetters, replayDeadLetter, wakeRetries } from '../../../src/store/pending-items.ts'
+import { createRetryNow } from '../../../src/delivery/reroute.ts'
+import {
+  listDeadLetters,
+  replayDeadLetter,
+  makeRetriesDue,
+} from '../../../src/store/pending-items.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/gathering.ts'
 import {
@@ -23,18 +27,18 @@ function events(sink: string, ...severities: string[]) {
 
 test('after a minute without a way, what came singly for people comes as one message, the worst first', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.book, events('soc', 'low', 'critical', 'high'))
+  await takeIn(rig.ledger, events('soc', 'low', 'critical', 'high'))
   rig.sinks.soc.next('timeout', 'timeout', 'timeout')
   await rig.deliverDue('soc')
   const before = rig.sinks.soc.received.length
   await rig.down('soc', 30_000)
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['soc'])).not.toHaveProperty('group')
-  await takeIn(rig.book, [routed({ uid: 'paste/site/7', severity: 'medium' }, ['soc'])])
-  await takeIn(rig.book, [routed({ uid: 'paste/site/8', severity: 'critical' }, ['soc'])])
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).not.toHaveProperty('group')
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/7', severity: 'medium' }, ['soc'])])
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/8', severity: 'critical' }, ['soc'])])
   await rig.down('soc', 61_000)
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['soc'])).toEqual({ group: 5 })
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 5 })
   await rig.up('soc')
   rig.clock.aheadMs += 16_000
   expect(await rig.flush()).toBe(1)
@@ -44,7 +48,7 @@ test('after a minute without a way, what came singly for people comes as one mes
   expect(severities).toEqual(['critical', 'critical', 'high', 'medium', 'low'])
 })
 
-async function showCritical({ book }: ReliefRig, n: number): Promise<void> {
+async function showCritical({ ledger: book }: ReliefRig, n: number): Promise<void> {
   await takeIn(book, [routed({ uid: `paste/site/${n}`, severity: 'critical' }, ['soc'])])
 }
 
@@ -93,7 +97,7 @@ test('in a long outage one message tries, again and again, and the rest comes to
   }
   const ids = new Set(rig.sinks.soc.received.map(({ id }) => id))
   expect(ids.size).toBe(2)
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']).toMatchObject({ delivered: 6 })
 })
 
@@ -116,92 +120,92 @@ test('a half-open circuit is tried with what waits for a try far away, where not
   await rig.relieve()
   await rig.deliverDue('soc')
   expect(rig.sinks.soc.received).toHaveLength(6)
-  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ delivered: 1 })
+  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ delivered: 1 })
 })
 
 test('once a circuit has closed, nothing waits that failed while it was open', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.book, events('lake', 'high', 'high'))
+  await takeIn(rig.ledger, events('lake', 'high', 'high'))
   rig.sinks.lake.next('timeout')
   await tryInVain(rig, 'lake')
   await halfOpen(rig, 'lake')
-  await takeIn(rig.book, [routed({ uid: 'paste/site/7' }, ['lake'])])
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/7' }, ['lake'])])
   await rig.deliverDue('lake')
   await rig.deliverDue('lake')
-  expect((await expectConservation(rig.book)).sinks['lake']).toMatchObject({ delivered: 3 })
+  expect((await expectConservation(rig.ledger)).sinks['lake']).toMatchObject({ delivered: 3 })
 })
 
 test('who sends is told of a single try that is brought forward, and of none where there is none', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.book, events('lake', 'high'))
+  await takeIn(rig.ledger, events('lake', 'high'))
   rig.sinks.lake.next('unavailable')
   await rig.deliverDue('lake')
   const told: string[] = []
-  const tell: WorkTeller['tell'] = async (account, work) => {
+  const tell: WorkAnnouncer['announce'] = async (account, work) => {
     told.push(...work.map(({ sink }) => `${account} ${sink}`))
   }
-  const drains = { tell, booksOf: () => [rig.book] }
-  const wake = createWake({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
-  await wake.all('lake')
-  await wake.all('lake')
-  expect(told).toEqual([`${rig.book.account} lake`])
+  const drains = { announce: tell, ledgersFor: () => [rig.ledger] }
+  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
+  await wake.retryAll('lake')
+  await wake.retryAll('lake')
+  expect(told).toEqual([`${rig.ledger.account} lake`])
 })
 
 test('what the sink itself refused, or put off, keeps its time', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.book, events('lake', 'high', 'high', 'high'))
+  await takeIn(rig.ledger, events('lake', 'high', 'high', 'high'))
   rig.sinks.lake.next('rejected', 'rate_limited', 'unavailable')
   await rig.deliverDue('lake')
-  expect(await wakeRetries(rig.book, 'lake', 9)).toHaveLength(1)
+  expect(await makeRetriesDue(rig.ledger, 'lake', 9)).toHaveLength(1)
 })
 
 test('what one sink is refused keeps no other from its relief', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(3).map((event) => routed(event, ['soc', 'lake'])),
   )
   await rig.down('soc', 61_000)
-  dieAt(rig.book, 'gather-items', 1)
+  dieAt(rig.ledger, 'gather-items', 1)
   await expect(rig.relieve()).rejects.toThrow('killed')
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks).toMatchObject({ soc: { dead: 2 }, lake: { dead: 2 } })
 })
 
 test('two replicas that count the same excess give it up once', async () => {
   const options = { fallbacks: {}, pendingMax: 2 }
   const rig = await aReliefRig(tests, options)
-  await takeIn(rig.book, events('lake', 'low', 'low', 'high', 'high'))
-  const redis = Object.create(rig.book.redis) as typeof rig.book.redis
+  await takeIn(rig.ledger, events('lake', 'low', 'low', 'high', 'high'))
+  const redis = Object.create(rig.ledger.redis) as typeof rig.ledger.redis
   redis.hgetall = async (name: string) => {
     const counters = await tests.redis.hgetall(name)
     await rig.relieve() // between the other's count and its scan
     return counters
   }
-  const { diverter, clock } = rig
-  const books = [{ ...rig.book, redis }]
+  const { rerouter: diverter, clock } = rig
+  const books = [{ ...rig.ledger, redis }]
   const other = createOverflow({
-    drains: { booksOf: () => books },
-    diverter,
+    drains: { ledgersFor: () => books },
+    rerouter: diverter,
     clock,
     logger: silent,
     onOverflow: () => undefined,
   })
-  const paging = { goesOn: () => Promise.resolve(true), alive: () => undefined }
-  await other.relieve(relievedAs([rig.sinks.lake], options).get('lake')!, paging)
-  const { sinks } = await expectConservation(rig.book)
+  const paging = { mayContinue: () => Promise.resolve(true), alive: () => undefined }
+  await other.enforceLimit(relievedAs([rig.sinks.lake], options).get('lake')!, paging)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['lake']).toMatchObject({ dead: 2 })
 })
 
 test('the same holds while an operator pauses the sink; machines get each', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
-  await takeIn(rig.book, events('soc', 'low', 'low'))
-  await takeIn(rig.book, [routed({ uid: 'paste/site/9' }, ['lake'])])
+  await takeIn(rig.ledger, events('soc', 'low', 'low'))
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/9' }, ['lake'])])
   const pause = { reason: 'x', sinceMs: Date.now() - 61_000 }
   await rig.circuit.pause('soc', pause)
   await rig.circuit.pause('lake', pause)
   await rig.relieve()
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(waitingIn(sinks['soc'])).toEqual({ group: 2 })
   expect(waitingIn(sinks['lake'])).toEqual({ queued: 1 })
 })
@@ -209,15 +213,15 @@ test('the same holds while an operator pauses the sink; machines get each', asyn
 test('a test event is not gathered: it goes by itself, as a test', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   const canary = [routed({ uid: 'canary/tocsin/1', type: 'canary' }, ['soc'])]
-  await takeIn(rig.book, canary, { feed: '_tocsin' })
+  await takeIn(rig.ledger, canary, { feed: '_tocsin' })
   await rig.down('soc', 61_000)
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['soc'])).toEqual({ queued: 1 })
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ queued: 1 })
 })
 
 /** As if the item had been made so many minutes ago. */
-async function madeBefore({ book }: ReliefRig, n: number, minutes: number): Promise<void> {
-  const name = book.key('rec', book.digests.recordId(`paste/site/${n}`))
+async function madeBefore({ ledger: book }: ReliefRig, n: number, minutes: number): Promise<void> {
+  const name = book.key('rec', book.fingerprints.recordId(`paste/site/${n}`))
   const record = JSON.parse((await tests.redis.get(name)) ?? '') as { i: { c: number }[] }
   record.i[0]!.c -= minutes * 60_000
   await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
@@ -225,56 +229,56 @@ async function madeBefore({ book }: ReliefRig, n: number, minutes: number): Prom
 
 test('beyond pending_max the least severe die, of those the oldest, and can be replayed', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 3 })
-  await takeIn(rig.book, events('lake', 'low', 'critical', 'low', 'high', 'low'))
+  await takeIn(rig.ledger, events('lake', 'low', 'critical', 'low', 'high', 'low'))
   for (const [n, minutes] of [20, 60, 10, 50, 30].entries()) await madeBefore(rig, n, minutes)
   await rig.relieve()
-  const { letters } = await listDeadLetters(rig.book, 'lake', { offset: 0, count: 9 })
+  const { letters } = await listDeadLetters(rig.ledger, 'lake', { offset: 0, count: 9 })
   const died = letters.map(({ record, item }) => `${record.uid} ${item.history.at(-1)?.reason}`)
   expect(died.toSorted()).toEqual(['paste/site/0 overflow', 'paste/site/4 overflow'])
   expect(rig.givenUp).toEqual(['lake 2'])
   expect(rig.said).toEqual([{ sink: 'lake', pendingMax: 3, items: 2 }])
-  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 3 })
-  for (const { ref } of letters) await replayDeadLetter(rig.book, ref, undefined)
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 3 })
+  for (const { ref } of letters) await replayDeadLetter(rig.ledger, ref, undefined)
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received).toHaveLength(5)
 })
 
 test('what exceeds pending_max again is looked for a minute later, and not at each pass', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.book, events('lake', 'low', 'high'))
+  await takeIn(rig.ledger, events('lake', 'low', 'high'))
   await rig.relieve()
-  await takeIn(rig.book, [routed({ uid: 'paste/site/7' }, ['lake'])])
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/7' }, ['lake'])])
   rig.clock.aheadMs += 45_000
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 2 })
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 2 })
   rig.clock.aheadMs += 15_000
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 1 })
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
 })
 
 test('nothing is given up before the index has what an older version left: it might be less severe', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.book, events('lake', 'low', 'high'))
-  await tests.redis.del(rig.book.key('indexed'))
+  await takeIn(rig.ledger, events('lake', 'low', 'high'))
+  await tests.redis.del(rig.ledger.key('indexed'))
   await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.book)).sinks['lake'])).toEqual({ queued: 2 })
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 2 })
 })
 
 test('what collects for a batch is given up without leaving a batch of nothing', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.book, events('siem', 'low', 'low', 'high'), { batchWaitMs: 1_000 })
+  await takeIn(rig.ledger, events('siem', 'low', 'low', 'high'), { batchWaitMs: 1_000 })
   await rig.relieve()
-  expect(await tests.redis.zcard(rig.book.key('collect', 'siem'))).toBe(1)
+  expect(await tests.redis.zcard(rig.ledger.key('collect', 'siem'))).toBe(1)
   const states: string[] = []
-  for await (const { items } of scanRecords(rig.book)) states.push(...items.map((i) => i.state))
+  for await (const { items } of scanRecords(rig.ledger)) states.push(...items.map((i) => i.state))
   expect(states.toSorted()).toEqual(['dead', 'dead', 'queued'])
 })
 
 test('with a fallback they go there, whatever the circuit', async () => {
   const rig = await aReliefRig(tests, { fallbacks: { siem: 'lake' }, pendingMax: 1 })
-  await takeIn(rig.book, events('siem', 'low', 'high'), { batchWaitMs: 1_000 })
+  await takeIn(rig.ledger, events('siem', 'low', 'high'), { batchWaitMs: 1_000 })
   await rig.relieve()
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['siem']).toMatchObject({ diverted: 1, dead: 0 })
   expect(sinks['lake']).toMatchObject({ created: 1 })
 })

@@ -1,9 +1,9 @@
 /** One sink's drain, turn by turn: what it asks Redis for, what it sends when, and whom it tells. */
 import { expect, test } from 'vitest'
-import type { Admitted, Circuit } from '../../../src/delivery/circuit.ts'
+import type { AdmitResult, Circuit } from '../../../src/delivery/circuit.ts'
 import { SinkDrain, type DrainOptions } from '../../../src/delivery/sink-drain.ts'
 import type { Hint } from '../../../src/delivery/due-accounts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
@@ -29,7 +29,7 @@ interface Asked {
 
 interface Rig {
   drain: SinkDrain
-  books: Book[]
+  ledgers: AccountLedger[]
   /** What was asked of the ledger, in order. */
   asked: Asked[]
   told: { account: string; inMs: number }[]
@@ -41,7 +41,7 @@ interface Rig {
 
 interface Given {
   accounts?: string[]
-  admit?: (sink: string, count: number) => Promise<Admitted>
+  admit?: (sink: string, count: number) => Promise<AdmitResult>
   pace?: DrainOptions['pace']
 }
 
@@ -60,7 +60,7 @@ async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
   }
   const ahead = { aheadMs: 0 }
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead.aheadMs }
-  const plain = drainOptions({ redis: tests.redis, keys, books, clock })
+  const plain = drainOptions({ redis: tests.redis, keys, ledgers: books, clock })
   const [told, cleared, reports]: [Rig['told'], Rig['cleared'], string[]] = [[], [], []]
   const circuit: Circuit = {
     ...plain.circuit,
@@ -68,23 +68,23 @@ async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
     report: (name, word, sent) => (reports.push(word), plain.circuit.report(name, word, sent)),
   }
   const hints: DrainOptions['hints'] = {
-    tell: async (some) => void told.push(...some),
+    write: async (some) => void told.push(...some),
     clear: async (some) => void cleared.push(...some),
   }
   const options = { ...plain, circuit, hints, ...(given.pace && { pace: given.pace }) }
   const drain = new SinkDrain(sink, options)
-  return { drain, books, asked, told, cleared, reports, clock: ahead, options }
+  return { drain, ledgers: books, asked, told, cleared, reports, clock: ahead, options }
 }
 
-async function bring(book: Book, count: number, severity = 'high'): Promise<void> {
+async function bring(book: AccountLedger, count: number, severity = 'high'): Promise<void> {
   const events = Array.from({ length: count }, (_, i) =>
     routed({ uid: `${book.account}/${severity}/${i}`, severity }, ['soc']),
   )
   await takeIn(book, events)
 }
 
-async function itemOf(book: Book, uid: string): Promise<Item> {
-  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+async function itemOf(book: AccountLedger, uid: string): Promise<Item> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
 }
 
 /** Turn after turn, until it is so. */
@@ -94,7 +94,7 @@ async function turnsUntil(drain: SinkDrain, name: string, isSo: () => boolean): 
     if (systemClock.monotonic() > endMs) throw new Error(`turned in vain: ${name}`)
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
-    const waitMs = await drain.turn()
+    const waitMs = await drain.step()
     if (waitMs !== 0) await Promise.race([ready.promise, systemClock.sleep(20)])
   }
 }
@@ -126,7 +126,7 @@ test.each([
   'a claim takes what a sink can send within two seconds, as far as that is known: %o',
   async (given, max) => {
     const rig = await aRig(aHangingSink(given))
-    await bring(rig.books[0]!, 1)
+    await bring(rig.ledgers[0]!, 1)
     rig.drain.nudge('main')
     await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length > 0)
     expect(claimsOf(rig)[0]).toMatchObject({ max, least: 1 })
@@ -136,10 +136,10 @@ test.each([
 test('while as much waits as a sink sends at once nothing more is claimed, and all of that room is used', async () => {
   const soc = aHangingSink({ concurrency: 2 })
   const rig = await aRig(soc)
-  await bring(rig.books[0]!, 60)
+  await bring(rig.ledgers[0]!, 60)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
-  for (let i = 0; i < 5; i += 1) await rig.drain.turn()
+  for (let i = 0; i < 5; i += 1) await rig.drain.step()
   expect(claimsOf(rig)).toHaveLength(1)
   expect(rig.drain.inHand).toBe(16)
   expect(soc.sent).toHaveLength(2)
@@ -148,7 +148,7 @@ test('while as much waits as a sink sends at once nothing more is claimed, and a
 test('accounts whose worst is as severe share what one claim may take; what is milder waits for it', async () => {
   const soc = aHangingSink({ concurrency: 2 })
   const rig = await aRig(soc, { accounts: ['a', 'b', 'c', 'd'] })
-  for (const book of rig.books) await bring(book, 20)
+  for (const book of rig.ledgers) await bring(book, 20)
   for (const account of ['a', 'b', 'c']) rig.drain.nudge(account, { rank: 4 })
   rig.drain.nudge('d', { rank: 3 })
   await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length > 0)
@@ -157,8 +157,8 @@ test('accounts whose worst is as severe share what one claim may take; what is m
 
 test('one claim in ten is that of the account that waits longest, however mild what it has', async () => {
   const rig = await aRig(aRehearsedSink('soc'), { accounts: ['loud', 'quiet'] })
-  await bring(rig.books[0]!, 200, 'critical')
-  await bring(rig.books[1]!, 1, 'low')
+  await bring(rig.ledgers[0]!, 200, 'critical')
+  await bring(rig.ledgers[1]!, 1, 'low')
   standStill(rig)
   rig.drain.nudge('loud', { rank: 5 })
   rig.drain.nudge('quiet', { rank: 2 })
@@ -170,7 +170,7 @@ test('one claim in ten is that of the account that waits longest, however mild w
 test('what two accounts sent at once is settled in the ledger of each, and only there', async () => {
   const soc = aHangingSink({ concurrency: 4 })
   const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  for (const book of rig.books) {
+  for (const book of rig.ledgers) {
     await bring(book, 1)
     rig.drain.nudge(book.account)
   }
@@ -179,7 +179,7 @@ test('what two accounts sent at once is settled in the ledger of each, and only 
   await turnsUntil(rig.drain, 'both are settled', () => rig.drain.inHand === 0)
   const rounds = rig.asked.filter(({ script }) => script === 'advance-claims')
   for (const { account, settle = [], begin = [] } of rounds) {
-    const ref = `i:${rig.books.find((one) => one.account === account)!.digests.recordId(`${account}/high/0`)}:0:soc`
+    const ref = `i:${rig.ledgers.find((one) => one.account === account)!.fingerprints.recordId(`${account}/high/0`)}:0:soc`
     expect([...settle, ...begin].map((one) => one.ref)).toEqual([ref])
   }
   expect(rounds).toHaveLength(4)
@@ -188,9 +188,9 @@ test('what two accounts sent at once is settled in the ledger of each, and only 
 test('of an account whose part of Redis hangs one round is awaited, and no more is asked of it', async () => {
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc, { accounts: ['hung', 'whole'] })
-  for (const book of rig.books) await bring(book, 5)
+  for (const book of rig.ledgers) await bring(book, 5)
   let rounds = 0
-  around(rig.books[0]!, (script, run) => {
+  around(rig.ledgers[0]!, (script, run) => {
     if (script !== 'advance-claims') return run()
     rounds += 1
     return new Promise(() => undefined)
@@ -200,7 +200,7 @@ test('of an account whose part of Redis hangs one round is awaited, and no more 
   await turnsUntil(rig.drain, 'it hangs', () => rounds === 1)
   rig.drain.nudge('whole')
   rig.clock.aheadMs += 499
-  for (let i = 0; i < 3; i += 1) await rig.drain.turn()
+  for (let i = 0; i < 3; i += 1) await rig.drain.step()
   expect(claimsOf(rig)).toHaveLength(1)
   rig.clock.aheadMs += 2
   await turnsUntil(rig.drain, 'the others are sent', () => soc.received.length === 5)
@@ -208,16 +208,16 @@ test('of an account whose part of Redis hangs one round is awaited, and no more 
 })
 
 test('behind a shut circuit nothing is claimed: other processes look when it may open, this one in five seconds', async () => {
-  let admitted: Admitted = { count: 0, waitMs: 40_000, isProbe: false }
+  let admitted: AdmitResult = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc, { admit: () => Promise.resolve(admitted) })
-  await bring(rig.books[0]!, 1)
+  await bring(rig.ledgers[0]!, 1)
   const hint = { account: 'main', sink: 'soc', value: '7' }
   rig.drain.nudge('main', { hint })
   await turnsUntil(rig.drain, 'the hint is put off', () => rig.cleared.length > 0)
   await until('it asked', () => rig.drain.inHand === 0)
   expect(rig.cleared).toEqual([{ ...hint, inMs: 40_000 }])
-  const waitMs = await rig.drain.turn()
+  const waitMs = await rig.drain.step()
   expect(waitMs).toBeGreaterThan(3_000)
   expect(waitMs).toBeLessThanOrEqual(5_000)
   expect(claimsOf(rig)).toEqual([])
@@ -239,11 +239,11 @@ test('what is claimed while the sink shuts is not sent', async () => {
     throw new SinkError('unauthorized', 'no more')
   })
   const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  for (const book of rig.books) await bring(book, 1)
+  for (const book of rig.ledgers) await bring(book, 1)
   standStill(rig)
   rig.drain.nudge('a')
   await turnsUntil(rig.drain, 'one is sent', () => soc.received.length === 1)
-  around(rig.books[1]!, async (script, run) => {
+  around(rig.ledgers[1]!, async (script, run) => {
     const answer = await run()
     if (script === 'claim-due') await claiming.promise
     return answer
@@ -263,8 +263,8 @@ test('a circuit that is slow to hear of a send keeps no other account waiting', 
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc, { accounts: ['a', 'b'] })
   rig.options.circuit.report = () => new Promise(() => undefined)
-  await bring(rig.books[0]!, 2, 'critical')
-  await bring(rig.books[1]!, 1, 'low')
+  await bring(rig.ledgers[0]!, 2, 'critical')
+  await bring(rig.ledgers[1]!, 1, 'low')
   standStill(rig)
   rig.drain.nudge('a', { rank: 5 })
   await turnsUntil(rig.drain, 'all of the first are sent', () => soc.received.length === 2)
@@ -281,12 +281,12 @@ test.each([
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
   let admits = 0
-  const admit = (_sink: string, count: number): Promise<Admitted> => {
+  const admit = (_sink: string, count: number): Promise<AdmitResult> => {
     admits += 1
     return Promise.resolve({ count, waitMs: 0, isProbe: false })
   }
   const rig = await aRig(soc, { admit })
-  await bring(rig.books[0]!, 2)
+  await bring(rig.ledgers[0]!, 2)
   standStill(rig)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () => soc.received.length === 1)
@@ -303,12 +303,12 @@ test.each([true, false])(
     const one = { count: 1, waitMs: 0, isProbe }
     const rig = await aRig(soc, { admit: () => Promise.resolve(one) })
     const gaveBack: string[] = []
-    rig.options.circuit.giveBack = async (sink) => void gaveBack.push(sink)
-    await bring(rig.books[0]!, 1)
+    rig.options.circuit.releaseProbe = async (sink) => void gaveBack.push(sink)
+    await bring(rig.ledgers[0]!, 1)
     rig.drain.nudge('main')
     const ready = Promise.withResolvers<void>()
     rig.drain.onReady(ready.resolve)
-    await rig.drain.turn()
+    await rig.drain.step()
     await ready.promise // it is claimed
     await rig.drain.finish()
     expect(gaveBack).toEqual(isProbe ? ['soc'] : [])
@@ -327,8 +327,8 @@ test('what was claimed before a circuit shut goes back, the worst still first, a
         isProbe: false,
       }),
   })
-  await bring(rig.books[0]!, 3)
-  await bring(rig.books[0]!, 1, 'low')
+  await bring(rig.ledgers[0]!, 3)
+  await bring(rig.ledgers[0]!, 1, 'low')
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
   isShut = true
@@ -347,16 +347,16 @@ test('what was claimed before a circuit shut goes back, the worst still first, a
 test('an account whose claim fails is asked again a second later, and its failure is told', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
   let isAway = true
-  around(rig.books[0]!, (script, run) =>
+  around(rig.ledgers[0]!, (script, run) =>
     isAway && script === 'claim-due' ? Promise.reject(new Error('away')) : run(),
   )
-  await bring(rig.books[0]!, 1)
+  await bring(rig.ledgers[0]!, 1)
   rig.drain.nudge('main')
-  await rig.drain.turn()
+  await rig.drain.step()
   await until('it failed', () => rig.drain.inHand === 0)
-  await expect(rig.drain.turn()).rejects.toThrow('away')
+  await expect(rig.drain.step()).rejects.toThrow('away')
   isAway = false
-  const waitMs = await rig.drain.turn()
+  const waitMs = await rig.drain.step()
   expect(waitMs).toBeGreaterThan(300)
   expect(waitMs).toBeLessThanOrEqual(1_000)
 })
@@ -365,19 +365,19 @@ test('a probe whose claim fails leaves its place to the next', async () => {
   const probe = { count: 1, waitMs: 0, isProbe: true }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(probe) })
   const gaveBack: string[] = []
-  rig.options.circuit.giveBack = async (sink) => void gaveBack.push(sink)
-  around(rig.books[0]!, () => Promise.reject(new Error('away')))
+  rig.options.circuit.releaseProbe = async (sink) => void gaveBack.push(sink)
+  around(rig.ledgers[0]!, () => Promise.reject(new Error('away')))
   rig.drain.nudge('main')
-  await rig.drain.turn()
+  await rig.drain.step()
   await until('it failed', () => rig.drain.inHand === 0)
-  await expect(rig.drain.turn()).rejects.toThrow('away')
+  await expect(rig.drain.step()).rejects.toThrow('away')
   expect(gaveBack).toEqual(['soc'])
 })
 
 test('a lease is renewed once a third of it is over, and not before', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
-  await bring(rig.books[0]!, 3)
+  await bring(rig.ledgers[0]!, 3)
   standStill(rig)
   Object.assign(rig.options.holder, { leaseMs: 9_000 })
   rig.drain.nudge('main')
@@ -402,14 +402,14 @@ test('a send whose claim was lost is cut off, and what waits is not sent by two'
       }),
   })
   const rig = await aRig(soc)
-  const book = rig.books[0]!
+  const book = rig.ledgers[0]!
   await bring(book, 2)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () =>
     rig.asked.some(({ begin = [] }) => begin.length > 0),
   )
   for (const uid of ['main/high/0', 'main/high/1']) {
-    await beginAttempt(book, `i:${book.digests.recordId(uid)}:0:soc`, 'other', 60_000)
+    await beginAttempt(book, `i:${book.fingerprints.recordId(uid)}:0:soc`, 'other', 60_000)
   }
   rig.clock.aheadMs += 4_000
   await rig.drain.renew()
@@ -425,8 +425,8 @@ test('a process that stood still for four seconds still sends, one that did for 
   ] as const) {
     const soc = aRehearsedSink('soc')
     const rig = await aRig(soc)
-    await bring(rig.books[0]!, 1)
-    around(rig.books[0]!, async (script, run, ...args) => {
+    await bring(rig.ledgers[0]!, 1)
+    around(rig.ledgers[0]!, async (script, run, ...args) => {
       const answer = await run()
       const isBegin = script === 'advance-claims' && String(args[0]).includes('"begin":[{')
       if (isBegin && rig.clock.aheadMs === 0) rig.clock.aheadMs = frozenMs
@@ -444,12 +444,12 @@ test('what no sink is to blame for is tried again after five seconds, and counts
   rig.options.serviceLink = () => {
     throw new Error('a defect')
   }
-  await bring(rig.books[0]!, 1)
+  await bring(rig.ledgers[0]!, 1)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'it is settled', () =>
     rig.asked.some(({ settle = [] }) => settle.length > 0),
   )
-  const { state, atMs = 0, attempts, repeatRisks } = await itemOf(rig.books[0]!, 'main/high/0')
+  const { state, atMs = 0, attempts, repeatRisks } = await itemOf(rig.ledgers[0]!, 'main/high/0')
   expect({ state, attempts, repeatRisks }).toEqual({
     state: 'retrying',
     attempts: 1,
@@ -465,7 +465,7 @@ test('a sink that takes everything is reported twice a second at most, one that 
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc)
   const sendOne = async (severity: string): Promise<void> => {
-    await bring(rig.books[0]!, 1, severity)
+    await bring(rig.ledgers[0]!, 1, severity)
     const before = rig.asked.filter(({ settle = [] }) => settle.length > 0).length
     rig.drain.nudge('main')
     await turnsUntil(rig.drain, 'it is settled', () => {
@@ -491,9 +491,9 @@ test('a sink that takes everything is reported twice a second at most, one that 
 
 test('what can never be sent says nothing of its sink', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await bring(book!, 1)
-  await tests.redis.del(book!.key('pay', book!.digests.recordId('main/high/0')))
+  await tests.redis.del(book!.key('pay', book!.fingerprints.recordId('main/high/0')))
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'it is settled', () => rig.drain.isIdle)
   expect(await itemOf(book!, 'main/high/0')).toMatchObject({ state: 'dead' })
@@ -507,13 +507,13 @@ test('a sink with a limit is sent to when its place has come, and is not asked f
   const take = () => Promise.resolve({ isTaken: places[asked++] ?? false, nextInMs: 10_000 })
   const rig = await aRig(soc, { pace: { take } })
   standStill(rig)
-  await bring(rig.books[0]!, 2)
+  await bring(rig.ledgers[0]!, 2)
   rig.drain.nudge('main')
-  await rig.drain.turn()
+  await rig.drain.step()
   await until('it holds one', () => rig.drain.inHand === 1 && claimsOf(rig).length === 1)
-  expect(await rig.drain.turn()).toBe(10_000)
+  expect(await rig.drain.step()).toBe(10_000)
   rig.clock.aheadMs += 9_999
-  await rig.drain.turn()
+  await rig.drain.step()
   expect([soc.received.length, asked]).toEqual([0, 1])
   rig.clock.aheadMs += 1
   await turnsUntil(rig.drain, 'it is sent', () => soc.received.length === 1)
@@ -521,16 +521,16 @@ test('a sink with a limit is sent to when its place has come, and is not asked f
 })
 
 test('the success of a probe is told at once, though the sink took something a moment before it shut', async () => {
-  let admitted: Admitted = { count: 1, waitMs: 0, isProbe: false }
+  let admitted: AdmitResult = { count: 1, waitMs: 0, isProbe: false }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(admitted) })
   standStill(rig)
-  await bring(rig.books[0]!, 1)
+  await bring(rig.ledgers[0]!, 1)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'it is told', () => rig.reports.length === 1)
   admitted = { count: 0, waitMs: 100, isProbe: false }
-  await bring(rig.books[0]!, 1, 'low')
+  await bring(rig.ledgers[0]!, 1, 'low')
   rig.drain.nudge('main')
-  await rig.drain.turn()
+  await rig.drain.step()
   await until('it is shut', () => rig.drain.inHand === 0)
   admitted = { count: 1, waitMs: 0, isProbe: true }
   rig.clock.aheadMs += 100
@@ -541,7 +541,7 @@ test('the success of a probe is told at once, though the sink took something a m
 test('what waits goes back once a send has shut the sink: nothing is kept from others meanwhile', async () => {
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc)
-  await bring(rig.books[0]!, 5)
+  await bring(rig.ledgers[0]!, 5)
   soc.next('unauthorized')
   rig.drain.nudge('main')
   const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
@@ -552,7 +552,7 @@ test('what waits goes back once a send has shut the sink: nothing is kept from o
 test('what waits in hand goes on, however long the send before it took, while the circuit is closed', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
-  await bring(rig.books[0]!, 2)
+  await bring(rig.ledgers[0]!, 2)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
   rig.clock.aheadMs += 1_000
@@ -564,10 +564,10 @@ test('what waits in hand goes on, however long the send before it took, while th
 test('something worse that comes while others wait in hand is sent before them', async () => {
   const soc = aHangingSink({ concurrency: 2 })
   const rig = await aRig(soc)
-  await bring(rig.books[0]!, 3, 'low')
+  await bring(rig.ledgers[0]!, 3, 'low')
   rig.drain.nudge('main', { rank: 2 })
   await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
-  await bring(rig.books[0]!, 1, 'critical')
+  await bring(rig.ledgers[0]!, 1, 'critical')
   rig.drain.nudge('main', { rank: 5 })
   await turnsUntil(rig.drain, 'it is claimed', () => claimsOf(rig).length === 2)
   await until('it is in hand', () => rig.drain.inHand === 4)
@@ -579,7 +579,7 @@ test('something worse that comes while others wait in hand is sent before them',
 test('what this process still has in hand is not sent twice because its lease ended', async () => {
   const soc = aHangingSink({ concurrency: 4 })
   const rig = await aRig(soc)
-  const book = rig.books[0]!
+  const book = rig.ledgers[0]!
   await bring(book, 3)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'all are sent', () => soc.sent.length === 3)
@@ -598,7 +598,7 @@ test('the halves of a refused batch go at once, without a word from outside', as
   const soc = aRehearsedSink('soc', { batch })
   const rig = await aRig(soc)
   const events = ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['soc']))
-  await takeIn(rig.books[0]!, events, { batchWaitMs: 1 })
+  await takeIn(rig.ledgers[0]!, events, { batchWaitMs: 1 })
   soc.next('invalid')
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'both halves are sent', () => soc.received.length === 3)
@@ -614,9 +614,9 @@ test('the halves of a refused batch go at once, without a word from outside', as
 test('an outcome that cannot be written is written by a later turn, and what was to be opened is kept', async () => {
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc)
-  await bring(rig.books[0]!, 3)
+  await bring(rig.ledgers[0]!, 3)
   let failures = 0
-  around(rig.books[0]!, (script, run, ...args) => {
+  around(rig.ledgers[0]!, (script, run, ...args) => {
     const isFailing = String(args[0]).includes('"settle":[{') && failures === 0
     if (script !== 'advance-claims' || !isFailing) return run()
     failures += 1
@@ -626,7 +626,7 @@ test('an outcome that cannot be written is written by a later turn, and what was
   await expect(turnsUntil(rig.drain, 'it fails', () => false)).rejects.toThrow('away')
   await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand === 0)
   expect(soc.received).toHaveLength(3)
-  expect(await itemOf(rig.books[0]!, 'main/high/0')).toMatchObject({
+  expect(await itemOf(rig.ledgers[0]!, 'main/high/0')).toMatchObject({
     state: 'delivered',
     attempts: 1,
     repeatRisks: 0,
@@ -650,7 +650,7 @@ test('an account without a ledger costs one look, and its hint is cleared', asyn
 
 test('what has left is counted: each message, each event in it, and how long it took', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
-  await bring(rig.books[0]!, 2)
+  await bring(rig.ledgers[0]!, 2)
   Object.assign(rig.options.clock, { now: () => Date.now() + 50_000 })
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'all is settled', () => rig.drain.isIdle)

@@ -27,7 +27,7 @@ async function waitOf(keys: Keys, pair: string): Promise<number | undefined> {
 
 test('what was told is heard when its time has come, the earliest first, as much as is asked for', async () => {
   const { hints, keys } = fresh()
-  await hints.tell([
+  await hints.write([
     { ...one, inMs: 0 },
     { ...other, inMs: -5_000 },
     { account: 'later', sink: 'soc', inMs: 60_000 },
@@ -41,20 +41,20 @@ test('what was told is heard when its time has come, the earliest first, as much
 
 test('a hint comes at the earliest time told, and a later word puts off none', async () => {
   const { hints, keys } = fresh()
-  await hints.tell([{ ...one, inMs: 30_000 }])
-  await hints.tell([{ ...one, inMs: 3_600_000 }])
+  await hints.write([{ ...one, inMs: 30_000 }])
+  await hints.write([{ ...one, inMs: 3_600_000 }])
   expect(await waitOf(keys, 'main|soc')).toBeLessThanOrEqual(30_001)
-  await hints.tell([{ ...one, inMs: 0.2 }])
+  await hints.write([{ ...one, inMs: 0.2 }])
   expect(await waitOf(keys, 'main|soc')).toBeLessThanOrEqual(2)
   const apart = createWorkHints({} as Redis, keys) // nothing asks it for nothing
-  await apart.tell([])
+  await apart.write([])
   await apart.clear([])
   expect(await tests.redis.zcard(keys.shared('work'))).toBe(1)
 })
 
 test('who looked clears the hint, or puts it off until the next piece is due', async () => {
   const { hints, keys } = fresh()
-  await hints.tell([
+  await hints.write([
     { ...one, inMs: 0 },
     { ...other, inMs: 0 },
   ])
@@ -71,12 +71,12 @@ test('who looked clears the hint, or puts it off until the next piece is due', a
 
 test('what was told anew since it was read is not cleared, though told for the same millisecond', async () => {
   const { hints } = fresh()
-  await hints.tell([{ ...one, inMs: -60_000 }])
+  await hints.write([{ ...one, inMs: -60_000 }])
   const [read] = await hints.read(10)
   // its time stays the earlier one
   const values = new Set([read!.value])
   for (let i = 1; i < 1_000; i += 1) {
-    await hints.tell([{ ...one, inMs: 0 }])
+    await hints.write([{ ...one, inMs: 0 }])
     values.add((await hints.read(10))[0]!.value)
   }
   expect(values.size).toBe(1_000)

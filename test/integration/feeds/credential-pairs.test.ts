@@ -62,7 +62,7 @@ test('the same login and secret from another source is told once; the first says
     expect.arrayContaining(['stealer_logs', 'telegram']),
   )
   expect(records.get(again)!.items[0]!.rule).toBe(first)
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']).toMatchObject({ created: 3, suppressed: 2 })
 })
 
@@ -130,7 +130,7 @@ test('a destination that never had the pair gets it, though another one had it',
   expect(await itemsOf(again)).toEqual({ soc: 'suppressed: seen_again', siem: 'queued' })
   const neither = 'suppressed: seen_again'
   expect(await itemsOf(third)).toEqual({ soc: neither, siem: neither })
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 })
 
 test('a pair is not remembered longer than asked, and what is older than the start begins none', async () => {
@@ -140,7 +140,7 @@ test('a pair is not remembered longer than asked, and what is older than the sta
   const young = add('stealer_logs')
   await rig.toEnd(feed)
   expect(await itemsOf(young)).toEqual({ soc: 'queued' })
-  const [name] = await tests.redis.keys(`${rig.book.key('pair', '')}*`)
+  const [name] = await tests.redis.keys(`${rig.ledger.key('pair', '')}*`)
   const leftMs = await tests.redis.pttl(name!)
   expect(leftMs).toBeLessThanOrEqual(pairs.forMs)
   expect(leftMs).toBeGreaterThan(pairs.forMs - 60_000)
@@ -155,7 +155,7 @@ test('no leaked secret stands in Redis in clear, wherever a record holds it', as
   add('combolists', { identityName: 'bob@example.com', hash: secrets[3]!, hashType: 'md5' })
   await rig.toEnd(feed)
   await rig.toEnd(feed, 'sweep')
-  const stored = await storedIn(tests.redis, rig.book.key())
+  const stored = await storedIn(tests.redis, rig.ledger.key())
   expect(stored).toContain('bob@example.com')
   expect(secrets.filter((secret) => stored.includes(secret))).toEqual([])
 })
@@ -168,10 +168,10 @@ test('for sinks that reveal a secret is sealed in its payload, and stands nowher
   await rig.toEnd(feed)
   const records = await rig.records()
   expect(records.has(older)).toBe(false)
-  const { sealedSecret } = (await readPayload(rig.book, records.get(uid)!.recordId))!
+  const { sealedSecret } = (await readPayload(rig.ledger, records.get(uid)!.recordId))!
   expect(box.open(uid, sealedSecret!)).toBeUndefined()
   expect(box.open(sealedSecret!, uid)).toBe(login.hash)
-  const stored = await storedIn(tests.redis, rig.book.key())
+  const stored = await storedIn(tests.redis, rig.ledger.key())
   expect(stored.split(sealedSecret!)).toHaveLength(2)
   expect(stored).not.toContain(login.hash)
 })

@@ -52,7 +52,7 @@ test('pages for which the gateway gives up are halved until they come, and stay 
   add(60)
   await rig.toEnd(feed)
   expect(sizes()).toEqual([100, 50, 25, 25, 25])
-  expect((await openFeed(rig.book, 'leaks', 0)).walk?.reason).toBe('page_size_changed')
+  expect((await openFeed(rig.ledger, 'leaks', 0)).scan?.reason).toBe('page_size_changed')
   const resets = 'feed_cursor_resets_total{feed="leaks",reason="page_size_changed"}'
   expect(await scraped(rig.metrics, resets)).toBe(1)
   add(3)
@@ -60,7 +60,7 @@ test('pages for which the gateway gives up are halved until they come, and stay 
   expect(sizes()).toEqual([25, 25, 25]) // the hour before is read again
   expect(await known()).toBe(63)
   expect(rig.sandbox.violations().changedWalks).toBe(0)
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 })
 
 test('a sweep asks for no more at once than the gateway bore, and still knows what is late', async () => {
@@ -71,7 +71,7 @@ test('a sweep asks for no more at once than the gateway bore, and still knows wh
   sizes()
   await rig.toEnd(feed, 'sweep')
   expect(new Set(sizes())).toEqual(new Set([25]))
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['leaks']).toMatchObject({ new: 44, late: 4 })
 })
 
@@ -80,7 +80,7 @@ test('a gateway that gives up on the smallest page too is a failure that moves n
   add(3)
   expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'unavailable' })
   expect(sizes()).toEqual([100, 50, 25, 10])
-  expect((await openFeed(rig.book, 'leaks', 0)).walk).toBeUndefined()
+  expect((await openFeed(rig.ledger, 'leaks', 0)).scan).toBeUndefined()
 })
 
 test.each([true, false])(
@@ -92,7 +92,7 @@ test.each([true, false])(
     await rig.toEnd(feed)
     await (filtersImportedAt ? rig.toEnd(feed, 'sweep') : rig.toEnd(feed))
     expect(await known()).toBe(20)
-    const { feeds, sinks } = await expectConservation(rig.book)
+    const { feeds, sinks } = await expectConservation(rig.ledger)
     expect(feeds['leaks']).toMatchObject({ new: 20, baseline: filtersImportedAt ? 0 : 30 })
     expect(sinks['soc']?.created).toBe(20)
   },
@@ -116,7 +116,7 @@ test('a new credential is seen in the next poll, whatever its domain: the search
     expect([...(await rig.records()).keys()].toSorted()).toEqual(seen.toSorted())
   }
   expect(rig.sandbox.violations().changedWalks).toBe(0)
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']?.created).toBe(seen.length)
 })
 
@@ -126,7 +126,7 @@ test('a poll reads from an hour before the poll before it, and a cursor is not k
   await rig.toEnd(keyword)
   const first = searches().map(({ body }) => body as { from?: string })
   expect(first.map(({ from }) => from === undefined)).toEqual([true, false, false])
-  const { walk } = await openFeed(rig.book, 'leaks', 0)
+  const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
   leak('acme.com', walk!.startedAtMs - hourMs + 1_000)
   leak('b.com', walk!.startedAtMs - 2 * hourMs) // for the sweep
   await rig.toEnd(keyword)
@@ -153,7 +153,7 @@ test('a window that broke off goes on at its cursor; one whose cursor is refused
   rig.asked()
   await rig.toEnd(old)
   expect(searches().map(({ body }) => 'from' in (body as object))).toEqual([true, false, true])
-  expect((await openFeed(rig.book, 'leaks', 0)).walk?.reason).toBe('cursor_refused')
+  expect((await openFeed(rig.ledger, 'leaks', 0)).scan?.reason).toBe('cursor_refused')
   expect(await known()).toBe(151)
 })
 
@@ -161,7 +161,7 @@ test('what an older version passed by is found after an upgrade: its cursor is n
   await begin({ endMode: 'empty' })
   leak('m.org')
   await rig.toEnd(keyword)
-  const { walk } = await openFeed(rig.book, 'leaks', 0)
+  const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
   const { notes: _of05, ...old } = walk!
   const stored = {
     ...old,
@@ -169,7 +169,7 @@ test('what an older version passed by is found after an upgrade: its cursor is n
     startedAtMs: old.startedAtMs - dayMs,
   }
   for (const ended of ['1', '0']) {
-    await tests.redis.hset(rig.book.key('feed', 'leaks'), {
+    await tests.redis.hset(rig.ledger.key('feed', 'leaks'), {
       walk: JSON.stringify({ ...stored, cursor: old.cursor }),
       ended,
     })
@@ -188,7 +188,7 @@ test('a server that ignores the time filter is read whole, as seldom as it has p
   for (let i = 0; i < 250; i += 1) leak('m.org', Date.now() - 9 * dayMs)
   const hourly = { ...keyword, everyMs: hourMs, sweep: { everyMs: dayMs, backMs: 7 * dayMs } }
   await rig.toEnd(hourly)
-  const { walk } = await openFeed(rig.book, 'leaks', 0)
+  const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
   expect(searches()).toHaveLength(3)
   leak('acme.com')
   expect(await rig.turn(hourly)).toEqual({
@@ -205,7 +205,7 @@ test('a server that ignores the time filter is read whole, as seldom as it has p
   expect(await known()).toBe(1)
   expect(logs.filter((line) => line.includes('ignores the time filter'))).toHaveLength(1)
   expect(logs.join()).toContain('takes all 3 pages, a search each, and is repeated every 3 h')
-  expect((await openFeed(rig.book, 'leaks', 0)).walk!.notes).toMatchObject({ isUnfiltered: true })
+  expect((await openFeed(rig.ledger, 'leaks', 0)).scan!.notes).toMatchObject({ isUnfiltered: true })
 })
 
 test('where the reserve is reached nothing is asked, and after a day one search asks again', async () => {
@@ -305,7 +305,7 @@ describe('where the account has the search without a quota', () => {
     const lost = { on: '/astp/*', effect: 'status', status: 403 } as const
     rig.sandbox.faults.add({ ...lost, withCursor: true, times: 1 })
     expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'auth' })
-    const { walk } = await openFeed(rig.book, 'leaks', 0)
+    const { scan: walk } = await openFeed(rig.ledger, 'leaks', 0)
     expect(walk).toMatchObject({
       cursor: expect.any(String),
       notes: { searchedBy: expect.any(String) },
@@ -320,7 +320,7 @@ describe('where the account has the search without a quota', () => {
       [globally, true],
     ])
     expect(await known()).toBe(250)
-    const { sinks } = await expectConservation(rig.book)
+    const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(250)
   })
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { aFeed } from '../../support/feeds.ts'
 import { startFeedRig } from '../../support/feed-rig.ts'
-import { createRoomWatch } from '../../../src/redis/health.ts'
+import { createRoomCheck } from '../../../src/redis/health.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 
@@ -53,7 +53,7 @@ test('whether Redis has room is asked once a second, and again at once where nob
     await work()
     return (await calls()) - before - 1 // the look itself
   }
-  const hasRoom = createRoomWatch(tests.redis, clock)
+  const hasRoom = createRoomCheck(tests.redis, clock)
   const askTen = (): Promise<boolean[]> => Promise.all(Array.from({ length: 10 }, hasRoom))
   expect(await asked(askTen)).toBe(1)
   nowMs = 999
@@ -62,7 +62,7 @@ test('whether Redis has room is asked once a second, and again at once where nob
   expect(await asked(askTen)).toBe(1)
   const gone = connectTo(tests.server.url)
   gone.disconnect()
-  const cut = createRoomWatch(gone, clock)
+  const cut = createRoomCheck(gone, clock)
   await expect(cut()).rejects.toThrow('Connection is closed')
   await expect(cut()).rejects.toThrow('Connection is closed')
 })

@@ -137,12 +137,12 @@ test.each(kinds)(
       fc.asyncProperty(habits, ages, stepsOf(orders), async (given, first, steps) => {
         await tests.redis.flushdb() // a scan reads every key that is there
         const book = await tests.book()
-        const history = createHistory({ book, feed, habits: given })
+        const history = createHistory({ ledger: book, feed, habits: given })
         for (const step of [{ do: 'insert', ages: first } as const, ...steps]) {
           await history.go(step)
         }
         await history.settle()
-        const { floorMs } = await openFeed(book, feed.name, feed.startMs)
+        const { startBoundMs: floorMs } = await openFeed(book, feed.name, feed.startMs)
         const { items } = history.service
         const records = await recordsOf(book)
         const taken = new Set(records.map(({ uid }) => uid))

@@ -22,7 +22,7 @@ test('a feed that costs quota is not asked early: its ledger says when it was re
     const { readAtMs } = outcome as { readAtMs: number }
     expect(Math.abs(readAtMs + hourMs - (outcome as { untilMs: number }).untilMs)).toBeLessThan(1)
     expect(rig.asked()).toHaveLength(0)
-    await rewindFeed(rig.book, feed.name, Date.now() - hourMs)
+    await rewindFeed(rig.ledger, feed.name, Date.now() - hourMs)
     await rig.turn(feed, 'feed', { isForgotten: true })
     expect(rig.asked().length).toBeGreaterThan(0)
   } finally {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lane.ts'
-import type { PollOutcome, TurnAsked } from '../../../src/feeds/poll-turn.ts'
+import type { PollOutcome, PollRequest } from '../../../src/feeds/poll-run.ts'
 import { type Clock, defaultTimings } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { aFeed, anEventSearch } from '../../support/feeds.ts'
@@ -50,7 +50,7 @@ function aQuickClock() {
 
 interface Asked {
   feed: PolledFeed
-  kind: TurnAsked['kind']
+  kind: PollRequest['kind']
   atMs: number
   isForgotten?: boolean | undefined
 }
@@ -62,8 +62,8 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
   const requests: Asked[] = []
   const looks: Asked[] = []
   const changed = new Set<string>()
-  async function pollOnce(feed: PolledFeed, asked: TurnAsked): Promise<PollOutcome> {
-    const { kind, isForgotten, onSlot, onPage, goesOn } = asked
+  async function pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome> {
+    const { kind, isForgotten, onSlot, onPage, mayContinue: goesOn } = asked
     if (kind === 'sweep') {
       looks.push({ feed, kind, atMs: clock.now() })
       const outcome = await rescan(feed, clock.now())
@@ -109,7 +109,7 @@ function readerOf(
   return createLaneReader({
     feeds,
     poller: service,
-    laneOf: of,
+    laneFor: of,
     pollsPerSecond,
     lanesVersion: () => 0,
     generation: () => generation,
@@ -255,7 +255,7 @@ test('a feed of which only the ledger knows when it was read is not asked again 
   const usual = aService(clock)
   const service = {
     ...usual,
-    pollOnce(of: PolledFeed, turn: TurnAsked): Promise<PollOutcome> {
+    pollOnce(of: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
       asked.push(clock.now() - readAtMs)
       if (!turn.isForgotten) return usual.pollOnce(of, turn)
       return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
@@ -265,7 +265,7 @@ test('a feed of which only the ledger knows when it was read is not asked again 
   const reader = readerOf([feed], { clock, keys: tests.keys(), service })
   await run(readFor(reader, clock, hourMs / 2))
   expect(asked).toEqual([hourMs / 4])
-  expect(reader.known(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
+  expect(reader.feedPlace(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
   await run(readFor(reader, clock, hourMs / 4 + 500))
   expect(asked[1]).toBe(hourMs)
 }, 60_000)
@@ -275,20 +275,20 @@ test('what was learned of a feed is told while its lane is held, and for a turn 
   const service = aService(clock)
   const [feed] = feedsOf('main', 1)
   const reader = readerOf([feed!], { clock, keys: tests.keys(), service })
-  expect(reader.known(feed!)).toBeUndefined()
+  expect(reader.feedPlace(feed!)).toBeUndefined()
   const endMs = clock.now() + 60_000
   let whileHeld: unknown
   await run(
     reader.hold(laneOf(feed!), () => {
-      whileHeld = reader.known(feed!)?.intervalMs
+      whileHeld = reader.feedPlace(feed!)?.intervalMs
       return clock.now() >= endMs
     }),
   )
   expect(whileHeld).toBeGreaterThan(0)
-  await run(clock.sleep(defaultTimings.laneTurnMs - 1_000))
-  expect(reader.known(feed!)?.intervalMs).toBe(whileHeld)
+  await run(clock.sleep(defaultTimings.laneHoldMs - 1_000))
+  expect(reader.feedPlace(feed!)?.intervalMs).toBe(whileHeld)
   await run(clock.sleep(1_000))
-  expect(reader.known(feed!)).toBeUndefined()
+  expect(reader.feedPlace(feed!)).toBeUndefined()
 }, 60_000)
 
 test('a new walk of the tail has its feed looked at again at once', async () => {

@@ -1,7 +1,7 @@
 /** What one replica knows of a lane, and the next one takes over. */
 import { expect, test } from 'vitest'
 import { feedId, loadLane, newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { newPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
+import { newFeedPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -10,7 +10,7 @@ const lane = { organization: 'seven', tier: 'search' }
 const wait = { untilMs: nowMs + 60_000, why: 'the service does not answer' }
 const rescan = { atMs: nowMs + 90_000, failures: 1, pages: 12 }
 const place: FeedPlace = {
-  ...newPlace(),
+  ...newFeedPlace(),
   readAtMs: nowMs,
   failures: 3,
   wait,
@@ -68,13 +68,13 @@ test('what cannot be read counts as lost, and what a newer version left out as u
   await tests.redis.hset(name, { '': '{"pauses":', 'a/b': 'no', 'a/c': '{"events":5}' })
   const { state: read, places } = await load(4)
   expect(read).toEqual({ ...newLane(nowMs + 5_000).state })
-  expect(places.get('a/b')).toEqual(newPlace())
-  expect(places.get('a/c')).toEqual({ ...newPlace(), events: 5 })
+  expect(places.get('a/b')).toEqual(newFeedPlace())
+  expect(places.get('a/c')).toEqual({ ...newFeedPlace(), events: 5 })
 })
 
 test('only what has changed is written, and a lane that nobody reads is forgotten after a week', async () => {
   const { keys, name, load } = await saved()
-  const places = new Map([['a/c', newPlace()]])
+  const places = new Map([['a/c', newFeedPlace()]])
   await saveLane(tests.redis, keys, lane, { state, places, generation: 4 })
   expect([...(await load(4)).places.keys()].toSorted()).toEqual(['a/b', 'a/c'])
   const leftMs = await tests.redis.pttl(name)

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
-import type { PollOutcome, TurnAsked } from '../../../src/feeds/poll-turn.ts'
+import type { PollOutcome, PollRequest } from '../../../src/feeds/poll-run.ts'
 
 const tests = redisForTests()
 const running: Lanes[] = []
@@ -22,13 +22,13 @@ function laneNamed(organization: string): LaneLimit {
 }
 
 /** A poller that takes its slot and a page at once, but for what a test says of a feed. */
-function aPoller(special: Record<string, (asked: TurnAsked) => Promise<PollOutcome>> = {}) {
+function aPoller(special: Record<string, (asked: PollRequest) => Promise<PollOutcome>> = {}) {
   const polls: { feed: string; kind: string; at: number }[] = []
   return {
     polls,
     of: (feed: string, kind = 'feed') =>
       polls.filter((poll) => poll.feed === feed && poll.kind === kind),
-    async pollOnce({ name }: PolledFeed, asked: TurnAsked): Promise<PollOutcome> {
+    async pollOnce({ name }: PolledFeed, asked: PollRequest): Promise<PollOutcome> {
       polls.push({ feed: name, kind: asked.kind, at: performance.now() })
       if (asked.kind === 'sweep') return { status: 'not_due', untilMs: undefined }
       const answer = special[name]
@@ -40,7 +40,7 @@ function aPoller(special: Record<string, (asked: TurnAsked) => Promise<PollOutco
   }
 }
 
-function hang({ onSlot, signal }: TurnAsked): Promise<PollOutcome> {
+function hang({ onSlot, signal }: PollRequest): Promise<PollOutcome> {
   onSlot?.()
   return new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve({ status: 'stopped' }))
@@ -55,7 +55,7 @@ async function start(
   const lanes = createLanes({
     feeds,
     poller,
-    laneOf: ({ account }) => laneNamed(account),
+    laneFor: ({ account }) => laneNamed(account),
     pollsPerSecond: 100,
     lanesVersion: () => 0,
     generation: () => 1,
@@ -80,7 +80,7 @@ function feedsOf(account: string, count: number): PolledFeed[] {
 
 test('what waits for a slot in one organization, or hangs there, costs another nothing', async () => {
   const stuck = feedsOf('slow', 30)
-  function waiting({ onJoin, signal }: TurnAsked): Promise<PollOutcome> {
+  function waiting({ onJoin, signal }: PollRequest): Promise<PollOutcome> {
     onJoin?.()
     return hang({ kind: 'feed', signal })
   }
@@ -97,7 +97,7 @@ test('what waits for a slot in one organization, or hangs there, costs another n
 
 test('a feed that hangs holds up no other of its organization, and is not asked again meanwhile', async () => {
   const poller = aPoller({ 'main-0': hang })
-  const timings = { ...shortTimings, laneTurnMs: 30_000 }
+  const timings = { ...shortTimings, laneHoldMs: 30_000 }
   await start(poller, feedsOf('main', 3), { keys: tests.keys(), timings })
   await until(
     'the lanes went on',
@@ -108,11 +108,11 @@ test('a feed that hangs holds up no other of its organization, and is not asked 
 })
 
 test('a feed whose token does not come holds up no other of its organization', async () => {
-  function waitForToken({ signal }: TurnAsked): Promise<PollOutcome> {
+  function waitForToken({ signal }: PollRequest): Promise<PollOutcome> {
     return hang({ kind: 'feed', signal })
   }
   const poller = aPoller({ 'main-0': waitForToken })
-  const timings = { ...shortTimings, laneTurnMs: 30_000 }
+  const timings = { ...shortTimings, laneHoldMs: 30_000 }
   await start(poller, feedsOf('main', 2), { keys: tests.keys(), timings })
   await until('the other one is read', () => poller.of('main-1').length > 8, 10_000)
   expect(poller.of('main-0')).toHaveLength(1)
@@ -121,7 +121,7 @@ test('a feed whose token does not come holds up no other of its organization', a
 test('no feed waits at the end of a turn for rescans that have nothing to read', async () => {
   const poller = aPoller()
   const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, sweep: undefined }))
-  const timings = { ...shortTimings, laneTurnMs: 1_000 }
+  const timings = { ...shortTimings, laneHoldMs: 1_000 }
   await start(poller, feeds, { keys: tests.keys(), timings })
   await until('some turns were over', () => poller.of('main-0').length > 12, 40_000)
   const times = poller.of('main-0').map(({ at }) => at)
@@ -132,7 +132,7 @@ test('no feed waits at the end of a turn for rescans that have nothing to read',
 test('replicas share lanes: one reads at a time, and what it knows is handed over', async () => {
   const keys = tests.keys()
   const feeds = feedsOf('main', 2)
-  const timings = { ...shortTimings, laneTurnMs: 400, pollFloorMs: 300 }
+  const timings = { ...shortTimings, laneHoldMs: 400, minPollIntervalMs: 300 }
   const pollers = [aPoller(), aPoller()]
   for (const poller of pollers) await start(poller, feeds, { keys, timings })
   await until(
@@ -176,7 +176,7 @@ test('accounts that turn out to be of one organization come to its lane', async 
   const keys = tests.keys()
   await start(poller, [...feedsOf('a', 1), ...feedsOf('b', 1)], {
     keys,
-    laneOf: () => laneNamed(known.version === 0 ? 'unknown' : 'seven'),
+    laneFor: () => laneNamed(known.version === 0 ? 'unknown' : 'seven'),
     lanesVersion: () => known.version,
   })
   await until('the lanes went on', () => poller.of('b-0').length > 0)
@@ -223,8 +223,8 @@ test('many lanes that change hands all the time are each held once: none counts 
   const feeds = Array.from({ length: 150 }, (_none, at) => feedsOf(`main${at}`, 1)).flat()
   const timings = {
     ...shortTimings,
-    pollFloorMs: 50,
-    laneTurnMs: 1_200,
+    minPollIntervalMs: 50,
+    laneHoldMs: 1_200,
     jobLockMs: 600,
     stalledCheckMs: 100,
   }
@@ -244,7 +244,7 @@ test('many lanes that change hands all the time are each held once: none counts 
 test('jobs that somebody deleted are added again', async () => {
   const keys = tests.keys()
   const poller = aPoller()
-  const timings = { ...shortTimings, laneTurnMs: 300 }
+  const timings = { ...shortTimings, laneHoldMs: 300 }
   const lanes = await start(poller, feedsOf('main', 1), { keys, timings })
   await until('the lanes went on', () => poller.of('main-0').length > 0)
   await tests.redis.del(await tests.redis.keys(keys.shared('lanes', '*')))
@@ -258,8 +258,8 @@ test('jobs that somebody deleted are added again', async () => {
 })
 
 test('an answer that came late is followed by the next page at once', async () => {
-  const timings = { ...shortTimings, laneTurnMs: 10_000 }
-  async function answerLate({ onSlot, onPage }: TurnAsked): Promise<PollOutcome> {
+  const timings = { ...shortTimings, laneHoldMs: 10_000 }
+  async function answerLate({ onSlot, onPage }: PollRequest): Promise<PollOutcome> {
     onSlot?.()
     await systemClock.sleep(600)
     onPage?.({ newEvents: 10, urgentEvents: 0, hasMore: true, isBacklog: false })

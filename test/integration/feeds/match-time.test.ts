@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createCapabilities } from '../../../src/upstream/capabilities.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
+import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'
 import type { MaterializedFilter } from '../../../src/sandbox/options.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { scraped, startFeedRig, type FeedRig, type FeedRigOptions } from '../../support/feed-rig.ts'
@@ -22,7 +22,7 @@ const memory = () =>
     keys: tests.keys(),
     clock: systemClock,
     logger: silent,
-    scope: () => 'rig',
+    keyFingerprint: () => 'rig',
     account: 'main',
   })
 
@@ -59,7 +59,7 @@ test.each([
     rig.asked()
     await rig.turn(feed, 'sweep')
     expect(rig.asked()).toEqual([])
-    const { rescans } = await openFeed(rig.book, 'brand', startMs)
+    const { rescans } = await openFeed(rig.ledger, 'brand', startMs)
     expect(rescans.matched !== undefined).toBe(has)
   },
 )
@@ -72,26 +72,34 @@ test('what matches late is told, however old it is, and once: old matches of a n
   const last = rig.sandbox.addEvent({ createdAtMs: Date.now() - 3 * hourMs, arrivedAtMs })
   await rig.turn(feed, 'sweep')
   expect([...(await rig.records()).keys()]).not.toContain(last.uid) // no window is due yet
-  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(2 * hourMs))
+  await tests.redis.hset(
+    rig.ledger.key('feed', 'brand'),
+    'matched',
+    await matchedBefore(2 * hourMs),
+  )
   await rig.turn(feed, 'sweep')
   const known = await rig.records()
   for (const { uid } of [...old, last])
     expect([uid, known.get(uid)?.items.length]).toEqual([uid, 1])
-  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(2 * hourMs))
+  await tests.redis.hset(
+    rig.ledger.key('feed', 'brand'),
+    'matched',
+    await matchedBefore(2 * hourMs),
+  )
   await rig.turn(feed, 'sweep')
   expect([...(await rig.records()).values()].every(({ items }) => items.length === 1)).toBe(true)
 })
 
 /** As if the feed had been read by match time up to so long ago. */
 async function matchedBefore(agoMs: number): Promise<string> {
-  const { walk } = await openFeed(rig.book, 'brand', startMs)
+  const { scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
   return JSON.stringify({ fingerprint: walk?.fingerprint, toMs: Date.now() - agoMs })
 }
 
 test('an event that match time should have shown and did not takes the filter back, loudly', async () => {
   const capabilities = await begin('honoured')
   await rig.turn(feed, 'sweep')
-  const key = rig.book.key('feed', 'brand')
+  const key = rig.ledger.key('feed', 'brand')
   // it was matched within what was read by match time, and only a scan of the whole window shows it
   await tests.redis.hset(key, 'matched', await matchedBefore(-hourMs))
   const missed = rig.sandbox.addEvent({
@@ -107,7 +115,7 @@ test('an event that match time should have shown and did not takes the filter ba
 test('an event that comes into the feed later, as by a raised severity, takes nothing back', async () => {
   const capabilities = await begin('honoured')
   await rig.turn(feed, 'sweep')
-  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
+  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
   const matchedAtMs = Date.now() - hourMs
   const given = { createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs }
   const raised = rig.sandbox.addEvent(given)
@@ -120,7 +128,7 @@ test('an event that comes into the feed later, as by a raised severity, takes no
 test('of many that come into the feed at once few are asked for again', async () => {
   const capabilities = await begin('honoured')
   await rig.turn(feed, 'sweep')
-  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
+  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'matched', await matchedBefore(-hourMs))
   for (let i = 0; i < 10; i += 1) {
     const matchedAtMs = Date.now() - hourMs + i * 300_000
     rig.sandbox.addEvent({ createdAtMs: matchedAtMs, arrivedAtMs: matchedAtMs, matchedAtMs })
@@ -141,12 +149,12 @@ test('of many that come into the feed at once few are asked for again', async ()
 })
 
 /** From now on every request that filters by match time fails so. */
-function failMatched(reason: ServiceReason, status?: number): void {
+function failMatched(reason: UpstreamReason, status?: number): void {
   const { client } = rig.replica
   const search = client.searchGroupEvents.bind(client)
   client.searchGroupEvents = (request) => {
     if (!JSON.stringify(request.body).includes('materialized_at')) return search(request)
-    return Promise.reject(new ServiceError(reason, 'no', { status }))
+    return Promise.reject(new UpstreamError(reason, 'no', { status }))
   }
 }
 
@@ -160,14 +168,14 @@ function refuseFuture(): void {
       { gte?: string }
     >
     return Date.parse(asked?.gte ?? '') > Date.now()
-      ? Promise.reject(new ServiceError('rejected', 'no', { status: 422 }))
+      ? Promise.reject(new UpstreamError('rejected', 'no', { status: 422 }))
       : search(request)
   }
 }
 
 /** The shortest window of the ladder is due; resolves with an event that only a rescan shows. */
 async function aLateEvent(): Promise<string> {
-  await tests.redis.hset(rig.book.key('feed', 'brand'), 'rung:0', '1')
+  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'rung:0', '1')
   return rig.sandbox.addEvent({ createdAtMs: Date.now() - 120_000 }).uid
 }
 
@@ -191,7 +199,11 @@ test('late events are found by the ladder when a service that filtered by match 
   await begin('honoured')
   await rig.turn(feed, 'sweep')
   failMatched('rejected', 422)
-  await tests.redis.hset(rig.book.key('feed', 'brand'), 'matched', await matchedBefore(2 * hourMs))
+  await tests.redis.hset(
+    rig.ledger.key('feed', 'brand'),
+    'matched',
+    await matchedBefore(2 * hourMs),
+  )
   const late = await aLateEvent()
   await rig.turn(feed, 'sweep')
   await rig.turn(feed, 'sweep')
@@ -216,7 +228,7 @@ test.each([
     expect(old.filter(({ uid }) => known.has(uid))).toEqual([])
     expect((await capabilities.read(name))?.has).toBe(false)
     expect(await scraped(rig.metrics, 'match_time_doubted_total{feed="brand"}')).toBe(1)
-    expect((await openFeed(rig.book, 'brand', startMs)).rescans.matched).toBeUndefined()
+    expect((await openFeed(rig.ledger, 'brand', startMs)).rescans.matched).toBeUndefined()
   },
 )
 
@@ -224,10 +236,10 @@ test('what is matched while this machine’s clock is ahead is found all the sam
   const clock = { ...systemClock }
   await begin('honoured', { clock })
   await rig.turn(feed, 'sweep')
-  const before = (await openFeed(rig.book, 'brand', startMs)).rescans.matched!
+  const before = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
   clock.now = () => Date.now() + 2 * hourMs
   await rig.turn(feed, 'sweep')
-  const after = (await openFeed(rig.book, 'brand', startMs)).rescans.matched!
+  const after = (await openFeed(rig.ledger, 'brand', startMs)).rescans.matched!
   expect(after.toMs - before.toMs).toBeLessThan(60_000)
 })
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { TurnAsked } from '../../../src/feeds/poll-turn.ts'
+import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
-import { leastPlan, type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
+import { unconstrainedPlan, type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
 import { overlapMs } from '../../../src/feeds/scan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
@@ -12,7 +12,7 @@ import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import { createMetrics, type Metrics } from '../../../src/lib/metrics.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
-import type { Turn } from '../../../src/upstream/rate-limits.ts'
+import type { SlotRequest } from '../../../src/upstream/rate-limits.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { anAccount, startReplica, type Replica } from '../../support/replica.ts'
@@ -25,7 +25,7 @@ const never = { kind: 'feed', signal: new AbortController().signal } as const
 
 let sandbox: Sandbox
 let replica: Replica
-let book: Book
+let book: AccountLedger
 let prefixes = 0
 
 beforeAll(async () => {
@@ -53,12 +53,12 @@ function aPoller(
   given: {
     generation?: number
     clock?: Clock
-    book?: Book
+    ledger?: AccountLedger
     hasRoom?: boolean
     logger?: Logger
     metrics?: Metrics
     rescanBudget?: RescanBudget
-    beforePage?: (request: { turn: Turn }) => Promise<void>
+    beforePage?: (request: { slot: SlotRequest }) => Promise<void>
   } = {},
 ): Poller {
   const { generation = 1, clock = systemClock, beforePage } = given
@@ -73,7 +73,7 @@ function aPoller(
         return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
       },
     }),
-    book: () => given.book ?? book,
+    ledger: () => given.ledger ?? book,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
@@ -138,7 +138,9 @@ test('after each page a turn is asked whether it goes on, by how many it has rea
     asked.push(pages)
     return Promise.resolve(pages < 2)
   }
-  expect(await aPoller().pollOnce(aFeed(), { ...never, goesOn })).toEqual({ status: 'more' })
+  expect(await aPoller().pollOnce(aFeed(), { ...never, mayContinue: goesOn })).toEqual({
+    status: 'more',
+  })
   expect(asked).toEqual([1, 2])
   expect(await known()).toHaveLength(20)
 })
@@ -155,7 +157,7 @@ test('a turn counts as one poll, however many pages it reads', async () => {
 test('of a turn the first page is owed since the turn is, and each other one since it is asked for', async () => {
   sandbox.addEvents(25)
   const owedMs: number[] = []
-  const beforePage = ({ turn }: { turn: Turn }): Promise<void> => {
+  const beforePage = ({ slot: turn }: { slot: SlotRequest }): Promise<void> => {
     owedMs.push(turn.dueSinceMs)
     return Promise.resolve()
   }
@@ -173,7 +175,7 @@ test('of a page that was taken in is said how much is new, and how much of that 
   sandbox.addEvents(1, { severity: 'high' })
   sandbox.addEvents(2, { severity: 'medium' })
   const pages: { newEvents: number; urgentEvents: number }[] = []
-  const onPage: TurnAsked['onPage'] = ({ newEvents, urgentEvents }) =>
+  const onPage: PollRequest['onPage'] = ({ newEvents, urgentEvents }) =>
     void pages.push({ newEvents, urgentEvents })
   await aPoller().pollOnce(aFeed(), { ...never, onPage })
   expect(pages[0]).toEqual({ newEvents: 6, urgentEvents: 4 })
@@ -181,7 +183,7 @@ test('of a page that was taken in is said how much is new, and how much of that 
 
 test('how often a feed is read again is what the budget of its tier gives', async () => {
   const metrics = createMetrics({ clock: systemClock })
-  const rescanBudget = { plan: () => ({ ...leastPlan, wholeEveryMs: 5 * hourMs }) }
+  const rescanBudget = { plan: () => ({ ...unconstrainedPlan, wholeEveryMs: 5 * hourMs }) }
   const feed = aFeed({ sweep: { everyMs: undefined, backMs: 24 * hourMs } })
   await aPoller({ metrics, rescanBudget }).pollOnce(feed, { ...never, kind: 'sweep' })
   expect(await scraped(metrics, 'feed_sweep_interval_seconds{feed="brand"}')).toBe(5 * 3_600)
@@ -210,7 +212,7 @@ test('a refused cursor begins a new walk with overlap in the same turn, and noth
   expect(refused?.hasCursor).toBe(true)
   expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs })
   expect(await known()).toEqual(shown())
-  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('cursor_refused')
+  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('cursor_refused')
   await expectConservation(book)
 })
 
@@ -222,7 +224,7 @@ test('changed filters begin a new walk with overlap; the old cursor never meets 
   expect(await aPoller().pollOnce(wider, never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
   expect(sandbox.violations().changedWalks).toBe(0)
-  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('configuration_changed')
+  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('configuration_changed')
 })
 
 test('a rewind reads again from its floor and sends nothing twice', async () => {
@@ -238,7 +240,7 @@ test('a rewind reads again from its floor and sends nothing twice', async () => 
   expect(await known()).toEqual(shown())
   const accounting = await expectConservation(book)
   expect(accounting.feeds['brand']).toMatchObject({ new: 6, late: 0 })
-  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('rewound')
+  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('rewound')
 })
 
 test('a rewind during a request wins over the page that comes back', async () => {
@@ -249,7 +251,7 @@ test('a rewind during a request wins over the page that comes back', async () =>
     isRewound = true
   }
   await aPoller({ beforePage }).pollOnce(aFeed(), never)
-  expect((await openFeed(book, 'brand', 0)).walk?.reason).toBe('rewound')
+  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('rewound')
   expect(await known()).toEqual(shown())
 })
 
@@ -266,13 +268,13 @@ test('an older configuration leaves a feed that a newer one polls alone, without
   sandbox.addEvents(3)
   const newer = aFeed({ filters: { severity: ['high', 'low', 'medium', 'critical', 'info'] } })
   await aPoller({ generation: 2 }).pollOnce(newer, never)
-  const { walk, sequence } = await openFeed(book, 'brand', 0)
+  const { scan: walk, sequence } = await openFeed(book, 'brand', 0)
   const before = searches().length
   expect(await aPoller({ generation: 1 }).pollOnce(aFeed(), never)).toEqual({
     status: 'superseded',
   })
   expect(searches()).toHaveLength(before)
-  expect(await openFeed(book, 'brand', 0)).toMatchObject({ walk, sequence })
+  expect(await openFeed(book, 'brand', 0)).toMatchObject({ scan: walk, sequence })
   expect(await aPoller({ generation: 1 }).pollOnce(newer, never)).toEqual({ status: 'caught_up' })
   expect(await aPoller({ generation: 3 }).pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
 })
@@ -293,7 +295,7 @@ test.each(['unavailable', 'contract'] as const)(
     }
     const failed = await aPoller({ beforePage }).pollOnce(aFeed(), never)
     expect(failed).toMatchObject({ status: 'failed', reason })
-    const { walk } = await openFeed(book, 'brand', 0)
+    const { scan: walk } = await openFeed(book, 'brand', 0)
     expect(walk?.cursor).not.toBeNull()
     expect((await readAccounting(book)).feeds['brand']?.new).toBe(20)
     sandbox.faults.clear()
@@ -333,7 +335,7 @@ test('the time at which a feed was caught up is never later than the request tha
 test('a Redis that was away for a minute does not make a feed look caught up in the future', async () => {
   let isBack = false
   const clock: Clock = { ...systemClock, now: () => Date.now() - (isBack ? 0 : 60_000) }
-  const waiting: Book = {
+  const waiting: AccountLedger = {
     ...book,
     async run(script, ...args) {
       const reply = await book.run(script, ...args)
@@ -341,7 +343,7 @@ test('a Redis that was away for a minute does not make a feed look caught up in 
       return reply
     },
   }
-  await aPoller({ clock, book: waiting }).pollOnce(aFeed(), never)
+  await aPoller({ clock, ledger: waiting }).pollOnce(aFeed(), never)
   const { lastCaughtUpMs = 0, nowMs } = await openFeed(book, 'brand', 0)
   expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
 })

@@ -2,12 +2,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import { systemClock, type Clock } from '../../../src/lib/clock.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { WireReport } from '../../../src/upstream/resources/reports.ts'
 import { recordsOf, startFeedRig } from '../../support/feed-rig.ts'
 import { aReportsFeed } from '../../support/feeds.ts'
@@ -25,7 +25,7 @@ interface Request {
 }
 
 interface Scripted {
-  client: ServiceClient
+  client: UpstreamClient
   asked: string[]
   /** The so-manieth request from here fails, or the process dies at it. */
   incidents: Map<number, 'fail' | 'die'>
@@ -37,20 +37,20 @@ function script(requests: Request[]): Scripted {
   const asked: string[] = []
   const incidents: Scripted['incidents'] = new Map()
   const looks = new Map<string, number>()
-  const client: Pick<ServiceClient, 'getReportRequest'> = {
+  const client: Pick<UpstreamClient, 'getReportRequest'> = {
     getReportRequest({ requestId }) {
       asked.push(requestId)
       const incident = incidents.get(asked.length)
       if (incident === 'die') return Promise.reject(new Killed())
       if (incident === 'fail') {
-        return Promise.reject(new ServiceError('unavailable', 'the script fails', { status: 500 }))
+        return Promise.reject(new UpstreamError('unavailable', 'the script fails', { status: 500 }))
       }
       const request = requests.find(({ id }) => id === requestId)!
       const look = (looks.get(requestId) ?? 0) + 1
       looks.set(requestId, look)
       if (request.end === 'unknown') {
         const options = { status: 404 }
-        return Promise.reject(new ServiceError('rejected', 'no such request', options))
+        return Promise.reject(new UpstreamError('rejected', 'no such request', options))
       }
       if (request.end === 'never' || look <= request.looks) {
         return Promise.resolve({ status: 'processing', report: null })
@@ -60,13 +60,13 @@ function script(requests: Request[]): Scripted {
       return Promise.resolve({ status: request.end, report: isDone ? report : null })
     },
   }
-  return { client: client as ServiceClient, asked, incidents }
+  return { client: client as UpstreamClient, asked, incidents }
 }
 
-function aPoller(book: Book, client: ServiceClient, clock: Clock): Poller {
+function aPoller(book: AccountLedger, client: UpstreamClient, clock: Clock): Poller {
   return createPoller({
     client: () => client,
-    book: () => book,
+    ledger: () => book,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
@@ -159,11 +159,11 @@ test('a request that is unknown for a moment is asked about again', async () => 
   await tests.redis.flushdb()
   const { client } = script([{ id: 'first', reportId: 1, looks: 5, end: 'completed' }])
   let looks = 0
-  const forgetful: ServiceClient = {
+  const forgetful: UpstreamClient = {
     ...client,
     getReportRequest: (asked) =>
       (looks += 1) % 3 === 0
-        ? Promise.reject(new ServiceError('rejected', 'no such request', { status: 404 }))
+        ? Promise.reject(new UpstreamError('rejected', 'no such request', { status: 404 }))
         : client.getReportRequest(asked),
   }
   const book = await tests.book()
@@ -180,10 +180,10 @@ test('a request that is unknown for a moment is asked about again', async () => 
 test('one that is forbidden for ever is told as overdue, and given up', async () => {
   await tests.redis.flushdb()
   const asked: string[] = []
-  const client: Pick<ServiceClient, 'getReportRequest'> = {
+  const client: Pick<UpstreamClient, 'getReportRequest'> = {
     getReportRequest({ requestId }) {
       asked.push(requestId)
-      return Promise.reject(new ServiceError('auth', 'not yours', { status: 403 }))
+      return Promise.reject(new UpstreamError('auth', 'not yours', { status: 403 }))
     },
   }
   const book = await tests.book()
@@ -192,7 +192,7 @@ test('one that is forbidden for ever is told as overdue, and given up', async ()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   for (let turn = 0; turn < 60; turn += 1) {
-    await aPoller(book, client as ServiceClient, clock).pollOnce(feed, { kind: 'feed', signal })
+    await aPoller(book, client as UpstreamClient, clock).pollOnce(feed, { kind: 'feed', signal })
     nowMs += 10 * minuteMs
   }
   expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual([
@@ -207,11 +207,11 @@ test('what one request answers badly costs the others nothing', async () => {
     { id: 'good', reportId: 1, looks: 0, end: 'completed' },
     { id: 'also-good', reportId: 2, looks: 0, end: 'completed' },
   ])
-  const refusing: ServiceClient = {
+  const refusing: UpstreamClient = {
     ...client,
     getReportRequest: (asked) =>
       asked.requestId === 'bad'
-        ? Promise.reject(new ServiceError('contract', 'not a report'))
+        ? Promise.reject(new UpstreamError('contract', 'not a report'))
         : client.getReportRequest(asked),
   }
   const book = await tests.book()
@@ -256,7 +256,7 @@ test('of a request that is listed no longer nothing is kept', async () => {
   for (const requests of [['first', 'second'], ['second']]) {
     const feed = aReportsFeed({ requests })
     await aPoller(book, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
-    const { walk } = await openFeed(book, feed.name, 0)
+    const { scan: walk } = await openFeed(book, feed.name, 0)
     expect(Object.keys(walk!.notes!)).toEqual(requests)
   }
 })
@@ -271,7 +271,7 @@ test('the second look comes half as long again after the first as that came afte
   const signal = new AbortController().signal
   for (const waitMs of [15_001, 22_501, 33_752]) {
     await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
-    const { walk } = await openFeed(book, feed.name, 0)
+    const { scan: walk } = await openFeed(book, feed.name, 0)
     expect(walk!.notes).toMatchObject({ first: { nextMs: nowMs + waitMs } })
     nowMs += waitMs
   }
@@ -303,7 +303,7 @@ test('a report of the sandbox arrives with its summary, highlights and related a
     await rig.toEnd(feed)
     const [record] = [...(await rig.records()).values()]
     expect(record).toMatchObject({ type: 'threat_flow_report', severity: 'medium' })
-    const payload = await rig.book.redis.get(rig.book.key('pay', record!.recordId))
+    const payload = await rig.ledger.redis.get(rig.ledger.key('pay', record!.recordId))
     const { highlights } = (JSON.parse(payload!) as { event: { highlights: object } }).event
     expect(Object.keys(highlights)).toEqual(
       expect.arrayContaining(['title', 'summary', 'highlights', 'related_activity_uids']),

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { buildGate } from '../../../src/daemon/grouping.ts'
+import { buildSuppressionRules } from '../../../src/daemon/grouping.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { sweepDueMs } from '../../../src/feeds/rescan.ts'
 import { openFeed, rewindFeed } from '../../../src/store/feed-state.ts'
@@ -49,7 +49,7 @@ test('what arrives behind the tail is found by the next sweep, once, and counted
   const appeared = sandbox.addEvent({ createdAtMs: nowMs - startMs - hourMs })
   await rig.toEnd(feed, 'sweep')
   expect(await known()).toEqual(uidsOf(sandbox.events().filter(({ uid }) => uid !== older.uid)))
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(await known()).toContain(appeared.uid) // it was not there when the start bound was set
   expect(feeds['brand']).toMatchObject({ new: 35, late: 7, baseline: 1 })
   expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(7)
@@ -67,7 +67,7 @@ test('what a sweep finds before the tail comes by is new, not late, nor is what 
   sandbox.addEvents(2, { createdAtMs: nowMs - 2_000 })
   await rig.toEnd(feed, 'sweep')
   await rig.toEnd(feed)
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']).toMatchObject({ new: 10, late: 0 })
 })
 
@@ -77,7 +77,7 @@ test('first of all it is read what stands below the start bound; then each sweep
   rig.asked()
   await rig.toEnd(aFeed({ startMs, sweep: { everyMs: 1, backMs: 2 * hourMs } }), 'sweep')
   await rig.toEnd(feed, 'sweep')
-  const { floorMs } = await openFeed(rig.book, 'brand', startMs)
+  const { startBoundMs: floorMs } = await openFeed(rig.ledger, 'brand', startMs)
   const begins = rig.asked().map(({ body }) => {
     const { filters } = body as { filters: { estimated_created_at: { gte: string; lte: string } } }
     const { gte, lte } = filters.estimated_created_at
@@ -100,18 +100,18 @@ test('no sweep begins before the feed was read to its end, nor before one is due
   expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
   sandbox.faults.clear()
   await rig.toEnd(feed)
-  const { floorMs } = await openFeed(rig.book, 'brand', startMs)
+  const { startBoundMs: floorMs } = await openFeed(rig.ledger, 'brand', startMs)
   rig.asked()
   expect(await rig.turn(hourly, 'sweep')).toMatchObject({ status: 'not_due' })
   expect(rig.asked()).toHaveLength(1) // what stood below the start bound
   expect(await rig.turn(hourly, 'sweep')).toMatchObject({ status: 'not_due' })
   expect(rig.asked()).toEqual([])
-  const begun = await openFeed(rig.book, 'brand', startMs)
-  expect(sweepDueMs(hourly, begun)).toBe(begun.sweep.walk!.startedAtMs + hourMs)
-  expect(begun.sweep.walk!.startedAtMs - floorMs).toBeGreaterThanOrEqual(startMs)
+  const begun = await openFeed(rig.ledger, 'brand', startMs)
+  expect(sweepDueMs(hourly, begun)).toBe(begun.sweep.scan!.startedAtMs + hourMs)
+  expect(begun.sweep.scan!.startedAtMs - floorMs).toBeGreaterThanOrEqual(startMs)
   await rig.toEnd(feed, 'sweep')
-  const ended = await openFeed(rig.book, 'brand', startMs)
-  expect(sweepDueMs(hourly, ended)).toBe(ended.sweep.walk!.startedAtMs + hourMs)
+  const ended = await openFeed(rig.ledger, 'brand', startMs)
+  expect(sweepDueMs(hourly, ended)).toBe(ended.sweep.scan!.startedAtMs + hourMs)
 })
 
 test('a sweep that fails goes on at its cursor; one whose cursor is refused reads its window again', async () => {
@@ -123,13 +123,13 @@ test('a sweep that fails goes on at its cursor; one whose cursor is refused read
   sandbox.faults.add({ ...strike, status: 503 })
   // first comes what stood below the start bound, a page without a cursor
   expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'failed', reason: 'unavailable' })
-  const begun = (await openFeed(rig.book, 'brand', startMs)).sweep
-  expect(begun).toMatchObject({ isDone: false, walk: { notes: { kind: 'whole' } } })
+  const begun = (await openFeed(rig.ledger, 'brand', startMs)).sweep
+  expect(begun).toMatchObject({ isDone: false, scan: { notes: { kind: 'whole' } } })
   sandbox.expireCursors()
   rig.asked()
   await rig.toEnd(feed, 'sweep')
-  const { sweep, walk } = await openFeed(rig.book, 'brand', startMs)
-  expect(sweep.walk).toMatchObject({ body: begun.walk!.body, reason: 'cursor_refused' })
+  const { sweep, scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
+  expect(sweep.scan).toMatchObject({ body: begun.scan!.body, reason: 'cursor_refused' })
   expect(sweep).toMatchObject({ isDone: true, lastCompletedMs: expect.any(Number) })
   expect(walk?.reason).toBe('first')
   expect(rig.asked().map(({ body }) => 'from' in (body as object))).toEqual([
@@ -140,7 +140,7 @@ test('a sweep that fails goes on at its cursor; one whose cursor is refused read
     true,
   ])
   expect(await known()).toEqual(uidsOf(sandbox.events()))
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']?.late).toBe(late.length)
 })
 
@@ -151,7 +151,7 @@ test('a sweep does not go on below or above a floor that was moved', async () =>
   sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503, withCursor: true })
   await rig.turn(feed, 'sweep')
   sandbox.faults.clear()
-  await rewindFeed(rig.book, 'brand', Date.now() - hourMs)
+  await rewindFeed(rig.ledger, 'brand', Date.now() - hourMs)
   expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
   await rig.toEnd(feed)
   await rig.toEnd(feed, 'sweep')
@@ -187,7 +187,7 @@ test('a rewind finds what was missed also where no sweep reads it, as a summary'
   await rig.toEnd(tailOnly)
   const missed = rig.sandbox.addEvents(25, { createdAtMs: Date.now() - 48 * hourMs })
   await rig.toEnd(tailOnly)
-  await rewindFeed(rig.book, 'brand', Date.now() - 72 * hourMs)
+  await rewindFeed(rig.ledger, 'brand', Date.now() - 72 * hourMs)
   await rig.toEnd(tailOnly)
   expect(await known()).toEqual(uidsOf(rig.sandbox.events()))
   expect(missed.map(({ uid }) => summarised.get(uid))).toEqual(missed.map(() => true))
@@ -205,13 +205,13 @@ test.each([
     const short = { startMs: 24 * hourMs, sweep: { everyMs: hourMs, backMs: 48 * hourMs } }
     rig.sandbox.addEvents(3)
     await rig.toEnd(aFeed(short))
-    const name = rig.book.key('feed', 'brand')
-    const { walk } = await openFeed(rig.book, 'brand', startMs)
+    const name = rig.ledger.key('feed', 'brand')
+    const { scan: walk } = await openFeed(rig.ledger, 'brand', startMs)
     if (byMs < 0) {
       const ahead = { ...walk, startedAtMs: Date.now() - byMs }
       await tests.redis.hset(name, 'walk', JSON.stringify(ahead))
     }
-    await rewindFeed(rig.book, 'brand', Date.now() - 72 * hourMs)
+    await rewindFeed(rig.ledger, 'brand', Date.now() - 72 * hourMs)
     if (byMs > 0) await tests.redis.hset(name, 'rewound', Date.now() + byMs)
     const missed = rig.sandbox.addEvent({ createdAtMs: Date.now() - 60 * hourMs })
     rig.sandbox.addEvents(25)
@@ -228,7 +228,7 @@ test('a rewound feed of credentials comes as a summary too, not one by one', asy
   rig.sandbox.addCredentials(25, { importedAtMs: Date.now() - 48 * hourMs })
   await rig.toEnd(staff)
   expect(await known()).toEqual([])
-  await rewindFeed(rig.book, 'staff', Date.now() - 72 * hourMs)
+  await rewindFeed(rig.ledger, 'staff', Date.now() - 72 * hourMs)
   await rig.toEnd(staff)
   expect(await known()).toHaveLength(25)
   expect(new Set(summarised.values())).toEqual(new Set([true]))
@@ -247,7 +247,7 @@ test('a longer `back` tells nothing of what stood below the start bound', async 
   const appeared = sandbox.addEvent({ createdAtMs: Date.now() - 99 * hourMs })
   await rig.toEnd(longer, 'sweep')
   expect(await known()).toEqual([appeared.uid])
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']?.baseline).toBe(old.length)
 })
 
@@ -265,7 +265,7 @@ test('an event that became more severe goes out again, and says what it was befo
     { severity: 'critical', raisedFrom: 'medium' },
   ])
   for (const { uid } of [same!, milder!]) expect(records.get(uid)!.items).toHaveLength(1)
-  const { feeds } = await expectConservation(rig.book)
+  const { feeds } = await expectConservation(rig.ledger)
   expect(feeds['brand']).toMatchObject({ new: 3, raised: 1, late: 0 })
 })
 
@@ -292,7 +292,7 @@ test('what people closed at the service meanwhile is noted, and no longer told t
     ignored: ['suppressed', 'ignored'],
     remediated: ['suppressed', 'remediated'],
   })
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 })
 
 /** Delivers every item under the rules of the whole daemon. */
@@ -307,13 +307,22 @@ route: {sinks: [soc]}
 `,
     { file: 'test.yaml', env: {} },
   )
-  const gate = buildGate({ config, clock: systemClock }, createRouter(config.route), () => [])
+  const gate = buildSuppressionRules(
+    { config, clock: systemClock },
+    createRouter(config.route),
+    () => [],
+  )
   const soc = aRehearsedSink('soc', { type: 'slack' })
   const keys = tests.keys()
-  const options = drainOptions({ redis: tests.redis, keys, books: [rig.book], clock: systemClock })
+  const options = drainOptions({
+    redis: tests.redis,
+    keys,
+    ledgers: [rig.ledger],
+    clock: systemClock,
+  })
   for (const { recordId } of (await rig.records()).values()) {
-    const judging = { ...options, gate, metrics: rig.metrics }
-    await deliverRef(judging, rig.book, soc, `i:${recordId}:0:soc`)
+    const judging = { ...options, rules: gate, metrics: rig.metrics }
+    await deliverRef(judging, rig.ledger, soc, `i:${recordId}:0:soc`)
   }
   return soc
 }
@@ -386,7 +395,7 @@ test.each(['feed', 'sweep'] as const)(
 )
 
 test('a page of the tail says when rescans may be due sooner: at first ends, new requests, rewinds', async () => {
-  const { sandbox, book } = await begin({ endMode: 'empty' })
+  const { sandbox, ledger: book } = await begin({ endMode: 'empty' })
   const told: boolean[][] = []
   async function readTail(one = feed): Promise<void> {
     const pages: boolean[] = []

@@ -76,7 +76,7 @@ async function expectAllTakenIn(): Promise<void> {
   const taken = [...(await rig.records()).keys()].toSorted()
   const shown = rig.sandbox.events().map(({ uid }) => uid)
   expect(taken).toEqual(shown.toSorted())
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 }
 
 test('it is read item by item where it stands, and then the pages have their usual size again', async () => {
@@ -89,7 +89,7 @@ test('it is read item by item where it stands, and then the pages have their usu
   expect(sizes.slice(0, 13)).toEqual([10, 10, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 10])
   const [before, again] = searches.slice(1)
   expect(again?.from).toBe(before?.from)
-  expect(await listQuarantined(rig.book)).toEqual([])
+  expect(await listQuarantined(rig.ledger)).toEqual([])
 })
 
 test('where not even one item of it can be read, the feed goes on from now and names the cursor', async () => {
@@ -97,12 +97,12 @@ test('where not even one item of it can be read, the feed goes on from now and n
   let cursor: string | undefined
   isTooMuch = ({ from }) => from !== undefined && (cursor ??= from) === from
   await rig.toEnd(feed)
-  const [entry, ...more] = await listQuarantined(rig.book)
+  const [entry, ...more] = await listQuarantined(rig.ledger)
   expect(more).toEqual([])
   expect(entry).toMatchObject({ feed: 'brand', uid: null })
   expect(entry?.problem).toContain('over 100 items where 1 were asked for')
   expect(JSON.parse(entry!.raw)).toMatchObject({ from: cursor, size: 1 })
-  const { walk, unreadable } = await openFeed(rig.book, 'brand', 0)
+  const { scan: walk, unreadable } = await openFeed(rig.ledger, 'brand', 0)
   expect(walk?.reason).toBe('page_too_large')
   expect(unreadable).toMatchObject({ shown: 1, unread: 1 })
 
@@ -116,7 +116,7 @@ test('where not even one item of it can be read, the feed goes on from now and n
   cursor = 'another'
   expect(await rig.turn(feed, 'sweep')).toMatchObject({ status: 'not_due' })
   await expectAllTakenIn()
-  expect(await listQuarantined(rig.book)).toHaveLength(1)
+  expect(await listQuarantined(rig.ledger)).toHaveLength(1)
 })
 
 test('what begins now and is too much all the same is the service in ruins: the feed backs off', async () => {
@@ -136,7 +136,7 @@ test('a credential feed, which nothing reads again, begins anew', async () => {
   isTooMuch = ({ from }) => from !== undefined && (large += 1) <= 3
   await rig.toEnd(leaks)
   expect((await rig.records()).size).toBe(45)
-  expect(await listQuarantined(rig.book)).toHaveLength(1)
+  expect(await listQuarantined(rig.ledger)).toHaveLength(1)
 })
 
 test('a single item of many megabytes is taken in like any other', async () => {
@@ -145,7 +145,7 @@ test('a single item of many megabytes is taken in like any other', async () => {
   await rig.toEnd(feed)
   await expectAllTakenIn()
   expect(searches.some(({ size }) => size === 1)).toBe(true)
-  expect(await listQuarantined(rig.book)).toEqual([])
+  expect(await listQuarantined(rig.ledger)).toEqual([])
 })
 
 test('where a cursor holds for one page size alone, a rescan still comes to its end', async () => {

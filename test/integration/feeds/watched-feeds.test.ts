@@ -63,7 +63,7 @@ describe.each([
     await rig.toEnd(feed)
     await rig.toEnd(feed, 'sweep')
     expect(await known()).toEqual([...first, late!.uid].toSorted())
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
     expect(rig.sandbox.violations().changedWalks).toBe(0)
   })
 
@@ -73,7 +73,7 @@ describe.each([
     const strike = { on: '/firework/*', effect: 'status', withCursor: true, times: 1 } as const
     rig.sandbox.faults.add({ ...strike, status: 503 })
     expect(await rig.turn(feed)).toMatchObject({ status: 'failed', reason: 'unavailable' })
-    const { walk } = await openFeed(rig.book, feed.name, 0)
+    const { scan: walk } = await openFeed(rig.ledger, feed.name, 0)
     rig.asked()
     rig.sandbox.faults.add({ ...strike, status: 400 })
     await rig.toEnd(feed)
@@ -111,7 +111,7 @@ describe.each([
       expect(await rig.turn(feed)).toEqual({ status: 'refused' })
       expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'refused' })
       expect(rig.asked()).toEqual([])
-      const { refused } = await openFeed(rig.book, feed.name, 0)
+      const { refused } = await openFeed(rig.ledger, feed.name, 0)
       expect(refused?.reason).toMatch(why)
       expect(logs.filter((line) => line.includes('the feed stops'))).toHaveLength(1)
       const failed = 'feed_polls_failed_total{feed="brand",reason='
@@ -125,7 +125,7 @@ describe.each([
       await rig.forgetCapabilities(60_000)
       await rig.toEnd(feed)
       expect(await known()).toEqual(all)
-      expect((await openFeed(rig.book, feed.name, 0)).refused).toBeUndefined()
+      expect((await openFeed(rig.ledger, feed.name, 0)).refused).toBeUndefined()
 
       // what had been answered asks again sooner
       rig.sandbox.faults.add({ on: '/firework/v4/events/*', effect: 'status', status, times: 1 })
@@ -153,7 +153,7 @@ test('a second feed of what is refused says so itself, and does not stop in sile
   rig.sandbox.faults.add({ on: '/firework/v4/events/*', effect: 'status', status: 403 })
   expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
   expect(await rig.turn(worst)).toEqual({ status: 'refused' })
-  expect((await openFeed(rig.book, 'worst', 0)).refused?.reason).toMatch(/needs access to/)
+  expect((await openFeed(rig.ledger, 'worst', 0)).refused?.reason).toMatch(/needs access to/)
   rig.asked()
   expect(await rig.turn(worst)).toEqual({ status: 'refused' })
   expect(rig.asked()).toEqual([])
@@ -186,7 +186,7 @@ test('one event that a group and its tenant show reaches a destination once', as
     expect(records.get(uid)!.sightings.map(({ feed }) => feed)).toEqual(['group', 'brand'])
     expect(records.get(uid)!.items).toHaveLength(1)
   }
-  const { sinks } = await expectConservation(rig.book)
+  const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']?.created).toBe(15)
 })
 
@@ -215,7 +215,7 @@ describe('a feed of type tenant_credentials', () => {
     await rig.toEnd(credentials)
     expect(cursors()).not.toContain(null)
     expect(await known()).toEqual([...first, ...more].toSorted())
-    const { sinks } = await expectConservation(rig.book)
+    const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(75)
     expect(rig.sandbox.violations().changedWalks).toBe(0)
   })
@@ -241,7 +241,7 @@ describe('a feed of type tenant_credentials', () => {
     await rig.toEnd(credentials)
     expect(cursors().slice(0, 2)).toEqual([expect.any(String), null])
     expect(await known()).toEqual(expect.arrayContaining(more))
-    const { sinks } = await expectConservation(rig.book)
+    const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(48)
   })
 
@@ -249,7 +249,7 @@ describe('a feed of type tenant_credentials', () => {
     await begin()
     rig.sandbox.faults.add({ on: '/firework/v2/me/*', effect: 'status', status: 404 })
     expect(await rig.turn(credentials)).toEqual({ status: 'refused' })
-    const { refused } = await openFeed(rig.book, credentials.name, 0)
+    const { refused } = await openFeed(rig.ledger, credentials.name, 0)
     expect(refused?.reason).toContain('GET /firework/v2/me/feed/credentials')
     const known = await rig.replica.client.capabilities.read('tenant_credentials') // by commands too
     expect(known?.has).toBe(false)

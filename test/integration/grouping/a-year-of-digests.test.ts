@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { SinkDigest } from '../../../src/grouping/placement.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
-import { overdueRefs } from '../../../src/store/pending-items.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readDueRefs } from '../../../src/store/pending-items.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { formatLocal } from '../../../src/lib/time-zone.ts'
 import { createRandom } from '../../../src/sandbox/options.ts'
@@ -29,7 +29,7 @@ function digestOf(desk: keyof typeof desks): SinkDigest {
 }
 
 interface Office {
-  book: Book
+  ledger: AccountLedger
   sinks: Map<string, RehearsedSink>
   digests: Record<string, SinkDigest>
   /** The daemon of the moment. */
@@ -43,9 +43,9 @@ async function anOffice(): Promise<Office> {
   const names = Object.keys(desks) as (keyof typeof desks)[]
   const sinks = new Map(names.map((name) => [name, aRehearsedSink(name, { type: 'email' })]))
   const digests = Object.fromEntries(names.map((name) => [name, digestOf(name)]))
-  const options = { redis: given.redis, keys, books: [book], sinks: [...sinks.values()], digests }
+  const options = { redis: given.redis, keys, ledgers: [book], sinks: [...sinks.values()], digests }
   const office: Office = {
-    book,
+    ledger: book,
     sinks,
     digests,
     rig: aGatheringRig(options),
@@ -59,17 +59,17 @@ async function anOffice(): Promise<Office> {
 }
 
 /** What a running daemon does within a minute. */
-async function work({ rig, book, sinks }: Office): Promise<void> {
+async function work({ rig, ledger: book, sinks }: Office): Promise<void> {
   await rig.ensureDigests()
   await rig.seal()
   for (const name of sinks.keys()) {
-    const refs = await overdueRefs(book, name, rig.clock.now(), { offset: 0, count: 10 })
+    const refs = await readDueRefs(book, name, rig.clock.now(), { offset: 0, count: 10 })
     for (const ref of refs) await rig.deliver(ref)
   }
 }
 
 /** The process dies before the n-th script from now on. */
-function dieAfter(book: Book, scripts: number): () => void {
+function dieAfter(book: AccountLedger, scripts: number): () => void {
   const { run } = book
   let left = scripts
   Object.assign(book, {
@@ -90,7 +90,7 @@ test('a year in three zones: no event lost, none twice, each digest at its local
   for (let atMs = startMs; atMs < startMs + 366 * dayMs;) {
     const uid = `paste/site/${shown.size}`
     shown.add(uid)
-    await takeIn(office.book, [office.rig.event({ uid }, { sinks: Object.keys(desks) })])
+    await takeIn(office.ledger, [office.rig.event({ uid }, { sinks: Object.keys(desks) })])
     const nextMs = Math.min(
       ...Object.values(office.digests).map(({ schedule }) => schedule.next(atMs)),
     )
@@ -99,7 +99,7 @@ test('a year in three zones: no event lost, none twice, each digest at its local
     if (isDown) missed.add(atMs)
     setTime(atMs + 2_000)
     if (random.next() < 0.05) {
-      const heal = dieAfter(office.book, Math.floor(random.next() * 8))
+      const heal = dieAfter(office.ledger, Math.floor(random.next() * 8))
       await work(office).catch(() => undefined)
       heal()
       office.restart()
@@ -110,7 +110,7 @@ test('a year in three zones: no event lost, none twice, each digest at its local
   setTime(startMs + 370 * dayMs)
   await work(office)
   await work(office)
-  const { sinks } = await expectConservation(office.book)
+  const { sinks } = await expectConservation(office.ledger)
   for (const name of Object.keys(desks) as (keyof typeof desks)[]) {
     expect(sinks[name]).toMatchObject({ created: shown.size, delivered: shown.size })
     expectEachOnce(office.sinks.get(name)!, shown)

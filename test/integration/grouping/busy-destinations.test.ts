@@ -23,7 +23,7 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
   const soc = aRehearsedSink('soc', { type: 'slack' })
   const pager = aRehearsedSink('pager', { type: 'slack' })
   const rig = await aSlackRig(given, { sinks: [soc, pager], ...options })
-  const { book } = rig
+  const { ledger: book } = rig
   return {
     ...rig,
     soc,
@@ -57,7 +57,7 @@ test('ten thousand groups of a blocked sink do not delay another one', async () 
   rig.clock.aheadMs = 300_000
   await rig.flush()
   expect(asked).toEqual(['soc'])
-  await takeIn(rig.book, [
+  await takeIn(rig.ledger, [
     rig.event({ uid: 'x/y/worst', severity: 'critical' }, { sinks: ['pager'] }),
   ])
   rig.clock.aheadMs += 11_000
@@ -68,7 +68,7 @@ test('a critical event is not behind ten thousand groups of its own destination'
   const rig = await aRig()
   await rig.showGroups(10_000)
   const grouping = { labels: { type: 'worst' } }
-  await takeIn(rig.book, [rig.event({ uid: 'x/y/worst', severity: 'critical' }, { grouping })])
+  await takeIn(rig.ledger, [rig.event({ uid: 'x/y/worst', severity: 'critical' }, { grouping })])
   rig.clock.aheadMs = 11_000
   expect(await rig.passesUntil(rig.soc, 'x/y/worst', 20)).toBeLessThanOrEqual(10)
 })
@@ -78,16 +78,16 @@ test('groups that end with nothing in them make no storm of the one that has som
   const inGroup = (n: number, uid: string) =>
     rig.event({ uid }, { grouping: { labels: { type: `t${n}` } } })
   const flushAt = async (aheadMs: number) => {
-    await given.redis.del(rig.book.key('flushes', 'soc'))
+    await given.redis.del(rig.ledger.key('flushes', 'soc'))
     rig.clock.aheadMs = aheadMs
     return rig.flush()
   }
   await takeIn(
-    rig.book,
+    rig.ledger,
     Array.from({ length: 9 }, (_, n) => inGroup(n, `a/b/first${n}`)),
   )
   await flushAt(11_000)
-  await takeIn(rig.book, [inGroup(0, 'a/b/second'), inGroup(0, 'a/b/third')])
+  await takeIn(rig.ledger, [inGroup(0, 'a/b/second'), inGroup(0, 'a/b/third')])
   expect(await flushAt(430_000)).toBe(1)
   expect(rig.soc.received.at(-1)!.summary).toMatchObject({ kind: 'group', labels: { type: 't0' } })
 })
@@ -102,7 +102,7 @@ test('a mute whose end was moved is looked at again at its new end, not every se
     },
   })
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(50).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs = 11_000
@@ -111,7 +111,7 @@ test('a mute whose end was moved is looked at again at its new end, not every se
   untilMs = Date.now() + 8 * 3_600_000
   rig.clock.aheadMs = 61_000
   await rig.flush()
-  const [, atMs] = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+  const [, atMs] = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
   expect(Number(atMs)).toBe(untilMs)
 })
 
@@ -120,13 +120,15 @@ test('a summary of a backlog waits for no full event, and asks for none; a machi
   const rig = await aSlackRig(given, { sinks })
   const ofFirstPoll = (uid: string) => rig.event({ uid }, { isBacklog: true })
   const ofBoth = rig.event({ uid: 'a/b/3' }, { isBacklog: true, sinks: ['soc', 'siem'] })
-  const accepted = await takeIn(rig.book, [
+  const accepted = await takeIn(rig.ledger, [
     ofFirstPoll('a/b/1'),
     { ...ofFirstPoll('a/b/2'), wantsDetail: true },
     { ...ofBoth, wantsDetail: true },
   ])
   if (accepted.status !== 'committed') throw new Error(accepted.status)
-  expect(accepted.made.filter(({ kind }) => kind === 'detail').map(({ k }) => k)).toEqual(['siem'])
+  expect(accepted.changes.filter(({ kind }) => kind === 'detail').map(({ k }) => k)).toEqual([
+    'siem',
+  ])
   rig.clock.aheadMs = 16_000
   expect(await rig.flush()).toBe(1)
   expect(sinks[0]!.received.at(-1)!.summary).toMatchObject({ kind: 'backlog', total: 3 })
@@ -135,7 +137,7 @@ test('a summary of a backlog waits for no full event, and asks for none; a machi
 test('what was collected leaves though Redis is full', async () => {
   const rig = await aRig()
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(2).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs = 11_000
@@ -171,11 +173,11 @@ test('a group for which its destination has no place left is looked at again whe
   const rig = await aRig()
   await rig.showGroups(1)
   rig.clock.aheadMs = 11_000
-  const name = rig.book.key('flushes', 'soc')
+  const name = rig.ledger.key('flushes', 'soc')
   await given.redis.set(name, Date.now() + 80_000) // all eight are used up
   const beforeMs = rig.clock.now()
   expect(await rig.flush()).toBe(0)
-  const [, atMs] = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+  const [, atMs] = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
   expect(Number(atMs) - beforeMs).toBeGreaterThan(5_000)
   expect(Number(atMs) - rig.clock.now()).toBeLessThanOrEqual(10_000)
   await given.redis.set(name, Date.now() + 70_000)

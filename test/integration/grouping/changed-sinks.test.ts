@@ -1,6 +1,6 @@
 /** What waits while its sink, its digest, its recipient or its account is changed or goes. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { aGatheringRig, aSlackRig, dieAt, uids, type SlackRig } from '../../support/gathering.ts'
@@ -14,7 +14,7 @@ const given = redisForTests()
 async function aWaitingGroup(count: number): Promise<SlackRig> {
   const rig = await aSlackRig(given)
   await takeIn(
-    rig.book,
+    rig.ledger,
     uids(count).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs = 11_000
@@ -22,15 +22,15 @@ async function aWaitingGroup(count: number): Promise<SlackRig> {
 }
 
 /** The same place, under a configuration that has no sinks. */
-function withoutSinks({ keys, book }: SlackRig) {
-  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [] })
+function withoutSinks({ keys, ledger: book }: SlackRig) {
+  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [book], sinks: [] })
   rig.clock.aheadMs = 60_000
   const { clock } = rig
-  const { drains } = aDeliveryRig({ redis: given.redis, keys, book, sinks: [], clock })
-  return { flush: () => rig.flush(), heal: () => drains.healOnce() }
+  const { drains } = aDeliveryRig({ redis: given.redis, keys, ledger: book, sinks: [], clock })
+  return { flush: () => rig.flush(), heal: () => drains.reconcileOnce() }
 }
 
-async function collectionKeys(book: Book): Promise<string[]> {
+async function collectionKeys(book: AccountLedger): Promise<string[]> {
   const names = await given.redis.keys(book.key('*'))
   return names.filter((name) => /:(?:gather|told|sealed|collect|timers)\b/.test(name))
 }
@@ -38,14 +38,14 @@ async function collectionKeys(book: Book): Promise<string[]> {
 test('groups of a removed sink are held, and their collections leave no key behind', async () => {
   const waiting = await aWaitingGroup(30)
   await withoutSinks(waiting).flush()
-  const { soc } = (await expectConservation(waiting.book)).sinks
+  const { soc } = (await expectConservation(waiting.ledger)).sinks
   expect(waitingIn(soc)).toEqual({ held: 30 })
-  expect(await collectionKeys(waiting.book)).toEqual([])
+  expect(await collectionKeys(waiting.ledger)).toEqual([])
 })
 
 test('a configuration that is not the active one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
   const rig = await aSlackRig(given)
-  const { keys, book } = rig
+  const { keys, ledger: book } = rig
   const inGroup = (n: number) =>
     rig.event({ uid: `a/b/${n}` }, { grouping: { labels: { type: `t${n}` }, waitMs: 5_000 } })
   await takeIn(
@@ -54,7 +54,7 @@ test('a configuration that is not the active one leaves groups of sinks that it 
   )
   const pager = aRehearsedSink('pager', { type: 'slack' })
   let isActive = false
-  const sinks = { redis: given.redis, keys, books: [book], sinks: [pager] }
+  const sinks = { redis: given.redis, keys, ledgers: [book], sinks: [pager] }
   const passive = aGatheringRig({ ...sinks, mayHold: () => isActive })
   const its = uids(3).map((one) => passive.event(one))
   await takeIn(book, its)
@@ -70,22 +70,22 @@ test('a configuration that is not the active one leaves groups of sinks that it 
 
 test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
   const waiting = await aWaitingGroup(3)
-  dieAt(waiting.book, 'close-seal', 1)
+  dieAt(waiting.ledger, 'close-seal', 1)
   await expect(waiting.seal()).rejects.toThrow('killed')
   await withoutSinks(waiting).flush()
-  const { soc } = (await expectConservation(waiting.book)).sinks
+  const { soc } = (await expectConservation(waiting.ledger)).sinks
   expect(waitingIn(soc)).toEqual({ held: 3 })
-  expect(await collectionKeys(waiting.book)).toEqual([])
+  expect(await collectionKeys(waiting.ledger)).toEqual([])
 })
 
 test('what was delivered stays so when its sink goes before all of it is settled', async () => {
   const waiting = await aWaitingGroup(700)
   const [ref] = await waiting.seal()
-  dieAt(waiting.book, 'settle-members', 2)
+  dieAt(waiting.ledger, 'settle-members', 2)
   await waiting.deliver(ref!) // whoever settled the rest was killed
-  await makeDue(waiting.book, ref!)
+  await makeDue(waiting.ledger, ref!)
   await withoutSinks(waiting).heal()
-  const { soc } = (await expectConservation(waiting.book)).sinks
+  const { soc } = (await expectConservation(waiting.ledger)).sinks
   expect(soc!.delivered).toBe(700)
   expect(waitingIn(soc)).toEqual({})
 })
@@ -95,17 +95,17 @@ test('what a mute holds comes when the mute is gone from the configuration, or e
   const nowMs = Date.now()
   const muted = await aSlackRig(given, { gate: hold(nowMs + 3 * dayMs) })
   await takeIn(
-    muted.book,
+    muted.ledger,
     uids(4).map((event) => muted.event(event)),
   )
   muted.clock.aheadMs = 11_000
   expect(await muted.flush()).toBe(0)
-  const place = { keys: muted.keys, books: [muted.book] }
+  const place = { keys: muted.keys, ledgers: [muted.ledger] }
   const passive = await aSlackRig(given, { ...place, mayHold: () => false })
   expect(await passive.flush()).toBe(0) // it is the active one whose mutes count
   const shorter = await aSlackRig(given, { ...place, gate: hold(nowMs + dayMs) })
   expect(await shorter.flush()).toBe(0)
-  const [, atMs] = await given.redis.zrange(muted.book.key('timers'), '0', '-1', 'WITHSCORES')
+  const [, atMs] = await given.redis.zrange(muted.ledger.key('timers'), '0', '-1', 'WITHSCORES')
   expect(Number(atMs)).toBe(nowMs + dayMs)
   const without = await aSlackRig(given, place)
   expect(await without.flush()).toBe(1)
@@ -113,9 +113,9 @@ test('what a mute holds comes when the mute is gone from the configuration, or e
 })
 
 test('a group whose sink has become a webhook goes one by one', async () => {
-  const { keys, book } = await aWaitingGroup(3)
+  const { keys, ledger: book } = await aWaitingGroup(3)
   const hook = aRehearsedSink('soc')
-  const rig = aGatheringRig({ redis: given.redis, keys, books: [book], sinks: [hook] })
+  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [book], sinks: [hook] })
   rig.clock.aheadMs = 11_000
   await rig.flush()
   expect(hook.received.map(({ summary, members }) => [summary, members.length])).toEqual([
@@ -136,9 +136,9 @@ test('a digest that is made daily comes at the next morning, not at the end of i
   weekly.clock.aheadMs = endMs + 2_000 - Date.now()
   await weekly.ensureDigests()
   await weekly.flush()
-  const { keys, books } = weekly
+  const { keys, ledgers: books } = weekly
   const aheadMs = endMs + 2.5 * dayMs - Date.now()
-  const daily = await aDigestRig(given, { keys, books, aheadMs })
+  const daily = await aDigestRig(given, { keys, ledgers: books, aheadMs })
   expect(await daily.flush()).toBe(0)
   daily.clock.aheadMs = endMs + 3 * dayMs + 2_000 - Date.now()
   expect(await daily.flush()).toBe(1)
@@ -149,7 +149,7 @@ test('a digest that its blocked sink kept back says when it was due', async () =
   let isBlocked = true
   const rig = await aDigestRig(given, { isBlocked: () => isBlocked })
   const dueAtMs = everyMorning.schedule.next(Date.now())
-  await rig.show(rig.books[0]!, ...uids(2))
+  await rig.show(rig.ledgers[0]!, ...uids(2))
   rig.toMorning(1)
   for (let minute = 0; minute < 300; minute += 1) {
     await rig.flush()
@@ -161,8 +161,8 @@ test('a digest that its blocked sink kept back says when it was due', async () =
 })
 
 test('a recipient who was taken off the list gets no more digests, the others theirs', async () => {
-  const { keys, books } = await aDigestRig(given, { recipients: 2 })
-  const rig = await aDigestRig(given, { keys, books })
+  const { keys, ledgers: books } = await aDigestRig(given, { recipients: 2 })
+  const rig = await aDigestRig(given, { keys, ledgers: books })
   const made: number[] = []
   for (let morning = 1; morning <= 4; morning += 1) {
     rig.toMorning(morning)
@@ -178,11 +178,11 @@ test('a recipient who was taken off the list gets no more digests, the others th
 test('the first digest of a sink does not count what was suppressed before it', async () => {
   const silenced = { act: 'suppress', reason: 'silence', rule: 's' } as const
   const before = await aDigestRig(given, { digest: null, gate: () => silenced })
-  const { keys, books } = before
+  const { keys, ledgers: books } = before
   await before.show(books[0]!, ...uids(7))
   before.clock.aheadMs = 11_000
   await before.flush()
-  const rig = await aDigestRig(given, { keys, books })
+  const rig = await aDigestRig(given, { keys, ledgers: books })
   rig.toMorning(1)
   await rig.flush()
   expect(rig.oncall.received[0]!.summary!.digest!.suppressed).toBe(0)
@@ -190,12 +190,12 @@ test('the first digest of a sink does not count what was suppressed before it', 
 
 test('a digest whose second account is gone is sent, and settles that account when it is back', async () => {
   const both = await aDigestRig(given, { accounts: 2 })
-  const { keys, books } = both
+  const { keys, ledgers: books } = both
   await both.show(books[0]!, ...uids(20))
   await both.show(books[1]!, ...uids(4))
   both.toMorning(1)
   const [ref] = await both.seal()
-  const one = await aDigestRig(given, { keys, books: [books[0]!] })
+  const one = await aDigestRig(given, { keys, ledgers: [books[0]!] })
   Object.assign(one.oncall, { canAttach: true })
   await one.deliver(ref!, books[0])
   const [sent] = one.oncall.received

@@ -1,24 +1,24 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createDiverter, divertAll, type DivertWork } from '../../../src/delivery/reroute.ts'
+import { createRerouter, rerouteAll, type RerouteContext } from '../../../src/delivery/reroute.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
-import { keptPlace, type SinkDigest } from '../../../src/grouping/placement.ts'
+import { blockedGroup, type SinkDigest } from '../../../src/grouping/placement.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
-import { pendingOf } from '../../../src/store/accounts.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { sumPending } from '../../../src/store/accounts.ts'
 import {
   discardItem,
-  gatherItems,
+  groupItems,
   holdOrphan,
   moveItem,
-  overdueRefs,
-  pendingItems,
+  readDueRefs,
+  scanPendingItems,
   resendItem,
   returnOrphans,
-  sinksOf,
-  waitingRefs,
+  readSinkNames,
+  readPendingRefs,
 } from '../../../src/store/pending-items.ts'
 import { type Item, pendingStates, scanRecords } from '../../../src/store/records.ts'
 import { aGatheringRig, type GatheringRig } from '../../support/gathering.ts'
@@ -145,20 +145,20 @@ const noon: SinkDigest = {
 
 interface World {
   rig: GatheringRig
-  book: Book
+  ledger: AccountLedger
   sinks: Map<string, RehearsedSink>
   rules: Map<string, Rule>
   /** Script and how many more calls until the process dies before it. */
   crash: { script: string; left: number } | undefined
   /** Whether a script is executed twice, its first reply lost. */
   isTwice: () => boolean
-  diversion: () => Omit<DivertWork, 'book' | 'sink'>
+  diversion: () => Omit<RerouteContext, 'ledger' | 'sink'>
 }
 
 /** Every attempt that was cut off counts as dead at once. */
 const neverLong = { sendTimeoutMs: -60_000 }
 
-const paging = { goesOn: () => Promise.resolve(true), alive: () => undefined }
+const paging = { mayContinue: () => Promise.resolve(true), alive: () => undefined }
 
 class Killed extends Error {}
 
@@ -181,25 +181,33 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
     [...made.values()].map((one) => ({ ...one, ...neverLong })),
     { fallbacks: { soc: 'oncall', siem: 'oncall' } },
   )
-  const diverter = createDiverter({
+  const diverter = createRerouter({
     sinks: relieved,
-    books: [book],
-    drains: { tellMade: () => Promise.resolve() },
+    ledgers: [book],
+    drains: { announceChanges: () => Promise.resolve() },
     metrics: createMetrics(),
   })
   const rig: GatheringRig = aGatheringRig({
-    diverter,
+    rerouter: diverter,
     redis: given.redis,
     keys,
-    books: [book],
+    ledgers: [book],
     sinks: [...made.values()],
     digests: { oncall: noon },
     gate: verdict,
   })
-  const diversion = () => ({ diverter, nowMs: rig.clock.now() })
-  const world: World = { rig, book, sinks: made, rules, crash: undefined, isTwice, diversion }
+  const diversion = () => ({ rerouter: diverter, nowMs: rig.clock.now() })
+  const world: World = {
+    rig,
+    ledger: book,
+    sinks: made,
+    rules,
+    crash: undefined,
+    isTwice,
+    diversion,
+  }
   const run = book.run.bind(book)
-  const disturbed: Book['run'] = async (script, ...args) => {
+  const disturbed: AccountLedger['run'] = async (script, ...args) => {
     if (world.crash?.script === script && (world.crash.left -= 1) === 0) {
       world.crash = undefined
       throw new Killed(script)
@@ -209,7 +217,7 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
   }
   Object.assign(book, {
     run: disturbed,
-    ask: async (script: string, ...args: (string | number)[]) =>
+    runJson: async (script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await disturbed(script, ...args))) as unknown,
   })
   return world
@@ -228,13 +236,13 @@ function nameOf(n: number): string {
 }
 
 /** What workers would do: everything that is due to a sink, once. */
-async function deliverDue({ rig, book }: World, name: string): Promise<void> {
-  const refs = await overdueRefs(book, name, rig.clock.now(), { offset: 0, count: 50 })
+async function deliverDue({ rig, ledger: book }: World, name: string): Promise<void> {
+  const refs = await readDueRefs(book, name, rig.clock.now(), { offset: 0, count: 50 })
   for (const ref of refs) if (!ref.startsWith('c:')) await rig.deliver(ref)
 }
 
 async function take(world: World, doing: Step): Promise<void> {
-  const { rig, book } = world
+  const { rig, ledger: book } = world
   switch (doing.do) {
     case 'page': {
       const grouping = (place: string) => ({
@@ -267,13 +275,16 @@ async function take(world: World, doing: Step): Promise<void> {
     case 'return':
       return comeAndGo(world, doing)
     case 'divert':
-      return void (await divertAll({ book, sink: doing.sink, ...world.diversion() }, paging))
+      return void (await rerouteAll(
+        { ledger: book, sink: doing.sink, ...world.diversion() },
+        paging,
+      ))
     case 'gather': {
-      const refs = await waitingRefs(book, doing.sink, { offset: 0, count: 100 })
+      const refs = await readPendingRefs(book, doing.sink, { offset: 0, count: 100 })
       const singles = refs.filter((ref) => ref.startsWith('i:'))
       const isForPeople = doing.sink !== 'siem'
-      const places = isForPeople ? { [doing.sink]: keptPlace(doing.sink) } : {}
-      return void (await gatherItems(book, singles, places))
+      const places = isForPeople ? { [doing.sink]: blockedGroup(doing.sink) } : {}
+      return void (await groupItems(book, singles, places))
     }
     case 'move':
     case 'discard':
@@ -282,25 +293,31 @@ async function take(world: World, doing: Step): Promise<void> {
   }
 }
 
-async function comeAndGo({ book, rig }: World, doing: { do: string; sink: string }): Promise<void> {
+async function comeAndGo(
+  { ledger: book, rig }: World,
+  doing: { do: string; sink: string },
+): Promise<void> {
   if (doing.do === 'return') {
-    return void (await returnOrphans(book, { sink: doing.sink, mode: false, places: {} }, 100))
+    return void (await returnOrphans(book, { sink: doing.sink, batchWait: false, groups: {} }, 100))
   }
   const timers = await given.redis.zrange(book.key('timers'), '0', '-1')
-  const due = await overdueRefs(book, doing.sink, rig.clock.now(), { offset: 0, count: 50 })
+  const due = await readDueRefs(book, doing.sink, rig.clock.now(), { offset: 0, count: 50 })
   const own = timers.filter((timer) => timer.endsWith(`:${doing.sink}`))
   for (const ref of [...own, ...due]) await holdOrphan(book, ref)
 }
 
-async function redirect({ book }: World, doing: { do: string; uid: number }): Promise<void> {
+async function redirect(
+  { ledger: book }: World,
+  doing: { do: string; uid: number },
+): Promise<void> {
   if (doing.do === 'resend') {
-    const record = book.digests.recordId(nameOf(doing.uid))
+    const record = book.fingerprints.recordId(nameOf(doing.uid))
     for (const name of sinks) {
       await resendItem(book, `i:${record}:0:${name}`, { batchWaitMs: undefined, by: 'test' })
     }
     return
   }
-  for await (const placed of pendingItems(book, 'soc')) {
+  for await (const placed of scanPendingItems(book, 'soc')) {
     if (placed.record.uid !== nameOf(doing.uid)) continue
     const to = [{ sink: 'siem', destination: 'siem', batchWaitMs: undefined }]
     if (doing.do === 'discard') await discardItem(book, placed.ref, 'test')
@@ -310,7 +327,7 @@ async function redirect({ book }: World, doing: { do: string; uid: number }): Pr
 
 /** Time passes and nothing disturbs any more. */
 async function settleAll(world: World): Promise<void> {
-  const { rig, book } = world
+  const { rig, ledger: book } = world
   world.crash = undefined
   world.isTwice = () => false
   world.rules.clear()
@@ -319,17 +336,17 @@ async function settleAll(world: World): Promise<void> {
     // Redis' own clock does not go with it: how many messages a destination may get now
     await given.redis.del(...sinks.map((name) => book.key('flushes', name)))
     for (const name of sinks) {
-      await returnOrphans(book, { sink: name, mode: false, places: {} }, 100)
+      await returnOrphans(book, { sink: name, batchWait: false, groups: {} }, 100)
     }
     await rig.seal()
-    for (const name of await sinksOf(book)) await deliverDue(world, name)
+    for (const name of await readSinkNames(book)) await deliverDue(world, name)
   }
 }
 
 /** What should not be there any more, or should not have been sent. */
-async function leftovers({ book, sinks: all }: World): Promise<string[]> {
+async function leftovers({ ledger: book, sinks: all }: World): Promise<string[]> {
   const { sinks: accounts } = await expectConservation(book)
-  const pending = Object.entries(accounts).filter(([, account]) => pendingOf(account) > 0)
+  const pending = Object.entries(accounts).filter(([, account]) => sumPending(account) > 0)
   const names = await given.redis.keys(`${book.key()}:*`)
   const items: string[] = []
   for await (const record of scanRecords(book)) {
@@ -365,9 +382,9 @@ test('whatever is collected, kept back, cut off or moved, the book stays whole a
       const world = await aWorld(() => isRough && twice.next().value)
       for (const doing of steps) {
         await alive(() => take(world, doing))
-        await expectConservation(world.book)
+        await expectConservation(world.ledger)
       }
-      await expectNothingStranded(world.book)
+      await expectNothingStranded(world.ledger)
       await settleAll(world)
       expect(await leftovers(world)).toEqual([])
     }),

@@ -1,13 +1,13 @@
 /** Turns that a crash cuts off, that a process sleeps through, or whose answer from Redis is lost. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { around, aSlackRig, dieAt, uids } from '../../support/gathering.ts'
 import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
 
 const given = redisForTests()
 
-async function expectAllDelivered(book: Book, count: number): Promise<void> {
+async function expectAllDelivered(book: AccountLedger, count: number): Promise<void> {
   const { soc } = (await expectConservation(book)).sinks
   expect(soc!.delivered).toBe(count)
   expect(waitingIn(soc)).toEqual({})
@@ -15,7 +15,7 @@ async function expectAllDelivered(book: Book, count: number): Promise<void> {
 
 test('a message of many groups that was cut off is finished though another group comes first', async () => {
   const rig = await aSlackRig(given)
-  const { book } = rig
+  const { ledger: book } = rig
   const inGroup = (type: string) =>
     rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } })
   await takeIn(
@@ -40,7 +40,7 @@ test.each([
   [2, 'storm'],
 ])('a message of %i groups that was cut off is finished as a %s', async (count, kind) => {
   const rig = await aSlackRig(given)
-  const { book } = rig
+  const { ledger: book } = rig
   const types = Array.from({ length: count }, (_, i) => `t${i}`)
   const inGroup = (type: string, n: number) =>
     rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
@@ -62,9 +62,9 @@ test('the file of a message that was cut off while it was sealed has its events 
   const rig = await aSlackRig(given)
   Object.assign(rig.soc, { canAttach: true })
   const events = uids(400).map((event) => rig.event(event))
-  await takeIn(rig.book, events)
+  await takeIn(rig.ledger, events)
   rig.clock.aheadMs = 11_000
-  dieAt(rig.book, 'seal-members', 2)
+  dieAt(rig.ledger, 'seal-members', 2)
   await expect(rig.seal()).rejects.toThrow('killed')
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
@@ -76,14 +76,14 @@ test('the file of a message that was cut off while it was sealed has its events 
 
 test('a replica that wakes between two turns of its group adds nothing to either message', async () => {
   const rig = await aSlackRig(given)
-  const { book, soc } = rig
+  const { ledger: book, soc } = rig
   await takeIn(
     book,
     uids(1).map((event) => rig.event(event)),
   )
   let wake = (): void => undefined
   const asleep = new Promise<void>((resolve) => (wake = resolve))
-  const slow = { ...book } as Book
+  const slow = { ...book } as AccountLedger
   const hasClaimed = new Promise<void>((resolve) => {
     around(slow, async (script, run) => {
       const answer = await run()
@@ -94,7 +94,7 @@ test('a replica that wakes between two turns of its group adds nothing to either
       return answer
     })
   })
-  const sleeper = await aSlackRig(given, { books: [slow], sinks: [soc] })
+  const sleeper = await aSlackRig(given, { ledgers: [slow], sinks: [soc] })
   sleeper.clock.aheadMs = 11_000
   const slept = sleeper.flush()
   await hasClaimed
@@ -114,7 +114,7 @@ test('a replica that wakes between two turns of its group adds nothing to either
 
 test('a storm of a replica that slept leaves a group alone that another one is sealing', async () => {
   const rig = await aSlackRig(given)
-  const { book } = rig
+  const { ledger: book } = rig
   const inGroup = (type: string, uid = `a/b/${type}`) =>
     rig.event({ uid }, { grouping: { labels: { type } } })
   await takeIn(
@@ -122,7 +122,7 @@ test('a storm of a replica that slept leaves a group alone that another one is s
     Array.from({ length: 10 }, (_, i) => inGroup(`t${i}`)),
   )
   rig.clock.aheadMs = 11_000
-  const other = await aSlackRig(given, { books: [book], sinks: [rig.soc] })
+  const other = await aSlackRig(given, { ledgers: [book], sinks: [rig.soc] })
   other.clock.aheadMs = 50_000
   let sealedByOther: string[] = []
   let isFirst = true
@@ -151,7 +151,7 @@ test('a storm of a replica that slept leaves a group alone that another one is s
 
 test('a close whose answer was lost does not open its message anew while it is being sent', async () => {
   const rig = await aSlackRig(given)
-  const { book, soc } = rig
+  const { ledger: book, soc } = rig
   await takeIn(
     book,
     uids(3).map((event) => rig.event(event, { isBacklog: true })),
@@ -178,7 +178,7 @@ test('a close whose answer was lost does not open its message anew while it is b
 
 test('a digest of two accounts that was cut off between their books is finished, and what came since is in the next', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
-  const [first, second] = rig.books
+  const [first, second] = rig.ledgers
   await rig.show(first!, ...uids(2))
   await rig.show(second!, ...uids(3))
   rig.toMorning(1)
@@ -202,7 +202,7 @@ test('a digest of two accounts that was cut off between their books is finished,
 
 test('a digest that has to be begun again goes on with the books that are closed already', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
-  const [first, second] = rig.books
+  const [first, second] = rig.ledgers
   await rig.show(first!, { uid: 'a/b/raised', severity: 'low' }, ...uids(2))
   await rig.show(second!, ...uids(3))
   rig.toMorning(1)

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import { noteDigestSent, readDigestState } from '../../../src/grouping/flusher.ts'
 import {
-  digestTurn,
+  flushDigest,
   endWindowNow,
   ensureDigests,
   previewWindow,
   type DigestSink,
-} from '../../../src/grouping/flush.ts'
+} from '../../../src/grouping/digest-flush.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
-import { digestIdOf } from '../../../src/grouping/placement.ts'
-import { claimTurn, dueTimers, peekTurn } from '../../../src/grouping/timers.ts'
-import { unsealMessage } from '../../../src/grouping/freeze.ts'
+import { digestGroupId } from '../../../src/grouping/placement.ts'
+import { claimFlush, readDueTimers, peekFlush } from '../../../src/grouping/timers.ts'
+import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
@@ -23,7 +23,7 @@ const given = redisForTests()
 
 test('a digest carries what its window collected, once, and the next one what came after', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await rig.show(book!, ...uids(3))
   expect(await rig.flush()).toBe(0)
   rig.toMorning(1)
@@ -46,7 +46,7 @@ test('an empty digest comes too, unless it is not wanted', async () => {
   const quiet = await aDigestRig(given, { digest: { sendsEmpty: false } })
   quiet.toMorning(1)
   expect(await quiet.flush()).toBe(0)
-  await quiet.show(quiet.books[0]!, ...uids(1))
+  await quiet.show(quiet.ledgers[0]!, ...uids(1))
   quiet.toMorning(2)
   expect(await quiet.flush()).toBe(1)
 })
@@ -58,10 +58,10 @@ test.each([
   const rig = await aDigestRig(given)
   const told: unknown[] = []
   await rig.show(
-    rig.books[0]!,
+    rig.ledgers[0]!,
     ...severities.map((severity) => ({ uid: `a/b/${severity}`, severity })),
   )
-  rig.options.tell = async (account, work) => void told.push(account, ...work)
+  rig.options.announce = async (account, work) => void told.push(account, ...work)
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
   expect(told).toEqual(['a0', { sink: 'oncall', rank }])
@@ -69,7 +69,7 @@ test.each([
 
 test('what goes at once is listed as sent already and counted nowhere else', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await rig.show(
     book!,
     { uid: 'a/b/worst', severity: 'critical' },
@@ -98,7 +98,7 @@ test('what goes at once is listed as sent already and counted nowhere else', asy
 
 test('of hundreds that went at once a digest counts each once', async () => {
   const rig = await aDigestRig(given)
-  await rig.show(rig.books[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
+  await rig.show(rig.ledgers[0]!, ...uids(130).map((one) => ({ ...one, severity: 'critical' })))
   rig.toMorning(1)
   await rig.flush()
   const { digest } = rig.oncall.received.at(-1)!.summary!
@@ -109,9 +109,9 @@ test('of hundreds that went at once a digest counts each once', async () => {
 
 test('of what was sent already a digest knows who it was and when, though its content has expired', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await rig.show(book!, { uid: 'a/b/worst', severity: 'critical' })
-  const recordId = book!.digests.recordId('a/b/worst')
+  const recordId = book!.fingerprints.recordId('a/b/worst')
   await given.redis.del(book!.key('pay', recordId))
   const [item] = (await readRecord(book!, recordId))!.items
   rig.toMorning(1)
@@ -122,7 +122,7 @@ test('of what was sent already a digest knows who it was and when, though its co
 })
 
 /** As if so much had happened to items of the sink meanwhile. */
-async function countIn(book: Book, counts: Record<string, number>): Promise<void> {
+async function countIn(book: AccountLedger, counts: Record<string, number>): Promise<void> {
   for (const [word, by] of Object.entries(counts)) {
     await given.redis.hincrby(book.key('counters'), `s|oncall|${word}`, by)
   }
@@ -130,10 +130,10 @@ async function countIn(book: Book, counts: Record<string, number>): Promise<void
 
 test('what was kept back, died or was diverted counts once for all recipients, and since the digest before', async () => {
   const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
-  for (const book of rig.books) await countIn(book, { suppressed: 3, dead: 1, diverted: 2 })
+  for (const book of rig.ledgers) await countIn(book, { suppressed: 3, dead: 1, diverted: 2 })
   rig.toMorning(1)
   await rig.flush()
-  await countIn(rig.books[0]!, { suppressed: 1, dead: 3, diverted: 5 })
+  await countIn(rig.ledgers[0]!, { suppressed: 1, dead: 3, diverted: 5 })
   rig.toMorning(2)
   await rig.flush()
   const [first, second] = [0, 1].map((at) => rig.oncall.received[2 * at]!)
@@ -147,9 +147,9 @@ test.each([
   [undefined, { suppressed: 3, dead: 4, diverted: 5 }],
 ])('what an older version noted at the end of a window is read: %s', async (note, expected) => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await countIn(book!, { suppressed: 3, dead: 4, diverted: 5 })
-  const name = book!.key('gather', digestIdOf('oncall:0'))
+  const name = book!.key('gather', digestGroupId('oncall:0'))
   if (note === undefined) await given.redis.hdel(name, 'note')
   else await given.redis.hset(name, 'note', note)
   rig.toMorning(1)
@@ -177,10 +177,10 @@ test('a preview says what the digest says then, also of what rules keep back', a
     'paste/site/2': { act: 'hold', rule: 'night', untilMs: 9 },
   }
   const rig = await aDigestRig(given, { gate: (uid) => verdicts[uid] ?? { act: 'send' } })
-  await rig.show(rig.books[0]!, ...uids(5))
+  await rig.show(rig.ledgers[0]!, ...uids(5))
   rig.toMorning(1)
   const sink = rig.options.sinks.get('oncall') as DigestSink
-  const { about, going } = await previewWindow(rig.options, sink, 'oncall:0')
+  const { about, members: going } = await previewWindow(rig.options, sink, 'oncall:0')
   expect(await rig.flush()).toBe(1)
   const { digest, ...summary } = rig.oncall.received[0]!.summary!
   const { digest: previewed, ...others } = about.summary
@@ -192,7 +192,7 @@ test('a preview says what the digest says then, also of what rules keep back', a
 
 test('where no book is open, a digest is neither begun nor ended, and none can be looked at', async () => {
   const rig = await aDigestRig(given)
-  const options = { ...rig.options, books: [] }
+  const options = { ...rig.options, ledgers: [] }
   const sink = rig.options.sinks.get('oncall') as DigestSink
   await ensureDigests(options, Date.now())
   expect(await endWindowNow(options, sink, 'oncall:0')).toBeUndefined()
@@ -201,15 +201,20 @@ test('where no book is open, a digest is neither begun nor ended, and none can b
 
 test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await rig.show(book!, { uid: 'a/b/1' })
   rig.oncall.next('timeout', 'ok')
   rig.toMorning(1)
   const [ref] = await rig.seal()
   await rig.deliver(ref!)
   const later = rig.event({ uid: 'a/b/2' }, { sinks: ['oncall:0'] })
-  const places = { 'oncall:0': later.items[0]!.gathering! }
-  await unsealMessage(book!, ref!, { books: [book!], staleMs: 0, batchWaitMs: undefined, places })
+  const places = { 'oncall:0': later.items[0]!.group! }
+  await unfreezeMessage(book!, ref!, {
+    ledgers: [book!],
+    staleMs: 0,
+    batchWaitMs: undefined,
+    groups: places,
+  })
   await rig.show(book!, { uid: 'a/b/2' })
   rig.toMorning(2)
   expect(await rig.flush()).toBe(1)
@@ -227,8 +232,8 @@ test('of what was to go at once only what was delivered counts as sent already',
   })
   rig.oncall.next('recipient_refused', 'ok')
   const uidsAtOnce = ['a/b/dead', 'a/b/sent', 'a/b/silenced']
-  await rig.show(rig.books[0]!, ...uidsAtOnce.map((uid) => ({ uid, severity: 'critical' })))
-  const { sinks } = await readAccounting(rig.books[0]!)
+  await rig.show(rig.ledgers[0]!, ...uidsAtOnce.map((uid) => ({ uid, severity: 'critical' })))
+  const { sinks } = await readAccounting(rig.ledgers[0]!)
   expect(sinks['oncall']).toMatchObject({ delivered: 1, dead: 1, suppressed: 1 })
   rig.toMorning(1)
   await rig.flush()
@@ -239,7 +244,7 @@ test('of what was to go at once only what was delivered counts as sent already',
 
 test('two accounts share one digest, and each book settles its own', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
-  const [one, two] = rig.books
+  const [one, two] = rig.ledgers
   await rig.show(one!, ...uids(2))
   await rig.show(two!, ...uids(3))
   rig.toMorning(1)
@@ -255,27 +260,27 @@ test('two accounts share one digest, and each book settles its own', async () =>
 
 test('where the timer of the second account is due first, both accounts still share one digest', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
-  const [one, two] = rig.books
+  const [one, two] = rig.ledgers
   await rig.show(one!, ...uids(2))
   await rig.show(two!, ...uids(3))
   rig.toMorning(1)
   const nowMs = rig.clock.now()
-  const [timer] = await dueTimers(two!, { nowMs, count: 9 })
-  const turn = (await claimTurn(two!, timer!, nowMs))!
-  expect(await digestTurn(rig.options, turn)).toBe(0)
+  const [timer] = await readDueTimers(two!, { nowMs, count: 9 })
+  const turn = (await claimFlush(two!, timer!, nowMs))!
+  expect(await flushDigest(rig.options, turn)).toBe(0)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5])
 })
 
 test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
   const daily = await aDigestRig(given)
-  const { keys, books } = daily
+  const { keys, ledgers: books } = daily
   daily.toMorning(1)
   await daily.flush()
   await daily.show(books[0]!, ...uids(2))
   const weekday = new Date(daily.clock.now()).getUTCDay()
   const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
-  const weekly = await aDigestRig(given, { keys, books, digest: { schedule } })
+  const weekly = await aDigestRig(given, { keys, ledgers: books, digest: { schedule } })
   weekly.toMorning(2)
   expect(await weekly.flush()).toBe(0)
   weekly.toMorning(8)
@@ -286,7 +291,7 @@ test('a digest whose schedule became rarer after its last window does not come a
 test('one recipient that is refused repeats nothing for the others', async () => {
   const rig = await aDigestRig(given, { recipients: 2 })
   rig.oncall.next('recipient_refused', 'ok')
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await rig.show(book!, ...uids(2))
   rig.toMorning(1)
   expect(await rig.flush()).toBe(2)
@@ -300,7 +305,7 @@ test('one recipient that is refused repeats nothing for the others', async () =>
 
 test('windows that were missed come as one late digest', async () => {
   const rig = await aDigestRig(given)
-  await rig.show(rig.books[0]!, ...uids(2))
+  await rig.show(rig.ledgers[0]!, ...uids(2))
   rig.toMorning(4)
   rig.clock.aheadMs += 3_600_000
   expect(await rig.flush()).toBe(1)
@@ -313,7 +318,7 @@ test('windows that were missed come as one late digest', async () => {
 test('more than it shows is counted, and a sink that can attach gets all of it as a file', async () => {
   const rig = await aDigestRig(given)
   Object.assign(rig.oncall, { canAttach: true })
-  await rig.show(rig.books[0]!, ...uids(310))
+  await rig.show(rig.ledgers[0]!, ...uids(310))
   rig.toMorning(1)
   await rig.flush()
   const [message] = rig.oncall.received
@@ -328,9 +333,9 @@ test('of more than it shows the worst are shown, the worst first, as in the file
   const rig = await aDigestRig(given)
   Object.assign(rig.oncall, { canAttach: true })
   const severities = { worst: 'high', bad: 'medium', worse: 'medium' }
-  await rig.show(rig.books[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
+  await rig.show(rig.ledgers[0]!, ...uids(20).map((event) => ({ ...event, severity: 'low' })))
   await rig.show(
-    rig.books[0]!,
+    rig.ledgers[0]!,
     ...Object.entries(severities).map(([name, severity]) => ({ uid: `a/b/${name}`, severity })),
   )
   rig.toMorning(1)
@@ -348,7 +353,7 @@ test('what a mute holds waits for the next digest', async () => {
   const rig = await aDigestRig(given, {
     gate: () => (isMuted ? { act: 'hold', rule: 'night', untilMs: 0 } : { act: 'send' }),
   })
-  await rig.show(rig.books[0]!, ...uids(2))
+  await rig.show(rig.ledgers[0]!, ...uids(2))
   rig.toMorning(1)
   await rig.flush()
   expect(rig.oncall.received[0]!.summary).toMatchObject({ total: 0, digest: { held: 2 } })
@@ -361,7 +366,7 @@ test('what a mute holds waits for the next digest', async () => {
 test('a digest that the sink takes only later is not made twice', async () => {
   const rig = await aDigestRig(given)
   rig.oncall.next('unavailable', 'ok')
-  await rig.show(rig.books[0]!, ...uids(2))
+  await rig.show(rig.ledgers[0]!, ...uids(2))
   rig.toMorning(1)
   const [ref] = await rig.seal()
   await rig.deliver(ref!)
@@ -371,16 +376,16 @@ test('a digest that the sink takes only later is not made twice', async () => {
     `b${ref!.split(':')[1]}`,
     `b${ref!.split(':')[1]}`,
   ])
-  const { sinks } = await readAccounting(rig.books[0]!)
+  const { sinks } = await readAccounting(rig.ledgers[0]!)
   expect(sinks['oncall']!.delivered).toBe(2)
 })
 
 test('operators see how much waits for a digest over all accounts, when it is due, and when the last one went', async () => {
   const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
-  const { books, keys } = rig
+  const { ledgers: books, keys } = rig
   const state = () =>
     readDigestState(
-      { books, redis: given.redis, keys },
+      { ledgers: books, redis: given.redis, keys },
       rig.options.sinks.get('oncall')!,
       Date.now(),
     )
@@ -393,15 +398,15 @@ test('operators see how much waits for a digest over all accounts, when it is du
   rig.toMorning(1)
   await rig.flush()
   expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
-  const window = books[0]!.key('gather', digestIdOf('oncall:0'))
+  const window = books[0]!.key('gather', digestGroupId('oncall:0'))
   await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
   expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
 })
 
 test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
-  const id = digestIdOf('oncall:0')
+  const [book] = rig.ledgers
+  const id = digestGroupId('oncall:0')
   const firstMs = everyMorning.schedule.next(Date.now())
   await rig.show(book!, ...uids(2))
   rig.toMorning(1)
@@ -409,15 +414,15 @@ test('a preview looks at the very window that the turn ends, and before the firs
   await rig.show(book!, ...uids(1, 10))
   rig.toMorning(2)
   const nowMs = rig.clock.now()
-  const peeked = await peekTurn(book!, { id, sink: 'oncall', nowMs })
-  const claimed = await claimTurn(book!, peeked.timer, nowMs)
+  const peeked = await peekFlush(book!, { id, sink: 'oncall', nowMs })
+  const claimed = await claimFlush(book!, peeked.timer, nowMs)
   const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
   expect(claimed).toEqual({ ...peeked, ...times })
   const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
   const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
   expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
-  expect(await peekTurn(book!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
-    book,
+  expect(await peekFlush(book!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
+    ledger: book,
     timer: 'c:nothing:oncall',
     id: 'nothing',
     sink: 'oncall',
@@ -433,7 +438,7 @@ test('a preview looks at the very window that the turn ends, and before the firs
 
 test('a digest that nothing disturbs is closed at the first try, and one that is disturbed each time after three', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.books
+  const [book] = rig.ledgers
   await rig.show(book!, ...uids(2))
   rig.toMorning(1)
   let [seals, closes] = [0, 0]
@@ -460,16 +465,16 @@ test('a digest that nothing disturbs is closed at the first try, and one that is
 
 test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
-  const { books } = rig
+  const { ledgers: books } = rig
   for (const book of books) await rig.show(book, { uid: 'a/b/1' })
   rig.oncall.next('timeout')
   rig.toMorning(1)
   const [ref] = await rig.seal()
   await rig.deliver(ref!)
-  const options = { books, staleMs: 0, batchWaitMs: undefined, places: {} }
-  expect(await unsealMessage(books[0]!, ref!, options)).toBe('open')
+  const options = { ledgers: books, staleMs: 0, batchWaitMs: undefined, groups: {} }
+  expect(await unfreezeMessage(books[0]!, ref!, options)).toBe('open')
   for (const book of books) {
-    const { items } = (await readRecord(book, book.digests.recordId('a/b/1')))!
+    const { items } = (await readRecord(book, book.fingerprints.recordId('a/b/1')))!
     expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
     expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
     await expectConservation(book)

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { groupTurn } from '../../../src/grouping/group-flush.ts'
-import { claimTurn, dueTimers } from '../../../src/grouping/timers.ts'
+import { flushGroups } from '../../../src/grouping/group-flush.ts'
+import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
@@ -28,7 +28,7 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
     ...rig,
     async show(...events: Partial<ThreatEvent>[]) {
       await takeIn(
-        rig.book,
+        rig.ledger,
         events.map((event) => rig.event(event)),
       )
     },
@@ -45,7 +45,7 @@ describe('a group', () => {
     const rig = await aRig()
     await rig.show(...uids(3))
     expect(await rig.flush()).toBe(0)
-    expect((await readAccounting(rig.book)).sinks['soc']!.pending).toEqual({ group: 3 })
+    expect((await readAccounting(rig.ledger)).sinks['soc']!.pending).toEqual({ group: 3 })
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received).toHaveLength(1)
@@ -53,7 +53,7 @@ describe('a group', () => {
     expect(rig.soc.received[0]!.members.map(({ event }) => event.uid).toSorted()).toEqual(
       uids(3).map(({ uid }) => uid),
     )
-    const { sinks } = await expectConservation(rig.book)
+    const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
   })
 
@@ -63,7 +63,7 @@ describe('a group', () => {
     rig.clock.aheadMs = 11_000
     let closes = 0
     let isDisturbed = true
-    around(rig.book, async (script, run) => {
+    around(rig.ledger, async (script, run) => {
       if (script !== 'close-seal') return run()
       closes += 1
       return isDisturbed ? 'again' : run()
@@ -73,7 +73,7 @@ describe('a group', () => {
     rig.clock.aheadMs = 42_000
     expect([await rig.flush(), closes]).toEqual([1, 4])
     expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
   })
 
   test('settles the last of its members as well where one is left over', async () => {
@@ -81,36 +81,36 @@ describe('a group', () => {
     await rig.show(...uids(301))
     rig.clock.aheadMs = 11_000
     await rig.flush()
-    const { sinks } = await expectConservation(rig.book)
+    const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']).toMatchObject({ created: 301, delivered: 301 })
   })
 
   test('is told of and claimed by the rank of its worst severity', async () => {
     const rig = await aRig()
     const told: unknown[] = []
-    rig.options.tell = async (account, work) => void told.push(account, ...work)
+    rig.options.announce = async (account, work) => void told.push(account, ...work)
     await rig.show({ uid: 'a/b/1', severity: 'low' }, { uid: 'a/b/2', severity: 'medium' })
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(1)
     expect(told).toEqual(['main', { sink: 'soc', rank: 3 }])
-    const [ref] = await given.redis.zrange(rig.book.key('due', 'soc'), '0', '-1')
-    expect(await claimRef(rig.book, ref!, 'r')).toMatchObject({ kind: 'summary', rank: 3 })
+    const [ref] = await given.redis.zrange(rig.ledger.key('due', 'soc'), '0', '-1')
+    expect(await claimRef(rig.ledger, ref!, 'r')).toMatchObject({ kind: 'summary', rank: 3 })
   })
 
   test('listens for its interval after its message, and a summary of a first poll for half a minute', async () => {
     const rig = await aRig({ intervalMs: 300_000 })
     await rig.show({ uid: 'a/b/1' })
-    await takeIn(rig.book, [rig.event({ uid: 'a/b/2' }, { isBacklog: true })])
+    await takeIn(rig.ledger, [rig.event({ uid: 'a/b/2' }, { isBacklog: true })])
     rig.clock.aheadMs = 16_000
     const beforeMs = rig.clock.now()
     expect(await rig.flush()).toBe(2)
-    const timers = await given.redis.zrange(rig.book.key('timers'), '0', '-1', 'WITHSCORES')
+    const timers = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
     const waitsMs = timers.filter((_one, at) => at % 2 === 1).map((atMs) => Number(atMs) - beforeMs)
     expect(waitsMs.map((ms) => Math.floor(ms / 10_000))).toEqual([3, 30])
   })
 
   test('of no collection is no message', async () => {
-    expect(await groupTurn((await aRig()).options, [])).toBe(0)
+    expect(await flushGroups((await aRig()).options, [])).toBe(0)
   })
 
   test('of two groups that leave together names neither of them', async () => {
@@ -118,13 +118,13 @@ describe('a group', () => {
     const page = ['paste', 'leak'].map((type) =>
       rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } }),
     )
-    await takeIn(rig.book, page)
+    await takeIn(rig.ledger, page)
     rig.clock.aheadMs = 11_000
     const nowMs = rig.clock.now()
-    const timers = await dueTimers(rig.book, { nowMs, count: 9 })
-    const turns = await Promise.all(timers.map((timer) => claimTurn(rig.book, timer, nowMs)))
+    const timers = await readDueTimers(rig.ledger, { nowMs, count: 9 })
+    const turns = await Promise.all(timers.map((timer) => claimFlush(rig.ledger, timer, nowMs)))
     expect(
-      await groupTurn(
+      await flushGroups(
         rig.options,
         turns.filter((turn) => turn !== undefined),
       ),
@@ -173,7 +173,7 @@ describe('a group', () => {
     await rig.show(...uids(2))
     rig.clock.aheadMs = 11_000
     await rig.flush()
-    const left = (): Promise<string[]> => given.redis.keys(`${rig.book.key()}:*`)
+    const left = (): Promise<string[]> => given.redis.keys(`${rig.ledger.key()}:*`)
     expect((await left()).some((name) => name.includes(':gather:'))).toBe(true)
     rig.clock.aheadMs = 400_000
     expect(await rig.flush()).toBe(0)
@@ -183,7 +183,7 @@ describe('a group', () => {
 
   test('keeps groups apart by route and labels', async () => {
     const rig = await aRig()
-    await takeIn(rig.book, [
+    await takeIn(rig.ledger, [
       rig.event({ uid: 'a/b/1' }, { grouping: { labels: { type: 'paste' } } }),
       rig.event({ uid: 'a/b/2' }, { grouping: { labels: { type: 'leak' } } }),
       rig.event({ uid: 'a/b/3' }, { grouping: { labels: { type: 'leak' }, route: 'other' } }),
@@ -202,7 +202,7 @@ describe('a group', () => {
     expect(message!.summary!.total).toBe(1001)
     expect(message!.members).toHaveLength(10)
     expect(message!.members[0]!.event.uid).toBe('paste/site/worst')
-    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(1001)
+    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(1001)
   })
 
   test('shows the worst first, of those the newest, and says of which route and labels it is', async () => {
@@ -210,7 +210,7 @@ describe('a group', () => {
     const grouping = { route: 'night', labels: { type: 'paste' } }
     for (const [n, severity] of ['low', 'high', 'low', 'high'].entries()) {
       const event = rig.event({ uid: `a/b/${n}`, severity }, { grouping })
-      await takeIn(rig.book, [event], { requestedAtMs: 1_000 * n + 1 })
+      await takeIn(rig.ledger, [event], { requestedAtMs: 1_000 * n + 1 })
     }
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(1)
@@ -238,7 +238,7 @@ describe('a group', () => {
     const inGroup = (type: string, n: number) =>
       rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
     await takeIn(
-      rig.book,
+      rig.ledger,
       types.flatMap((type) => [inGroup(type, 1), inGroup(type, 2)]),
     )
     rig.clock.aheadMs = 11_000
@@ -247,7 +247,7 @@ describe('a group', () => {
     expect(rig.soc.received.map((one) => one.summary)).toMatchObject(
       Array.from({ length: made }, () => summary),
     )
-    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(2 * groups)
+    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(2 * groups)
   })
 })
 
@@ -263,12 +263,12 @@ test('an event that came back more severe before its message is told once, as it
     event: { severity: 'critical' },
     raisedFrom: 'medium',
   })
-  const record = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  const record = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
   expect(record!.items.map(({ state, heldFor }) => [state, heldFor])).toEqual([
     ['suppressed', 'superseded'],
     ['delivered', undefined],
   ])
-  expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({
+  expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({
     created: 3,
     delivered: 2,
     suppressed: 1,
@@ -279,7 +279,7 @@ describe('what a feed finds at first', () => {
   test('is one summary once nothing more comes', async () => {
     const rig = await aRig()
     await takeIn(
-      rig.book,
+      rig.ledger,
       uids(5).map((event) => rig.event(event, { isBacklog: true })),
       { isCaughtUp: false },
     )
@@ -294,12 +294,12 @@ describe('what a feed finds at first', () => {
     const rig = await aRig()
     const page = (from: number) =>
       takeIn(
-        rig.book,
+        rig.ledger,
         uids(2, from).map((event) => rig.event(event, { isBacklog: true })),
         { isCaughtUp: false },
       )
     await page(0)
-    const [name = ''] = await given.redis.keys(rig.book.key('gather', '*'))
+    const [name = ''] = await given.redis.keys(rig.ledger.key('gather', '*'))
     await given.redis.hset(name, 'opened', Date.now() - 898_000) // as if it had begun then
     await page(10)
     rig.clock.aheadMs = 3_000 // less than the wait for the next page
@@ -311,9 +311,9 @@ describe('what a feed finds at first', () => {
 test('a critical event of a re-reading is told within seconds, however many more it finds', async () => {
   const rig = await aRig()
   const page = (uid: string) =>
-    takeIn(rig.book, [rig.event({ uid, severity: 'critical' }, { isBacklog: true })])
+    takeIn(rig.ledger, [rig.event({ uid, severity: 'critical' }, { isBacklog: true })])
   const dueMs = async () =>
-    Number((await given.redis.zrange(rig.book.key('timers'), '0', '0', 'WITHSCORES'))[1])
+    Number((await given.redis.zrange(rig.ledger.key('timers'), '0', '0', 'WITHSCORES'))[1])
   await page('a/b/1')
   const firstMs = await dueMs()
   await expect.poll(() => redisMs(given.redis)).toBeGreaterThan(firstMs - 15_000)
@@ -329,7 +329,7 @@ describe('what rules keep back', () => {
     })
     await rig.show(...uids(3))
     let tries = 0
-    around(rig.book, (script, run) => {
+    around(rig.ledger, (script, run) => {
       tries += script === 'close-seal' ? 1 : 0
       return run()
     })
@@ -337,14 +337,14 @@ describe('what rules keep back', () => {
     await rig.flush()
     expect(rig.soc.received[0]!.summary!.total).toBe(2)
     expect(tries).toBe(1)
-    const record = await readRecord(rig.book, rig.book.digests.recordId('paste/site/1'))
+    const record = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('paste/site/1'))
     expect(record!.items[0]).toMatchObject({
       state: 'suppressed',
       heldFor: 'silence',
       rule: 'c12345678',
     })
     expect(rig.suppressed).toEqual(['soc high silence'])
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
   })
 
   test('is judged by the feed that made it, whichever showed it since', async () => {
@@ -356,8 +356,8 @@ describe('what rules keep back', () => {
       },
     })
     const event = { uid: 'a/b/1' }
-    await takeIn(rig.book, [rig.event(event)], { feed: 'brand', labels: { team: 'brand' } })
-    await takeIn(rig.book, [rig.event(event)], { feed: 'staff', labels: { team: 'staff' } })
+    await takeIn(rig.ledger, [rig.event(event)], { feed: 'brand', labels: { team: 'brand' } })
+    await takeIn(rig.ledger, [rig.event(event)], { feed: 'staff', labels: { team: 'staff' } })
     rig.clock.aheadMs = 11_000
     await rig.flush()
     expect(seen).toEqual(['brand brand'])
@@ -374,14 +374,14 @@ describe('what rules keep back', () => {
     await rig.show(...uids(4))
     rig.clock.aheadMs = 11_000
     expect(await rig.flush()).toBe(0)
-    const held = await readRecord(rig.book, rig.book.digests.recordId('paste/site/0'))
+    const held = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('paste/site/0'))
     expect(held!.items[0]).toMatchObject({ state: 'held', heldFor: 'mute', rule: 'night' })
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
     isMuted = false
     rig.clock.aheadMs = 3_601_000
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received[0]!.summary).toMatchObject({ kind: 'held', total: 4 })
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
   })
 
   test('stays collected while nothing can be sent, and comes in one message afterwards', async () => {
@@ -403,25 +403,25 @@ describe('a turn that is disturbed', () => {
     const rig = await aRig()
     await rig.show(...uids(500))
     rig.clock.aheadMs = 11_000
-    dieAt(rig.book, 'close-seal', 1)
+    dieAt(rig.ledger, 'close-seal', 1)
     await expect(rig.seal()).rejects.toThrow('killed')
     await rig.show(...uids(20, 1000))
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
     rig.clock.aheadMs = 30_000
     expect(await rig.flush()).toBe(0) // the timer is still in the dead replica's hands
     rig.clock.aheadMs = 42_000
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received[0]!.summary!.total).toBe(520)
-    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(520)
+    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(520)
   })
 
   test('by a crash in the middle of sealing loses no member either', async () => {
     const rig = await aRig()
     await rig.show(...uids(700))
     rig.clock.aheadMs = 11_000
-    dieAt(rig.book, 'seal-members', 2)
+    dieAt(rig.ledger, 'seal-members', 2)
     await expect(rig.seal()).rejects.toThrow('killed')
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
     rig.clock.aheadMs = 42_000
     expect(await rig.flush()).toBe(1)
     expect(rig.soc.received[0]!.summary!.total).toBe(700)
@@ -435,7 +435,7 @@ describe('a turn that is disturbed', () => {
     expect(made.flat()).toHaveLength(1)
     await rig.deliver(made.flat()[0]!)
     expect(rig.soc.received[0]!.summary!.total).toBe(50)
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
   })
 
   test('after the sink accepted settles the rest without sending again', async () => {
@@ -443,13 +443,13 @@ describe('a turn that is disturbed', () => {
     await rig.show(...uids(700))
     rig.clock.aheadMs = 11_000
     const [ref] = await rig.seal()
-    dieAt(rig.book, 'settle-members', 2)
+    dieAt(rig.ledger, 'settle-members', 2)
     await rig.deliver(ref!) // who settled the rest was killed
-    await expectConservation(rig.book)
-    expect((await readAccounting(rig.book)).sinks['soc']!.delivered).toBeLessThan(700)
+    await expectConservation(rig.ledger)
+    expect((await readAccounting(rig.ledger)).sinks['soc']!.delivered).toBeLessThan(700)
     await rig.deliver(ref!)
     expect(rig.soc.received).toHaveLength(1)
-    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(700)
+    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(700)
   })
 })
 
@@ -465,7 +465,7 @@ describe('a message of a group', () => {
     await rig.deliver(ref!)
     expect(new Set(rig.soc.received.map(({ id }) => id)).size).toBe(1)
     expect(rig.soc.received.map(({ summary }) => summary!.total)).toEqual([3, 3])
-    expect((await expectConservation(rig.book)).sinks['soc']!.delivered).toBe(3)
+    expect((await expectConservation(rig.ledger)).sinks['soc']!.delivered).toBe(3)
   })
 
   test('that is refused for good is a dead letter for each member', async () => {
@@ -474,7 +474,7 @@ describe('a message of a group', () => {
     await rig.show(...uids(3))
     rig.clock.aheadMs = 11_000
     await rig.flush()
-    expect((await expectConservation(rig.book)).sinks['soc']).toMatchObject({ dead: 3 })
+    expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ dead: 3 })
   })
 
   test('whose answer was lost says that it may be a repeat', async () => {

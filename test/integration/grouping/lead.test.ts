@@ -1,7 +1,7 @@
 /** Which account comes first in the file changes nothing for digests. */
 import { expect, test } from 'vitest'
-import { digestIdOf } from '../../../src/grouping/placement.ts'
-import { type Book, claimLead, findLead } from '../../../src/store/account-ledger.ts'
+import { digestGroupId } from '../../../src/grouping/placement.ts'
+import { type AccountLedger, claimLead, findLead } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, type DigestRig } from '../../support/digest-rig.ts'
 import { uids } from '../../support/gathering.ts'
 import { redisForTests, takeIn } from '../../support/ledger.ts'
@@ -9,9 +9,14 @@ import { redisForTests, takeIn } from '../../support/ledger.ts'
 const tests = redisForTests()
 
 /** Two accounts, of which the first leads; a digest has gone out, and the next one collects in both. */
-async function aScene(): Promise<{ rig: DigestRig; north: Book; south: Book; sentMs: number }> {
+async function aScene(): Promise<{
+  rig: DigestRig
+  north: AccountLedger
+  south: AccountLedger
+  sentMs: number
+}> {
   const rig = await aDigestRig(tests, { accounts: 2 })
-  const [north, south] = rig.books as [Book, Book]
+  const [north, south] = rig.ledgers as [AccountLedger, AccountLedger]
   await claimLead({ redis: tests.redis, keys: rig.keys }, [north, south])
   await rig.show(north, ...uids(1))
   rig.toMorning(1)
@@ -23,9 +28,9 @@ async function aScene(): Promise<{ rig: DigestRig; north: Book; south: Book; sen
 }
 
 /** The same Redis a while later, with accounts in another order or fewer of them. */
-async function after({ keys, clock }: DigestRig, books: Book[]): Promise<DigestRig> {
+async function after({ keys, clock }: DigestRig, books: AccountLedger[]): Promise<DigestRig> {
   await claimLead({ redis: tests.redis, keys }, books)
-  const next = await aDigestRig(tests, { keys, books, aheadMs: clock.aheadMs + 3_600_000 })
+  const next = await aDigestRig(tests, { keys, ledgers: books, aheadMs: clock.aheadMs + 3_600_000 })
   next.clock.aheadMs = clock.aheadMs + dayMs
   return next
 }
@@ -43,7 +48,8 @@ test('a new account on top of the file neither resets the window of a digest nor
 
 test('when the account that led is gone, its digests go on where they were', async () => {
   const { rig, north, south, sentMs } = await aScene()
-  const noteIn = (book: Book) => book.redis.hget(book.key('gather', digestIdOf('oncall:0')), 'note')
+  const noteIn = (book: AccountLedger) =>
+    book.redis.hget(book.key('gather', digestGroupId('oncall:0')), 'note')
   const next = await after(rig, [south])
   expect(JSON.parse((await noteIn(north)) ?? '')).toEqual({ suppressed: 0, dead: 0, diverted: 0 })
   expect(await noteIn(south)).toBe(await noteIn(north))
@@ -56,12 +62,12 @@ test('when the account that led is gone, its digests go on where they were', asy
 test('who takes the lead over gets the digests of the one before, at their times, and nothing else of it', async () => {
   const { rig, north, south } = await aScene()
   const waiting = rig.event({ uid: 'a/b/group' }, { sinks: ['oncall:0'] })
-  const gathering = { ...waiting.items[0]!.gathering!, id: 'group1', kind: 'group' } as const
-  await takeIn(north, [{ ...waiting, items: [{ ...waiting.items[0]!, gathering }] }])
-  const id = digestIdOf('oncall:0')
+  const gathering = { ...waiting.items[0]!.group!, id: 'group1', kind: 'group' } as const
+  await takeIn(north, [{ ...waiting, items: [{ ...waiting.items[0]!, group: gathering }] }])
+  const id = digestGroupId('oncall:0')
   const [timer, soonMs] = [`c:${id}:oncall`, Date.now() + 3_600_000]
   await tests.redis.zadd(north.key('timers'), soonMs, timer)
-  const windowIn = (book: Book) =>
+  const windowIn = (book: AccountLedger) =>
     tests.redis.hmget(book.key('gather', id), 'kind', 'about', 'from', 'note')
   for (const _again of [1, 2]) {
     await claimLead({ redis: tests.redis, keys: rig.keys }, [south])

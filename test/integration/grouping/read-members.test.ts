@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Gate, Judged } from '../../../src/grouping/flush-context.ts'
+import type { SuppressionRules, SuppressionInput } from '../../../src/grouping/flush-context.ts'
 import { readMembers } from '../../../src/grouping/group-flush.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -16,19 +16,19 @@ test('a member is told by its event, and where that is kept no more by its recor
   await takeIn(book, [routed(event, ['soc:ab']), routed(other, ['soc:cd'])], {
     labels: { team: 'x' },
   })
-  await tests.redis.del(book.key('pay', book.digests.recordId(gone)))
-  const judged: Judged[] = []
-  const gate: Gate = {
-    judge(_book, items) {
+  await tests.redis.del(book.key('pay', book.fingerprints.recordId(gone)))
+  const judged: SuppressionInput[] = []
+  const gate: SuppressionRules = {
+    decide(_book, items) {
       judged.push(...items)
       return Promise.resolve([{ act: 'send' }, { act: 'hold', rule: 'night', untilMs: 9 }])
     },
-    isIdleFor: () => false,
+    allowsAll: () => false,
   }
-  const recordIds = [kept, gone].map((uid) => book.digests.recordId(uid))
+  const recordIds = [kept, gone].map((uid) => book.fingerprints.recordId(uid))
   const refs = recordIds.map((id) => `i:${id}:0:soc`)
   const lately: unknown = expect.toSatisfy((ms: number) => Math.abs(Date.now() - ms) < 60_000)
-  const common = { account: 'main', repeatRisks: 0, madeAtMs: lately, feed: 'brand' }
+  const common = { account: 'main', repeatRisks: 0, itemCreatedAtMs: lately, feed: 'brand' }
   const members = [
     {
       ...common,

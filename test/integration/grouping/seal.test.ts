@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest'
 import {
-  closeSeal,
-  messageIdOf,
-  sealedMembers,
-  sealMembers,
-  unsealMessage,
+  closeMessage,
+  deriveMessageId,
+  readFrozenRefs,
+  freezeMembers,
+  unfreezeMessage,
 } from '../../../src/grouping/freeze.ts'
-import { returnedPlace } from '../../../src/grouping/placement.ts'
+import { returnedGroup } from '../../../src/grouping/placement.ts'
 import {
-  claimTurn,
-  dueTimers,
-  membersOf,
-  peekTurn,
+  claimFlush,
+  readDueTimers,
+  readAllMemberRefs,
+  peekFlush,
   readFence,
-  timerOf,
-  type Turn,
+  readTimerMs,
+  type Flush,
 } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import {
   holdOrphan,
   listDeadLetters,
-  overdueRefs,
+  readDueRefs,
   replayDeadLetter,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
@@ -41,8 +41,8 @@ async function aRig(): Promise<Rig> {
   return {
     ...rig,
     async show(uid: string, severity = 'high') {
-      await takeIn(rig.book, [rig.event({ uid, severity })])
-      return `i:${rig.book.digests.recordId(uid)}:0:soc`
+      await takeIn(rig.ledger, [rig.event({ uid, severity })])
+      return `i:${rig.ledger.fingerprints.recordId(uid)}:0:soc`
     },
   }
 }
@@ -54,49 +54,55 @@ function going(ref: string) {
 test('an event that waits with others is not sent by itself, whoever asks for it', async () => {
   const rig = await aRig()
   const ref = await rig.show('a/b/1')
-  expect(await beginAttempt(rig.book, ref, 'token', 1_000)).toEqual({ status: 'missing' })
+  expect(await beginAttempt(rig.ledger, ref, 'token', 1_000)).toEqual({ status: 'missing' })
   await rig.deliver(ref)
   expect(rig.soc.received).toEqual([])
-  expect((await readAccounting(rig.book)).sinks['soc']!.pending).toEqual({ group: 1 })
+  expect((await readAccounting(rig.ledger)).sinks['soc']!.pending).toEqual({ group: 1 })
 })
 
 test('a replica that slept through its turn adds nothing to a message that is closed', async () => {
   const rig = await aRig()
   await rig.show('a/b/1')
   rig.clock.aheadMs = 11_000
-  const [timer] = await dueTimers(rig.book, { nowMs: rig.clock.now(), count: 10 })
-  const slept = (await claimTurn(rig.book, timer!, rig.clock.now()))!
+  const [timer] = await readDueTimers(rig.ledger, { nowMs: rig.clock.now(), count: 10 })
+  const slept = (await claimFlush(rig.ledger, timer!, rig.clock.now()))!
   rig.clock.aheadMs = 50_000
   expect(await rig.flush()).toBe(1)
   const late = await rig.show('a/b/2')
-  const turn = { leadId: slept.id, messageId: messageIdOf(slept), fence: slept.fence }
-  expect(await sealMembers(rig.book, turn, [going(late)])).toBe(false)
-  expect(await membersOf(slept)).toEqual([late])
-  await expectConservation(rig.book)
+  const turn = { leadId: slept.id, messageId: deriveMessageId(slept), fence: slept.fence }
+  expect(await freezeMembers(rig.ledger, turn, [going(late)])).toBe(false)
+  expect(await readAllMemberRefs(slept)).toEqual([late])
+  await expectConservation(rig.ledger)
 })
 
 test('a message is not closed over members that it has not counted', async () => {
   const rig = await aRig()
   const refs = [await rig.show('a/b/1'), await rig.show('a/b/2')]
   rig.clock.aheadMs = 11_000
-  const [timer] = await dueTimers(rig.book, { nowMs: rig.clock.now(), count: 10 })
-  const turn = (await claimTurn(rig.book, timer!, rig.clock.now()))!
-  const messageId = messageIdOf(turn)
-  await sealMembers(rig.book, { leadId: turn.id, messageId, fence: turn.fence }, refs.map(going))
-  const closing = { messageId, turns: [{ turn, nextMs: undefined }] }
-  expect(await closeSeal(rig.book, { ...closing, members: 1 })).toEqual({ status: 'again' })
-  expect(await closeSeal(rig.book, { ...closing, members: 2 })).toMatchObject({ status: 'closed' })
+  const [timer] = await readDueTimers(rig.ledger, { nowMs: rig.clock.now(), count: 10 })
+  const turn = (await claimFlush(rig.ledger, timer!, rig.clock.now()))!
+  const messageId = deriveMessageId(turn)
+  await freezeMembers(
+    rig.ledger,
+    { leadId: turn.id, messageId, fence: turn.fence },
+    refs.map(going),
+  )
+  const closing = { messageId, flushes: [{ flush: turn, nextMs: undefined }] }
+  expect(await closeMessage(rig.ledger, { ...closing, members: 1 })).toEqual({ status: 'again' })
+  expect(await closeMessage(rig.ledger, { ...closing, members: 2 })).toMatchObject({
+    status: 'closed',
+  })
 })
 
 test('a critical event that comes while its group is being sealed does not wait for the interval', async () => {
   const rig = await aRig()
   await rig.show('a/b/1')
   rig.clock.aheadMs = 11_000
-  const { run } = rig.book
-  Object.assign(rig.book, {
+  const { run } = rig.ledger
+  Object.assign(rig.ledger, {
     run: async (script: string, ...args: (string | number)[]) => {
       if (script === 'close-seal') {
-        Object.assign(rig.book, { run })
+        Object.assign(rig.ledger, { run })
         await rig.show('a/b/worst', 'critical')
       }
       return run(script, ...args)
@@ -111,15 +117,17 @@ test('a critical event that comes while its group is being sealed does not wait 
 test('a message says that it may be a repeat when the answer about one of its members was lost', async () => {
   const rig = await aRig()
   rig.soc.next('timeout')
-  await takeIn(rig.book, [rig.event({ uid: 'a/b/1' }, { grouping: { waitMs: 0 } })])
-  const ref = `i:${rig.book.digests.recordId('a/b/1')}:0:soc`
+  await takeIn(rig.ledger, [rig.event({ uid: 'a/b/1' }, { grouping: { waitMs: 0 } })])
+  const ref = `i:${rig.ledger.fingerprints.recordId('a/b/1')}:0:soc`
   await rig.deliver(ref)
-  await holdOrphan(rig.book, ref)
+  await holdOrphan(rig.ledger, ref)
   await rig.show('a/b/2')
-  await holdOrphan(rig.book, `i:${rig.book.digests.recordId('a/b/2')}:0:soc`)
-  const places = { soc: returnedPlace('soc') }
-  expect(await returnOrphans(rig.book, { sink: 'soc', mode: false, places }, 10)).toBe(2)
-  const back = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  await holdOrphan(rig.ledger, `i:${rig.ledger.fingerprints.recordId('a/b/2')}:0:soc`)
+  const places = { soc: returnedGroup('soc') }
+  expect(
+    await returnOrphans(rig.ledger, { sink: 'soc', batchWait: false, groups: places }, 10),
+  ).toBe(2)
+  const back = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
   expect(back!.items[0]).toMatchObject({ state: 'group', heldFor: undefined })
   rig.clock.aheadMs = 16_000
   expect(await rig.flush()).toBe(1)
@@ -135,13 +143,13 @@ test('members of a message that died after a lost answer say when they are repla
   const [ref] = await rig.seal()
   await rig.deliver(ref!)
   await rig.deliver(ref!)
-  const { letters } = await listDeadLetters(rig.book, 'soc', { offset: 0, count: 5 })
+  const { letters } = await listDeadLetters(rig.ledger, 'soc', { offset: 0, count: 5 })
   expect(letters).toHaveLength(2)
   for (const { ref: letter, item } of letters) {
     expect(item).toMatchObject({ attempts: 2, repeatRisks: 1 })
     expect(item.history.map(({ reason }) => reason)).toEqual(['timeout', 'recipient_refused'])
-    expect(await replayDeadLetter(rig.book, letter, undefined)).toBe('done')
-    const begun = await beginAttempt(rig.book, letter, 'token', 1_000)
+    expect(await replayDeadLetter(rig.ledger, letter, undefined)).toBe('done')
+    const begun = await beginAttempt(rig.ledger, letter, 'token', 1_000)
     expect(begun).toMatchObject({ attempt: 3, mayBeRepeat: true })
   }
 })
@@ -154,8 +162,10 @@ test('what comes without its content any more is judged by the source that its u
       return { act: 'suppress', reason: 'silence', rule: 's1' }
     },
   })
-  await takeIn(rig.book, [rig.event({ uid: 'leak/forum_x/1', type: 'leak', severity: 'low' })])
-  await rig.book.redis.del(rig.book.key('pay', rig.book.digests.recordId('leak/forum_x/1')))
+  await takeIn(rig.ledger, [rig.event({ uid: 'leak/forum_x/1', type: 'leak', severity: 'low' })])
+  await rig.ledger.redis.del(
+    rig.ledger.key('pay', rig.ledger.fingerprints.recordId('leak/forum_x/1')),
+  )
   rig.clock.aheadMs = 11_000
   expect(await rig.flush()).toBe(0)
   expect(judged).toEqual([
@@ -178,15 +188,15 @@ test('a message that is being sent is taken apart only once its attempt has died
   const ref = await rig.show('a/b/1')
   rig.clock.aheadMs = 11_000
   const [message = ''] = await rig.seal()
-  await beginAttempt(rig.book, message, 'token', 1_000)
-  const options = { books: [rig.book], batchWaitMs: undefined, places: {} }
-  expect(await unsealMessage(rig.book, message, { ...options, staleMs: 60_000 })).toBe('busy')
-  expect((await readRecord(rig.book, rig.book.digests.recordId('a/b/1')))?.items).toMatchObject([
-    { state: 'batch' },
-  ])
-  expect(await unsealMessage(rig.book, message, { ...options, staleMs: 0 })).toBe('open')
-  expect(await overdueRefs(rig.book, 'soc', Date.now(), { offset: 0, count: 9 })).toEqual([ref])
-  await expectConservation(rig.book)
+  await beginAttempt(rig.ledger, message, 'token', 1_000)
+  const options = { ledgers: [rig.ledger], batchWaitMs: undefined, groups: {} }
+  expect(await unfreezeMessage(rig.ledger, message, { ...options, staleMs: 60_000 })).toBe('busy')
+  expect(
+    (await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1')))?.items,
+  ).toMatchObject([{ state: 'batch' }])
+  expect(await unfreezeMessage(rig.ledger, message, { ...options, staleMs: 0 })).toBe('open')
+  expect(await readDueRefs(rig.ledger, 'soc', Date.now(), { offset: 0, count: 9 })).toEqual([ref])
+  await expectConservation(rig.ledger)
 })
 
 test('a summary that is undone gives its members back in their order, and none of them says that it may be a repeat', async () => {
@@ -194,33 +204,33 @@ test('a summary that is undone gives its members back in their order, and none o
   const refs = [await rig.show('a/b/1'), await rig.show('a/b/2'), await rig.show('a/b/3')]
   rig.clock.aheadMs = 11_000
   const [message = ''] = await rig.seal()
-  expect(await claimRef(rig.book, message, 'r')).toMatchObject({ total: 3 })
+  expect(await claimRef(rig.ledger, message, 'r')).toMatchObject({ total: 3 })
   const undoOne = () =>
-    rig.book.run('unseal-message', JSON.stringify({ ref: message, stale: 0, max: 1, places: {} }))
-  const sealed = (): Promise<string[]> => sealedMembers(rig.book, message.split(':')[1]!)
+    rig.ledger.run('unseal-message', JSON.stringify({ ref: message, stale: 0, max: 1, places: {} }))
+  const sealed = (): Promise<string[]> => readFrozenRefs(rig.ledger, message.split(':')[1]!)
   const order = await sealed()
   expect(order.toSorted()).toEqual(refs.toSorted())
   expect(JSON.parse(String(await undoOne()))).toMatchObject({ status: 'going', left: 2 })
   expect(await sealed()).toEqual(order.slice(1))
   await undoOne()
   await undoOne()
-  const back = await readRecord(rig.book, rig.book.digests.recordId('a/b/1'))
+  const back = await readRecord(rig.ledger, rig.ledger.fingerprints.recordId('a/b/1'))
   expect(back!.items[0]).toMatchObject({ state: 'queued', repeatRisks: 0 })
 })
 
 test('a turn is claimed by one replica at a time, from the very millisecond on at which it is due', async () => {
   const rig = await aRig()
   await rig.show('a/b/1')
-  const [timer = '', due] = await rig.book.redis.zrange(
-    rig.book.key('timers'),
+  const [timer = '', due] = await rig.ledger.redis.zrange(
+    rig.ledger.key('timers'),
     '0',
     '-1',
     'WITHSCORES',
   )
   const dueMs = Number(due)
-  expect(await claimTurn(rig.book, timer, dueMs - 1)).toBeUndefined()
-  expect(await claimTurn(rig.book, timer, dueMs)).toMatchObject({ timer, dueAtMs: dueMs })
-  expect(await claimTurn(rig.book, timer, dueMs)).toBeUndefined()
+  expect(await claimFlush(rig.ledger, timer, dueMs - 1)).toBeUndefined()
+  expect(await claimFlush(rig.ledger, timer, dueMs)).toMatchObject({ timer, dueAtMs: dueMs })
+  expect(await claimFlush(rig.ledger, timer, dueMs)).toBeUndefined()
 })
 
 test('a group that leads two messages of many, one after the other, is known by the second then', async () => {
@@ -229,17 +239,21 @@ test('a group that leads two messages of many, one after the other, is known by 
   for (const round of [1, 2]) {
     await rig.show(`a/b/${round}`)
     const nowMs = rig.clock.now() + round * 1_000_000
-    const [timer] = await dueTimers(rig.book, { nowMs, count: 10 })
-    const turn = (await claimTurn(rig.book, timer!, nowMs))!
-    const messageId = messageIdOf(turn)
+    const [timer] = await readDueTimers(rig.ledger, { nowMs, count: 10 })
+    const turn = (await claimFlush(rig.ledger, timer!, nowMs))!
+    const messageId = deriveMessageId(turn)
     const sealing = { messageId, leadId: turn.id, fence: turn.fence, isStorm: true }
-    expect(await sealMembers(rig.book, sealing, (await membersOf(turn)).map(going))).toBe(true)
-    const storm = await rig.book.redis.hget(rig.book.key('gather', turn.id), 'storm')
+    expect(
+      await freezeMembers(rig.ledger, sealing, (await readAllMemberRefs(turn)).map(going)),
+    ).toBe(true)
+    const storm = await rig.ledger.redis.hget(rig.ledger.key('gather', turn.id), 'storm')
     storms.push(storm === messageId)
-    const turns = [{ turn, nextMs: nowMs + 300_000 }]
-    expect(await closeSeal(rig.book, { messageId, members: 1, turns })).toMatchObject({
-      status: 'closed',
-    })
+    const turns = [{ flush: turn, nextMs: nowMs + 300_000 }]
+    expect(await closeMessage(rig.ledger, { messageId, members: 1, flushes: turns })).toMatchObject(
+      {
+        status: 'closed',
+      },
+    )
   }
   expect(storms).toEqual([true, true])
 })
@@ -248,8 +262,8 @@ test('a message that was sent and forgotten is named to who asks again whether i
   const rig = await aRig()
   await rig.show('a/b/1')
   let asked: string[] = []
-  const { run } = rig.book
-  Object.assign(rig.book, {
+  const { run } = rig.ledger
+  Object.assign(rig.ledger, {
     run: (script: string, ...args: (string | number)[]) => {
       if (script === 'close-seal') asked = args.map(String)
       return run(script, ...args)
@@ -259,22 +273,22 @@ test('a message that was sent and forgotten is named to who asks again whether i
   expect(await rig.flush()).toBe(1)
   const answer = String(await run('close-seal', ...asked))
   expect(answer).toMatch(/^b:[0-9a-f]{40}:soc$/)
-  expect(await rig.book.redis.exists(rig.book.key('batch', answer.split(':')[1]!))).toBe(0)
+  expect(await rig.ledger.redis.exists(rig.ledger.key('batch', answer.split(':')[1]!))).toBe(0)
 })
 
 test('a timer under which nothing was ever collected is taken away', async () => {
   const rig = await aRig()
-  await rig.book.redis.zadd(rig.book.key('timers'), 1, 'c:nothing:soc')
+  await rig.ledger.redis.zadd(rig.ledger.key('timers'), 1, 'c:nothing:soc')
   expect(await rig.flush()).toBe(0)
-  expect(await rig.book.redis.zcard(rig.book.key('timers'))).toBe(0)
+  expect(await rig.ledger.redis.zcard(rig.ledger.key('timers'))).toBe(0)
 })
 
 test('a collection into which nothing came yet is looked at as an empty one that would be due now', async () => {
-  const { book } = await aRig()
+  const { ledger: book } = await aRig()
   const fence = { opened: false, seq: 0 }
   expect(await readFence(book, 'none')).toEqual(fence)
-  expect(await timerOf(book, 'none', 'soc')).toBeUndefined()
-  const { book: _book, ...turn } = await peekTurn(book, { id: 'none', sink: 'soc', nowMs: 7 })
+  expect(await readTimerMs(book, 'none', 'soc')).toBeUndefined()
+  const { ledger: _book, ...turn } = await peekFlush(book, { id: 'none', sink: 'soc', nowMs: 7 })
   expect(turn).toEqual({
     timer: 'c:none:soc',
     id: 'none',
@@ -293,34 +307,34 @@ test('a collection into which nothing came yet is looked at as an empty one that
 })
 
 test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {
-  const { book, ...rig } = await aSlackRig(given)
+  const { ledger: book, ...rig } = await aSlackRig(given)
   const groups = ['a', 'b', 'c']
   await takeIn(
     book,
     groups.map((type) => rig.event({ uid: `x/y/${type}` }, { grouping: { labels: { type } } })),
   )
   const nowMs = rig.clock.now() + 11_000
-  const timers = await dueTimers(book, { nowMs, count: 10 })
-  const turns = await Promise.all(timers.map(async (timer) => claimTurn(book, timer, nowMs)))
+  const timers = await readDueTimers(book, { nowMs, count: 10 })
+  const turns = await Promise.all(timers.map(async (timer) => claimFlush(book, timer, nowMs)))
   const [lead, taken, other] = turns.map((turn) => turn!)
-  const seal = async (messageId: string, leadTurn: Turn, members: Turn[]) => {
-    const refs = (await Promise.all(members.map(membersOf))).flat()
+  const seal = async (messageId: string, leadTurn: Flush, members: Flush[]) => {
+    const refs = (await Promise.all(members.map(readAllMemberRefs))).flat()
     const sealing = { messageId, leadId: leadTurn.id, fence: leadTurn.fence }
-    expect(await sealMembers(book, sealing, refs.map(going))).toBe(true)
+    expect(await freezeMembers(book, sealing, refs.map(going))).toBe(true)
   }
-  const own = messageIdOf(taken!)
+  const own = deriveMessageId(taken!)
   await seal(own, taken!, [taken!])
-  const storm = messageIdOf(lead!)
+  const storm = deriveMessageId(lead!)
   await seal(storm, lead!, [lead!, other!])
-  const ending = [lead!, taken!, other!].map((turn) => ({ turn, nextMs: undefined }))
-  const closing = { messageId: storm, members: 2, turns: ending }
-  expect(await closeSeal(book, closing)).toEqual({ status: 'closed', ref: '' })
+  const ending = [lead!, taken!, other!].map((turn) => ({ flush: turn, nextMs: undefined }))
+  const closing = { messageId: storm, members: 2, flushes: ending }
+  expect(await closeMessage(book, closing)).toEqual({ status: 'closed', ref: '' })
   const left = await book.redis.zrange(book.key('timers'), '0', '-1')
   expect(left).toEqual([taken!.timer])
-  expect(await closeSeal(book, { messageId: own, members: 2, turns: [ending[1]!] })).toEqual({
+  expect(await closeMessage(book, { messageId: own, members: 2, flushes: [ending[1]!] })).toEqual({
     status: 'again',
   })
-  expect(await closeSeal(book, { messageId: own, members: 1, turns: [ending[1]!] })).toEqual({
+  expect(await closeMessage(book, { messageId: own, members: 1, flushes: [ending[1]!] })).toEqual({
     status: 'closed',
     ref: '',
   })

@@ -18,9 +18,9 @@ async function scrapeOf({
 }: Partial<FleetSources> & { nowMs?: number; notes?: Partial<SharedNotes> }): Promise<string> {
   const metrics = createMetrics()
   metrics.startAtZero({ feeds: ['brand'], sinks: [], accounts: [], routes: [] })
-  const { books = [], sinks = [], feeds = [] } = given
+  const { ledgers: books = [], sinks = [], feeds = [] } = given
   const sources = {
-    books,
+    ledgers: books,
     accounts: books.map(({ account }) => account),
     feeds,
     sinks,
@@ -40,8 +40,8 @@ async function scrapeOf({
     digests: new Map(),
     canaries: {},
     audits: {},
-    proof: undefined,
-    keptBytes: undefined,
+    ledgerCheck: undefined,
+    retainedBytes: undefined,
     silencesActive: 0,
     ...notes,
   })
@@ -52,7 +52,7 @@ async function scrapeOf({
 test('what waits for a sink that was removed is still counted; one without work is not named', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['removed'])])
-  const body = await scrapeOf({ books: [book], sinks: ['soc'] })
+  const body = await scrapeOf({ ledgers: [book], sinks: ['soc'] })
   expect(body).toContain('tocsin_items_pending{sink="removed",state="queued"} 1')
   expect(body).toContain('tocsin_items_pending{sink="soc",state="queued"} 0')
   expect(body).not.toContain('tocsin_sink_circuit_state{sink="removed"')
@@ -67,7 +67,7 @@ test('what an account that left could not read, or does not account for, is coun
   await takeIn(left, [], { feed: 'people', malformed: bad(3) })
   await left.redis.hincrby(left.key('counters'), 'f|brand|fetched', 5)
   const feeds = [{ name: 'brand', account: main.account }]
-  const body = await scrapeOf({ books: [main, left], accounts: ['main'], feeds })
+  const body = await scrapeOf({ ledgers: [main, left], accounts: ['main'], feeds })
   expect(body).toContain('tocsin_quarantine_entries{feed="brand"} 2\n')
   expect(body).toContain('tocsin_quarantine_entries{feed="people"} 1\n')
   expect(body).toContain('tocsin_audit_unaccounted{feed="brand"} 5\n')
@@ -78,7 +78,7 @@ test('a feed tells when its last sweep ended and whether an operator paused it',
   await openFeed(book, 'brand', 0)
   await book.redis.hset(book.key('feed', 'brand'), 'sweep_completed', 1_795_248_004_000)
   const feeds = [{ name: 'brand', account: book.account }]
-  const scrape = () => scrapeOf({ books: [book], feeds })
+  const scrape = () => scrapeOf({ ledgers: [book], feeds })
   const paused = 'tocsin_feed_paused{feed="brand",reason="operator"}'
   const swept = 'tocsin_feed_sweep_last_completed_timestamp_seconds{feed="brand"}'
   expect(await scrape()).toContain(`${paused} 0\n`)
@@ -94,7 +94,7 @@ test('a feed that was never read to its end lags as much by the metric as by fee
   const feed = aFeed({ account: book.account })
   const { nowMs: openedAtMs } = await openFeed(book, feed.name, 86_400_000)
   const lagOf = async (nowMs: number): Promise<number> => {
-    const body = await scrapeOf({ books: [book], feeds: [feed], nowMs })
+    const body = await scrapeOf({ ledgers: [book], feeds: [feed], nowMs })
     return Number(/^tocsin_feed_lag_seconds\{feed="brand"\} (\S+)$/m.exec(body)?.[1])
   }
   expect(await lagOf(openedAtMs + 90_000)).toBe(90)
@@ -103,7 +103,7 @@ test('a feed that was never read to its end lags as much by the metric as by fee
     feeds: [feed],
     limits: { pollsPerSecond: 100 },
   }
-  const [listed] = await reportFeeds({ redis: tests.redis, keys, books: [book] }, config)
+  const [listed] = await reportFeeds({ redis: tests.redis, keys, ledgers: [book] }, config)
   expect(listed!.lagMs).toBeLessThan(60_000) // not since the day before, where it begins to read
   await book.redis.hset(book.key('feed', feed.name), 'caught_up', openedAtMs + 80_000)
   expect(await lagOf(openedAtMs + 90_000)).toBe(10)
@@ -111,14 +111,14 @@ test('a feed that was never read to its end lags as much by the metric as by fee
 
 test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {
   const book = await tests.book()
-  const before = await scrapeOf({ books: [book], sinks: ['soc'] })
+  const before = await scrapeOf({ ledgers: [book], sinks: ['soc'] })
   expect(before).not.toMatch(/^tocsin_ledger_discrepancies/m)
   expect(before).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 0\n')
   const proof = { endedAtMs: 1_795_248_004_000, discrepancies: { removed: 2 } }
   const body = await scrapeOf({
-    books: [book],
+    ledgers: [book],
     sinks: ['soc'],
-    notes: { proof, keptBytes: 1_234 },
+    notes: { ledgerCheck: proof, retainedBytes: 1_234 },
   })
   expect(body).toContain('tocsin_ledger_discrepancies{sink="soc"} 0\n')
   expect(body).toContain('tocsin_ledger_discrepancies{sink="removed"} 2\n')
@@ -138,12 +138,12 @@ test('dead letters and the longest-waiting work of a sink are those of all accou
     await book.redis.zadd(book.key('dead', 'soc'), Date.now(), 'i:x:0:soc')
     await book.redis.zadd(book.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its story
   }
-  const body = await scrapeOf({ books, sinks: ['soc'], nowMs: late })
+  const body = await scrapeOf({ ledgers: books, sinks: ['soc'], nowMs: late })
   expect(body).toContain('tocsin_dead_letters{sink="soc"} 2\n')
   expect(body).toContain(
     `tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} ${early / 1000}\n`,
   )
-  const before = await scrapeOf({ books, sinks: ['soc'], nowMs: early - 1 })
+  const before = await scrapeOf({ ledgers: books, sinks: ['soc'], nowMs: early - 1 })
   expect(before).toContain('tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} 0\n')
 })
 
@@ -164,6 +164,6 @@ test('a pass asks each account once, whatever the number of its feeds and of all
     Array.from({ length: 20 }, (_, index) => ({ name: `${account}-${index}`, account })),
   )
   const sinks = Array.from({ length: 50 }, (_, index) => `sink-${index}`)
-  await scrapeOf({ books: counting, feeds, sinks })
+  await scrapeOf({ ledgers: counting, feeds, sinks })
   expect(asked).toEqual(['read-account', 'read-account', 'read-account'])
 })

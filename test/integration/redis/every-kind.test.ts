@@ -24,7 +24,7 @@ test.concurrent.each(kinds)(
         scene.sandbox.addEvents(12)
         await scene.settled(12)
         const uids = new Set<string>()
-        for await (const { uid } of scanRecords(scene.replica.books[0]!)) uids.add(uid)
+        for await (const { uid } of scanRecords(scene.replica.ledgers[0]!)) uids.add(uid)
         expect(uids.size).toBe(12)
         expect((await fetch(`${scene.url}/readyz`)).status).toBe(200)
         // a scrape goes without what Redis did not answer in 800 ms

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { buildWeb } from '../../../src/daemon/daemon.ts'
+import { buildHttpServer } from '../../../src/daemon/daemon.ts'
 import type { HttpConfig } from '../../../src/ops/config.ts'
-import type { Setup } from '../../../src/daemon/engine.ts'
+import type { Engine } from '../../../src/daemon/engine.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { createRedisWatch } from '../../../src/redis/health.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -28,13 +28,16 @@ test.each([
   }
   const nowMs = Date.now()
   const loop = { lastProgressMs: () => nowMs - movedAgoMs }
-  const setup = { shared, engine: { loops: [{ name: 'reconcile', loop }] } } as unknown as Setup
+  const setup = {
+    context: shared,
+    parts: { loops: [{ name: 'reconcile', loop }] },
+  } as unknown as Engine
   const watch = {
-    lastAwayMs: () => (awayAgoMs === Infinity ? 0 : nowMs - awayAgoMs),
-    isAway: () => false,
+    lastUnreachableMs: () => (awayAgoMs === Infinity ? 0 : nowMs - awayAgoMs),
+    isUnreachable: () => false,
   }
   const config: HttpConfig = { host: '127.0.0.1', port: 0, hosts: [], metrics: 'brief' }
-  const http = buildWeb(config, watch, () => setup)
+  const http = buildHttpServer(config, watch, () => setup)
   const { url } = await http.start()
   try {
     expect((await fetch(`${url}/healthz`)).status).toBe(status)
@@ -60,12 +63,12 @@ test('a Redis that hangs is away as well as one that is gone, until it answers',
   })
   const pid = Number(/process_id:(\d+)/.exec(await redis.info('server'))?.[1])
   watch.start()
-  expect(watch.lastAwayMs()).toBe(0)
+  expect(watch.lastUnreachableMs()).toBe(0)
   process.kill(pid, 'SIGSTOP')
   const stoppedMs = Date.now()
-  await until('the watch sees that it hangs', () => watch.lastAwayMs() > stoppedMs)
+  await until('the watch sees that it hangs', () => watch.lastUnreachableMs() > stoppedMs)
   process.kill(pid, 'SIGCONT')
   await server.kill()
   const killedMs = Date.now()
-  await until('the watch sees that it is gone', () => watch.lastAwayMs() > killedMs)
+  await until('the watch sees that it is gone', () => watch.lastUnreachableMs() > killedMs)
 }, 30_000)

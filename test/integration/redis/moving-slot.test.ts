@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openBook } from '../../../src/store/account-ledger.ts'
+import { openLedger } from '../../../src/store/account-ledger.ts'
 import { connectRedis } from '../../../src/redis/connection.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { createRedisWatch } from '../../../src/redis/health.ts'
@@ -26,12 +26,12 @@ test('while the slot of a ledger moves nothing happens in it, and that is waitin
     await watch.stop()
     await rig.stop()
   })
-  const book = await openBook({ redis, keys, account: 'main', config: ledgerConfig })
+  const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
   await takeIn(book, [routed({ uid: 'a' }), routed({ uid: 'b' })])
   watch.start()
   const finish = await rig.beginMoveOf(book.key())
   const taken = takeIn(book, [routed({ uid: 'a' }), routed({ uid: 'c' })])
-  await until('the watch sees that it moves', () => watch.lastAwayMs() > 0)
+  await until('the watch sees that it moves', () => watch.lastUnreachableMs() > 0)
   await finish() // refused by Redis where anything was written to the new place meanwhile
   expect(await taken).toMatchObject({ counts: { new: 1, duplicate: 1 } })
   await expectConservation(book)

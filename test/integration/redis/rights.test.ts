@@ -20,7 +20,7 @@ function documentedRights(): string {
 
 /** What works on the books now and then, and what people ask of them. */
 async function useAll(scene: Scene): Promise<void> {
-  for (const book of scene.replica.books) {
+  for (const book of scene.replica.ledgers) {
     await book.run('weigh-records', 0)
     await book.run('weigh-quarantine')
     await book.run('trim-records', book.retention.story, book.horizonMs, 0)

@@ -51,8 +51,8 @@ route: {sinks: [siem]}
     async settled(count) {
       await until(`${count} events arrive`, () => arrived() === count, 40_000)
       await until('all is settled', () => nothingPending(replica))
-      await expectConservation(replica.books[0]!)
-      const { feeds, sinks } = await readAccounting(replica.books[0]!)
+      await expectConservation(replica.ledgers[0]!)
+      const { feeds, sinks } = await readAccounting(replica.ledgers[0]!)
       expect(feeds['brand']).toMatchObject({ new: count })
       expect(sinks['siem']).toMatchObject({ created: count, delivered: count })
     },

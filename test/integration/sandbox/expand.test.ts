@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { stolenOf } from '../../../src/sandbox/history/draft.ts'
+import { readStolen } from '../../../src/sandbox/history/draft.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import {
@@ -83,7 +83,7 @@ test('what is made up for a log has the shape of the wire, and holds what its se
   const stolen = await read('credentials')
   for (const item of stolen) wireExpandedCredential.required().parse(item)
   for (const item of await read('cookies')) wireExpandedCookie.required().parse(item)
-  expect(await read('cookies')).toEqual(stolenOf(event)?.cookies)
+  expect(await read('cookies')).toEqual(readStolen(event)?.cookies)
   const { json } = await searchGroup(sandbox, token)
   const [item] = (json as { items: WireSearchItem[] }).items
   expect(stolen[0]).toMatchObject({ password: item?.highlights?.['credentials.password']?.[0] })

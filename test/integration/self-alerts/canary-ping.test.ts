@@ -3,7 +3,7 @@ import { createLogger } from '../../../src/lib/logger.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../../../src/self-alerts/canary.ts'
 import { sendPing } from '../../../src/sinks/webhook/webhook-sink.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -27,8 +27,8 @@ interface Rig {
 
 async function aRig(): Promise<Rig> {
   const keys = tests.keys()
-  const book: Book = await tests.book({ keys })
-  const { clock, tell } = aNoticesRig({ book, keys })
+  const book: AccountLedger = await tests.book({ keys })
+  const { clock, publish: tell } = aNoticesRig({ ledger: book, keys })
   const server = await startHttpServer()
   onTestFinished(() => server.stop())
   const outcomes: string[] = []
@@ -39,7 +39,7 @@ async function aRig(): Promise<Rig> {
   })
   const target = { url: secretFromText(`${server.url}/ping/tok-1?key=qry-2`), allowPrivate: true }
   const canary = { everyMs: hour, sinks: ['soc', 'oncall'] }
-  const parts = { book, keys, clock, logger }
+  const parts = { ledger: book, keys, clock, logger }
   return {
     clock,
     server,
@@ -54,10 +54,10 @@ async function aRig(): Promise<Rig> {
         onPing: (outcome) => outcomes.push(outcome),
       }),
     sendCanary: () =>
-      createCanary({ config: canary, tell, isActive: () => true, clock }).canaryOnce(),
+      createCanary({ config: canary, publish: tell, isActive: () => true, clock }).canaryOnce(),
     async settle(destination, outcome) {
       const slotMs = Math.floor(clock.atMs / hour) * hour
-      const recordId = book.digests.recordId(`canary/tocsin/${slotMs}`)
+      const recordId = book.fingerprints.recordId(`canary/tocsin/${slotMs}`)
       const index = ['soc', 'oncall:ann', 'oncall:bob'].indexOf(destination)
       const ref = `i:${recordId}:${index}:${destination.split(':')[0]}`
       await beginAttempt(book, ref, 't', 60_000)

@@ -13,12 +13,12 @@ const hour = 3_600_000
 
 async function aRig(): Promise<NoticesRig & { canary: (isActive?: () => boolean) => Canary }> {
   const keys = tests.keys()
-  const rig = aNoticesRig({ book: await tests.book({ keys }), keys })
+  const rig = aNoticesRig({ ledger: await tests.book({ keys }), keys })
   const config = { everyMs: hour, sinks: ['soc', 'oncall'] }
   return {
     ...rig,
     canary: (isActive = () => true) =>
-      createCanary({ config, tell: rig.tell, isActive, clock: rig.clock }),
+      createCanary({ config, publish: rig.publish, isActive, clock: rig.clock }),
   }
 }
 
@@ -59,7 +59,7 @@ test('a test event that could not be told is told at the next look', async () =>
   let isDown = true
   const canary = createCanary({
     config: { everyMs: hour, sinks: ['soc'] },
-    tell: (event, way) => (isDown ? Promise.reject(new Error('away')) : rig.tell(event, way)),
+    publish: (event, way) => (isDown ? Promise.reject(new Error('away')) : rig.publish(event, way)),
     isActive: () => true,
     clock: rig.clock,
   })

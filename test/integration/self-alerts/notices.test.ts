@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
-import { createTold } from '../../../src/self-alerts/self-alerts.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { createSentLog } from '../../../src/self-alerts/self-alerts.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aNoticesRig, type NoticesRig } from '../../support/notices.ts'
@@ -8,10 +8,10 @@ import { aNoticesRig, type NoticesRig } from '../../support/notices.ts'
 const tests = redisForTests()
 const minute = 60_000
 
-async function aRig(): Promise<NoticesRig & { book: Book; keys: Keys }> {
+async function aRig(): Promise<NoticesRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
   const book = await tests.book({ keys })
-  return { ...aNoticesRig({ book, keys }), book, keys }
+  return { ...aNoticesRig({ ledger: book, keys }), ledger: book, keys }
 }
 
 /** What was told, without the time in the uid. */
@@ -52,7 +52,7 @@ test('trouble is told once when it has lasted, once when it is over, and both ar
   await look(60)
   expect(await toldOf(rig)).toEqual(['circuit-open-siem begin', 'circuit-open-siem end'])
   expect(rig.queued).toEqual(['soc', 'soc'])
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
   expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
 })
 
@@ -100,8 +100,8 @@ test.each([
 ])('a replica that dies %s loses no notice and repeats none', async (_when, tellsFirst) => {
   const rig = await aRig()
   const dying = rig.replica({
-    async tell(event, way) {
-      if (tellsFirst) await rig.tell(event, way)
+    async publish(event, way) {
+      if (tellsFirst) await rig.publish(event, way)
       throw new Error('killed')
     },
   })
@@ -119,7 +119,7 @@ test.each([
 
 test('a notice that was decided for a sink which is no more is told through another', async () => {
   const rig = await aRig()
-  const dying = rig.replica({ tell: () => Promise.reject(new Error('killed')) })
+  const dying = rig.replica({ publish: () => Promise.reject(new Error('killed')) })
   rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
   await expect(dying.watchOnce()).rejects.toThrow('killed')
   await rig.replica({ ways: ['siem'] }).watchOnce()
@@ -174,7 +174,7 @@ test.each([
         ['ann', 'bob'].map((who) => `${kind}-soc ${edge}: oncall:${who} queued`),
       ),
     )
-    await expectConservation(rig.book)
+    await expectConservation(rig.ledger)
   },
 )
 
@@ -255,7 +255,7 @@ test('a notice that waits for a sink which takes nothing goes to another, and it
     'account-refused-main end: oncall:ann queued',
     'account-refused-main end: oncall:bob queued',
   ])
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 })
 
 test('one that waits in the next place comes back where that is down and the first is well again', async () => {
@@ -277,7 +277,7 @@ test('one that waits in the next place comes back where that is down and the fir
   }
   const at = (sink: string): string => `account-refused-main begin: ${sink} queued`
   expect(places).toEqual([at('siem'), at('soc'), at('siem'), at('soc')])
-  await expectConservation(rig.book)
+  await expectConservation(rig.ledger)
 })
 
 test('an end goes to the fallback that got the begin, though notices name another second choice', async () => {
@@ -286,12 +286,12 @@ test('an end goes to the fallback that got the begin, though notices name anothe
   rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
   await watch.watchOnce()
   const [begin] = await rig.told()
-  const told = createTold({
-    book: rig.book,
-    destinationsOf: (sink) => [sink],
+  const told = createSentLog({
+    ledger: rig.ledger,
+    destinationsFor: (sink) => [sink],
     batchWaitMs: () => undefined,
   })
-  await told.passOn(begin!.uid, { from: 'soc', to: 'lake' })
+  await told.reroute(begin!.uid, { from: 'soc', to: 'lake' })
   rig.snapshot.accounts = []
   await watch.watchOnce()
   rig.clock.atMs += 10 * minute
@@ -370,12 +370,12 @@ test('a replica that was slow does not undo what others noted meanwhile', async 
   await quick.watchOnce()
   rig.clock.atMs += 10 * minute
   const slow = rig.replica({
-    async tell(event, way) {
+    async publish(event, way) {
       await quick.watchOnce()
       rig.snapshot.accounts = refused
       rig.clock.atMs += minute
       await quick.watchOnce()
-      await rig.tell(event, way)
+      await rig.publish(event, way)
     },
   })
   await slow.watchOnce()

@@ -1,23 +1,23 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { ownFeed } from '../../../src/event.ts'
-import { settleMembers, unsealMessage } from '../../../src/grouping/freeze.ts'
+import { settleMembers, unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { scanKeys } from '../../../src/redis/health.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
-import { openBook } from '../../../src/store/account-ledger.ts'
+import { openLedger } from '../../../src/store/account-ledger.ts'
 import {
   countPending,
-  likeness,
+  findRenameReason,
   noteConfigured,
   noteDiscarding,
   noteFacts,
-  openLeftBooks,
+  openLeftLedgers,
   readAccounts,
   readHoldings,
   removeLedger,
 } from '../../../src/store/accounts.ts'
 import { firstDueMs } from '../../../src/store/pending-items.ts'
-import { isLookDone, lookOnce } from '../../../src/store/record-index.ts'
+import { isMigrationScanDone, runMigrationScan } from '../../../src/store/record-index.ts'
 import { noteQuota } from '../../../src/upstream/rate-limits.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
@@ -33,7 +33,7 @@ async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
 
 /** Books as a version left them that registered none. */
 async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
-  for (const account of accounts) await openBook({ ...place, account, config: ledgerConfig })
+  for (const account of accounts) await openLedger({ ...place, account, config: ledgerConfig })
   await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'))
 }
 
@@ -55,7 +55,7 @@ test('an account stays registered when it leaves, and its book opens with what i
   ])
   expect(entries[0]!.configuredMs).toBeGreaterThanOrEqual(beforeMs)
   expect(entries[0]!.configuredMs).toBeLessThanOrEqual(afterMs)
-  const [left, ...others] = await openLeftBooks({ ...place, config: ledgerConfig }, ['main'])
+  const [left, ...others] = await openLeftLedgers({ ...place, config: ledgerConfig }, ['main'])
   expect([left!.account, others]).toEqual(['umbrella', []])
   const since = Number(await tests.redis.hget(keys.shared('accounts'), 'main|since'))
   expect(Math.abs(Date.now() - since)).toBeLessThan(60_000)
@@ -83,9 +83,9 @@ test('accounts that left before there was a registry are found among foreign key
 
   let steps = 0
   const some = { holder: 'test', mayGoOn: async () => (steps += 1) < 3 }
-  expect(await lookOnce(place, some)).toBe(false)
+  expect(await runMigrationScan(place, some)).toBe(false)
   const rest = { holder: 'test', mayGoOn: async () => (steps += 1) > 0 }
-  expect(await lookOnce(place, rest)).toBe(true)
+  expect(await runMigrationScan(place, rest)).toBe(true)
   expect(await namesIn(place)).toEqual(['a-b_9', 'main', 'umbrella'])
   for (const { sinceMs } of await readAccounts(place)) {
     expect(sinceMs).toBeGreaterThanOrEqual(beforeMs)
@@ -95,7 +95,7 @@ test('accounts that left before there was a registry are found among foreign key
   expect(steps).toBeLessThan(9) // what was looked through is not looked through again
 
   const before = steps
-  expect(await lookOnce(place, rest)).toBe(true)
+  expect(await runMigrationScan(place, rest)).toBe(true)
   expect(steps).toBe(before)
 })
 
@@ -103,19 +103,19 @@ test('a look goes on from the beginning where Redis was restarted: its cursor me
   const place = { redis: tests.redis, keys: tests.keys() }
   await oldBooks(place, ['umbrella'])
   await place.redis.hset(place.keys.shared('look'), 'master', 'another-run end')
-  expect(await lookOnce(place, always)).toBe(true)
+  expect(await runMigrationScan(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(['umbrella'])
 })
 
 test('a look that was made to its end is never made again, also after a restart of Redis', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   await oldBooks(place, ['umbrella'])
-  expect(await isLookDone(place)).toBe(false)
-  expect(await lookOnce(place, always)).toBe(true)
-  expect(await isLookDone(place)).toBe(true)
+  expect(await isMigrationScanDone(place)).toBe(false)
+  expect(await runMigrationScan(place, always)).toBe(true)
+  expect(await isMigrationScanDone(place)).toBe(true)
   await place.redis.del(place.keys.shared('accounts'))
   await place.redis.hset(place.keys.shared('look'), 'master', 'another-run 0')
-  expect(await lookOnce(place, always)).toBe(true)
+  expect(await runMigrationScan(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual([])
 })
 
@@ -128,15 +128,15 @@ test('a look ends where another process took it over meanwhile', async () => {
   const lease = place.keys.shared('accounts-looking')
   const mayGoOn = async (): Promise<boolean> =>
     (await place.redis.set(lease, 'somebody else')) === 'OK'
-  expect(await lookOnce(place, { holder: 'test', mayGoOn })).toBe(false)
-  expect(await isLookDone(place)).toBe(false)
+  expect(await runMigrationScan(place, { holder: 'test', mayGoOn })).toBe(false)
+  expect(await isMigrationScanDone(place)).toBe(false)
   expect(await place.redis.get(lease)).toBe('somebody else')
 })
 
 test('one process looks at a time', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   await place.redis.set(place.keys.shared('accounts-looking'), 'somebody else', 'PX', 60_000)
-  expect(await lookOnce(place, always)).toBe(false)
+  expect(await runMigrationScan(place, always)).toBe(false)
 })
 
 test('in a Cluster the look goes over every master, and a removal takes its own keys only', async () => {
@@ -147,13 +147,13 @@ test('in a Cluster the look goes over every master, and a removal takes its own 
   const place = { redis, keys: createKeys('tocsin') }
   const accounts = ['acme', 'globex', 'hooli', 'initech', 'main', 'umbrella']
   await oldBooks(place, accounts)
-  expect(await lookOnce(place, always)).toBe(true)
+  expect(await runMigrationScan(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(accounts)
   await noteDiscarding(place, 'hooli', 'ann')
   expect(await removeLedger(place, 'hooli', noWait)).toBe(true)
   const others = accounts.filter((name) => name !== 'hooli')
   expect(await namesIn(place)).toEqual(others)
-  const books = await openLeftBooks({ ...place, config: ledgerConfig }, [])
+  const books = await openLeftLedgers({ ...place, config: ledgerConfig }, [])
   expect(books.map(({ account }) => account)).toEqual(others)
 }, 60_000)
 
@@ -162,7 +162,7 @@ test('a removal stops when the account is configured again, and keeps what is le
   const book = await tests.book({ keys: place.keys, account: 'umbrella' })
   await takeIn(book, [routed({ uid: 'a/b/1' })])
   await noteDiscarding(place, 'umbrella', 'ann')
-  expect(await openLeftBooks({ ...place, config: ledgerConfig }, [])).toEqual([])
+  expect(await openLeftLedgers({ ...place, config: ledgerConfig }, [])).toEqual([])
   await noteConfigured(place, ['umbrella'])
   expect(await removeLedger(place, 'umbrella', noWait)).toBe(false)
   expect((await readHoldings(book)).pendingTotal).toBe(1)
@@ -234,14 +234,14 @@ test('a message that is undone waits for the account whose ledger is closed, and
   const name = lead.key('batch', 'm1')
   await lead.redis.set(name, JSON.stringify({ kind: 'group', n: 0, st: 'queued', about }))
   await lead.redis.zadd(lead.key('due', 'soc'), 1, 'b:m1:soc')
-  const options = { books: [lead], staleMs: 0, batchWaitMs: undefined, places: {} }
-  expect(await unsealMessage(lead, 'b:m1:soc', options)).toBe('open')
+  const options = { ledgers: [lead], staleMs: 0, batchWaitMs: undefined, groups: {} }
+  expect(await unfreezeMessage(lead, 'b:m1:soc', options)).toBe('open')
   expect(await lead.redis.exists(name)).toBe(1)
   const inAnHour = Date.now() + 3_600_000
   expect(Math.abs((await firstDueMs(lead, 'soc'))! - inAnHour)).toBeLessThan(60_000)
   await noteDiscarding(place, 'umbrella', 'ann')
   await removeLedger(place, 'umbrella', noWait)
-  expect(await unsealMessage(lead, 'b:m1:soc', options)).toBe('open')
+  expect(await unfreezeMessage(lead, 'b:m1:soc', options)).toBe('open')
   expect(await lead.redis.exists(name)).toBe(0)
   expect(await firstDueMs(lead, 'soc')).toBeUndefined()
 })
@@ -263,19 +263,23 @@ test.each([
   ],
 ])('a new account with %s is told from one that was renamed', (_case, fresh, expected) => {
   const facts = { baseUrl, key: 'k', feeds: ['brand', 'people'] }
-  expect(likeness(fresh, { facts, feeds: [] })).toBe(expected)
+  expect(findRenameReason(fresh, { facts, feeds: [] })).toBe(expected)
 })
 
 test('accounts whose keys could not be read are told apart by their feeds', () => {
   const facts = { baseUrl, feeds: ['brand'] }
-  expect(likeness({ baseUrl, feeds: ['staff'] }, { facts, feeds: ['people'] })).toBeUndefined()
+  expect(
+    findRenameReason({ baseUrl, feeds: ['staff'] }, { facts, feeds: ['people'] }),
+  ).toBeUndefined()
   const fresh = { baseUrl, feeds: ['brand', 'people', 'staff'] }
-  expect(likeness(fresh, { facts, feeds: ['people'] })).toBe('it has the same feeds: brand, people')
+  expect(findRenameReason(fresh, { facts, feeds: ['people'] })).toBe(
+    'it has the same feeds: brand, people',
+  )
 })
 
 test('of an account that left before there was a registry the feeds tell', () => {
   const fresh = { baseUrl, key: 'z', feeds: ['brand'] }
-  expect(likeness(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
+  expect(findRenameReason(fresh, { facts: undefined, feeds: ['brand'] })).toBe(
     'it has the same feed: brand',
   )
 })
@@ -305,7 +309,7 @@ test('what an account holds is summed over its sinks, and names no state in whic
   const book = await tests.book()
   const malformed = ['1', '2'].map((raw) => ({ uid: null, problem: 'x: y', raw }))
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem', 'lake'])], { malformed })
-  const recordId = book.digests.recordId('a/b/1')
+  const recordId = book.fingerprints.recordId('a/b/1')
   for (const [n, sink] of ['soc', 'siem', 'lake'].entries()) {
     const attempt = { ref: `i:${recordId}:${n}:${sink}`, token: 't', replica: 'r1' }
     await beginAttempt(book, attempt.ref, 't', 30_000)

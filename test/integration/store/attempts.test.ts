@@ -1,26 +1,26 @@
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   countDeadLetters,
   discardDeadLetter,
   findDeadLetter,
-  type Gathering,
+  type Group,
   holdOrphan,
-  keepBack,
+  withholdItems,
   listDeadLetters,
-  overdueRefs,
+  readDueRefs,
   releaseDetail,
   replayDeadLetter,
   returnOrphans,
-  sinksOf,
-  wakeRetries,
+  readSinkNames,
+  makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import {
   attemptOf,
   beginAttempt,
   type Outcome,
-  peekCollection,
+  peekBatch,
   sealBatch,
   settleAttempt,
 } from '../../support/attempts.ts'
@@ -30,28 +30,28 @@ const tests = redisForTests()
 const lease = 30_000
 
 async function madeBy(
-  book: Book,
+  book: AccountLedger,
   uid: string,
   destinations = ['soc'],
   batchWaitMs?: number,
 ): Promise<string[]> {
   const page = batchWaitMs === undefined ? {} : { batchWaitMs }
   const accepted = await takeIn(book, [routed({ uid }, destinations)], page)
-  return accepted.status === 'committed' ? accepted.made.map(({ ref }) => ref) : []
+  return accepted.status === 'committed' ? accepted.changes.map(({ ref }) => ref) : []
 }
 
-function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+function settle(book: AccountLedger, ref: string, token: string, outcome: Outcome) {
   return settleAttempt(book, { ref, token, replica: 'r1' }, outcome)
 }
 
-async function itemOf(book: Book, uid: string, index = 0) {
-  const record = await readRecord(book, book.digests.recordId(uid))
+async function itemOf(book: AccountLedger, uid: string, index = 0) {
+  const record = await readRecord(book, book.fingerprints.recordId(uid))
   return record!.items[index]!
 }
 
-async function dueAt(book: Book, atMs: number): Promise<string[]> {
+async function dueAt(book: AccountLedger, atMs: number): Promise<string[]> {
   const page = { offset: 0, count: 100 }
-  const bySink = (await sinksOf(book)).map((sink) => overdueRefs(book, sink, atMs, page))
+  const bySink = (await readSinkNames(book)).map((sink) => readDueRefs(book, sink, atMs, page))
   return (await Promise.all(bySink)).flat()
 }
 
@@ -85,13 +85,13 @@ test('an attempt has all that a message says of the event, as the feed that brou
   await takeIn(book, [routed(event, ['siem'])], { feed: 'first', labels: { team: 'other' } })
   const labels = { team: 'vip' }
   await takeIn(book, [routed({ ...event, ignoredAtMs: 1 })], { feed: 'brand', labels })
-  const ref = `i:${book.digests.recordId('a/b/1')}:1:soc`
+  const ref = `i:${book.fingerprints.recordId('a/b/1')}:1:soc`
   const begun = await beginAttempt(book, ref, 't1', lease)
   if (begun.status !== 'send') throw new Error('nothing to send')
   expect(begun.members).toEqual([
     {
       id: (await itemOf(book, 'a/b/1', 1)).id,
-      recordId: book.digests.recordId('a/b/1'),
+      recordId: book.fingerprints.recordId('a/b/1'),
       uid: 'a/b/1',
       severity: 'medium',
       routes: ['root'],
@@ -165,7 +165,7 @@ test('of an answer the story keeps 200 characters, however much a sink says', as
 test('settled records expire with story and payload; unsettled ones never', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1', ['soc', 'siem'])
-  const id = book.digests.recordId('a/b/1')
+  const id = book.fingerprints.recordId('a/b/1')
   const ttl = (): Promise<number[]> =>
     Promise.all([tests.redis.pttl(book.key('rec', id)), tests.redis.pttl(book.key('pay', id))])
   await beginAttempt(book, ref, 't', lease)
@@ -181,7 +181,7 @@ test('settled records expire with story and payload; unsettled ones never', asyn
 test('a settled event that is to go to one more destination keeps story and payload until it went', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')
-  const id = book.digests.recordId('a/b/1')
+  const id = book.fingerprints.recordId('a/b/1')
   await beginAttempt(book, ref, 't', lease)
   await settle(book, ref, 't', { outcome: 'delivered' })
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])], { feed: 'another' })
@@ -242,7 +242,7 @@ test('a letter whose payload has expired cannot be replayed, and says why', asyn
   const [ref = ''] = await madeBy(book, 'a/b/1')
   await beginAttempt(book, ref, 't', lease)
   await settle(book, ref, 't', { outcome: 'dead' })
-  await tests.redis.del(book.key('pay', book.digests.recordId('a/b/1')))
+  await tests.redis.del(book.key('pay', book.fingerprints.recordId('a/b/1')))
   expect(await replayDeadLetter(book, ref, undefined)).toBe('no_payload')
   await expectConservation(book)
 })
@@ -255,16 +255,18 @@ test('only what waits to be sent is kept back: nothing that ended, was tried, or
   const [single = ''] = await madeBy(book, 'a/b/single')
   const [inBatch = ''] = await madeBy(book, 'a/b/in-batch', ['soc'], 1_000)
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
-  const gathering: Gathering = { id: 'g', kind: 'group', waitMs: 9_000, isUrgent: false, about }
+  const gathering: Group = { id: 'g', kind: 'group', waitMs: 9_000, isUrgent: false, about }
   const plan = routed({ uid: 'a/b/grouped' }, ['soc'])
-  await takeIn(book, [{ ...plan, items: plan.items.map((item) => ({ ...item, gathering })) }])
-  const grouped = `i:${book.digests.recordId('a/b/grouped')}:0:soc`
+  await takeIn(book, [
+    { ...plan, items: plan.items.map((item) => ({ ...item, group: gathering })) },
+  ])
+  const grouped = `i:${book.fingerprints.recordId('a/b/grouped')}:0:soc`
   await attemptOf(book, ended, { outcome: 'delivered' })
   await tests.redis.zadd(book.key('collect', 'soc'), 1, ended, 1, 'i:gone:0:soc')
   await attemptOf(book, tried, { outcome: 'retry', inMs: 1_000, counts: true })
   await holdOrphan(book, away)
   const keep = (ref: string, collection?: string): Promise<string[]> =>
-    keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
+    withholdItems(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }], collection)
   for (const ref of [ended, 'i:gone:0:soc', single]) expect(await keep(ref, 'soc')).toEqual([])
   for (const ref of [tried, away, grouped, ended, 'i:gone:0:soc']) {
     expect(await keep(ref)).toEqual([])
@@ -280,36 +282,34 @@ test('only what waits to be sent is kept back: nothing that ended, was tried, or
 test('items held for their detail are sent on together when it is there', async () => {
   const book = await tests.book()
   const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
-  expect(accepted.status === 'committed' && accepted.made.map(({ kind }) => kind)).toEqual([
+  expect(accepted.status === 'committed' && accepted.changes.map(({ kind }) => kind)).toEqual([
     'detail',
     'detail',
   ])
   expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'detail' })
   const payload = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'x' } }
-  const recordId = book.digests.recordId('a/b/1')
+  const recordId = book.fingerprints.recordId('a/b/1')
   const made = await releaseDetail(book, recordId, { soc: false, siem: 1_000 }, payload)
   expect(made.map(({ kind }) => kind)).toEqual(['single', 'collect'])
   expect(await releaseDetail(book, recordId, { soc: false, siem: 1_000 }, payload)).toEqual([])
   const begun = await beginAttempt(book, made[0]!.ref, 't', lease)
   expect(begun).toMatchObject({ members: [{ payload: { detail: { name: 'x' } } }] })
-  expect(await peekCollection(book, 'siem', 10)).toMatchObject([
-    { payload: { detail: { name: 'x' } } },
-  ])
+  expect(await peekBatch(book, 'siem', 10)).toMatchObject([{ payload: { detail: { name: 'x' } } }])
   await expectConservation(book)
 })
 
 test('a full event that comes when nobody waits for it any more changes nothing of what is sent', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
-  const recordId = book.digests.recordId('a/b/1')
+  const recordId = book.fingerprints.recordId('a/b/1')
   const late = { event: routed({ uid: 'a/b/1' }).event, fetchedAtMs: 1, detail: { name: 'late' } }
   expect(await releaseDetail(book, recordId, { soc: false }, late)).toEqual([])
   expect((await readPayload(book, recordId))?.detail).toBeUndefined()
 })
 
-async function sealedBatch(book: Book, uids: string[]): Promise<string> {
+async function sealedBatch(book: AccountLedger, uids: string[]): Promise<string> {
   for (const uid of uids) await madeBy(book, uid, ['siem'], 1_000)
-  const waiting = await peekCollection(book, 'siem', 10)
+  const waiting = await peekBatch(book, 'siem', 10)
   const refs = waiting.map(({ ref }) => ref)
   return (await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs))!
 }
@@ -411,8 +411,8 @@ test('items of a sink that is gone are held, visible and counted, and go on when
   const held = await expectConservation(book)
   expect(held.sinks['gone']?.pending).toMatchObject({ held: 1, queued: 0 })
   expect(held.sinks['siem']?.pending).toMatchObject({ held: 2, batch: 0 })
-  expect(await returnOrphans(book, { sink: 'gone', mode: false, places: {} }, 10)).toBe(1)
-  expect(await returnOrphans(book, { sink: 'siem', mode: 1_000, places: {} }, 10)).toBe(2)
+  expect(await returnOrphans(book, { sink: 'gone', batchWait: false, groups: {} }, 10)).toBe(1)
+  expect(await returnOrphans(book, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)).toBe(2)
   expect((await dueAt(book, Number.MAX_SAFE_INTEGER)).toSorted()).toEqual(
     ['c:siem', single].toSorted(),
   )
@@ -436,8 +436,8 @@ test('once its sink is back so many tries are due at once as asked for, and what
     const reason = at === 0 ? 'rejected' : 'unavailable'
     await settle(book, ref, 't1', { outcome: 'retry', inMs: 3_600_000 + at, counts: true, reason })
   }
-  expect(await wakeRetries(book, 'soc', 1)).toEqual([refs[1]])
-  expect(await wakeRetries(book, 'soc', 9)).toEqual([refs[2]])
+  expect(await makeRetriesDue(book, 'soc', 1)).toEqual([refs[1]])
+  expect(await makeRetriesDue(book, 'soc', 9)).toEqual([refs[2]])
   expect((await dueAt(book, Date.now() + 1000)).toSorted()).toEqual(refs.slice(1).toSorted())
 })
 
@@ -464,12 +464,12 @@ test.each([
       })
     }
     const woken = isDue ? [single, batch] : []
-    expect(await wakeRetries(book, 'siem', 9)).toEqual(woken)
+    expect(await makeRetriesDue(book, 'siem', 9)).toEqual(woken)
     expect(new Set(await dueAt(book, Date.now() + 1_000))).toEqual(new Set(woken))
     const { atMs } = await itemOf(book, 'a/b/0')
     expect(isDue ? Date.now() - atMs! < 60_000 : atMs! >= laterMs).toBe(true)
     await tests.redis.del(book.key('batch', batch.split(':')[1]!)) // it was settled meanwhile
-    expect(await wakeRetries(book, 'siem', 9)).toEqual([])
+    expect(await makeRetriesDue(book, 'siem', 9)).toEqual([])
   },
 )
 
@@ -484,7 +484,7 @@ test('once its sink is back the five hundred next tries are looked at, so that n
   }
   const others = Array.from({ length: 499 }, (_, n) => [String(laterMs + n), `i:gone:${n}:soc`])
   await tests.redis.zadd(book.key('due', 'soc'), ...others.flat())
-  expect(await wakeRetries(book, 'soc', 9)).toEqual([refs[0]])
+  expect(await makeRetriesDue(book, 'soc', 9)).toEqual([refs[0]])
 })
 
 test('a message whose members are being taken out of it is not sent', async () => {
@@ -502,7 +502,7 @@ test('what was delivered meanwhile is in no batch, though it still stands among 
   const [done = ''] = await madeBy(book, 'a/b/2', ['siem'])
   await beginAttempt(book, done, 't', lease)
   await settle(book, done, 't', { outcome: 'delivered' })
-  const refs = (await peekCollection(book, 'siem', 10)).map(({ ref }) => ref)
+  const refs = (await peekBatch(book, 'siem', 10)).map(({ ref }) => ref)
   await book.redis.zadd(book.key('collect', 'siem'), 1, done)
   const siem = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
   const batch = await sealBatch(book, siem, [done, ...refs])

@@ -1,20 +1,20 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { advanceClaims, claimDue } from '../../../src/delivery/claims.ts'
-import { unsealMessage } from '../../../src/grouping/freeze.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { MalformedItem } from '../../../src/store/intake.ts'
 import {
   discardDeadLetter,
-  divertItem,
+  rerouteItem,
   holdOrphan,
   overflowItems,
   releaseDetail,
   replayDeadLetter,
   returnOrphans,
-  type SinkModes,
-  sinksOf,
-  wakeRetries,
+  type SinkBatchWaits,
+  readSinkNames,
+  makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
 import {
   type Item,
@@ -23,7 +23,7 @@ import {
   readPayload,
   scanRecords,
 } from '../../../src/store/records.ts'
-import { makeDue, type Outcome, peekCollection, sealBatch } from '../../support/attempts.ts'
+import { makeDue, type Outcome, peekBatch, sealBatch } from '../../support/attempts.ts'
 import {
   expectConservation,
   expectNothingStranded,
@@ -170,21 +170,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>
 
 /** Runs every script twice and answers as the second time: what a broken connection makes of a call. */
-function executedTwice(book: Book): Book {
-  const run: Book['run'] = async (script, ...args) => {
+function executedTwice(book: AccountLedger): AccountLedger {
+  const run: AccountLedger['run'] = async (script, ...args) => {
     await book.run(script, ...args)
     return book.run(script, ...args)
   }
   return {
     ...book,
     run,
-    ask: async <T>(script: string, ...args: (string | number)[]) =>
+    runJson: async <T>(script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await run(script, ...args))) as T,
   }
 }
 
 interface Rehearsal {
-  book: Book
+  ledger: AccountLedger
   claims: RehearsedClaims
 }
 
@@ -192,19 +192,19 @@ function pick<T>(among: T[], at: number): T | undefined {
   return among[at % Math.max(1, among.length)]
 }
 
-async function dueRefs(book: Book): Promise<string[]> {
-  const bySink = (await sinksOf(book)).toSorted()
+async function dueRefs(book: AccountLedger): Promise<string[]> {
+  const bySink = (await readSinkNames(book)).toSorted()
   const refs = await Promise.all(
     bySink.map((name) => book.redis.zrange(book.key('due', name), '0', '-1')),
   )
   return refs.flat()
 }
 
-function modesOf({ batches }: Step): SinkModes {
+function modesOf({ batches }: Step): SinkBatchWaits {
   return { soc: false, oncall: false, siem: batches ? 1 : false }
 }
 
-async function perform({ book: stored, claims }: Rehearsal, next: Step): Promise<void> {
+async function perform({ ledger: stored, claims }: Rehearsal, next: Step): Promise<void> {
   const book = next.twice ? executedTwice(stored) : stored
   const modes = modesOf(next)
   switch (next.do) {
@@ -236,12 +236,12 @@ async function perform({ book: stored, claims }: Rehearsal, next: Step): Promise
     case 'return':
       await returnOrphans(
         book,
-        { sink: next.sink, mode: modes[next.sink] ?? false, places: {} },
+        { sink: next.sink, batchWait: modes[next.sink] ?? false, groups: {} },
         10,
       )
       return undefined
     case 'wake':
-      await wakeRetries(book, next.sink, 2)
+      await makeRetriesDue(book, next.sink, 2)
       return undefined
     case 'unseal': {
       const sealed = (await dueRefs(book)).filter((ref) => ref.startsWith('b:'))
@@ -273,7 +273,7 @@ async function perform({ book: stored, claims }: Rehearsal, next: Step): Promise
   }
 }
 
-async function takePage(book: Book, next: Extract<Step, { do: 'page' }>): Promise<void> {
+async function takePage(book: AccountLedger, next: Extract<Step, { do: 'page' }>): Promise<void> {
   const malformed: MalformedItem[] = next.malformed.map((raw) => ({ uid: null, problem: 'x', raw }))
   const routedEvents = next.events.map(({ uid, severity, to, wantsDetail }) =>
     routed({ uid, severity }, to, wantsDetail),
@@ -283,25 +283,25 @@ async function takePage(book: Book, next: Extract<Step, { do: 'page' }>): Promis
 }
 
 /** As if whatever is being sent had died. */
-async function unseal(book: Book, ref: string, modes: SinkModes): Promise<void> {
+async function unseal(book: AccountLedger, ref: string, modes: SinkBatchWaits): Promise<void> {
   const batchWaitMs = modes[ref.split(':')[2]!] || undefined
-  await unsealMessage(book, ref, { books: [book], staleMs: 0, batchWaitMs, places: {} })
+  await unfreezeMessage(book, ref, { ledgers: [book], staleMs: 0, batchWaitMs, groups: {} })
 }
 
-async function divert(book: Book, ref: string): Promise<void> {
+async function divert(book: AccountLedger, ref: string): Promise<void> {
   const [found] = await readItems(book, [ref])
   const targets = [{ sink: 'oncall', destination: 'oncall:b', batchWaitMs: undefined }]
-  if (found) await divertItem(book, found, { to: 'oncall', targets, staleMs: 0 })
+  if (found) await rerouteItem(book, found, { to: 'oncall', targets, staleMs: 0 })
 }
 
-async function release(book: Book, uid: string, modes: SinkModes): Promise<void> {
-  const recordId = book.digests.recordId(uid)
+async function release(book: AccountLedger, uid: string, modes: SinkBatchWaits): Promise<void> {
+  const recordId = book.fingerprints.recordId(uid)
   const payload = await readPayload(book, recordId)
   await releaseDetail(book, recordId, modes, payload && { ...payload, detail: { name: 'x' } })
 }
 
 /** Items in any state, as somebody may still know them. */
-async function everyRef(book: Book): Promise<string[]> {
+async function everyRef(book: AccountLedger): Promise<string[]> {
   const found: string[] = []
   for await (const record of scanRecords(book)) {
     for (const item of record.items) found.push(`i:${record.recordId}:${item.index}:${item.sink}`)
@@ -309,19 +309,19 @@ async function everyRef(book: Book): Promise<string[]> {
   return found.toSorted()
 }
 
-async function deadLetters(book: Book): Promise<string[]> {
-  const names = (await sinksOf(book)).toSorted()
+async function deadLetters(book: AccountLedger): Promise<string[]> {
+  const names = (await readSinkNames(book)).toSorted()
   return (
     await Promise.all(names.map((name) => book.redis.zrange(book.key('dead', name), '0', '-1')))
   ).flat()
 }
 
 /** Every lease ends, every sink is back and every wait is over: claims alone bring all of it to its end. */
-async function expectAllLeaves({ book, claims }: Rehearsal): Promise<void> {
+async function expectAllLeaves({ ledger: book, claims }: Rehearsal): Promise<void> {
   const modes = { soc: false, oncall: false, siem: false } as const
   for (const uid of uids) await release(book, uid, modes)
   for (const [name, mode] of Object.entries(modes)) {
-    while ((await returnOrphans(book, { sink: name, mode, places: {} }, 10)) > 0);
+    while ((await returnOrphans(book, { sink: name, batchWait: mode, groups: {} }, 10)) > 0);
   }
   await claims.expireAll()
   for (const ref of await dueRefs(book)) await makeDue(book, ref)
@@ -332,12 +332,12 @@ async function expectAllLeaves({ book, claims }: Rehearsal): Promise<void> {
   }
 }
 
-async function leaveSome(book: Book, name: string): Promise<boolean> {
+async function leaveSome(book: AccountLedger, name: string): Promise<boolean> {
   const holder = { owner: 'last', leaseMs, by: 'last' }
   const { claims } = await claimDue(book, holder, { sink: name, max: 3, leastRank: 1 })
   for (const { ref, kind } of claims) {
     if (kind === 'collection') {
-      const refs = (await peekCollection(book, name, 100)).map((member) => member.ref)
+      const refs = (await peekBatch(book, name, 100)).map((member) => member.ref)
       await sealBatch(book, { sink: name, destination: name }, refs)
     } else {
       await advanceClaims(book, holder, { begin: [{ ref, token: 'last' }] })
@@ -349,7 +349,7 @@ async function leaveSome(book: Book, name: string): Promise<boolean> {
 }
 
 /** What breaks the rule that every item is either final and nowhere due, or pending and reachable. */
-async function faultsOf(book: Book): Promise<string[]> {
+async function faultsOf(book: AccountLedger): Promise<string[]> {
   const faults: string[] = []
   const due = new Set(await dueRefs(book))
   const claimed = await book.redis.hkeys(book.key('claims'))
@@ -372,7 +372,7 @@ async function faultsOf(book: Book): Promise<string[]> {
 }
 
 async function isReachable(
-  book: Book,
+  book: AccountLedger,
   due: Set<string>,
   ref: string,
   item: Item,
@@ -400,7 +400,7 @@ test('whatever happens in whatever order, executed once or twice, the book stays
       fc.array(step, { minLength: 40, maxLength: 100, size: 'max' }),
       async (steps) => {
         const book = await tests.book()
-        const rehearsal = { book, claims: new RehearsedClaims(book) }
+        const rehearsal = { ledger: book, claims: new RehearsedClaims(book) }
         const first = uids.slice(0, 4).map((uid) => routed({ uid }, ['soc', 'siem']))
         await takeIn(book, first, { batchWaitMs: 1 }) // so that there is a batch from the start
         for (const next of steps) {
@@ -424,10 +424,10 @@ test('an event that its own feed shows again, more severe, is a new revision; a 
   await show('medium')
   expect(await show('critical')).toMatchObject({
     counts: { new: 0, duplicate: 1 },
-    made: [{ sv: 'critical' }],
+    changes: [{ sv: 'critical' }],
   })
-  expect(await show('critical')).toMatchObject({ counts: { duplicate: 1 }, made: [] })
-  expect(await show('low')).toMatchObject({ counts: { duplicate: 1 }, made: [] })
+  expect(await show('critical')).toMatchObject({ counts: { duplicate: 1 }, changes: [] })
+  expect(await show('low')).toMatchObject({ counts: { duplicate: 1 }, changes: [] })
   const accounting = await expectConservation(book)
   expect(accounting.sinks['soc']).toMatchObject({ created: 2 })
 })

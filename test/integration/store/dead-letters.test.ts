@@ -6,7 +6,7 @@ import {
   listDeadLetters,
   replayDeadLetter,
 } from '../../../src/store/pending-items.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import {
   beginAttempt,
@@ -19,16 +19,16 @@ import { expectConservation, redisForTests, routed, takeIn } from '../../support
 
 const tests = redisForTests()
 
-function refOf(book: Book, n: number): string {
-  return `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+function refOf(book: AccountLedger, n: number): string {
+  return `i:${book.fingerprints.recordId(`a/b/${n}`)}:0:soc`
 }
 
-async function itemOf(book: Book, n: number): Promise<Item> {
-  return (await readRecord(book, book.digests.recordId(`a/b/${n}`)))!.items[0]!
+async function itemOf(book: AccountLedger, n: number): Promise<Item> {
+  return (await readRecord(book, book.fingerprints.recordId(`a/b/${n}`)))!.items[0]!
 }
 
 /** So many letters, the n-th of which died n minutes ago. */
-async function aBookWithLetters(count: number): Promise<Book> {
+async function aBookWithLetters(count: number): Promise<AccountLedger> {
   const book = await tests.book()
   await takeIn(
     book,
@@ -38,7 +38,7 @@ async function aBookWithLetters(count: number): Promise<Book> {
   return book
 }
 
-async function die(book: Book, n: number): Promise<void> {
+async function die(book: AccountLedger, n: number): Promise<void> {
   const ref = refOf(book, n)
   await beginAttempt(book, ref, `t${n}`, 30_000)
   await settleAttempt(book, { ref, token: `t${n}`, replica: 'r' }, { outcome: 'dead' })
@@ -54,13 +54,13 @@ test('letters come in pages, the newest first, and those without a record are le
   expect(await uids(0, 2)).toEqual([5, ['a/b/0', 'a/b/1']])
   expect(await uids(2, 2)).toEqual([5, ['a/b/2', 'a/b/3']])
   expect(await uids(4, 2)).toEqual([5, ['a/b/4']])
-  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
   expect(await uids(0, 3)).toEqual([5, ['a/b/0', 'a/b/2']])
   const { letters } = await listDeadLetters(book, 'soc', { offset: 1, count: 2 })
   const { endedAtMs: diedAtMs } = await itemOf(book, 2)
   expect(letters).toMatchObject([
     {
-      id: `main.${book.digests.recordId('a/b/2')}.0`,
+      id: `main.${book.fingerprints.recordId('a/b/2')}.0`,
       ref: refOf(book, 2),
       diedAtMs,
     },
@@ -70,7 +70,8 @@ test('letters come in pages, the newest first, and those without a record are le
 test('a letter is found by its id, and nothing else is', async () => {
   const book = await aBookWithLetters(1)
   await takeIn(book, [routed({ uid: 'a/b/9' })])
-  const idOf = (n: number, index: number): string => `${book.digests.recordId(`a/b/${n}`)}.${index}`
+  const idOf = (n: number, index: number): string =>
+    `${book.fingerprints.recordId(`a/b/${n}`)}.${index}`
   const { endedAtMs } = await itemOf(book, 0)
   expect(await findDeadLetter(book, idOf(0, 0))).toMatchObject({
     id: `main.${idOf(0, 0)}`,
@@ -84,7 +85,7 @@ test('a letter is found by its id, and nothing else is', async () => {
 
 test('a letter is kept as long as its story, also once it is discarded', async () => {
   const book = await aBookWithLetters(1)
-  const recordId = book.digests.recordId('a/b/0')
+  const recordId = book.fingerprints.recordId('a/b/0')
   const [record, payload] = [book.key('rec', recordId), book.key('pay', recordId)]
   for (const name of [record, payload]) await tests.redis.persist(name)
   expect(await discardDeadLetter(book, refOf(book, 0))).toBe('done')
@@ -102,12 +103,12 @@ test('what is replayed begins anew, as often as it is, in its batch or alone', a
   await beginAttempt(book, batch, 't', 30_000)
   await settleAttempt(book, { ref: batch, token: 't', replica: 'r' }, { outcome: 'dead' })
   const before = await itemOf(book, 0)
-  const name = book.key('rec', book.digests.recordId('a/b/0'))
+  const name = book.key('rec', book.fingerprints.recordId('a/b/0'))
   const stored = JSON.parse((await tests.redis.get(name))!) as { i: { c: number }[] }
   stored.i[0]!.c -= 3_600_000 // as if it had been made an hour ago
   await tests.redis.set(name, JSON.stringify(stored))
   expect(await replayDeadLetter(book, refOf(book, 0), 60_000)).toBe('collect')
-  expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 1, sealedIn: undefined })
+  expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 1, messageId: undefined })
   expect((await itemOf(book, 0)).createdAtMs).toBeGreaterThanOrEqual(before.createdAtMs)
   expect(await tests.redis.zrange(book.key('due', 'soc'), '0', '-1')).toEqual(['c:soc'])
   expect(await tests.redis.pttl(name)).toBe(-1)
@@ -146,7 +147,7 @@ test('what is no letter leaves the list of letters, and nothing else happens to 
     (ref: string) => replayDeadLetter(book, ref, undefined),
     (ref: string) => discardDeadLetter(book, ref),
   ]) {
-    const gone = `i:${book.digests.recordId('a/b/7')}:0:soc`
+    const gone = `i:${book.fingerprints.recordId('a/b/7')}:0:soc`
     await tests.redis.zadd(book.key('dead', 'soc'), Date.now(), refOf(book, 0), Date.now(), gone)
     const page = { offset: 0, count: 9 }
     expect((await listDeadLetters(book, 'soc', page)).letters).toEqual([])

@@ -46,7 +46,10 @@ test('a page that was fetched before its feed was rewound is stale', async () =>
   const { sequence } = await openFeed(book, 'brand', dayMs)
   await rewindFeed(book, 'brand', 5_000.5)
   expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { sequence })).toEqual({ status: 'stale' })
-  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ floorMs: 5_000, isRewound: true })
+  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({
+    startBoundMs: 5_000,
+    isRewound: true,
+  })
 })
 
 test.each([true, undefined])(
@@ -55,7 +58,7 @@ test.each([true, undefined])(
     const book = await tests.book()
     const walk = { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 7 }
     await takeIn(book, [], {
-      walk: { ...walk, span: { fromMs: 1, toMs: 5 } },
+      scan: { ...walk, span: { fromMs: 1, toMs: 5 } },
       rescan: {
         place: 'sweep',
         lateBeforeMs: undefined,
@@ -69,7 +72,7 @@ test.each([true, undefined])(
       sequence: 0,
       requestedAtMs: 9,
     } as Partial<Page>)
-    const { sweep, rescans, walk: tail, lastSuccessMs } = await openFeed(book, 'brand', dayMs)
+    const { sweep, rescans, scan: tail, lastSuccessMs } = await openFeed(book, 'brand', dayMs)
     const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
     expect(sweep).toMatchObject({ sequence: 1, generation: 1, isDone: true, lastCompletedMs: 9 })
     expect(sweep.lastEnded).toEqual(lastEnded)
@@ -86,8 +89,8 @@ test('the floor is fixed by the first poll and stays, and so is when that was', 
   const book = await tests.book()
   const first = await openFeed(book, 'brand', 60_000)
   const second = await openFeed(book, 'brand', 999_000)
-  expect(first.nowMs - first.floorMs).toBe(60_000)
-  expect(second.floorMs).toBe(first.floorMs)
+  expect(first.nowMs - first.startBoundMs).toBe(60_000)
+  expect(second.startBoundMs).toBe(first.startBoundMs)
   expect(first.rescans.firstPollMs).toBe(first.nowMs)
   expect(second.rescans.firstPollMs).toBe(first.nowMs)
 })
@@ -105,7 +108,7 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
     lastCaughtUpMs: undefined,
     isBackfilling: true,
   })
-  expect(midway.walk?.cursor).toBe('c')
+  expect(midway.scan?.cursor).toBe('c')
   expect(midway.isEnded).toBe(false)
   await takeIn(book, [routed({ uid: 'a/b/2', createdAtMs: 4_000 })], { requestedAtMs: 6_000.5 })
   const ended = await openFeed(book, 'brand', 0)
@@ -114,8 +117,8 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
     nowMs: expect.any(Number),
     sequence: 2,
     generation: 1,
-    floorMs: midway.floorMs,
-    walk: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 0 },
+    startBoundMs: midway.startBoundMs,
+    scan: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 0 },
     isRewound: false,
     newestMs: 5_000,
     lastSuccessMs: 6_000,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   activateGeneration,
-  activeHash,
+  readActiveHash,
   confirmGeneration,
   hasReplicas,
 } from '../../../src/store/account-ledger.ts'
@@ -48,8 +48,8 @@ test('a configuration keeps its place in the very millisecond in which its patie
 
 test('commands see the configuration that is active, or that none ever was', async () => {
   const keys = tests.keys()
-  expect(await activeHash(tests.redis, keys)).toBeUndefined()
+  expect(await readActiveHash(tests.redis, keys)).toBeUndefined()
   await activateGeneration(tests.redis, keys, 'one')
   await activateGeneration(tests.redis, keys, 'two')
-  expect(await activeHash(tests.redis, keys)).toBe('two')
+  expect(await readActiveHash(tests.redis, keys)).toBe('two')
 })

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { lookUp } from '../../../src/audit/audit-feed.ts'
+import { lookUpInLedger } from '../../../src/audit/audit-feed.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   countQuarantined,
   findQuarantined,
@@ -11,7 +11,7 @@ import {
   rewindFeed,
 } from '../../../src/store/feed-state.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
-import type { Gathering } from '../../../src/store/pending-items.ts'
+import type { Group } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { areInhibited } from '../../../src/store/silences.ts'
 import {
@@ -31,14 +31,14 @@ test('a page is taken in once: its repeat makes duplicates and no items', async 
   const first = await takeIn(book, page)
   const second = await takeIn(book, page)
   expect(first).toMatchObject({ counts: { fetched: 2, new: 2, duplicate: 0 } })
-  expect(first.status === 'committed' && first.made).toHaveLength(3)
+  expect(first.status === 'committed' && first.changes).toHaveLength(3)
   expect(first.status === 'committed' && first.newEvents.map(({ event }) => event.uid)).toEqual([
     'a/b/1',
     'a/b/2',
   ])
   expect(second).toMatchObject({
     counts: { fetched: 2, new: 0, duplicate: 2 },
-    made: [],
+    changes: [],
     newEvents: [],
   })
   const accounting = await expectConservation(book)
@@ -99,8 +99,8 @@ test('a second feed that shows a known uid adds only destinations that have not 
     feed: 'executives',
     labels: { team: 'vip' },
   })
-  expect(accepted.status === 'committed' && accepted.made.map(({ k }) => k)).toEqual(['siem'])
-  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(accepted.status === 'committed' && accepted.changes.map(({ k }) => k)).toEqual(['siem'])
+  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   expect(record?.sightings.map(({ feed }) => feed)).toEqual(['brand', 'executives'])
   expect(record?.items.map(({ sink }) => sink)).toEqual(['soc', 'siem'])
   await expectConservation(book)
@@ -123,9 +123,9 @@ test('a higher severity is a new revision for every destination, a lower one is 
     feed: 'two',
   })
   const lower = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })], { feed: 'three' })
-  expect(raised.status === 'committed' && raised.made).toHaveLength(1)
-  expect(lower.status === 'committed' && lower.made).toHaveLength(0)
-  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  expect(raised.status === 'committed' && raised.changes).toHaveLength(1)
+  expect(lower.status === 'committed' && lower.changes).toHaveLength(0)
+  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   expect(record?.items.map(({ severity }) => severity)).toEqual(['medium', 'critical'])
   expect(new Set(record?.items.map(({ id }) => id)).size).toBe(2)
   expect(record?.severity).toBe('critical')
@@ -171,17 +171,17 @@ test('a commit that is replayed answers as the first time and counts once', asyn
     events: [
       {
         u: 'a/b/1',
-        rid: book.digests.recordId('a/b/1'),
+        rid: book.fingerprints.recordId('a/b/1'),
         sv: 'high',
         rk: 4,
         ty: 'x',
-        seen: book.digests.seenMark('brand', 'a/b/1'),
+        seen: book.fingerprints.seen('brand', 'a/b/1'),
         l: {},
         w: [],
         dt: false,
         ih: [],
         items: [
-          { d: 'soc', k: 'soc', q: ['root'], ...book.digests.claimMark('a/b/1', 'high', 'soc') },
+          { d: 'soc', k: 'soc', q: ['root'], ...book.fingerprints.claim('a/b/1', 'high', 'soc') },
         ],
       },
     ],
@@ -208,15 +208,15 @@ describe('a page that is too large for one commit', () => {
   test('is taken in in pieces, and the cursor moves with the last', async () => {
     const book = await tests.book()
     const cursors: (string | undefined)[] = []
-    const watched: Book = {
+    const watched: AccountLedger = {
       ...book,
-      async ask<T>(script: string, ...args: (string | number)[]) {
-        const answer = await book.ask<T>(script, ...args)
-        cursors.push((await openFeed(book, 'brand', dayMs)).walk?.cursor ?? undefined)
+      async runJson<T>(script: string, ...args: (string | number)[]) {
+        const answer = await book.runJson<T>(script, ...args)
+        cursors.push((await openFeed(book, 'brand', dayMs)).scan?.cursor ?? undefined)
         return answer
       },
     }
-    const accepted = await takeIn(watched, page, { walk, malformed: [unreadable] })
+    const accepted = await takeIn(watched, page, { scan: walk, malformed: [unreadable] })
     expect(cursors).toEqual([undefined, undefined, undefined, undefined, 'after'])
     expect(accepted).toMatchObject({
       status: 'committed',
@@ -225,7 +225,7 @@ describe('a page that is too large for one commit', () => {
     })
     if (accepted.status !== 'committed') return
     expect(accepted.newEvents.map(({ event }) => event.uid)).toEqual(uids)
-    expect(accepted.made).toHaveLength(1_400)
+    expect(accepted.changes).toHaveLength(1_400)
     const { unreadable: feedIsUnreadable, lastCaughtUpMs } = await openFeed(book, 'brand', dayMs)
     expect(feedIsUnreadable).toBeUndefined()
     expect(lastCaughtUpMs).toBeGreaterThan(0)
@@ -245,24 +245,24 @@ describe('a page that is too large for one commit', () => {
   test('where another replica goes on in the middle, what was taken in is told, and the cursor stays', async () => {
     const book = await tests.book()
     let pieces = 0
-    const interrupted: Book = {
+    const interrupted: AccountLedger = {
       ...book,
-      async ask<T>(script: string, ...args: (string | number)[]) {
-        const answer = await book.ask<T>(script, ...args)
+      async runJson<T>(script: string, ...args: (string | number)[]) {
+        const answer = await book.runJson<T>(script, ...args)
         pieces += 1
         if (pieces === 2)
-          await takeIn(book, page.slice(0, 1), { walk: { ...walk, cursor: 'other' } })
+          await takeIn(book, page.slice(0, 1), { scan: { ...walk, cursor: 'other' } })
         return answer
       },
     }
-    const accepted = await takeIn(interrupted, page, { walk })
+    const accepted = await takeIn(interrupted, page, { scan: walk })
     expect(accepted).toMatchObject({ status: 'committed', isBrokenOff: true, isEnded: false })
     if (accepted.status !== 'committed') return
     const { length } = accepted.newEvents
     expect(accepted.counts.new).toBe(length)
     expect(length).toBeLessThan(700)
-    expect((await openFeed(book, 'brand', dayMs)).walk?.cursor).toBe('other')
-    expect(await takeIn(book, page, { walk })).toMatchObject({
+    expect((await openFeed(book, 'brand', dayMs)).scan?.cursor).toBe('other')
+    expect(await takeIn(book, page, { scan: walk })).toMatchObject({
       counts: { new: 700 - length, duplicate: length },
     })
     await expectConservation(book)
@@ -278,9 +278,9 @@ test('a newer configuration owns the cursor: an older one is told so', async () 
     reason: 'first' as const,
     startedAtMs: 0,
   }
-  await takeIn(book, [], { generation: 2, walk })
+  await takeIn(book, [], { generation: 2, scan: walk })
   expect((await takeIn(book, [], { generation: 1 })).status).toBe('superseded')
-  const same = await takeIn(book, [], { generation: 1, walk })
+  const same = await takeIn(book, [], { generation: 1, scan: walk })
   expect(same.status).toBe('committed')
   expect((await openFeed(book, 'brand', 1000)).generation).toBe(2)
 })
@@ -292,7 +292,7 @@ test('what only a shadow route took is sent once a live route takes it to the sa
   await takeIn(book, [shadow], { feed: 'trial' })
   await takeIn(book, [live], { feed: 'brand' })
   await takeIn(book, [shadow, live], { feed: 'later' })
-  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   expect(record?.items.map(({ state }) => state)).toEqual(['suppressed', 'queued'])
   await expectConservation(book)
 })
@@ -302,9 +302,9 @@ test('whoever takes a page in hears what became of each item, and why where it e
   const event = { ...routed({ uid: 'a/b/1' }, ['soc', 'siem']), wantsDetail: true }
   event.items[1]!.isShadow = true
   const accepted = await takeIn(book, [event])
-  const id = book.digests.recordId('a/b/1')
+  const id = book.fingerprints.recordId('a/b/1')
   const common = { sv: 'high', rk: 4 }
-  expect(accepted.status === 'committed' && accepted.made).toEqual([
+  expect(accepted.status === 'committed' && accepted.changes).toEqual([
     { ...common, ref: `i:${id}:0:soc`, k: 'soc', kind: 'detail' },
     { ...common, ref: `i:${id}:1:siem`, k: 'siem', kind: 'suppressed', why: 'shadow' },
   ])
@@ -313,11 +313,11 @@ test('whoever takes a page in hears what became of each item, and why where it e
 /** On its way to people, where it waits for company. */
 function grouped(severity: string, destinations: string[]): RoutedEvent {
   const plan = routed({ uid: 'a/b/1', severity }, destinations)
-  const items = plan.items.map((item) => ({ ...item, gathering: groupAt(item.destination) }))
+  const items = plan.items.map((item) => ({ ...item, group: groupAt(item.destination) }))
   return { ...plan, items }
 }
 
-function groupAt(destination: string): Gathering {
+function groupAt(destination: string): Group {
   const about = { destination, route: 'root', labels: {}, feed: null }
   return { id: `group-${destination}`, kind: 'group', waitMs: 60_000, isUrgent: false, about }
 }
@@ -325,9 +325,9 @@ function groupAt(destination: string): Gathering {
 test('a raised event takes the place of the one that waits at its own destination, and of no other', async () => {
   const book = await tests.book()
   const first = await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
-  expect(first).toMatchObject({ made: [{ kind: 'gather' }, { kind: 'gather' }] })
+  expect(first).toMatchObject({ changes: [{ kind: 'gather' }, { kind: 'gather' }] })
   await takeIn(book, [grouped('high', ['soc'])], { feed: 'two' })
-  const record = await readRecord(book, book.digests.recordId('a/b/1'))
+  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   const now = record?.items.map(({ destination, severity, state }) => [
     destination,
     severity,
@@ -349,7 +349,7 @@ test('what people closed stays closed, though another feed shows it as it was be
   const book = await tests.book()
   const shown = (given: object, feed: string) =>
     takeIn(book, [routed({ uid: 'a/b/1', ...given })], { feed })
-  const closed = async () => (await readRecord(book, book.digests.recordId('a/b/1')))?.closed
+  const closed = async () => (await readRecord(book, book.fingerprints.recordId('a/b/1')))?.closed
   await shown({}, 'brand')
   expect(await closed()).toBeUndefined()
   await shown({ ignoredAtMs: 5 }, 'brand')
@@ -361,7 +361,7 @@ test('what people closed stays closed, though another feed shows it as it was be
   expect(await closed()).toBe('ignored')
   await shown({ remediatedAtMs: 5 }, 'third')
   expect(await closed()).toBe('remediated')
-  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
   expect(await shown({ ignoredAtMs: 5 }, 'brand')).toMatchObject({ counts: { duplicate: 1 } })
   expect(await closed()).toBeUndefined() // what has ended does not begin again
 })
@@ -383,7 +383,7 @@ test('a repair tells nothing again that its feed took in while the audit went on
     isRepair: true,
     sequence: 0,
   })
-  expect(repaired).toMatchObject({ counts: { new: 0, duplicate: 1 }, made: [] })
+  expect(repaired).toMatchObject({ counts: { new: 0, duplicate: 1 }, changes: [] })
 })
 
 test('what stood below a feed before it began is not told by it, however severe it becomes', async () => {
@@ -396,7 +396,7 @@ test('what stood below a feed before it began is not told by it, however severe 
   await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' }, [])], { feed: 'other' })
   expect(await takeIn(book, [below('critical')])).toMatchObject({
     counts: { duplicate: 1, raised: 0 },
-    made: [],
+    changes: [],
   })
 })
 
@@ -405,7 +405,7 @@ test('what stood below the start bound is new once the bound was moved back', as
   const event = routed({ uid: 'a/b/1' })
   await takeIn(book, [{ ...event, isBaseline: true }])
   const above = await takeIn(book, [event])
-  expect(above).toMatchObject({ counts: { new: 1 }, made: [{ k: 'soc' }] })
+  expect(above).toMatchObject({ counts: { new: 1 }, changes: [{ k: 'soc' }] })
 })
 
 test('a known event whose severity cannot be read any more is not told again', async () => {
@@ -417,7 +417,7 @@ test('a known event whose severity cannot be read any more is not told again', a
   ])
   expect(again).toMatchObject({ counts: { duplicate: 1, raised: 0, new: 1 } })
   const records = await Promise.all(
-    ['a/b/1', 'a/b/2'].map((uid) => readRecord(book, book.digests.recordId(uid))),
+    ['a/b/1', 'a/b/2'].map((uid) => readRecord(book, book.fingerprints.recordId(uid))),
   )
   expect(records[0]).toMatchObject({ severity: 'low', items: [{ severity: 'low' }] })
   expect(records[1]?.sightings[0]?.unread).toEqual(['severity', 'tags'])
@@ -438,7 +438,7 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
     problem: 'metadata.severity: not a string',
     raw: '{"bad":1}',
   }
-  const id = book.digests.recordId('{"bad":1}')
+  const id = book.fingerprints.recordId('{"bad":1}')
   const named = { id, account: 'main', uid: 'a/b/9', markedBy: ['brand'] }
   expect(await listQuarantined(book)).toEqual([{ ...entry, ...named }])
   expect(await listQuarantined(book, id.slice(0, 12))).toHaveLength(1)
@@ -497,7 +497,7 @@ test('a payload keeps numbers, empty lists and unicode as they were', async () =
     identifiers: [{ id: 406_285_232_303, name: 'ünï' }],
   })
   await takeIn(book, [event])
-  const payload = await readPayload(book, book.digests.recordId('a/b/1'))
+  const payload = await readPayload(book, book.fingerprints.recordId('a/b/1'))
   expect(payload?.event).toEqual(event.event)
 })
 
@@ -529,7 +529,7 @@ test('an event inhibits others, not itself, from its commit on for the time of i
   const source = { ...routed({ uid: 'a/b/1' }), inhibits: [{ key: 'host', windowMs: 60_000 }] }
   const { nowMs } = await openFeed(book, 'brand', dayMs)
   await takeIn(book, [source])
-  const [own, other] = ['a/b/1', 'a/b/2'].map((uid) => book.digests.recordId(uid))
+  const [own, other] = ['a/b/1', 'a/b/2'].map((uid) => book.fingerprints.recordId(uid))
   const ask = (recordId: string, atMs: number) =>
     areInhibited(book, [{ recordId, key: 'host', windowMs: 60_000 }], atMs)
   expect(await ask(other!, nowMs)).toEqual([true])
@@ -553,7 +553,7 @@ test('of the events that inhibit others the last three are remembered, however m
       { ...routed({ uid: `a/b/${n}` }), inhibits: [{ key: 'host', windowMs: 60_000 }] },
     ])
     await pastThisMillisecond(tests.redis)
-    ids.push(book.digests.recordId(`a/b/${n}`))
+    ids.push(book.fingerprints.recordId(`a/b/${n}`))
   }
   expect(await tests.redis.zrange(book.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
 })
@@ -562,9 +562,9 @@ test('an audit hears of each event and each malformed item what the ledger knows
   const book = await tests.book()
   const [bad, other] = ['{"id":1}', '{"id":2}'].map((raw) => ({ uid: null, problem: 'odd', raw }))
   await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })], { malformed: [bad!] })
-  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/2')))
+  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/2')))
   const asked = { uids: ['a/b/1', 'a/b/2', 'a/b/3'], malformed: [bad!, other!] }
-  expect(await lookUp(book, 'brand', asked)).toEqual({
+  expect(await lookUpInLedger(book, 'brand', asked)).toEqual({
     events: ['taken', 'unrecorded', 'unknown'],
     malformed: ['quarantined', 'unknown'],
   })

@@ -1,10 +1,10 @@
 /** Orders of steps that the random runs of conservation.test.ts come upon only now and then, one by one. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
-  type Gathering,
+  type Group,
   holdOrphan,
-  keepBack,
+  withholdItems,
   listDeadLetters,
   overflowItems,
   releaseDetail,
@@ -15,7 +15,7 @@ import { type Item, readRecord } from '../../../src/store/records.ts'
 import {
   beginAttempt,
   type Outcome,
-  peekCollection,
+  peekBatch,
   sealBatch,
   settleAttempt,
 } from '../../support/attempts.ts'
@@ -25,30 +25,30 @@ const tests = redisForTests()
 const lease = 30_000
 const uid = 'a/b/1'
 
-async function aBook(destination = 'siem'): Promise<{ book: Book; ref: string }> {
+async function aBook(destination = 'siem'): Promise<{ ledger: AccountLedger; ref: string }> {
   const book = await tests.book()
   await takeIn(book, [routed({ uid }, [destination])])
-  return { book, ref: `i:${book.digests.recordId(uid)}:0:${destination}` }
+  return { ledger: book, ref: `i:${book.fingerprints.recordId(uid)}:0:${destination}` }
 }
 
-function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+function settle(book: AccountLedger, ref: string, token: string, outcome: Outcome) {
   return settleAttempt(book, { ref, token, replica: 'r1' }, outcome)
 }
 
-async function itemIn(book: Book): Promise<Item> {
-  return (await readRecord(book, book.digests.recordId(uid)))!.items[0]!
+async function itemIn(book: AccountLedger): Promise<Item> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
 }
 
-function due(book: Book, sink: string): Promise<string[]> {
+function due(book: AccountLedger, sink: string): Promise<string[]> {
   return tests.redis.zrange(book.key('due', sink), '0', '-1')
 }
 
 test('an item that a late answer delivered stays delivered when the batch it was put into dies', async () => {
-  const { book, ref } = await aBook()
+  const { ledger: book, ref } = await aBook()
   await beginAttempt(book, ref, 'late', lease)
   await holdOrphan(book, ref)
-  await returnOrphans(book, { sink: 'siem', mode: 1_000, places: {} }, 10)
-  const refs = (await peekCollection(book, 'siem', 9)).map((waiting) => waiting.ref)
+  await returnOrphans(book, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
+  const refs = (await peekBatch(book, 'siem', 9)).map((waiting) => waiting.ref)
   const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   await beginAttempt(book, batch!, 't', lease)
   await settle(book, ref, 'late', { outcome: 'delivered' })
@@ -59,7 +59,7 @@ test('an item that a late answer delivered stays delivered when the batch it was
 })
 
 test('a try that was cut off makes every later one a possible repeat, whatever the next was answered', async () => {
-  const { book, ref } = await aBook('soc')
+  const { ledger: book, ref } = await aBook('soc')
   await beginAttempt(book, ref, 'cut off', lease)
   await beginAttempt(book, ref, 't2', lease)
   await settle(book, ref, 't2', { outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' })
@@ -67,18 +67,18 @@ test('a try that was cut off makes every later one a possible repeat, whatever t
 })
 
 test('an item that a late answer delivered while its sink was gone does not come back with the sink', async () => {
-  const { book, ref } = await aBook()
+  const { ledger: book, ref } = await aBook()
   await beginAttempt(book, ref, 'late', lease)
   await holdOrphan(book, ref)
   await settle(book, ref, 'late', { outcome: 'delivered' })
   expect(await itemIn(book)).toMatchObject({ state: 'delivered', heldFor: undefined })
   expect(await tests.redis.smembers(book.key('orphans', 'siem'))).toEqual([])
-  expect(await returnOrphans(book, { sink: 'siem', mode: false, places: {} }, 10)).toBe(0)
+  expect(await returnOrphans(book, { sink: 'siem', batchWait: false, groups: {} }, 10)).toBe(0)
   await expectConservation(book)
 })
 
 test('an item whose sink is gone is neither due, nor in its batch, nor on its way', async () => {
-  const { book, ref } = await aBook()
+  const { ledger: book, ref } = await aBook()
   await beginAttempt(book, ref, 't1', lease)
   expect(await due(book, 'siem')).toEqual([ref])
   await holdOrphan(book, ref)
@@ -87,7 +87,7 @@ test('an item whose sink is gone is neither due, nor in its batch, nor on its wa
     state: 'held',
     heldFor: 'orphaned',
     atMs: undefined,
-    sealedIn: undefined,
+    messageId: undefined,
     repeatRisks: 1,
   })
   expect(await settle(book, ref, 't1', { outcome: 'dead' })).toEqual({ status: 'stale' })
@@ -98,7 +98,7 @@ test('an item of a batch that is sealed leaves with it when its sink is gone', a
   const book = await tests.book()
   const page = { batchWaitMs: 1_000 }
   await takeIn(book, [routed({ uid }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])], page)
-  const refs = (await peekCollection(book, 'siem', 9)).map((waiting) => waiting.ref)
+  const refs = (await peekBatch(book, 'siem', 9)).map((waiting) => waiting.ref)
   const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   await tests.redis.zadd(book.key('due', 'siem'), Date.now(), refs[0]!) // of an older version
   await holdOrphan(book, batch!)
@@ -110,11 +110,13 @@ test('an item of a batch that is sealed leaves with it when its sink is gone', a
 test('an event whose group ended while its details were fetched is sent by itself', async () => {
   const book = await tests.book()
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
-  const gathering: Gathering = { id: 'g', kind: 'group', waitMs: 9, isUrgent: false, about }
+  const gathering: Group = { id: 'g', kind: 'group', waitMs: 9, isUrgent: false, about }
   const plan = routed({ uid }, ['soc'], true)
-  await takeIn(book, [{ ...plan, items: plan.items.map((item) => ({ ...item, gathering })) }])
+  await takeIn(book, [
+    { ...plan, items: plan.items.map((item) => ({ ...item, group: gathering })) },
+  ])
   await tests.redis.del(book.key('gather', 'g')) // nothing waited in it any more
-  const recordId = book.digests.recordId(uid)
+  const recordId = book.fingerprints.recordId(uid)
   const [made] = await releaseDetail(book, recordId, { soc: false }, undefined)
   expect(made).toMatchObject({ kind: 'single' })
   expect(await itemIn(book)).toMatchObject({ state: 'queued', heldFor: undefined })
@@ -125,7 +127,7 @@ test('an event whose group ended while its details were fetched is sent by itsel
 test('an event that waited for its details goes in its batch, and not by itself as well', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid }, ['siem'], true)])
-  await releaseDetail(book, book.digests.recordId(uid), { siem: 1_000 }, undefined)
+  await releaseDetail(book, book.fingerprints.recordId(uid), { siem: 1_000 }, undefined)
   expect(await due(book, 'siem')).toEqual(['c:siem'])
 })
 
@@ -139,15 +141,15 @@ test('a batch does not wait longer because more comes', async () => {
 })
 
 test('what a rule keeps from being sent is due no more', async () => {
-  const { book, ref } = await aBook('soc')
+  const { ledger: book, ref } = await aBook('soc')
   expect(await due(book, 'soc')).toEqual([ref])
-  await keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])
+  await withholdItems(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])
   expect(await due(book, 'soc')).toEqual([])
   await expectConservation(book)
 })
 
 test('a letter that is replayed has not ended, until it is delivered', async () => {
-  const { book, ref } = await aBook('soc')
+  const { ledger: book, ref } = await aBook('soc')
   await beginAttempt(book, ref, 't1', lease)
   await settle(book, ref, 't1', { outcome: 'dead', reason: 'invalid' })
   expect((await itemIn(book)).endedAtMs).toBeGreaterThan(0)
@@ -164,7 +166,7 @@ test('the halves of a refused batch hold its members, and none is left behind', 
     uids.map((one) => routed({ uid: one }, ['siem'])),
     page,
   )
-  const refs = (await peekCollection(book, 'siem', 9)).map((waiting) => waiting.ref)
+  const refs = (await peekBatch(book, 'siem', 9)).map((waiting) => waiting.ref)
   const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   await beginAttempt(book, batch!, 't', lease)
   const { halves } = await settle(book, batch!, 't', { outcome: 'split', reason: 'invalid' })
@@ -176,15 +178,15 @@ test('the halves of a refused batch hold its members, and none is left behind', 
   )
   expect(members).toEqual([['a/b/1', 'a/b/2'], ['a/b/3']])
   for (const [at, half] of (halves ?? []).entries()) {
-    const record = await readRecord(book, book.digests.recordId(members[at]![0]!))
-    expect(`b:${record!.items[0]!.sealedIn}:siem`).toBe(half)
+    const record = await readRecord(book, book.fingerprints.recordId(members[at]![0]!))
+    expect(`b:${record!.items[0]!.messageId}:siem`).toBe(half)
   }
 })
 
 /** An item for `soc` in each state in which it waits, and in each in which it is on its way. */
-async function inEachState(book: Book): Promise<Map<string, string>> {
+async function inEachState(book: AccountLedger): Promise<Map<string, string>> {
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
-  const placed = (kind: Gathering['kind'], n: number) => {
+  const placed = (kind: Group['kind'], n: number) => {
     const plan = routed({ uid: `a/b/${n}` }, ['soc'])
     const gathering = {
       id: kind,
@@ -194,11 +196,11 @@ async function inEachState(book: Book): Promise<Map<string, string>> {
       isUrgent: false,
       about,
     }
-    return { ...plan, items: plan.items.map((item) => ({ ...item, gathering })) }
+    return { ...plan, items: plan.items.map((item) => ({ ...item, group: gathering })) }
   }
   const alone = [0, 1, 2, 6].map((n) => routed({ uid: `a/b/${n}` }, ['soc'], n === 6))
   await takeIn(book, [...alone, placed('group', 3), placed('digest', 4), placed('held', 5)])
-  const refOf = (n: number): string => `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+  const refOf = (n: number): string => `i:${book.fingerprints.recordId(`a/b/${n}`)}:0:soc`
   for (const n of [1, 2]) await beginAttempt(book, refOf(n), 't1', lease)
   const retry = { outcome: 'retry', inMs: 9_000, counts: true } as const
   await settle(book, refOf(1), 't1', { ...retry, reason: 'unavailable' })

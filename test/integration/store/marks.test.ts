@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { ledgerConfig, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -13,7 +13,7 @@ interface Week {
   buckets: number
 }
 
-async function newestWeek(book: Book): Promise<Week> {
+async function newestWeek(book: AccountLedger): Promise<Week> {
   const weeks = await tests.redis.hgetall(book.key('weeks'))
   const number = Math.max(
     ...Object.keys(weeks)
@@ -24,12 +24,12 @@ async function newestWeek(book: Book): Promise<Week> {
 }
 
 /** As 0.4.0 began it. */
-async function oldWeek(book: Book, week: number): Promise<void> {
+async function oldWeek(book: AccountLedger, week: number): Promise<void> {
   await tests.redis.hset(book.key('weeks'), { [week]: 16_384, [`${week}:n`]: 0 })
 }
 
 /** As if everything that is marked had been seen so many weeks ago. */
-async function age(book: Book, weeks: number): Promise<void> {
+async function age(book: AccountLedger, weeks: number): Promise<void> {
   const { number, buckets } = await newestWeek(book)
   const start = book.key('marks', String(number), '')
   for (const name of await tests.redis.keys(`${start}*`)) {
@@ -48,7 +48,7 @@ async function age(book: Book, weeks: number): Promise<void> {
   await tests.redis.hset(book.key('weeks'), older)
 }
 
-async function marksOfThisWeek(book: Book): Promise<number> {
+async function marksOfThisWeek(book: AccountLedger): Promise<number> {
   const number = String(Math.floor(Date.now() / weekMs))
   return (await tests.redis.keys(book.key('marks', number, '*'))).length
 }
@@ -93,7 +93,7 @@ test('a lost event that is marked in two weeks is taken in again by a repair', a
   await takeIn(book, [event])
   await age(book, 8)
   await takeIn(book, [event]) // half the horizon is over: it is marked anew
-  await tests.redis.del(book.key('rec', book.digests.recordId('a/b/1')))
+  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
   const repair = { isRepair: true, sequence: 0 }
   expect(await takeIn(book, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
 })
@@ -155,7 +155,7 @@ test('a week that 0.4.0 began goes on as it was begun, and is never split', asyn
   const week = Math.floor(Date.now() / weekMs)
   await oldWeek(book, week)
   await tests.redis.hset(book.key('weeks'), `${week}:n`, 16_384 * 300)
-  const { m, b } = book.digests.seenMark('brand', 'a/b/1')
+  const { m, b } = book.fingerprints.seen('brand', 'a/b/1')
   await takeIn(book, [event])
   const bucket = book.key('marks', String(week), String(b % 16_384))
   expect(await tests.redis.sismember(bucket, m)).toBe(1)
@@ -172,7 +172,7 @@ function someMarks(count: number): { m: string; b: number }[] {
   })
 }
 
-async function marksIn(book: Book, week: number): Promise<Map<string, string[]>> {
+async function marksIn(book: AccountLedger, week: number): Promise<Map<string, string[]>> {
   const names = await tests.redis.keys(book.key('marks', String(week), '*'))
   const members = await Promise.all(names.map((name) => tests.redis.smembers(name)))
   return new Map(names.map((name, i) => [name, members[i]!]))
@@ -253,13 +253,13 @@ describe('as a week grows', () => {
     await tests.redis.del(...(await tests.redis.keys(book.key('rec', '*'))))
     expect(await takeIn(book, events)).toMatchObject({ counts: { new: 0, duplicate: 500 } })
     const again = await takeIn(book, events, { feed: 'second' })
-    expect(again).toMatchObject({ counts: { new: 500 }, made: [] }) // claimed, for the same place
+    expect(again).toMatchObject({ counts: { new: 500 }, changes: [] }) // claimed, for the same place
   })
 })
 
 /** As the scripts of the ledger do it, and nothing else. */
 async function run(
-  book: Book,
+  book: AccountLedger,
   verb: 'write' | 'erase' | 'known',
   marks: { m: string; b: number }[],
 ): Promise<number[]> {
@@ -291,9 +291,9 @@ function withIncludes(text: string): string {
   )
 }
 
-const write = (book: Book, marks: { m: string; b: number }[]) => run(book, 'write', marks)
+const write = (book: AccountLedger, marks: { m: string; b: number }[]) => run(book, 'write', marks)
 
-async function known(book: Book, marks: { m: string; b: number }[]): Promise<number> {
+async function known(book: AccountLedger, marks: { m: string; b: number }[]): Promise<number> {
   return (await run(book, 'known', marks)).reduce((sum, one) => sum + one, 0)
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import type { CredentialPair, RoutedEvent } from '../../../src/store/intake.ts'
-import { discardItem, keepBack } from '../../../src/store/pending-items.ts'
+import { discardItem, withholdItems } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -20,8 +20,8 @@ function leak(id: number, given: Partial<CredentialPair> = {}, severity = 'high'
   return { ...routed(event, ['soc']), pair: { ...pair, source: `combo${id}`, ...given } }
 }
 
-async function itemOf(book: Book, id: number): Promise<Item> {
-  const record = await readRecord(book, book.digests.recordId(`credential/${id}`))
+async function itemOf(book: AccountLedger, id: number): Promise<Item> {
+  const record = await readRecord(book, book.fingerprints.recordId(`credential/${id}`))
   return record!.items[0]!
 }
 
@@ -35,7 +35,7 @@ test('the same pair from another source is told to nobody who has it, and said o
     heldFor: 'seen_again',
     rule: 'credential/1',
   })
-  const first = await readRecord(book, book.digests.recordId('credential/1'))
+  const first = await readRecord(book, book.fingerprints.recordId('credential/1'))
   expect(first!.seenAgain).toEqual({ times: 2, sources: ['combo1', 'combo2', 'combo3'] })
   await expectConservation(book)
 })
@@ -52,10 +52,10 @@ test('another destination still gets the pair, and so does everybody where the f
 test('a pair that was never told, or is worse now, is told when it comes again', async () => {
   const book = await tests.book()
   await takeIn(book, [leak(1)])
-  const ref = `i:${book.digests.recordId('credential/1')}:0:soc`
-  expect(await keepBack(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }])).toEqual([
-    ref,
-  ])
+  const ref = `i:${book.fingerprints.recordId('credential/1')}:0:soc`
+  expect(
+    await withholdItems(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }]),
+  ).toEqual([ref])
   await takeIn(book, [leak(2)])
   expect((await itemOf(book, 2)).state).toBe('queued')
   await takeIn(book, [leak(3, {}, 'critical')])
@@ -67,7 +67,7 @@ test('a pair that was never told, or is worse now, is told when it comes again',
 
 test('a pair that its destination never got, because it died or was discarded, is told when it comes again', async () => {
   const book = await tests.book()
-  const refOf = (id: number): string => `i:${book.digests.recordId(`credential/${id}`)}:0:soc`
+  const refOf = (id: number): string => `i:${book.fingerprints.recordId(`credential/${id}`)}:0:soc`
   await takeIn(book, [leak(1)])
   await beginAttempt(book, refOf(1), 't', 30_000)
   await settleAttempt(
@@ -91,7 +91,7 @@ test('of very many sources the first twenty are named, each once, for as long as
     Array.from({ length: 24 }, (_none, n) => leak(n + 2)),
   )
   await takeIn(book, [leak(2)], { feed: 'second' }) // one that is known, shown by another feed
-  const first = await readRecord(book, book.digests.recordId('credential/1'))
+  const first = await readRecord(book, book.fingerprints.recordId('credential/1'))
   const named = Array.from({ length: 20 }, (_none, n) => `combo${n + 1}`)
   expect(first!.seenAgain).toEqual({ times: 24, sources: named })
   const leftMs = await tests.redis.pttl(book.key('pair', pair.id))
@@ -102,7 +102,7 @@ test('of very many sources the first twenty are named, each once, for as long as
 test('a pair of which nobody knows any more who had it first is told when it comes again', async () => {
   const book = await tests.book()
   await takeIn(book, [leak(1)])
-  await tests.redis.del(book.key('rec', book.digests.recordId('credential/1')))
+  await tests.redis.del(book.key('rec', book.fingerprints.recordId('credential/1')))
   await takeIn(book, [leak(2)])
   expect((await itemOf(book, 2)).state).toBe('queued')
 })

@@ -1,6 +1,6 @@
 /** What operators see of items that were set aside, and what becomes of those that they replay. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   countQuarantined,
   findQuarantined,
@@ -22,16 +22,20 @@ function malformed(count: number, from = 0) {
 }
 
 /** The n-th entry was set aside n minutes ago. */
-async function aBookWithEntries(count: number): Promise<Book> {
+async function aBookWithEntries(count: number): Promise<AccountLedger> {
   const book = await tests.book()
   await takeIn(book, [], { malformed: malformed(count) })
   for (let n = 0; n < count; n += 1) await setAsideBefore(book, n, n * 60_000)
   return book
 }
 
-async function setAsideBefore(book: Book, n: number, agoMs: number): Promise<number> {
+async function setAsideBefore(book: AccountLedger, n: number, agoMs: number): Promise<number> {
   const atMs = Date.now() - agoMs
-  await tests.redis.zadd(book.key('quarantine-ages'), atMs, book.digests.recordId(`{"n":${n}}`))
+  await tests.redis.zadd(
+    book.key('quarantine-ages'),
+    atMs,
+    book.fingerprints.recordId(`{"n":${n}}`),
+  )
   return atMs
 }
 

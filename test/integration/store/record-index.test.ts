@@ -1,18 +1,21 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
 import { afterEach, expect, onTestFinished, test } from 'vitest'
-import { createProofSchedule, readProofNote } from '../../../src/audit/ledger-check-schedule.ts'
-import { type BookProof, isWhole, proveLedger } from '../../../src/audit/ledger-check.ts'
+import {
+  createLedgerCheckSchedule,
+  readLedgerCheckNote,
+} from '../../../src/audit/ledger-check-schedule.ts'
+import { type LedgerCheck, isConsistent, checkLedgers } from '../../../src/audit/ledger-check.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Logger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { noteConfigured, readAccounts } from '../../../src/store/accounts.ts'
 import {
   discardDeadLetter,
   discardItem,
   holdOrphan,
-  pendingItems,
+  scanPendingItems,
   replayDeadLetter,
   resendItem,
   returnOrphans,
@@ -20,10 +23,10 @@ import {
 import {
   createIndexWatch,
   isIndexed,
-  isLookDone,
-  lookOnce,
-  walkPending,
-  walkRecords,
+  isMigrationScanDone,
+  runMigrationScan,
+  scanPendingEntries,
+  scanEntries,
 } from '../../../src/store/record-index.ts'
 import { createRetention } from '../../../src/store/retention.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
@@ -42,15 +45,19 @@ const always = { holder: 'test', mayGoOn: () => Promise.resolve(true) }
 
 afterEach(() => tests.redis.flushdb())
 
-async function proofOfOne(book: Book): Promise<BookProof> {
+async function proofOfOne(book: AccountLedger): Promise<LedgerCheck> {
   return (await proofOf([book]))[0]!
 }
 
-function refOf(book: Book, n: number): string {
-  return `i:${book.digests.recordId(`a/b/${n}`)}:0:soc`
+function refOf(book: AccountLedger, n: number): string {
+  return `i:${book.fingerprints.recordId(`a/b/${n}`)}:0:soc`
 }
 
-async function settle(book: Book, ref: string, outcome: 'delivered' | 'dead'): Promise<void> {
+async function settle(
+  book: AccountLedger,
+  ref: string,
+  outcome: 'delivered' | 'dead',
+): Promise<void> {
   await beginAttempt(book, ref, 't', 60_000)
   await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
 }
@@ -62,7 +69,7 @@ async function idsIn(walk: AsyncIterable<{ recordId: string }[]>): Promise<strin
 }
 
 /** Each twice in a row must do, too. */
-const steps: Record<string, (book: Book, n: number) => Promise<unknown>> = {
+const steps: Record<string, (book: AccountLedger, n: number) => Promise<unknown>> = {
   'take in': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'low' })]),
   raise: (book, n) => takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'critical' })]),
   'show to nobody': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}` }, [])]),
@@ -74,7 +81,7 @@ const steps: Record<string, (book: Book, n: number) => Promise<unknown>> = {
   resend: (book, n) => resendItem(book, refOf(book, n), { batchWaitMs: undefined, by: 'ann' }),
   discard: (book, n) => discardItem(book, refOf(book, n), 'ann'),
   orphan: (book, n) => holdOrphan(book, refOf(book, n)),
-  adopt: (book) => returnOrphans(book, { sink: 'soc', mode: false, places: {} }, 9),
+  adopt: (book) => returnOrphans(book, { sink: 'soc', batchWait: false, groups: {} }, 9),
 }
 
 test('whatever happens to events, in any order, each record has one entry and stands where it belongs', async () => {
@@ -88,7 +95,7 @@ test('whatever happens to events, in any order, each record has one entry and st
       expect([proof.unfiled, proof.dangling, proof.differences]).toEqual([0, [], []])
       const names = await tests.redis.keys(book.key('rec', '*'))
       const ids = names.map((name) => name.split(':').at(-1) ?? '')
-      expect((await idsIn(walkRecords(book))).toSorted()).toEqual(ids.toSorted())
+      expect((await idsIn(scanEntries(book))).toSorted()).toEqual(ids.toSorted())
     }),
     { numRuns: 60 },
   )
@@ -100,11 +107,11 @@ test('a walk gives everything once though hundreds have one time, the pending fi
   await takeIn(book, events.slice(0, 450))
   await takeIn(book, events.slice(450))
   await tests.redis.zadd(book.key('records'), -7, 'longest', -8, 'later', 3, 'oldest')
-  const ids = await idsIn(walkRecords(book))
+  const ids = await idsIn(scanEntries(book))
   expect(ids.slice(0, 3)).toEqual(['longest', 'later', 'oldest'])
   expect([ids.length, new Set(ids).size]).toEqual([903, 903])
-  expect(await idsIn(walkRecords(book, 4))).not.toContain('oldest')
-  expect(await idsIn(walkPending(book))).toEqual(['longest', 'later'])
+  expect(await idsIn(scanEntries(book, 4))).not.toContain('oldest')
+  expect(await idsIn(scanPendingEntries(book))).toEqual(['longest', 'later'])
 })
 
 test('a walk misses nothing that settles or is replayed while it goes on', async () => {
@@ -116,7 +123,7 @@ test('a walk misses nothing that settles or is replayed while it goes on', async
   for (let n = 0; n < 5; n += 1) await settle(book, refOf(book, n), 'dead')
   const ids: string[] = []
   let page = 0
-  for await (const entries of walkRecords(book)) {
+  for await (const entries of scanEntries(book)) {
     page += 1
     const isFirst = page === 1 // of those that are pending
     for (let n = 210; isFirst && n < 220; n += 1) await settle(book, refOf(book, n), 'delivered')
@@ -137,10 +144,10 @@ test('a record is pending since the first of its items was, though it came back 
     await pastThisMillisecond(tests.redis)
   }
   await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' })])
-  const ids = [1, 2].map((n) => book.digests.recordId(`a/b/${n}`))
-  expect(await idsIn(walkPending(book))).toEqual(ids)
+  const ids = [1, 2].map((n) => book.fingerprints.recordId(`a/b/${n}`))
+  expect(await idsIn(scanPendingEntries(book))).toEqual(ids)
   await settle(book, refOf(book, 1), 'delivered') // the first of its two
-  expect(await idsIn(walkPending(book))).toEqual(ids.toReversed())
+  expect(await idsIn(scanPendingEntries(book))).toEqual(ids.toReversed())
 })
 
 test('pending items are found without a look at what is settled', async () => {
@@ -150,7 +157,7 @@ test('pending items are found without a look at what is settled', async () => {
   await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
   await tests.redis.config('RESETSTAT')
   const found: string[] = []
-  for await (const { ref } of pendingItems(book, 'soc')) found.push(ref)
+  for await (const { ref } of scanPendingItems(book, 'soc')) found.push(ref)
   expect(found).toEqual([refOf(book, 1)])
   expect(await commandsRun()).toEqual({ mget: 1, zrevrangebyscore: 1 })
 })
@@ -173,15 +180,15 @@ test('no pass asks for names of keys, and keys of others cost none of them a com
   await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, [])])
 
   async function cost(): Promise<Record<string, number>> {
-    const given = { books: [book], redis, keys, logger: silent, isActive: () => true }
+    const given = { ledgers: [book], redis, keys, logger: silent, isActive: () => true }
     const clock = { ...systemClock, sleep: () => Promise.resolve() }
     const retention = createRetention({ ...given, clock, maxBytes: 1, onTrimmed: () => undefined })
-    const schedule = createProofSchedule({ ...given, clock })
+    const schedule = createLedgerCheckSchedule({ ...given, clock })
     await redis.del(keys.shared('proof'), keys.shared('keeping'))
     await redis.config('RESETSTAT')
     await retention.retainOnce(new AbortController().signal, () => undefined)
-    await schedule.proveOnce(new AbortController().signal, () => undefined)
-    for await (const _placed of pendingItems(book));
+    await schedule.checkOnce(new AbortController().signal, () => undefined)
+    for await (const _placed of scanPendingItems(book));
     return commandsRun()
   }
 
@@ -191,7 +198,7 @@ test('no pass asks for names of keys, and keys of others cost none of them a com
   await redis.eval(fill, 0)
   expect(await cost()).toEqual(alone)
   expect(alone).not.toHaveProperty('scan')
-  expect((await readProofNote(redis, keys))?.records).toBe(1)
+  expect((await readLedgerCheckNote(redis, keys))?.records).toBe(1)
 })
 
 test('settled records are compared with the index by and by, the pending ones each time', async () => {
@@ -199,12 +206,12 @@ test('settled records are compared with the index by and by, the pending ones ea
   const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
   await takeIn(book, events)
   for (const [n, { event }] of events.entries()) {
-    await tests.redis.zadd(book.key('records'), 1_000 + n, book.digests.recordId(event.uid))
+    await tests.redis.zadd(book.key('records'), 1_000 + n, book.fingerprints.recordId(event.uid))
   }
   const toMs: number[] = []
   let found = 0
   for (let fromMs = 0, pass = 0; pass < 3; pass += 1) {
-    const proving = proveLedger([book], { settledFromMs: () => fromMs, mostSettled: 150 })
+    const proving = checkLedgers([book], { settledFromMs: () => fromMs, maxSettled: 150 })
     let step = await proving.next()
     while (!step.done) step = await proving.next()
     const [proof] = step.value
@@ -222,8 +229,8 @@ test('an index that lost a record, or has one too many, is found so, and what na
     [1, 2, 3].map((n) => routed({ uid: `a/b/${n}` }, n === 3 ? [] : ['soc'])),
   )
   await settle(book, refOf(book, 2), 'dead')
-  const id = (n: number): string => book.digests.recordId(`a/b/${n}`)
-  expect(isWhole(await proofOfOne(book))).toBe(true)
+  const id = (n: number): string => book.fingerprints.recordId(`a/b/${n}`)
+  expect(isConsistent(await proofOfOne(book))).toBe(true)
 
   await tests.redis.zrem(book.key('records'), id(2))
   expect(await proofOfOne(book)).toMatchObject({
@@ -242,13 +249,13 @@ test('an index that lost a record, or has one too many, is found so, and what na
       { ref: id(1), sink: '', place: 'records', why: 'other_state' },
     ]),
   )
-  expect(isWhole(proof)).toBe(false)
+  expect(isConsistent(proof)).toBe(false)
 })
 
 test('records that a shorter retention.story had ended are not missed after it was made longer', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' }, [])])
-  const id = book.digests.recordId('a/b/1')
+  const id = book.fingerprints.recordId('a/b/1')
   const dayMs = 86_400_000
   const trim = (days: number): Promise<unknown> =>
     book.run('trim-records', days * dayMs, book.horizonMs, 0)
@@ -276,31 +283,33 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   const book = await tests.book({ keys, account: 'main' })
   await tests.redis.eval(`for i = 1, 5000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
   await takeIn(book, [routed({ uid: 'a/b/new' })]) // while the look goes on
-  await settle(book, `i:${book.digests.recordId('paste/x/queued')}:0:lake`, 'delivered')
-  const moved = book.digests.recordId('a/b/new') // by a replica of 0.4.0 that had not ended yet
+  await settle(book, `i:${book.fingerprints.recordId('paste/x/queued')}:0:lake`, 'delivered')
+  const moved = book.fingerprints.recordId('a/b/new') // by a replica of 0.4.0 that had not ended yet
   await tests.redis.zadd(book.key('records'), 5, moved)
-  const given = { books: [book], ...place, clock: systemClock, logger: silent }
-  const schedule = createProofSchedule({ ...given, isActive: () => true })
+  const given = { ledgers: [book], ...place, clock: systemClock, logger: silent }
+  const schedule = createLedgerCheckSchedule({ ...given, isActive: () => true })
   const prove = async (): Promise<number | undefined> => {
-    await schedule.proveOnce(new AbortController().signal, () => undefined)
-    return (await readProofNote(tests.redis, keys))?.records
+    await schedule.checkOnce(new AbortController().signal, () => undefined)
+    return (await readLedgerCheckNote(tests.redis, keys))?.records
   }
   let looked = 0
-  expect(await lookOnce(place, { holder: 'a', mayGoOn: async () => (looked += 1) < 2 })).toBe(false)
-  expect([await isIndexed(book), await isLookDone(place), await prove()]).toEqual([
+  expect(
+    await runMigrationScan(place, { holder: 'a', mayGoOn: async () => (looked += 1) < 2 }),
+  ).toBe(false)
+  expect([await isIndexed(book), await isMigrationScanDone(place), await prove()]).toEqual([
     false,
     false,
     undefined,
   ])
-  expect(await lookOnce(place, always)).toBe(true)
+  expect(await runMigrationScan(place, always)).toBe(true)
   const names = await tests.redis.keys(book.key('rec', '*'))
   const ids = names.map((name) => name.split(':').at(-1) ?? '')
-  expect((await idsIn(walkRecords(book))).toSorted()).toEqual(ids.toSorted())
+  expect((await idsIn(scanEntries(book))).toSorted()).toEqual(ids.toSorted())
   expect(await prove()).toBe(ids.length)
   const { dangling, differences, unfiled } = await proofOfOne(book)
   expect({ dangling, differences, unfiled }).toEqual({ dangling: [], differences: [], unfiled: 0 })
   const pending: string[] = []
-  for await (const { record } of pendingItems(book)) pending.push(record.uid)
+  for await (const { record } of scanPendingItems(book)) pending.push(record.uid)
   expect(pending).toContain('paste/x/retrying')
   expect(pending).not.toContain('paste/x/delivered')
 })
@@ -314,7 +323,7 @@ test('what 0.4.0 left is put into the index although Redis is full: only then ca
   await tests.redis.config('SET', 'maxmemory', '1')
   await expect(tests.redis.set('anything', 'more')).rejects.toThrow('OOM')
   await noteConfigured(place, ['main', 'new'])
-  expect(await lookOnce(place, always)).toBe(true)
+  expect(await runMigrationScan(place, always)).toBe(true)
   expect(await isIndexed(book)).toBe(true)
   const known = await readAccounts(place)
   expect(known.map(({ name, configuredMs }) => [name, configuredMs !== undefined])).toContainEqual([

@@ -1,31 +1,31 @@
 /** Items that take another way, and answers of sends that were under way when they did. */
 import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
-import { divertItem, moveItem, resendItem } from '../../../src/store/pending-items.ts'
+import { rerouteItem, moveItem, resendItem } from '../../../src/store/pending-items.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const uid = 'a/b/1'
 
-function settle(book: Book, ref: string, token: string, outcome: Outcome) {
+function settle(book: AccountLedger, ref: string, token: string, outcome: Outcome) {
   return settleAttempt(book, { ref, token, replica: 'r1' }, outcome)
 }
 
-async function itemsOf(book: Book): Promise<Item[]> {
-  return (await readRecord(book, book.digests.recordId(uid)))!.items
+async function itemsOf(book: AccountLedger): Promise<Item[]> {
+  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items
 }
 
 /** Taken in for `soc`, a send to it under way under the token `t1`, then diverted to `lake`. */
-async function divertedWhileSent(): Promise<{ book: Book; ref: string }> {
+async function divertedWhileSent(): Promise<{ ledger: AccountLedger; ref: string }> {
   const book = await tests.book()
   await takeIn(book, [routed({ uid })])
-  const recordId = book.digests.recordId(uid)
+  const recordId = book.fingerprints.recordId(uid)
   const ref = `i:${recordId}:0:soc`
   await beginAttempt(book, ref, 't1', 30_000)
   const [item] = await itemsOf(book)
-  const diverted = await divertItem(
+  const diverted = await rerouteItem(
     book,
     { ref, record: { uid }, item: item! },
     {
@@ -38,11 +38,11 @@ async function divertedWhileSent(): Promise<{ book: Book; ref: string }> {
     status: 'done',
     made: [{ ref: `i:${recordId}:1:lake`, k: 'lake', sv: 'high', rk: 4, kind: 'single' }],
   })
-  return { book, ref }
+  return { ledger: book, ref }
 }
 
 test('what was diverted while it was sent, and is sent again, does not die of the answer to the first send', async () => {
-  const { book, ref } = await divertedWhileSent()
+  const { ledger: book, ref } = await divertedWhileSent()
   expect(await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('done')
   expect(await settle(book, ref, 't1', { outcome: 'dead', reason: 'invalid' })).toEqual({
     status: 'stale',
@@ -55,12 +55,12 @@ test('what was diverted while it was sent, and is sent again, does not die of th
 })
 
 test('what a fallback got is not sent to it again when it is diverted once more', async () => {
-  const { book, ref } = await divertedWhileSent()
+  const { ledger: book, ref } = await divertedWhileSent()
   await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })
   const [item] = await itemsOf(book)
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
   const where = { ref, record: { uid }, item: item! }
-  expect(await divertItem(book, where, { to: 'lake', targets, staleMs: 0 })).toEqual({
+  expect(await rerouteItem(book, where, { to: 'lake', targets, staleMs: 0 })).toEqual({
     status: 'done',
     made: [],
   })
@@ -72,12 +72,12 @@ test('what a fallback gets is told as the item that it stands for: its route, it
   const book = await tests.book()
   await takeIn(book, [routed({ uid, severity: 'low' })])
   await takeIn(book, [routed({ uid, severity: 'critical' })], { feed: 'second' })
-  const recordId = book.digests.recordId(uid)
+  const recordId = book.fingerprints.recordId(uid)
   const [, waiting] = await itemsOf(book)
   const ref = `i:${recordId}:1:soc`
   const targets = [{ sink: 'lake', destination: 'lake:ab', batchWaitMs: undefined }]
   const where = { ref, record: { uid }, item: waiting! }
-  await divertItem(book, where, { to: 'lake', targets, staleMs: 0 })
+  await rerouteItem(book, where, { to: 'lake', targets, staleMs: 0 })
   const [, diverted, atLake] = await itemsOf(book)
   expect(diverted).toMatchObject({ state: 'diverted', rule: 'fallback to lake', atMs: undefined })
   expect(atLake).toEqual({
@@ -95,14 +95,14 @@ test('what a fallback gets is told as the item that it stands for: its route, it
 test('what a destination had by an earlier record is not sent to it again', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid }, ['soc', 'lake'])])
-  const name = book.key('rec', book.digests.recordId(uid))
+  const name = book.key('rec', book.fingerprints.recordId(uid))
   const record = JSON.parse((await tests.redis.get(name))!) as { i: unknown[] }
   record.i.pop()
   await tests.redis.set(name, JSON.stringify(record))
   const [item] = await itemsOf(book)
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
-  const where = { ref: `i:${book.digests.recordId(uid)}:0:soc`, record: { uid }, item: item! }
-  const diverted = await divertItem(book, where, { to: 'lake', targets, staleMs: 0 })
+  const where = { ref: `i:${book.fingerprints.recordId(uid)}:0:soc`, record: { uid }, item: item! }
+  const diverted = await rerouteItem(book, where, { to: 'lake', targets, staleMs: 0 })
   expect(diverted).toEqual({ status: 'done', made: [] })
   expect((await itemsOf(book)).map(({ state }) => state)).toEqual(['diverted'])
 })
@@ -111,11 +111,11 @@ test('what is not there any more is neither moved, nor diverted, nor sent again'
   const book = await tests.book()
   await takeIn(book, [routed({ uid })])
   const [item] = await itemsOf(book)
-  for (const ref of ['i:gone:0:soc', `i:${book.digests.recordId(uid)}:1:soc`]) {
+  for (const ref of ['i:gone:0:soc', `i:${book.fingerprints.recordId(uid)}:1:soc`]) {
     const where = { ref, record: { uid }, item: item! }
     expect(await moveItem(book, where, [], 'ann')).toBe('other')
     expect(await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('other')
-    expect(await divertItem(book, where, { to: 'lake', targets: [], staleMs: 0 })).toEqual({
+    expect(await rerouteItem(book, where, { to: 'lake', targets: [], staleMs: 0 })).toEqual({
       status: 'other',
       made: [],
     })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
   createRetention,
   readRetentionNote,
@@ -16,7 +16,7 @@ const tests = redisForTests()
 const minuteMs = 60_000
 
 interface Pass extends Partial<RetentionOptions> {
-  books: Book[]
+  ledgers: AccountLedger[]
   keys: Keys
   maxBytes: number
   aheadMs?: number
@@ -52,18 +52,18 @@ interface Filled {
 }
 
 /** So many events that nobody was to get, settled one after the other up to now. */
-async function fill(book: Book, count: number, { notes = 'x', from = 0 }: Filled = {}) {
+async function fill(book: AccountLedger, count: number, { notes = 'x', from = 0 }: Filled = {}) {
   const uids = Array.from({ length: count }, (_none, n) => `paste/site/${from + n}`)
   const events = uids.map((uid) => routed({ uid, notes }, []))
   await takeIn(book, events)
   const startMs = Date.now() - count
   for (const [n, uid] of uids.entries()) {
-    await tests.redis.zadd(book.key('records'), startMs + n, book.digests.recordId(uid))
+    await tests.redis.zadd(book.key('records'), startMs + n, book.fingerprints.recordId(uid))
   }
   return startMs
 }
 
-async function weigh(book: Book): Promise<number> {
+async function weigh(book: AccountLedger): Promise<number> {
   const count = await tests.redis.zcard(book.key('records'))
   const places = Array.from({ length: count }, (_none, n) => n)
   return Number(await book.run('weigh-records', ...places))
@@ -75,7 +75,7 @@ test('the log says what went, of which account, up to when, and what is left', a
   const small = await tests.book({ keys, account: 'small' })
   await fill(small, 2)
   const startMs = await fill(book, 450)
-  await tests.redis.del(book.key('pay', book.digests.recordId('paste/site/0')))
+  await tests.redis.del(book.key('pay', book.fingerprints.recordId('paste/site/0')))
   const malformed = [1, 2, 3].map((n) => ({ uid: null, problem: 'x: y', raw: `{"n":${n}}` }))
   await takeIn(book, [], { malformed })
   for (const id of await tests.redis.zrange(book.key('quarantine-ages'), '0', '-1')) {
@@ -84,7 +84,7 @@ test('the log says what went, of which account, up to when, and what is left', a
   const lines: string[] = []
   const logger = createLogger({ level: 'info', destination: { write: (text) => lines.push(text) } })
   const maxBytes = Math.floor((await weigh(book)) / 2)
-  const note = await keep({ books: [small, book], keys, maxBytes, logger })
+  const note = await keep({ ledgers: [small, book], keys, maxBytes, logger })
   const left = await tests.redis.zcard(book.key('records'))
   expect(left).toBeLessThan(250) // more than one step
   expect(lines).toHaveLength(1)
@@ -109,7 +109,7 @@ test('nothing goes of an account that takes more than its part while all of them
   await fill(book, 97)
   const bytes = (await weigh(book)) + (await weigh(small))
   for (const spare of [0, 1, 77]) {
-    const given = { books: [book, small], keys, maxBytes: bytes + spare }
+    const given = { ledgers: [book, small], keys, maxBytes: bytes + spare }
     expect(await keep({ ...given, aheadMs: spare * 60 * minuteMs })).toMatchObject({ bytes })
   }
 })
@@ -120,7 +120,7 @@ test('what waits is weighed with what is settled, each at its place', async () =
   await fill(book, 3)
   const waiting = [1, 2].map((n) => routed({ uid: `a/b/${n}`, notes: 'x'.repeat(5_000 * n) }))
   await takeIn(book, waiting)
-  const note = await keep({ books: [book], keys, maxBytes: 2 ** 40 })
+  const note = await keep({ ledgers: [book], keys, maxBytes: 2 ** 40 })
   expect(note?.bytes).toBe(await weigh(book))
 })
 
@@ -130,7 +130,7 @@ test('what was dropped is no longer counted as used', async () => {
   await fill(book, 4, { notes: 'x'.repeat(2 ** 20) })
   const info = await tests.redis.info('memory')
   const usedBytes = Number(/used_memory:(\d+)/.exec(info)?.[1])
-  const note = await keep({ books: [book], keys, maxBytes: 3 * 2 ** 20 })
+  const note = await keep({ ledgers: [book], keys, maxBytes: 3 * 2 ** 20 })
   const dropped = usedBytes - note!.usedBytes
   expect(await tests.redis.zcard(book.key('records'))).toBe(2)
   expect(dropped).toBeGreaterThan(1.8 * 2 ** 20)
@@ -141,7 +141,7 @@ test('the next pass comes in half of the time in which it would be full, after a
   const keys = tests.keys()
   const book = await tests.book({ keys })
   const pass = (maxBytes: number, aheadMs: number) =>
-    keep({ books: [book], keys, maxBytes, aheadMs })
+    keep({ ledgers: [book], keys, maxBytes, aheadMs })
   const pauseOf = (note?: RetentionNote): number => note!.dueAtMs - note!.endedAtMs
   await fill(book, 100)
   const first = await pass(2 ** 30, 0)
@@ -170,11 +170,11 @@ test.each([
       const uids = Array.from({ length: 450 }, (_none, n) => `paste/site/${n}`)
       for (const [n, uid] of uids.entries()) {
         const endedMs = startMs - book.retention.story - minuteMs + n
-        await tests.redis.zadd(book.key('records'), endedMs, book.digests.recordId(uid))
+        await tests.redis.zadd(book.key('records'), endedMs, book.fingerprints.recordId(uid))
       }
     }
     const stopping = new AbortController()
-    const stopped: Book = {
+    const stopped: AccountLedger = {
       ...book,
       async run(script, ...args) {
         const answer = await book.run(script, ...args)
@@ -184,7 +184,7 @@ test.each([
     }
     let signs = 0
     const alive = (): void => void (signs += 1)
-    const note = await keep({ books: [stopped], keys, maxBytes, signal: stopping.signal, alive })
+    const note = await keep({ ledgers: [stopped], keys, maxBytes, signal: stopping.signal, alive })
     expect(note).toBeUndefined()
     expect(await tests.redis.zcard(book.key('records'))).toBe(250)
     expect(signs).toBeGreaterThan(0)
@@ -199,7 +199,7 @@ test('that a limit is more than half of what Redis may use is told once', async 
     let lines = 0
     const destination = { write: () => void (lines += 1) }
     const logger = createLogger({ level: 'warn', destination })
-    await keep({ books: [book], keys, maxBytes, logger, passes: 3 })
+    await keep({ ledgers: [book], keys, maxBytes, logger, passes: 3 })
     return lines
   }
   await tests.redis.config('SET', 'maxmemory', '200mb')

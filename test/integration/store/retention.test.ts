@@ -4,9 +4,9 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger, type Logger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { holdLease, releaseLease } from '../../../src/redis/scripts.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { countDeadLetters, replayDeadLetter } from '../../../src/store/pending-items.ts'
-import { readRecord, trimmedUntilMs } from '../../../src/store/records.ts'
+import { readRecord, readTrimmedUntilMs } from '../../../src/store/records.ts'
 import {
   createRetention,
   readRetentionNote,
@@ -20,7 +20,7 @@ const minuteMs = 60_000
 
 interface Scene {
   keys: Keys
-  book: Book
+  ledger: AccountLedger
   trimmed: { stories: number; payloads: number }
   /** One pass, `aheadMs` from now. */
   keep: (
@@ -35,7 +35,7 @@ async function aScene(): Promise<Scene> {
   const trimmed = { stories: 0, payloads: 0 }
   return {
     keys,
-    book,
+    ledger: book,
     trimmed,
     async keep(maxBytes, { aheadMs = 0, signal = new AbortController().signal, ...given } = {}) {
       const clock = {
@@ -44,7 +44,7 @@ async function aScene(): Promise<Scene> {
         sleep: () => Promise.resolve(),
       }
       const retention = createRetention({
-        books: [book],
+        ledgers: [book],
         maxBytes,
         redis: tests.redis,
         keys,
@@ -66,12 +66,12 @@ const uidOf = (n: number): string => `paste/site/${n}`
 
 /** Takes one in and settles it as so many minutes ago. */
 async function settled(
-  book: Book,
+  book: AccountLedger,
   n: number,
   { agoMinutes, outcome = 'delivered', notes = 'x' }: Settled,
 ): Promise<void> {
   await takeIn(book, [routed({ uid: uidOf(n), notes }, ['soc'])])
-  const id = book.digests.recordId(uidOf(n))
+  const id = book.fingerprints.recordId(uidOf(n))
   const ref = `i:${id}:0:soc`
   await beginAttempt(book, ref, 't', 60_000)
   await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
@@ -86,7 +86,7 @@ async function settled(
 }
 
 /** Into its place in the index, where a test has changed the record. */
-async function refile(book: Book, id: string): Promise<void> {
+async function refile(book: AccountLedger, id: string): Promise<void> {
   await tests.redis.hincrby(book.key('counters'), 'records', -1)
   await tests.redis.zrem(book.key('records'), id)
   await book.run('index-records', id)
@@ -105,9 +105,9 @@ interface Settled {
 }
 
 /** Which of the first so many have a record, and a payload. */
-async function kept(book: Book, count: number): Promise<string> {
+async function kept(book: AccountLedger, count: number): Promise<string> {
   const marks = Array.from({ length: count }, async (_none, n) => {
-    const id = book.digests.recordId(uidOf(n))
+    const id = book.fingerprints.recordId(uidOf(n))
     const there = await tests.redis.exists(book.key('rec', id))
     const content = await tests.redis.exists(book.key('pay', id))
     return ['-', '?', '+'][there + content] ?? ''
@@ -123,9 +123,9 @@ async function weighed({ keys, keep }: Scene): Promise<number> {
 }
 
 test('the quarantine counts, and its oldest entries make room with the oldest events', async () => {
-  const { keys, book, keep } = await aScene()
+  const { keys, ledger: book, keep } = await aScene()
   await settled(book, 0, { agoMinutes: 5 })
-  const before = await weighed({ keys, book, keep, trimmed: { stories: 0, payloads: 0 } })
+  const before = await weighed({ keys, ledger: book, keep, trimmed: { stories: 0, payloads: 0 } })
   const malformed = Array.from({ length: 40 }, (_none, n) => ({
     uid: n % 2 === 0 ? `a/b/${n}` : null,
     problem: 'x: y',
@@ -135,7 +135,7 @@ test('the quarantine counts, and its oldest entries make room with the oldest ev
   const ages = book.key('quarantine-ages')
   const ids = await tests.redis.zrange(ages, '0', '-1')
   for (const [n, id] of ids.entries()) await tests.redis.zadd(ages, Date.now() - n * minuteMs, id)
-  const bytes = await weighed({ keys, book, keep, trimmed: { stories: 0, payloads: 0 } })
+  const bytes = await weighed({ keys, ledger: book, keep, trimmed: { stories: 0, payloads: 0 } })
   expect(bytes - before).toBeGreaterThan(40 * 16_000)
   let dropped = 0
   await keep(Math.floor(bytes / 2), {
@@ -152,17 +152,17 @@ test('the quarantine counts, and its oldest entries make room with the oldest ev
 
 test('nothing goes while it fits', async () => {
   const scene = await aScene()
-  for (const n of [0, 1, 2]) await settled(scene.book, n, { agoMinutes: 10 * n })
+  for (const n of [0, 1, 2]) await settled(scene.ledger, n, { agoMinutes: 10 * n })
   const bytes = await weighed(scene)
   expect(bytes).toBeGreaterThan(3 * 500)
   await scene.keep(bytes)
-  expect(await kept(scene.book, 3)).toBe('+++')
+  expect(await kept(scene.ledger, 3)).toBe('+++')
   expect(scene.trimmed).toEqual({ stories: 0, payloads: 0 })
 })
 
 test('the oldest settled go first, story and payload together; what is not settled stays', async () => {
   const scene = await aScene()
-  const { book } = scene
+  const { ledger: book } = scene
   const ages = [10, 50, 30, 40, 20, 60]
   for (const [n, agoMinutes] of ages.entries()) await settled(book, n, { agoMinutes })
   await takeIn(book, [routed({ uid: uidOf(6) }, ['soc'])])
@@ -181,28 +181,28 @@ test("the noise of one tenant costs another none of its history, and another's u
   const quiet = await tests.book({ keys: scene.keys, account: 'quiet' })
   for (let n = 0; n < 4; n += 1) await settled(quiet, n, { agoMinutes: 500 - n })
   const quietBytes = await weighed({ ...scene, keep: keepOf(scene, [quiet]) })
-  for (let n = 0; n < 40; n += 1) await settled(scene.book, n, { agoMinutes: 100 - n })
-  const keep = keepOf(scene, [scene.book, quiet])
+  for (let n = 0; n < 40; n += 1) await settled(scene.ledger, n, { agoMinutes: 100 - n })
+  const keep = keepOf(scene, [scene.ledger, quiet])
   const bytes = await weighed({ ...scene, keep })
   const maxBytes = Math.floor(bytes / 2) // the quiet one keeps a tenth of all, less than its half
   await keep(maxBytes)
   expect(await kept(quiet, 4)).toBe('++++')
-  const left = (await kept(scene.book, 40)).replaceAll('-', '')
+  const left = (await kept(scene.ledger, 40)).replaceAll('-', '')
   const noisyBytes = maxBytes - quietBytes
   const each = (bytes - quietBytes) / 40
   expect(left.length * each).toBeLessThanOrEqual(noisyBytes)
   expect(left.length * each).toBeGreaterThan(0.8 * noisyBytes)
 })
 
-function keepOf({ keep }: Scene, books: readonly Book[]): Scene['keep'] {
-  return (maxBytes, given) => keep(maxBytes, { ...given, books })
+function keepOf({ keep }: Scene, books: readonly AccountLedger[]): Scene['keep'] {
+  return (maxBytes, given) => keep(maxBytes, { ...given, ledgers: books })
 }
 
 test('an event is as old as the last of its deliveries, whichever of its items that was', async () => {
   const scene = await aScene()
-  const { book } = scene
+  const { ledger: book } = scene
   await settled(book, 0, { agoMinutes: 50 })
-  const id = book.digests.recordId(uidOf(0))
+  const id = book.fingerprints.recordId(uidOf(0))
   const name = book.key('rec', id)
   const record = JSON.parse((await tests.redis.get(name)) ?? '') as Stored
   const [item] = record.i
@@ -223,7 +223,7 @@ test('it breaks off where the process stops, its configuration is replaced, or a
     (keys: Keys) => tests.redis.set(keys.shared('walking'), 'another'),
   ]
   for (const disturb of disturbances) {
-    const { book, keys, keep } = await aScene()
+    const { ledger: book, keys, keep } = await aScene()
     isActive = true
     await settled(book, 0, { agoMinutes: 50 })
     const clock = {
@@ -239,7 +239,7 @@ test('it breaks off where the process stops, its configuration is replaced, or a
 
 test('a large payload counts for what it is', async () => {
   const scene = await aScene()
-  const { book } = scene
+  const { ledger: book } = scene
   await settled(book, 0, { agoMinutes: 50 })
   await settled(book, 1, { agoMinutes: 40, notes: 'x'.repeat(100_000) })
   for (const n of [2, 3, 4]) await settled(book, n, { agoMinutes: 30 - n })
@@ -254,46 +254,46 @@ test('where more than fits is not settled, all that is settled goes, and the log
     level: 'warn',
     destination: { write: (line) => void lines.push(line) },
   })
-  await settled(scene.book, 0, { agoMinutes: 5 })
-  for (const n of [1, 2, 3]) await takeIn(scene.book, [routed({ uid: uidOf(n) }, ['soc'])])
+  await settled(scene.ledger, 0, { agoMinutes: 5 })
+  for (const n of [1, 2, 3]) await takeIn(scene.ledger, [routed({ uid: uidOf(n) }, ['soc'])])
   await scene.keep(1_000, { logger })
-  expect(await kept(scene.book, 4)).toBe('-+++')
+  expect(await kept(scene.ledger, 4)).toBe('-+++')
   expect(lines.join('\n')).toContain('more than retention.max_bytes is not settled')
 })
 
 test('a dead letter goes with its event, and is no longer counted', async () => {
   const scene = await aScene()
-  await settled(scene.book, 0, { agoMinutes: 50, outcome: 'dead' })
-  await settled(scene.book, 1, { agoMinutes: 5, outcome: 'dead' })
-  expect(await countDeadLetters(scene.book, 'soc')).toBe(2)
+  await settled(scene.ledger, 0, { agoMinutes: 50, outcome: 'dead' })
+  await settled(scene.ledger, 1, { agoMinutes: 5, outcome: 'dead' })
+  expect(await countDeadLetters(scene.ledger, 'soc')).toBe(2)
   await scene.keep(Math.floor(0.7 * (await weighed(scene))))
-  expect(await kept(scene.book, 2)).toBe('-+')
-  expect(await countDeadLetters(scene.book, 'soc')).toBe(1)
+  expect(await kept(scene.ledger, 2)).toBe('-+')
+  expect(await countDeadLetters(scene.ledger, 'soc')).toBe(1)
 })
 
 test('what is replayed after it was weighed stays', async () => {
   const scene = await aScene()
-  const { book } = scene
+  const { ledger: book } = scene
   await settled(book, 0, { agoMinutes: 50, outcome: 'dead' })
   await settled(book, 1, { agoMinutes: 40 })
-  const id = book.digests.recordId(uidOf(0))
+  const id = book.fingerprints.recordId(uidOf(0))
   const { run } = book
-  const replaying: Book = {
+  const replaying: AccountLedger = {
     ...book,
     async run(script, ...args) {
       if (script === 'weigh-quarantine') await replayDeadLetter(book, `i:${id}:0:soc`, undefined)
       return run(script, ...args)
     },
   }
-  await scene.keep(100, { books: [replaying] })
+  await scene.keep(100, { ledgers: [replaying] })
   expect(await kept(book, 2)).toBe('+-')
 })
 
 test('what is pending stays, whatever the index says, and is put right there', async () => {
-  const { book, keep } = await aScene()
+  const { ledger: book, keep } = await aScene()
   await settled(book, 0, { agoMinutes: 50 })
   await takeIn(book, [routed({ uid: uidOf(1) }, ['soc'])])
-  const id = book.digests.recordId(uidOf(1))
+  const id = book.fingerprints.recordId(uidOf(1))
   await tests.redis.zadd(book.key('records'), 1, id)
   await keep(1)
   expect(await kept(book, 2)).toBe('-+')
@@ -302,7 +302,7 @@ test('what is pending stays, whatever the index says, and is put right there', a
 
 test('two keepers at once drop no more than one', async () => {
   const scene = await aScene()
-  const { book } = scene
+  const { ledger: book } = scene
   for (let n = 0; n < 40; n += 1) await settled(book, n, { agoMinutes: 100 - n })
   const bytes = await weighed(scene)
   await Promise.all([1, 2, 3].map(() => scene.keep(Math.floor(bytes / 2))))
@@ -314,19 +314,19 @@ test('two keepers at once drop no more than one', async () => {
 
 test('one replica walks at a time', async () => {
   const scene = await aScene()
-  await settled(scene.book, 0, { agoMinutes: 50 })
+  await settled(scene.ledger, 0, { agoMinutes: 50 })
   const lease = scene.keys.shared('walking')
   expect(await holdLease(tests.redis, lease, { holder: 'another', ms: minuteMs })).toBe(true)
   await scene.keep(100)
-  expect(await kept(scene.book, 1)).toBe('+')
+  expect(await kept(scene.ledger, 1)).toBe('+')
   await releaseLease(tests.redis, lease, 'another')
   await scene.keep(100)
-  expect(await kept(scene.book, 1)).toBe('-')
+  expect(await kept(scene.ledger, 1)).toBe('-')
 })
 
 test('it walks again when it is time to, and not before', async () => {
   const scene = await aScene()
-  await settled(scene.book, 0, { agoMinutes: 50 })
+  await settled(scene.ledger, 0, { agoMinutes: 50 })
   const walked = async (): Promise<number | undefined> =>
     (await readRetentionNote(tests.redis, scene.keys))?.endedAtMs
   await scene.keep(2 ** 30)
@@ -340,27 +340,27 @@ test('it walks again when it is time to, and not before', async () => {
 
 test('what was seen after the newest that made room is known to be all there', async () => {
   const scene = await aScene()
-  const { book } = scene
-  expect(await trimmedUntilMs(book)).toBe(0)
+  const { ledger: book } = scene
+  expect(await readTrimmedUntilMs(book)).toBe(0)
   await settled(book, 0, { agoMinutes: 50 })
-  const seenMs = (await readRecord(book, book.digests.recordId(uidOf(0))))?.firstSeenMs ?? 0
+  const seenMs = (await readRecord(book, book.fingerprints.recordId(uidOf(0))))?.firstSeenMs ?? 0
   await scene.keep(100)
-  expect(await trimmedUntilMs(book)).toBe(seenMs + 1 + 5 * minuteMs) // the service's clock may be ahead
+  expect(await readTrimmedUntilMs(book)).toBe(seenMs + 1 + 5 * minuteMs) // the service's clock may be ahead
 })
 
 test('a shorter retention.story lets the oldest go first all the same', async () => {
-  const { keys, book, keep } = await aScene()
+  const { keys, ledger: book, keep } = await aScene()
   for (const n of [0, 1, 2]) await settled(book, n, { agoMinutes: 60 - n })
   const story = 14 * 24 * 60 * minuteMs // less than what the first ones have left
   const shorter = { ...book, retention: { ...book.retention, story } }
   for (const n of [3, 4, 5]) await settled(shorter, n, { agoMinutes: 10 - n })
   const bytes = await weighed({ keys, keep } as Scene)
-  await keep(Math.floor(0.7 * bytes), { books: [shorter] })
+  await keep(Math.floor(0.7 * bytes), { ledgers: [shorter] })
   expect(await kept(book, 6)).toBe('---+++')
 })
 
 test('room is made where memory is full', async () => {
-  const { book, keep } = await aScene()
+  const { ledger: book, keep } = await aScene()
   for (const n of [0, 1]) await settled(book, n, { agoMinutes: 50 - n })
   await tests.redis.config('SET', 'maxmemory', '1')
   try {
@@ -373,7 +373,7 @@ test('room is made where memory is full', async () => {
 
 describe('it does not wait for its time', () => {
   test('where the replica that set it had a clock that was ahead', async () => {
-    const { book, keep } = await aScene()
+    const { ledger: book, keep } = await aScene()
     await settled(book, 0, { agoMinutes: 50 })
     await keep(2 ** 30, { aheadMs: 24 * 60 * minuteMs })
     await keep(100)
@@ -381,7 +381,7 @@ describe('it does not wait for its time', () => {
   })
 
   test('where the limit was lowered', async () => {
-    const { book, keep } = await aScene()
+    const { ledger: book, keep } = await aScene()
     await settled(book, 0, { agoMinutes: 50 })
     await keep(2 ** 30)
     await keep(100)
@@ -389,7 +389,7 @@ describe('it does not wait for its time', () => {
   })
 
   test('where more came than there was room for', async () => {
-    const { book, keep } = await aScene()
+    const { ledger: book, keep } = await aScene()
     await settled(book, 0, { agoMinutes: 50 })
     await keep(2 ** 20)
     await settled(book, 1, { agoMinutes: 40, notes: 'x'.repeat(2 ** 21) })
@@ -422,22 +422,22 @@ describe('a limit of more than half of what Redis may use', () => {
 })
 
 test('an event that made room is told again only where it comes back more severe than ever', async () => {
-  const { book, keep } = await aScene()
+  const { ledger: book, keep } = await aScene()
   const shown = async (severity: string): Promise<string[]> => {
     const accepted = await takeIn(book, [routed({ uid: uidOf(1), severity }, ['soc'])])
-    const made = accepted.status === 'committed' ? accepted.made : []
+    const made = accepted.status === 'committed' ? accepted.changes : []
     for (const { ref } of made) {
       await beginAttempt(book, ref, 't', minuteMs)
       await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome: 'delivered' })
     }
-    const record = await readRecord(book, book.digests.recordId(uidOf(1)))
+    const record = await readRecord(book, book.fingerprints.recordId(uidOf(1)))
     const items = record?.items ?? []
     return made.length === 0 ? [] : items.map((item) => `${item.raisedFrom} to ${item.severity}`)
   }
   const makeRoom = () => keep(1, { aheadMs: 365 * 24 * 60 * minuteMs })
   expect(await shown('medium')).toEqual(['undefined to medium'])
   await makeRoom()
-  expect(await readRecord(book, book.digests.recordId(uidOf(1)))).toBeUndefined()
+  expect(await readRecord(book, book.fingerprints.recordId(uidOf(1)))).toBeUndefined()
   expect(await shown('medium')).toEqual([])
   expect(await shown('low')).toEqual([])
   expect(await shown('critical')).toEqual(['medium to critical'])
@@ -450,7 +450,7 @@ test('an event that made room is told again only where it comes back more severe
 test('a record weighs what Redis says with its payload, and its places in the tables of keys', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' })])
-  const recordId = book.digests.recordId('a/b/1')
+  const recordId = book.fingerprints.recordId('a/b/1')
   const names = [book.key('rec', recordId), book.key('pay', recordId)]
   const bytes = await Promise.all(names.map((name) => tests.redis.memory('USAGE', name)))
   const own = bytes.reduce<number>((sum, one) => sum + (one ?? 0), 0)
@@ -459,7 +459,7 @@ test('a record weighs what Redis says with its payload, and its places in the ta
 
 test('of an account with many records a sample is weighed, in as many steps as of one with a thousand', async () => {
   const scene = await aScene()
-  const { book } = scene
+  const { ledger: book } = scene
   for (let page = 0; page < 6; page += 1) {
     const events = Array.from({ length: 400 }, (_none, n) =>
       routed({ uid: uidOf(400 * page + n), notes: 'x'.repeat(100 * page + n) }, []),
@@ -467,14 +467,14 @@ test('of an account with many records a sample is weighed, in as many steps as o
     await takeIn(book, events)
   }
   let steps = 0
-  const counting: Book = {
+  const counting: AccountLedger = {
     ...book,
     async run(script, ...args) {
       if (script === 'weigh-records') steps += 1
       return book.run(script, ...args)
     },
   }
-  await scene.keep(2 ** 40, { books: [counting] })
+  await scene.keep(2 ** 40, { ledgers: [counting] })
   const sampled = (await readRetentionNote(tests.redis, scene.keys))?.bytes ?? 0
   expect(steps).toBe(5)
   const all = Array.from({ length: 2_400 }, (_none, n) => n)
@@ -483,10 +483,10 @@ test('of an account with many records a sample is weighed, in as many steps as o
 })
 
 test('what retention.story has ended leaves the index, and what is left of it goes', async () => {
-  const { book, keep } = await aScene()
+  const { ledger: book, keep } = await aScene()
   const days = 24 * 60
   await settled(book, 0, { agoMinutes: 89 * days })
-  const ended = book.digests.recordId(uidOf(0))
+  const ended = book.fingerprints.recordId(uidOf(0))
   await tests.redis.del(book.key('rec', ended)) // two days later
   await tests.redis.zadd(book.key('records'), Date.now() - 91 * days * minuteMs, ended)
   await settled(book, 1, { agoMinutes: 15 * days, outcome: 'dead' })
@@ -494,9 +494,9 @@ test('what retention.story has ended leaves the index, and what is left of it go
   expect(await kept(book, 3)).toBe('-?+')
   await keep(2 ** 40)
   const ids = await tests.redis.zrange(book.key('records'), '0', '-1')
-  expect(ids).toEqual([1, 2].map((n) => book.digests.recordId(uidOf(n))))
+  expect(ids).toEqual([1, 2].map((n) => book.fingerprints.recordId(uidOf(n))))
   const shorter = { ...book, retention: { story: 14 * days * minuteMs, payload: 1 } }
-  await keep(2 ** 40, { books: [shorter], aheadMs: 2 * 3_600_000 })
+  await keep(2 ** 40, { ledgers: [shorter], aheadMs: 2 * 3_600_000 })
   expect(await kept(book, 3)).toBe('--+')
   expect(await countDeadLetters(book, 'soc')).toBe(0)
   const [proof] = await proofOf([book])
@@ -504,7 +504,7 @@ test('what retention.story has ended leaves the index, and what is left of it go
 })
 
 test('nothing is weighed or dropped before the index has what an older version left', async () => {
-  const { keys, book, keep } = await aScene()
+  const { keys, ledger: book, keep } = await aScene()
   await settled(book, 0, { agoMinutes: 50 })
   await tests.redis.del(book.key('indexed'))
   await keep(1)
@@ -513,10 +513,10 @@ test('nothing is weighed or dropped before the index has what an older version l
 })
 
 test('a step drops the oldest that it needs to, and says what it freed and how far it came', async () => {
-  const { book } = await aScene()
+  const { ledger: book } = await aScene()
   await settled(book, 0, { agoMinutes: 50, outcome: 'dead' })
   await settled(book, 1, { agoMinutes: 40 })
-  const id = book.digests.recordId(uidOf(0))
+  const id = book.fingerprints.recordId(uidOf(0))
   const { i } = JSON.parse((await tests.redis.get(book.key('rec', id)))!) as Stored
   const bytes = Number(await book.run('weigh-records', 0))
   const trim = (wanted: number) =>

@@ -4,14 +4,14 @@
  */
 import { beforeEach, expect, test } from 'vitest'
 import { createKeys } from '../../../src/redis/keys.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { openFeed } from '../../../src/store/feed-state.ts'
 import type { CredentialPair, RoutedEvent } from '../../../src/store/intake.ts'
 import {
   listDeadLetters,
-  overdueRefs,
+  readDueRefs,
   replayDeadLetter,
-  sinksOf,
+  readSinkNames,
 } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { aThreatEvent } from '../../support/events.ts'
@@ -29,7 +29,7 @@ import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
 const keys = createKeys('tocsin')
-let book: Book
+let book: AccountLedger
 
 beforeEach(async () => {
   await loadStoreOf04(tests.redis)
@@ -59,30 +59,30 @@ test('no event that 0.4.0 took in is new after an upgrade, nor what it set aside
   const page = [...others, ...trimmedWas, leak(1), below]
   expect(await takeIn(book, page, { malformed: [odd] })).toMatchObject({
     counts: { fetched: 11, new: 0, duplicate: 11, quarantined: 0, raised: 0 },
-    made: [],
+    changes: [],
   })
 })
 
 test('an event that becomes more severe after an upgrade is told, though 0.4.0 had dropped its record', async () => {
   expect(await takeIn(book, shown('critical', ['trimmed']))).toMatchObject({
     counts: { new: 0, raised: 1 },
-    made: [{ sv: 'critical' }],
+    changes: [{ sv: 'critical' }],
   })
 })
 
 test('a pair of login and secret that 0.4.0 told is not told again from another source', async () => {
   await takeIn(book, [leak(2)])
-  const record = await readRecord(book, book.digests.recordId('credential/2'))
+  const record = await readRecord(book, book.fingerprints.recordId('credential/2'))
   expect(record?.items).toMatchObject([{ state: 'suppressed', heldFor: 'seen_again' }])
 })
 
 test('a feed goes on at the cursor and behind the fence of 0.4.0', async () => {
   const state = await openFeed(book, 'brand', 1_000)
-  expect(state).toMatchObject({ sequence: 3, generation: 1, isEnded: true, walk: { cursor: 'c' } })
+  expect(state).toMatchObject({ sequence: 3, generation: 1, isEnded: true, scan: { cursor: 'c' } })
 })
 
 test('a record of 0.4.0 tells the same story', async () => {
-  const id = book.digests.recordId('paste/x/dead')
+  const id = book.fingerprints.recordId('paste/x/dead')
   const record = await readRecord(book, id)
   expect(record).toMatchObject({
     uid: 'paste/x/dead',
@@ -115,14 +115,14 @@ test('what waited when 0.4.0 stopped arrives once: single, retried, sealed, grou
   const siem = aRehearsedSink('siem', { batch: { max: 9, waitMs: 1_000, maxBytes: 100_000 } })
   const soc = aRehearsedSink('soc', { type: 'slack' })
   const sinks = [lake, siem, soc]
-  const rig = aGatheringRig({ redis: tests.redis, keys, books: [book], sinks })
+  const rig = aGatheringRig({ redis: tests.redis, keys, ledgers: [book], sinks })
   const { letters } = await listDeadLetters(book, 'lake', { offset: 0, count: 9 })
   expect(letters.map(({ record }) => record.uid)).toEqual(['paste/x/dead'])
   await replayDeadLetter(book, letters[0]!.ref, undefined)
   rig.clock.aheadMs = 11_000
   expect(await rig.flush()).toBe(1)
-  for (const sink of await sinksOf(book)) {
-    const due = await overdueRefs(book, sink, rig.clock.now(), { offset: 0, count: 9 })
+  for (const sink of await readSinkNames(book)) {
+    const due = await readDueRefs(book, sink, rig.clock.now(), { offset: 0, count: 9 })
     for (const ref of due) await rig.deliver(ref)
   }
   const uids = ({ received }: typeof lake): string[] =>

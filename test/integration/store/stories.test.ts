@@ -1,13 +1,13 @@
 /** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
 import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
-import { scanPending } from '../../../src/store/accounts.ts'
+import { scanPendingCounts } from '../../../src/store/accounts.ts'
 
-import { endedItems, pendingItems } from '../../../src/store/pending-items.ts'
+import { scanEndedItems, scanPendingItems } from '../../../src/store/pending-items.ts'
 import { itemId } from '../../../src/store/account-ledger.ts'
 import {
   deliveryIdPattern,
-  itemsOfDelivery,
+  findDeliveryItems,
   readItems,
   readPayloads,
   readRecord,
@@ -33,8 +33,8 @@ function item(severity: string, destination: string, rest: object): object {
     state: 'queued',
     heldFor: undefined,
     rule: undefined,
-    collection: undefined,
-    sealedIn: undefined,
+    groupId: undefined,
+    messageId: undefined,
     raisedFrom: undefined,
     atMs: undefined,
     attempts: 0,
@@ -49,7 +49,7 @@ function item(severity: string, destination: string, rest: object): object {
 
 test('the story of an event that was raised, tried, held and shadowed is whole', async () => {
   const book = await tests.book()
-  const recordId = book.digests.recordId(uid)
+  const recordId = book.fingerprints.recordId(uid)
   const shadowed = routed({ uid, severity: 'low' }, ['soc', 'lake'])
   shadowed.items[1]!.isShadow = true
   await takeIn(book, [shadowed], { labels: { team: 'a' } })
@@ -138,7 +138,7 @@ test('the story of an event that was raised, tried, held and shadowed is whole',
     { ref: refs[0], record, item: record!.items[3], payload: expect.objectContaining({}) },
   ])
   const found = []
-  for await (const one of itemsOfDelivery(book, record!.items[2]!.id)) found.push(one)
+  for await (const one of findDeliveryItems(book, record!.items[2]!.id)) found.push(one)
   expect(found).toEqual([{ record, item: record!.items[2] }])
 })
 
@@ -149,7 +149,7 @@ test('contents are read in the order in which they are asked for, and what has e
     book,
     known.map((one) => routed({ uid: one })),
   )
-  const ids = known.map((one) => book.digests.recordId(one))
+  const ids = known.map((one) => book.fingerprints.recordId(one))
   await tests.redis.del(book.key('pay', ids[1]!))
   const contents = await readPayloads(book, ids.toReversed())
   expect(contents.map((one) => one?.event.uid)).toEqual(['a/b/3', undefined, 'a/b/1'])
@@ -183,12 +183,12 @@ test('of a message each event is named once, though one came back more severe wh
   const book = await tests.book()
   const event = { uid, severity: 'low' } as const
   await takeIn(book, [routed(event, ['siem'])], { batchWaitMs: 1_000 })
-  const ref = `i:${book.digests.recordId(uid)}:0:siem`
+  const ref = `i:${book.fingerprints.recordId(uid)}:0:siem`
   const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [ref])
   await beginAttempt(book, batch!, 't1', 30_000)
   await settleAttempt(book, { ref: batch!, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
   const found = []
-  for await (const { item } of itemsOfDelivery(book, `b${batch!.split(':')[1]}`)) {
+  for await (const { item } of findDeliveryItems(book, `b${batch!.split(':')[1]}`)) {
     found.push(item.state)
     await takeIn(book, [routed({ ...event, severity: 'high' }, ['siem'])])
   }
@@ -201,7 +201,7 @@ test('the counters of feed and sinks say of each event and item what became of i
   muted.items[0]!.isShadow = true
   await takeIn(book, [routed({ uid, severity: 'low' }), muted])
   await takeIn(book, [routed({ uid, severity: 'high' }), { ...muted, isBaseline: true }])
-  const ref = `i:${book.digests.recordId(uid)}:0:soc`
+  const ref = `i:${book.fingerprints.recordId(uid)}:0:soc`
   await beginAttempt(book, ref, 't1', 30_000)
   await settleAttempt(book, { ref, token: 't1', replica: 'r1' }, { outcome: 'dead' })
   expect(await expectConservation(book)).toEqual({
@@ -239,7 +239,7 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
     const event = routed({ uid: kind })
     const atMs = Date.now() + 60_000
     const gathering = { id: kind, kind, waitMs: 1_000, atMs, isUrgent: false, about }
-    return { ...event, items: [{ ...event.items[0]!, gathering }] }
+    return { ...event, items: [{ ...event.items[0]!, group: gathering }] }
   }
   const singles = ['queued', 'sending', 'retrying', 'delivered', 'dead'] as const
   await takeIn(book, [
@@ -249,7 +249,7 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
     ...singles.map((state) => routed({ uid: state })),
   ])
   await takeIn(book, [routed({ uid: 'batch' })], { batchWaitMs: 1_000 })
-  const refOf = (name: string) => `i:${book.digests.recordId(name)}:0:soc`
+  const refOf = (name: string) => `i:${book.fingerprints.recordId(name)}:0:soc`
   for (const state of singles.slice(1)) {
     await beginAttempt(book, refOf(state), 't', 30_000)
     const attempt = { ref: refOf(state), token: 't', replica: 'r1' }
@@ -261,7 +261,7 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
   const batch = { sink: 'soc', destination: 'soc', waitMs: 1_000 }
   await sealBatch(book, batch, [refOf('batch')])
   const found: string[][] = []
-  for await (const { ref, record, item: one } of pendingItems(book, 'soc')) {
+  for await (const { ref, record, item: one } of scanPendingItems(book, 'soc')) {
     expect(ref).toBe(refOf(record.uid))
     found.push([record.uid, one.state])
   }
@@ -270,14 +270,14 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
   expect(Object.fromEntries(found)).toEqual(
     Object.fromEntries(waiting.map((state) => [state, state])),
   )
-  expect(await scanPending(book)).toEqual({ soc: 7 })
+  expect(await scanPendingCounts(book)).toEqual({ soc: 7 })
   expect((await expectConservation(book)).sinks['soc']!.pending).toEqual(
     Object.fromEntries(waiting.map((state) => [state, 1])),
   )
-  for await (const one of pendingItems(book, 'another')) throw new Error(one.ref)
+  for await (const one of scanPendingItems(book, 'another')) throw new Error(one.ref)
   const ended: string[] = []
-  for await (const { record } of endedItems(book, 'soc', 0)) ended.push(record.uid)
-  for await (const { record } of endedItems(book, 'soc', Date.now() + 60_000))
+  for await (const { record } of scanEndedItems(book, 'soc', 0)) ended.push(record.uid)
+  for await (const { record } of scanEndedItems(book, 'soc', Date.now() + 60_000))
     ended.push(record.uid)
   expect(ended).toEqual(['delivered'])
 })

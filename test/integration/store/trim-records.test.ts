@@ -1,23 +1,23 @@
 /** One step of making room: how much it looks at, what it says, and that it loses count of nothing. */
 import { expect, test } from 'vitest'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const plenty = 2 ** 40
 
-async function trim(book: Book, wanted: number): Promise<number[]> {
+async function trim(book: AccountLedger, wanted: number): Promise<number[]> {
   const answer = await book.run('trim-records', book.retention.story, book.horizonMs, wanted)
   return answer as number[]
 }
 
 /** Events that nobody was to get: each is settled when it comes. */
-async function takeInSettled(book: Book, count: number): Promise<void> {
+async function takeInSettled(book: AccountLedger, count: number): Promise<void> {
   const events = Array.from({ length: count }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
   await takeIn(book, events)
 }
 
-function counted(book: Book): Promise<string | null> {
+function counted(book: AccountLedger): Promise<string | null> {
   return tests.redis.hget(book.key('counters'), 'records')
 }
 

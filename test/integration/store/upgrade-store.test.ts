@@ -1,13 +1,17 @@
 /** A store of version 0.4.0, with the BullMQ queues that its replicas worked off. */
 import { Queue, Worker } from 'bullmq'
 import { beforeEach, expect, test } from 'vitest'
-import { emptyAgain, upgradeStore } from '../../../src/delivery/upgrade.ts'
+import { drainOldQueues, upgradeStore } from '../../../src/delivery/upgrade.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { claimSchema, readSchema } from '../../../src/redis/health.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { isIndexed, isLookDone, lookOnce } from '../../../src/store/record-index.ts'
+import {
+  isIndexed,
+  isMigrationScanDone,
+  runMigrationScan,
+} from '../../../src/store/record-index.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
 import { until } from '../../support/rehearsal.ts'
@@ -16,7 +20,7 @@ import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
 const keys = createKeys('tocsin')
-let book: Book
+let book: AccountLedger
 
 beforeEach(async () => {
   await loadStoreOf04(tests.redis)
@@ -25,7 +29,7 @@ beforeEach(async () => {
 })
 
 function upgrade(sinks: string[]): Promise<void> {
-  const shared = { redis: tests.redis, keys, books: [book], clock: systemClock, logger: silent }
+  const shared = { redis: tests.redis, keys, ledgers: [book], clock: systemClock, logger: silent }
   return upgradeStore({ ...shared, sinks, waitMs: 50 })
 }
 
@@ -55,7 +59,7 @@ test('jobs that an older replica adds after the upgrade are removed once, later,
   const waits: number[] = []
   const clock = { ...systemClock, sleep: async (ms: number) => void waits.push(ms) }
   const again = { redis: tests.redis, keys, clock, logger: silent, afterMs: 600_000 }
-  const empty = (): Promise<void> => emptyAgain(again, new AbortController().signal)
+  const empty = (): Promise<void> => drainOldQueues(again, new AbortController().signal)
   const count = async (): Promise<number[]> =>
     Promise.all(queues.map((queue) => queue.getJobCountByTypes('waiting', 'delayed')))
   await empty()
@@ -75,13 +79,13 @@ test('jobs that an older replica adds after the upgrade are removed once, later,
 test('what was on its way in the older version arrives: nothing is lost, nothing is left', async () => {
   await upgrade(['lake'])
   const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
-  expect(await lookOnce({ redis: tests.redis, keys }, looking)).toBe(true)
+  expect(await runMigrationScan({ redis: tests.redis, keys }, looking)).toBe(true)
   const sinks = ['lake', 'soc', 'siem', 'oncall'].map((name) => aRehearsedSink(name))
-  const { drains } = aDeliveryRig({ redis: tests.redis, keys, book, sinks })
+  const { drains } = aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks })
   const due = await tests.redis.zrange(book.key('due', 'lake'), '0', '-1')
   for (const ref of due) await tests.redis.zadd(book.key('due', 'lake'), 1, ref) // years have passed
   drains.start()
-  await drains.healOnce()
+  await drains.reconcileOnce()
   await until('what was due went', async () => {
     return (await tests.redis.zcard(book.key('due', 'lake'))) === 0
   })
@@ -97,7 +101,7 @@ test('who went back to 0.4 and comes again finds everything in the index, that o
   const { redis } = tests
   const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
   await upgrade(['lake'])
-  await lookOnce({ redis, keys }, looking)
+  await runMigrationScan({ redis, keys }, looking)
   await redis.set(keys.shared('schema'), 1)
   const names = await redis.keys(book.key('rec', '*'))
   const [gone = '', kept = ''] = names
@@ -109,8 +113,8 @@ test('who went back to 0.4 and comes again finds everything in the index, that o
 
   await upgrade(['lake'])
   expect(await isIndexed(book)).toBe(false)
-  expect(await lookOnce({ redis, keys }, looking)).toBe(true)
-  const of = async (one: Book): Promise<[number, number, boolean]> => [
+  expect(await runMigrationScan({ redis, keys }, looking)).toBe(true)
+  const of = async (one: AccountLedger): Promise<[number, number, boolean]> => [
     Number(await redis.zcard(one.key('records'))),
     Number(await redis.hget(one.key('counters'), 'records')),
     await isIndexed(one),
@@ -122,11 +126,11 @@ test('who went back to 0.4 and comes again finds everything in the index, that o
 test('an account that a replica of 0.4 added after the look is looked for once more', async () => {
   const place = { redis: tests.redis, keys }
   const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
-  await lookOnce(place, looking)
+  await runMigrationScan(place, looking)
   await tests.redis.set(keys.account('added', 'mark-key'), 'ab'.repeat(32))
   const added = await tests.book({ keys, account: 'added' })
-  expect(await isLookDone(place)).toBe(false)
-  expect(await lookOnce(place, looking)).toBe(true)
+  expect(await isMigrationScanDone(place)).toBe(false)
+  expect(await runMigrationScan(place, looking)).toBe(true)
   expect(await isIndexed(added)).toBe(true)
 })
 
@@ -136,7 +140,7 @@ test('a command leaves the layout as it is, a daemon that finds it taken over wa
   await upgrade(['lake'])
   let slept = 0
   const clock = { ...systemClock, sleep: async () => void (slept += 1) }
-  const shared = { redis: tests.redis, keys, books: [book], clock, logger: silent }
+  const shared = { redis: tests.redis, keys, ledgers: [book], clock, logger: silent }
   await upgradeStore({ ...shared, sinks: ['lake'], waitMs: 10_000 })
   expect(slept).toBe(0)
 })

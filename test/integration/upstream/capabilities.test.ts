@@ -3,7 +3,7 @@ import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { type Capabilities, createCapabilities } from '../../../src/upstream/capabilities.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import { redisForTests } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -31,7 +31,7 @@ function aMemory(): Memory {
         keys,
         clock,
         logger,
-        scope: () => scope,
+        keyFingerprint: () => scope,
         account: 'main',
       }),
     logged: () => lines.join('\n'),
@@ -40,7 +40,7 @@ function aMemory(): Memory {
 }
 
 function refusing(status: number): () => Promise<never> {
-  return () => Promise.reject(new ServiceError('rejected', 'no', { status }))
+  return () => Promise.reject(new UpstreamError('rejected', 'no', { status }))
 }
 
 describe('what a server has', () => {
@@ -79,7 +79,7 @@ describe('what a server has', () => {
     [401, 'auth'],
   ] as const)('stays open after a %i, so that it is asked again', async (status, reason) => {
     const memory = aMemory()
-    const failure = new ServiceError(reason, 'not now', { status })
+    const failure = new UpstreamError(reason, 'not now', { status })
     const asking = memory.of('key').find('filters', () => Promise.reject(failure))
     await expect(asking).rejects.toBe(failure)
     expect(await memory.of('key').read('filters')).toBeUndefined()
@@ -87,7 +87,7 @@ describe('what a server has', () => {
 
   test('is not believed where the answer is nonsense: an hour without it, and one warning', async () => {
     const memory = aMemory()
-    const nonsense = new ServiceError(
+    const nonsense = new UpstreamError(
       'contract',
       'the answer is not JSON, where the API gives JSON',
     )
@@ -101,7 +101,7 @@ describe('what a server has', () => {
 
   test('is not given up for 30 days because a gateway in between answers by a web page (403)', async () => {
     const memory = aMemory()
-    const page = new ServiceError('auth', 'forbidden', { status: 403, fault: 'html' })
+    const page = new UpstreamError('auth', 'forbidden', { status: 403, fault: 'html' })
     expect(await memory.of('key').find('astp', () => Promise.reject(page))).toBe(false)
     expect(await memory.leftMs('key', 'astp')).toBeLessThanOrEqual(3_600_000)
   })

@@ -10,10 +10,10 @@ import {
   test,
 } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
 import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
 import { freePort, startRedis, type TestRedis } from '../../support/redis.ts'
@@ -439,31 +439,34 @@ function aReplica(given: Partial<AccountConfig> = {}, more: Partial<ReplicaOptio
 }
 
 function search(
-  client: ServiceClient,
+  client: UpstreamClient,
   name = 'brand',
   signal = AbortSignal.timeout(20_000),
 ): Promise<{ page: WireSearchPage; requestedAtMs: number }> {
   return client.searchGroupEvents({
     groupId: 5,
     body: { size: 10, order: 'asc', from: 'a', filters: {} },
-    turn: { kind: 'feed', name, dueSinceMs: Date.now() },
+    slot: { kind: 'feed', name, dueSinceMs: Date.now() },
     tier: 'search',
     signal,
   })
 }
 
-function detail(client: ServiceClient, maxWaitMs?: number): ReturnType<ServiceClient['getEvent']> {
+function detail(
+  client: UpstreamClient,
+  maxWaitMs?: number,
+): ReturnType<UpstreamClient['getEvent']> {
   const turn = { kind: 'detail', name: 'soc', dueSinceMs: Date.now() } as const
   return client.getEvent({
     uid: 'paste/a/b c',
-    turn,
+    slot: turn,
     maxWaitMs,
     signal: AbortSignal.timeout(20_000),
   })
 }
 
-async function failure(work: Promise<unknown>): Promise<ServiceError> {
+async function failure(work: Promise<unknown>): Promise<UpstreamError> {
   const error = await work.catch((thrown: unknown) => thrown)
-  if (error instanceof ServiceError) return error
+  if (error instanceof UpstreamError) return error
   throw new Error(`no ServiceError: ${inspect(error)}`)
 }

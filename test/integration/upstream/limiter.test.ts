@@ -8,10 +8,10 @@ import { runScript } from '../../../src/redis/scripts.ts'
 import type { Lane } from '../../../src/upstream/organizations.ts'
 import {
   createTierLimiter,
-  createTurns,
+  createApiSlots,
   type TierLimiter,
-  type Turn,
-  type Turns,
+  type SlotRequest,
+  type ApiSlots,
 } from '../../../src/upstream/rate-limits.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
 import { runScriptAt } from '../../support/script-clock.ts'
@@ -232,7 +232,7 @@ describe('a patient process', () => {
     const [daemon, command] = [someTurns(keys, 20), someTurns(keys, 20)]
     const stop = new AbortController()
     const served = { feed: 0, command: 0 }
-    const ask = async (turns: Turns, kind: 'feed' | 'command'): Promise<void> => {
+    const ask = async (turns: ApiSlots, kind: 'feed' | 'command'): Promise<void> => {
       while (!stop.signal.aborted) {
         await turns.take({ kind, name: kind, dueSinceMs: 0 }, known, { signal: stop.signal })
         served[kind] += 1
@@ -286,7 +286,7 @@ describe('turns', () => {
     const turns = someTurns(freshKeys(), 20)
     await turns.take(feed('first'), known)
     const order: string[] = []
-    const asked: Turn[] = [
+    const asked: SlotRequest[] = [
       { kind: 'detail', name: 'detail', dueSinceMs: 0 },
       feed('young', 9),
       feed('old', 1),
@@ -332,18 +332,18 @@ describe('turns', () => {
   })
 })
 
-function feed(name: string, dueSinceMs = 0): Turn {
+function feed(name: string, dueSinceMs = 0): SlotRequest {
   return { kind: 'feed', name, dueSinceMs }
 }
 
-function someTurns(keys: Keys, limit: number): Turns {
-  const turns = createTurns({ limiter: aLimiter(keys, limit) })
+function someTurns(keys: Keys, limit: number): ApiSlots {
+  const turns = createApiSlots({ limiter: aLimiter(keys, limit) })
   onTestFinished(() => turns.close())
   return turns
 }
 
 function aLimiter(keys: Keys, limit: number, clock = systemClock): TierLimiter {
-  return createTierLimiter({ redis, keys, clock, limitOf: () => limit })
+  return createTierLimiter({ redis, keys, clock, limitFor: () => limit })
 }
 
 async function reserve(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createOrganizationLookup } from '../../../src/upstream/capabilities.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
-import type { Credentials } from '../../../src/upstream/tokens.ts'
+import type { AccountKey } from '../../../src/upstream/tokens.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { anAccount } from '../../support/replica.ts'
 import { until } from '../../support/until.ts'
@@ -19,7 +19,7 @@ function aLookup() {
     redis: tests.redis,
     keys: tests.keys(),
     clock: systemClock,
-    credentials: () => ({ fingerprint: 'key' }) as Credentials,
+    accountKey: () => ({ fingerprint: 'key' }) as AccountKey,
     organizations,
     ask(signal) {
       const { promise, resolve, reject } = Promise.withResolvers<number>()
@@ -42,7 +42,7 @@ test('who gives up on the organization ends the question for nobody else', async
   expect(asked[0]!.signal.aborted).toBe(false)
   asked[0]!.answer(7)
   await second
-  expect(organizations.idOf('main')).toBe(7)
+  expect(organizations.idFor('main')).toBe(7)
   expect(asked).toHaveLength(1)
 })
 
@@ -60,5 +60,5 @@ test('where all gave up the question ends, and the next one asks anew at once', 
   await until('the service was asked again', () => asked.length === 2)
   asked[1]!.answer(8)
   await next
-  expect(organizations.idOf('main')).toBe(8)
+  expect(organizations.idFor('main')).toBe(8)
 })

@@ -12,7 +12,7 @@ import { parseItem } from '../../../src/feed-types/events.ts'
 import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import {
   credentialIncludes,
   eventFilterTypes,
@@ -57,7 +57,7 @@ const uuid = '7e5f1c70-0000-4000-8000-000000000001'
 
 interface PublishedService {
   url: string
-  client: ServiceClient
+  client: UpstreamClient
   /** What of the requests so far is not as the documents have it. */
   problems: () => string[]
 }
@@ -160,7 +160,7 @@ const searches: GroupSearchBody[] = [
 type Items = readonly unknown[]
 interface ClientCheck {
   name: string
-  ask: (client: ServiceClient) => Promise<Items | void>
+  ask: (client: UpstreamClient) => Promise<Items | void>
   /** What is wrong with an item as the daemon reads it; null: nothing. */
   wrongWith?: (item: unknown) => unknown
 }
@@ -332,9 +332,9 @@ const checks: ClientCheck[] = [
       await client.listPolicies({ from: null, ...asked() })
       await client.updatePolicy({ uuid, name: 'x', value, ...asked() })
       await client.assignPolicy({ uuid, assignment, ...asked() })
-      await client.assignmentsOf({ uuid, from: null, ...asked() })
+      await client.listAssignments({ uuid, from: null, ...asked() })
       await client.unassignPolicy({ uuid, assignment, ...asked() })
-      await client.policiesOf({ identifier: 77, ...asked() })
+      await client.listIdentifierPolicies({ identifier: 77, ...asked() })
       await client.deletePolicy({ uuid, ...asked() })
     },
   },

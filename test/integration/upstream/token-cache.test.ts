@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import {
-  createCredentials,
+  createAccountKey,
   createTokenCache,
   type TokenCache,
 } from '../../../src/upstream/tokens.ts'
@@ -27,14 +27,14 @@ function aRig(): Rig {
   let asked = 0
   const clock = clockToSet()
   const credentials = () =>
-    createCredentials({ apiKey, tenantId: undefined, baseUrl: 'https://api.example.com' })()
+    createAccountKey({ apiKey, tenantId: undefined, baseUrl: 'https://api.example.com' })()
   const cache = createTokenCache({
     account: 'main',
     redis: tests.redis,
     keys: tests.keys(),
     clock,
     logger: silent,
-    credentials,
+    accountKey: credentials,
     assertOpen: () => Promise.resolve(),
     generate: () => {
       asked += 1

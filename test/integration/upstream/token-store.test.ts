@@ -6,10 +6,10 @@ import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { runScript } from '../../../src/redis/scripts.ts'
 import {
-  createCredentials,
+  createAccountKey,
   createTokenStore,
-  type Credentials,
-  fingerprintOf,
+  type AccountKey,
+  tokenFingerprint,
   type Token,
   type TokenStore,
 } from '../../../src/upstream/tokens.ts'
@@ -35,7 +35,7 @@ afterAll(async () => {
 
 test('a token is kept with its age, and is gone when its life is over', async () => {
   const key = aKey()
-  await store.keep(key, aToken('one', 20_000), 'no lock')
+  await store.save(key, aToken('one', 20_000), 'no lock')
   const read = await store.read(key)
   expect(read?.value).toBe('one')
   expect(systemClock.monotonic() - read!.bornMs).toBeGreaterThan(19_900)
@@ -45,19 +45,19 @@ test('a token is kept with its age, and is gone when its life is over', async ()
 
 test('an older token does not replace a newer one, a newer one does', async () => {
   const key = aKey()
-  await store.keep(key, aToken('newer', 1000), 'no lock')
-  await store.keep(key, aToken('older', 30_000), 'no lock')
+  await store.save(key, aToken('newer', 1000), 'no lock')
+  await store.save(key, aToken('older', 30_000), 'no lock')
   expect((await store.read(key))?.value).toBe('newer')
-  await store.keep(key, aToken('newest', 0), 'no lock')
+  await store.save(key, aToken('newest', 0), 'no lock')
   expect((await store.read(key))?.value).toBe('newest')
 })
 
 test('only the token that was refused is dropped', async () => {
   const key = aKey()
-  await store.keep(key, aToken('one', 0), 'no lock')
-  await store.drop(key, fingerprintOf('another'))
+  await store.save(key, aToken('one', 0), 'no lock')
+  await store.drop(key, tokenFingerprint('another'))
   expect(await store.read(key)).toBeDefined()
-  await store.drop(key, fingerprintOf('one'))
+  await store.drop(key, tokenFingerprint('one'))
   expect(await store.read(key)).toBeUndefined()
 })
 
@@ -113,9 +113,9 @@ test('one holds the lock, and nobody opens the lock of another', async () => {
   expect(lock).toBeDefined()
   expect(await store.lock(key)).toBeUndefined()
   await store.unlock(key, 'of another')
-  await store.keep(key, aToken('one', 0), 'of another')
+  await store.save(key, aToken('one', 0), 'of another')
   expect(await store.lock(key)).toBeUndefined()
-  await store.keep(key, aToken('two', 0), lock!)
+  await store.save(key, aToken('two', 0), lock!)
   expect(await store.lock(key)).toBeDefined()
   expect(await redis.pttl(`{tokens}:token:${key.fingerprint}:lock`)).toBeLessThanOrEqual(15_000)
 })
@@ -127,12 +127,12 @@ test('what cannot be opened counts as no token', async () => {
   expect(await store.read(key)).toBeUndefined()
 })
 
-function aKey(): Credentials {
+function aKey(): AccountKey {
   tests += 1
   const apiKey = secretFromText(`fw_key_${tests}`)
-  return createCredentials({ apiKey, tenantId: undefined, baseUrl: 'https://api.example.com' })()
+  return createAccountKey({ apiKey, tenantId: undefined, baseUrl: 'https://api.example.com' })()
 }
 
 function aToken(value: string, ageMs: number): Token {
-  return { value, fingerprint: fingerprintOf(value), bornMs: systemClock.monotonic() - ageMs }
+  return { value, fingerprint: tokenFingerprint(value), bornMs: systemClock.monotonic() - ageMs }
 }

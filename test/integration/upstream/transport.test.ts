@@ -4,9 +4,9 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
-import { failureOfAnswer } from '../../../src/upstream/failures.ts'
+import { errorFromAnswer } from '../../../src/upstream/failures.ts'
 import { readAnswer } from '../../../src/upstream/session.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import { createTransport, type Transport } from '../../../src/upstream/transport.ts'
 import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../support/http-server.ts'
@@ -24,7 +24,7 @@ beforeEach(async () => {
 afterEach(() => server.stop())
 
 describe('an answer', () => {
-  test.each<[string, ScriptedAnswer, Partial<ServiceError>]>([
+  test.each<[string, ScriptedAnswer, Partial<UpstreamError>]>([
     ['429', { status: 429 }, { reason: 'rate_limited', retryAfterMs: 10_000 }],
     ['429 with seconds', retry('7'), { reason: 'rate_limited', retryAfterMs: 7000 }],
     ['429 with an hour', retry('3600'), { reason: 'rate_limited', retryAfterMs: 900_000 }],
@@ -200,13 +200,13 @@ async function ask(transport: Transport, signal?: AbortSignal): Promise<WireSear
   const about = { path: '/x', authorization: testKey, body: {}, signal, limits }
   const request = { method: 'POST', ...about } as const
   const answer = await transport.request(request)
-  if (answer.status >= 300) throw failureOfAnswer(answer, [testKey])
+  if (answer.status >= 300) throw errorFromAnswer(answer, [testKey])
   return readAnswer(answer, wireSearchPage)
 }
 
-async function failure(transport: Transport, signal?: AbortSignal): Promise<ServiceError> {
+async function failure(transport: Transport, signal?: AbortSignal): Promise<UpstreamError> {
   const error = await ask(transport, signal).catch((thrown: unknown) => thrown)
-  if (error instanceof ServiceError) return error
+  if (error instanceof UpstreamError) return error
   throw new Error(`no ServiceError: ${inspect(error)}`)
 }
 

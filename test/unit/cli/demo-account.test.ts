@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { accountingLine, drawAccount, messagesLine } from '../../../src/cli/demo/account.ts'
+import { accountingLine, computeFigures, messagesLine } from '../../../src/cli/demo/account.ts'
 import type { Evidence, Receipt } from '../../../src/cli/demo/evidence.ts'
-import type { SinkAccount } from '../../../src/store/accounts.ts'
+import type { SinkCounts } from '../../../src/store/accounts.ts'
 import type { Item, LedgerRecord } from '../../../src/store/records.ts'
 
 const beganMs = 1_000
@@ -18,8 +18,8 @@ function anItem(given: Partial<Item>): Item {
     state: 'delivered',
     heldFor: undefined,
     rule: undefined,
-    collection: undefined,
-    sealedIn: undefined,
+    groupId: undefined,
+    messageId: undefined,
     raisedFrom: undefined,
     atMs: undefined,
     attempts: 1,
@@ -48,7 +48,7 @@ function aRecord(uid: string, items: Item[], seenAtMs = 1_100): LedgerRecord {
   }
 }
 
-function aSink(given: Partial<SinkAccount>): SinkAccount {
+function aSink(given: Partial<SinkCounts>): SinkCounts {
   const outcomes = { delivered: 0, dead: 0, suppressed: 0, diverted: 0 }
   return { created: 0, replayed: 0, ...outcomes, pending: {}, unaccounted: 0, ...given }
 }
@@ -92,7 +92,7 @@ function someEvidence(given: Partial<Evidence> = {}): Evidence {
 }
 
 test('the figures are those of this run, and what stands now', () => {
-  expect(accountingLine(drawAccount(someEvidence()))).toBe(
+  expect(accountingLine(computeFigures(someEvidence()))).toBe(
     'fetched 4, new 2 (late 1), duplicate 2, quarantined 0, delivered slack 1 email 0 webhook 2, held 1, suppressed 0, dead 0, pending 0, unaccounted 0',
   )
 })
@@ -101,7 +101,7 @@ test('what waits for anything but its full event is pending', () => {
   const evidence = someEvidence()
   const slack = aSink({ created: 2, delivered: 1, pending: { retrying: 1 } })
   const sinks = { ...evidence.accounting.sinks, slack }
-  const account = drawAccount({ ...evidence, accounting: { ...evidence.accounting, sinks } })
+  const account = computeFigures({ ...evidence, accounting: { ...evidence.accounting, sinks } })
   expect(account).toMatchObject({ held: 0, pending: 1, unaccounted: 0 })
 })
 
@@ -170,7 +170,7 @@ describe('unaccounted for is', () => {
       },
     ],
   ])('%s', (_what, difference) => {
-    const { unaccounted, differences } = drawAccount(someEvidence(difference))
+    const { unaccounted, differences } = computeFigures(someEvidence(difference))
     expect(differences).toHaveLength(1)
     expect(unaccounted).toBe(1)
   })
@@ -179,19 +179,19 @@ describe('unaccounted for is', () => {
 test('an event in quarantine is accounted for', () => {
   const shown = ['old', 'one', 'two', 'three']
   const evidence = someEvidence({ shown, quarantinedUids: new Set(['three']) })
-  expect(drawAccount(evidence).unaccounted).toBe(0)
+  expect(computeFigures(evidence).unaccounted).toBe(0)
 })
 
 test('messages are counted by sink and form', () => {
   const { received } = someEvidence()
   const group = aReceipt('slack', 'b1', { form: 'group', items: [] })
-  const account = drawAccount(someEvidence({ received: [...received, group, group] }))
+  const account = computeFigures(someEvidence({ received: [...received, group, group] }))
   expect(messagesLine(account)).toBe('messages slack 3 (2 groups), email 0, webhook 2')
 })
 
 test('forms of messages are said in one order, whichever came first', () => {
   const of = (form: 'digest' | 'backlog') => aReceipt('email', form, { form, items: [] })
   const received = [of('digest'), of('backlog'), of('backlog')]
-  const account = drawAccount(someEvidence({ received }))
+  const account = computeFigures(someEvidence({ received }))
   expect(messagesLine(account)).toContain('email 3 (2 first polls, 1 digest)')
 })

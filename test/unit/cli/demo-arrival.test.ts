@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { arrivalOf } from '../../../src/cli/demo/evidence.ts'
+import { toArrival } from '../../../src/cli/demo/evidence.ts'
 import type { Received } from '../../../src/sandbox/receivers/received.ts'
 import { anyUnicode, unseenCharacters } from '../messages/any-unicode.ts'
 
@@ -25,7 +25,7 @@ function aWebhook(...severities: string[]): Received {
 }
 
 test('a Slack message is told by its text, entities undone', () => {
-  expect(arrivalOf(aSlackMessage('HIGH Leak: A &amp; B &lt;x&gt; &amp;lt;'))).toMatchObject({
+  expect(toArrival(aSlackMessage('HIGH Leak: A &amp; B &lt;x&gt; &amp;lt;'))).toMatchObject({
     items: [id],
     severity: 'high',
     text: 'HIGH Leak: A & B <x> &lt;',
@@ -33,7 +33,7 @@ test('a Slack message is told by its text, entities undone', () => {
 })
 
 test('a mail is told by its subject', () => {
-  expect(arrivalOf(aMail('[CRITICAL] Bot for sale: x'))).toMatchObject({
+  expect(toArrival(aMail('[CRITICAL] Bot for sale: x'))).toMatchObject({
     items: [id],
     severity: 'critical',
     text: 'CRITICAL Bot for sale: x',
@@ -59,7 +59,7 @@ test.each([
   const mail = { ...aMail(said), id: `<${sealed}.ab@example.com>` }
   for (const message of [slack, mail]) {
     const read = { id: sealed, form, events, items: [], severity, text: said }
-    expect(arrivalOf(message)).toMatchObject(read)
+    expect(toArrival(message)).toMatchObject(read)
   }
 })
 
@@ -72,7 +72,7 @@ test('one event that is left of a group is a message as any other', () => {
     items: [],
     text: 'HIGH Leak: 37 new events',
   }
-  expect(arrivalOf(mail)).toMatchObject(read)
+  expect(toArrival(mail)).toMatchObject(read)
 })
 
 test('an attached table says which events a mail stands for', () => {
@@ -86,9 +86,9 @@ test('an attached table says which events a mail stands for', () => {
   const attachments = [{ name: 'tocsin-digest.csv', content: rows.join('\r\n') }]
   const uids = ['paste/x.org/1', 'credential/2']
   const whole = { ...mail, mail: { ...mail.mail!, attachments }, uids: ['paste/x.org/7'] }
-  expect(arrivalOf(whole)).toMatchObject({ uids, isComplete: true })
+  expect(toArrival(whole)).toMatchObject({ uids, isComplete: true })
   const packed = { ...mail.mail!, attachments: [{ name: 'a.csv.gz', content: 'x' }] }
-  expect(arrivalOf({ ...mail, mail: packed })).toMatchObject({ uids: [], isComplete: false })
+  expect(toArrival({ ...mail, mail: packed })).toMatchObject({ uids: [], isComplete: false })
 })
 
 test('a message that may be a repeat is known by its words', () => {
@@ -100,13 +100,13 @@ test('a message that may be a repeat is known by its words', () => {
     { ...aMail('[LOW] x'), headers },
     { ...aWebhook('low'), headers },
   ]
-  expect(repeats.map((one) => arrivalOf(one).mayBeRepeat)).toEqual([true, true, true])
+  expect(repeats.map((one) => toArrival(one).mayBeRepeat)).toEqual([true, true, true])
   const others = [slack, aMail('[LOW] x'), aWebhook('low')]
-  expect(others.map((one) => arrivalOf(one).mayBeRepeat)).toEqual([false, false, false])
+  expect(others.map((one) => toArrival(one).mayBeRepeat)).toEqual([false, false, false])
 })
 
 test('a webhook with one event is told by its uid', () => {
-  expect(arrivalOf(aWebhook('low'))).toMatchObject({
+  expect(toArrival(aWebhook('low'))).toMatchObject({
     items: ['e0'],
     severity: 'low',
     text: 'LOW paste/x/0',
@@ -114,7 +114,7 @@ test('a webhook with one event is told by its uid', () => {
 })
 
 test('a webhook with several events is told by its severities, highest first', () => {
-  expect(arrivalOf(aWebhook('low', 'critical', 'low', 'urgent'))).toMatchObject({
+  expect(toArrival(aWebhook('low', 'critical', 'low', 'urgent'))).toMatchObject({
     items: ['e0', 'e1', 'e2', 'e3'],
     severity: 'critical',
     text: '4 events: 1 UNKNOWN, 1 CRITICAL, 2 LOW',
@@ -127,7 +127,7 @@ test('whatever the feed wrote, nothing in it moves a cursor or a line', () => {
     fc.property(hostile, (text) => {
       const mail = aMail(`[${text}] ${text}`)
       for (const message of [aSlackMessage(text), mail, aWebhook(text), aWebhook(text, 'low')]) {
-        const arrival = arrivalOf(message)
+        const arrival = toArrival(message)
         expect(unseenCharacters.test(arrival.text + arrival.severity)).toBe(false)
       }
     }),

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Arrival } from '../../../src/cli/demo/evidence.ts'
-import { frameOf, type DemoFrame } from '../../../src/cli/demo/screen.ts'
-import { cutToWidth, widthOf } from '../../../src/cli/terminal.ts'
+import { renderScreen, type DemoFrame } from '../../../src/cli/demo/screen.ts'
+import { cutToWidth, measureWidth } from '../../../src/cli/terminal.ts'
 
 function anArrival(given: Partial<Arrival> = {}): Arrival {
   const message = { id: 'e1', form: 'single', events: 1, mayBeRepeat: false } as const
@@ -39,7 +39,7 @@ function aFrame(given: Partial<DemoFrame> = {}): DemoFrame {
 }
 
 test('a frame shows feeds with their lag, sinks with their backlog, and the last message of each', () => {
-  const lines = frameOf(aFrame()).map((line) => line.replaceAll(/ {2,}/g, '|'))
+  const lines = renderScreen(aFrame()).map((line) => line.replaceAll(/ {2,}/g, '|'))
   expect(lines).toEqual([
     'Tocsin demo: ends in 12 s',
     'where it runs',
@@ -58,7 +58,7 @@ test('a frame shows feeds with their lag, sinks with their backlog, and the last
 
 test('the latest arrivals are shown, as many as there is room for', () => {
   const arrivals = Array.from({ length: 50 }, (_, n) => anArrival({ text: `LOW number ${n}` }))
-  const lines = frameOf(aFrame({ arrivals, rows: 24 }))
+  const lines = renderScreen(aFrame({ arrivals, rows: 24 }))
   expect(lines).toHaveLength(24)
   expect(lines.at(-1)).toContain('number 49')
   expect(lines.at(11)).toContain('number 37')
@@ -67,7 +67,7 @@ test('the latest arrivals are shown, as many as there is room for', () => {
 test('a feed behind its objective stands out, as does a critical arrival', () => {
   const frame = aFrame({ paint: (style, text) => `<${style}>${text}` })
   frame.reading.feeds[0]!.lagMs = 16_000
-  const lines = frameOf({ ...frame, arrivals: [anArrival({ severity: 'critical' })] })
+  const lines = renderScreen({ ...frame, arrivals: [anArrival({ severity: 'critical' })] })
   expect(lines.filter((line) => line.includes('<red>'))).toEqual([
     expect.stringContaining('brand'),
     expect.stringContaining('LOW Paste'),
@@ -80,18 +80,18 @@ test('a frame fits any terminal, whatever it shows', () => {
   fc.assert(
     fc.property(fc.record({ ...size, texts: fc.array(text, { maxLength: 70 }) }), (given) => {
       const arrivals = given.texts.map((one) => anArrival({ text: one }))
-      const lines = frameOf(aFrame({ ...given, arrivals }))
+      const lines = renderScreen(aFrame({ ...given, arrivals }))
       expect(lines.length).toBeLessThanOrEqual(given.rows)
-      for (const line of lines) expect(widthOf(line)).toBeLessThanOrEqual(given.columns)
+      for (const line of lines) expect(measureWidth(line)).toBeLessThanOrEqual(given.columns)
     }),
   )
 })
 
 test('East Asian letters and emoji take two columns, marks none', () => {
-  expect(widthOf('abc')).toBe(3)
-  expect(widthOf('数据库')).toBe(6)
-  expect(widthOf('🔥')).toBe(2)
-  expect(widthOf('e\u0301')).toBe(1)
+  expect(measureWidth('abc')).toBe(3)
+  expect(measureWidth('数据库')).toBe(6)
+  expect(measureWidth('🔥')).toBe(2)
+  expect(measureWidth('e\u0301')).toBe(1)
   expect(cutToWidth('数据库', 5)).toBe('数据…')
   expect(cutToWidth('数据库', 4)).toBe('数…')
   expect(cutToWidth('abc', 3)).toBe('abc')
@@ -105,7 +105,7 @@ test('the whole demo has room for its latest arrivals on a terminal of 80 by 24'
     fetched: 1234,
   }))
   const sink = { ...reading.sinks[0]!, name: 'webhook' as const }
-  const lines = frameOf({
+  const lines = renderScreen({
     ...aFrame({ introduction: ['one', 'two', 'three'], columns: 80, rows: 23 }),
     reading: { ...reading, feeds, sinks: [sink, sink, sink] },
     arrivals: Array.from({ length: 50 }, (_, n) => anArrival({ text: `LOW number ${n}` })),

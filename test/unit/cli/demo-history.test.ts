@@ -34,19 +34,19 @@ test('over any number of runs the story is the one that a single run tells', () 
 
 test('the events of earlier runs stand again as they were', () => {
   const told = tell(openHistory(), 10)
-  expect(openHistory().earlier).toEqual(told)
+  expect(openHistory().earlierEvents).toEqual(told)
 })
 
 test('each event is younger than all before it, whatever the clock does', () => {
   tell(openHistory(), 3)
   const history = openHistory()
-  const last = history.earlier.at(-1)!.createdAtMs
+  const last = history.earlierEvents.at(-1)!.createdAtMs
   expect(history.next(nowMs - 60_000, nowMs).createdAtMs).toBe(last + 1)
 })
 
 test('only so many stand again, and still no uid comes twice', () => {
   const first = tell(openHistory(), 10)
-  expect(openHistory({ keep: 4 }).earlier).toEqual(first.slice(-4))
+  expect(openHistory({ keep: 4 }).earlierEvents).toEqual(first.slice(-4))
   const second = tell(openHistory({ keep: 4 }), 10)
   expect(new Set(uidsOf([...first, ...second])).size).toBe(20)
 })
@@ -54,7 +54,7 @@ test('only so many stand again, and still no uid comes twice', () => {
 test('what is older than a month stands no more, and still no uid comes twice', () => {
   const later = nowMs + 31 * 86_400_000
   const first = tell(openHistory(), 10)
-  expect(openHistory({ nowMs: later }).earlier).toEqual([])
+  expect(openHistory({ nowMs: later }).earlierEvents).toEqual([])
   const second = tell(openHistory({ nowMs: later }), 10)
   expect(new Set(uidsOf([...first, ...second])).size).toBe(20)
 })
@@ -63,10 +63,10 @@ test('a line that a crash cut off was never told', () => {
   const told = tell(openHistory(), 2)
   appendFileSync(join(folder, 'history.jsonl'), '{"number":3,"eve')
   const again = openHistory()
-  expect(again.earlier).toEqual(told)
+  expect(again.earlierEvents).toEqual(told)
   again.next(nowMs, nowMs)
   expect(readFileSync(join(folder, 'history.jsonl'), 'utf8').trim().split('\n')).toHaveLength(3)
-  expect(openHistory().earlier).toHaveLength(3)
+  expect(openHistory().earlierEvents).toHaveLength(3)
 })
 
 test('a late event stands where it is asked to, and the story goes on behind the newest', () => {
@@ -77,7 +77,7 @@ test('a late event stands where it is asked to, and the story goes on behind the
   expect(history.next(nowMs, nowMs).createdAtMs).toBe(second!.createdAtMs + 1)
 
   const again = openHistory()
-  expect(again.earlier).toHaveLength(4)
+  expect(again.earlierEvents).toHaveLength(4)
   expect(again.isLate(late.uid)).toBe(true)
   expect(again.isLate(first!.uid)).toBe(false)
 })

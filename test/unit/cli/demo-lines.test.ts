@@ -29,26 +29,26 @@ const reading = { stage: 'runs', caughtUpMs: 0, feeds: [], sinks: [] }
 
 test('an arrival is a line', () => {
   const { view, lines } = someLines()
-  view.arrived(arrival)
+  view.showArrival(arrival)
   expect(lines).toEqual([expect.stringMatching(/^\d\d:\d\d:\d\d email HIGH Leak: x$/)])
 })
 
 test('what comes too fast to read is counted, and the count is told within the next second', () => {
   const { view, lines, advance } = someLines()
-  for (let n = 0; n < 12; n++) view.arrived(arrival)
+  for (let n = 0; n < 12; n++) view.showArrival(arrival)
   expect(lines).toHaveLength(5)
   view.update(reading)
   expect(lines).toHaveLength(5)
   advance(1_000)
   view.update(reading)
   expect(lines.slice(5)).toEqual(['… and 7 more'])
-  view.arrived(arrival)
+  view.showArrival(arrival)
   expect(lines).toHaveLength(7)
 })
 
 test('what was counted last is told at the end', () => {
   const { view, lines } = someLines()
-  for (let n = 0; n < 6; n++) view.arrived(arrival)
+  for (let n = 0; n < 6; n++) view.showArrival(arrival)
   view.end()
   expect(lines.at(-1)).toBe('… and 1 more')
 })
@@ -56,7 +56,7 @@ test('what was counted last is told at the end', () => {
 test('for machines every arrival is one JSON value on a line of its own', () => {
   const lines: string[] = []
   const view = createDemoJson((line) => lines.push(line))
-  for (let n = 0; n < 12; n++) view.arrived(arrival)
+  for (let n = 0; n < 12; n++) view.showArrival(arrival)
   expect(lines).toHaveLength(12)
   expect(JSON.parse(lines[0]!)).toEqual({
     kind: 'arrival',

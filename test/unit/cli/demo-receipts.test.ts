@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Evidence, Receipt } from '../../../src/cli/demo/evidence.ts'
-import { amongMessages } from '../../../src/cli/demo/account.ts'
+import { compareMessages } from '../../../src/cli/demo/account.ts'
 import type { Item, LedgerRecord } from '../../../src/store/records.ts'
 
 const beganMs = 1_000
 
 function anItem(id: string, sealedIn?: string): Item {
   const delivered = { state: 'delivered', endedAtMs: beganMs + 1 } as const
-  return { id, sealedIn, sink: 'slack', ...delivered } as Partial<Item> as Item
+  return { id, messageId: sealedIn, sink: 'slack', ...delivered } as Partial<Item> as Item
 }
 
 function aRecord(uid: string, ...items: Item[]): LedgerRecord {
@@ -44,7 +44,7 @@ const nameless: Receipt = { ...single, id: '', items: [], uids: [] }
 
 function differencesIn(received: Receipt[], known: LedgerRecord[] = records): string[] {
   const evidence = { records: known, received, baseline: { atMs: beganMs } } as unknown
-  return amongMessages(evidence as Evidence, 'slack')
+  return compareMessages(evidence as Evidence, 'slack')
     .filter(({ count }) => count !== 0)
     .map(({ count, what }) => `${count} ${what}`)
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { parseEnd, parseMoment } from '../../../src/cli/options.ts'
+import { parseFutureTime, parsePastTime } from '../../../src/cli/options.ts'
 
 const now = Date.UTC(2026, 10, 21, 12)
 
@@ -13,20 +13,20 @@ test.each([
   ['2026-11-01T12:30Z', Date.UTC(2026, 10, 1, 12, 30)],
   ['2026-11-01T12:30+01:00', Date.UTC(2026, 10, 1, 11, 30)],
 ])('%s is a time', (text, atMs) => {
-  expect(parseMoment(text, now)).toBe(atMs)
+  expect(parsePastTime(text, now)).toBe(atMs)
 })
 
 test.each(['yesterday', '', '7', '-7d', '2026-13-01', '2026-11-01T25:00', '11/01/2026', '1e3'])(
   '"%s" is none, and the refusal says what to write',
   (text) => {
-    expect(() => parseMoment(text, now)).toThrow('write how long ago, such as 12h or 7d')
+    expect(() => parsePastTime(text, now)).toThrow('write how long ago, such as 12h or 7d')
   },
 )
 
 test('what any clock prints is read back', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: now }), (atMs) => {
-      expect(parseMoment(new Date(atMs).toISOString(), now)).toBe(atMs)
+      expect(parsePastTime(new Date(atMs).toISOString(), now)).toBe(atMs)
     }),
   )
 })
@@ -35,7 +35,7 @@ test('the future is refused', () => {
   fc.assert(
     fc.property(fc.integer({ min: now + 1, max: 2 * now }), (atMs) => {
       const text = new Date(atMs).toISOString()
-      expect(() => parseMoment(text, now)).toThrow('lies in the future')
+      expect(() => parsePastTime(text, now)).toThrow('lies in the future')
     }),
   )
 })
@@ -43,12 +43,14 @@ test('the future is refused', () => {
 test('an end is a time to come', () => {
   fc.assert(
     fc.property(fc.integer({ min: now + 1, max: 2 * now }), (atMs) => {
-      expect(parseEnd(new Date(atMs).toISOString(), now)).toBe(atMs)
+      expect(parseFutureTime(new Date(atMs).toISOString(), now)).toBe(atMs)
     }),
   )
-  expect(() => parseEnd('2026-11-21T12:00Z', now)).toThrow('has passed; name a time that is to')
+  expect(() => parseFutureTime('2026-11-21T12:00Z', now)).toThrow(
+    'has passed; name a time that is to',
+  )
 })
 
 test.each(['2h', 'noon', ''])('"%s" is no end', (text) => {
-  expect(() => parseEnd(text, now)).toThrow('not a time; write a time such as')
+  expect(() => parseFutureTime(text, now)).toThrow('not a time; write a time such as')
 })

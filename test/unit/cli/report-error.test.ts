@@ -6,7 +6,7 @@ import { CommandError, createTerminal, Interruption } from '../../../src/cli/ter
 import { ConfigError } from '../../../src/config/config.ts'
 import { StoreError } from '../../../src/redis/health.ts'
 import { SinkError } from '../../../src/sinks/sink.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 
 function reported(error: unknown): { code: number; said: string } {
   const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
@@ -15,7 +15,7 @@ function reported(error: unknown): { code: number; said: string } {
 }
 
 const errors: [string, Error, number][] = [
-  ['a ServiceError', new ServiceError('rejected', 'it is refused'), 1],
+  ['a ServiceError', new UpstreamError('rejected', 'it is refused'), 1],
   ['a SinkError', new SinkError('gone', 'it is gone'), 1],
   ['a Redis that is away', new StoreError('unreachable', 'it is away'), 1],
   ['an unsafe Redis', new StoreError('unsafe', 'it forgets'), 2],
@@ -29,7 +29,7 @@ test.each(errors)('%s is one plain message', (_name, error, code) => {
 })
 
 test('a failure that may be of the key, or of the way there, says where to look', () => {
-  const { said } = reported(new ServiceError('unavailable', 'it is down'))
+  const { said } = reported(new UpstreamError('unavailable', 'it is down'))
   expect(said).toBe('it is down\ntocsin token test says more\n')
 })
 
@@ -38,7 +38,7 @@ test('several wrong fields stand below each other, each once', () => {
     { loc: 'name', msg: 'empty' },
     { loc: '', msg: 'odd' },
   ]
-  const error = new ServiceError('invalid', 'not sent: name: empty; odd', { details })
+  const error = new UpstreamError('invalid', 'not sent: name: empty; odd', { details })
   expect(reported(error)).toEqual({
     code: 2,
     said: 'not sent: 2 fields are wrong\n  name: empty\n  odd\n',

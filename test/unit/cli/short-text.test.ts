@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { shortText } from '../../../src/cli/terminal.ts'
+import { parseShortText } from '../../../src/cli/terminal.ts'
 
 test('a short text in one line is taken, without the space around it', () => {
-  expect(shortText(' mail server moves ')).toBe('mail server moves')
-  expect(shortText('x'.repeat(200))).toHaveLength(200)
+  expect(parseShortText(' mail server moves ')).toBe('mail server moves')
+  expect(parseShortText('x'.repeat(200))).toHaveLength(200)
 })
 
 test.each(['', '  ', 'x'.repeat(201), 'two\nlines', 'a\u001B[2Jb'])('%j is refused', (text) => {
-  expect(() => shortText(text)).toThrow('Write up to 200 characters, in one line.')
+  expect(() => parseShortText(text)).toThrow('Write up to 200 characters, in one line.')
 })

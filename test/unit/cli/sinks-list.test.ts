@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { tallyInWords } from '../../../src/cli/deliveries.ts'
-import { pendingInWords } from '../../../src/cli/sinks-list.ts'
+import { formatTally } from '../../../src/cli/deliveries.ts'
+import { formatPending } from '../../../src/cli/sinks-list.ts'
 
 test.each([
   [{}, 'nothing pending'],
@@ -10,11 +10,11 @@ test.each([
     '10 pending: 2 queued, 3 in groups, 1 in sealed messages, 4 for the next digest',
   ],
 ])('pending items %j read as words', (pending, said) => {
-  expect(pendingInWords(pending)).toBe(said)
+  expect(formatPending(pending)).toBe(said)
 })
 
 test('words are counted in the order in which they come, harmless to a terminal', () => {
-  expect(tallyInWords(['critical', 'high', 'critical'])).toBe('2 critical, 1 high')
-  expect(tallyInWords(['\u001B[2Jodd'])).not.toMatch(/\p{Cc}/u)
-  expect(tallyInWords([])).toBe('')
+  expect(formatTally(['critical', 'high', 'critical'])).toBe('2 critical, 1 high')
+  expect(formatTally(['\u001B[2Jodd'])).not.toMatch(/\p{Cc}/u)
+  expect(formatTally([])).toBe('')
 })

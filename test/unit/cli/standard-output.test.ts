@@ -1,6 +1,6 @@
 import { PassThrough, Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { watchOutput } from '../../../src/cli/program.ts'
+import { watchStandardOutput } from '../../../src/cli/program.ts'
 
 /** Fails as a file or a pipe does, a moment after it was written to. */
 function failing(code: string): Writable {
@@ -10,7 +10,7 @@ function failing(code: string): Writable {
 
 async function endOn(output: Writable, code: number): Promise<{ code: number; said: string }> {
   const errors = new PassThrough()
-  const watched = watchOutput({ output, errors })
+  const watched = watchStandardOutput({ output, errors })
   output.write('found\n')
   return { code: await watched.end(code), said: String(errors.read() ?? '') }
 }

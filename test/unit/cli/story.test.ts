@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { itemLines, stateInWords } from '../../../src/cli/explain.ts'
+import { itemLines, formatState } from '../../../src/cli/explain.ts'
 import type { Item, Suppression } from '../../../src/store/records.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)
@@ -17,8 +17,8 @@ function anItem(given: Partial<Item>): Item {
     state: 'queued',
     heldFor: undefined,
     rule: undefined,
-    collection: undefined,
-    sealedIn: undefined,
+    groupId: undefined,
+    messageId: undefined,
     raisedFrom: undefined,
     atMs: undefined,
     attempts: 0,
@@ -93,7 +93,7 @@ function suppressions(): [Partial<Item>, string][] {
 }
 
 test.each(states)('an item that is %j reads as: %s', (given, words) => {
-  expect(stateInWords(anItem(given))).toBe(words)
+  expect(formatState(anItem(given))).toBe(words)
 })
 
 test('a recipient is named by address, and a lost answer is said', () => {

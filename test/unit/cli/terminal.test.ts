@@ -76,7 +76,7 @@ test('nothing is printed any more once standard output is broken', async () => {
   terminal.print('found')
   pipes.output.emit('error', new Error('EPIPE'))
   terminal.print('lost')
-  expect(terminal.unheard.aborted).toBe(true)
+  expect(terminal.outputClosed.aborted).toBe(true)
   expect(said.join('')).toBe('found\n')
 })
 
@@ -84,7 +84,7 @@ test('results go to standard output, everything else to standard error', () => {
   const pipes = streams(false)
   const terminal = createTerminal(pipes)
   terminal.print('found')
-  terminal.complain('lost')
+  terminal.printError('lost')
   expect([written(pipes.output), written(pipes.errors)]).toEqual(['found\n', 'lost\n'])
 })
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { changesOf, diffConfigs, fixedKeyFindings } from '../../../src/config/config-diff.ts'
+import { listChanges, diffConfigs, fixedKeyFindings } from '../../../src/config/config-diff.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
@@ -29,7 +29,7 @@ function configWith(changed: Partial<typeof sections> = {}): Config {
 }
 
 function changes(after: Partial<typeof sections>): Record<string, unknown> | undefined {
-  return changesOf(diffConfigs(configWith(), configWith(after)))
+  return listChanges(diffConfigs(configWith(), configWith(after)))
 }
 
 test('two readings of one file differ in nothing', () => {
@@ -89,10 +89,10 @@ describe('a secret', () => {
       return { accounts: `{main: {base_url: https://api.example.com, api_key_file: ${file}}}` }
     }
     const before = configWith(at(old))
-    expect(changesOf(diffConfigs(before, configWith(at(old))))).toBeUndefined()
+    expect(listChanges(diffConfigs(before, configWith(at(old))))).toBeUndefined()
     const after = configWith(at(moved))
     rmSync(old)
-    expect(changesOf(diffConfigs(before, after))).toEqual({ accounts: { changed: ['main'] } })
+    expect(listChanges(diffConfigs(before, after))).toEqual({ accounts: { changed: ['main'] } })
   })
 })
 

@@ -81,7 +81,7 @@ describe('what is left out has its default', () => {
     expect(config.ledger).toEqual({
       dedupeHorizonMs: 90 * day,
       payloadRetentionMs: 14 * day,
-      storyRetentionMs: 90 * day,
+      historyRetentionMs: 90 * day,
       maxBytes: 2 ** 30,
     })
   })

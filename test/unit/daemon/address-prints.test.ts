@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addressPrints } from '../../../src/daemon/sinks.ts'
+import { createAddressHasher } from '../../../src/daemon/sinks.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
 function printOf(url: string, key = 'fw_key'): string {
@@ -9,7 +9,7 @@ feeds: {brand: {type: events, identifier_group: 7}}
 sinks: {soc: {type: slack, url: '${url}'}}
 route: {sinks: [soc]}
 `
-  return addressPrints(parseConfig(yaml, { file: 'tocsin.yaml', env: {} }).config)('soc')
+  return createAddressHasher(parseConfig(yaml, { file: 'tocsin.yaml', env: {} }).config)('soc')
 }
 
 test("an address is known again by a print that shows nothing of it, under the account's key", () => {
@@ -29,7 +29,7 @@ sinks: {soc: {type: slack, url: 'https://hooks.example.com/x'}}
 route: {sinks: [soc]}
 `
     const { config } = parseConfig(yaml, { file: 'tocsin.yaml', env: {} })
-    return addressPrints(config, [{ account: 'main' }])('soc')
+    return createAddressHasher(config, [{ account: 'main' }])('soc')
   }
   const account = (name: string): string =>
     `${name}: {base_url: https://api.example.com, api_key: fw_${name}}`

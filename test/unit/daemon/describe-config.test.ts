@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { describePolling, hashOfAll } from '../../../src/daemon/describe-config.ts'
-import { newPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
+import { describePolling, hashConfig } from '../../../src/daemon/describe-config.ts'
+import { newFeedPlace, type FeedPlace } from '../../../src/feeds/next-feed.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { scraped } from '../../support/feed-rig.ts'
@@ -14,7 +14,7 @@ route: {sinks: [soc]}
 `
 
 function hashOf(text: string): number {
-  return hashOfAll(parseConfig(text, { file: 'tocsin.yaml', env: {} }).config)
+  return hashConfig(parseConfig(text, { file: 'tocsin.yaml', env: {} }).config)
 }
 
 test('the interval is the one that the lanes gave, and the expected one of a feed that they do not know', async () => {
@@ -22,9 +22,9 @@ test('the interval is the one that the lanes gave, and the expected one of a fee
   const { config } = parseConfig(two, { file: 'tocsin.yaml', env: {} })
   const metrics = createMetrics({ clock: systemClock })
   const known = ({ name }: { name: string }): FeedPlace | undefined =>
-    name === 'brand' ? { ...newPlace(), intervalMs: 42_000 } : undefined
+    name === 'brand' ? { ...newFeedPlace(), intervalMs: 42_000 } : undefined
   const expected = { intervalMs: 7_000, lagObjectiveMs: 900_000 }
-  describePolling({ config, metrics }, () => expected, { known })
+  describePolling({ config, metrics }, () => expected, { feedPlace: known })
   const seen = await Promise.all(
     ['brand', 'other'].flatMap((feed) =>
       ['poll_interval', 'lag_objective'].map((what) =>

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type Begun, deliveryOf } from '../../../src/delivery/attempt.ts'
+import { type OpenMessage, createDelivery } from '../../../src/delivery/attempt.ts'
 import type { Member } from '../../../src/delivery/claims.ts'
 import type { Delivery, Sink } from '../../../src/sinks/sink.ts'
-import type { Book } from '../../../src/store/account-ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
-const book = { account: 'main' } as Book
+const book = { account: 'main' } as AccountLedger
 
 function aBegunMember(overrides: Partial<Member> = {}): Member {
   const { uid } = aThreatEvent()
@@ -25,7 +25,7 @@ function aBegunMember(overrides: Partial<Member> = {}): Member {
   }
 }
 
-function begin(overrides: Partial<Begun> = {}): Begun {
+function begin(overrides: Partial<OpenMessage> = {}): OpenMessage {
   return {
     kind: 'item',
     ref: 'i:r1:0:soc',
@@ -43,9 +43,9 @@ function begin(overrides: Partial<Begun> = {}): Begun {
   }
 }
 
-function deliver(begun: Begun, sink: Partial<Sink> = {}): ReturnType<typeof deliveryOf> {
-  return deliveryOf({ book, sink: aRehearsedSink('soc', sink) }, begun, {
-    book: () => book,
+function deliver(begun: OpenMessage, sink: Partial<Sink> = {}): ReturnType<typeof createDelivery> {
+  return createDelivery({ ledger: book, sink: aRehearsedSink('soc', sink) }, begun, {
+    findLedger: () => book,
     openSecret: (account, uid, sealed) => `${account} ${uid} ${sealed}`,
     serviceLink: (_account, url) => `${url}#checked`,
   })

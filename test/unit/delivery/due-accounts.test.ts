@@ -10,7 +10,7 @@ function order(due: DueAccounts, nowMs: number, isOldest = false): DueAccount[] 
   const busy = new Set<string>()
   const turns: DueAccount[] = []
   for (;;) {
-    const turn = due.next(nowMs, { isOldest, isBusy: (account) => busy.has(account) })
+    const turn = due.choose(nowMs, { isOldest, isBusy: (account) => busy.has(account) })
     if (!turn) return turns
     turns.push(turn.chosen)
     busy.add(turn.chosen.account)
@@ -23,112 +23,112 @@ function names(due: DueAccounts, nowMs: number, isOldest = false): string[] {
 
 /** The one that is looked at. */
 function first(due: DueAccounts, nowMs: number): DueAccount {
-  const turn = due.next(nowMs)
+  const turn = due.choose(nowMs)
   if (!turn) throw new Error('none is ready')
   return turn.chosen
 }
 
 test('the account with the worst is served first, of several the one served longest ago', () => {
   const due = new DueAccounts()
-  due.tell('high', {}, 0) // as what says nothing of its severity
-  due.tell('low', { rank: 2 }, 0)
-  due.tell('also high', { rank: 4 }, 0)
-  due.tell('critical', { rank: 5 }, 0)
+  due.note('high', {}, 0) // as what says nothing of its severity
+  due.note('low', { rank: 2 }, 0)
+  due.note('also high', { rank: 4 }, 0)
+  due.note('critical', { rank: 5 }, 0)
   expect(names(due, 0)).toEqual(['critical', 'high', 'also high', 'low'])
   const served = order(due, 0)[1]!
-  due.served(served, { inMs: 0, rank: 4 }, 7)
+  due.noteServed(served, { inMs: 0, rank: 4 }, 7)
   expect(names(due, 7)).toEqual(['critical', 'also high', 'high', 'low'])
-  due.tell('high', { rank: 4 }, 8)
+  due.note('high', { rank: 4 }, 8)
   expect(names(due, 8)).toEqual(['critical', 'also high', 'high', 'low'])
 })
 
 test('an account of which something more is told keeps its place behind those that wait longer', () => {
   const due = new DueAccounts()
   for (const [servedMs, account] of ['waits', 'told'].entries()) {
-    due.tell(account, {}, 0)
+    due.note(account, {}, 0)
     const one = order(due, 0).find((found) => found.account === account)!
-    due.served(one, { inMs: 0, rank: 4 }, 7 + servedMs)
+    due.noteServed(one, { inMs: 0, rank: 4 }, 7 + servedMs)
   }
-  due.tell('told', {}, 9)
+  due.note('told', {}, 9)
   expect(names(due, 9)).toEqual(['waits', 'told'])
 })
 
 test('a turn tells how many others have as bad, and the worst that the others have', () => {
   const due = new DueAccounts()
-  due.tell('low', { rank: 2 }, 0)
-  expect(due.next(0)).toMatchObject({ rivals: 0, leastRank: 1 })
-  due.tell('high', { rank: 4 }, 0)
-  expect(due.next(0)).toMatchObject({ rivals: 0, leastRank: 2 })
-  due.tell('medium', { rank: 3 }, 0)
-  expect(due.next(0)).toMatchObject({ chosen: { account: 'high' }, rivals: 0, leastRank: 3 })
-  for (const account of ['also', 'too']) due.tell(account, { rank: 4 }, 0)
-  expect(due.next(0)).toMatchObject({ chosen: { rank: 4 }, rivals: 2, leastRank: 4 })
+  due.note('low', { rank: 2 }, 0)
+  expect(due.choose(0)).toMatchObject({ rivals: 0, leastRank: 1 })
+  due.note('high', { rank: 4 }, 0)
+  expect(due.choose(0)).toMatchObject({ rivals: 0, leastRank: 2 })
+  due.note('medium', { rank: 3 }, 0)
+  expect(due.choose(0)).toMatchObject({ chosen: { account: 'high' }, rivals: 0, leastRank: 3 })
+  for (const account of ['also', 'too']) due.note(account, { rank: 4 }, 0)
+  expect(due.choose(0)).toMatchObject({ chosen: { rank: 4 }, rivals: 2, leastRank: 4 })
 })
 
 test('the turn of the longest waiting is its own, whatever the others have', () => {
   const due = new DueAccounts()
-  for (const rank of [2, 5, 4]) due.tell(String(rank), { rank }, 0)
+  for (const rank of [2, 5, 4]) due.note(String(rank), { rank }, 0)
   for (const [servedMs, rank] of [5, 4, 2].entries()) {
     const one = order(due, 9).find((found) => found.rank === rank)!
-    due.served(one, { inMs: 0, rank }, servedMs)
+    due.noteServed(one, { inMs: 0, rank }, servedMs)
   }
   expect(names(due, 9, true)).toEqual(['5', '4', '2'])
-  due.served(first(due, 9), { inMs: 0, rank: 5 }, 9)
+  due.noteServed(first(due, 9), { inMs: 0, rank: 5 }, 9)
   expect(names(due, 9)).toEqual(['5', '4', '2'])
   expect(names(due, 9, true)).toEqual(['4', '2', '5'])
-  expect(due.next(9, { isOldest: true })).toMatchObject({ rivals: 0, leastRank: 1 })
+  expect(due.choose(9, { isOldest: true })).toMatchObject({ rivals: 0, leastRank: 1 })
 })
 
 test('an account is looked at when it was told for, to the millisecond, and the earliest word counts', () => {
   const due = new DueAccounts()
   expect([due.isEmpty, due.nextMs()]).toEqual([true, undefined])
-  due.tell('a', { inMs: 500 }, 1_000)
-  due.tell('b', { inMs: 900 }, 1_000)
+  due.note('a', { inMs: 500 }, 1_000)
+  due.note('b', { inMs: 900 }, 1_000)
   expect([due.isEmpty, due.nextMs()]).toEqual([false, 1_500])
   expect(names(due, 1_499)).toEqual([])
   expect(names(due, 1_500)).toEqual(['a'])
-  due.tell('a', { inMs: 5_000 }, 1_100)
+  due.note('a', { inMs: 5_000 }, 1_100)
   expect(due.nextMs()).toBe(1_500)
-  due.tell('a', { inMs: 100 }, 1_100)
+  due.note('a', { inMs: 100 }, 1_100)
   expect(due.nextMs()).toBe(1_200)
 })
 
 test('the worst that was told of an account counts until it is served, and then what is left', () => {
   const due = new DueAccounts()
-  due.tell('a', { rank: 5 }, 0)
-  due.tell('a', { rank: 2 }, 0)
+  due.note('a', { rank: 5 }, 0)
+  due.note('a', { rank: 2 }, 0)
   expect(first(due, 0).rank).toBe(5)
-  due.served(first(due, 0), { inMs: 0, rank: 2 }, 0)
+  due.noteServed(first(due, 0), { inMs: 0, rank: 2 }, 0)
   expect(first(due, 0).rank).toBe(2)
 })
 
 test('an account whose next work is far off is left to its hint, and one soon due is looked at again', () => {
   const due = new DueAccounts()
-  due.tell('a', { hint: hint('1') }, 0)
-  due.tell('a', {}, 0) // who knows no hint forgets none
-  expect(due.served(first(due, 0), { inMs: soonMs, rank: 4 }, 100)).toBeUndefined()
+  due.note('a', { hint: hint('1') }, 0)
+  due.note('a', {}, 0) // who knows no hint forgets none
+  expect(due.noteServed(first(due, 0), { inMs: soonMs, rank: 4 }, 100)).toBeUndefined()
   expect(due.nextMs()).toBe(100 + soonMs)
   const again = first(due, 100 + soonMs)
-  expect(due.served(again, { inMs: soonMs + 1, rank: 4 }, 200)).toEqual(hint('1'))
+  expect(due.noteServed(again, { inMs: soonMs + 1, rank: 4 }, 200)).toEqual(hint('1'))
   expect(due.isEmpty).toBe(true)
-  due.tell('a', { hint: hint('2') }, 0)
-  expect(due.served(first(due, 0), { rank: 4 }, 200)).toEqual(hint('2'))
+  due.note('a', { hint: hint('2') }, 0)
+  expect(due.noteServed(first(due, 0), { rank: 4 }, 200)).toEqual(hint('2'))
   expect(due.isEmpty).toBe(true)
 })
 
 test('what is told while an account is asked is not forgotten with the answer', () => {
   const due = new DueAccounts()
-  due.tell('a', { hint: hint('1') }, 0)
+  due.note('a', { hint: hint('1') }, 0)
   const seen = first(due, 0)
-  due.tell('a', { hint: hint('2') }, 1)
-  expect(due.served(seen, { rank: 4 }, 2)).toBeUndefined()
+  due.note('a', { hint: hint('2') }, 1)
+  expect(due.noteServed(seen, { rank: 4 }, 2)).toBeUndefined()
   expect(first(due, 2).hint).toEqual(hint('2'))
 })
 
 test('whoever takes the hints clears them once, and the accounts are still looked at', () => {
   const due = new DueAccounts()
-  due.tell('a', { hint: hint('1') }, 0)
-  due.tell('b', {}, 0)
+  due.note('a', { hint: hint('1') }, 0)
+  due.note('b', {}, 0)
   expect(due.takeHints()).toEqual([hint('1')])
   expect(due.takeHints()).toEqual([])
   expect(names(due, 0)).toEqual(['a', 'b'])
@@ -136,7 +136,7 @@ test('whoever takes the hints clears them once, and the accounts are still looke
 
 test('an account without a ledger is looked at no more', () => {
   const due = new DueAccounts()
-  due.tell('a', {}, 0)
+  due.note('a', {}, 0)
   due.drop('a')
   expect(due.isEmpty).toBe(true)
 })

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   effectOn,
-  judge,
+  decideRetry,
   maxAgeMs,
   pauseAfter,
   type Failure,
@@ -37,7 +37,7 @@ const threeDaysMs = 259_200_000
 describe('the retry table', () => {
   test.each(reasons)('%s', (reason) => {
     const [act, counts, effect] = table[reason]
-    const verdict = judge(failure(reason))
+    const verdict = decideRetry(failure(reason))
     expect(verdict.act).toBe(act)
     expect(verdict.act === 'retry' ? verdict.counts : undefined).toBe(counts)
     expect(effectOn(reason)).toBe(effect)
@@ -50,7 +50,7 @@ describe('the retry table', () => {
         fc.integer({ min: 2, max: 50 }),
         fc.nat(),
         (reason, members, ageMs) => {
-          const { act } = judge(failure(reason, { members, ageMs }))
+          const { act } = decideRetry(failure(reason, { members, ageMs }))
           expect(act === 'split').toBe(reason === 'invalid')
         },
       ),
@@ -68,7 +68,7 @@ describe('the retry table', () => {
     })
     fc.assert(
       fc.property(any, (given) => {
-        const verdict = judge(given)
+        const verdict = decideRetry(given)
         if (verdict.act !== 'retry') return
         expect(verdict.afterMs).toBeGreaterThanOrEqual(Math.max(1_000, given.retryAfterMs ?? 0))
         expect(verdict.afterMs).toBeLessThanOrEqual(86_400_000)
@@ -80,17 +80,17 @@ describe('the retry table', () => {
   test('nothing is tried after 72 hours, and everything that heals is tried until then', () => {
     for (const reason of reasons) {
       if (table[reason][0] !== 'retry' || reason === 'gone') continue
-      expect(judge(failure(reason, { ageMs: threeDaysMs })).act).toBe('dead')
+      expect(decideRetry(failure(reason, { ageMs: threeDaysMs })).act).toBe('dead')
       const tries = reason === 'rejected' ? 4 : 1_000
-      expect(judge(failure(reason, { ageMs: threeDaysMs - 1, tries })).act).toBe('retry')
+      expect(decideRetry(failure(reason, { ageMs: threeDaysMs - 1, tries })).act).toBe('retry')
     }
-    expect(judge(failure('rejected', { tries: 5 })).act).toBe('dead')
+    expect(decideRetry(failure('rejected', { tries: 5 })).act).toBe('dead')
   })
 
   test('a sink that heals is tried again within seconds at first, and twice a day at last', () => {
     const waitsMs = (random: number) =>
       Array.from({ length: 11 }, (_, tries) => {
-        const verdict = judge(failure('timeout', { tries, random }))
+        const verdict = decideRetry(failure('timeout', { tries, random }))
         return verdict.act === 'retry' ? verdict.afterMs : verdict.act
       })
     const seconds = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 43_200, 43_200]
@@ -100,9 +100,9 @@ describe('the retry table', () => {
   })
 
   test('a limit that names no time is respected for ten seconds; what needs an operator waits for the circuit', () => {
-    expect(judge(failure('rate_limited', { tries: 7 }))).toMatchObject({ afterMs: 10_000 })
-    expect(judge(failure('unauthorized', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
-    expect(judge(failure('gone', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
+    expect(decideRetry(failure('rate_limited', { tries: 7 }))).toMatchObject({ afterMs: 10_000 })
+    expect(decideRetry(failure('unauthorized', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
+    expect(decideRetry(failure('gone', { tries: 7 }))).toMatchObject({ afterMs: 30_000 })
   })
 
   test('the whole sink is left alone for as long as it asks, or where its limit is known and was passed', () => {
@@ -116,6 +116,6 @@ describe('the retry table', () => {
   })
 
   test('what a sink that is gone has waiting never dies of its age', () => {
-    expect(judge(failure('gone', { ageMs: 100 * maxAgeMs })).act).toBe('retry')
+    expect(decideRetry(failure('gone', { ageMs: 100 * maxAgeMs })).act).toBe('retry')
   })
 })

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { typeOf } from '../../../src/feed-types/feed-types.ts'
-import { advance, readsAll, tailDueMs, walkFor } from '../../../src/feeds/scan.ts'
+import { findFeedType } from '../../../src/feed-types/feed-types.ts'
+import { advance, readsAll, tailDueMs, tailScan } from '../../../src/feeds/scan.ts'
 import type { FeedState } from '../../../src/store/feed-state.ts'
 import { aCredentialFeed, aFeedState, aTenantCredentialFeed } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 const feed = aCredentialFeed()
-const { unordered } = typeOf(feed)
+const { unordered } = findFeedType(feed)
 
 interface Turn {
   state: FeedState
@@ -19,7 +19,7 @@ interface Turn {
 
 /** One walk of the feed over `ids` in this order, `size` a page, to its very end. */
 function readAll(state: FeedState, ids: readonly number[], size = 20): Turn {
-  let walk = walkFor(feed, state)
+  let walk = tailScan(feed, state)
   const asked: Turn['asked'] = []
   const wouldEnd: boolean[] = []
   for (let isEnd = false; !isEnd;) {
@@ -30,9 +30,9 @@ function readAll(state: FeedState, ids: readonly number[], size = 20): Turn {
     const next = start + size < ids.length ? String(start + size) : null
     const moved = advance(walk, { items, next })
     isEnd = moved.isCaughtUp
-    walk = { ...moved.walk, notes: unordered!.note(walk, { items, next }, isEnd) }
+    walk = { ...moved.scan, notes: unordered!.note(walk, { items, next }, isEnd) }
   }
-  return { state: { ...state, walk, isEnded: true }, asked, wouldEnd }
+  return { state: { ...state, scan: walk, isEnded: true }, asked, wouldEnd }
 }
 
 const opened = aFeedState({ nowMs })
@@ -102,15 +102,15 @@ test('an item without an id neither proves nor disproves an order', () => {
 })
 
 test('notes of a feed whose stored walk has none, or of another version, are read as a beginning', () => {
-  const walk = { ...walkFor(feed, opened), cursor: '20' }
+  const walk = { ...tailScan(feed, opened), cursor: '20' }
   expect(unordered!.endsWhenKnown(walk)).toBe(false)
-  const state = { ...opened, walk, isEnded: true }
-  expect(walkFor(feed, state).cursor).toBeNull()
+  const state = { ...opened, scan: walk, isEnded: true }
+  expect(tailScan(feed, state).cursor).toBeNull()
 })
 
 describe('the credentials of the tenant, asked for in ascending order', () => {
   const tenant = aTenantCredentialFeed({ everyMs: 60_000 })
-  const order = typeOf(tenant).unordered!
+  const order = findFeedType(tenant).unordered!
   const hourMs = 3_600_000
 
   interface Item {
@@ -123,7 +123,7 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
     state: FeedState,
     items: readonly Item[],
   ): { state: FeedState; first: string | null } {
-    let walk = walkFor(tenant, state)
+    let walk = tailScan(tenant, state)
     const first = walk.cursor
     for (let isEnd = false; !isEnd;) {
       const start = Number(walk.cursor ?? 0)
@@ -131,9 +131,9 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       const page = { items: items.slice(start, start + 20), next }
       const moved = advance(walk, page)
       isEnd = moved.isCaughtUp
-      walk = { ...moved.walk, notes: order.note(walk, page, isEnd) }
+      walk = { ...moved.scan, notes: order.note(walk, page, isEnd) }
     }
-    return { state: { ...state, walk, isEnded: true, isBackfilling: false }, first }
+    return { state: { ...state, scan: walk, isEnded: true, isBackfilling: false }, first }
   }
 
   const many = Array.from({ length: 50 }, (_, i) => i)
@@ -150,7 +150,7 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
     const { state } = read(opened, items)
     expect(read(state, items).first).toBe('40')
     expect(readsAll(tenant, state)).toBe(false)
-    expect(order.remark!(state.walk!, tenant)).toBeUndefined()
+    expect(order.remark!(state.scan!, tenant)).toBeUndefined()
   })
 
   test.each([
@@ -175,9 +175,9 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       const { state } = read(opened, items)
       expect(tailDueMs(tenant, state)).toBe(nowMs + 3 * 60_000)
       expect(read(state, items).first).toBeNull()
-      expect(order.endsWhenKnown(state.walk!)).toBe(false)
+      expect(order.endsWhenKnown(state.scan!)).toBe(false)
       expect(readsAll(tenant, state)).toBe(true)
-      expect(order.remark!(state.walk!, tenant)).toContain(
+      expect(order.remark!(state.scan!, tenant)).toContain(
         'takes all 3 pages and is repeated every 3 min',
       )
       const daily = { ...tenant, everyMs: 10 * hourMs }
@@ -186,16 +186,16 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
   )
 
   test('are read by sweeps too until a reading has come to its end', () => {
-    const walk = walkFor(tenant, opened)
-    expect(readsAll(tenant, { walk })).toBe(false)
+    const walk = tailScan(tenant, opened)
+    expect(readsAll(tenant, { scan: walk })).toBe(false)
     const notes = order.note(walk, { items: [{ id: 5 }, { id: 3 }], next: 'c1' }, false)
-    expect(readsAll(tenant, { walk: { ...walk, notes } })).toBe(false)
+    expect(readsAll(tenant, { scan: { ...walk, notes } })).toBe(false)
   })
 
   test('of one page are read with every poll', () => {
     const { state } = read(opened, [{ id: 5 }, { id: 3 }])
     expect(tailDueMs(tenant, state)).toBeUndefined()
-    expect(order.remark!(state.walk!, tenant)).toBeUndefined()
+    expect(order.remark!(state.scan!, tenant)).toBeUndefined()
     expect(read(state, []).first).toBeNull()
   })
 
@@ -203,7 +203,7 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
     const items = shuffledIds.slice(0, 30).map((id) => ({ id }))
     const { state } = read(opened, items)
     expect(tailDueMs(tenant, state)).toBe(nowMs + 2 * 60_000)
-    expect(order.remark!(state.walk!, tenant)).toContain('takes all 2 pages')
+    expect(order.remark!(state.scan!, tenant)).toContain('takes all 2 pages')
   })
 
   test('that stop growing are read from the start again', () => {

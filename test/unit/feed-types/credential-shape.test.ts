@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { credentialShape, parseCredential } from '../../../src/feed-types/credentials.ts'
+import { maskMalformedCredential, parseCredential } from '../../../src/feed-types/credentials.ts'
 import { canonicalJson } from '../../../src/feed-types/field-reader.ts'
 
 test('a malformed credential keeps its id, times and source, of the rest type and length', () => {
@@ -18,7 +18,7 @@ test('a malformed credential keeps its id, times and source, of the rest type an
     'Pangolin-4': 'Pangolin-5',
     more: 1,
   }
-  expect(credentialShape(raw)).toEqual({
+  expect(maskMalformedCredential(raw)).toEqual({
     id: 12,
     source_id: 'combolists',
     imported_at: '2026-01-05T16:30:37Z',
@@ -45,14 +45,14 @@ test.each([
   [null, null],
   [12, 'number'],
 ])('%j, no record at all, is told as %j', (raw, shape) => {
-  expect(credentialShape(raw)).toBe(shape)
+  expect(maskMalformedCredential(raw)).toBe(shape)
 })
 
 test('times stay, where they are times and stand where times do', () => {
   const time = '2026-01-05T16:30:37Z'
   const all = ['imported_at', 'remediated_at', 'ignored_at', 'breached_at', 'leaked_at']
   const times = Object.fromEntries([...all, 'domain', 'pii_tags'].map((name) => [name, time]))
-  expect(credentialShape({ ...times, source: times })).toEqual({
+  expect(maskMalformedCredential({ ...times, source: times })).toEqual({
     imported_at: time,
     remediated_at: time,
     ignored_at: time,
@@ -63,7 +63,7 @@ test('times stay, where they are times and stand where times do', () => {
 })
 
 test('a source in words and an id in words are told as any text', () => {
-  expect(credentialShape({ id: 'Pangolin', source: 'Pangolin' })).toEqual({
+  expect(maskMalformedCredential({ id: 'Pangolin', source: 'Pangolin' })).toEqual({
     id: 'text of 8',
     source: 'text of 8',
   })
@@ -71,16 +71,16 @@ test('a source in words and an id in words are told as any text', () => {
 
 test('the name of a source is read as a line of a dump, and cut', () => {
   const source = { id: 'joe:Pangolin-1', name: 'ann:Pangolin-2' }
-  expect(credentialShape({ source_id: 'bob:Pangolin-3', source })).toEqual({
+  expect(maskMalformedCredential({ source_id: 'bob:Pangolin-3', source })).toEqual({
     source_id: 'bob:P••••3',
     source: { id: 'joe:P••••1', name: 'ann:P••••2' },
   })
-  expect(credentialShape({ source_id: 'x y '.repeat(100), source: { id: 7, name: true } })).toEqual(
-    {
-      source_id: `${'x y '.repeat(50)}…`,
-      source: { id: 7, name: 'boolean' },
-    },
-  )
+  expect(
+    maskMalformedCredential({ source_id: 'x y '.repeat(100), source: { id: 7, name: true } }),
+  ).toEqual({
+    source_id: `${'x y '.repeat(50)}…`,
+    source: { id: 7, name: 'boolean' },
+  })
 })
 
 test('a password that is in the clear anywhere in a malformed record is nowhere in what is kept', () => {
@@ -97,7 +97,7 @@ test('a password that is in the clear anywhere in a malformed record is nowhere 
     fc.property(secret, places, (hash, place) => {
       const raw = { id: null, ...place(hash) }
       expect(parseCredential(raw, 'high')).toMatchObject({ ok: false })
-      expect(canonicalJson(credentialShape(raw))).not.toContain(hash)
+      expect(canonicalJson(maskMalformedCredential(raw))).not.toContain(hash)
     }),
   )
 })

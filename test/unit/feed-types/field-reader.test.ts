@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import {
   createFieldReader,
-  firstOf,
-  idIn,
-  membersIn,
+  firstPresent,
+  readId,
+  toJsonObject,
   type FieldReader,
 } from '../../../src/feed-types/field-reader.ts'
 
@@ -93,7 +93,7 @@ test.each([
   ['text', {}, true],
   [7, {}, true],
 ])('the members of %j are %j; noted as unread: %j', (value, members, isUnread) => {
-  expect(readingOf((reader) => reader.members('header', value))).toEqual([members, isUnread])
+  expect(readingOf((reader) => reader.object('header', value))).toEqual([members, isUnread])
 })
 
 test.each([
@@ -133,15 +133,15 @@ test('what could not be read is named in the order of the alphabet, each field o
 
 describe('of several places', () => {
   test('the first that holds something counts', () => {
-    expect(firstOf(undefined, null, '', ' ', [], 0, 'later')).toBe(0)
-    expect(firstOf(null, false)).toBe(false)
-    expect(firstOf(' ', {})).toEqual({})
-    expect(firstOf(null, '')).toBeUndefined()
+    expect(firstPresent(undefined, null, '', ' ', [], 0, 'later')).toBe(0)
+    expect(firstPresent(null, false)).toBe(false)
+    expect(firstPresent(' ', {})).toEqual({})
+    expect(firstPresent(null, '')).toBeUndefined()
   })
 
   test('only an object has members', () => {
-    expect(membersIn({ a: 1 })).toEqual({ a: 1 })
-    for (const other of [[1], 'a', null, undefined]) expect(membersIn(other)).toEqual({})
+    expect(toJsonObject({ a: 1 })).toEqual({ a: 1 })
+    for (const other of [[1], 'a', null, undefined]) expect(toJsonObject(other)).toEqual({})
   })
 })
 
@@ -166,5 +166,5 @@ test.each([
   ['hunter22', null],
   [true, null],
 ])('the id in %j is %j', (value, id) => {
-  expect(idIn(value)).toBe(id)
+  expect(readId(value)).toBe(id)
 })

@@ -1,10 +1,10 @@
 /** What is kept of a report, and what of it cannot be read. */
 import { expect, test } from 'vitest'
 import type { ThreatEvent } from '../../../src/event.ts'
-import { parseReport, type ReportEnd } from '../../../src/feed-types/reports.ts'
+import { parseReport, type ReportOutcome } from '../../../src/feed-types/reports.ts'
 
-function eventOf(report: unknown, outcome: ReportEnd['outcome'] = 'completed'): ThreatEvent {
-  return parseReport({ requestId: 'r1', outcome, report } as ReportEnd, 'low')
+function eventOf(report: unknown, outcome: ReportOutcome['outcome'] = 'completed'): ThreatEvent {
+  return parseReport({ requestId: 'r1', outcome, report } as ReportOutcome, 'low')
 }
 
 const whole = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isReserveReached, quotaReserveOf } from '../../../src/feed-types/feed-type.ts'
+import { isReserveReached, reservedSearches } from '../../../src/feed-types/feed-type.ts'
 import { aCredentialSearch, aFeed } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
@@ -31,8 +31,8 @@ test('a walk that goes by the search without a quota reserves nothing', () => {
     reason: 'first',
     startedAtMs: 0,
   } as const
-  expect(quotaReserveOf(careful)).toBe(5)
-  expect(quotaReserveOf(careful, walk)).toBe(5)
-  expect(quotaReserveOf(careful, { ...walk, notes: { searchedBy: 'global' } })).toBe(5)
-  expect(quotaReserveOf(careful, { ...walk, notes: { searchedBy: 'astp_credentials' } })).toBe(0)
+  expect(reservedSearches(careful)).toBe(5)
+  expect(reservedSearches(careful, walk)).toBe(5)
+  expect(reservedSearches(careful, { ...walk, notes: { searchedBy: 'global' } })).toBe(5)
+  expect(reservedSearches(careful, { ...walk, notes: { searchedBy: 'astp_credentials' } })).toBe(0)
 })

@@ -1,7 +1,7 @@
 /** What metrics and log say of a page that was taken in. */
 import { expect, test } from 'vitest'
 import { countPage } from '../../../src/feeds/poller.ts'
-import type { Committed, Page, RoutedEvent } from '../../../src/store/intake.ts'
+import type { CommitResult, Page, RoutedEvent } from '../../../src/store/intake.ts'
 import type { StoredDecision } from '../../../src/store/records.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
@@ -10,7 +10,7 @@ import type { ThreatEvent } from '../../../src/event.ts'
 import { aThreatEvent } from '../../support/events.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
-const nothing: Committed['counts'] = {
+const nothing: CommitResult['counts'] = {
   fetched: 0,
   new: 0,
   duplicate: 0,
@@ -32,7 +32,7 @@ function event(overrides: Partial<ThreatEvent>, ...paths: string[][]): RoutedEve
 /** The samples of this feed that are not 0, buckets aside, and the log's lines without their time. */
 async function countedOf(
   page: Partial<Page>,
-  counts: Partial<Committed['counts']>,
+  counts: Partial<CommitResult['counts']>,
   newEvents: RoutedEvent[],
 ): Promise<{ samples: Record<string, number>; lines: Record<string, unknown>[] }> {
   const metrics = createMetrics({ clock: systemClock })
@@ -47,7 +47,7 @@ async function countedOf(
     labels: {},
     sequence: 1,
     generation: 1,
-    walk: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'again', startedAtMs: nowMs },
+    scan: { fingerprint: 'f', body: {}, cursor: 'c', reason: 'again', startedAtMs: nowMs },
     requestedAtMs: nowMs,
     isCaughtUp: true,
     isBackfilling: false,
@@ -55,7 +55,7 @@ async function countedOf(
     malformed: [],
     ...page,
   }
-  const committed = { counts: { ...nothing, ...counts }, isEnded: true, made: [], newEvents }
+  const committed = { counts: { ...nothing, ...counts }, isEnded: true, changes: [], newEvents }
   countPage({ metrics, logger }, { name: 'brand' }, whole, { status: 'committed', ...committed })
   const { body } = await metrics.render()
   const found = [...body.matchAll(/^tocsin_(\w+(?<!_bucket)(?:\{[^}]*\})) (\S+)$/gmu)]

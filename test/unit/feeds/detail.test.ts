@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { fetchDetail } from '../../../src/delivery/full-events.ts'
 import { type Clock, defaultTimings, systemClock } from '../../../src/lib/clock.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
-import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
+import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'
 
 /** A service that refuses with each of the errors in turn, and answers then. */
-async function fetchAfter(errors: ServiceError[], stop = new AbortController()) {
+async function fetchAfter(errors: UpstreamError[], stop = new AbortController()) {
   const slept: number[] = []
   const clock: Clock = {
     ...systemClock,
@@ -20,13 +20,13 @@ async function fetchAfter(errors: ServiceError[], stop = new AbortController()) 
     if (error) return Promise.reject(error)
     return Promise.resolve({ kind: 'detail', data: { password: 'hunter22', host: 'a' } })
   }
-  const client = { getEvent } as unknown as ServiceClient
+  const client = { getEvent } as unknown as UpstreamClient
   const parts = { signal: stop.signal, clock, timings: defaultTimings }
   return { detail: await fetchDetail(client, 'paste/site/1', parts), slept }
 }
 
-const refused = (reason: ServiceReason, retryAfterMs?: number): ServiceError =>
-  new ServiceError(reason, 'refused', { retryAfterMs })
+const refused = (reason: UpstreamReason, retryAfterMs?: number): UpstreamError =>
+  new UpstreamError(reason, 'refused', { retryAfterMs })
 
 describe('the full event', () => {
   test.each(['rejected', 'invalid', 'contract'] as const)(

@@ -1,22 +1,22 @@
 /** What is asked for after a request that failed, and against which limit each request counts. */
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { typeOf } from '../../../src/feed-types/feed-types.ts'
+import { findFeedType } from '../../../src/feed-types/feed-types.ts'
 import { type FetchedPage, fetchPage } from '../../../src/feeds/page.ts'
 import {
   createShortPages,
-  noShortPage,
+  noLastPage,
   type PollerOptions,
-  type PollTurn,
-} from '../../../src/feeds/poll-turn.ts'
+  type PollRun,
+} from '../../../src/feeds/poll-run.ts'
 import type { RescanPlace } from '../../../src/feeds/rescan.ts'
-import { beginRescan, walkFor } from '../../../src/feeds/scan.ts'
+import { beginRescan, tailScan } from '../../../src/feeds/scan.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
-import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
+import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
+import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import {
   aCredentialFeed,
@@ -34,8 +34,8 @@ const nowMs = Date.UTC(2026, 10, 1)
 const dayMs = 86_400_000
 const feed = aFeed()
 
-function failure(reason: ServiceReason, given: { status?: number; fault?: 'too_large' } = {}) {
-  return new ServiceError(reason, `it failed: ${reason}`, given)
+function failure(reason: UpstreamReason, given: { status?: number; fault?: 'too_large' } = {}) {
+  return new UpstreamError(reason, `it failed: ${reason}`, given)
 }
 
 const refusal = failure('rejected', { status: 400 })
@@ -51,7 +51,7 @@ async function fetchWith(
   errors: readonly unknown[],
   given: {
     of?: PolledFeed
-    walk: Walk
+    scan: Scan
     place?: RescanPlace
     state?: Partial<FeedState>
     isAborted?: boolean
@@ -59,7 +59,7 @@ async function fetchWith(
     refused?: number
   },
 ) {
-  const { of = feed, walk, place } = given
+  const { of = feed, scan: walk, place } = given
   const asked: Asked[] = []
   const left = [...errors]
   const aborting = new AbortController()
@@ -73,30 +73,30 @@ async function fetchWith(
   const write = (line: string): void => void lines.push(line)
   const metrics = createMetrics({ clock: systemClock })
   const options = {
-    client: () => ({ searchGroupEvents: search }) as unknown as ServiceClient,
+    client: () => ({ searchGroupEvents: search }) as unknown as UpstreamClient,
     clock: systemClock,
     logger: createLogger({ destination: { write } }),
     metrics,
   } as unknown as PollerOptions
-  const turn: PollTurn = {
+  const turn: PollRun = {
     feed: of,
     kind: place ? 'sweep' : 'feed',
     signal: aborting.signal,
     dueSinceMs: nowMs,
     shortPages: createShortPages(),
-    short: noShortPage(),
+    lastPage: noLastPage(),
     refusals: { count: given.refused ?? 0 },
   }
-  const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, walk } }
-  const state = aFeedState({ nowMs, walk, newestMs: nowMs, ...scan, ...given.state })
-  const fetched = await fetchPage(options, turn, state, { walk, place }).catch(
+  const scan = place && { [place]: { ...aFeedState({ nowMs }).sweep, scan: walk } }
+  const state = aFeedState({ nowMs, scan: walk, newestMs: nowMs, ...scan, ...given.state })
+  const fetched = await fetchPage(options, turn, state, { scan: walk, place }).catch(
     (error: unknown) => error,
   )
   return { asked, fetched: fetched as FetchedPage, lines, metrics }
 }
 
-const tail: Walk = { ...walkFor(feed, aFeedState({ nowMs: nowMs - dayMs })), cursor: 'c1' }
-const rescan: Walk = {
+const tail: Scan = { ...tailScan(feed, aFeedState({ nowMs: nowMs - dayMs })), cursor: 'c1' }
+const rescan: Scan = {
   ...beginRescan(feed, aFeedState({ nowMs }), {
     span: { fromMs: nowMs - dayMs, toMs: nowMs },
     notes: { kind: 'rung', rung: 1, lateBeforeMs: null },
@@ -109,18 +109,18 @@ describe('a cursor that the service refuses', () => {
     ['with a status that refuses requests', refusal],
     ['as one that leads round in a circle', failure('invalid')],
   ])('%s is followed by a walk without it', async (_how, error) => {
-    const { asked, fetched, lines, metrics } = await fetchWith([error], { walk: tail })
+    const { asked, fetched, lines, metrics } = await fetchWith([error], { scan: tail })
     expect(asked.map(({ from }) => from)).toEqual(['c1', undefined])
-    expect(fetched).toMatchObject({ walk: { reason: 'cursor_refused', cursor: null }, passed: [] })
-    expect(fetched.walk.span?.fromMs).toBe(nowMs - 600_000)
+    expect(fetched).toMatchObject({ scan: { reason: 'cursor_refused', cursor: null }, skipped: [] })
+    expect(fetched.scan.span?.fromMs).toBe(nowMs - 600_000)
     expect(lines.join()).toContain('a new walk begins; what lies behind it is read again')
     const resets = 'feed_cursor_resets_total{feed="brand",reason="cursor_refused"}'
     expect(await scraped(metrics, resets)).toBe(1)
   })
 
   test('ends the turn after three: such a service takes none of its cursors', async () => {
-    expect((await fetchWith([refusal], { walk: tail, refused: 2 })).asked).toHaveLength(2)
-    const { asked, fetched } = await fetchWith([refusal], { walk: tail, refused: 3 })
+    expect((await fetchWith([refusal], { scan: tail, refused: 2 })).asked).toHaveLength(2)
+    const { asked, fetched } = await fetchWith([refusal], { scan: tail, refused: 3 })
     expect(asked).toHaveLength(1)
     expect(fetched).toBe(refusal)
   })
@@ -128,13 +128,13 @@ describe('a cursor that the service refuses', () => {
   test('is left by a rescan, which reads its window again in the same request', async () => {
     const small = { usual: 10, left: 4 }
     const walk = { ...rescan, small, body: { ...rescan.body, size: 1 } }
-    const { asked, fetched } = await fetchWith([refusal], { walk, place: 'recent' })
+    const { asked, fetched } = await fetchWith([refusal], { scan: walk, place: 'recent' })
     expect(asked).toEqual([
       { from: 'c1', size: 1 },
       { from: undefined, size: 1 },
     ])
-    expect(fetched.walk).toMatchObject({ span: rescan.span, notes: rescan.notes })
-    expect(fetched.walk).not.toHaveProperty('small')
+    expect(fetched.scan).toMatchObject({ span: rescan.span, notes: rescan.notes })
+    expect(fetched.scan).not.toHaveProperty('small')
   })
 })
 
@@ -147,34 +147,34 @@ test.each([
   ['a gateway that gives up on the smallest page', failure('unavailable', { status: 504 }), tail],
   ['a mistake in the program', new TypeError('no'), tail],
 ])('%s ends the turn: another request would fare no better', async (_what, error, walk) => {
-  const { asked, fetched } = await fetchWith([error], { walk })
+  const { asked, fetched } = await fetchWith([error], { scan: walk })
   expect(asked).toHaveLength(1)
   expect(fetched).toBe(error)
 })
 
 test('after a stop nothing more is asked', async () => {
-  const { asked, fetched } = await fetchWith([refusal], { walk: tail, isAborted: true })
+  const { asked, fetched } = await fetchWith([refusal], { scan: tail, isAborted: true })
   expect(asked).toHaveLength(1)
   expect(fetched).toBe(refusal)
 })
 
 describe('a page that is too large', () => {
   test('is asked for item by item at the same cursor, and is no new walk', async () => {
-    const { asked, fetched, lines } = await fetchWith([tooLarge], { walk: tail })
+    const { asked, fetched, lines } = await fetchWith([tooLarge], { scan: tail })
     expect(asked).toEqual([
       { from: 'c1', size: 10 },
       { from: 'c1', size: 1 },
     ])
-    expect(fetched).toMatchObject({ walk: { small: { usual: 10, left: 10 } }, passed: [] })
+    expect(fetched).toMatchObject({ scan: { small: { usual: 10, left: 10 } }, skipped: [] })
     expect(lines).toEqual([])
   })
 
   test('is passed by where one item is too much, and named with its request', async () => {
-    const { asked, fetched } = await fetchWith([tooLarge, tooLarge], { walk: tail })
+    const { asked, fetched } = await fetchWith([tooLarge, tooLarge], { scan: tail })
     expect(asked).toHaveLength(3)
     expect(asked[2]).toEqual({ from: undefined, size: 10 })
-    expect(fetched.walk).toMatchObject({ reason: 'page_too_large', span: { fromMs: nowMs } })
-    expect(fetched.passed).toEqual([
+    expect(fetched.scan).toMatchObject({ reason: 'page_too_large', span: { fromMs: nowMs } })
+    expect(fetched.skipped).toEqual([
       {
         request: expect.objectContaining({ from: 'c1', size: 1, order: 'asc' }),
         problem: 'a page was not read: it failed: contract',
@@ -184,14 +184,14 @@ describe('a page that is too large', () => {
 
   test('is passed by once a turn: the next that is too large ends it', async () => {
     const errors = [tooLarge, tooLarge, tooLarge, tooLarge]
-    const { asked, fetched } = await fetchWith(errors, { walk: tail })
+    const { asked, fetched } = await fetchWith(errors, { scan: tail })
     expect(asked.map(({ size }) => size)).toEqual([10, 1, 10, 1])
     expect(fetched).toBe(tooLarge)
   })
 
   test('of a rescan stays where it is', async () => {
     const { asked, fetched } = await fetchWith([tooLarge, tooLarge], {
-      walk: rescan,
+      scan: rescan,
       place: 'long',
     })
     expect(asked.map(({ size }) => size)).toEqual([10, 1])
@@ -200,16 +200,16 @@ describe('a page that is too large', () => {
 })
 
 test('a walk is said to be new where it takes the place of another, and not where it goes on', async () => {
-  const changed: Walk = { ...tail, cursor: null, reason: 'configuration_changed' }
-  const said = async (walk: Walk, state: Partial<FeedState>, of = feed): Promise<string> =>
-    (await fetchWith([], { walk, state, of })).lines.join()
-  expect(await said(changed, { walk: tail })).toContain('a new walk begins')
-  expect(await said(changed, { walk: changed })).toBe('')
-  expect(await said({ ...changed, startedAtMs: nowMs }, { walk: changed })).toContain('new walk')
+  const changed: Scan = { ...tail, cursor: null, reason: 'configuration_changed' }
+  const said = async (walk: Scan, state: Partial<FeedState>, of = feed): Promise<string> =>
+    (await fetchWith([], { scan: walk, state, of })).lines.join()
+  expect(await said(changed, { scan: tail })).toContain('a new walk begins')
+  expect(await said(changed, { scan: changed })).toBe('')
+  expect(await said({ ...changed, startedAtMs: nowMs }, { scan: changed })).toContain('new walk')
   for (const reason of ['first', 'again'] as const)
-    expect(await said({ ...changed, reason }, { walk: undefined })).toBe('')
+    expect(await said({ ...changed, reason }, { scan: undefined })).toBe('')
   const alone = aFeed({ sweep: undefined })
-  expect(await said(changed, { walk: tail }, alone)).not.toContain('read again')
+  expect(await said(changed, { scan: tail }, alone)).not.toContain('read again')
 })
 
 test.each([
@@ -236,17 +236,19 @@ test.each([
       { capabilities },
       { get: (own, name) => (name in own ? capabilities : (names.push(name), answer)) },
     )
-    const walk = { ...walkFor(of, aFeedState({ nowMs })), cursor: 'c1' }
+    const walk = { ...tailScan(of, aFeedState({ nowMs })), cursor: 'c1' }
     const { signal } = new AbortController()
     const turn = { kind: 'feed', name: of.name, dueSinceMs: nowMs } as const
-    await typeOf(of).fetch(of, {
-      client: client as unknown as ServiceClient,
-      walk,
-      turn,
+    await findFeedType(of).fetch(of, {
+      client: client as unknown as UpstreamClient,
+      scan: walk,
+      slot: turn,
       signal,
       nowMs,
     })
     expect(names).toEqual([operation])
-    expect(requests).toEqual([expect.objectContaining({ tier: 'basic', turn, signal, ...about })])
+    expect(requests).toEqual([
+      expect.objectContaining({ tier: 'basic', slot: turn, signal, ...about }),
+    ])
   },
 )

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRescanBudget, findsWithin, rungWindows } from '../../../src/feeds/rescan-plan.ts'
+import { createRescanBudget, maxFindDelayMs, rungWindows } from '../../../src/feeds/rescan-plan.ts'
 import { nextRescan, readNotes } from '../../../src/feeds/rescan.ts'
 import {
   beginMs,
@@ -41,7 +41,7 @@ test.each([
       const { meanMs, mostMs } = delays(probes[at] ?? [])
       const boundMs = isMatched
         ? 2 * minuteMs + 5 * secondMs
-        : findsWithin(windows, plan, lateMs) + 5 * secondMs
+        : maxFindDelayMs(windows, plan, lateMs) + 5 * secondMs
       expect(mostMs, `late by ${minutes(lateMs)}`).toBeLessThanOrEqual(Math.max(boundMs, 0))
       return `${minutes(lateMs)}: mean ${minutes(meanMs)}, at most ${minutes(mostMs)}`
     })
@@ -74,13 +74,13 @@ function readTogether(count: number, { perWeek, days }: { perWeek: number; days:
       const found = nextRescan(one, state, { plan }, pagesOfTurn[at])
       pagesOfTurn[at] = 'rescan' in found ? pagesOfTurn[at]! + 1 : 0
       if (!('rescan' in found)) continue
-      const { place, walk } = found.rescan
+      const { place, scan: walk } = found.rescan
       const items = (perWeek * (walk.span!.toMs! - walk.span!.fromMs)) / weekMs
       const fetched = (readNotes(walk).fetched ?? 0) + Math.min(10, items)
-      const read = { place, walk: { ...walk, notes: { ...walk.notes, fetched } } }
+      const read = { place, scan: { ...walk, notes: { ...walk.notes, fetched } } }
       const isDone = fetched >= items
       if (isDone && readNotes(walk).kind === 'whole') readWhole.add(one.name)
-      const running = { ...state, [place]: { ...state[place], walk: read.walk, isDone: false } }
+      const running = { ...state, [place]: { ...state[place], scan: read.scan, isDone: false } }
       states[at] = isDone ? ended(state, read) : running
       next += 1
       break

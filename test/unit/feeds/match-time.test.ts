@@ -2,24 +2,24 @@
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import {
-  doubtMatchTime,
-  isCredible,
-  matchedNow,
-  noteMatchRefused,
+  checkMatchFilter,
+  isPageCredible,
+  readMatchClock,
+  noteMatchRefusal,
 } from '../../../src/feeds/match-time.ts'
 import {
   createShortPages,
-  noShortPage,
+  noLastPage,
   type PollerOptions,
-  type PollTurn,
-} from '../../../src/feeds/poll-turn.ts'
+  type PollRun,
+} from '../../../src/feeds/poll-run.ts'
 import { beginRescan } from '../../../src/feeds/scan.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import type { Walk } from '../../../src/store/feed-state.ts'
+import type { Scan } from '../../../src/store/feed-state.ts'
 import type { RoutedEvent } from '../../../src/store/intake.ts'
-import type { ServiceClient } from '../../../src/upstream/client.ts'
-import { ServiceError, type ServiceReason } from '../../../src/upstream/error.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
+import { UpstreamError, type UpstreamReason } from '../../../src/upstream/error.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { scraped } from '../../support/feed-rig.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
@@ -35,8 +35,8 @@ type Answer = { items: unknown[]; next?: string } | Error
 const empty: Answer = { items: [] }
 const shown: Answer = { items: [{}] }
 
-function failure(status: number, reason: ServiceReason = 'rejected'): ServiceError {
-  return new ServiceError(reason, `it fails: ${status}`, { status })
+function failure(status: number, reason: UpstreamReason = 'rejected'): UpstreamError {
+  return new UpstreamError(reason, `it fails: ${status}`, { status })
 }
 
 interface Given {
@@ -78,7 +78,7 @@ function scene({ answers = [], has, skewMs, isAborted, of = aFeed() }: Given = {
       ({
         searchGroupEvents: search,
         clockSkewMs: () => skewMs,
-      }) as unknown as ServiceClient,
+      }) as unknown as UpstreamClient,
     capabilities: () => ({
       read: () => Promise.resolve(has === undefined ? undefined : { has, atMs: 0 }),
       note: (about: string, found: boolean) => Promise.resolve(void noted.push([about, found])),
@@ -88,13 +88,13 @@ function scene({ answers = [], has, skewMs, isAborted, of = aFeed() }: Given = {
     logger: createLogger({ destination: { write: (line: string) => void lines.push(line) } }),
     metrics,
   } as unknown as PollerOptions
-  const turn: PollTurn = {
+  const turn: PollRun = {
     feed: of,
     kind: 'sweep',
     signal: aborting.signal,
     dueSinceMs: nowMs,
     shortPages: createShortPages(),
-    short: noShortPage(),
+    lastPage: noLastPage(),
     refusals: { count: 0 },
   }
   const doubted = () => scraped(metrics, 'match_time_doubted_total{feed="brand"}')
@@ -108,7 +108,7 @@ const unfiltered = 'created 1970-01-01T00:00:00.000Z/'
 describe('whether a service filters by match time', () => {
   async function ask(given: Given, at = state) {
     const { options, turn, ...rest } = scene(given)
-    const now = await matchedNow(options, turn, at).catch((error: unknown) => error)
+    const now = await readMatchClock(options, turn, at).catch((error: unknown) => error)
     return { now, ...rest }
   }
 
@@ -141,7 +141,9 @@ describe('whether a service filters by match time', () => {
     expect(await ask({ has: true }, aFeedState({ nowMs }))).toMatchObject(nothing)
     expect(await ask({ has: true, of: aCredentialFeed() })).toMatchObject(nothing)
     const { options, turn } = scene({ has: true })
-    expect(await matchedNow({ ...options, capabilities: undefined }, turn, state)).toBeUndefined()
+    expect(
+      await readMatchClock({ ...options, capabilities: undefined }, turn, state),
+    ).toBeUndefined()
   })
 
   test('is learned from five pages at most, each after the one before', async () => {
@@ -176,7 +178,7 @@ describe('whether a service filters by match time', () => {
   })
 })
 
-function aRescan(kind: 'matched' | 'whole' | 'rung', matchedToMs?: number): Walk {
+function aRescan(kind: 'matched' | 'whole' | 'rung', matchedToMs?: number): Scan {
   const span = { fromMs: nowMs - dayMs, toMs: nowMs - hourMs }
   const notes = { kind, lateBeforeMs: null, ...(matchedToMs !== undefined && { matchedToMs }) }
   return beginRescan(aFeed(), state, { span, notes })
@@ -194,7 +196,7 @@ test.each([
   [400, 'whole', false],
 ] as const)('a %i to a %s scan takes the filter back: %s', async (status, kind, isTaken) => {
   const { options, turn, noted } = scene()
-  await noteMatchRefused(options, turn.feed, aRescan(kind), failure(status))
+  await noteMatchRefusal(options, turn.feed, aRescan(kind), failure(status))
   const why = `the service refuses it (${status}): late events are found by reading again from now on`
   expect(noted).toEqual(isTaken ? [[name, why]] : [])
 })
@@ -204,7 +206,7 @@ describe('a page by match time', () => {
 
   async function judge(events: RoutedEvent[], given: Given = {}, asked = aRescan('matched')) {
     const { options, turn, ...rest } = scene(given)
-    return { isTaken: await isCredible(options, turn, state, { asked, events }), ...rest }
+    return { isTaken: await isPageCredible(options, turn, state, { asked, events }), ...rest }
   }
 
   test.each([
@@ -212,8 +214,8 @@ describe('a page by match time', () => {
     ['earlier than that', anEvent(fromMs - hourMs - 1), true],
     ['until an hour after its window', anEvent(toMs + hourMs), false],
     ['later than that', anEvent(toMs + hourMs + 1), true],
-    ['at no time, and created at the start bound', anEvent(null, state.floorMs), false],
-    ['at no time, and created before the start bound', anEvent(null, state.floorMs - 1), true],
+    ['at no time, and created at the start bound', anEvent(null, state.startBoundMs), false],
+    ['at no time, and created before the start bound', anEvent(null, state.startBoundMs - 1), true],
     ['and created at no time', anEvent(null, null), false],
   ])('is doubted where it shows what was matched %s: %s', async (_when, odd, isDoubted) => {
     const ignored = await judge([anEvent(toMs), odd], { answers: [shown] })
@@ -252,16 +254,16 @@ describe('what a scan of the whole window finds new', () => {
     items: [{ metadata: { uid, type: 'paste', severity: 'low' } }],
   })
 
-  async function find(newEvents: RoutedEvent[], given: Given = {}, walk?: Walk) {
+  async function find(newEvents: RoutedEvent[], given: Given = {}, walk?: Scan) {
     const { options, turn, ...rest } = scene(given)
-    const found = { walk: walk ?? aRescan('whole', matchedToMs), newEvents }
-    await doubtMatchTime(options, turn, state, found)
+    const found = { scan: walk ?? aRescan('whole', matchedToMs), newEvents }
+    await checkMatchFilter(options, turn, state, found)
     return rest
   }
 
   test.each([
-    ['before the start bound', state.floorMs - 1, 0],
-    ['at the start bound', state.floorMs, 1],
+    ['before the start bound', state.startBoundMs - 1, 0],
+    ['at the start bound', state.startBoundMs, 1],
     ['just before what was read by match time ends', matchedToMs - 1, 1],
     ['where it ends', matchedToMs, 0],
     ['at no time', null, 0],

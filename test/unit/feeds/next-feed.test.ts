@@ -3,29 +3,29 @@ import { describe, expect, test } from 'vitest'
 import {
   chooseNext,
   expectIntervals,
-  forgetFuture,
+  clampFutureTimes,
   halveShare,
-  newFleet,
-  newPlace,
+  newFleetPlace,
+  newFeedPlace,
   notePage,
-  pollFloor,
-  rateOf,
-  shareAt,
+  minPollInterval,
+  eventRate,
+  currentShare,
   type Candidate,
   type FeedPlace,
   type FleetPlace,
-  type RuledFeed,
+  type FeedTiming,
 } from '../../../src/feeds/next-feed.ts'
 
-const budget = { perSecond: 1, floorMs: 5_000 }
+const budget = { perSecond: 1, minIntervalMs: 5_000 }
 const nowMs = 1_000_000
 
-function candidate(feed: RuledFeed, place: Partial<FeedPlace> = {}): Candidate {
-  return { feed, place: { ...newPlace(), readAtMs: nowMs - 6_000, ...place } }
+function candidate(feed: FeedTiming, place: Partial<FeedPlace> = {}): Candidate {
+  return { feed, place: { ...newFeedPlace(), readAtMs: nowMs - 6_000, ...place } }
 }
 
 function choose(candidates: Candidate[], at = nowMs, given = budget) {
-  return chooseNext(candidates, newFleet(0), given, at)
+  return chooseNext(candidates, newFleetPlace(0), given, at)
 }
 
 /** So many quiet feeds that nothing is overdue for a long time. */
@@ -78,14 +78,14 @@ describe('which feed is read next', () => {
 
   test('no feed is read sooner than the floor, and then at once', () => {
     const feeds = [candidate({ id: 'a' }), candidate({ id: 'b' }, { readAtMs: nowMs - 4_000 })]
-    const fast = { perSecond: 10, floorMs: 7_000 }
+    const fast = { perSecond: 10, minIntervalMs: 7_000 }
     expect(choose(feeds, nowMs, fast)).toEqual({ atMs: nowMs + 1_000 })
     expect(choose(feeds, nowMs + 1_000, fast)).toMatchObject({ feed: 'a' })
   })
 
   test('no feed is read sooner than the floor, whatever it states', () => {
     const hurried = candidate({ id: 'hurried', longestMs: 6_000 }, { readAtMs: nowMs - 15_999 })
-    const fast = { perSecond: 10, floorMs: 16_000 }
+    const fast = { perSecond: 10, minIntervalMs: 16_000 }
     expect(choose([hurried], nowMs, fast)).toEqual({ atMs: nowMs + 1 })
     expect(choose([hurried], nowMs + 1, fast)).toEqual({ feed: 'hurried', why: 'overdue' })
     const stated = Array.from({ length: 16 }, () => ({ id: 'x', longestMs: 1_000 }))
@@ -162,7 +162,7 @@ describe('which feed is read next', () => {
 })
 
 describe('what feeds may expect', () => {
-  const feeds = (count: number, given: Partial<RuledFeed> = {}): RuledFeed[] =>
+  const feeds = (count: number, given: Partial<FeedTiming> = {}): FeedTiming[] =>
     Array.from({ length: count }, (_none, at) => ({ id: `feed-${at}`, ...given }))
   const fixed = { id: 'fixed', everyMs: 2_000 }
 
@@ -176,7 +176,7 @@ describe('what feeds may expect', () => {
   })
 
   test('is what they state where the budget carries just that', () => {
-    const given = { perSecond: 1, floorMs: 1_000 }
+    const given = { perSecond: 1, minIntervalMs: 1_000 }
     const kept = [...feeds(2, { longestMs: 4_000 }), fixed]
     expect(expectIntervals(kept, given)).toMatchObject({ areStatedKept: true, neededPerSecond: 1 })
     const over = [...feeds(2, { longestMs: 3_999 }), fixed]
@@ -187,30 +187,30 @@ describe('what feeds may expect', () => {
 test('the floor leaves so many requests a second to all feeds, fixed intervals first, or a tenth', () => {
   const ruled = (count: number): { everyMs: undefined }[] =>
     Array.from({ length: count }, () => ({ everyMs: undefined }))
-  expect(pollFloor(ruled(2_000), 100)).toBe(20_000)
-  expect(pollFloor(ruled(2), 100)).toBe(5_000)
+  expect(minPollInterval(ruled(2_000), 100)).toBe(20_000)
+  expect(minPollInterval(ruled(2), 100)).toBe(5_000)
   const quick = Array.from({ length: 50 }, () => ({ everyMs: 1_000 }))
-  expect(pollFloor([...ruled(2_000), ...quick], 100)).toBe(40_000)
-  expect(pollFloor([...ruled(2_000), ...quick, ...quick], 100)).toBe(200_000)
+  expect(minPollInterval([...ruled(2_000), ...quick], 100)).toBe(40_000)
+  expect(minPollInterval([...ruled(2_000), ...quick, ...quick], 100)).toBe(200_000)
 })
 
 describe('the rate of a feed', () => {
   const page = { newEvents: 0, urgentEvents: 0, hasMore: false, isBacklog: false }
 
   test('is the mean of the lane while little was seen, and its own after hours; it forgets', () => {
-    const fleet = newFleet(0)
-    const place = newPlace()
+    const fleet = newFleetPlace(0)
+    const place = newFeedPlace()
     for (let at = 0; at <= 6 * 3_600_000; at += 60_000)
       notePage(place, fleet, { ...page, askedAtMs: at, newEvents: 3 })
-    expect(rateOf(place, fleet)).toBeCloseTo(0.05, 2)
-    expect(rateOf(newPlace(), fleet)).toBeGreaterThan(0.02)
+    expect(eventRate(place, fleet)).toBeCloseTo(0.05, 2)
+    expect(eventRate(newFeedPlace(), fleet)).toBeGreaterThan(0.02)
     for (let at = 6 * 3_600_000; at <= 12 * 3_600_000; at += 60_000)
       notePage(place, fleet, { ...page, askedAtMs: at })
-    expect(rateOf(place, fleet)).toBeLessThan(0.01)
+    expect(eventRate(place, fleet)).toBeLessThan(0.01)
   })
 
   test('what was there before the first end says nothing of it, nor does a backlog', () => {
-    const [known, fleet] = [newPlace(), newFleet(0)]
+    const [known, fleet] = [newFeedPlace(), newFleetPlace(0)]
     notePage(known, fleet, { ...page, askedAtMs: 0, newEvents: 10, hasMore: true })
     notePage(known, fleet, { ...page, askedAtMs: 1_000, newEvents: 10 })
     notePage(known, fleet, { ...page, askedAtMs: 9_000, newEvents: 10, isBacklog: true })
@@ -219,7 +219,7 @@ describe('the rate of a feed', () => {
   })
 
   test('pages of one run count as one look, however many they are', () => {
-    const [place, fleet] = [newPlace(), newFleet(0)]
+    const [place, fleet] = [newFeedPlace(), newFleetPlace(0)]
     notePage(place, fleet, { ...page, askedAtMs: 0 })
     notePage(place, fleet, { ...page, askedAtMs: 60_000, newEvents: 10, hasMore: true })
     expect(place).toMatchObject({ hasMore: true, readAtMs: 0, watchedSeconds: 0 })
@@ -231,18 +231,21 @@ describe('the rate of a feed', () => {
 
   test('of which nothing is known is a thousand a week, and the mean of a lane that was watched', () => {
     const week = 7 * 86_400
-    expect(rateOf(newPlace(), newFleet(0))).toBeCloseTo(1_000 / week, 12)
-    const quiet = { ...newPlace(), watchedSeconds: 300 } // as long as the mean counts for
-    expect(rateOf(quiet, newFleet(0))).toBeCloseTo(500 / week, 12)
-    const watched = { ...newFleet(0), watchedSeconds: 3_000 } // as long as what is usual counts for
-    expect(rateOf(newPlace(), watched)).toBeCloseTo(500 / week, 12)
-    expect(rateOf(newPlace(), { ...watched, events: 300 })).toBeCloseTo(0.05 + 500 / week, 10)
+    expect(eventRate(newFeedPlace(), newFleetPlace(0))).toBeCloseTo(1_000 / week, 12)
+    const quiet = { ...newFeedPlace(), watchedSeconds: 300 } // as long as the mean counts for
+    expect(eventRate(quiet, newFleetPlace(0))).toBeCloseTo(500 / week, 12)
+    const watched = { ...newFleetPlace(0), watchedSeconds: 3_000 } // as long as what is usual counts for
+    expect(eventRate(newFeedPlace(), watched)).toBeCloseTo(500 / week, 12)
+    expect(eventRate(newFeedPlace(), { ...watched, events: 300 })).toBeCloseTo(
+      0.05 + 500 / week,
+      10,
+    )
   })
 
   test('forgets over two hours, and that of a lane over twelve', () => {
     const hourMs = 3_600_000
-    const place = { ...newPlace(), readAtMs: 0, events: 100, urgent: 50, intervalMs: hourMs }
-    notePage(place, newFleet(0), { ...page, askedAtMs: 2 * hourMs })
+    const place = { ...newFeedPlace(), readAtMs: 0, events: 100, urgent: 50, intervalMs: hourMs }
+    notePage(place, newFleetPlace(0), { ...page, askedAtMs: 2 * hourMs })
     expect(place.events).toBeCloseTo(100 / Math.E, 10)
     expect(place.urgent).toBeCloseTo(50 / Math.E, 10)
     expect(place.watchedSeconds).toBeCloseTo(7_200 / Math.E, 10)
@@ -252,7 +255,7 @@ describe('the rate of a feed', () => {
       FleetPlace,
       FleetPlace,
     ]
-    const seen = { ...newPlace(), readAtMs: 12 * hourMs }
+    const seen = { ...newFeedPlace(), readAtMs: 12 * hourMs }
     notePage({ ...seen }, fleet, { ...page, askedAtMs: 12 * hourMs })
     for (const [name, value] of Object.entries(known))
       expect(fleet[name as keyof typeof known]).toBeCloseTo(value / Math.E, 10)
@@ -264,7 +267,7 @@ describe('the rate of a feed', () => {
 
   test('a lane learns whether events come in bursts', () => {
     const unevenness = (newEvents: (look: number) => number): number => {
-      const [place, fleet] = [newPlace(), newFleet(0)]
+      const [place, fleet] = [newFeedPlace(), newFleetPlace(0)]
       for (let look = 0; look < 600; look += 1)
         notePage(place, fleet, { ...page, askedAtMs: look * 60_000, newEvents: newEvents(look) })
       return fleet.deviation / fleet.expected
@@ -281,43 +284,43 @@ describe('the rate of a feed', () => {
   ])(
     'where events come %s the mean counts for five minutes times %d',
     (_how, deviation, expected, times) => {
-      const fleet = { ...newFleet(0), deviation, expected }
+      const fleet = { ...newFleetPlace(0), deviation, expected }
       const seconds = 300 * times
-      const place = { ...newPlace(), watchedSeconds: seconds } // then half of the mean is left
-      expect(rateOf(place, fleet)).toBeCloseTo(rateOf(newPlace(), fleet) / 2, 12)
+      const place = { ...newFeedPlace(), watchedSeconds: seconds } // then half of the mean is left
+      expect(eventRate(place, fleet)).toBeCloseTo(eventRate(newFeedPlace(), fleet) / 2, 12)
     },
   )
 
   test('the mean of the lane weighs more where events come in bursts', () => {
-    const calm = newFleet(0)
+    const calm = newFleetPlace(0)
     const wild = { ...calm, deviation: 1_000, expected: 50 }
-    const place = { ...newPlace(), events: 100, watchedSeconds: 3_600 }
-    expect(rateOf(place, wild)).toBeLessThan(rateOf(place, calm) / 2)
+    const place = { ...newFeedPlace(), events: 100, watchedSeconds: 3_600 }
+    expect(eventRate(place, wild)).toBeLessThan(eventRate(place, calm) / 2)
   })
 })
 
 describe('the share of the limit', () => {
   test('halves, not below a twentieth, and comes back by a hundredth a minute', () => {
     const halved = halveShare(undefined, 0.7, 0)
-    expect(shareAt(halved, 0.7, 0)).toBeCloseTo(0.35)
-    expect(shareAt(halved, 0.7, 600_000)).toBeCloseTo(0.45)
-    expect(shareAt(halved, 0.7, 3_600_000)).toBe(0.7)
+    expect(currentShare(halved, 0.7, 0)).toBeCloseTo(0.35)
+    expect(currentShare(halved, 0.7, 600_000)).toBeCloseTo(0.45)
+    expect(currentShare(halved, 0.7, 3_600_000)).toBe(0.7)
     let share = halved
     for (let times = 0; times < 10; times += 1) share = halveShare(share, 0.7, 0)
-    expect(shareAt(share, 0.7, 0)).toBe(0.05)
+    expect(currentShare(share, 0.7, 0)).toBe(0.05)
   })
 
   test('is never above what is configured, be that less than a twentieth', () => {
-    expect(shareAt(halveShare(undefined, 0.02, 0), 0.02, 0)).toBe(0.02)
-    expect(shareAt({ value: 0.7, atMs: 0 }, 0.3, 0)).toBe(0.3)
+    expect(currentShare(halveShare(undefined, 0.02, 0), 0.02, 0)).toBe(0.02)
+    expect(currentShare({ value: 0.7, atMs: 0 }, 0.3, 0)).toBe(0.3)
   })
 })
 
 test('what a lane learns of a span is how much was expected, and by how much it was more or less', () => {
   for (const newEvents of [0, 4]) {
-    const place = { ...newPlace(), readAtMs: nowMs - 3_000_000 }
-    const fleet = newFleet(nowMs)
-    const expected = rateOf({ ...place, events: newEvents }, fleet) * 3_000
+    const place = { ...newFeedPlace(), readAtMs: nowMs - 3_000_000 }
+    const fleet = newFleetPlace(nowMs)
+    const expected = eventRate({ ...place, events: newEvents }, fleet) * 3_000
     const page = { askedAtMs: nowMs, newEvents, urgentEvents: 0, hasMore: false, isBacklog: false }
     notePage(place, fleet, page)
     expect(fleet).toMatchObject({ events: newEvents, watchedSeconds: 3_000 })
@@ -332,16 +335,16 @@ describe('what was written while a clock was ahead', () => {
 
   test('counts as written now, and keeps no feed waiting for longer than a failure does', () => {
     const place: FeedPlace = {
-      ...newPlace(),
+      ...newFeedPlace(),
       readAtMs: ahead,
       askedAtMs: ahead,
       notedAtMs: ahead,
       wait: { untilMs: nowMs + longestMs + 1, why: 'x' },
       rescan: { atMs: nowMs + longestMs + 1, failures: 0, pages: 0 },
     }
-    const fleet = newFleet(ahead)
+    const fleet = newFleetPlace(ahead)
     const share = { value: 0.5, atMs: ahead }
-    forgetFuture({ place, fleet, share }, nowMs)
+    clampFutureTimes({ place, fleet, share }, nowMs)
     expect(place).toMatchObject({ readAtMs: nowMs, askedAtMs: nowMs, notedAtMs: nowMs })
     expect([place.wait, place.rescan?.atMs]).toEqual([undefined, nowMs])
     expect([fleet.atMs, share.atMs]).toEqual([nowMs, nowMs])
@@ -349,20 +352,20 @@ describe('what was written while a clock was ahead', () => {
 
   test('is told from what is past, or as near as a failure puts a feed off', () => {
     const place: FeedPlace = {
-      ...newPlace(),
+      ...newFeedPlace(),
       readAtMs: nowMs - 1,
       askedAtMs: nowMs - 1,
       notedAtMs: nowMs - 1,
       wait: { untilMs: nowMs + longestMs, why: 'x' },
       rescan: { atMs: nowMs + longestMs, failures: 0, pages: 0 },
     }
-    const [fleet, share] = [newFleet(nowMs - 1), { value: 0.5, atMs: nowMs - 1 }]
+    const [fleet, share] = [newFleetPlace(nowMs - 1), { value: 0.5, atMs: nowMs - 1 }]
     const before = structuredClone({ place, fleet, share })
-    forgetFuture({ place }, nowMs)
-    forgetFuture({ fleet, share }, nowMs)
+    clampFutureTimes({ place }, nowMs)
+    clampFutureTimes({ fleet, share }, nowMs)
     expect({ place, fleet, share }).toEqual(before)
-    const unread = newPlace()
-    forgetFuture({ place: unread }, nowMs)
-    expect(unread).toEqual(newPlace())
+    const unread = newFeedPlace()
+    clampFutureTimes({ place: unread }, nowMs)
+    expect(unread).toEqual(newFeedPlace())
   })
 })

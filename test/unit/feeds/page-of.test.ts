@@ -1,26 +1,26 @@
 /** What a fetched page means: where its walk stands, and how people hear of what it shows. */
 import { describe, expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
-import { type FetchedPage, noteShortEnd, pageOf } from '../../../src/feeds/page.ts'
+import { type FetchedPage, noteShortEnd, buildPage } from '../../../src/feeds/page.ts'
 import {
   createShortPages,
-  noShortPage,
+  noLastPage,
   type PollerOptions,
-  type PollTurn,
-} from '../../../src/feeds/poll-turn.ts'
+  type PollRun,
+} from '../../../src/feeds/poll-run.ts'
 import type { RescanNotes, RescanPlace } from '../../../src/feeds/rescan.ts'
-import { beginRescan, walkFor } from '../../../src/feeds/scan.ts'
-import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
+import { beginRescan, tailScan } from '../../../src/feeds/scan.ts'
+import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
 import { aCredentialFeed, aFeed, aFeedState } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const feed = aFeed({ labels: { team: 'red' } })
-const begun = aFeedState({ nowMs: nowMs - dayMs, floorMs: nowMs - dayMs })
-const tail: Walk = { ...walkFor(feed, begun), cursor: 'c1' }
+const begun = aFeedState({ nowMs: nowMs - dayMs, startBoundMs: nowMs - dayMs })
+const tail: Scan = { ...tailScan(feed, begun), cursor: 'c1' }
 
-function rescanOf(notes: Partial<RescanNotes>): Walk {
+function rescanOf(notes: Partial<RescanNotes>): Scan {
   const span = { fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
   const known = { kind: 'rung', lateBeforeMs: nowMs - hourMs, ...notes }
   return { ...beginRescan(feed, aFeedState({ nowMs }), { span, notes: known }), cursor: 'c1' }
@@ -51,11 +51,11 @@ const items = (count: number): unknown[] => Array.from({ length: count }, () => 
 
 interface Shown {
   of?: PolledFeed
-  walk?: Walk
+  scan?: Scan
   place?: RescanPlace
   state?: Partial<FeedState>
-  passed?: FetchedPage['passed']
-  turn?: Pick<PollTurn, 'shortPages' | 'short'>
+  skipped?: FetchedPage['skipped']
+  turn?: Pick<PollRun, 'shortPages' | 'lastPage'>
   requestedAtMs?: number
   /** How far the service's clock is ahead. */
   skewMs?: number
@@ -63,13 +63,13 @@ interface Shown {
   isTakenIn?: boolean
 }
 
-function aTurn(): Pick<PollTurn, 'shortPages' | 'short'> {
-  return { shortPages: createShortPages(), short: noShortPage() }
+function aTurn(): Pick<PollRun, 'shortPages' | 'lastPage'> {
+  return { shortPages: createShortPages(), lastPage: noLastPage() }
 }
 
 /** A page of a feed that was read to its end before, unless `state` says otherwise. */
 function shown(page: { items: unknown[]; next?: string | null }, given: Shown = {}) {
-  const { of = feed, walk = tail, place, passed = [], turn = aTurn() } = given
+  const { of = feed, scan: walk = tail, place, skipped: passed = [], turn = aTurn() } = given
   const told: { isBacklog: boolean; isFresh: boolean }[] = []
   const options = {
     client: () => ({ clockSkewMs: () => given.skewMs }),
@@ -81,7 +81,7 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
   } as unknown as PollerOptions
   const state = aFeedState({
     nowMs,
-    walk: tail,
+    scan: tail,
     sequence: 5,
     recent: { ...aFeedState({ nowMs }).recent, sequence: 8 },
     lastCaughtUpMs: nowMs - hourMs,
@@ -89,9 +89,14 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
     ...given.state,
   })
   const { requestedAtMs = nowMs } = given
-  const fetched = { page: { next: null, ...page }, requestedAtMs, walk, passed } as FetchedPage
-  const asked = { ...turn, feed: of } as PollTurn
-  const { shortEnd, ...about } = pageOf(options, asked, { state, fetched, aheadMs: 250, place })
+  const fetched = {
+    page: { next: null, ...page },
+    requestedAtMs,
+    scan: walk,
+    skipped: passed,
+  } as FetchedPage
+  const asked = { ...turn, feed: of } as PollRun
+  const { shortEnd, ...about } = buildPage(options, asked, { state, fetched, aheadMs: 250, place })
   if (shortEnd && given.isTakenIn !== false) noteShortEnd(asked, shortEnd)
   return { ...about, told }
 }
@@ -105,7 +110,7 @@ test('a page says whose it is, behind which fence, and when it was asked for by 
     requestedAtMs: nowMs + 250,
     rescan: undefined,
   })
-  const { page } = shown({ items: [] }, { walk: rescanOf({}), place: 'recent' })
+  const { page } = shown({ items: [] }, { scan: rescanOf({}), place: 'recent' })
   expect(page).toMatchObject({
     sequence: 8,
     rescan: { place: 'recent', lateBeforeMs: nowMs - hourMs, isSnapshot: false },
@@ -133,7 +138,7 @@ describe('the walk', () => {
   })
 
   test('of a rescan that stands still is over: it is not asked again and again', () => {
-    const given = { walk: rescanOf({}), place: 'recent' } as const
+    const given = { scan: rescanOf({}), place: 'recent' } as const
     expect(shown({ items: items(10), next: 'c1' }, given)).toMatchObject({
       page: { isCaughtUp: true },
       hasMore: false,
@@ -142,12 +147,12 @@ describe('the walk', () => {
   })
 
   test('of a rescan counts what it was shown', () => {
-    const given = { walk: rescanOf({ fetched: 7 }), place: 'recent' } as const
-    expect(shown({ items: items(4) }, given).page.walk.notes).toMatchObject({ fetched: 11 })
+    const given = { scan: rescanOf({ fetched: 7 }), place: 'recent' } as const
+    expect(shown({ items: items(4) }, given).page.scan.notes).toMatchObject({ fetched: 11 })
     const { fetched: _none, ...first } = rescanOf({}).notes as Record<string, unknown>
-    const unread = { ...given, walk: { ...rescanOf({}), notes: first } }
-    expect(shown({ items: items(4) }, unread).page.walk.notes).toMatchObject({ fetched: 4 })
-    expect(shown({ items: items(4) }).page.walk).not.toHaveProperty('notes')
+    const unread = { ...given, scan: { ...rescanOf({}), notes: first } }
+    expect(shown({ items: items(4) }, unread).page.scan.notes).toMatchObject({ fetched: 4 })
+    expect(shown({ items: items(4) }).page.scan).not.toHaveProperty('notes')
   })
 })
 
@@ -155,11 +160,11 @@ describe('a short page with a cursor', () => {
   const short = { items: items(9), next: 'c2' }
 
   /** A turn that was shown so often that nothing follows a short page. */
-  function learned(times = 3): Pick<PollTurn, 'shortPages' | 'short'> {
+  function learned(times = 3): Pick<PollRun, 'shortPages' | 'lastPage'> {
     const turn = aTurn()
     for (let time = 0; time < times; time += 1) {
       shown(short, { turn })
-      shown({ items: [], next: 'c2' }, { turn, walk: { ...tail, cursor: 'c2' } })
+      shown({ items: [], next: 'c2' }, { turn, scan: { ...tail, cursor: 'c2' } })
     }
     return turn
   }
@@ -176,7 +181,7 @@ describe('a short page with a cursor', () => {
     ['a full page', { items: items(10), next: 'c2' }, {}],
     ['an empty page', { items: [], next: 'c2' }, {}],
     ['the first walk', short, { state: { isBackfilling: true } }],
-    ['a rescan', short, { walk: rescanOf({}), place: 'recent' }],
+    ['a rescan', short, { scan: rescanOf({}), place: 'recent' }],
     ['another account', short, { of: { ...feed, account: 'other' } }],
     ['another operation', short, { of: aFeed({ type: 'tenant_events' as never }) }],
   ] satisfies [string, { items: unknown[]; next: string }, Shown][])(
@@ -198,8 +203,8 @@ describe('a short page with a cursor', () => {
     ['what cannot be read', [{}], false],
   ])('is the end, or not, by what followed it: %s', (_what, shownNext, isEnd) => {
     const turn = learned()
-    turn.short.last = lastPage({ askedAtMs: nowMs })
-    shown({ items: shownNext }, { turn, walk: following })
+    turn.lastPage.last = lastPage({ askedAtMs: nowMs })
+    shown({ items: shownNext }, { turn, scan: following })
     expect(shown(short, { turn }).hasMore).toBe(!isEnd)
   })
 
@@ -213,48 +218,48 @@ describe('a short page with a cursor', () => {
   ])('taken for the end is unlearned, or not, by what the next turn finds that %s', (...given) => {
     const [_what, shownNext, isUnlearned, asked = {}] = given
     const { shortPages } = learned()
-    const turn = (): ReturnType<typeof aTurn> => ({ shortPages, short: shortPages.last(feed) })
+    const turn = (): ReturnType<typeof aTurn> => ({ shortPages, lastPage: shortPages.last(feed) })
     expect(shown(short, { turn: turn() }).hasMore).toBe(false)
-    shown({ items: shownNext }, { turn: turn(), walk: { ...following, ...asked } })
+    shown({ items: shownNext }, { turn: turn(), scan: { ...following, ...asked } })
     expect(shown(short, { turn: turn() }).hasMore).toBe(isUnlearned)
   })
 
   test('is noted by the clock of the service', () => {
     const turn = aTurn()
     shown(short, { turn, skewMs: -5_000 })
-    expect(turn.short.last).toEqual(lastPage({ askedAtMs: nowMs - 5_000 }))
+    expect(turn.lastPage.last).toEqual(lastPage({ askedAtMs: nowMs - 5_000 }))
   })
 
   test('teaches nothing until it was taken in, nor does what follows it', () => {
     const turn = learned(2)
     shown(short, { turn })
     for (let time = 0; time < 2; time += 1)
-      shown({ items: [] }, { turn, walk: following, isTakenIn: false })
+      shown({ items: [] }, { turn, scan: following, isTakenIn: false })
     expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(true)
-    shown({ items: [] }, { turn, walk: following })
-    expect(turn.short.last).toBeUndefined()
+    shown({ items: [] }, { turn, scan: following })
+    expect(turn.lastPage.last).toBeUndefined()
     expect(shown(short, { turn, isTakenIn: false }).hasMore).toBe(false)
-    expect(turn.short.last).toBeUndefined()
+    expect(turn.lastPage.last).toBeUndefined()
   })
 
   test('is not taken for the end where it is itself the surprise', () => {
     const turn = learned()
     shown(short, { turn })
     const older = { items: [item(90_000)], next: 'c3' }
-    expect(shown(older, { turn, walk: following }).hasMore).toBe(true)
+    expect(shown(older, { turn, scan: following }).hasMore).toBe(true)
   })
 
   test('is not confirmed by an empty page that follows a full one', () => {
     const turn = learned(2)
     shown({ items: items(10), next: 'c2' }, { turn })
-    shown({ items: [], next: 'c2' }, { turn, walk: { ...tail, cursor: 'c2' } })
+    shown({ items: [], next: 'c2' }, { turn, scan: { ...tail, cursor: 'c2' } })
     expect(shown(short, { turn }).hasMore).toBe(true)
   })
 })
 
 describe('a feed in no order', () => {
   const of = aCredentialFeed()
-  const walk = { ...walkFor(of, begun), cursor: 'c1' }
+  const walk = { ...tailScan(of, begun), cursor: 'c1' }
   const known = { hasCompleted: true, isAscending: false, lastWalkGrew: false }
 
   test('has no short page that is its end', () => {
@@ -262,16 +267,16 @@ describe('a feed in no order', () => {
     const { type, account } = of
     for (let time = 0; time < 3; time += 1)
       turn.shortPages.noteFollowing(`${account} ${type}`, 'nothing')
-    expect(shown({ items: items(9), next: 'c2' }, { of, walk, turn }).hasMore).toBe(true)
+    expect(shown({ items: items(9), next: 'c2' }, { of, scan: walk, turn }).hasMore).toBe(true)
   })
 
   test('ends by its own rule once all of a page is known, and keeps what it learns of its order', () => {
     const page = { items: [{ id: 1 }], next: 'c2' }
-    expect(shown(page, { of, walk }).page).toMatchObject({
+    expect(shown(page, { of, scan: walk }).page).toMatchObject({
       endsWhenKnown: false,
-      walk: { notes: { lastId: 1, pages: 1 } },
+      scan: { notes: { lastId: 1, pages: 1 } },
     })
-    expect(shown(page, { of, walk: { ...walk, notes: known } }).page.endsWhenKnown).toBe(true)
+    expect(shown(page, { of, scan: { ...walk, notes: known } }).page.endsWhenKnown).toBe(true)
   })
 })
 
@@ -282,7 +287,7 @@ describe('how people hear of an event', () => {
   test.each([
     ['of the tail, on its way', items(1), {}, [false, true]],
     ['of the first walk', items(1), { state: { isBackfilling: true } }, [true, false]],
-    ['of the very first page', items(1), { state: { walk: undefined } }, [true, false]],
+    ['of the very first page', items(1), { state: { scan: undefined } }, [true, false]],
     [
       'of a rewound feed that nothing reads again',
       items(1),
@@ -290,30 +295,30 @@ describe('how people hear of an event', () => {
       [true, false],
     ],
     ['of a rewound feed', items(1), { state: { isRewound: true } }, [false, true]],
-    ['of a rescan', items(1), { walk: rescanOf({}), place: 'recent' }, [false, false]],
+    ['of a rescan', items(1), { scan: rescanOf({}), place: 'recent' }, [false, false]],
     [
       'that a new tail left behind it',
       items(1),
-      { walk: rescanOf({ kind: 'snapshot', isBacklog: true }), place: 'sweep' },
+      { scan: rescanOf({ kind: 'snapshot', isBacklog: true }), place: 'sweep' },
       [true, false],
     ],
-    ['that was matched late', old, { state: { floorMs: 0 } }, [true, true]],
+    ['that was matched late', old, { state: { startBoundMs: 0 } }, [true, true]],
     [
       'as old as the window is long',
       [item(7 * dayMs - 250)],
-      { state: { floorMs: 0 } },
+      { state: { startBoundMs: 0 } },
       [false, true],
     ],
     [
       'of a feed that is not read again',
       old,
-      { of: aFeed({ sweep: undefined }), state: { floorMs: 0 } },
+      { of: aFeed({ sweep: undefined }), state: { startBoundMs: 0 } },
       [false, true],
     ],
     [
       'of a feed without a window',
       old,
-      { of: aFeed({ sweep: { everyMs: 1, backMs: 0 } }), state: { floorMs: 0 } },
+      { of: aFeed({ sweep: { everyMs: 1, backMs: 0 } }), state: { startBoundMs: 0 } },
       [false, true],
     ],
     [
@@ -322,7 +327,7 @@ describe('how people hear of an event', () => {
       { of: aFeed({ backlog: 'send' }), state: { isBackfilling: true } },
       [false, false],
     ],
-    ['of a tail that began anew', items(1), { walk: anew, state: { walk: anew } }, [false, true]],
+    ['of a tail that began anew', items(1), { scan: anew, state: { scan: anew } }, [false, true]],
   ] satisfies [string, unknown[], Shown, boolean[]][])(
     '%s',
     (_what, given, about, [isBacklog, isFresh]) => {
@@ -341,26 +346,26 @@ describe('how people hear of an event', () => {
 describe('what stood below the start bound', () => {
   const below = { items: [item(2 * dayMs)] }
   const behind = { id: 'b1', fromMs: 0, toMs: 1 }
-  const read = { ...aFeedState({ nowMs }).rescans, snapshotOf: 'b1' }
+  const read = { ...aFeedState({ nowMs }).rescans, snapshotId: 'b1' }
   const left = { ...tail, behind }
 
   test.each([
     ['is learned while nothing reads what lies behind', {}, true],
-    ['is learned until that is read', { walk: left, state: { walk: left } }, true],
-    ['is new afterwards', { walk: left, state: { walk: left, rescans: read } }, false],
+    ['is learned until that is read', { scan: left, state: { scan: left } }, true],
+    ['is new afterwards', { scan: left, state: { scan: left, rescans: read } }, false],
     [
       'is new to a rescan afterwards too',
-      { walk: rescanOf({}), place: 'recent', state: { walk: left, rescans: read } },
+      { scan: rescanOf({}), place: 'recent', state: { scan: left, rescans: read } },
       false,
     ],
     [
       'is learned by a tail with another request',
-      { walk: { ...tail, fingerprint: 'other' }, state: { walk: left, rescans: read } },
+      { scan: { ...tail, fingerprint: 'other' }, state: { scan: left, rescans: read } },
       true,
     ],
     [
       'is new by match time, however old it is',
-      { walk: rescanOf({ kind: 'matched' }), place: 'recent' },
+      { scan: rescanOf({ kind: 'matched' }), place: 'recent' },
       false,
     ],
   ] satisfies [string, Shown, boolean][])('%s', (_what, given, isBaseline) => {
@@ -372,7 +377,7 @@ describe('what stood below the start bound', () => {
 test('a page that was passed by stands first among what cannot be read, without its secrets', () => {
   const request = { size: 1, password: 'hunter22', from: 'c1' }
   const passed = [{ request, problem: 'a page was not read: too large' }]
-  const { malformed } = shown({ items: [{}] }, { passed }).page
+  const { malformed } = shown({ items: [{}] }, { skipped: passed }).page
   expect(malformed).toHaveLength(2)
   expect(malformed[0]).toEqual({
     uid: null,

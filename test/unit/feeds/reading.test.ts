@@ -30,11 +30,11 @@ const legacyUids = ['header', 'header.uid', 'data', 'data.uid']
 function readBy(feed: PolledFeed, item: unknown): ThreatEvent {
   const sorting = {
     feed,
-    floorMs: 0,
+    startBoundMs: 0,
     readsBaseline: true,
     plan: () => ({ decisions: [], items: [] }),
   }
-  const never = { pairIdOf: () => undefined, seal: () => undefined }
+  const never = { pairDigest: () => undefined, sealSecret: () => undefined }
   const { events, malformed } = sortPage([item], { ...sorting, ...never })
   expect(malformed).toEqual([])
   return events[0]!.event

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   createRescanBudget,
-  findsWithin,
-  leastPlan,
+  maxFindDelayMs,
+  unconstrainedPlan,
   planRescans,
   rescanBounds,
   rungIntervals,
@@ -18,8 +18,8 @@ import {
   sweepDueMs,
   type Rescan,
 } from '../../../src/feeds/rescan.ts'
-import { walkFor } from '../../../src/feeds/scan.ts'
-import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
+import { tailScan } from '../../../src/feeds/scan.ts'
+import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
 import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
 import type { Polled } from '../../../src/feed-types/feed-type.ts'
 import {
@@ -41,14 +41,14 @@ const week = aFeed({ sweep: { everyMs: undefined, backMs: 7 * dayMs } })
 
 /** Read to its end just now; first polled four days ago unless `floorMs` says otherwise. */
 function aState(overrides: Partial<FeedState> = {}, of = feed): FeedState {
-  const floorMs = overrides.floorMs ?? nowMs - 4 * dayMs
-  const opened = aFeedState({ nowMs: floorMs + of.startMs, floorMs })
-  const walk = walkFor(of, opened)
-  const done = walk.behind && { ...opened.rescans, snapshotOf: walk.behind.id }
+  const floorMs = overrides.startBoundMs ?? nowMs - 4 * dayMs
+  const opened = aFeedState({ nowMs: floorMs + of.startMs, startBoundMs: floorMs })
+  const walk = tailScan(of, opened)
+  const done = walk.behind && { ...opened.rescans, snapshotId: walk.behind.id }
   return {
     ...opened,
     nowMs,
-    walk,
+    scan: walk,
     isEnded: true,
     lastCaughtUpMs: nowMs - 1_000,
     ...(done && { rescans: done }),
@@ -59,9 +59,9 @@ function aState(overrides: Partial<FeedState> = {}, of = feed): FeedState {
 function next(
   of: typeof feed,
   state: FeedState,
-  world: { plan?: RescanPlan; matchedNowMs?: number } = {},
+  world: { plan?: RescanPlan; matchClockMs?: number } = {},
 ): Rescan | number | undefined {
-  const found = nextRescan(of, state, { plan: leastPlan, ...world })
+  const found = nextRescan(of, state, { plan: unconstrainedPlan, ...world })
   return 'rescan' in found ? found.rescan : found.dueMs
 }
 
@@ -96,10 +96,10 @@ describe('a sweep of the whole window', () => {
   })
 
   test('is due one interval after the first poll, then one after the one before began', () => {
-    const { floorMs } = aState()
+    const { startBoundMs: floorMs } = aState()
     expect(sweepDueMs(feed, aState())).toBe(floorMs + 3 * dayMs + hourMs)
-    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
-    const ended = { walk: { ...walk, startedAtMs: nowMs - 1_800_000 }, isDone: true }
+    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const ended = { scan: { ...walk, startedAtMs: nowMs - 1_800_000 }, isDone: true }
     expect(sweepDueMs(feed, swept(ended))).toBe(nowMs + 1_800_000)
   })
 
@@ -111,14 +111,17 @@ describe('a sweep of the whole window', () => {
     fc.assert(
       fc.property(given, ({ ageMs, newestMs }) => {
         const floorMs = nowMs - ageMs
-        const { place, walk } = begun(feed, aState({ floorMs, newestMs, rescans: ladderRead(0) }))
+        const { place, scan: walk } = begun(
+          feed,
+          aState({ startBoundMs: floorMs, newestMs, rescans: ladderRead(0) }),
+        )
         expect(place).toBe('sweep')
         expect(walk.span).toEqual({ fromMs: Math.max(floorMs, nowMs - dayMs), toMs: nowMs })
         expect(walk).toMatchObject({ cursor: null, reason: 'again', startedAtMs: nowMs })
         const [from, to] = [walk.span?.fromMs ?? 0, nowMs].map((ms) => new Date(ms).toISOString())
         const filters = { estimated_created_at: { gte: from, lte: to } }
         expect(walk.body).toMatchObject({ filters })
-        const stored = JSON.parse(JSON.stringify(walk)) as Walk
+        const stored = JSON.parse(JSON.stringify(walk)) as Scan
         expect(readNotes(stored)).toMatchObject({ kind: 'whole', lateBeforeMs: newestMs ?? null })
       }),
     )
@@ -127,15 +130,15 @@ describe('a sweep of the whole window', () => {
   test('reads below the start bound too, once it is known what stood there', () => {
     const state = aState({ rescans: ladderRead(0, week) }, week)
     const fromMs = nowMs - 7 * dayMs
-    expect(state.floorMs).toBeGreaterThan(fromMs)
-    const behind = { id: 'b', fromMs: fromMs - 1, toMs: state.floorMs }
-    const given = { ...state, walk: { ...state.walk!, behind } }
-    const read = { ...given, rescans: { ...given.rescans, snapshotOf: 'b' } }
-    expect(begun(week, read).walk.span).toEqual({ fromMs, toMs: nowMs })
+    expect(state.startBoundMs).toBeGreaterThan(fromMs)
+    const behind = { id: 'b', fromMs: fromMs - 1, toMs: state.startBoundMs }
+    const given = { ...state, scan: { ...state.scan!, behind } }
+    const read = { ...given, rescans: { ...given.rescans, snapshotId: 'b' } }
+    expect(begun(week, read).scan.span).toEqual({ fromMs, toMs: nowMs })
   })
 
   test('counts for every window of the ladder that is no longer than its own', () => {
-    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const rungsOf = (spanMs: number): string[] =>
       fieldsAtEnd({ ...walk, span: { fromMs: nowMs - spanMs, toMs: nowMs } })
         .map(([name]) => name)
@@ -145,7 +148,7 @@ describe('a sweep of the whole window', () => {
   })
 
   test('tells how much the feed shows in a week, where its window is a day and more', () => {
-    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const perWeek = (spanMs: number, fetched?: number): string | undefined => {
       const notes = { ...walk.notes, ...(fetched !== undefined && { fetched }) }
       const span = { fromMs: nowMs - spanMs, toMs: nowMs }
@@ -158,20 +161,20 @@ describe('a sweep of the whole window', () => {
   })
 
   test('is left for what a tail with another request left behind it', () => {
-    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
-    const state = swept({ walk })
+    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const state = swept({ scan: walk })
     const behind = { id: 'b', fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
-    const left = { ...state, walk: { ...state.walk!, behind } }
-    expect(readNotes(begun(feed, left).walk)).toMatchObject({ snapshotOf: 'b' })
-    const begunIt = { ...left, sweep: { ...left.sweep, walk: begun(feed, left).walk } }
-    expect(begun(feed, begunIt).walk).toBe(begunIt.sweep.walk)
+    const left = { ...state, scan: { ...state.scan!, behind } }
+    expect(readNotes(begun(feed, left).scan)).toMatchObject({ snapshotOf: 'b' })
+    const begunIt = { ...left, sweep: { ...left.sweep, scan: begun(feed, left).scan } }
+    expect(begun(feed, begunIt).scan).toBe(begunIt.sweep.scan)
   })
 
   test('goes on as it began until it was read to its end, however long that takes', () => {
-    const { walk } = begun(feed, aState({ rescans: ladderRead(0) }))
+    const { scan: walk } = begun(feed, aState({ rescans: ladderRead(0) }))
     const running = { ...walk, cursor: 'c1', startedAtMs: nowMs - 5 * hourMs }
-    expect(begun(feed, swept({ walk: running })).walk).toBe(running)
-    expect(begun(feed, swept({ walk: running, isDone: true })).walk).not.toBe(running)
+    expect(begun(feed, swept({ scan: running })).scan).toBe(running)
+    expect(begun(feed, swept({ scan: running, isDone: true })).scan).not.toBe(running)
   })
 })
 
@@ -179,54 +182,62 @@ describe('what a tail left behind it', () => {
   test('is read before anything else of the sweep, once, up to where the tail began', () => {
     const changed = aFeed({ ...week, filters: { severity: 'low' } })
     const before = aState({ newestMs: nowMs - 5 * minuteMs }, week)
-    const tail = walkFor(changed, before)
+    const tail = tailScan(changed, before)
     expect(tail.span).toEqual({ fromMs: nowMs - 15 * minuteMs })
-    const state = { ...before, walk: tail, rescans: { ...before.rescans, rungMs: [] } }
-    const { place, walk } = begun(changed, state)
+    const state = { ...before, scan: tail, rescans: { ...before.rescans, rungMs: [] } }
+    const { place, scan: walk } = begun(changed, state)
     expect(place).toBe('sweep')
     expect(walk.span).toEqual({ fromMs: nowMs - 7 * dayMs, toMs: tail.span!.fromMs })
     expect(readNotes(walk)).toMatchObject({ kind: 'snapshot', isBacklog: true, lateBeforeMs: null })
     const rescans = { ...state.rescans, ...Object.fromEntries(fieldsAtEnd(walk)) }
     expect(rescans).toMatchObject({ snapshot_of: tail.behind!.id, per_week: '0' })
-    const ended = { ...state, rescans: { ...state.rescans, snapshotOf: tail.behind!.id } }
-    expect(sweepDueMs(changed, { ...ended, sweep: { ...ended.sweep, walk, isDone: true } })).toBe(
-      nowMs + leastPlan.wholeEveryMs,
-    )
+    const ended = { ...state, rescans: { ...state.rescans, snapshotId: tail.behind!.id } }
+    expect(
+      sweepDueMs(changed, { ...ended, sweep: { ...ended.sweep, scan: walk, isDone: true } }),
+    ).toBe(nowMs + unconstrainedPlan.wholeEveryMs)
   })
 
   test('of a rewind it begins at the new start bound, though that is earlier than the window', () => {
     const floorMs = nowMs - 30 * dayMs
-    const rewound = { ...aState({ newestMs: nowMs - minuteMs }, week), floorMs, isRewound: true }
-    const tail = walkFor(week, rewound)
+    const rewound = {
+      ...aState({ newestMs: nowMs - minuteMs }, week),
+      startBoundMs: floorMs,
+      isRewound: true,
+    }
+    const tail = tailScan(week, rewound)
     expect(tail).toMatchObject({ reason: 'rewound', span: { fromMs: nowMs - 11 * minuteMs } })
     expect(tail.behind).toMatchObject({ fromMs: floorMs, toMs: tail.span!.fromMs })
   })
 
   test('is not forgotten where another filter comes before it was read', () => {
     const floorMs = nowMs - 30 * dayMs
-    const rewound = { ...aState({ newestMs: nowMs - minuteMs }, week), floorMs, isRewound: true }
-    const state = { ...rewound, isRewound: false, walk: walkFor(week, rewound) }
+    const rewound = {
+      ...aState({ newestMs: nowMs - minuteMs }, week),
+      startBoundMs: floorMs,
+      isRewound: true,
+    }
+    const state = { ...rewound, isRewound: false, scan: tailScan(week, rewound) }
     const changed = aFeed({ ...week, filters: { severity: 'low' } })
-    expect(walkFor(changed, state).behind).toMatchObject({ fromMs: floorMs })
-    const rescans = { ...state.rescans, snapshotOf: state.walk.behind!.id }
-    expect(walkFor(changed, { ...state, rescans }).behind).toMatchObject({
+    expect(tailScan(changed, state).behind).toMatchObject({ fromMs: floorMs })
+    const rescans = { ...state.rescans, snapshotId: state.scan.behind!.id }
+    expect(tailScan(changed, { ...state, rescans }).behind).toMatchObject({
       fromMs: nowMs - 7 * dayMs,
     })
   })
 
   test('of a first poll it is what stood below the start bound, within the window', () => {
     const opened = aFeedState({ nowMs })
-    const tail = walkFor(week, opened)
-    expect(tail.behind).toMatchObject({ fromMs: nowMs - 7 * dayMs, toMs: opened.floorMs })
-    expect(walkFor(aFeed({ sweep: { everyMs: undefined, backMs: hourMs } }), opened).behind).toBe(
+    const tail = tailScan(week, opened)
+    expect(tail.behind).toMatchObject({ fromMs: nowMs - 7 * dayMs, toMs: opened.startBoundMs })
+    expect(tailScan(aFeed({ sweep: { everyMs: undefined, backMs: hourMs } }), opened).behind).toBe(
       undefined,
     )
   })
 
   test('is left alone by the ladder until it is read, for its finds come as a summary', () => {
     const state = aState({}, week)
-    const walk = { ...state.walk!, span: { fromMs: nowMs - 70 * minuteMs } }
-    const waiting = { ...state, walk, rescans: { ...state.rescans, snapshotOf: undefined } }
+    const walk = { ...state.scan!, span: { fromMs: nowMs - 70 * minuteMs } }
+    const waiting = { ...state, scan: walk, rescans: { ...state.rescans, snapshotId: undefined } }
     for (const [place, ageMs] of [
       ['recent', 70 * minuteMs],
       ['long', 70 * minuteMs],
@@ -234,7 +245,7 @@ describe('what a tail left behind it', () => {
       const done = { ...waiting.recent, isDone: true }
       const rungMs = place === 'long' ? [1, 1, 1, 1, 1, 1].map(() => nowMs) : []
       const given = { ...waiting, recent: done, rescans: { ...waiting.rescans, rungMs } }
-      expect(begun(week, given)).toMatchObject({ place, walk: { span: { fromMs: nowMs - ageMs } } })
+      expect(begun(week, given)).toMatchObject({ place, scan: { span: { fromMs: nowMs - ageMs } } })
     }
   })
 })
@@ -262,7 +273,7 @@ describe('the ladder', () => {
     expect(rungWindows(20 * minuteMs)).toEqual([10 * minuteMs]) // the whole window is the sweep's
     expect(rungWindows(20 * minuteMs + 1)).toEqual([10 * minuteMs, 20 * minuteMs])
     expect(rungWindows(10 * minuteMs)).toEqual([])
-    const times = rungIntervals(windows, leastPlan.ladder)
+    const times = rungIntervals(windows, unconstrainedPlan.ladder)
     expect(times.slice(0, 2)).toEqual([2.5 * minuteMs, 5 * minuteMs])
     expect(times).toHaveLength(10)
   })
@@ -285,7 +296,7 @@ describe('the ladder', () => {
 
   test('finds what is late as soon as a window that still holds it is read', () => {
     const plan = { ladder: { rungs: [0, 2], fraction: 1 / 2 }, wholeEveryMs: hourMs }
-    const within = (lateMs: number): number => findsWithin(rungWindows(7 * dayMs), plan, lateMs)
+    const within = (lateMs: number): number => maxFindDelayMs(rungWindows(7 * dayMs), plan, lateMs)
     expect(within(0)).toBe(5 * minuteMs)
     expect(within(5 * minuteMs)).toBe(5 * minuteMs)
     expect(within(5 * minuteMs + 1)).toBe(20 * minuteMs)
@@ -295,7 +306,7 @@ describe('the ladder', () => {
 
   test('scans the longest window that is due, which counts for the shorter ones', () => {
     const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, week)
-    const { place, walk } = begun(week, state)
+    const { place, scan: walk } = begun(week, state)
     expect(place).toBe('recent')
     expect(walk.span).toEqual({ fromMs: nowMs - 20 * minuteMs, toMs: nowMs })
     expect(fieldsAtEnd(walk)).toEqual([
@@ -306,7 +317,7 @@ describe('the ladder', () => {
 
   test('scans a window in the very moment in which it is due', () => {
     const state = aState({ rescans: ladderRead(5 * minuteMs, week) }, week)
-    expect(begun(week, state).walk.span?.fromMs).toBe(nowMs - 20 * minuteMs)
+    expect(begun(week, state).scan.span?.fromMs).toBe(nowMs - 20 * minuteMs)
   })
 
   test('scans windows of up to six hours beside the longer ones', () => {
@@ -323,24 +334,24 @@ describe('the ladder', () => {
 
   test('is not put off by a tail that begins anew, as after a refused cursor', () => {
     const state = aState({ rescans: ladderRead(6 * minuteMs, week) }, week)
-    const walk = { ...state.walk!, startedAtMs: nowMs - 1_000 }
-    expect(begun(week, { ...state, walk }).walk.span?.fromMs).toBe(nowMs - 20 * minuteMs)
+    const walk = { ...state.scan!, startedAtMs: nowMs - 1_000 }
+    expect(begun(week, { ...state, scan: walk }).scan.span?.fromMs).toBe(nowMs - 20 * minuteMs)
   })
 
   test('goes on in minutes while a longer window is being read', () => {
-    const { walk } = begun(week, aState({ rescans: ladderRead(4 * hourMs, week) }, week))
-    const long = { ...aState().long, walk: { ...walk, cursor: 'c' } }
+    const { scan: walk } = begun(week, aState({ rescans: ladderRead(4 * hourMs, week) }, week))
+    const long = { ...aState().long, scan: { ...walk, cursor: 'c' } }
     const state = aState({ long, rescans: ladderRead(3 * minuteMs, week) }, week)
-    expect(begun(week, state)).toMatchObject({ place: 'recent', walk: { cursor: null } })
+    expect(begun(week, state)).toMatchObject({ place: 'recent', scan: { cursor: null } })
   })
 
   test('does not wait for a time that was written while the clock was ahead, nor does a sweep', () => {
     const ahead = ladderRead(-dayMs, week)
     const late = { ...ahead, firstPollMs: nowMs + dayMs }
     const before = aState({ rescans: late }, week)
-    const state = { ...before, walk: { ...before.walk!, startedAtMs: nowMs + dayMs } }
+    const state = { ...before, scan: { ...before.scan!, startedAtMs: nowMs + dayMs } }
     expect(begun(week, state).place).toBe('recent')
-    const sweep = { ...state.sweep, walk: state.walk, isDone: true }
+    const sweep = { ...state.sweep, scan: state.scan, isDone: true }
     expect(sweepDueMs(week, { ...state, sweep })).toBeLessThanOrEqual(nowMs)
   })
 
@@ -366,11 +377,11 @@ describe('the ladder', () => {
     const windows = rungWindows(7 * dayMs)
     const alone = planFor(1, 1_000)
     expect(alone.wholeEveryMs).toBe(hourMs)
-    expect(findsWithin(windows, alone, 0)).toBe(2.5 * minuteMs)
-    expect(findsWithin(windows, alone, 31 * minuteMs)).toBe(20 * minuteMs)
+    expect(maxFindDelayMs(windows, alone, 0)).toBe(2.5 * minuteMs)
+    expect(maxFindDelayMs(windows, alone, 31 * minuteMs)).toBe(20 * minuteMs)
     const sixty = planFor(60, 1_000)
     for (const lateMs of [0, 10 * minuteMs, 30 * minuteMs])
-      expect(findsWithin(windows, sixty, lateMs)).toBeLessThan(hourMs)
+      expect(maxFindDelayMs(windows, sixty, lateMs)).toBeLessThan(hourMs)
     expect(sixty.wholeEveryMs).toBeCloseTo((6_000 / 0.035) * 1_000)
     const tooMany = planFor(500, 20_000)
     expect(tooMany.ladder.rungs).toEqual([]) // one look at each event is more than the budget
@@ -431,15 +442,15 @@ describe('the ladder', () => {
 
 describe('pages of a turn', () => {
   const places = ['recent', 'long', 'sweep'] as const
-  const { walk } = begun(week, aState({ rescans: ladderRead(hourMs, week) }, week))
+  const { scan: walk } = begun(week, aState({ rescans: ladderRead(hourMs, week) }, week))
 
   function placesOf(running: readonly (typeof places)[number][]): (string | undefined)[] {
     const fresh = aState({ rescans: ladderRead(0, week) }, week)
-    const scans = running.map((place) => [place, { ...fresh[place], walk }] as const)
-    const sweep = { ...fresh.sweep, walk: { ...walk, startedAtMs: nowMs }, isDone: true }
+    const scans = running.map((place) => [place, { ...fresh[place], scan: walk }] as const)
+    const sweep = { ...fresh.sweep, scan: { ...walk, startedAtMs: nowMs }, isDone: true }
     const state = { ...fresh, sweep, ...Object.fromEntries(scans) }
     return Array.from({ length: 8 }, (_none, page) => {
-      const next = nextRescan(week, state, { plan: leastPlan }, page)
+      const next = nextRescan(week, state, { plan: unconstrainedPlan }, page)
       return 'rescan' in next ? next.rescan.place : undefined
     })
   }
@@ -460,53 +471,62 @@ describe('where the service filters by match time', () => {
   test('the first window begins with what the tail left behind it', () => {
     const state = aState({ newestMs: nowMs - hourMs }, week)
     const behind = { id: 'b', fromMs: nowMs - 2 * dayMs, toMs: nowMs - dayMs }
-    const { walk } = begun(week, { ...state, walk: { ...state.walk!, behind } }, { matchedNowMs })
+    const { scan: walk } = begun(
+      week,
+      { ...state, scan: { ...state.scan!, behind } },
+      { matchClockMs: matchedNowMs },
+    )
     expect(walk.span?.fromMs).toBe(nowMs - 2 * dayMs)
   })
 
   test('closed windows follow each other with overlap, and end a minute before the service’s clock', () => {
     const state = aState({ newestMs: nowMs - hourMs }, week)
-    const first = begun(week, state, { matchedNowMs })
+    const first = begun(week, state, { matchClockMs: matchedNowMs })
     expect(first.place).toBe('recent')
-    expect(first.walk.span).toEqual({ fromMs: state.floorMs, toMs: matchedNowMs - minuteMs })
-    expect(first.walk.body).toMatchObject({
-      filters: { materialized_at: { gte: new Date(state.floorMs).toISOString() } },
+    expect(first.scan.span).toEqual({ fromMs: state.startBoundMs, toMs: matchedNowMs - minuteMs })
+    expect(first.scan.body).toMatchObject({
+      filters: { materialized_at: { gte: new Date(state.startBoundMs).toISOString() } },
     })
-    expect(readNotes(first.walk)).toMatchObject({ isBacklog: true, lateBeforeMs: nowMs - hourMs })
-    const [[name, value] = []] = fieldsAtEnd(first.walk)
+    expect(readNotes(first.scan)).toMatchObject({ isBacklog: true, lateBeforeMs: nowMs - hourMs })
+    const [[name, value] = []] = fieldsAtEnd(first.scan)
     expect(name).toBe('matched')
     const matched = JSON.parse(value!) as { fingerprint: string; toMs: number }
-    const sweep = { ...state.sweep, walk: { ...first.walk, startedAtMs: nowMs }, isDone: true }
+    const sweep = { ...state.sweep, scan: { ...first.scan, startedAtMs: nowMs }, isDone: true }
     const after = { ...state, sweep, rescans: { ...state.rescans, matched } }
-    expect(next(week, after, { matchedNowMs })).toBe(nowMs + minuteMs)
+    expect(next(week, after, { matchClockMs: matchedNowMs })).toBe(nowMs + minuteMs)
     const later = { ...after, nowMs: nowMs + minuteMs }
-    const second = begun(week, later, { matchedNowMs: matchedNowMs + minuteMs })
-    expect(second.walk.span).toEqual({
+    const second = begun(week, later, { matchClockMs: matchedNowMs + minuteMs })
+    expect(second.scan.span).toEqual({
       fromMs: matched.toMs - 10 * minuteMs,
       toMs: matched.toMs + minuteMs,
     })
-    expect(readNotes(second.walk).isBacklog).toBeUndefined()
+    expect(readNotes(second.scan).isBacklog).toBeUndefined()
   })
 
   test('a window that was begun is left when the service no longer does, so that the ladder goes on', () => {
-    const { walk } = begun(week, aState({ newestMs: nowMs - hourMs }, week), { matchedNowMs })
+    const { scan: walk } = begun(week, aState({ newestMs: nowMs - hourMs }, week), {
+      matchClockMs: matchedNowMs,
+    })
     const rescans = ladderRead(hourMs, week)
-    const state = aState({ rescans, recent: { ...aState().recent, walk, isDone: false } }, week)
-    expect(readNotes(begun(week, state, { matchedNowMs }).walk).kind).toBe('matched')
-    expect(readNotes(begun(week, state).walk).kind).toBe('rung')
+    const state = aState(
+      { rescans, recent: { ...aState().recent, scan: walk, isDone: false } },
+      week,
+    )
+    expect(readNotes(begun(week, state, { matchClockMs: matchedNowMs }).scan).kind).toBe('matched')
+    expect(readNotes(begun(week, state).scan).kind).toBe('rung')
   })
 
   test('nothing is read from before what is remembered: it would be told a second time', () => {
-    const state = aState({ floorMs: nowMs - 400 * dayMs, newestMs: nowMs }, week)
-    const world = { plan: leastPlan, matchedNowMs, rememberedMs: 90 * dayMs }
+    const state = aState({ startBoundMs: nowMs - 400 * dayMs, newestMs: nowMs }, week)
+    const world = { plan: unconstrainedPlan, matchClockMs: matchedNowMs, rememberedMs: 90 * dayMs }
     const first = nextRescan(week, state, world)
-    expect(first).toMatchObject({ rescan: { walk: { span: { fromMs: nowMs - 90 * dayMs } } } })
+    expect(first).toMatchObject({ rescan: { scan: { span: { fromMs: nowMs - 90 * dayMs } } } })
   })
 
   test('the whole window is read once a day as a proof', () => {
     const state = aState({}, week)
-    expect(sweepDueMs(week, state, { plan: leastPlan, matchedNowMs })).toBe(
-      state.floorMs + week.startMs + dayMs,
+    expect(sweepDueMs(week, state, { plan: unconstrainedPlan, matchClockMs: matchedNowMs })).toBe(
+      state.startBoundMs + week.startMs + dayMs,
     )
   })
 })
@@ -623,7 +643,7 @@ describe('how late finds are found at most', () => {
     [
       'one that is read by match time: with the next window, which ends a minute before now',
       week,
-      { plan, matchedNowMs: nowMs },
+      { plan, matchClockMs: nowMs },
       { soonMs: 6 * minuteMs, wholeMs: 6 * minuteMs },
     ],
   ])('of %s', (_what, one, world, bounds) => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createShortPages } from '../../../src/feeds/poll-turn.ts'
+import { createShortPages } from '../../../src/feeds/poll-run.ts'
 
 function learned(times = 3) {
   const pages = createShortPages()

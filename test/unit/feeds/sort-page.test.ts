@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { sortPage, type Sorting } from '../../../src/feeds/page.ts'
+import { sortPage, type SortOptions } from '../../../src/feeds/page.ts'
 import { feedCredential } from '../../fixtures/documented-items.ts'
 import { aCredentialFeed, aCredentialSearch, aFeed } from '../../support/feeds.ts'
 
-function malformedOf(feed: Sorting['feed'], ...items: unknown[]) {
+function malformedOf(feed: SortOptions['feed'], ...items: unknown[]) {
   const plan = () => ({ decisions: [], items: [] })
   const { events, malformed } = sortPage(items, {
     feed,
-    floorMs: 0,
+    startBoundMs: 0,
     readsBaseline: true,
     plan,
-    pairIdOf: () => undefined,
-    seal: () => undefined,
+    pairDigest: () => undefined,
+    sealSecret: () => undefined,
   })
   expect(events).toEqual([])
   return malformed
@@ -54,11 +54,11 @@ test.each([
   (severity, wanted) => {
     const { events } = sortPage([{ metadata: { uid: 'paste/x/1', severity } }], {
       feed: aFeed({ detail: ['critical'] }),
-      floorMs: 0,
+      startBoundMs: 0,
       readsBaseline: true,
       plan: () => ({ decisions: [], items: [] }),
-      pairIdOf: () => undefined,
-      seal: () => undefined,
+      pairDigest: () => undefined,
+      sealSecret: () => undefined,
     })
     expect(events[0]?.wantsDetail).toBe(wanted)
   },
@@ -66,17 +66,17 @@ test.each([
 
 const floorMs = Date.UTC(2026, 10, 1)
 
-function eventOf(raw: unknown, given: Partial<Sorting> = {}) {
+function eventOf(raw: unknown, given: Partial<SortOptions> = {}) {
   const { events, malformed } = sortPage([raw], {
     feed: aFeed(),
-    floorMs,
+    startBoundMs: floorMs,
     readsBaseline: true,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
     }),
-    pairIdOf: (parts) => `digest of ${parts.length}`,
-    seal: (uid) => `seal for ${uid}`,
+    pairDigest: (parts) => `digest of ${parts.length}`,
+    sealSecret: (uid) => `seal for ${uid}`,
     ...given,
   })
   expect(malformed).toEqual([])
@@ -95,17 +95,17 @@ test.each([
 ])('what was created %s was there before the feed began: %s', (_when, ms, isBelow) => {
   const sent = [{ sink: 'soc', destination: 'soc', routes: ['root'] }]
   const learned = eventOf(createdAt(ms))
-  expect(learned).toMatchObject({ isBelow, isBaseline: isBelow })
+  expect(learned).toMatchObject({ isBeforeStart: isBelow, isBaseline: isBelow })
   expect([learned.items, learned.decisions.length]).toEqual(isBelow ? [[], 0] : [sent, 1])
   const later = eventOf(createdAt(ms), { readsBaseline: false })
-  expect(later).toMatchObject({ isBelow, isBaseline: false, items: sent })
+  expect(later).toMatchObject({ isBeforeStart: isBelow, isBaseline: false, items: sent })
 })
 
 test('an event has the name of its quarantine entry only while something is set aside', () => {
   expect(eventOf(createdAt(floorMs))).not.toHaveProperty('identity')
   const named = eventOf(createdAt(floorMs), { hasQuarantine: true })
   expect(named.identity).toBe('digest of 1')
-  const unkeyed = { hasQuarantine: true, pairIdOf: () => undefined }
+  const unkeyed = { hasQuarantine: true, pairDigest: () => undefined }
   expect(eventOf(createdAt(floorMs), unkeyed).identity).toBe(
     '{"metadata":{"estimated_created_at":"2026-11-01T00:00:00.000Z","uid":"paste/x/1"}}',
   )
@@ -113,13 +113,15 @@ test('an event has the name of its quarantine entry only while something is set 
 
 test('a leaked credential is recognised by its parts, and its secret sealed unless it is only learned', () => {
   const feed = aCredentialFeed()
-  const event = eventOf(feedCredential, { feed, floorMs: 0 })
+  const event = eventOf(feedCredential, { feed, startBoundMs: 0 })
   expect(event.pair).toMatchObject({ id: 'digest of 3', isSentAgain: false })
   expect(event.pair).not.toHaveProperty('parts')
   expect(event.sealedSecret).toBe(`seal for ${event.event.uid}`)
-  expect(eventOf(feedCredential, { feed, floorMs: Infinity })).not.toHaveProperty('sealedSecret')
-  const none = { pairIdOf: () => undefined, seal: () => undefined }
-  const unkeyed = eventOf(feedCredential, { feed, floorMs: 0, ...none })
+  expect(eventOf(feedCredential, { feed, startBoundMs: Infinity })).not.toHaveProperty(
+    'sealedSecret',
+  )
+  const none = { pairDigest: () => undefined, sealSecret: () => undefined }
+  const unkeyed = eventOf(feedCredential, { feed, startBoundMs: 0, ...none })
   expect(unkeyed).not.toHaveProperty('pair')
   expect(unkeyed).not.toHaveProperty('sealedSecret')
   expect(eventOf(createdAt(floorMs))).not.toHaveProperty('pair')

@@ -3,15 +3,15 @@ import { describe, expect, test } from 'vitest'
 import type { EventsFeedConfig } from '../../../src/feed-types/config.ts'
 import {
   advance,
-  fingerprintOf,
-  isInCircle,
+  scanFingerprint,
+  isLooping,
   overlapMs,
-  walkAfterRefusal,
-  walkFor,
+  restartAfterRefusal,
+  tailScan,
 } from '../../../src/feeds/scan.ts'
 import { bodyWithCursor } from '../../../src/feed-types/feed-type.ts'
 import type { GroupSearchBody } from '../../../src/upstream/resources/events.ts'
-import type { FeedState, Walk } from '../../../src/store/feed-state.ts'
+import type { FeedState, Scan } from '../../../src/store/feed-state.ts'
 import {
   aCredentialFeed,
   aCredentialSearch,
@@ -30,7 +30,7 @@ function aState(overrides: Partial<FeedState> = {}): FeedState {
   return aFeedState({ nowMs, ...overrides })
 }
 
-function beginOf(walk: Walk): number {
+function beginOf(walk: Scan): number {
   return Date.parse(bodyWithCursor<GroupSearchBody>(walk).filters?.estimated_created_at?.gte ?? '')
 }
 
@@ -52,10 +52,10 @@ describe('a walk', () => {
   test('keeps its request, whatever the pages say; only the cursor moves, and never back to none', () => {
     fc.assert(
       fc.property(fc.array(page), (pages) => {
-        const first = walkFor(aFeed(), aState())
+        const first = tailScan(aFeed(), aState())
         let walk = first
         for (const shown of pages) {
-          const moved = advance(walk, shown).walk
+          const moved = advance(walk, shown).scan
           const { passed: _passed, ...kept } = moved
           expect({ ...kept, cursor: null }).toEqual({ ...first, cursor: null })
           expect(moved.cursor).toBe(shown.next ? shown.next : walk.cursor)
@@ -71,7 +71,7 @@ describe('a walk', () => {
   test('ends where next is null, absent or empty, and not at a short or an empty page', () => {
     fc.assert(
       fc.property(page, fc.option(fc.constantFrom('c1', 'c4'), { nil: null }), (shown, cursor) => {
-        const walk = { ...walkFor(aFeed(), aState()), cursor }
+        const walk = { ...tailScan(aFeed(), aState()), cursor }
         const { isCaughtUp, hasMore, stands } = advance(walk, shown)
         const repeats = Boolean(shown.next) && shown.next === cursor
         expect(stands).toBe(repeats)
@@ -85,9 +85,9 @@ describe('a walk', () => {
     fc.assert(
       fc.property(filters, (given) => {
         const feed = aFeed({ filters: given })
-        const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
-        const stored = JSON.parse(JSON.stringify(walk)) as Walk
-        expect(walkFor(feed, aState({ walk: stored }))).toBe(stored)
+        const walk = { ...tailScan(feed, aState()), cursor: 'c1' }
+        const stored = JSON.parse(JSON.stringify(walk)) as Scan
+        expect(tailScan(feed, aState({ scan: stored }))).toBe(stored)
         expect(JSON.stringify(bodyWithCursor<GroupSearchBody>(stored))).toBe(
           JSON.stringify(bodyWithCursor<GroupSearchBody>(walk)),
         )
@@ -98,28 +98,30 @@ describe('a walk', () => {
 
 describe('a new walk', () => {
   test('begins at the floor on the first poll and after a rewind', () => {
-    const first = walkFor(aFeed(), aState())
+    const first = tailScan(aFeed(), aState())
     expect(first).toMatchObject({ cursor: null, reason: 'first' })
     expect(beginOf(first)).toBe(nowMs - 86_400_000)
-    expect(walkFor(aFeed(), aState({ isRewound: true })).reason).toBe('rewound')
+    expect(tailScan(aFeed(), aState({ isRewound: true })).reason).toBe('rewound')
   })
 
   test('never reaches below the floor nor starts behind the overlap of what was taken in', () => {
     const times = fc.record({
-      floorMs: fc.integer({ min: nowMs - 1e10, max: nowMs }),
+      startBoundMs: fc.integer({ min: nowMs - 1e10, max: nowMs }),
       newestMs: fc.option(fc.integer({ min: 0, max: nowMs + 1e10 }), { nil: undefined }),
     })
     fc.assert(
       fc.property(times, fc.boolean(), (given, isRefused) => {
-        const walk = { ...walkFor(aFeed(), aState(given)), cursor: 'c1' }
-        const state = aState({ ...given, walk })
+        const walk = { ...tailScan(aFeed(), aState(given)), cursor: 'c1' }
+        const state = aState({ ...given, scan: walk })
         const other = aFeed({ filters: { severity: 'low' } })
-        const fresh = isRefused ? walkAfterRefusal(aFeed(), state) : walkFor(other, state)
+        const fresh = isRefused ? restartAfterRefusal(aFeed(), state) : tailScan(other, state)
         expect(fresh.cursor).toBeNull()
         expect(fresh.reason).toBe(isRefused ? 'cursor_refused' : 'configuration_changed')
-        expect(beginOf(fresh)).toBeGreaterThanOrEqual(given.floorMs)
-        const highWater = Math.min(given.newestMs ?? given.floorMs, nowMs)
-        expect(beginOf(fresh)).toBeLessThanOrEqual(Math.max(given.floorMs, highWater - overlapMs))
+        expect(beginOf(fresh)).toBeGreaterThanOrEqual(given.startBoundMs)
+        const highWater = Math.min(given.newestMs ?? given.startBoundMs, nowMs)
+        expect(beginOf(fresh)).toBeLessThanOrEqual(
+          Math.max(given.startBoundMs, highWater - overlapMs),
+        )
       }),
     )
   })
@@ -135,20 +137,20 @@ test('each page is as large as its operation gives: smaller ones take more of th
     aCredentialFeed(),
     aTenantCredentialFeed(),
     aCredentialSearch(),
-  ].map((feed) => walkFor(feed, aState()).body['size'])
+  ].map((feed) => tailScan(feed, aState()).body['size'])
   expect(sizes).toEqual([10, 10, 10, 10, 10, 20, 20, 100])
 })
 
 describe('the fingerprint', () => {
   test('changes with what is asked and with the floor', () => {
-    const base = fingerprintOf(aFeed(), 1)
+    const base = scanFingerprint(aFeed(), 1)
     const others = [
-      fingerprintOf(aFeed(), 2),
-      fingerprintOf(aFeed({ identifierGroup: 7 }), 1),
-      fingerprintOf(aFeed({ account: 'other' }), 1),
-      fingerprintOf(aFeed({ scope: 'https://api.example.com 43' }), 1),
-      fingerprintOf(aFeed({ filters: { severity: ['high'] } }), 1),
-      fingerprintOf(aFeed({ filters: { severity: ['critical'] } }), 1),
+      scanFingerprint(aFeed(), 2),
+      scanFingerprint(aFeed({ identifierGroup: 7 }), 1),
+      scanFingerprint(aFeed({ account: 'other' }), 1),
+      scanFingerprint(aFeed({ scope: 'https://api.example.com 43' }), 1),
+      scanFingerprint(aFeed({ filters: { severity: ['high'] } }), 1),
+      scanFingerprint(aFeed({ filters: { severity: ['critical'] } }), 1),
     ]
     expect(new Set([base, ...others]).size).toBe(others.length + 1)
   })
@@ -161,29 +163,29 @@ describe('the fingerprint', () => {
       labels: { team: 'x' },
       detail: ['high'],
     })
-    expect(fingerprintOf(same, 1)).toBe(fingerprintOf(base, 1))
+    expect(scanFingerprint(same, 1)).toBe(scanFingerprint(base, 1))
   })
 })
 
 test('after its end a walk goes on at its cursor, and asks for nothing twice', () => {
   const feed = aFeed()
-  const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
-  const later = { ...aState({ walk, isEnded: true }), nowMs: nowMs + 3_600_000 }
-  expect(walkFor(feed, later)).toMatchObject({ cursor: 'c1', body: walk.body })
+  const walk = { ...tailScan(feed, aState()), cursor: 'c1' }
+  const later = { ...aState({ scan: walk, isEnded: true }), nowMs: nowMs + 3_600_000 }
+  expect(tailScan(feed, later)).toMatchObject({ cursor: 'c1', body: walk.body })
 })
 
 test('a cursor that stands still over an empty page is an end, over a page with events it is not', () => {
-  const walk = { ...walkFor(aFeed(), aState()), cursor: 'c1' }
+  const walk = { ...tailScan(aFeed(), aState()), cursor: 'c1' }
   expect(advance(walk, { items: [], next: 'c1' })).toMatchObject({ isCaughtUp: true })
   expect(advance(walk, { items: [{}], next: 'c1' })).toMatchObject({ isCaughtUp: false })
 })
 
 /** So many pages are read of a feed whose cursors go round, `length` of them, before that is noticed. */
 function pagesUntilNoticed(length: number): number {
-  let walk = walkFor(aFeed(), aState())
+  let walk = tailScan(aFeed(), aState())
   let pages = 0
-  for (; !isInCircle(walk) && pages < 2_000; pages += 1)
-    walk = advance(walk, { next: `c${pages % length}`, items: [{}] }).walk
+  for (; !isLooping(walk) && pages < 2_000; pages += 1)
+    walk = advance(walk, { next: `c${pages % length}`, items: [{}] }).scan
   return pages
 }
 
@@ -196,17 +198,17 @@ test('cursors that go round are noticed within three times their number, and no 
 })
 
 test('a page that stands still is no step of a circle', () => {
-  const walk = { ...walkFor(aFeed(), aState()), cursor: 'c1' }
-  expect(advance(walk, { next: 'c1', items: [{}] }).walk).not.toHaveProperty('passed')
+  const walk = { ...tailScan(aFeed(), aState()), cursor: 'c1' }
+  expect(advance(walk, { next: 'c1', items: [{}] }).scan).not.toHaveProperty('passed')
 })
 
 describe('a longer time that is read again than before', () => {
   const dayMs = 86_400_000
   const back = (backMs: number) => aFeed({ sweep: { everyMs: undefined, backMs } })
   const floorMs = nowMs - 3 * dayMs
-  const first = walkFor(back(dayMs), aState({ floorMs }))
+  const first = tailScan(back(dayMs), aState({ startBoundMs: floorMs }))
   const walkWith = (backMs: number, given: Partial<FeedState>) =>
-    walkFor(back(backMs), aState({ floorMs, walk: first, ...given }))
+    tailScan(back(backMs), aState({ startBoundMs: floorMs, scan: first, ...given }))
 
   test('leaves what it newly covers to a rescan, and the tail where it is', () => {
     expect(walkWith(5 * dayMs, {})).toEqual({
@@ -219,17 +221,17 @@ describe('a longer time that is read again than before', () => {
 
   test('begins where the request of the tail was read from, be that later than the start bound', () => {
     const walk = { ...first, readsFromMs: nowMs - dayMs }
-    expect(walkWith(2 * dayMs, { walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
+    expect(walkWith(2 * dayMs, { scan: walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
     const { readsFromMs: _unknown, ...older } = first // of an older version
-    expect(walkWith(5 * dayMs, { walk: older }).behind).toMatchObject({ toMs: floorMs })
+    expect(walkWith(5 * dayMs, { scan: older }).behind).toMatchObject({ toMs: floorMs })
   })
 
   test('does not leave out what was still to be read', () => {
     const behind = { id: 'b', fromMs: nowMs - 4 * dayMs, toMs: nowMs - dayMs }
     const walk = { ...first, behind }
-    expect(walkWith(5 * dayMs, { walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
-    const rescans = { ...aState().rescans, snapshotOf: 'b' }
-    expect(walkWith(5 * dayMs, { walk, rescans }).behind).toMatchObject({
+    expect(walkWith(5 * dayMs, { scan: walk }).behind).toMatchObject({ toMs: nowMs - dayMs })
+    const rescans = { ...aState().rescans, snapshotId: 'b' }
+    expect(walkWith(5 * dayMs, { scan: walk, rescans }).behind).toMatchObject({
       toMs: nowMs - 4 * dayMs,
     })
   })
@@ -237,11 +239,11 @@ describe('a longer time that is read again than before', () => {
 
 test('a new tail that reaches back as far as rescans do leaves nothing to them, and a later one the rest', () => {
   const backMs = 5 * 86_400_000
-  const before = walkFor(aFeed({ sweep: undefined }), aState())
-  const newTail = (newestMs: number): Walk =>
-    walkFor(
+  const before = tailScan(aFeed({ sweep: undefined }), aState())
+  const newTail = (newestMs: number): Scan =>
+    tailScan(
       aFeed({ sweep: { everyMs: undefined, backMs }, filters: { severity: 'low' } }),
-      aState({ floorMs: nowMs - 2 * backMs, walk: before, newestMs }),
+      aState({ startBoundMs: nowMs - 2 * backMs, scan: before, newestMs }),
     )
   expect(newTail(nowMs - backMs + overlapMs)).not.toHaveProperty('behind')
   expect(newTail(nowMs - backMs + overlapMs + 1).behind).toEqual({
@@ -253,14 +255,14 @@ test('a new tail that reaches back as far as rescans do leaves nothing to them, 
 
 test('a walk that is not at its end goes on at its cursor, also where the service keeps no order', () => {
   for (const feed of [aFeed(), aCredentialFeed(), aTenantCredentialFeed()]) {
-    const walk = { ...walkFor(feed, aState()), cursor: 'c1' }
-    expect(walkFor(feed, aState({ walk }))).toBe(walk)
+    const walk = { ...tailScan(feed, aState()), cursor: 'c1' }
+    expect(tailScan(feed, aState({ scan: walk }))).toBe(walk)
   }
 })
 
 describe('a search of the older kind', () => {
   const bodyOf = (overrides: Parameters<typeof aLegacySearch>[0]) =>
-    walkFor(aLegacySearch(overrides), aState()).body
+    tailScan(aLegacySearch(overrides), aState()).body
 
   test('asks for what was created since the floor, in the order of creation, ten at a time', () => {
     expect(bodyOf({})).toEqual({
@@ -288,7 +290,7 @@ describe('a search of the older kind', () => {
       { query: 'other' },
       { filters: { types: ['paste'] as const } },
       { filters: { types: ['leak'] as const } },
-    ].map((one) => fingerprintOf(aLegacySearch(one as never), 1))
+    ].map((one) => scanFingerprint(aLegacySearch(one as never), 1))
     expect(new Set(prints).size).toBe(prints.length)
   })
 })

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import {
-  fallbackPlace,
-  heldPlace,
-  keptPlace,
-  movedPlace,
+  fallbackGroup,
+  mutedGroup,
+  blockedGroup,
+  movedGroup,
   placeItem,
-  returnedPlace,
-  type CollectingSink,
+  returnedGroup,
+  type GroupingSink,
 } from '../../../src/grouping/placement.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
 const grouping = { route: 'root', waitMs: 30_000, labels: {} }
-const people: CollectingSink = { name: 'soc', isForPeople: true, destinations: [{ id: 'soc' }] }
-const mailbox: CollectingSink = {
+const people: GroupingSink = { name: 'soc', isForPeople: true, destinations: [{ id: 'soc' }] }
+const mailbox: GroupingSink = {
   ...people,
   digest: {
     schedule: { next: (atMs: number) => atMs + 86_400_000, previous: () => nowMs } as never,
@@ -23,7 +23,7 @@ const mailbox: CollectingSink = {
   },
 }
 
-function place(sink: CollectingSink, severity: string, isBacklog: boolean) {
+function place(sink: GroupingSink, severity: string, isBacklog: boolean) {
   const item = { destination: 'soc', feed: 'brand', severity, isBacklog }
   return placeItem(sink, item, grouping, nowMs)
 }
@@ -31,7 +31,7 @@ function place(sink: CollectingSink, severity: string, isBacklog: boolean) {
 test.each(['high', 'critical', 'no word of the service'])(
   'what a first poll or a re-reading finds and is as severe as immediate (%s) waits for no digest',
   (severity) => {
-    const { gathering, toldIn } = place(mailbox, severity, true)
+    const { group: gathering, listedIn: toldIn } = place(mailbox, severity, true)
     expect(gathering).toMatchObject({ kind: 'backlog', isUrgent: true, waitMs: 15_000 })
     expect(toldIn).toBeDefined()
   },
@@ -39,13 +39,13 @@ test.each(['high', 'critical', 'no word of the service'])(
 
 test('what is less severe waits for the digest, found late or not', () => {
   for (const isBacklog of [true, false]) {
-    expect(place(mailbox, 'medium', isBacklog).gathering).toMatchObject({ kind: 'digest' })
+    expect(place(mailbox, 'medium', isBacklog).group).toMatchObject({ kind: 'digest' })
   }
 })
 
 test('what is critical has a summary of its own, which later pages of the reading do not put off', () => {
-  const urgent = place(people, 'critical', true).gathering
-  const others = place(people, 'low', true).gathering
+  const urgent = place(people, 'critical', true).group
+  const others = place(people, 'low', true).group
   expect(urgent).toMatchObject({ kind: 'backlog', isUrgent: true })
   expect(others).toMatchObject({ kind: 'backlog', isUrgent: false })
   expect(urgent?.id).not.toBe(others?.id)
@@ -54,24 +54,26 @@ test('what is critical has a summary of its own, which later pages of the readin
 
 test('machines get every event by itself; people without a digest a summary, a group, or where nothing waits each', () => {
   expect(place({ ...mailbox, isForPeople: false }, 'low', true)).toEqual({})
-  expect(place(people, 'low', true).gathering).toMatchObject({ kind: 'backlog' })
-  expect(place(people, 'low', false).gathering).toMatchObject({ kind: 'group' })
+  expect(place(people, 'low', true).group).toMatchObject({ kind: 'backlog' })
+  expect(place(people, 'low', false).group).toMatchObject({ kind: 'group' })
   const item = { destination: 'soc', feed: 'brand', severity: 'low', isBacklog: false }
   expect(placeItem(people, item, { ...grouping, waitMs: 0 }, nowMs)).toEqual({})
 })
 
 test('what goes at once is listed by the digest, and waits for nothing; without immediate all of it waits', () => {
-  expect(place(mailbox, 'high', false)).toEqual({ toldIn: place(mailbox, 'critical', true).toldIn })
+  expect(place(mailbox, 'high', false)).toEqual({
+    listedIn: place(mailbox, 'critical', true).listedIn,
+  })
   const patient = { ...mailbox, digest: { ...mailbox.digest!, immediate: null } }
-  expect(place(patient, 'critical', false).gathering).toMatchObject({ kind: 'digest' })
+  expect(place(patient, 'critical', false).group).toMatchObject({ kind: 'digest' })
 })
 
 test('each feed and each destination has a summary of its own of what a first poll finds', () => {
   const of = (destination: string, feed: string) =>
     placeItem(people, { destination, feed, severity: 'low', isBacklog: true }, grouping, nowMs)
   const places = [of('soc', 'brand'), of('soc', 'leaks'), of('ir', 'brand')]
-  expect(new Set(places.map(({ gathering }) => gathering?.id)).size).toBe(3)
-  expect(places.map(({ gathering }) => gathering?.about)).toEqual([
+  expect(new Set(places.map(({ group: gathering }) => gathering?.id)).size).toBe(3)
+  expect(places.map(({ group: gathering }) => gathering?.about)).toEqual([
     { destination: 'soc', route: null, labels: {}, feed: 'brand' },
     { destination: 'soc', route: null, labels: {}, feed: 'leaks' },
     { destination: 'ir', route: null, labels: {}, feed: 'brand' },
@@ -85,32 +87,32 @@ const together = { kind: 'group', waitMs: 15_000, isUrgent: false }
 test.each([
   [
     'in a group as long as the route says',
-    placeItem(people, { ...moved, feed: 'brand', isBacklog: false }, grouping, nowMs).gathering,
+    placeItem(people, { ...moved, feed: 'brand', isBacklog: false }, grouping, nowMs).group,
     { kind: 'group', waitMs: 30_000, isUrgent: false, about: { ...about, route: 'root' } },
   ],
   [
     'for the next digest',
-    place(mailbox, 'low', false).gathering,
+    place(mailbox, 'low', false).group,
     { kind: 'digest', waitMs: 0, atMs: nowMs + 86_400_000, isUrgent: false, about },
   ],
   [
     'for the end of a mute',
-    heldPlace('soc', 'night', nowMs + 7),
+    mutedGroup('soc', 'night', nowMs + 7),
     { kind: 'held', waitMs: 0, atMs: nowMs + 7, isUrgent: false, about },
   ],
   [
     'for the others that are moved with it',
-    movedPlace(people, moved, nowMs),
+    movedGroup(people, moved, nowMs),
     { ...together, about: { ...about, labels: { 'moved from': 'old' } } },
   ],
   [
     'for the others that a sink could not take, and says which sink',
-    fallbackPlace(people, moved),
+    fallbackGroup(people, moved),
     { ...together, about: { ...about, divertedFrom: 'old' } },
   ],
   [
     'until its sink can be reached, and no interval longer',
-    keptPlace('soc'),
+    blockedGroup('soc'),
     {
       ...together,
       isUrgent: true,
@@ -119,7 +121,7 @@ test.each([
   ],
   [
     'for the others of a sink that is back',
-    returnedPlace('soc'),
+    returnedGroup('soc'),
     { ...together, about: { ...about, labels: { 'held until': 'the sink was back' } } },
   ],
 ])('an event waits %s', (_what, gathering, expected) => {
@@ -130,7 +132,7 @@ test('events wait together that the route groups by the same labels, in whatever
   const labels = { type: 'paste', team: 'brand' }
   const of = (route: string, own: Record<string, string>, destination = 'soc') => {
     const item = { destination, feed: 'brand', severity: 'low', isBacklog: false }
-    return placeItem(people, item, { route, waitMs: 1, labels: own }, nowMs).gathering
+    return placeItem(people, item, { route, waitMs: 1, labels: own }, nowMs).group
   }
   const { id, about: known } = of('root', labels)!
   expect(known.labels).toEqual(labels)
@@ -146,15 +148,15 @@ test('events wait together that the route groups by the same labels, in whatever
 
 test('what one mute, sink or destination holds does not come with what another holds', () => {
   const ids = [
-    heldPlace('soc', 'night', 1),
-    heldPlace('soc', 'weekend', 1),
-    heldPlace('ir', 'night', 1),
+    mutedGroup('soc', 'night', 1),
+    mutedGroup('soc', 'weekend', 1),
+    mutedGroup('ir', 'night', 1),
     ...['soc', 'ir'].flatMap((destination) => [
-      keptPlace(destination),
-      returnedPlace(destination),
+      blockedGroup(destination),
+      returnedGroup(destination),
       ...['old', 'older'].flatMap((from) => [
-        movedPlace(people, { ...moved, destination, from }, nowMs),
-        fallbackPlace(people, { ...moved, destination, from }),
+        movedGroup(people, { ...moved, destination, from }, nowMs),
+        fallbackGroup(people, { ...moved, destination, from }),
       ]),
     ]),
   ].map((one) => one?.id)
@@ -164,19 +166,19 @@ test('what one mute, sink or destination holds does not come with what another h
 test.each(['critical', 'no word of the service'])(
   'what is %s waits for no interval of its group or of a fallback',
   (severity) => {
-    expect(place(people, severity, false).gathering?.isUrgent).toBe(true)
-    expect(fallbackPlace(people, { ...moved, severity })?.isUrgent).toBe(true)
+    expect(place(people, severity, false).group?.isUrgent).toBe(true)
+    expect(fallbackGroup(people, { ...moved, severity })?.isUrgent).toBe(true)
   },
 )
 
 test('what is moved to a mailbox waits for its digest, unless it is too severe; a fallback waits for none', () => {
-  expect(movedPlace(mailbox, moved, nowMs)).toEqual(place(mailbox, 'low', false).gathering)
-  expect(movedPlace(mailbox, { ...moved, severity: 'high' }, nowMs)).toMatchObject(together)
-  expect(fallbackPlace(mailbox, moved)).toMatchObject(together)
+  expect(movedGroup(mailbox, moved, nowMs)).toEqual(place(mailbox, 'low', false).group)
+  expect(movedGroup(mailbox, { ...moved, severity: 'high' }, nowMs)).toMatchObject(together)
+  expect(fallbackGroup(mailbox, moved)).toMatchObject(together)
 })
 
 test('machines get each of what is moved or diverted to them', () => {
   const machine = { ...people, isForPeople: false }
-  expect(movedPlace(machine, moved, nowMs)).toBeUndefined()
-  expect(fallbackPlace(machine, moved)).toBeUndefined()
+  expect(movedGroup(machine, moved, nowMs)).toBeUndefined()
+  expect(fallbackGroup(machine, moved)).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { signalWithin, systemClock } from '../../../src/lib/clock.ts'
+import { timeoutSignal, systemClock } from '../../../src/lib/clock.ts'
 
 const clockModule = new URL('../../../src/lib/clock.ts', import.meta.url).href
 
@@ -88,27 +88,27 @@ describe('sleep', () => {
 describe('signalWithin', () => {
   test('aborts when a parent does, with its reason', () => {
     const parent = new AbortController()
-    const signal = signalWithin(60_000, undefined, parent.signal)
+    const signal = timeoutSignal(60_000, undefined, parent.signal)
     expect(signal.aborted).toBe(false)
     parent.abort(new Error('stopping'))
     expect(signal.reason).toEqual(new Error('stopping'))
   })
 
   test.each([1, 0.2, 0, -3.7])('aborts by itself after %d ms', async (ms) => {
-    const signal = signalWithin(ms)
+    const signal = timeoutSignal(ms)
     await vi.waitUntil(() => signal.aborted)
     expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
   })
 
   test('does not abort early for being further ahead than the longest timer', async () => {
-    const signal = signalWithin(2 ** 33)
-    const later = signalWithin(20)
+    const signal = timeoutSignal(2 ** 33)
+    const later = timeoutSignal(20)
     await vi.waitUntil(() => later.aborted)
     expect(signal.aborted).toBe(false)
   })
 
   test('does not keep the process alive', () => {
-    const program = `import { signalWithin } from '${clockModule}'; globalThis.kept = signalWithin(60000)`
+    const program = `import { timeoutSignal } from '${clockModule}'; globalThis.kept = timeoutSignal(60000)`
     const { status, error } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
       timeout: 10_000,
     })

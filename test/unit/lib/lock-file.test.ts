@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { dropLockFile, lockFileOf, takeLockFile } from '../../../src/lib/private-files.ts'
+import { dropLockFile, findLockFile, takeLockFile } from '../../../src/lib/private-files.ts'
 
 let folder = ''
 let path = ''
@@ -55,7 +55,7 @@ test('that of another is neither taken nor dropped while it lives', async () => 
   writeFileSync(`${path}.7`, line)
   expect(takeLockFile(path)).toBe(false)
   dropLockFile(path)
-  expect(readFileSync(lockFileOf(path), 'utf8')).toBe(line)
+  expect(readFileSync(findLockFile(path), 'utf8')).toBe(line)
   await end()
   expect(takeLockFile(path)).toBe(true)
   expect(readdirSync(folder)).toEqual(['lock.8'])

@@ -3,7 +3,7 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { severities } from '../../../src/event.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import {
-  helpOf,
+  helpText,
   type MetricDefinition,
   metricNames,
   metricTable,
@@ -11,9 +11,9 @@ import {
 } from '../../../src/lib/metric-table.ts'
 import { createMetrics, type Metrics, type StateMetrics } from '../../../src/lib/metrics.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
-import type { WalkReason } from '../../../src/store/feed-state.ts'
+import type { ScanReason } from '../../../src/store/feed-state.ts'
 import { pendingStates } from '../../../src/store/records.ts'
-import type { ServiceReason } from '../../../src/upstream/error.ts'
+import type { UpstreamReason } from '../../../src/upstream/error.ts'
 
 const names = { feeds: ['brand'], sinks: ['soc'], accounts: ['main'], routes: ['root', 'urgent'] }
 const definitions = Object.entries<MetricDefinition>(metricTable)
@@ -50,7 +50,7 @@ describe('names and help', () => {
   test.each(definitions)('the help of %s says how to aggregate it', (_name, definition) => {
     const isSummed = definition.kind !== 'gauge' && definition.scope === 'local'
     const isShared = definition.scope === 'shared'
-    const help = helpOf(definition)
+    const help = helpText(definition)
     expect(help.includes('Local to this instance')).toBe(!isShared)
     expect(help.endsWith('Shared by all instances (max).')).toBe(isShared)
     expect(help.endsWith('Local to this instance (sum).')).toBe(isSummed)
@@ -84,12 +84,12 @@ describe('label values are the words of the parts', () => {
 
   test('the reasons of failed polls are those of a ServiceError', () => {
     type Reason = Parameters<Metrics['feedPollsFailedTotal']['inc']>[0]['reason']
-    expectTypeOf<Reason>().toEqualTypeOf<ServiceReason>()
+    expectTypeOf<Reason>().toEqualTypeOf<UpstreamReason>()
   })
 
   test('the reasons of a cursor reset are those of a walk begun anew', () => {
     type Reason = Parameters<Metrics['feedCursorResetsTotal']['inc']>[0]['reason']
-    expectTypeOf<Reason>().toEqualTypeOf<Exclude<WalkReason, 'first' | 'again'>>()
+    expectTypeOf<Reason>().toEqualTypeOf<Exclude<ScanReason, 'first' | 'again'>>()
   })
 
   test('the outcomes of attempts are those of a SinkError and the good one', () => {

@@ -19,7 +19,7 @@ import {
   isOwnSocket,
   openPrivateFile,
   replacePrivateFile,
-  troubleOfPrivateFolder,
+  checkPrivateFolder,
 } from '../../../src/lib/private-files.ts'
 
 let outer = ''
@@ -31,7 +31,7 @@ beforeEach(() => {
 afterEach(() => rmSync(outer, { recursive: true, force: true }))
 
 test('a folder that is missing is made for this user alone', () => {
-  expect(troubleOfPrivateFolder(folder)).toBeUndefined()
+  expect(checkPrivateFolder(folder)).toBeUndefined()
   expect(statSync(folder).mode & 0o777).toBe(0o700)
 })
 
@@ -40,16 +40,16 @@ test.each([0o750, 0o701, 0o777])(
   (mode) => {
     mkdirSync(folder)
     chmodSync(folder, mode)
-    expect(troubleOfPrivateFolder(folder)).toContain(`run: chmod 700 ${folder}`)
+    expect(checkPrivateFolder(folder)).toContain(`run: chmod 700 ${folder}`)
     chmodSync(folder, 0o700)
-    expect(troubleOfPrivateFolder(folder)).toBeUndefined()
+    expect(checkPrivateFolder(folder)).toBeUndefined()
   },
 )
 
 test('a link to a folder is refused', () => {
   mkdirSync(folder, { mode: 0o700 })
   symlinkSync(folder, join(outer, 'link'))
-  expect(troubleOfPrivateFolder(join(outer, 'link'))).toContain('symbolic link')
+  expect(checkPrivateFolder(join(outer, 'link'))).toContain('symbolic link')
 })
 
 test.runIf(process.getuid?.() === 0)(
@@ -63,7 +63,7 @@ test.runIf(process.getuid?.() === 0)(
     chownSync(path, 65_534, 65_534)
     expect(isOwnSocket(path)).toBe(false)
     chownSync(folder, 65_534, 65_534)
-    expect(troubleOfPrivateFolder(folder)).toBe(
+    expect(checkPrivateFolder(folder)).toBe(
       'it belongs to user 65534, and this is user 0; name a folder of your own',
     )
     await new Promise((resolve) => server.close(resolve))

@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   formatLocal,
-  instantOf,
+  toInstant,
   isTimeZone,
   latestReadingBy,
   localDay,
   localTime,
   readingAt,
   startOfLocalDay,
-  whenItShows,
+  nextInstantShowing,
 } from '../../../src/lib/time-zone.ts'
 import { labelAt, minutesOf, readingOf, windowsOf, zones, type Window } from './reference-clock.ts'
 
@@ -81,27 +81,27 @@ describe('the start of a local day', () => {
 describe('a reading', () => {
   test('that is skipped is due at the end of the gap', () => {
     const skipped = at('2026-03-29T02:30:00Z')
-    expect(shown(instantOf(skipped, 'Europe/Zurich'))).toBe('2026-03-29T01:00:00.000Z')
+    expect(shown(toInstant(skipped, 'Europe/Zurich'))).toBe('2026-03-29T01:00:00.000Z')
   })
 
   test('that comes twice is due the first time, and over from then on', () => {
     const twice = at('2026-10-25T02:30:00Z')
-    expect(shown(instantOf(twice, 'Europe/Zurich'))).toBe('2026-10-25T00:30:00.000Z')
+    expect(shown(toInstant(twice, 'Europe/Zurich'))).toBe('2026-10-25T00:30:00.000Z')
     expect(latestReadingBy(at('2026-10-25T01:05:00Z'), 'Europe/Zurich')).toBeGreaterThan(twice)
   })
 
   test('of a day that a country left out is due when the next begins', () => {
     const skipped = at('2011-12-30T08:00:00Z')
-    const instant = instantOf(skipped, 'Pacific/Apia')
+    const instant = toInstant(skipped, 'Pacific/Apia')
     expect(formatLocal(instant, 'Pacific/Apia')).toBe('2011-12-31 00:00 Pacific/Apia')
   })
 
   test('is awaited no longer than to the next change of the clock', () => {
     const shownAtThree = at('2026-10-25T03:00:00Z')
     const beforeMs = at('2026-10-25T00:30:00Z')
-    const changeMs = whenItShows(shownAtThree, beforeMs, 'Europe/Zurich')
+    const changeMs = nextInstantShowing(shownAtThree, beforeMs, 'Europe/Zurich')
     expect(shown(changeMs)).toBe('2026-10-25T01:00:00.000Z')
-    expect(shown(whenItShows(shownAtThree, changeMs, 'Europe/Zurich'))).toBe(
+    expect(shown(nextInstantShowing(shownAtThree, changeMs, 'Europe/Zurich'))).toBe(
       '2026-10-25T02:00:00.000Z',
     )
   })
@@ -127,7 +127,7 @@ function disagreements(window: Window): unknown[] {
     const latestMinute = Math.floor(latestReadingBy(atMs, zone) / minuteMs) * minuteMs
     if (readingAt(atMs, zone) !== reading) found.push({ atMs, reading })
     if (latestMinute !== latest) found.push({ atMs, latest, latestMinute })
-    for (const due of reached) if (instantOf(due, zone) !== atMs) found.push({ due, atMs })
+    for (const due of reached) if (toInstant(due, zone) !== atMs) found.push({ due, atMs })
   }
   return found
 }

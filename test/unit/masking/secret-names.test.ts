@@ -4,7 +4,7 @@ import {
   isPlural,
   labelAt,
   secretKind,
-  treatmentOf,
+  findTreatment,
 } from '../../../src/masking/secret-names.ts'
 
 test.each([
@@ -104,14 +104,14 @@ test.each([
   ['cookies.a1', 'hidden'],
   ['cookies.1a', 'hidden'],
 ])('what stands under %j is %s', (path, treatment) => {
-  expect(treatmentOf(path)).toBe(treatment)
+  expect(findTreatment(path)).toBe(treatment)
 })
 
 test('what stands in a secret, or in a cookie, is treated as part of it', () => {
-  expect(treatmentOf('note', 'masked')).toBe('masked')
-  expect(treatmentOf('host', 'hidden')).toBe('hidden')
-  expect(treatmentOf('host', 'cookie')).toBe('of cookie')
-  expect(treatmentOf('note', 'of cookie')).toBe('hidden')
+  expect(findTreatment('note', 'masked')).toBe('masked')
+  expect(findTreatment('host', 'hidden')).toBe('hidden')
+  expect(findTreatment('host', 'cookie')).toBe('of cookie')
+  expect(findTreatment('note', 'of cookie')).toBe('hidden')
 })
 
 test.each([

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest'
 import {
   cleanBlock,
   cleanLine,
-  cutCounting,
+  cutWithCount,
   cutText,
-  inertLine,
+  sanitizeLine,
 } from '../../../src/messages/sanitize.ts'
 import { anyUnicode, unseenCharacters } from './any-unicode.ts'
 
@@ -76,12 +76,12 @@ test('a cut ends in an ellipsis and never in half a character', () => {
 
 test('a counting cut says how many characters are missing', () => {
   const text = '😀'.repeat(100)
-  expect(cutCounting(text, 40)).toBe(`${'😀'.repeat(16)} (… 84 more characters)`)
-  expect(cutCounting(text, 10)).toBe(`${'😀'.repeat(9)}…`)
-  expect(cutCounting(text, 100)).toBe(text)
+  expect(cutWithCount(text, 40)).toBe(`${'😀'.repeat(16)} (… 84 more characters)`)
+  expect(cutWithCount(text, 10)).toBe(`${'😀'.repeat(9)}…`)
+  expect(cutWithCount(text, 100)).toBe(text)
   const said = ' (… 99 more characters)'
-  expect(cutCounting(text, said.length + 2)).toBe(`😀${said}`)
-  expect(cutCounting(text, said.length + 1)).toBe(`${'😀'.repeat(said.length)}…`)
+  expect(cutWithCount(text, said.length + 2)).toBe(`😀${said}`)
+  expect(cutWithCount(text, said.length + 1)).toBe(`${'😀'.repeat(said.length)}…`)
 })
 
 test.each([
@@ -91,14 +91,14 @@ test.each([
   ['two words', 'two words'],
   ['see https://a.example', 'see hxxps://a[.]example'],
 ])('of a line nothing is left that hides or links: %j', (text, line) => {
-  expect(inertLine(text, 100)).toBe(line)
+  expect(sanitizeLine(text, 100)).toBe(line)
 })
 
 test('words behind hundreds of characters that nobody sees are read, and a cut says so', () => {
   const unseen = '\u200B'
-  expect(inertLine(`${unseen.repeat(276)}word`, 10)).toBe('word')
-  expect(inertLine(`${unseen.repeat(276)}words`, 10)).toBe('word…')
-  expect(inertLine(`${unseen.repeat(276)}wor😀s`, 10)).toBe('wor…') // no half of a character
-  expect(inertLine(`word${unseen.repeat(277)}`, 10)).toBe('word…')
-  expect(inertLine(`\uD83Dy${unseen.repeat(277)}😀`, 10)).toBe('\uFFFDy…') // as where it is not cut
+  expect(sanitizeLine(`${unseen.repeat(276)}word`, 10)).toBe('word')
+  expect(sanitizeLine(`${unseen.repeat(276)}words`, 10)).toBe('word…')
+  expect(sanitizeLine(`${unseen.repeat(276)}wor😀s`, 10)).toBe('wor…') // no half of a character
+  expect(sanitizeLine(`word${unseen.repeat(277)}`, 10)).toBe('word…')
+  expect(sanitizeLine(`\uD83Dy${unseen.repeat(277)}😀`, 10)).toBe('\uFFFDy…') // as where it is not cut
 })

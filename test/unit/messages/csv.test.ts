@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { attachmentOf, createCsv, csvRowOf, type CsvRow } from '../../../src/messages/csv.ts'
+import { buildAttachment, createCsv, toCsvRow, type CsvRow } from '../../../src/messages/csv.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { hostileTexts } from '../../support/sink-conformance.ts'
@@ -114,7 +114,7 @@ test('a row is what the message about the event says, and never a secret', () =>
     identifiers: [{ id: 1, name: 'acme.com' }],
   })
   const secret = 'hunter2-in-clear'
-  const row = csvRowOf(aMember({ event, secret, detail: { password: 'h••••2' } }))
+  const row = toCsvRow(aMember({ event, secret, detail: { password: 'h••••2' } }))
   expect(row).toMatchObject({ severity: 'high', type: 'leaked_credential', feed: 'brand' })
   expect(row.identifiers).toEqual(['acme[.]com'])
   expect(row.title).not.toMatch(linkable)
@@ -123,19 +123,19 @@ test('a row is what the message about the event says, and never a secret', () =>
 
 test('a type of the feed is cleaned and defanged as the rest of its row is', () => {
   const event = aThreatEvent({ type: `\u202Ehttps://evil.example/x\n${'y'.repeat(200)}` })
-  const { type } = csvRowOf(aMember({ event }))
+  const { type } = toCsvRow(aMember({ event }))
   expect(type).toMatch(/^hxxps:\/\/evil\[\.\]example\/x y+…$/u)
   expect(type).not.toMatch(linkable)
   expect(type.length).toBeLessThanOrEqual(120)
 })
 
 test('a small table is attached as it is, a big one compressed', () => {
-  expect(attachmentOf([aRow], 'tocsin digest/2026')).toMatchObject({
+  expect(buildAttachment([aRow], 'tocsin digest/2026')).toMatchObject({
     fileName: 'tocsin-digest-2026.csv',
     contentType: 'text/csv; charset=utf-8',
   })
   const rows = Array.from({ length: 12_000 }, (_, index) => ({ ...aRow, uid: `paste/x/${index}` }))
-  const { fileName, contentType, content } = attachmentOf(rows, 'tocsin')
+  const { fileName, contentType, content } = buildAttachment(rows, 'tocsin')
   expect({ fileName, contentType }).toEqual({
     fileName: 'tocsin.csv.gz',
     contentType: 'application/gzip',
@@ -152,7 +152,7 @@ test('what no mail server would take is cut, and says so', () => {
   }
   const title = (): string => Array.from({ length: 100 }, noise).join('')
   const rows = Array.from({ length: 24_000 }, () => ({ ...aRow, title: title() }))
-  const { content } = attachmentOf(rows, 'tocsin')
+  const { content } = buildAttachment(rows, 'tocsin')
   expect(content.length).toBeLessThanOrEqual(6 * 1024 * 1024)
   const lines = parse(gunzipSync(content).toString())
   const left = rows.length - (lines.length - 2)
@@ -204,7 +204,7 @@ function parse(text: string): string[][] {
 }
 
 test('rows that were never read are counted in the last line too', () => {
-  const { content } = attachmentOf([aRow, aRow], 'digest', 5)
+  const { content } = buildAttachment([aRow, aRow], 'digest', 5)
   expect(Buffer.from(content).toString().trimEnd().split('\r\n').at(-1)).toMatch(
     /^"3 more rows left out/,
   )

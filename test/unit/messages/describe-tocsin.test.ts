@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beginNotice, endNotice } from '../../../src/self-alerts/self-alerts.ts'
+import { buildBeginAlert, buildEndAlert } from '../../../src/self-alerts/self-alerts.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
 import { aThreatEvent } from '../../support/events.ts'
@@ -14,7 +14,7 @@ function render(event: ThreatEvent, isTest = false, feed = '_tocsin'): Message {
 }
 
 test('a notice reads as a sentence with its facts, and quotes nothing twice', () => {
-  const message = render(beginNotice(brand, noted, 'no poll succeeds'))
+  const message = render(buildBeginAlert(brand, noted, 'no poll succeeds'))
   expect(message.title).toBe('Tocsin: feed brand has not been read to its end for 22 min')
   expect(message.summary).toBe(`HIGH ${message.title}`)
   expect(message.facts).toEqual([
@@ -26,7 +26,7 @@ test('a notice reads as a sentence with its facts, and quotes nothing twice', ()
 })
 
 test('the end of a trouble says from when to when it was', () => {
-  const message = render(endNotice(brand, { ...noted, goneMs: sinceMs + 31 * 60_000 }, 0))
+  const message = render(buildEndAlert(brand, { ...noted, goneMs: sinceMs + 31 * 60_000 }, 0))
   expect(message.title).toBe('Tocsin: over after 31 min: feed brand was not read to its end')
   expect(message.facts.map(({ label, value }) => `${label} ${value}`)).toEqual([
     'Since 2026-11-21 08:00 UTC',
@@ -35,7 +35,9 @@ test('the end of a trouble says from when to when it was', () => {
 })
 
 test('a cause with hostile text stays text', () => {
-  const { facts } = render(beginNotice(brand, noted, 'paused:\u202e see\nhttps://evil.example/x'))
+  const { facts } = render(
+    buildBeginAlert(brand, noted, 'paused:\u202e see\nhttps://evil.example/x'),
+  )
   expect(facts[1]?.value).toBe('paused: see hxxps://evil[.]example/x')
 })
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { parseReport, type ReportEnd } from '../../../src/feed-types/reports.ts'
+import { parseReport, type ReportOutcome } from '../../../src/feed-types/reports.ts'
 import { type Message, messageLimits, renderMessage } from '../../../src/messages/message.ts'
 
-function messageOf(end: Partial<ReportEnd>): Message {
+function messageOf(end: Partial<ReportOutcome>): Message {
   const event = parseReport({ requestId: 'r1', outcome: 'completed', report: null, ...end }, 'low')
   const subject = { account: 'main', feed: 'reports', routes: ['root'], event, fetchedAtMs: 0 }
   return renderMessage(subject, { attempt: 1, mayBeRepeat: false })

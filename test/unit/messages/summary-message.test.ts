@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { messageLimits, renderMessage } from '../../../src/messages/message.ts'
 import {
-  moreOf,
+  formatRemainder,
   renderSummary,
   summaryLimits,
   type SummaryMessage,
@@ -238,7 +238,7 @@ test('a digest states its window, its late sending and what went another way, in
   expect(message.notes[0]).toMatch(/^Late: this digest was due at 2026-11-21 08:00/)
   expect(message.coverage).toMatchObject({
     window: '2026-11-15 08:00 to 2026-11-21 08:00',
-    left: [
+    unlisted: [
       '4 held back for later',
       '2 suppressed by a silence, a mute or another event',
       '1 could not be delivered',
@@ -302,11 +302,11 @@ describe('a leaked secret in clear', () => {
 })
 
 test('what is not shown is counted, with the place where it is', () => {
-  expect(moreOf({ total: 5, attachment: null }, 5, 'b1')).toBeNull()
-  expect(moreOf({ total: 5, attachment: null }, 3, 'b1')).toBe(
+  expect(formatRemainder({ total: 5, attachment: null }, 5, 'b1')).toBeNull()
+  expect(formatRemainder({ total: 5, attachment: null }, 3, 'b1')).toBe(
     'and 2 more: "tocsin explain b1" lists all',
   )
-  expect(moreOf({ total: 5, attachment: 'a.csv' }, 0, 'b1')).toBe(
+  expect(formatRemainder({ total: 5, attachment: 'a.csv' }, 0, 'b1')).toBe(
     '5 not listed here: see the attached a.csv',
   )
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createRouter, valuesOf } from '../../../src/routing/router.ts'
+import { createRouter, matcherValues } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent as anInput, aTree, type TestRoute } from '../../support/routing.ts'
 
@@ -169,7 +169,7 @@ describe('what matchers see of an event', () => {
     ['constructor', []],
     ['__proto__', []],
   ])('%s: %j', (name, values) => {
-    expect(valuesOf(input, name)).toEqual(values)
+    expect(matcherValues(input, name)).toEqual(values)
   })
 
   test.each([

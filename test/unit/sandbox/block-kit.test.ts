@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { slackErrorOf } from '../../../src/sandbox/receivers/slack-receiver.ts'
+import { findSlackError } from '../../../src/sandbox/receivers/slack-receiver.ts'
 
 const long = (length: number): string => 'x'.repeat(length)
 const section = (text: string): object => ({ type: 'section', text: { type: 'mrkdwn', text } })
@@ -23,7 +23,7 @@ test.each([
   ['ten fields', { text: 'a', blocks: [{ type: 'section', fields: many(10, word) }] }],
   ['ten context elements', { text: 'a', blocks: [{ type: 'context', elements: many(10, word) }] }],
 ])('Slack takes %s', (_name, message) => {
-  expect(slackErrorOf(message)).toBeNull()
+  expect(findSlackError(message)).toBeNull()
 })
 
 test.each([
@@ -61,5 +61,5 @@ test.each([
     'msg_blocks_too_long',
   ],
 ])('Slack refuses %s', (_name, message, error) => {
-  expect(slackErrorOf(message)).toBe(error)
+  expect(findSlackError(message)).toBe(error)
 })

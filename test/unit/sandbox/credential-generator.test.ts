@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCredentialGenerator } from '../../../src/sandbox/credentials/generator.ts'
-import { feedItemOf } from '../../../src/sandbox/credentials/requests.ts'
+import { toFeedItem } from '../../../src/sandbox/credentials/requests.ts'
 import type { SandboxCredential } from '../../../src/sandbox/credentials/history.ts'
 import { wireCredential } from '../../../src/upstream/resources/credentials.ts'
 
@@ -27,7 +27,7 @@ test('ids grow, beyond 32 bits, and every record is one that the wire format des
   expect(ids).toEqual(ids.toSorted((a, b) => a - b))
   expect(new Set(ids).size).toBe(many.length)
   expect(ids[0]).toBeGreaterThan(2 ** 32)
-  for (const credential of many) wireCredential.parse(feedItemOf(credential))
+  for (const credential of many) wireCredential.parse(toFeedItem(credential))
 })
 
 test('now and then a pair comes again from another source, and for the same identifier', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { matcherOf, parseSearchBody } from '../../../src/sandbox/api/filters.ts'
+import { filterMatcher, parseSearchBody } from '../../../src/sandbox/api/filters.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 
@@ -12,7 +12,7 @@ function anEvent(given: Partial<SandboxEvent>): SandboxEvent {
 function matches(filters: object, given: Partial<SandboxEvent>): boolean {
   const parsed = parseSearchBody({ filters })
   if (!('body' in parsed)) throw new Error(JSON.stringify(parsed.detail))
-  return matcherOf(parsed.body.filters)(anEvent(given))
+  return filterMatcher(parsed.body.filters)(anEvent(given))
 }
 
 describe('severity', () => {

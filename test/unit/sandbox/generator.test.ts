@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { instantOf } from '../../../src/sandbox/api/filters.ts'
-import { fullEventOf, searchItemOf } from '../../../src/sandbox/api/search.ts'
+import { parseInstant } from '../../../src/sandbox/api/filters.ts'
+import { toFullEvent, toSearchItem } from '../../../src/sandbox/api/search.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 import { createRandom } from '../../../src/sandbox/options.ts'
@@ -30,15 +30,15 @@ test('the same seed tells the same events, another seed others', () => {
 })
 
 test('every item is one that the wire format describes, with its own uid', () => {
-  for (const event of many) wireSearchItem.parse(searchItemOf(event))
-  for (const event of many) wireFullEvent.parse(fullEventOf(event))
+  for (const event of many) wireSearchItem.parse(toSearchItem(event))
+  for (const event of many) wireFullEvent.parse(toFullEvent(event))
   expect(new Set(many.map(({ uid }) => uid)).size).toBe(many.length)
 })
 
 test('an item tells its creation to the millisecond, in several forms', () => {
-  const shown = many.map((event) => wireSearchItem.parse(searchItemOf(event)).metadata)
+  const shown = many.map((event) => wireSearchItem.parse(toSearchItem(event)).metadata)
   const created = shown.map((metadata) => metadata.estimated_created_at ?? '')
-  expect(new Set(created.map((text) => Math.trunc(instantOf(text))))).toEqual(new Set([nowMs]))
+  expect(new Set(created.map((text) => Math.trunc(parseInstant(text))))).toEqual(new Set([nowMs]))
   expect(created.some((text) => /\.\d{6}Z$/.test(text))).toBe(true)
   expect(created.some((text) => text.endsWith('+05:30'))).toBe(true)
   expect(created.some((text) => !/(Z|[+-]\d\d:\d\d)$/.test(text))).toBe(true)

@@ -16,7 +16,7 @@ test('a generator goes on from any place as one that never stopped', () => {
     fc.property(fc.nat(), fc.nat(30), (seed, count) => {
       const whole = createGenerator(seed)
       for (let made = 0; made < count; made++) whole.make(group, made)
-      const resumed = createGenerator(seed + 1, whole.place())
+      const resumed = createGenerator(seed + 1, whole.state())
       for (let made = 0; made < 5; made++) {
         expect(resumed.make(group, made)).toEqual(whole.make(group, made))
       }
@@ -30,7 +30,7 @@ test('a generator of credentials goes on from any place without an id or a pair 
       const first = createCredentialGenerator(seed)
       const identifier = { id: 7, name: 'example.com' }
       const before = Array.from({ length: count }, () => first.make(identifier, 0))
-      const second = createCredentialGenerator(seed, first.place())
+      const second = createCredentialGenerator(seed, first.state())
       const after = Array.from({ length: count }, () => second.make(identifier, 0))
       const names = new Set(before.map(({ identityName }) => identityName))
       expect(after.filter(({ identityName }) => names.has(identityName))).toEqual([])
@@ -55,10 +55,10 @@ test('a file cut off at any byte behind its heading tells the lines before', asy
       again.append([['event', generator.make(group, 1000)]])
       again.close()
       const stood = bytes.subarray(heading, length).toString('latin1').split('\n').length - 1
-      expect(again.told.events).toEqual(events.slice(0, stood))
+      expect(again.stored.events).toEqual(events.slice(0, stood))
       const healed = await openHistoryFile(file)
       healed.close()
-      expect(healed.told.events).toHaveLength(stood + 1)
+      expect(healed.stored.events).toHaveLength(stood + 1)
     }),
   )
 })
@@ -76,10 +76,10 @@ test('a change is told with what it changes, and the last one holds', async () =
   written.close()
   const read = await openHistoryFile(file)
   read.close()
-  expect(read.told).toEqual({
+  expect(read.stored).toEqual({
     events: [{ ...event, notes: 'two', groupIds: [] }],
     credentials: [],
-    eventPlace: { number: 1, seed: 5 },
-    credentialPlace: undefined,
+    eventGenerator: { number: 1, seed: 5 },
+    credentialGenerator: undefined,
   })
 })

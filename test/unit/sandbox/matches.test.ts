@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
-import { matches, type Watched } from '../../../src/sandbox/api/matching.ts'
+import { matches, type WatchedAsset } from '../../../src/sandbox/api/matching.ts'
 import type { SandboxPolicy } from '../../../src/sandbox/monitoring/store.ts'
 
 const group = {
@@ -20,7 +20,7 @@ const many = (() => {
   return Array.from({ length: 300 }, () => generator.make(group, nowMs))
 })()
 
-function anAsset(given: Partial<Watched> = {}): Watched {
+function anAsset(given: Partial<WatchedAsset> = {}): WatchedAsset {
   const domain = { type: 'domain', data: { fqdn: 'example.com' } } as const
   return { ...domain, attributes: [], searchTypes: [], risks: [], isDisabled: false, ...given }
 }
@@ -60,7 +60,7 @@ const aPolicy = fc.oneof(
 const policies = fc.array(aPolicy, { maxLength: 3 })
 const someAsset = fc
   .record({
-    kind: fc.constantFrom<Pick<Watched, 'type' | 'data'>>(
+    kind: fc.constantFrom<Pick<WatchedAsset, 'type' | 'data'>>(
       { type: 'domain', data: { fqdn: 'example.com' } },
       { type: 'keyword', data: { keyword: 'Example Bank' } },
     ),
@@ -184,7 +184,7 @@ describe('an asset', () => {
   )
 
   const name = { first_name: 'Anna', last_name: 'Meier' }
-  const found: [Watched['type'], Record<string, unknown>, string[], string[]][] = [
+  const found: [WatchedAsset['type'], Record<string, unknown>, string[], string[]][] = [
     [
       'domain',
       { fqdn: 'Acme.test' },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createRateWindows } from '../../../src/sandbox/api/gate.ts'
+import { createRateWindows } from '../../../src/sandbox/api/guard.ts'
 
 const organizations = [{ id: 7, limits: { search: 1, basic: 4 }, keys: [] }]
 

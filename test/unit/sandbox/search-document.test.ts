@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
-import { stolenOf } from '../../../src/sandbox/history/draft.ts'
-import { documentOf } from '../../../src/sandbox/api/lucene.ts'
+import { readStolen } from '../../../src/sandbox/history/draft.ts'
+import { toSearchDocument } from '../../../src/sandbox/api/lucene.ts'
 
 const group = { id: 1, name: 'one', tenantId: 1, identifiers: [{ id: 5, name: 'Example Bank' }] }
 
@@ -12,7 +12,7 @@ function anEvent(given: Partial<SandboxEvent>): SandboxEvent {
 
 test('fields go by their whole path, without its first part, and by their last name', () => {
   const data = { Actor: { name: 'n0va' }, tags: [{ name: 'latest' }, { name: 'v2' }], port: 22 }
-  const { fields } = documentOf(anEvent({ type: 'forum_post', severity: 'high', data }))
+  const { fields } = toSearchDocument(anEvent({ type: 'forum_post', severity: 'high', data }))
   expect(fields['data.actor.name']).toEqual(['n0va'])
   expect(fields['actor.name']).toEqual(['n0va'])
   expect(fields['name']).toEqual(['n0va', 'latest', 'v2'])
@@ -23,7 +23,7 @@ test('fields go by their whole path, without its first part, and by their last n
 })
 
 test('the text is what the event says, without marks, and what a tenant noted is not in it', () => {
-  const { text } = documentOf(
+  const { text } = toSearchDocument(
     anEvent({
       uid: 'paste/site/1',
       type: 'paste',
@@ -39,40 +39,40 @@ test('the text is what the event says, without marks, and what a tenant noted is
 })
 
 test('a raw item is searched by its own words', () => {
-  const { text, fields } = documentOf(anEvent({ raw: { odd: ['one', { deeper: 'two' }] } }))
+  const { text, fields } = toSearchDocument(anEvent({ raw: { odd: ['one', { deeper: 'two' }] } }))
   expect(text).toBe('one\ntwo')
   expect(fields['odd.deeper']).toEqual(['two'])
 })
 
 test('the names of fields that every object has are none of a document', () => {
-  const { fields } = documentOf(anEvent({ data: JSON.parse('{"__proto__": {"a": "b"}}') }))
+  const { fields } = toSearchDocument(anEvent({ data: JSON.parse('{"__proto__": {"a": "b"}}') }))
   expect(Object.getPrototypeOf(fields)).toBe(Object.prototype)
   expect(fields['a']).toEqual(['b'])
 })
 
 test('a stealer log holds what its highlights show, the same at each reading', () => {
   const event = anEvent({ type: 'stealer_log' })
-  const stolen = stolenOf(event)
+  const stolen = readStolen(event)
   const [shown] = event.highlights['credentials.password'] ?? []
   expect(stolen?.credentials[0]?.password).toBe(shown)
-  expect(stolenOf(structuredClone(event))).toEqual(stolen)
-  expect(documentOf(event).fields['credentials.password']).toContain(shown)
-  expect(stolenOf(anEvent({ type: 'paste' }))).toBeNull()
+  expect(readStolen(structuredClone(event))).toEqual(stolen)
+  expect(toSearchDocument(event).fields['credentials.password']).toContain(shown)
+  expect(readStolen(anEvent({ type: 'paste' }))).toBeNull()
 })
 
 test('stealer logs differ in how much they hold, from next to nothing to several pages', () => {
   const generator = createGenerator(1)
   const logs = Array.from({ length: 60 }, () => generator.make(group, 0, { type: 'stealer_log' }))
-  const counts = logs.map((event) => stolenOf(event)?.credentials.length ?? 0)
+  const counts = logs.map((event) => readStolen(event)?.credentials.length ?? 0)
   expect(Math.min(...counts)).toBeLessThan(6)
   expect(Math.max(...counts)).toBeGreaterThan(40)
-  const cookies = logs.flatMap((event) => stolenOf(event)?.cookies ?? [])
+  const cookies = logs.flatMap((event) => readStolen(event)?.cookies ?? [])
   expect(cookies.every((cookie) => /T\d\d:\d\d:\d\d\.\d{3}$/.test(cookie.expires_utc))).toBe(true)
 })
 
 test('what an event is given to hold, it holds', () => {
   const cookies = [{ host_key: 'h', path: '/', expires_utc: 'e', name: 'n', value: 'v' }]
-  const stolen = stolenOf(anEvent({ type: 'stealer_log', stolen: { cookies } }))
+  const stolen = readStolen(anEvent({ type: 'stealer_log', stolen: { cookies } }))
   expect(stolen?.cookies).toEqual(cookies)
   expect(stolen?.credentials.length).toBeGreaterThan(0)
 })

@@ -4,7 +4,7 @@ import {
   decodeCursor,
   encodeCursor,
   type PageHabits,
-  pageOf,
+  takePage,
 } from '../../../src/sandbox/api/cursor.ts'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 import {
@@ -41,7 +41,7 @@ function walk(
       matches: () => true,
       isHidden: (event: SandboxEvent) => event.ignoredAtMs !== null,
     }
-    const page = pageOf(events(), request, habits)
+    const page = takePage(events(), request, habits)
     uids.push(...page.items.map(({ uid }) => uid))
     if (page.items.length === 0) emptyPages++
     if (page.next === null || page.next === undefined || page.next === 'same') {
@@ -60,7 +60,7 @@ const places = fc.array(fc.integer({ min: 0, max: 10 }), { minLength: 1, maxLeng
 
 function habitsOf(endMode: EndMode, turns: number[]): PageHabits {
   let turn = 0
-  return { endMode, placesOf: (size) => Math.min(size, turns[turn++ % turns.length]!) }
+  return { endMode, usedSize: (size) => Math.min(size, turns[turn++ % turns.length]!) }
 }
 
 describe('a walk of any history', () => {
@@ -108,8 +108,8 @@ test('an event created before the cursor never comes after it', () => {
   const late = generator.make(group, 1000, { createdAtMs: 15, uid: 'paste/site/late' })
   const request = { order: 'asc' as const, size: 2, matches: () => true, isHidden: () => false }
   const habits = habitsOf('empty', [10])
-  const first = pageOf(history.ofGroup(1), { ...request, from: null }, habits)
+  const first = takePage(history.ofGroup(1), { ...request, from: null }, habits)
   history.add([late])
-  const second = pageOf(history.ofGroup(1), { ...request, from: first.next as Position }, habits)
+  const second = takePage(history.ofGroup(1), { ...request, from: first.next as Position }, habits)
   expect(second.items.map(({ createdAtMs }) => createdAtMs)).toEqual([30])
 })

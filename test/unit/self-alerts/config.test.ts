@@ -16,20 +16,20 @@ ${more}`
 
 test('without the sections nobody is told and nothing is tested', () => {
   const { config } = load('')
-  expect(config.notices).toBeUndefined()
+  expect(config.selfAlerts).toBeUndefined()
   expect(config.canary).toBeUndefined()
 })
 
 test('trouble is told after five minutes, and the canary comes each hour, unless the file says otherwise', () => {
   const { config } = load('notices: {sink: ops}\ncanary: {sinks: [siem]}')
-  expect(config.notices).toEqual({ sink: 'ops', or: undefined, afterMs: 300_000 })
+  expect(config.selfAlerts).toEqual({ sink: 'ops', fallback: undefined, afterMs: 300_000 })
   expect(config.canary).toEqual({
     everyMs: 3_600_000,
     sinks: ['siem'],
     ping: undefined,
   })
   const other = load('notices: {sink: ops, after: 1m}\ncanary: {sinks: [siem], every: 5m}').config
-  expect(other.notices?.afterMs).toBe(60_000)
+  expect(other.selfAlerts?.afterMs).toBe(60_000)
   expect(other.canary?.everyMs).toBe(300_000)
 })
 

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { nextStep, settleMs, type Noted, type Step } from '../../../src/self-alerts/self-alerts.ts'
+import {
+  nextStep,
+  settleMs,
+  type ConditionNote,
+  type Step,
+} from '../../../src/self-alerts/self-alerts.ts'
 
 const minute = 60_000
 const slow = { sinceMs: undefined, waitMs: 5 * minute, steadyMs: 5 * minute }
@@ -15,9 +20,9 @@ interface Look {
 }
 
 /** What was said, as the uids of the notices: the same one twice is one notice. */
-function rehearse(looks: Look[]): { said: string[]; noted: Noted | undefined } {
+function rehearse(looks: Look[]): { said: string[]; noted: ConditionNote | undefined } {
   const said: string[] = []
-  let noted: Noted | undefined
+  let noted: ConditionNote | undefined
   for (const { atMs, condition, isCovered = false, dies = false } of looks) {
     let step: Step | undefined
     while ((step = nextStep(noted, condition, { nowMs: atMs, isCovered, via: 'soc' }))) {

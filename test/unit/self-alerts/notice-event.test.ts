@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beginNotice, endNotice } from '../../../src/self-alerts/self-alerts.ts'
+import { buildBeginAlert, buildEndAlert } from '../../../src/self-alerts/self-alerts.ts'
 
 const minute = 60_000
 const brand = { kind: 'feed-stalled', name: 'brand' } as const
@@ -7,7 +7,7 @@ const sinceMs = Date.UTC(2026, 10, 21, 8)
 
 test('a notice says what is wrong, for how long, why, and what to do', () => {
   const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 22 * minute + 5_000 }
-  expect(beginNotice(brand, noted, 'no poll succeeds')).toMatchObject({
+  expect(buildBeginAlert(brand, noted, 'no poll succeeds')).toMatchObject({
     uid: `notice/tocsin/feed-stalled-brand-${sinceMs}-begin`,
     type: 'notice',
     severity: 'high',
@@ -23,7 +23,7 @@ test('a notice says what is wrong, for how long, why, and what to do', () => {
 test('what is said at once says no span, and what has no cause none', () => {
   const account = { kind: 'account-refused', name: 'main' } as const
   const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 59_999 }
-  const { severity, highlights } = beginNotice(account, noted, null)
+  const { severity, highlights } = buildBeginAlert(account, noted, null)
   expect(severity).toBe('critical')
   expect(highlights['headline']).toEqual(['the service has refused the key of account main'])
   expect(highlights).not.toHaveProperty('cause')
@@ -31,7 +31,7 @@ test('what is said at once says no span, and what has no cause none', () => {
 
 test('the end says after how long, counted to when it was over and not to when that is said', () => {
   const noted = { sinceMs, seenMs: sinceMs, goneMs: sinceMs + 31 * minute }
-  expect(endNotice(brand, noted, sinceMs + 41 * minute)).toMatchObject({
+  expect(buildEndAlert(brand, noted, sinceMs + 41 * minute)).toMatchObject({
     uid: `notice/tocsin/feed-stalled-brand-${sinceMs}-end`,
     severity: 'info',
     highlights: { headline: ['over after 31 min: feed brand was not read to its end'] },

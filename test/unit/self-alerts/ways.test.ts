@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { SinkHealth } from '../../../src/self-alerts/conditions.ts'
-import { chooseWay, orderWays, takesMessages } from '../../../src/self-alerts/publisher.ts'
+import { chooseTarget, orderTargets, takesMessages } from '../../../src/self-alerts/publisher.ts'
 
 const sinks = [
   { name: 'siem', type: 'webhook' },
@@ -11,14 +11,14 @@ const sinks = [
   { name: 'lab', type: 'webhook' },
 ]
 
-function orderOf(given: { sink: string; or?: string }, fallback?: string): string[] {
-  const config = { or: undefined, afterMs: 0, ...given }
+function orderOf(given: { sink: string; fallback?: string }, fallback?: string): string[] {
+  const config = { fallback: undefined, afterMs: 0, ...given }
   const withFallback = sinks.map((one) => (one.name === given.sink ? { ...one, fallback } : one))
-  return orderWays(config, withFallback)
+  return orderTargets(config, withFallback)
 }
 
 test('a second sink that the file names is the only other one', () => {
-  expect(orderOf({ sink: 'soc', or: 'lab' }, 'oncall')).toEqual(['soc', 'lab'])
+  expect(orderOf({ sink: 'soc', fallback: 'lab' }, 'oncall')).toEqual(['soc', 'lab'])
 })
 
 test('without one, the fallback comes second', () => {
@@ -47,7 +47,7 @@ test('a notice goes through the first sink that takes messages and is not what i
   )
   fc.assert(
     fc.property(given, ([order, healths, about]) => {
-      const chosen = chooseWay(order, healths, about)
+      const chosen = chooseTarget(order, healths, about)
       const others = order.filter((sink) => sink !== about)
       const able = order.filter((sink) => takesMessages(healths, sink))
       const best = able.find((sink) => sink !== about) ?? able[0]

@@ -1,7 +1,7 @@
 /** Of an unknown severity nobody knows that it is harmless, so it must look as grave as the gravest. */
 import { describe, expect, test } from 'vitest'
-import { storyLines } from '../../../src/cli/explain.ts'
-import { severityInWords, severityLabel } from '../../../src/messages/summary.ts'
+import { historyLines } from '../../../src/cli/explain.ts'
+import { formatSeverity, severityLabel } from '../../../src/messages/summary.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
@@ -33,16 +33,16 @@ describe('the word of an unknown severity', () => {
     ['x'.repeat(40), `UNKNOWN ("${'x'.repeat(19)}…")`],
   ])('%j reads %s', (severity, label) => {
     expect(severityLabel(severity)).toBe(label)
-    expect(severityInWords(severity)).toBe(label)
+    expect(formatSeverity(severity)).toBe(label)
   })
 
   test('a known one reads as ever', () => {
-    expect([severityLabel('high'), severityInWords('high')]).toEqual(['HIGH', 'high'])
+    expect([severityLabel('high'), formatSeverity('high')]).toEqual(['HIGH', 'high'])
   })
 })
 
 test('a message in Slack has the critical mark and says UNKNOWN', () => {
-  const { inBlocks, inWords } = previewSlack(delivery({}))
+  const { inBlocks, plainText: inWords } = previewSlack(delivery({}))
   expect(inBlocks.blocks?.[0]).toMatchObject({
     text: { text: expect.stringMatching(/^🟥 UNKNOWN \("none"\) · /) },
   })
@@ -89,7 +89,7 @@ test('explain says UNKNOWN', () => {
     closed: undefined,
     seenAgain: undefined,
   }
-  const [head, taken] = storyLines(record, new Map())
+  const [head, taken] = historyLines(record, new Map())
   expect(head).toContain('UNKNOWN ("none")')
   expect(taken).toContain('severity UNKNOWN ("none")')
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { accountingOf } from '../../../src/store/accounts.ts'
+import { parseAccounting } from '../../../src/store/accounts.ts'
 
 test('what a feed fetched and did not end, and what a sink got and neither ended nor holds, is unaccounted', () => {
-  const { feeds, sinks } = accountingOf([
+  const { feeds, sinks } = parseAccounting([
     ['f|brand|fetched', '100'],
     ['f|brand|new', '10'],
     ['f|brand|duplicate', '20'],
@@ -22,7 +22,7 @@ test('what a feed fetched and did not end, and what a sink got and neither ended
 })
 
 test('what adds up is accounted for', () => {
-  const { feeds, sinks } = accountingOf([
+  const { feeds, sinks } = parseAccounting([
     ['f|brand|fetched', '3'],
     ['f|brand|new', '3'],
     ['s|soc|created', '3'],

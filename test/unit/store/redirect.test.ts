@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bySeverity, endedOf } from '../../../src/store/pending-items.ts'
+import { worstFirst, selectEndedItems } from '../../../src/store/pending-items.ts'
 import type { Item, LedgerRecord } from '../../../src/store/records.ts'
 
 const sinceMs = 1_000
@@ -22,7 +22,7 @@ test.each<[string, Partial<Item>, boolean]>([
 ])('an item that %s can be sent again by its sink: %j is %s', (_what, given, isEnded) => {
   const item = { sink: 'soc', index: 2, endedAtMs: sinceMs + 1, ...given } as Item
   const record = { recordId: 'ab', items: [item] } as unknown as LedgerRecord
-  expect(endedOf(record, 'soc', sinceMs)).toEqual(
+  expect(selectEndedItems(record, 'soc', sinceMs)).toEqual(
     isEnded ? [{ ref: 'i:ab:2:soc', record, item }] : [],
   )
 })
@@ -30,7 +30,7 @@ test.each<[string, Partial<Item>, boolean]>([
 test('what is moved arrives with the worst first', () => {
   const words = ['low', 'critical', 'info', 'no word of the service', 'high']
   const items = words.map((severity) => ({ ref: '', record: { uid: '' }, item: { severity } }))
-  expect(items.toSorted(bySeverity).map(({ item }) => item.severity)).toEqual([
+  expect(items.toSorted(worstFirst).map(({ item }) => item.severity)).toEqual([
     'critical',
     'no word of the service',
     'high',

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  excessOf,
-  fairShareOf,
+  excessBytes,
+  fairShareBytes,
   isPassDue,
-  pauseOf,
-  totalOf,
+  nextPauseMs,
+  totalBytes,
   type Weights,
 } from '../../../src/store/retention.ts'
 
@@ -18,8 +18,8 @@ test('an account gives up what is beyond nine tenths of its share, once it is be
   })
   fc.assert(
     fc.property(given, ({ weights, shareBytes }) => {
-      const excess = excessOf(weights, shareBytes)
-      const total = totalOf(weights)
+      const excess = excessBytes(weights, shareBytes)
+      const total = totalBytes(weights)
       expect(excess > 0).toBe(total > shareBytes && weights.settledBytes > 0)
       if (excess === 0) return
       expect(total - excess <= 0.9 * shareBytes || excess === weights.settledBytes).toBe(true)
@@ -29,8 +29,8 @@ test('an account gives up what is beyond nine tenths of its share, once it is be
 })
 
 test('an account that takes just its share gives nothing up', () => {
-  expect(excessOf({ settledBytes: 60, unsettledBytes: 40 }, 100)).toBe(0)
-  expect(excessOf({ settledBytes: 61, unsettledBytes: 40 }, 100)).toBe(11)
+  expect(excessBytes({ settledBytes: 60, unsettledBytes: 40 }, 100)).toBe(0)
+  expect(excessBytes({ settledBytes: 61, unsettledBytes: 40 }, 100)).toBe(11)
 })
 
 describe('the share of an account', () => {
@@ -89,7 +89,7 @@ describe('the share of an account', () => {
     const weights = accounts.map(([settled = 0, unsettled = 0]) =>
       weightsOf({ settled, unsettled }),
     )
-    expect(fairShareOf(weights, 1_000)).toBeCloseTo(expected, 1)
+    expect(fairShareBytes(weights, 1_000)).toBeCloseTo(expected, 1)
   })
 
   const account = fc.record({ settled: fc.nat(100_000), unsettled: fc.nat(50_000) })
@@ -101,7 +101,7 @@ describe('the share of an account', () => {
   test('is never less than an equal part, whatever the others keep', () => {
     fc.assert(
       fc.property(given, ({ accounts, maxBytes }) => {
-        const share = fairShareOf(accounts.map(weightsOf), maxBytes)
+        const share = fairShareBytes(accounts.map(weightsOf), maxBytes)
         expect(share).toBeGreaterThanOrEqual(maxBytes / accounts.length)
       }),
     )
@@ -110,7 +110,7 @@ describe('the share of an account', () => {
   test('leaves nothing unused that somebody needs, and fits unless too much is not settled', () => {
     fc.assert(
       fc.property(given, ({ accounts, maxBytes }) => {
-        const share = fairShareOf(accounts.map(weightsOf), maxBytes)
+        const share = fairShareBytes(accounts.map(weightsOf), maxBytes)
         const needed = accounts.reduce((sum, one) => sum + one.settled + one.unsettled, 0)
         const kept = accounts.reduce(
           (sum, { settled, unsettled }) =>
@@ -144,7 +144,7 @@ describe('the next walk comes', () => {
     ['after a minute where it is full', limit + 1, { bytes: 1, inMs: hourMs }, minuteMs],
     ['after an hour where it is full and nothing grows', limit, { bytes: 0, inMs: 1 }, hourMs],
   ])('%s', (_when, bytes, grown, expected) => {
-    expect(pauseOf(bytes, limit, grown)).toBe(expected)
+    expect(nextPauseMs(bytes, limit, grown)).toBe(expected)
   })
 })
 

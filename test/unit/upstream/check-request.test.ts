@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { checkRequest } from '../../../src/upstream/resources/operation.ts'
-import { ServiceError } from '../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 import { assetCreation, assetReplacement } from '../../../src/upstream/resources/assets.ts'
 import { credentialSearchBody } from '../../../src/upstream/resources/credentials.ts'
 import {
@@ -14,11 +14,11 @@ import { legacySearchParameters } from '../../../src/upstream/resources/legacy-s
 import { policyAssignment, policyCreation } from '../../../src/upstream/resources/policies.ts'
 import { tenantCreation } from '../../../src/upstream/resources/tenants.ts'
 
-function refusalOf(shape: z.ZodType, request: unknown): ServiceError {
+function refusalOf(shape: z.ZodType, request: unknown): UpstreamError {
   try {
     checkRequest(shape, request)
   } catch (error) {
-    if (error instanceof ServiceError) return error
+    if (error instanceof UpstreamError) return error
     throw error
   }
   throw new Error('it was let through')

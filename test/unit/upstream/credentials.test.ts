@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { secretFromText, secretOf } from '../../../src/lib/secret.ts'
-import { createCredentials, type Credentials } from '../../../src/upstream/tokens.ts'
+import { secretFromText, createSecret } from '../../../src/lib/secret.ts'
+import { createAccountKey, type AccountKey } from '../../../src/upstream/tokens.ts'
 
 test('a sealed token opens under its key only', () => {
   const mine = credentialsFor('fw_one')
@@ -36,8 +36,8 @@ test('another key, tenant or base URL has another fingerprint', () => {
 
 test('a key that changes in its file is used at once', () => {
   let key = 'fw_one'
-  const read = createCredentials({
-    apiKey: secretOf(() => key),
+  const read = createAccountKey({
+    apiKey: createSecret(() => key),
     tenantId: undefined,
     baseUrl: 'https://api.example.com',
   })
@@ -50,7 +50,7 @@ test.each(['', 'with space', 'line\nbreak'])('the key %j is refused without bein
   expect(() => credentialsFor(key)).toThrow(/the API key is empty or holds characters/)
 })
 
-function credentialsFor(key: string, tenantId?: number): Credentials {
+function credentialsFor(key: string, tenantId?: number): AccountKey {
   const baseUrl = 'https://api.example.com'
-  return createCredentials({ apiKey: secretFromText(key), tenantId, baseUrl })()
+  return createAccountKey({ apiKey: secretFromText(key), tenantId, baseUrl })()
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  nextOf,
+  readCursor,
   wireLegacyPage,
   type WireLegacyPage,
 } from '../../../src/upstream/resources/legacy-search.ts'
@@ -20,17 +20,17 @@ describe('the cursor of a legacy page', () => {
     ['empty within links', { links: { next: '' } }],
     ['null, its links too', { search_after: null, links: null }],
   ])('that is %s is the end', (_title, given) => {
-    expect(nextOf(page(given))).toBeNull()
+    expect(readCursor(page(given))).toBeNull()
   })
 
   test('is search_after before anything that the links say', () => {
     const links = { next: '/firework/v2/search/?from=other' }
-    expect(nextOf(page({ search_after: 'this', links }))).toBe('search_after=this')
-    expect(nextOf(page({ search_after: null, links }))).toBe('from=other')
+    expect(readCursor(page({ search_after: 'this', links }))).toBe('search_after=this')
+    expect(readCursor(page({ search_after: null, links }))).toBe('from=other')
   })
 
   test('may be a list, which goes back as JSON', () => {
-    expect(nextOf(page({ search_after: [1, 'a/b'] }))).toBe('search_after=[1,"a/b"]')
+    expect(readCursor(page({ search_after: [1, 'a/b'] }))).toBe('search_after=[1,"a/b"]')
   })
 
   test.each([
@@ -40,20 +40,20 @@ describe('the cursor of a legacy page', () => {
     ['/firework/v2/search/?search_after=e&from=f', 'search_after=e'],
     ['?from=g', 'from=g'],
   ])('is found in the address %s', (next, cursor) => {
-    expect(nextOf(page({ links: { next } }))).toBe(cursor)
+    expect(readCursor(page({ links: { next } }))).toBe(cursor)
   })
 
   test.each(['https://api.example/firework/v2/search/', '/firework/v2/search/?size=5'])(
     'is none where the address %s holds none',
     (next) => {
-      expect(nextOf(page({ links: { next } }))).toBeNull()
+      expect(readCursor(page({ links: { next } }))).toBeNull()
     },
   )
 
   test.each(['eyJhIjoxfQ==', '/9j/4AAQ==', 'a=b&from=c', '[1,"x?y"]', 'https'])(
     'may be %s by itself',
     (next) => {
-      expect(nextOf(page({ links: { next } }))).toBe(`from=${next}`)
+      expect(readCursor(page({ links: { next } }))).toBe(`from=${next}`)
     },
   )
 
@@ -63,9 +63,9 @@ describe('the cursor of a legacy page', () => {
     const base = fc.constantFrom('https://api.example/x/?size=1&', '/firework/v2/search/?', '?')
     fc.assert(
       fc.property(cursor, parameter, base, (value, name, address) => {
-        expect(nextOf(page({ search_after: value }))).toBe(`search_after=${value}`)
+        expect(readCursor(page({ search_after: value }))).toBe(`search_after=${value}`)
         const next = `${address}${new URLSearchParams({ [name]: value }).toString()}`
-        expect(nextOf(page({ links: { next } }))).toBe(`${name}=${value}`)
+        expect(readCursor(page({ links: { next } }))).toBe(`${name}=${value}`)
       }),
     )
   })

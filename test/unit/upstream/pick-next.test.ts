@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest'
 import {
   pickNext,
   spacingMicros,
-  type Turn,
-  type TurnKind,
+  type SlotRequest,
+  type RequestKind,
 } from '../../../src/upstream/rate-limits.ts'
 
-const kinds: TurnKind[] = ['token', 'feed', 'sweep', 'detail', 'command']
-const patientKinds: TurnKind[] = ['sweep', 'detail', 'command']
+const kinds: RequestKind[] = ['token', 'feed', 'sweep', 'detail', 'command']
+const patientKinds: RequestKind[] = ['sweep', 'detail', 'command']
 const turn = fc.record({
   kind: fc.constantFrom(...kinds),
   name: fc.string(),
@@ -47,7 +47,7 @@ describe('the next slot', () => {
   })
 
   test('goes to a token before all else', () => {
-    const waiting: Turn[] = [aTurn('feed', 1), aTurn('token', 9), aTurn('command', 1)]
+    const waiting: SlotRequest[] = [aTurn('feed', 1), aTurn('token', 9), aTurn('command', 1)]
     expect(pickNext(waiting, Array(9).fill('feed'))?.kind).toBe('token')
   })
 
@@ -83,7 +83,7 @@ describe('the next slot', () => {
     fc.assert(
       fc.property(
         fc.array(others, { minLength: 40, maxLength: 60 }),
-        fc.constantFrom<TurnKind>('feed', ...patientKinds),
+        fc.constantFrom<RequestKind>('feed', ...patientKinds),
         (crowds, kind) => {
           const youngest = Number.MAX_SAFE_INTEGER
           const served = serve(crowds.length, (slot) => [...crowds[slot]!, aTurn(kind, youngest)])
@@ -105,25 +105,25 @@ test('slots stand wide enough apart that no second holds more than the limit', (
   )
 })
 
-function aTurn(kind: TurnKind, dueSinceMs: number): Turn {
+function aTurn(kind: RequestKind, dueSinceMs: number): SlotRequest {
   return { kind, name: kind, dueSinceMs }
 }
 
 /** The kinds that get so many slots in a row, `waitingAt` telling who waits for each. */
-function serve(slots: number, waitingAt: (slot: number) => Turn[]): TurnKind[] {
-  const served: TurnKind[] = []
+function serve(slots: number, waitingAt: (slot: number) => SlotRequest[]): RequestKind[] {
+  const served: RequestKind[] = []
   for (let slot = 0; slot < slots; slot += 1) {
     served.push(pickNext(waitingAt(slot), served.slice(-9))!.kind)
   }
   return served
 }
 
-function shareOf(served: readonly TurnKind[], wanted: TurnKind): number {
+function shareOf(served: readonly RequestKind[], wanted: RequestKind): number {
   return served.filter((kind) => kind === wanted).length
 }
 
 /** The most slots in a row that went to other kinds. */
-function longestGap(served: readonly TurnKind[], wanted: TurnKind): number {
+function longestGap(served: readonly RequestKind[], wanted: RequestKind): number {
   const gaps = served.join(' ').split(wanted)
   return Math.max(...gaps.map((gap) => gap.split(' ').filter((word) => word !== '').length))
 }

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Answer, searchesRemainingIn } from '../../../src/upstream/failures.ts'
+import { type Answer, readSearchesRemaining } from '../../../src/upstream/failures.ts'
 
 function remainingIn(headers: Answer['headers']): number | undefined {
-  return searchesRemainingIn({ status: 200, headers, body: '', sentAtMs: 0 })
+  return readSearchesRemaining({ status: 200, headers, body: '', sentAtMs: 0 })
 }
 
 test('the header counts whatever its prefix and in any case', () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
-  createServiceLink,
-  linksToBaseAlone,
+  createLinkFilter,
+  linksOnlyToBase,
   readLinkHost,
-  uselessLinkHosts,
+  redundantLinkHosts,
 } from '../../../src/upstream/links.ts'
 
 function linkWith(baseUrl: string, ...linkHosts: string[]): (url: string | null) => string | null {
-  const link = createServiceLink([{ name: 'main', baseUrl, linkHosts }])
+  const link = createLinkFilter([{ name: 'main', baseUrl, linkHosts }])
   return (url) => link('main', url)
 }
 
@@ -98,7 +98,7 @@ test('link_hosts allow exactly a host, or behind a dot a domain with all its hos
 })
 
 test('of an account that is not configured nothing is a link', () => {
-  const link = createServiceLink([
+  const link = createLinkFilter([
     { name: 'main', baseUrl: 'https://api.example.com', linkHosts: [] },
   ])
   expect(link('left', 'https://app.example.com/')).toBeNull()
@@ -146,12 +146,12 @@ test.each([
   [['example.org', '.example.net'], []],
 ])('of link_hosts %j those that allow nothing more are %j', (linkHosts, useless) => {
   const account = { name: 'main', baseUrl: 'https://api.example.com', linkHosts }
-  expect(uselessLinkHosts(account)).toEqual(useless)
+  expect(redundantLinkHosts(account)).toEqual(useless)
 })
 
 test('only of a base_url that is not called api, without link_hosts, links lead to its host alone', () => {
   const isAlone = (baseUrl: string, ...linkHosts: string[]): boolean =>
-    linksToBaseAlone({ name: 'main', baseUrl, linkHosts })
+    linksOnlyToBase({ name: 'main', baseUrl, linkHosts })
   expect(isAlone('https://proxy.example.com')).toBe(true)
   expect(isAlone('https://proxy.example.com', 'app.example.com')).toBe(false)
   expect(isAlone('https://api.example.com')).toBe(false)

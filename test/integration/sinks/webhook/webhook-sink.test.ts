@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import { createHmac } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
-import { secretFromFile, secretFromText, secretOf } from '../../../../src/lib/secret.ts'
+import { secretFromFile, secretFromText, createSecret } from '../../../../src/lib/secret.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { summarised } from '../../../support/summaries.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
@@ -68,8 +68,8 @@ test('the url and the secrets are read at every send', async () => {
   const server = await anHttpServer()
   let turn = 0
   const sink = aWebhookSink('', {
-    url: secretOf(() => `${server.url}/${++turn}`),
-    secrets: [secretOf(() => `a key of 24 bytes, turn ${turn}`)],
+    url: createSecret(() => `${server.url}/${++turn}`),
+    secrets: [createSecret(() => `a key of 24 bytes, turn ${turn}`)],
   })
   await send(sink)
   await send(sink)

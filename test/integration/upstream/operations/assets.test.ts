@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { AssetCreation, WireAsset } from '../../../../src/upstream/resources/assets.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
@@ -16,12 +16,12 @@ const asset: AssetCreation = {
   data: { fqdn: 'acme.test' },
 }
 
-function create(client: ServiceClient, given: Record<string, unknown> = {}): Promise<WireAsset> {
+function create(client: UpstreamClient, given: Record<string, unknown> = {}): Promise<WireAsset> {
   return client.createAsset({ asset: { ...asset, ...given } as AssetCreation, ...asked() })
 }
 
 function replace(
-  client: ServiceClient,
+  client: UpstreamClient,
   id: number,
   given: Record<string, unknown> = {},
 ): Promise<WireAsset> {
@@ -29,7 +29,7 @@ function replace(
   return client.replaceAsset({ id, asset: whole, ...asked() })
 }
 
-function toggle(client: ServiceClient, id: number, isDisabled = true): Promise<WireAsset> {
+function toggle(client: UpstreamClient, id: number, isDisabled = true): Promise<WireAsset> {
   return client.toggleAsset({ id, isDisabled, ...asked() })
 }
 
@@ -83,7 +83,7 @@ describe('an asset', () => {
     expect(await create(client)).toEqual({ ...later, further: true })
   })
 
-  const refusals: [string, (client: ServiceClient, id: number) => Promise<unknown>][] = [
+  const refusals: [string, (client: UpstreamClient, id: number) => Promise<unknown>][] = [
     ['replaced', (client, id) => replace(client, id)],
     ['toggled', (client, id) => toggle(client, id)],
   ]

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { parseCredential } from '../../../../src/feed-types/credentials.ts'
 import type { EndMode, SandboxOptions } from '../../../../src/sandbox/options.ts'
 import type { Sandbox } from '../../../../src/sandbox/sandbox.ts'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
-import { ServiceError } from '../../../../src/upstream/error.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
+import { UpstreamError } from '../../../../src/upstream/error.ts'
 import type { WireCredentialSearchBody } from '../../../../src/upstream/resources/credentials.ts'
 import type { WireSearchPage } from '../../../../src/upstream/resources/page.ts'
 import { redisForTests } from '../../../support/ledger.ts'
@@ -20,12 +20,12 @@ const tests = redisForTests()
 function start(
   options: SandboxOptions = {},
   more: Partial<ReplicaOptions> = {},
-): Promise<{ sandbox: Sandbox; client: ServiceClient }> {
+): Promise<{ sandbox: Sandbox; client: UpstreamClient }> {
   return aScene(tests, { sandbox: options, more })
 }
 
 const feedPage = (
-  client: ServiceClient,
+  client: UpstreamClient,
   from: string | null = null,
   size = 20,
 ): Promise<{ page: WireSearchPage; requestedAtMs: number }> =>
@@ -33,17 +33,17 @@ const feedPage = (
     identifier,
     from,
     size,
-    turn: { kind: 'feed', name: 'staff', dueSinceMs: Date.now() },
+    slot: { kind: 'feed', name: 'staff', dueSinceMs: Date.now() },
     signal: AbortSignal.timeout(20_000),
   })
 
 const searchPage = (
-  client: ServiceClient,
+  client: UpstreamClient,
   body: Partial<WireCredentialSearchBody> = {},
-): ReturnType<ServiceClient['searchCredentials']> =>
+): ReturnType<UpstreamClient['searchCredentials']> =>
   client.searchCredentials({
     body: { query: { type: 'domain', fqdn: 'example.com' }, size: 100, order: 'asc', ...body },
-    turn: { kind: 'feed', name: 'leaks', dueSinceMs: Date.now() },
+    slot: { kind: 'feed', name: 'leaks', dueSinceMs: Date.now() },
     signal: AbortSignal.timeout(20_000),
   })
 
@@ -112,7 +112,7 @@ describe('the credential feed', () => {
     const asked = {
       from: null,
       size: 20,
-      turn: { kind: 'feed', name: 'x', dueSinceMs: 0 },
+      slot: { kind: 'feed', name: 'x', dueSinceMs: 0 },
     } as const
     const unknown = client.credentialFeed({ identifier: 5, ...asked })
     await expect(unknown).rejects.toMatchObject({ reason: 'rejected', status: 404 })
@@ -214,7 +214,7 @@ describe('the credential search', () => {
       sandbox.faults.add({ on: searchPath, effect: 'status', status, message, headers, times: 1 })
       const query = { type: 'secret', secret } as const
       const error: unknown = await searchPage(client, { query }).catch((thrown: unknown) => thrown)
-      expect(error).toBeInstanceOf(ServiceError)
+      expect(error).toBeInstanceOf(UpstreamError)
       expect(error).toMatchObject({ status })
       expect(inspect(error)).toContain('<secret>')
       expect(inspect(error)).not.toMatch(/horse/)
@@ -264,16 +264,16 @@ describe('the credential search', () => {
 
 describe("the tenant's credentials", () => {
   const tenantPage = (
-    client: ServiceClient,
+    client: UpstreamClient,
     from: string | null = null,
     method: 'GET' | 'POST' = 'GET',
-  ): ReturnType<ServiceClient['tenantCredentials']> =>
+  ): ReturnType<UpstreamClient['tenantCredentials']> =>
     client.tenantCredentials({
       from,
       size: 7,
       order: 'asc',
       method,
-      turn: { kind: 'feed', name: 'all', dueSinceMs: Date.now() },
+      slot: { kind: 'feed', name: 'all', dueSinceMs: Date.now() },
       signal: AbortSignal.timeout(20_000),
     })
 
@@ -308,7 +308,7 @@ describe("the tenant's credentials", () => {
 })
 
 describe('the search without a quota', () => {
-  const astpPage = (client: ServiceClient): ReturnType<ServiceClient['searchAstpCredentials']> =>
+  const astpPage = (client: UpstreamClient): ReturnType<UpstreamClient['searchAstpCredentials']> =>
     client.searchAstpCredentials({
       body: {
         query: { type: 'domain', fqdn: 'example.com' },
@@ -316,7 +316,7 @@ describe('the search without a quota', () => {
         order: 'asc',
         include: ['urls'],
       },
-      turn: { kind: 'feed', name: 'leaks', dueSinceMs: Date.now() },
+      slot: { kind: 'feed', name: 'leaks', dueSinceMs: Date.now() },
       signal: AbortSignal.timeout(20_000),
     })
 

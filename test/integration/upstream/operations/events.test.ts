@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import {
   wireSearchItem,
   type EventQuery,
@@ -27,17 +27,17 @@ const groupPath = '/firework/v4/events/identifier_groups/1042/_search'
 const query: EventQuery = { type: 'domain', fqdn: 'example.com' }
 
 function searchGlobally(
-  client: ServiceClient,
+  client: UpstreamClient,
   body: Partial<GlobalSearchBody> = {},
-): ReturnType<ServiceClient['searchEvents']> {
+): ReturnType<UpstreamClient['searchEvents']> {
   return client.searchEvents({ body: { query, size: 10, order: 'asc', ...body }, ...asked() })
 }
 
 function searchGroup(
-  client: ServiceClient,
+  client: UpstreamClient,
   body: Partial<GroupSearchBody> = {},
   groupId = 1042,
-): ReturnType<ServiceClient['searchGroupEvents']> {
+): ReturnType<UpstreamClient['searchGroupEvents']> {
   return client.searchGroupEvents({
     groupId,
     body: { size: 10, order: 'asc', ...body },

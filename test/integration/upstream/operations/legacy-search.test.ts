@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { LegacySearchRequest } from '../../../../src/upstream/resources/legacy-search.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
@@ -10,9 +10,9 @@ const tests = redisForTests()
 const path = '/firework/v2/search/'
 
 function search(
-  client: ServiceClient,
+  client: UpstreamClient,
   given: Partial<LegacySearchRequest> = {},
-): ReturnType<ServiceClient['legacySearch']> {
+): ReturnType<UpstreamClient['legacySearch']> {
   return client.legacySearch({ parameters: {}, from: null, ...given, ...asked() })
 }
 

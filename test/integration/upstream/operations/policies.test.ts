@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { AccountConfig } from '../../../../src/upstream/config.ts'
 import type { PolicyCreation, WirePolicy } from '../../../../src/upstream/resources/policies.ts'
 import { redisForTests } from '../../../support/ledger.ts'
@@ -30,7 +30,7 @@ function start(sandbox: SandboxOptions = {}, account: Partial<AccountConfig> = {
   return aScene(tests, { sandbox, account: { policyPaths: 'underscore', ...account } })
 }
 
-function create(client: ServiceClient, given: Record<string, unknown> = {}): Promise<WirePolicy> {
+function create(client: UpstreamClient, given: Record<string, unknown> = {}): Promise<WirePolicy> {
   return client.createPolicy({ policy: { ...policy, ...given } as PolicyCreation, ...asked() })
 }
 
@@ -60,10 +60,10 @@ describe('a matching policy', () => {
     const assignment = { identifier_ids: [77, 78], clean_past_events: true }
     const { uuid } = made
     expect(await client.assignPolicy({ uuid, assignment, ...asked() })).toBeUndefined()
-    const assigned = await client.policiesOf({ identifier: 77, ...asked() })
+    const assigned = await client.listIdentifierPolicies({ identifier: 77, ...asked() })
     expect(assigned).toMatchObject([{ matching_policy: made, clean_past_events: true }])
     expect(await client.deletePolicy({ uuid, ...asked() })).toBeUndefined()
-    expect(await client.policiesOf({ identifier: 77, ...asked() })).toEqual([])
+    expect(await client.listIdentifierPolicies({ identifier: 77, ...asked() })).toEqual([])
     expect(sent().slice(1)).toEqual([
       { ...request, method: 'POST', path: `${path}/${uuid}/assignments`, body: assignment },
       { ...request, method: 'GET', path: `${path}/by_identifier_id/77` },
@@ -98,7 +98,7 @@ describe('a matching policy', () => {
     expect(await client.getPolicy({ uuid: 'u', ...asked() })).toEqual(later)
   })
 
-  const onOne: [string, (client: ServiceClient, uuid: string) => Promise<unknown>][] = [
+  const onOne: [string, (client: UpstreamClient, uuid: string) => Promise<unknown>][] = [
     ['read', (client, uuid) => client.getPolicy({ uuid, ...asked() })],
     ['deleted', (client, uuid) => client.deletePolicy({ uuid, ...asked() })],
     [
@@ -128,7 +128,9 @@ describe('a matching policy', () => {
       expect(await failureOf(client.assignPolicy({ uuid, assignment, ...asked() }))).toMatchObject({
         status,
       })
-      expect(await failureOf(client.policiesOf({ identifier, ...asked() }))).toMatchObject({
+      expect(
+        await failureOf(client.listIdentifierPolicies({ identifier, ...asked() })),
+      ).toMatchObject({
         status,
       })
     }
@@ -194,12 +196,12 @@ describe('an operation that the description does not have', () => {
     await client.assignPolicy({ uuid, assignment, ...asked() })
     const listed = await client.listPolicies({ from: null, ...asked() })
     expect(listed).toMatchObject({ items: [{ uuid }], next: null })
-    const assignees = await client.assignmentsOf({ uuid, from: null, ...asked() })
+    const assignees = await client.listAssignments({ uuid, from: null, ...asked() })
     expect(assignees?.items).toMatchObject([{ identifier_id: 77 }])
     const change = { name: 'New', value: { keywords: ['x'] } }
     expect(await client.updatePolicy({ uuid, ...change, ...asked() })).toMatchObject(change)
     await client.unassignPolicy({ uuid, assignment, ...asked() })
-    expect(await client.policiesOf({ identifier: 77, ...asked() })).toEqual([])
+    expect(await client.listIdentifierPolicies({ identifier: 77, ...asked() })).toEqual([])
     expect(sent().slice(2, -1)).toEqual([
       { ...request, method: 'GET', query: { size: '25' } },
       { ...request, method: 'GET', path: `${path}/${uuid}/assignments`, query: { size: '25' } },
@@ -219,7 +221,7 @@ describe('an operation that the description does not have', () => {
   test('says nothing, and nothing is wrong, where the service has it not', async () => {
     const { client } = await start()
     expect(await client.listPolicies({ from: null, ...asked() })).toBeUndefined()
-    const none = client.assignmentsOf({ uuid: nobodys, from: null, ...asked() })
+    const none = client.listAssignments({ uuid: nobodys, from: null, ...asked() })
     expect(await none).toBeUndefined()
   })
 })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { PolicyPaths } from '../../../../src/sandbox/options.ts'
 import { startSandbox } from '../../../../src/sandbox/sandbox.ts'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { ScriptedAnswer } from '../../../support/http-server.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
@@ -13,7 +13,7 @@ const tests = redisForTests()
 const underscore = '/firework/v4/matching_policies'
 const hyphen = '/firework/v4/matching-policies'
 
-function create(client: ServiceClient): ReturnType<ServiceClient['createPolicy']> {
+function create(client: UpstreamClient): ReturnType<UpstreamClient['createPolicy']> {
   const value = { keywords: ['acme'] }
   return client.createPolicy({
     policy: { name: 'x', type: 'INCLUDED_KEYWORDS', value },
@@ -21,8 +21,8 @@ function create(client: ServiceClient): ReturnType<ServiceClient['createPolicy']
   })
 }
 
-const policiesOf = (client: ServiceClient): ReturnType<ServiceClient['policiesOf']> =>
-  client.policiesOf({ identifier: 77, ...asked() })
+const policiesOf = (client: UpstreamClient): ReturnType<UpstreamClient['listIdentifierPolicies']> =>
+  client.listIdentifierPolicies({ identifier: 77, ...asked() })
 
 const linesOf = (scene: Scene): string[] =>
   scene.sent().map(({ method, path }) => `${method} ${path}`)

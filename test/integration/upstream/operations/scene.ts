@@ -4,10 +4,10 @@ import { onTestFinished } from 'vitest'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { Permission, SandboxOptions } from '../../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../../src/sandbox/sandbox.ts'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../../src/upstream/config.ts'
-import type { Asked } from '../../../../src/upstream/resources/operation.ts'
-import { ServiceError } from '../../../../src/upstream/error.ts'
+import type { CallOptions } from '../../../../src/upstream/resources/operation.ts'
+import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { startHttpServer, type HttpServer } from '../../../support/http-server.ts'
 import type { RedisForTests } from '../../../support/ledger.ts'
 import {
@@ -30,7 +30,7 @@ export interface Sent {
 
 export interface Scene {
   sandbox: Sandbox
-  client: ServiceClient
+  client: UpstreamClient
   /** Below a path, the requests for tokens left out. */
   sent: (below?: string) => Sent[]
 }
@@ -86,7 +86,7 @@ export function aReplica(
 export interface ScriptedScene {
   server: HttpServer
   service: PretendService
-  client: ServiceClient
+  client: UpstreamClient
   /** Method, path and query of the requests below a path. */
   sent: (below?: string) => string[]
 }
@@ -115,24 +115,24 @@ export function onlyWith(...permissions: Permission[]): SandboxOptions {
 /** The default key, asking as the tenant that has nothing. */
 export const asAnotherTenant: Partial<AccountConfig> = { tenantId: 43 }
 
-export function asked(): Asked {
+export function asked(): CallOptions {
   return {
-    turn: { kind: 'command', name: 'test', dueSinceMs: Date.now() },
+    slot: { kind: 'command', name: 'test', dueSinceMs: Date.now() },
     signal: AbortSignal.timeout(20_000),
   }
 }
 
 /** What an operation fails with; it must be what the client promises to fail with. */
-export async function failureOf(work: Promise<unknown>): Promise<ServiceError> {
+export async function failureOf(work: Promise<unknown>): Promise<UpstreamError> {
   const error = await work.then(
     (value) => value,
     (thrown: unknown) => thrown,
   )
-  if (error instanceof ServiceError) return error
+  if (error instanceof UpstreamError) return error
   throw new Error(`no ServiceError: ${inspect(error)}`)
 }
 
 /** The mistakes that were told, each as `place: what is wrong`. */
-export function toldBy({ details }: ServiceError): string[] {
+export function toldBy({ details }: UpstreamError): string[] {
   return details.map(({ loc, msg }) => `${loc}: ${msg}`)
 }

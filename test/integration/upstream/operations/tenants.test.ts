@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { SandboxOptions } from '../../../../src/sandbox/options.ts'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import type { WireTenant } from '../../../../src/upstream/resources/tenants.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
@@ -17,7 +17,7 @@ const twoOrganizations: SandboxOptions = {
 }
 
 function create(
-  client: ServiceClient,
+  client: UpstreamClient,
   given: Record<string, unknown> = {},
   organizationId = 7,
 ): Promise<WireTenant> {

@@ -1,7 +1,7 @@
 /** What changes something is sent once, and where its answer is lost the error says what that means. */
 import { describe, expect, test } from 'vitest'
 import type { FaultInput } from '../../../../src/sandbox/server.ts'
-import type { ServiceClient } from '../../../../src/upstream/client.ts'
+import type { UpstreamClient } from '../../../../src/upstream/client.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import type { ScriptedAnswer } from '../../../support/http-server.ts'
 import { json } from '../../../support/replica.ts'
@@ -19,7 +19,7 @@ const asset = {
 } as const
 const value = { keywords: ['acme'] }
 
-type Write = (client: ServiceClient, given?: { maxWaitMs: number }) => Promise<unknown>
+type Write = (client: UpstreamClient, given?: { maxWaitMs: number }) => Promise<unknown>
 
 const writes: Record<string, Write> = {
   createAsset: (client, more) =>

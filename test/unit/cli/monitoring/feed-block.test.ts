@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
-import { feedLines, feedsOfAlerts } from '../../../../src/cli/monitoring/feeds-import.ts'
+import { feedLines, alertsToFeeds } from '../../../../src/cli/monitoring/feeds-import.ts'
 import type { WireAlert } from '../../../../src/upstream/resources/assets.ts'
 
-function imported(...alerts: Partial<WireAlert>[]): ReturnType<typeof feedsOfAlerts> {
+function imported(...alerts: Partial<WireAlert>[]): ReturnType<typeof alertsToFeeds> {
   return importedBeside([], ...alerts)
 }
 
 function importedBeside(
   feeds: string[],
   ...alerts: Partial<WireAlert>[]
-): ReturnType<typeof feedsOfAlerts> {
+): ReturnType<typeof alertsToFeeds> {
   const whole = alerts.map((alert, index): WireAlert => ({ id: index + 1, ...alert }))
-  return feedsOfAlerts(whole, { groupId: 1042, account: undefined, feeds })
+  return alertsToFeeds(whole, { groupId: 1042, account: undefined, feeds })
 }
 
 test('risks become an exact list of severities, in order; none or all of them are no filter', () => {
@@ -70,7 +70,7 @@ test('what has no equivalent, or would be read as something else, is a remark on
 })
 
 test('with several accounts the feed says whose it is', () => {
-  const [feed] = feedsOfAlerts([{ id: 1 }], { groupId: 1042, account: 'second', feeds: [] })
+  const [feed] = alertsToFeeds([{ id: 1 }], { groupId: 1042, account: 'second', feeds: [] })
   expect(feedLines(feed!)).toContain('    account: second')
 })
 
@@ -97,7 +97,7 @@ test('a name that the configuration has gets the id of the group, and a remark',
 
 test('words that YAML reads as something else are in quotes', () => {
   const words = ['leaks', '123', 'null', 'True', 'yes', '1e3', '-', '_x', 'off']
-  const [feed] = feedsOfAlerts([{ id: 1, name: 'Null', search_types: words }], {
+  const [feed] = alertsToFeeds([{ id: 1, name: 'Null', search_types: words }], {
     groupId: 1042,
     account: 'on',
     feeds: [],

@@ -1,8 +1,8 @@
 /** The service as far as monitoring goes, by its description: what it holds, and what each request makes of it. */
 import type { MonitoringReads } from '../../../../src/cli/monitoring/actual.ts'
 import type { MonitoringWrites } from '../../../../src/cli/monitoring/apply.ts'
-import type { Asked } from '../../../../src/upstream/resources/operation.ts'
-import { ServiceError } from '../../../../src/upstream/error.ts'
+import type { CallOptions } from '../../../../src/upstream/resources/operation.ts'
+import { UpstreamError } from '../../../../src/upstream/error.ts'
 import type { WireAsset } from '../../../../src/upstream/resources/assets.ts'
 import type { WirePolicy } from '../../../../src/upstream/resources/policies.ts'
 
@@ -28,21 +28,21 @@ export function modelService(undescribed: boolean): Model {
   let [writes, made, failing] = [0, 0, -1]
   let failsWhen: Failing = 'unsent'
 
-  async function written<Result>({ onSend }: Asked, change: () => Result): Promise<Result> {
+  async function written<Result>({ onSend }: CallOptions, change: () => Result): Promise<Result> {
     const failure = writes === failing ? failsWhen : undefined
     writes += 1
-    if (failure === 'unsent') throw new ServiceError('timeout', 'no turn came')
+    if (failure === 'unsent') throw new UpstreamError('timeout', 'no turn came')
     onSend?.()
-    if (failure === 'refused') throw new ServiceError('rejected', 'no', { status: 400 })
+    if (failure === 'refused') throw new UpstreamError('rejected', 'no', { status: 400 })
     const result = change()
     if (failure === 'unanswered') {
-      throw new ServiceError('timeout', 'no answer', { mayBeDone: true })
+      throw new UpstreamError('timeout', 'no answer', { mayBeDone: true })
     }
     return result
   }
 
   function there<Value>(value: Value | undefined): Value {
-    if (value === undefined) throw new ServiceError('rejected', 'gone', { status: 404 })
+    if (value === undefined) throw new UpstreamError('rejected', 'gone', { status: 404 })
     return value
   }
 
@@ -94,13 +94,13 @@ export function modelService(undescribed: boolean): Model {
         if (!undescribed) throw new Error('this service takes no policy away')
         for (const id of assignment.identifier_ids) there(assigned.get(id)).delete(uuid)
       }),
-    policiesOf: async ({ identifier }) =>
+    listIdentifierPolicies: async ({ identifier }) =>
       [...there(assigned.get(identifier))].map((uuid) => ({
         matching_policy: there(policies.get(uuid)),
       })),
     getPolicy: async ({ uuid }) => there(policies.get(uuid)),
     listPolicies: async () => (undescribed ? { items: [...policies.values()] } : undefined),
-    assignmentsOf: async ({ uuid }) => {
+    listAssignments: async ({ uuid }) => {
       if (!undescribed) return undefined
       const having = [...assigned].filter(([, uuids]) => uuids.has(uuid))
       return { items: having.map(([id]) => ({ identifier_id: id })) }

@@ -2,27 +2,31 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  knownFrom,
-  lookAt,
+  toKnownAsset,
+  inspectAsset,
   readActual,
-  readBeyond,
-  unseenAssets,
+  readUndescribed,
+  findUnseenAssets,
 } from '../../../../src/cli/monitoring/actual.ts'
-import { takeStep } from '../../../../src/cli/monitoring/apply.ts'
-import { type Adoption, refuseDoubt, settleDoubts } from '../../../../src/cli/monitoring/doubts.ts'
+import { applyStep } from '../../../../src/cli/monitoring/apply.ts'
+import {
+  type Adoption,
+  refuseUnresolved,
+  applyAdoptions,
+} from '../../../../src/cli/monitoring/adoptions.ts'
 import {
   type MonitoringContent,
-  type Wanted,
-  wantedOf,
+  type DesiredState,
+  toDesiredState,
 } from '../../../../src/cli/monitoring/monitoring-file.ts'
-import { planChanges, type Scene, type Step } from '../../../../src/cli/monitoring/plan.ts'
+import { planChanges, type PlanInput, type Step } from '../../../../src/cli/monitoring/plan.ts'
 import {
-  assetIn,
+  findAsset,
   emptyState,
   type MonitoringState,
-  policyIn,
+  findPolicy,
 } from '../../../../src/cli/monitoring/state-file.ts'
-import { ServiceError } from '../../../../src/upstream/error.ts'
+import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { type Failing, type Model, modelService } from './model-service.ts'
 
 /** One of them is a name that every object knows. */
@@ -49,14 +53,17 @@ const aFile = fc
     assets: fc.dictionary(fc.constantFrom(...assetKeys), anAsset),
     policies: fc.dictionary(fc.constantFrom(...policyKeys), aPolicy),
   })
-  .map(({ assets, policies }): Wanted => {
+  .map(({ assets, policies }): DesiredState => {
     const known = (policy: string): boolean => Object.hasOwn(policies, policy)
     const entries = Object.entries(assets).map(([key, asset]) => [
       key,
       { ...asset, policies: asset.policies.filter(known) },
     ])
     const content = { assets: Object.fromEntries(entries), policies, clean_past_events: false }
-    return wantedOf(content as unknown as MonitoringContent, (parts) => `digest of ${parts.join()}`)
+    return toDesiredState(
+      content as unknown as MonitoringContent,
+      (parts) => `digest of ${parts.join()}`,
+    )
   })
 
 /** An identifier of nobody's file. */
@@ -72,8 +79,8 @@ const aDrift: fc.Arbitrary<Drift> = fc
     policy: fc.constantFrom(...policyKeys),
   })
   .map(({ act, asset, policy }) => (model, state) => {
-    const uuid = policyIn(state, policy)?.uuid ?? ''
-    const having = model.assigned.get(assetIn(state, asset)?.id ?? 0)
+    const uuid = findPolicy(state, policy)?.uuid ?? ''
+    const having = model.assigned.get(findAsset(state, asset)?.id ?? 0)
     const there = model.policies.get(uuid)
     if (there === undefined) return
     if (act === 'take') having?.delete(uuid)
@@ -109,35 +116,45 @@ const asked = (): never => ({ turn: { kind: 'command', name: 't', dueSinceMs: 0 
 /** What the service shows, everything beyond the description included. */
 async function sceneOf(
   { model, file }: Run,
-  wanted: Wanted,
+  wanted: DesiredState,
   adopt: readonly Adoption[] = [],
-): Promise<Scene> {
+): Promise<PlanInput> {
   const state = file.current()
   const actual = await readActual(model.client, asked, state, adopt)
   const uuids = [...actual.policies.keys()]
-  const beyond = await readBeyond(model.client, asked, uuids)
-  return { wanted, state, actual: { ...actual, ...beyond } }
+  const beyond = await readUndescribed(model.client, asked, uuids)
+  return { desired: wanted, state, actual: { ...actual, ...beyond } }
 }
 
 /** What is gone the operator lets be created anew. */
-async function planOf(run: Run, wanted: Wanted): Promise<Step[]> {
+async function planOf(run: Run, wanted: DesiredState): Promise<Step[]> {
   const scene = await sceneOf(run, wanted)
   const createAgain = wanted.policies
     .map(({ key }) => key)
     .filter((key) => {
-      const uuid = policyIn(scene.state, key)?.uuid
+      const uuid = findPolicy(scene.state, key)?.uuid
       return uuid !== undefined && !scene.actual.policies.has(uuid)
     })
-  const state = settleDoubts(scene, { createAgain })
+  const state = applyAdoptions(scene, { createAgain })
   run.file.save(state)
   return planChanges({ ...scene, state })
 }
 
-async function apply(run: Run, wanted: Wanted, after: () => void = () => undefined): Promise<void> {
+async function apply(
+  run: Run,
+  wanted: DesiredState,
+  after: () => void = () => undefined,
+): Promise<void> {
   const { model, file } = run
   for (const step of await planOf(run, wanted)) {
-    const parts = { client: model.client, asked, file, cleanPastEvents: false, now: () => 0 }
-    await takeStep(step, parts)
+    const parts = {
+      client: model.client,
+      callOptions: asked,
+      file,
+      cleanPastEvents: false,
+      now: () => 0,
+    }
+    await applyStep(step, parts)
     after()
   }
 }
@@ -146,15 +163,15 @@ async function apply(run: Run, wanted: Wanted, after: () => void = () => undefin
 function policiesOf({ model, file }: Run, asset: string, names: Map<string, string>): Set<string> {
   const state = file.current()
   for (const [key, { uuid }] of Object.entries(state.policies)) names.set(uuid, key)
-  const having = model.assigned.get(assetIn(state, asset)?.id ?? 0) ?? new Set<string>()
+  const having = model.assigned.get(findAsset(state, asset)?.id ?? 0) ?? new Set<string>()
   return new Set([...having].flatMap((uuid) => names.get(uuid) ?? []))
 }
 
-function expectReached(run: Run, wanted: Wanted): void {
+function expectReached(run: Run, wanted: DesiredState): void {
   const { model, file } = run
   const state = file.current()
   for (const { key, body, enabled, policies } of wanted.assets) {
-    const asset = model.assets.get(assetIn(state, key)!.id)!
+    const asset = model.assets.get(findAsset(state, key)!.id)!
     const is_disabled = enabled === false
     expect(asset).toMatchObject({ ...body, is_disabled, mark: `of ${asset.id}` })
     const values = [...model.assigned.get(asset.id)!].map((uuid) => model.policies.get(uuid)!)
@@ -168,7 +185,7 @@ function expectReached(run: Run, wanted: Wanted): void {
     (key) => !wanted.assets.some((asset) => asset.key === key),
   )
   for (const key of left) {
-    expect(model.assets.get(assetIn(state, key)!.id)).toMatchObject({ is_disabled: true })
+    expect(model.assets.get(findAsset(state, key)!.id)).toMatchObject({ is_disabled: true })
   }
   expect(model.policies.size).toBe(wanted.policies.length)
   expect(state).toMatchObject({ retired: [], pending: null })
@@ -213,21 +230,21 @@ test('no asset is ever without a policy that it has before and after', async () 
 })
 
 /** What an operator does who finds that the creation without an answer was done. */
-async function settle(run: Run, wanted: Wanted): Promise<void> {
+async function settle(run: Run, wanted: DesiredState): Promise<void> {
   const { model, file } = run
   const { pending } = file.current()
   if (pending === null) return
-  expect(() => refuseDoubt(file.current(), {})).toThrow(pending.name)
+  expect(() => refuseUnresolved(file.current(), {})).toThrow(pending.name)
   const { kind, name } = pending
   const adoption: Adoption =
     kind === 'asset'
       ? { kind, name, id: [...model.assets.keys()].at(-1)! }
       : { kind, name, id: [...model.policies.keys()].at(-1)! }
-  const state = settleDoubts(await sceneOf(run, wanted, [adoption]), { adopt: [adoption] })
+  const state = applyAdoptions(await sceneOf(run, wanted, [adoption]), { adopt: [adoption] })
   const assets = { ...state.assets }
-  for (const unseen of unseenAssets(wanted, state)) {
-    const found = await lookAt(unseen, { client: model.client, asked })
-    assets[unseen.asset.key] = knownFrom(found, unseen)
+  for (const unseen of findUnseenAssets(wanted, state)) {
+    const found = await inspectAsset(unseen, { client: model.client, callOptions: asked })
+    assets[unseen.asset.key] = toKnownAsset(found, unseen)
   }
   file.save({ ...state, assets })
 }
@@ -275,7 +292,7 @@ test('where the server tells who has a policy, nobody outside the file ever lose
         }
         model.failAt(write, when)
         await apply(run, wanted, expectKept).catch((error: unknown) => {
-          if (!(error instanceof ServiceError)) throw error
+          if (!(error instanceof UpstreamError)) throw error
         })
         model.failAt(-1, when)
         await settle(run, wanted)

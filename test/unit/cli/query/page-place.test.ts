@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { placeIn, walkMark, wordOf } from '../../../../src/cli/api/pages.ts'
-import type { OpenService } from '../../../../src/cli/api/api-command.ts'
+import { parsePagePosition, requestTag, formatPagePosition } from '../../../../src/cli/api/pages.ts'
+import type { ApiContext } from '../../../../src/cli/api/api-command.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 
 const mark = '0123456789'
@@ -12,21 +12,26 @@ test('a place is read as it was written', () => {
       fc.option(fc.string({ minLength: 1, unit: 'binary' })),
       fc.nat(999_999),
       (cursor, skip) => {
-        expect(placeIn(wordOf({ cursor, skip }, mark), mark)).toEqual({ cursor, skip })
+        expect(parsePagePosition(formatPagePosition({ cursor, skip }, mark), mark)).toEqual({
+          cursor,
+          skip,
+        })
       },
     ),
   )
 })
 
 test('a place of another walk is refused', () => {
-  const word = wordOf({ cursor: 'c', skip: 3 }, mark)
-  expect(() => placeIn(word, '9876543210')).toThrow('--from belongs to another request; repeat')
+  const word = formatPagePosition({ cursor: 'c', skip: 3 }, mark)
+  expect(() => parsePagePosition(word, '9876543210')).toThrow(
+    '--from belongs to another request; repeat',
+  )
 })
 
 test.each(['WzE3OTU%3D', '12.abc', 'a.b.c', '7'])(
   '%s, a cursor of the service, is a place',
   (cursor) => {
-    expect(placeIn(cursor, mark)).toEqual({ cursor, skip: 0 })
+    expect(parsePagePosition(cursor, mark)).toEqual({ cursor, skip: 0 })
   },
 )
 
@@ -36,7 +41,7 @@ describe('the mark', () => {
   function markOf(change: { account?: string; key?: string; command?: string; request?: object }) {
     const { account = 'main', key = 'fw_1', command = 'search', request: what = request } = change
     const client = { account: { name: account, apiKey: secretFromText(key) } }
-    return walkMark({ client } as OpenService, command, what)
+    return requestTag({ client } as ApiContext, command, what)
   }
 
   test('is the same for the same', () => {

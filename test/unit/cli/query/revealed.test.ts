@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { revealed } from '../../../../src/cli/api/listing.ts'
+import { formatRevealed } from '../../../../src/cli/api/listing.ts'
 
 test('no two secrets look the same, and each can be read back', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (secret) => {
-      const shown = revealed(secret)
+      const shown = formatRevealed(secret)
       expect(shown).not.toMatch(/[\p{C}\p{Zl}\p{Zp}]/u)
       expect(shown.startsWith('"') ? JSON.parse(shown) : shown).toBe(secret)
     }),
@@ -21,5 +21,5 @@ test.each([
   ['with another space', 'a\u00A0b', String.raw`"a\u00a0b"`],
   ['with an escape', 'a\u001B[31mb', String.raw`"a\u001b[31mb"`],
 ])('a secret %s', (_kind, secret, shown) => {
-  expect(revealed(secret)).toBe(shown)
+  expect(formatRevealed(secret)).toBe(shown)
 })

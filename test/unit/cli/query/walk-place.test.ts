@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { placeAt, wordOfNext } from '../../../../src/cli/api/pages.ts'
+import { parseScanPosition, formatScanPosition } from '../../../../src/cli/api/pages.ts'
 
 const first = { usual: 10, nowMs: 1_795_000_000_000 }
 const later = { usual: 10, nowMs: 1_795_999_999_999 }
@@ -11,9 +11,9 @@ test('a walk goes on with the cursor, the time and the size that it began with',
       fc.string({ minLength: 1, unit: 'binary' }),
       fc.integer({ min: 1, max: 10_000 }),
       (cursor, size) => {
-        const begun = placeAt(null, { limit: 20, all: true, size }, first)
-        const word = wordOfNext(begun, cursor)
-        const gone = placeAt(word, { limit: 20, all: true, size }, later)
+        const begun = parseScanPosition(null, { limit: 20, all: true, size }, first)
+        const word = formatScanPosition(begun, cursor)
+        const gone = parseScanPosition(word, { limit: 20, all: true, size }, later)
         expect(gone).toEqual({ asOfMs: first.nowMs, size, cursor: cursor.toWellFormed() })
       },
     ),
@@ -23,7 +23,9 @@ test('a walk goes on with the cursor, the time and the size that it began with',
 test('the word means nothing to a shell or a terminal', () => {
   fc.assert(
     fc.property(fc.string({ minLength: 1, unit: 'binary' }), (cursor) => {
-      expect(wordOfNext(placeAt(null, { limit: 20 }, first), cursor)).toMatch(/^[\w.~!()*%-]+$/)
+      expect(formatScanPosition(parseScanPosition(null, { limit: 20 }, first), cursor)).toMatch(
+        /^[\w.~!()*%-]+$/,
+      )
     }),
   )
 })
@@ -35,25 +37,25 @@ describe('the size of its pages', () => {
     ['is as usual where all is shown', { limit: 3, all: true }, 10],
     ['is as asked', { limit: 20, size: 7 }, 7],
   ])('%s', (_says, options, size) => {
-    expect(placeAt(null, options, first).size).toBe(size)
+    expect(parseScanPosition(null, options, first).size).toBe(size)
   })
 
   test('stays, whatever the limit is later', () => {
-    const word = wordOfNext(placeAt(null, { limit: 3 }, first), 'c')
-    expect(placeAt(word, { limit: 20 }, later).size).toBe(3)
-    expect(placeAt(word, { limit: 20, size: 3 }, later).size).toBe(3)
+    const word = formatScanPosition(parseScanPosition(null, { limit: 3 }, first), 'c')
+    expect(parseScanPosition(word, { limit: 20 }, later).size).toBe(3)
+    expect(parseScanPosition(word, { limit: 20, size: 3 }, later).size).toBe(3)
   })
 
   test('cannot be made smaller half way', () => {
-    const word = wordOfNext(placeAt(null, { limit: 20 }, first), 'c')
-    expect(() => placeAt(word, { limit: 20, size: 5 }, later)).toThrow(
+    const word = formatScanPosition(parseScanPosition(null, { limit: 20 }, first), 'c')
+    expect(() => parseScanPosition(word, { limit: 20, size: 5 }, later)).toThrow(
       '--from belongs to a search in pages of 10; leave --size out, or begin again without --from',
     )
   })
 })
 
 test('a cursor of the service is a word too', () => {
-  expect(placeAt('WzE3OTU%3D', { limit: 20 }, first)).toEqual({
+  expect(parseScanPosition('WzE3OTU%3D', { limit: 20 }, first)).toEqual({
     asOfMs: first.nowMs,
     size: 10,
     cursor: 'WzE3OTU%3D',
@@ -61,10 +63,10 @@ test('a cursor of the service is a word too', () => {
 })
 
 test('a word that was cut is refused', () => {
-  expect(() => placeAt('mwqzy4ii-4-abc%', { limit: 20 }, first)).toThrow('copy it again')
+  expect(() => parseScanPosition('mwqzy4ii-4-abc%', { limit: 20 }, first)).toThrow('copy it again')
 })
 
 test('there is no word where there is no more', () => {
-  expect(wordOfNext(placeAt(null, { limit: 20 }, first), null)).toBeNull()
-  expect(wordOfNext(placeAt(null, { limit: 20 }, first), undefined)).toBeNull()
+  expect(formatScanPosition(parseScanPosition(null, { limit: 20 }, first), null)).toBeNull()
+  expect(formatScanPosition(parseScanPosition(null, { limit: 20 }, first), undefined)).toBeNull()
 })

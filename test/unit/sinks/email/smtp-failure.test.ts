@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { redactorOf, smtpFailure } from '../../../../src/sinks/email/smtp.ts'
+import { createRedactor, errorFromFailure } from '../../../../src/sinks/email/smtp.ts'
 
 const asItIs = (text: string): string => text
 
@@ -8,7 +8,8 @@ function reasonOf(
   progress: { hasBodyStarted?: boolean; isAborted?: boolean } = {},
 ): string {
   const error = Object.assign(new Error('failed'), fields)
-  return smtpFailure(error, { hasBodyStarted: false, isAborted: false, ...progress }, asItIs).reason
+  return errorFromFailure(error, { hasBodyStarted: false, isAborted: false, ...progress }, asItIs)
+    .reason
 }
 
 describe('without a reply', () => {
@@ -53,13 +54,13 @@ test('a refusal keeps the status and the server’s words', () => {
     response: '550 5.1.1 no such user',
     command: 'RCPT TO',
   })
-  const failure = smtpFailure(error, { hasBodyStarted: false, isAborted: false }, asItIs)
+  const failure = errorFromFailure(error, { hasBodyStarted: false, isAborted: false }, asItIs)
   expect(failure).toMatchObject({ reason: 'recipient_refused', status: 550, cause: undefined })
   expect(failure.message).toBe('the mail server refuses the recipient: 550 5.1.1 no such user')
 })
 
 describe('the server’s words', () => {
-  const redact = redactorOf({
+  const redact = createRedactor({
     host: 'mail.example.com',
     port: 587,
     isImplicitTls: false,
@@ -80,7 +81,7 @@ describe('the server’s words', () => {
     const secret = 'Correct horse=battery'
     const inBase64 = (before: string): string =>
       Buffer.from(`${before}${secret}`).toString('base64').slice(8, -4)
-    const quoting = redactorOf(
+    const quoting = createRedactor(
       { host: 'm', port: 25, isImplicitTls: false, user: '', password: '' },
       [secret, 'another-one'],
     )
@@ -101,7 +102,7 @@ describe('the server’s words', () => {
     })
 
     test('shorter than any piece are its codes alone', () => {
-      const short = redactorOf(
+      const short = createRedactor(
         { host: 'm', port: 25, isImplicitTls: false, user: '', password: '' },
         ['abc'],
       )

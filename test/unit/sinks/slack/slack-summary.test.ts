@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { slackErrorOf } from '../../../../src/sandbox/receivers/slack-receiver.ts'
+import { findSlackError } from '../../../../src/sandbox/receivers/slack-receiver.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
 import {
   maxBlocksLength,
@@ -25,8 +25,12 @@ function preview(content: Partial<Delivery>): ReturnType<typeof previewSlack> {
 test('whatever the feed says, Slack takes the blocks and the words, and nothing is interpreted', () => {
   fc.assert(
     fc.property(anySummarised, (content) => {
-      const { inBlocks, inWords } = preview({ ...content, mayBeRepeat: true, attempt: 2 })
-      expect(slackErrorOf(inBlocks)).toBeNull()
+      const { inBlocks, plainText: inWords } = preview({
+        ...content,
+        mayBeRepeat: true,
+        attempt: 2,
+      })
+      expect(findSlackError(inBlocks)).toBeNull()
       expect(JSON.stringify(inBlocks.blocks).length).toBeLessThan(maxBlocksLength)
       for (const text of [inBlocks.text!, inWords.text!]) {
         expect(text.length).toBeLessThanOrEqual(slackLimits.text)
@@ -48,7 +52,7 @@ test('whatever the feed says, Slack takes the blocks and the words, and nothing 
 })
 
 test('a long list is shown as far as it is read, and the rest is counted', () => {
-  const { inBlocks, inWords } = preview(summarised(manyMembers(200)))
+  const { inBlocks, plainText: inWords } = preview(summarised(manyMembers(200)))
   const shown = linesIn(inBlocks.blocks)
   expect(shown).toBeGreaterThanOrEqual(10)
   expect(shown).toBeLessThanOrEqual(25)
@@ -64,7 +68,9 @@ test('Slack takes no file, so no message points to one', () => {
 test('a feed that is behind comes before everything but the title, in the notification too', () => {
   const feeds = [{ feed: 'brand', lastCaughtUpMs: null, isBehind: true }]
   const digest = digestFacts({ feeds })
-  const { inBlocks, inWords } = preview(summarised([aMember()], { kind: 'digest', digest }))
+  const { inBlocks, plainText: inWords } = preview(
+    summarised([aMember()], { kind: 'digest', digest }),
+  )
   const alarm = 'Feed brand is behind: it was never read to its end'
   expect(inBlocks.blocks?.[1]).toMatchObject({ text: { text: expect.stringContaining(alarm) } })
   expect(inBlocks.text).toContain(alarm)

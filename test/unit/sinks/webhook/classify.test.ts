@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { errors } from 'undici'
 import { SinkError } from '../../../../src/sinks/sink.ts'
-import { errorOfFailure } from '../../../../src/sinks/webhook/webhook-sink.ts'
+import { errorFromFailure } from '../../../../src/sinks/webhook/webhook-sink.ts'
 
 function coded(code: string): Error {
   return Object.assign(new Error('failed'), { code })
@@ -26,7 +26,7 @@ test.each([
     'misconfigured',
   ],
 ] as const)('%s is classified', (_title, error, wasWritten, reason) => {
-  const failure = errorOfFailure({ error, wasWritten, wasAborted: false })
+  const failure = errorFromFailure({ error, wasWritten, wasAborted: false })
   expect(failure.reason).toBe(reason)
   expect(failure.cause).toBe(error)
 })
@@ -36,10 +36,10 @@ test.each([
   [true, 'timeout'],
 ] as const)('an abort with the request written: %s', (wasWritten, reason) => {
   const error = new errors.RequestAbortedError()
-  expect(errorOfFailure({ error, wasWritten, wasAborted: true })).toMatchObject({ reason })
+  expect(errorFromFailure({ error, wasWritten, wasAborted: true })).toMatchObject({ reason })
 })
 
 test('a refusal of the address guard stays what it is', () => {
   const error = new SinkError('forbidden_address', 'loopback')
-  expect(errorOfFailure({ error, wasWritten: false, wasAborted: false })).toBe(error)
+  expect(errorFromFailure({ error, wasWritten: false, wasAborted: false })).toBe(error)
 })

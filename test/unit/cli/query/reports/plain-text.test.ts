@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { plainText, wrapped } from '../../../../../src/cli/api/reports.ts'
+import { plainText, wrapText } from '../../../../../src/cli/api/reports.ts'
 
 const look = { width: 30, strong: (text: string) => `<${text}>` }
 
@@ -46,7 +46,7 @@ test('nothing is left out, and no line is wider than asked for but by one long w
       fc.array(word, { minLength: 1 }),
       fc.integer({ min: 5, max: 40 }),
       (words, width) => {
-        const lines = wrapped(words.join(' '), width, { first: '• ', rest: '  ' })
+        const lines = wrapText(words.join(' '), width, { first: '• ', rest: '  ' })
         expect(lines.join(' ').split(/ +/).slice(1)).toEqual(words)
         for (const line of lines) {
           const isOneWord = line.trim().replace(/^• /, '').split(' ').length === 1

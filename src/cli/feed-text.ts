@@ -1,10 +1,10 @@
 import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feed-types/config.ts'
 import { isFrequent } from '../feeds/rescan-plan.ts'
 import type { FeedReport } from './feed-report.ts'
-import { counted, spanInWords } from './terminal.ts'
+import { pluralize, formatDuration } from './terminal.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
-export function feedInWords(feed: FeedConfig): string {
+export function describeFeed(feed: FeedConfig): string {
   switch (feed.type) {
     case 'events':
       return `identifier group ${feed.identifierGroup}`
@@ -17,18 +17,18 @@ export function feedInWords(feed: FeedConfig): string {
     case 'tenant_credentials':
       return 'all credentials of the tenant'
     case 'credential_search':
-      return `credential search by ${queryInWords(feed.query)}`
+      return `credential search by ${formatCredentialQuery(feed.query)}`
     case 'event_search':
-      return `event search by ${eventQueryInWords(feed.query)}`
+      return `event search by ${formatEventQuery(feed.query)}`
     case 'legacy_search':
       return `legacy search for ${feed.query}`
     case 'reports':
-      return counted(feed.requests.length, 'report')
+      return pluralize(feed.requests.length, 'report')
   }
 }
 
 /** The same under the keys of the file. */
-export function askedJson(feed: FeedConfig): Record<string, unknown> {
+export function feedQueryJson(feed: FeedConfig): Record<string, unknown> {
   switch (feed.type) {
     case 'events':
       return { identifier_group: feed.identifierGroup }
@@ -47,7 +47,7 @@ export function askedJson(feed: FeedConfig): Record<string, unknown> {
   }
 }
 
-function queryInWords(query: CredentialQuery): string {
+function formatCredentialQuery(query: CredentialQuery): string {
   switch (query.type) {
     case 'domain':
       return `domain ${query.fqdn}`
@@ -61,24 +61,24 @@ function queryInWords(query: CredentialQuery): string {
 }
 
 /** `keyword acme`, `name Jo Doe`: the kind, and what it looks for. */
-function eventQueryInWords({ type, ...terms }: EventSearchQuery): string {
+function formatEventQuery({ type, ...terms }: EventSearchQuery): string {
   const values = Object.values(terms).filter((term) => typeof term === 'string')
   return [type.replaceAll('_', ' '), ...values].join(' ')
 }
 
 /** How soon what comes late is found, at most. */
-export function boundsInWords(
+export function formatBounds(
   feed: FeedConfig,
   { soonMs, wholeMs, isMatched }: NonNullable<FeedReport['bounds']>,
 ): string {
-  const soon = spanInWords(soonMs)
+  const soon = formatDuration(soonMs)
   if (isMatched) return `what is late, however old, is found by match time within ${soon}`
   const within =
     soonMs === wholeMs
       ? `what is late is found within ${soon}`
-      : `what is late by minutes is found within ${soon}, what is late by days within ${spanInWords(wholeMs)}`
+      : `what is late by minutes is found within ${soon}, what is late by days within ${formatDuration(wholeMs)}`
   const backMs = feed.sweep?.backMs ?? 0
   if (backMs === 0) return within // all there is
   const rest = isFrequent(feed) ? 'only by match time, where the service has it' : 'not at all'
-  return `${within}, beyond ${spanInWords(backMs)} ${rest}`
+  return `${within}, beyond ${formatDuration(backMs)} ${rest}`
 }

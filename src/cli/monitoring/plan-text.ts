@@ -1,16 +1,16 @@
 /** A plan as people read it, and as machines do; never a value of an asset, which may be a secret. */
-import { counted, harmless, type Style } from '../terminal.ts'
-import { lookWords, unseenAssets } from './actual.ts'
+import { pluralize, sanitize, type Style } from '../terminal.ts'
+import { formatInspection, findUnseenAssets } from './actual.ts'
 import {
   isSame,
-  type Others,
+  type OtherHolders,
   ownUuids,
-  type Scene,
+  type PlanInput,
   type Step,
   type StepOf,
-  type WhyPolicy,
+  type PolicyReason,
 } from './plan.ts'
-import { assetIn, policyIn } from './state-file.ts'
+import { findAsset, findPolicy } from './state-file.ts'
 
 interface StepLine {
   text: string
@@ -18,10 +18,13 @@ interface StepLine {
 }
 
 export function stepLine(step: Step, cleanPastEvents: boolean): StepLine {
-  return { text: `${marks[step.do]} ${wordsOf(step, cleanPastEvents)}`, style: styles[step.do] }
+  return {
+    text: `${stepMarks[step.do]} ${formatStep(step, cleanPastEvents)}`,
+    style: stepStyles[step.do],
+  }
 }
 
-const marks: Record<Step['do'], string> = {
+const stepMarks: Record<Step['do'], string> = {
   'create policy': '+',
   'create asset': '+',
   'assign policy': '+',
@@ -34,7 +37,7 @@ const marks: Record<Step['do'], string> = {
   'delete policy': '-',
 }
 
-const styles: Record<Step['do'], Style> = {
+const stepStyles: Record<Step['do'], Style> = {
   'create policy': 'green',
   'create asset': 'green',
   'assign policy': 'green',
@@ -47,7 +50,7 @@ const styles: Record<Step['do'], Style> = {
   'delete policy': 'red',
 }
 
-function wordsOf(step: Step, cleanPastEvents: boolean): string {
+function formatStep(step: Step, cleanPastEvents: boolean): string {
   switch (step.do) {
     case 'create asset':
       return `asset ${step.asset.key}: create, type ${step.asset.body.type}`
@@ -55,107 +58,107 @@ function wordsOf(step: Step, cleanPastEvents: boolean): string {
       return `asset ${step.asset.key} (${step.id}): replace, for ${step.fields.join(', ')}; the rest of it, whether it is enabled too, goes back to how the last run saw it`
     case 'enable asset':
     case 'disable asset':
-      return switchWords(step)
+      return formatSwitchStep(step)
     case 'create policy':
-      return `policy ${step.policy.key}: create, ${step.policy.body.type}${whyWords[step.why]}`
+      return `policy ${step.policy.key}: create, ${step.policy.body.type}${reasonText[step.why]}`
     case 'update policy':
-      return `policy ${step.policy.key} (${step.uuid}): update${whyWords[step.why]}${sharedWords(step.others)}`
+      return `policy ${step.policy.key} (${step.uuid}): update${reasonText[step.why]}${formatOtherHolders(step.others)}`
     case 'assign policy': {
       const clean = cleanPastEvents ? '; past events that it does not let through go' : ''
-      return `policy ${step.key}: assign to ${step.assets.join(', ')}${driftWords('taken it from', step.drifted)}${clean}`
+      return `policy ${step.key}: assign to ${step.assets.join(', ')}${formatDrift('taken it from', step.drifted)}${clean}`
     }
     case 'assign to others':
-      return `policy ${step.key}: assign to ${idWords(step.ids)} too, not of this file, which have the one before it`
+      return `policy ${step.key}: assign to ${formatIds(step.ids)} too, not of this file, which have the one before it`
     case 'unassign policy':
-      return `policy ${step.key}: take from ${step.assets.join(', ')}${driftWords('given it to', step.drifted)}`
+      return `policy ${step.key}: take from ${step.assets.join(', ')}${formatDrift('given it to', step.drifted)}`
     case 'delete policy':
-      return `policy ${step.key} (${step.uuid}): delete, ${step.why === 'left' ? 'it left the file' : 'its successor is there'}${losersWords(step.losers, '; ')}`
+      return `policy ${step.key} (${step.uuid}): delete, ${step.why === 'left' ? 'it left the file' : 'its successor is there'}${formatLosers(step.losers, '; ')}`
   }
 }
 
-const whyWords: Record<WhyPolicy, string> = {
+const reasonText: Record<PolicyReason, string> = {
   new: '',
   changed: '; it has changed in the file',
   drifted: '; somebody has changed it at the service',
   unassign: '; it takes the place of the one that too many assets have',
 }
 
-function driftWords(verb: string, assets: readonly string[]): string {
+function formatDrift(verb: string, assets: readonly string[]): string {
   return assets.length === 0 ? '' : `; somebody has ${verb} ${assets.join(', ')}`
 }
 
-function switchWords(step: StepOf<'enable asset' | 'disable asset'>): string {
+function formatSwitchStep(step: StepOf<'enable asset' | 'disable asset'>): string {
   const { do: verb, key, id, why } = step
   const reason = why === 'left' ? '; it left the file, and the API deletes no asset' : ''
   return `asset ${key}${id === undefined ? '' : ` (${id})`}: ${verb === 'enable asset' ? 'enable' : 'disable'}${reason}`
 }
 
-function sharedWords(others: Others): string {
+function formatOtherHolders(others: OtherHolders): string {
   if (others === 'unknown' || others.length === 0) return ''
-  return `; ${idWords(others)}, not of this file, ${others.length === 1 ? 'has' : 'have'} it too`
+  return `; ${formatIds(others)}, not of this file, ${others.length === 1 ? 'has' : 'have'} it too`
 }
 
 /** Who loses a policy that is deleted; '' where nobody does. */
-function losersWords(losers: Others, before: string): string {
+function formatLosers(losers: OtherHolders, before: string): string {
   if (losers === 'unknown') {
     return `${before}whatever has it and is not of this file loses it, and the server does not tell what that is`
   }
   if (losers.length === 0) return ''
-  return `${before}${idWords(losers)}, not of this file, ${losers.length === 1 ? 'loses' : 'lose'} it`
+  return `${before}${formatIds(losers)}, not of this file, ${losers.length === 1 ? 'loses' : 'lose'} it`
 }
 
-const mostIds = 20
+const maxIds = 20
 
-function idWords(ids: readonly number[]): string {
-  const shown = ids.slice(0, mostIds).join(', ')
-  return ids.length > mostIds ? `${shown} and ${ids.length - mostIds} more` : shown
+function formatIds(ids: readonly number[]): string {
+  const shown = ids.slice(0, maxIds).join(', ')
+  return ids.length > maxIds ? `${shown} and ${ids.length - maxIds} more` : shown
 }
 
 /** What a plan leaves as it is, and who should know; each a sentence. */
 
-export function notesOn(scene: Scene): string[] {
+export function planNotes(input: PlanInput): string[] {
   return [
-    ...adoptedAssets(scene),
-    ...adoptedPolicies(scene),
-    ...foreignPolicies(scene),
-    ...disabledByOthers(scene),
+    ...adoptedAssets(input),
+    ...adoptedPolicies(input),
+    ...foreignPolicies(input),
+    ...disabledByOthers(input),
   ]
 }
 
 /** Of a plan alone, which switches nothing. */
-function adoptedAssets({ wanted, state }: Scene): string[] {
-  return unseenAssets(wanted, state).map(
-    (unseen) => `${lookWords(unseen)}, so what must be replaced in it is not known yet`,
+function adoptedAssets({ desired, state }: PlanInput): string[] {
+  return findUnseenAssets(desired, state).map(
+    (unseen) => `${formatInspection(unseen)}, so what must be replaced in it is not known yet`,
   )
 }
 
-function adoptedPolicies({ wanted, state, actual }: Scene): string[] {
-  return wanted.policies.flatMap(({ key, body }) => {
-    const known = policyIn(state, key)
+function adoptedPolicies({ desired, state, actual }: PlanInput): string[] {
+  return desired.policies.flatMap(({ key, body }) => {
+    const known = findPolicy(state, key)
     const there = known?.written === null ? actual.policies.get(known.uuid) : undefined
     if (known === undefined || there === undefined || isSame(there, body)) return []
     return [
-      `policy ${key} is taken to be "${harmless(there.name, 60)}" (${known.uuid}), which is not as the file has it`,
+      `policy ${key} is taken to be "${sanitize(there.name, 60)}" (${known.uuid}), which is not as the file has it`,
     ]
   })
 }
 
 /** Policies of an asset that the file does not know, which are left alone. */
-function foreignPolicies({ state, actual }: Scene): string[] {
+function foreignPolicies({ state, actual }: PlanInput): string[] {
   const own = ownUuids(state)
   return Object.entries(state.assets).flatMap(([key, { id }]) =>
     (actual.assigned.get(id) ?? [])
       .filter((uuid) => !own.has(uuid))
       .map((uuid) => {
-        const name = harmless(actual.policies.get(uuid)?.name ?? '', 60)
-        return `asset ${key} also has the policy "${name}" (${harmless(uuid, 64)}), which is not of this file: left as it is`
+        const name = sanitize(actual.policies.get(uuid)?.name ?? '', 60)
+        return `asset ${key} also has the policy "${name}" (${sanitize(uuid, 64)}), which is not of this file: left as it is`
       }),
   )
 }
 
-function disabledByOthers({ wanted, state }: Scene): string[] {
-  return wanted.assets.flatMap(({ key, enabled }) => {
-    const known = assetIn(state, key)
+function disabledByOthers({ desired, state }: PlanInput): string[] {
+  return desired.assets.flatMap(({ key, enabled }) => {
+    const known = findAsset(state, key)
     const isLeft = enabled === undefined && known?.disabled === true && !known.disabled_by_file
     return isLeft
       ? [
@@ -166,7 +169,7 @@ function disabledByOthers({ wanted, state }: Scene): string[] {
 }
 
 /** Operations of a plan that the API's description does not have. */
-export function undescribedIn(steps: readonly Step[]): string[] {
+export function listUndescribed(steps: readonly Step[]): string[] {
   const isGrouped = (step: Step): boolean =>
     step.do === 'create asset' && step.asset.body.assets_group_id !== undefined
   return [
@@ -178,36 +181,36 @@ export function undescribedIn(steps: readonly Step[]): string[] {
 }
 
 /** What cannot be taken back, as a sentence; undefined where there is nothing of it. */
-export function riskIn(steps: readonly Step[], cleanPastEvents: boolean): string | undefined {
+export function describeRisk(steps: readonly Step[], cleanPastEvents: boolean): string | undefined {
   const count = (kind: Step['do']): number =>
-    steps.filter((step) => step.do === kind && !isOfNew(step)).length
-  const said = [
-    of(count('replace asset'), 'asset', 'replaced (what others changed is undone)'),
-    of(count('disable asset'), 'asset', 'disabled'),
-    of(count('update policy'), 'policy', 'changed'),
-    of(count('unassign policy'), 'policy', 'taken from assets'),
-    of(count('delete policy'), 'policy', 'deleted'),
+    steps.filter((step) => step.do === kind && !disablesNewAsset(step)).length
+  const parts = [
+    formatCount(count('replace asset'), 'asset', 'replaced (what others changed is undone)'),
+    formatCount(count('disable asset'), 'asset', 'disabled'),
+    formatCount(count('update policy'), 'policy', 'changed'),
+    formatCount(count('unassign policy'), 'policy', 'taken from assets'),
+    formatCount(count('delete policy'), 'policy', 'deleted'),
     ...(cleanPastEvents && count('assign policy') > 0 ? ['past events taken away'] : []),
   ].filter((part) => part !== '')
-  if (said.length === 0) return undefined
-  return [said.join(', '), ...lossesIn(steps)].map((sentence) => `${sentence}.`).join(' ')
+  if (parts.length === 0) return undefined
+  return [parts.join(', '), ...describeLosses(steps)].map((sentence) => `${sentence}.`).join(' ')
 }
 
 /** An asset that is created disabled was never enabled. */
-function isOfNew(step: Step): boolean {
+function disablesNewAsset(step: Step): boolean {
   return step.do === 'disable asset' && step.id === undefined
 }
 
-function lossesIn(steps: readonly Step[]): string[] {
+function describeLosses(steps: readonly Step[]): string[] {
   return steps.flatMap((step) => {
-    const words = step.do === 'delete policy' ? losersWords(step.losers, '') : ''
+    const words = step.do === 'delete policy' ? formatLosers(step.losers, '') : ''
     return step.do === 'delete policy' && words !== '' ? [`Policy ${step.key}: ${words}`] : []
   })
 }
 
-function of(count: number, thing: string, done: string): string {
+function formatCount(count: number, thing: string, done: string): string {
   if (count === 0) return ''
-  return `${counted(count, thing, thing === 'policy' ? 'policies' : `${thing}s`)} ${done}`
+  return `${pluralize(count, thing, thing === 'policy' ? 'policies' : `${thing}s`)} ${done}`
 }
 
 /** A step without the values of what it writes. */
@@ -234,7 +237,7 @@ export function stepJson(step: Step): Record<string, unknown> {
         policy: step.policy.key,
         uuid: step.uuid,
         why: step.why,
-        others: idsOf(step.others),
+        others: idsOrNull(step.others),
       }
     case 'assign to others':
       return { do: step.do, policy: step.key, identifiers: step.ids }
@@ -254,12 +257,12 @@ export function stepJson(step: Step): Record<string, unknown> {
         policy: step.key,
         uuid: step.uuid,
         why: step.why,
-        losers: idsOf(step.losers),
+        losers: idsOrNull(step.losers),
       }
   }
 }
 
 /** null: the server does not tell. */
-function idsOf(others: Others): readonly number[] | null {
+function idsOrNull(others: OtherHolders): readonly number[] | null {
   return others === 'unknown' ? null : others
 }

@@ -1,38 +1,38 @@
 import type { Config } from '../config/config.ts'
-import type { Shared } from '../daemon/context.ts'
-import type { Service } from '../daemon/upstream.ts'
+import type { EngineContext } from '../daemon/context.ts'
+import type { Upstream } from '../daemon/upstream.ts'
 import { defaultTimings as timings, systemClock } from '../lib/clock.ts'
-import { quiet } from './context.ts'
-import type { OpenLedger } from './open-ledger.ts'
+import { silentLogger } from './context.ts'
+import type { OpenStore } from './open-store.ts'
 
 /**
  * The service as a running daemon asks it, for one command: under the same limits, which Redis keeps.
  * Throws whatever `work` throws.
  */
-export async function withService<Result>(
+export async function withUpstream<Result>(
   config: Config,
-  ledger: OpenLedger,
-  work: (service: Service, shared: Shared) => Promise<Result>,
+  store: OpenStore,
+  use: (upstream: Upstream, engineContext: EngineContext) => Promise<Result>,
 ): Promise<Result> {
   // most commands ask only Redis: what speaks to the service is loaded here
-  const { buildService } = await import('../daemon/upstream.ts')
+  const { buildUpstream: buildService } = await import('../daemon/upstream.ts')
   const { createMetrics } = await import('../lib/metrics.ts')
-  const parts = { clock: systemClock, logger: quiet }
+  const parts = { clock: systemClock, logger: silentLogger }
   const metrics = createMetrics(parts)
   const generation = { number: 0, hash: '', isActive: false }
-  const shared: Shared = {
+  const engineContext: EngineContext = {
     ...parts,
-    ...ledger,
+    ...store,
     config,
     metrics,
     generation,
     timings,
     newAccounts: [],
   }
-  const service = buildService(shared)
+  const upstream = buildService(engineContext)
   try {
-    return await work(service, shared)
+    return await use(upstream, engineContext)
   } finally {
-    await service.close()
+    await upstream.close()
   }
 }

@@ -6,46 +6,57 @@ import type { Config } from '../config/config.ts'
 import { readSilences } from '../daemon/grouping.ts'
 import { createWorkHints } from '../delivery/due-accounts.ts'
 import { systemClock } from '../lib/clock.ts'
-import { messageOf } from '../lib/errors.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import type * as RedisConnection from '../redis/connection.ts'
 import type { Redis } from '../redis/connection.ts'
-import { holdRedis } from '../redis/embedded-redis.ts'
-import { claimSchema, keyOf, placeOf, refusalOf, StoreError } from '../redis/health.ts'
+import { ensureRedis } from '../redis/embedded-redis.ts'
+import {
+  claimSchema,
+  redisConfigKey,
+  describeRedis,
+  toStoreError,
+  StoreError,
+} from '../redis/health.ts'
 import { createKeys, type Keys } from '../redis/keys.ts'
 import type { Silence } from '../routing/silences.ts'
-import { destinationsOf } from '../sinks/destinations.ts'
+import { listDestinations } from '../sinks/destinations.ts'
 import type { Destination } from '../sinks/sink.ts'
-import { type Book, findLead, openBooks } from '../store/account-ledger.ts'
-import { openLeftBooks } from '../store/accounts.ts'
-import { sinksOf } from '../store/pending-items.ts'
-import { isIndexed, isLookDone, lookOnce, lookPauseMs } from '../store/record-index.ts'
-import { type Context, quiet } from './context.ts'
-import { CommandError, findNamed, shortText } from './terminal.ts'
+import { type AccountLedger, findLead, openLedgers } from '../store/account-ledger.ts'
+import { openLeftLedgers } from '../store/accounts.ts'
+import { readSinkNames } from '../store/pending-items.ts'
+import {
+  isIndexed,
+  isMigrationScanDone,
+  runMigrationScan,
+  migrationPauseMs,
+} from '../store/record-index.ts'
+import { type Context, silentLogger } from './context.ts'
+import { CommandError, findNamed, parseShortText } from './terminal.ts'
 
-export interface OpenLedger {
+export interface OpenStore {
   redis: Redis
   keys: Keys
   /** One for each account: those of the configuration first, then those that left it. */
-  books: Book[]
+  ledgers: AccountLedger[]
 }
 
 /** How long a command waits for a Redis that is away. */
-const usualPatienceMs = 3_000
+const defaultPatienceMs = 3_000
 
 /** Throws StoreError, and whatever `work` throws. */
-export async function withLedger<Result>(
+export async function withStore<Result>(
   config: Config,
-  work: (ledger: OpenLedger) => Promise<Result>,
+  use: (ledger: OpenStore) => Promise<Result>,
 ): Promise<Result> {
   return withRedis(config.redis, async (redis) => {
     const keys = createKeys(config.redis.prefix)
     await claimSchema(redis, keys)
     const configured = config.accounts.map(({ name }) => name)
-    const books = await openBooks({ redis, keys, config: config.ledger }, configured)
-    await findLead({ redis, keys }, books)
-    books.push(...(await openLeftBooks({ redis, keys, config: config.ledger }, configured)))
-    return work({ redis, keys, books })
+    const ledgers = await openLedgers({ redis, keys, config: config.ledger }, configured)
+    await findLead({ redis, keys }, ledgers)
+    ledgers.push(...(await openLeftLedgers({ redis, keys, config: config.ledger }, configured)))
+    return use({ redis, keys, ledgers })
   })
 }
 
@@ -53,16 +64,16 @@ export async function withLedger<Result>(
  * What an older version left, accounts and records without an index, is found by a running daemon, or here
  * if there was none yet. Resolves with whether it is: not while a daemon looks.
  */
-export async function lookFirst(
+export async function ensureIndexed(
   { terminal, clock, stop }: Context,
-  ledger: OpenLedger,
+  store: OpenStore,
 ): Promise<boolean> {
-  if (await isLookDone(ledger)) return true
+  if (await isMigrationScanDone(store)) return true
   terminal.progress('looking through what an older version left')
-  const isDone = await lookOnce(ledger, {
+  const isDone = await runMigrationScan(store, {
     holder: randomUUID(),
     async mayGoOn() {
-      await clock.sleep(lookPauseMs, stop)
+      await clock.sleep(migrationPauseMs, stop)
       return !stop.aborted
     },
   })
@@ -72,9 +83,9 @@ export async function lookFirst(
 }
 
 /** For what reads the books through their index of records. Throws CommandError while it is not whole. */
-export async function needIndex(context: Context, ledger: OpenLedger): Promise<void> {
-  const indexed = await Promise.all(ledger.books.map(isIndexed))
-  if (indexed.every(Boolean) || (await lookFirst(context, ledger))) return
+export async function requireIndex(context: Context, store: OpenStore): Promise<void> {
+  const indexed = await Promise.all(store.ledgers.map(isIndexed))
+  if (indexed.every(Boolean) || (await ensureIndexed(context, store))) return
   throw new CommandError(
     'refused',
     'a running daemon still looks through what an older version left, and not all events are found yet; ask again in a few minutes',
@@ -82,64 +93,64 @@ export async function needIndex(context: Context, ledger: OpenLedger): Promise<v
 }
 
 /** Of an account that the configuration has. */
-export function bookOf({ books }: OpenLedger, account: string): Book {
-  const book = books.find((one) => one.account === account)
-  if (book === undefined) throw new Error(`no book is open for account ${account}`)
-  return book
+export function ledgerFor({ ledgers }: OpenStore, account: string): AccountLedger {
+  const ledger = ledgers.find((one) => one.account === account)
+  if (ledger === undefined) throw new Error(`no book is open for account ${account}`)
+  return ledger
 }
 
 /** Its book, also of an account that the configuration no longer has. Throws CommandError. */
-export function findBook({ books }: OpenLedger, account: string): Book {
-  const named = books.map((book) => ({ name: book.account, book }))
-  return findNamed(named, account, 'account').book
+export function requireLedger({ ledgers }: OpenStore, account: string): AccountLedger {
+  const named = ledgers.map((ledger) => ({ name: ledger.account, ledger }))
+  return findNamed(named, account, 'account').ledger
 }
 
 /** So that a running daemon looks at once at what a command made due, whichever sink has it. */
-export async function tellDaemon(
-  { redis, keys, books }: OpenLedger,
+export async function notifyDaemon(
+  { redis, keys, ledgers }: OpenStore,
   accounts: Iterable<string>,
 ): Promise<void> {
   for (const account of accounts) {
-    const book = books.find((one) => one.account === account)
-    const sinks = book ? await sinksOf(book) : []
-    await createWorkHints(redis, keys).tell(sinks.map((sink) => ({ account, sink, inMs: 0 })))
+    const ledger = ledgers.find((one) => one.account === account)
+    const sinks = ledger ? await readSinkNames(ledger) : []
+    await createWorkHints(redis, keys).write(sinks.map((sink) => ({ account, sink, inMs: 0 })))
   }
 }
 
 /** Throws StoreError: `unreachable` after `patienceMs` without Redis, or what Redis refuses. */
 export async function withRedis<Result>(
   config: RedisConfig,
-  work: (redis: Redis) => Promise<Result>,
-  patienceMs = usualPatienceMs,
+  use: (redis: Redis) => Promise<Result>,
+  patienceMs = defaultPatienceMs,
 ): Promise<Result> {
-  const held = await holdRedis(config, quiet)
+  const server = await ensureRedis(config, silentLogger)
   try {
-    return await onceReady(config, work, patienceMs)
+    return await connectAndUse(config, use, patienceMs)
   } finally {
-    await held.release()
+    await server.release()
   }
 }
 
-async function onceReady<Result>(
+async function connectAndUse<Result>(
   config: RedisConfig,
-  work: (redis: Redis) => Promise<Result>,
+  use: (redis: Redis) => Promise<Result>,
   patienceMs: number,
 ): Promise<Result> {
   // what is loaded with a command that asks no Redis must not load its client
   const connection = await import('../redis/connection.ts')
-  const redis = connection.connectRedis(config, quiet)
+  const redis = connection.connectRedis(config, silentLogger)
   try {
-    await ready(redis, config, { patienceMs, connection })
-    return await work(redis)
+    await waitUntilReady(redis, config, { patienceMs, connection })
+    return await use(redis)
   } catch (error) {
-    throw refusalOf(error, placeOf(config)) ?? error
+    throw toStoreError(error, describeRedis(config)) ?? error
   } finally {
     redis.disconnect()
   }
 }
 
 /** Waits a moment for a Redis that is away, and not at all for one that refuses the password. */
-async function ready(
+async function waitUntilReady(
   redis: Redis,
   config: RedisConfig,
   { patienceMs, connection }: { patienceMs: number; connection: typeof RedisConnection },
@@ -154,20 +165,20 @@ async function ready(
   })
   await systemClock.sleep(patienceMs, decided.signal)
   if (redis.status === 'ready') return
-  const place = placeOf(config)
-  const refusal = refusalOf(lastError, place)
+  const place = describeRedis(config)
+  const refusal = toStoreError(lastError, place)
   if (refusal) throw refusal
   throw new StoreError(
     'unreachable',
-    `${place} is not reachable (${whatHappened(lastError)}); start it, or correct ${keyOf(config)}`,
+    `${place} is not reachable (${describeFailure(lastError)}); start it, or correct ${redisConfigKey(config)}`,
     { cause: lastError },
   )
 }
 
-function whatHappened(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (error === undefined) return 'no answer in time'
   if (error instanceof Error && 'code' in error) return String(error.code)
-  return messageOf(error).replaceAll(/\s+/g, ' ')
+  return errorMessage(error).replaceAll(/\s+/g, ' ')
 }
 
 /** Of commands whose operator the ledger keeps. */
@@ -177,7 +188,7 @@ export interface ByOption {
 
 export function addByOption(command: Command): Command {
   const described = "who does it, as stories tell it (default: $USER, else the system's user)"
-  return command.option('--by <name>', described, shortText)
+  return command.option('--by <name>', described, parseShortText)
 }
 
 /** Who asks: `--by`, else USER (on Windows USERNAME), else the system's user; undefined where it has none. */
@@ -186,16 +197,16 @@ export function operatorName(
   { by }: ByOption = {},
   systemUser: () => string = () => userInfo().username,
 ): string | undefined {
-  return by ?? readable(env['USER'] ?? env['USERNAME']) ?? readable(nameOf(systemUser))
+  return by ?? cleanName(env['USER'] ?? env['USERNAME']) ?? cleanName(readSystemUser(systemUser))
 }
 
-function readable(given: string | undefined): string | undefined {
+function cleanName(given: string | undefined): string | undefined {
   const name = (given ?? '').replaceAll(/\p{Cc}/gu, '').trim()
   return name === '' ? undefined : name.slice(0, 100)
 }
 
 /** A container may run under a number that has no name. */
-function nameOf(systemUser: () => string): string | undefined {
+function readSystemUser(systemUser: () => string): string | undefined {
   try {
     return systemUser()
   } catch {
@@ -216,7 +227,7 @@ export function destinationLabels(config: Config): DestinationLabels {
 export function destinationsBySink({
   sinks,
 }: Pick<Config, 'sinks'>): ReadonlyMap<string, readonly Destination[]> {
-  return new Map(sinks.map((sink) => [sink.name, destinationsOf(sink)]))
+  return new Map(sinks.map((sink) => [sink.name, listDestinations(sink)]))
 }
 
 /** Silences as a command knows them: those of the file, and those made by command while Redis answers. */
@@ -224,29 +235,31 @@ export function destinationsBySink({
 export interface KnownSilences {
   silences: readonly Silence[]
   /** Why those made by command are not among them; undefined: they are. */
-  missing: string | undefined
+  unavailable: string | undefined
 }
 
 /** A command that can do without Redis does not wait long for it. */
-const patienceMs = 1_000
+const silencesPatienceMs = 1_000
 
 /** Never throws because of Redis. */
-export async function knownSilences(config: Config): Promise<KnownSilences> {
+export async function readKnownSilences(config: Config): Promise<KnownSilences> {
   try {
     const keys = createKeys(config.redis.prefix)
     const { silences } = await withRedis(
       config.redis,
       (redis) => readSilences(redis, keys),
-      patienceMs,
+      silencesPatienceMs,
     )
-    return { silences: [...config.silences, ...silences], missing: undefined }
+    return { silences: [...config.silences, ...silences], unavailable: undefined }
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    return { silences: config.silences, missing: error.message }
+    return { silences: config.silences, unavailable: error.message }
   }
 }
 
 /** What is said where some may be missing. */
-export function missingLines({ missing }: KnownSilences): string[] {
-  return missing === undefined ? [] : [`  silences made by command are not known: ${missing}`]
+export function unavailableSilenceLines({ unavailable }: KnownSilences): string[] {
+  return unavailable === undefined
+    ? []
+    : [`  silences made by command are not known: ${unavailable}`]
 }

@@ -11,14 +11,14 @@ import {
   type Tier,
 } from '../options.ts'
 import { type RequestLog, sendError } from '../server.ts'
-import type { Keepable } from '../state/data-folder.ts'
+import type { Persistent } from '../state/data-folder.ts'
 
 export const credentialSearchPath = '/firework/v4/credentials/global/_search'
 export const astpSearchPath = '/astp/v2/credentials/_search'
 export const globalSearchPath = '/firework/v4/events/global/_search'
 export const legacySearchPath = '/firework/v2/search/'
 
-interface GateOptions {
+interface GuardOptions {
   settings: SandboxSettings
   tokens: Tokens
   rates: RateWindows
@@ -29,41 +29,41 @@ interface GateOptions {
  * Guards every route of `app`. The rate is judged first and by the time of arrival, also for a request
  * that a fault or an expired token stops afterwards; the token after the faults.
  */
-export function guard(app: FastifyInstance, { settings, tokens, rates, log }: GateOptions): void {
+export function guard(app: FastifyInstance, { settings, tokens, rates, log }: GuardOptions): void {
   app.addHook('onRequest', async (request, reply) => {
-    const entry = log.entryOf(request)
-    entry.organization = organizationOf(request, tokens)
-    entry.tier = tierOf(entry.path, settings)
+    const entry = log.entryFor(request)
+    entry.organization = findOrganization(request, tokens)
+    entry.tier = chooseTier(entry.path, settings)
     if (entry.organization === null || entry.tier === null) return
     const now = systemClock.monotonic()
     entry.isOverLimit = rates.isOverLimit(entry.organization, entry.tier, now)
     if (entry.isOverLimit && settings.enforceLimits) await sendTooMany(reply, settings)
   })
   app.addHook('preHandler', async (request, reply) => {
-    if (log.entryOf(request).path === '/tokens/generate') return
-    const grant = grantOf(request, tokens)
+    if (log.entryFor(request).path === '/tokens/generate') return
+    const grant = findGrant(request, tokens)
     if (!grant) await sendError(reply, { status: 401, message: 'bad token' })
     else await refuseUnpermitted(request, reply, grant)
   })
 }
 
 /** The valid grant of a request; null: none. */
-export function grantOf(request: FastifyRequest, tokens: Tokens): TokenGrant | null {
-  const grant = tokens.find(bearerOf(request))
+export function findGrant(request: FastifyRequest, tokens: Tokens): TokenGrant | null {
+  const grant = tokens.find(readBearerToken(request))
   return grant && tokens.isValid(grant) ? grant : null
 }
 
-function bearerOf(request: FastifyRequest): string {
+function readBearerToken(request: FastifyRequest): string {
   const [scheme, token] = (request.headers.authorization ?? '').split(' ')
   return scheme === 'Bearer' ? (token ?? '') : ''
 }
 
-function organizationOf(request: FastifyRequest, tokens: Tokens): number | null {
-  const owner = tokens.ownerOf(keyIn(request.headers.authorization ?? ''))
-  return owner?.id ?? tokens.find(bearerOf(request))?.organizationId ?? null
+function findOrganization(request: FastifyRequest, tokens: Tokens): number | null {
+  const owner = tokens.findOwner(readApiKey(request.headers.authorization ?? ''))
+  return owner?.id ?? tokens.find(readBearerToken(request))?.organizationId ?? null
 }
 
-function tierOf(path: string, { tiers }: SandboxSettings): Tier | null {
+function chooseTier(path: string, { tiers }: SandboxSettings): Tier | null {
   if (path.startsWith('/tokens/')) return tiers.tokens === undefined ? 'basic' : tiers.tokens
   if (path === credentialSearchPath) return tiers.credentialSearch ?? 'search'
   if (path.endsWith('/feed/credentials')) return tiers.credentialFeed ?? 'basic'
@@ -107,9 +107,9 @@ export interface TokenControl {
   issued(): number
 }
 
-export interface Tokens extends TokenControl, Keepable {
+export interface Tokens extends TokenControl, Persistent {
   /** null: a key that is unknown or refused. */
-  ownerOf(key: string): SandboxOrganization | null
+  findOwner(key: string): SandboxOrganization | null
   /** 'forbidden': a tenant that this key may not use. Without a tenant: the key's first. */
   issue(key: string, tenantId: number | undefined): TokenGrant | 'forbidden' | 'unknown'
   /** The grant behind a token, valid or not; null: never handed out. */
@@ -122,11 +122,11 @@ interface TokenOptions {
   lifetimeMs: number
   now: () => number
   /** The tenants that a key may use; the first one is its default. */
-  tenantsOf: (key: string) => readonly number[]
+  listTenants: (key: string) => readonly number[]
 }
 
 /** The key by itself, or as the password of HTTP Basic, as older clients send it. */
-export function keyIn(authorization: string): string {
+export function readApiKey(authorization: string): string {
   const [, basic] = /^Basic (\S+)$/i.exec(authorization) ?? []
   if (basic === undefined) return authorization
   return Buffer.from(basic, 'base64')
@@ -134,8 +134,13 @@ export function keyIn(authorization: string): string {
     .replace(/^[^:]*:/, '')
 }
 
-export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: TokenOptions): Tokens {
-  const identities = identitiesOf(organizations)
+export function createTokens({
+  organizations,
+  lifetimeMs,
+  now,
+  listTenants,
+}: TokenOptions): Tokens {
+  const identities = numberIdentities(organizations)
   const owners = new Map(organizations.flatMap((one) => one.keys.map(({ key }) => [key, one])))
   const grants = new Map<string, TokenGrant>()
   const revoked = new Set<TokenGrant>()
@@ -146,14 +151,14 @@ export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: Toke
     now() < grant.expiresAtMs && !revoked.has(grant) && !refusedKeys.has(grant.key)
 
   return {
-    ownerOf(key) {
+    findOwner(key) {
       const owner = owners.get(key)
       return owner && !refusedKeys.has(key) ? owner : null
     },
     issue(key, tenantId) {
       const identity = identities.get(key)
       if (!identity || refusedKeys.has(key)) return 'unknown'
-      const tenants = tenantsOf(key)
+      const tenants = listTenants(key)
       const tenant = tenantId ?? tenants[0]
       if (tenant === undefined || !tenants.includes(tenant)) return 'forbidden'
       const token = `sandbox-token-${randomBytes(24).toString('hex')}`
@@ -175,8 +180,8 @@ export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: Toke
         .filter((grant) => now() < grant.expiresAtMs && !revoked.has(grant))
         .map(({ token, key, tenantId, expiresAtMs }) => ({ token, key, tenantId, expiresAtMs })),
     }),
-    restore(kept) {
-      const state = keptTokens.parse(kept)
+    restore(snapshot) {
+      const state = tokensSnapshot.parse(snapshot)
       issued = state.issued
       for (const key of state.refusedKeys) refusedKeys.add(key)
       for (const grant of state.grants) {
@@ -187,7 +192,7 @@ export function createTokens({ organizations, lifetimeMs, now, tenantsOf }: Toke
   }
 }
 
-const keptTokens = z.object({
+const tokensSnapshot = z.object({
   issued: z.int(),
   refusedKeys: z.array(z.string()),
   grants: z.array(
@@ -196,7 +201,7 @@ const keptTokens = z.object({
 })
 
 /** By key, numbered over all organizations. */
-function identitiesOf(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
+function numberIdentities(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
   const owned = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })))
   return new Map(
     owned.map(({ id, key }, index) => [
@@ -217,11 +222,11 @@ function identitiesOf(organizations: readonly SandboxOrganization[]): Map<string
  * their names where the page does not say.
  */
 
-export function mayDo(grant: TokenGrant | null, permission: Permission): boolean {
+export function hasPermission(grant: TokenGrant | null, permission: Permission): boolean {
   return grant?.permissions.includes(permission) === true
 }
 
-interface Need {
+interface PermissionRule {
   method?: string
   path: RegExp
   /** Where only one choice of the query needs it. */
@@ -229,7 +234,7 @@ interface Need {
   permission: Permission
 }
 
-const needs: readonly Need[] = [
+const permissionRules: readonly PermissionRule[] = [
   { path: /^\/firework\/v4\/events\/global\/_search$/, permission: 'firework.global_search' },
   { path: /^\/firework\/v4\/credentials\/global\/_search$/, permission: 'firework.global_search' },
   { path: /^\/firework\/v2\/search\/?$/, permission: 'firework.global_search' },
@@ -259,16 +264,16 @@ async function refuseUnpermitted(
 ): Promise<void> {
   const path = request.url.split('?')[0] ?? ''
   const { field } = request.query as { field?: unknown }
-  const lacking = needs.find(
+  const unmet = permissionRules.find(
     (need) =>
       need.path.test(path) &&
       (need.method ?? request.method) === request.method &&
       (need.field ?? field) === field &&
-      !mayDo(grant, need.permission),
+      !hasPermission(grant, need.permission),
   )
-  if (!lacking) return
+  if (!unmet) return
   const shape = path.startsWith('/firework/v2/') ? 'message' : 'error'
-  await sendError(reply, { status: 403, shape, message: `needs ${lacking.permission}` })
+  await sendError(reply, { status: 403, shape, message: `needs ${unmet.permission}` })
 }
 
 /**

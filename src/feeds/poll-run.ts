@@ -3,17 +3,17 @@ import type { PolledFeed, Quota } from '../feed-types/feed-type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import type { Book } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import type { RoutedEvent } from '../store/intake.ts'
-import type { MadeWork } from '../store/pending-items.ts'
+import type { ItemChange } from '../store/pending-items.ts'
 import type { Capabilities } from '../upstream/capabilities.ts'
-import type { ServiceClient } from '../upstream/client.ts'
-import type { ServiceReason } from '../upstream/error.ts'
+import type { UpstreamClient } from '../upstream/client.ts'
+import type { UpstreamReason } from '../upstream/error.ts'
 import type { RescanBudget } from './rescan-plan.ts'
 
 export interface PollerOptions {
-  client: (account: string) => ServiceClient
-  book: (account: string) => Book
+  client: (account: string) => UpstreamClient
+  ledger: (account: string) => AccountLedger
   /**
    * Fixes an event's way: pure. `isBacklog`: what the feed's first walk finds, to come as a summary;
    * `isFresh`: found by the tail on its way, neither then nor by a rescan.
@@ -25,14 +25,14 @@ export interface PollerOptions {
   ) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
   batchWaitMs: (sink: string) => number | undefined
   /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
-  queue: (account: string, made: MadeWork[]) => Promise<void>
+  queue: (account: string, made: ItemChange[]) => Promise<void>
   generation: () => number
   /** Whether the ledger may grow: what is not taken in stays at the service. */
   hasRoom: () => Promise<boolean>
   /** What an account has left of its searches; undefined where no answer has said so. */
-  quotaOf?: ((account: string) => Promise<Quota | undefined>) | undefined
+  readQuota?: ((account: string) => Promise<Quota | undefined>) | undefined
   /** Names what a leaked credential is recognised by, under a key that Redis does not have. */
-  pairIdOf?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
+  pairDigest?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
   /** Encrypts a leaked secret for sinks that reveal; left out where none does. */
   sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
   /** What an account's server can beyond its description; left out: nothing. */
@@ -45,17 +45,17 @@ export interface PollerOptions {
 }
 
 /** One turn of one feed at the service. */
-export interface PollTurn extends TurnAsked {
+export interface PollRun extends PollRequest {
   feed: PolledFeed
   dueSinceMs: number
   shortPages: ShortPages
   /** Of the feed's tail. */
-  short: ShortPage
+  lastPage: ShortPage
   /** Cursors that the service refused in this turn. */
   refusals: { count: number }
 }
 
-export interface TurnAsked {
+export interface PollRequest {
   kind: 'feed' | 'sweep'
   signal: AbortSignal
   /** Since when the turn is owed, wall clock ms; undefined: since now. */
@@ -67,15 +67,15 @@ export interface TurnAsked {
   /** The slot of a page's request has come. */
   onSlot?: (() => void) | undefined
   /** A page was taken in. */
-  onPage?: ((page: TakenPage) => void) | undefined
+  onPage?: ((page: AcceptedPage) => void) | undefined
   /** Pages that earlier turns have read, where these take turns among a feed's rescans; left out: none. */
   pagesBefore?: number | undefined
   /** Whether the run goes on with the next page, after so many; left out: it does. */
-  goesOn?: ((pages: number) => Promise<boolean>) | undefined
+  mayContinue?: ((pages: number) => Promise<boolean>) | undefined
 }
 
 /** A page of a tail that was taken in, as the polling rule counts it. */
-interface TakenPage {
+interface AcceptedPage {
   newEvents: number
   /** Of the new ones, those that are critical or high, or of unknown severity. */
   urgentEvents: number
@@ -93,7 +93,7 @@ export type PollOutcome =
    * `readAtMs`: of a forgotten tail, when its ledger says that it was read to its end.
    */
   | { status: 'not_due'; untilMs: number | undefined; readAtMs?: number | undefined }
-  | { status: 'failed'; reason: ServiceReason; retryAfterMs: number | undefined }
+  | { status: 'failed'; reason: UpstreamReason; retryAfterMs: number | undefined }
 
 /** Why nothing is asked just now. */
 export type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
@@ -133,29 +133,29 @@ export interface ShortPage {
   isOfTurn: boolean
 }
 
-export function noShortPage(): ShortPage {
+export function noLastPage(): ShortPage {
   return { last: undefined, isOfTurn: true }
 }
 
-const enough = 3
-const followedOneIn = 20
+const confirmationsNeeded = 3
+const followOneIn = 20
 
 export function createShortPages(): ShortPages {
   const confirmed = new Map<string, number>()
-  const passed = new Map<string, number>()
+  const shortPageCounts = new Map<string, number>()
   const lastPages = new Map<string, ShortPage>()
   return {
     last({ account, name }) {
       const id = `${account}/${name}`
-      const page = lastPages.get(id) ?? noShortPage()
+      const page = lastPages.get(id) ?? noLastPage()
       lastPages.set(id, page)
       page.isOfTurn = false
       return page
     },
     isEnd(endpoint) {
-      if ((confirmed.get(endpoint) ?? 0) < enough) return false
-      const count = ((passed.get(endpoint) ?? 0) + 1) % followedOneIn
-      passed.set(endpoint, count)
+      if ((confirmed.get(endpoint) ?? 0) < confirmationsNeeded) return false
+      const count = ((shortPageCounts.get(endpoint) ?? 0) + 1) % followOneIn
+      shortPageCounts.set(endpoint, count)
       return count !== 0
     },
     noteFollowing(endpoint, following) {

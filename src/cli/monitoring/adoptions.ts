@@ -1,16 +1,16 @@
 /** What only the operator knows: whether a creation without an answer was done, and under which id. */
 import { InvalidArgumentError } from 'commander'
 import { suggestion } from '../../lib/errors.ts'
-import { uuid, wholeId } from '../api/api-command.ts'
-import { CommandError, harmless } from '../terminal.ts'
-import type { Wanted } from './monitoring-file.ts'
-import { isSame, type Scene, twinsOf } from './plan.ts'
+import { parseUuid, parseId } from '../api/api-command.ts'
+import { CommandError, sanitize } from '../terminal.ts'
+import type { DesiredState } from './monitoring-file.ts'
+import { isSame, type PlanInput, findTwins } from './plan.ts'
 import {
-  assetIn,
+  findAsset,
   type KnownAsset,
   type MonitoringState,
   type PolicyContent,
-  policyIn,
+  findPolicy,
   withoutPolicy,
 } from './state-file.ts'
 
@@ -19,31 +19,31 @@ export type Adoption =
   | { kind: 'asset'; name: string; id: number }
   | { kind: 'policy'; name: string; id: string }
 
-export interface Doubts {
+export interface AdoptionOptions {
   adopt?: readonly Adoption[]
   createAgain?: readonly string[]
 }
 
 /** A value of `--adopt`, which may be given several times. */
-export function anotherAdoption(text: string, before: readonly Adoption[] = []): Adoption[] {
+export function appendAdoption(text: string, before: readonly Adoption[] = []): Adoption[] {
   const [, name = '', id = ''] = /^([a-z][\w-]*)=(.+)$/.exec(text) ?? []
   if (name === '') throw new InvalidArgumentError('Write <name>=<id>, such as brand=5001.')
   return [
     ...before,
     /^\d+$/.test(id)
-      ? { kind: 'asset', name, id: wholeId(id) }
-      : { kind: 'policy', name, id: uuid(id) },
+      ? { kind: 'asset', name, id: parseId(id) }
+      : { kind: 'policy', name, id: parseUuid(id) },
   ]
 }
 
-export function anotherName(text: string, before: readonly string[] = []): string[] {
+export function appendName(text: string, before: readonly string[] = []): string[] {
   return [...before, text]
 }
 
 /** Throws CommandError where an option names what the file does not have. */
 export function refuseUnknownNames(
-  { adopt = [], createAgain = [] }: Doubts,
-  { assets, policies }: Wanted,
+  { adopt = [], createAgain = [] }: AdoptionOptions,
+  { assets, policies }: DesiredState,
   { pending }: MonitoringState,
 ): void {
   const assetKeys = assets.map(({ key }) => key)
@@ -64,9 +64,9 @@ function refuseUnknown(kind: string, name: string, names: readonly string[]): vo
 }
 
 /** Throws CommandError where a creation was sent and nobody says what became of it. */
-export function refuseDoubt(
+export function refuseUnresolved(
   { pending }: MonitoringState,
-  { adopt = [], createAgain = [] }: Doubts,
+  { adopt = [], createAgain = [] }: AdoptionOptions,
 ): void {
   if (pending === null) return
   const { kind, name, at } = pending
@@ -83,30 +83,31 @@ export function refuseDoubt(
 /** The state with what the operator says of it, held against what the service shows. */
 
 /** Throws CommandError where it fits neither file, state nor service. */
-export function settleDoubts(
-  scene: Scene,
-  { adopt = [], createAgain = [] }: Doubts,
+export function applyAdoptions(
+  input: PlanInput,
+  { adopt = [], createAgain = [] }: AdoptionOptions,
 ): MonitoringState {
   const forgotten = createAgain.reduce(
-    (state, name) => forget(name, { ...scene, state }),
-    scene.state,
+    (state, name) => forgetCreated(name, { ...input, state }),
+    input.state,
   )
-  return adopt.reduce((state, adoption) => take(adoption, { ...scene, state }), forgotten)
+  return adopt.reduce((state, adoption) => applyAdoption(adoption, { ...input, state }), forgotten)
 }
 
-function take(adoption: Adoption, scene: Scene): MonitoringState {
-  return adoption.kind === 'asset' ? takeAsset(adoption, scene) : takePolicy(adoption, scene)
+function applyAdoption(adoption: Adoption, input: PlanInput): MonitoringState {
+  return adoption.kind === 'asset' ? adoptAsset(adoption, input) : adoptPolicy(adoption, input)
 }
 
-/** What it is has not been seen: see `lookAtAdopted`. */
-function takeAsset(
+/** What it is has not been seen: see `inspectAdopted`. */
+function adoptAsset(
   { name, id }: Adoption & { kind: 'asset' },
-  { state, actual }: Scene,
+  { state, actual }: PlanInput,
 ): MonitoringState {
-  const before = assetIn(state, name)
-  if (before !== undefined && !actual.gone.has(before.id)) refuseKnown('asset', name, before.id)
+  const before = findAsset(state, name)
+  if (before !== undefined && !actual.missingAssets.has(before.id))
+    refuseAlreadyKnown('asset', name, before.id)
   refuseTaken(Object.entries(state.assets).find(([, known]) => known.id === id)?.[0], id)
-  if (actual.gone.has(id)) refuseAbsent('asset', id)
+  if (actual.missingAssets.has(id)) refuseNotFound('asset', id)
   const unseen: KnownAsset = {
     id,
     written: null,
@@ -120,18 +121,22 @@ function takeAsset(
 }
 
 /** One that was created in the place of another: that one is deleted once this one is assigned. */
-function takePolicy({ name, id }: Adoption & { kind: 'policy' }, scene: Scene): MonitoringState {
-  const { state, actual, wanted } = scene
+function adoptPolicy(
+  { name, id }: Adoption & { kind: 'policy' },
+  input: PlanInput,
+): MonitoringState {
+  const { state, actual, desired } = input
   refuseTaken(Object.entries(state.policies).find(([, known]) => known.uuid === id)?.[0], id)
   const found = actual.policies.get(id)
-  const body = wanted.policies.find(({ key }) => key === name)?.body
-  if (found === undefined || body === undefined) return refuseAbsent('policy', id)
+  const body = desired.policies.find(({ key }) => key === name)?.body
+  if (found === undefined || body === undefined) return refuseNotFound('policy', id)
   if (found.type !== body.type) refuseType(name, id, { found, asked: body })
-  const before = policyIn(state, name)?.uuid
+  const before = findPolicy(state, name)?.uuid
   const there = before === undefined ? undefined : actual.policies.get(before)
   const isInPlace =
     isPending(state, 'policy', name) || (isSame(found, body) && !isTwin(there, body))
-  if (before !== undefined && there !== undefined && !isInPlace) refuseKnown('policy', name, before)
+  if (before !== undefined && there !== undefined && !isInPlace)
+    refuseAlreadyKnown('policy', name, before)
   const replaced = before === undefined || there === undefined ? [] : [{ name, uuid: before }]
   const retired = state.retired.filter(({ uuid }) => uuid !== id)
   return {
@@ -147,18 +152,18 @@ function isTwin(there: PolicyContent | undefined, body: PolicyContent): boolean 
 }
 
 /** Of what is there, nothing is forgotten: it would be made twice. */
-function forget(name: string, scene: Scene): MonitoringState {
-  const { state, actual } = scene
+function forgetCreated(name: string, input: PlanInput): MonitoringState {
+  const { state, actual } = input
   if (state.pending?.name === name) return { ...state, pending: null }
-  const asset = assetIn(state, name)
-  const policy = policyIn(state, name)
-  const isAssetGone = asset !== undefined && actual.gone.has(asset.id)
+  const asset = findAsset(state, name)
+  const policy = findPolicy(state, name)
+  const isAssetGone = asset !== undefined && actual.missingAssets.has(asset.id)
   const isPolicyGone = policy !== undefined && !actual.policies.has(policy.uuid)
   if (isAssetGone || isPolicyGone) {
     const rest = isPolicyGone ? withoutPolicy(state, name) : state
     return isAssetGone ? withoutAsset(rest, name) : rest
   }
-  if (policy === undefined && twinsOf(name, scene).length > 0) return state
+  if (policy === undefined && findTwins(name, input).length > 0) return state
   const id = asset?.id ?? policy?.uuid
   const problem =
     id === undefined
@@ -172,7 +177,7 @@ function withoutAsset(state: MonitoringState, key: string): MonitoringState {
   return { ...state, assets: Object.fromEntries(others) }
 }
 
-function refuseKnown(kind: string, name: string, id: number | string): void {
+function refuseAlreadyKnown(kind: string, name: string, id: number | string): void {
   throw new CommandError('mistake', `--adopt: the ${kind} ${name} is ${id} already`)
 }
 
@@ -181,7 +186,7 @@ function refuseTaken(holder: string | undefined, id: number | string): void {
   throw new CommandError('mistake', `--adopt: ${id} is ${holder} already`)
 }
 
-function refuseAbsent(kind: string, id: number | string): never {
+function refuseNotFound(kind: string, id: number | string): never {
   throw new CommandError('mistake', `--adopt: the service has no ${kind} ${id}`)
 }
 
@@ -190,7 +195,7 @@ function refuseType(
   id: string,
   { found, asked }: { found: PolicyContent; asked: PolicyContent },
 ): void {
-  const what = `${id} is "${harmless(found.name, 60)}" of type ${harmless(found.type, 40)}`
+  const what = `${id} is "${sanitize(found.name, 60)}" of type ${sanitize(found.type, 40)}`
   throw new CommandError('mistake', `--adopt: ${what}, and ${name} of the file is ${asked.type}`)
 }
 

@@ -1,0 +1,407 @@
+/**
+ * A digest: what a schedule collected for one destination, over all accounts, in one message. A window
+ * that was missed comes late and says so; nothing of it is lost and nothing comes twice.
+ */
+import { localDay } from '../lib/time-zone.ts'
+import { renderMessage, type LinkFilter } from '../messages/message.ts'
+import {
+  type AlreadySent,
+  compareForDigest,
+  createTally,
+  type DigestFacts,
+  perDay,
+  type Summary,
+  type SummaryPart,
+} from '../messages/summary.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { readAccounting } from '../store/accounts.ts'
+import { type FoundItem, readItems } from '../store/records.ts'
+import type { FlushContext } from './flush-context.ts'
+import {
+  closeMessage,
+  type MessageAbout,
+  deriveMessageId,
+  messageRank,
+  readFrozenRefs,
+  freezeMembers,
+} from './freeze.ts'
+import { flushGroups, type Member, readMembers, reportSuppressed } from './group-flush.ts'
+import { type GroupingSink, digestGroupId, type SinkDigest } from './placement.ts'
+import {
+  claimFlush,
+  type Fence,
+  readAllMemberRefs,
+  peekFlush,
+  postponeTimers,
+  readFence,
+  readTimerMs,
+  type Flush,
+} from './timers.ts'
+
+const maxTries = 3
+
+/** Resolves with the number of messages made. */
+export async function flushDigest(options: FlushContext, flush: Flush): Promise<number> {
+  const sink = options.sinks.get(flush.sink)
+  const digest = sink?.digest
+  const nowMs = options.clock.now()
+  const isConfigured = sink?.destinations.some(({ id }) => id === flush.about.destination) === true
+  if (!sink || !digest || !isConfigured) return flushGroups(options, [flush]) // it is no digest any more
+  const windowEndMs = digest.schedule.next(flush.fromMs ?? flush.openedAtMs)
+  if (windowEndMs > nowMs || flush.ledger !== options.ledgers[0]) {
+    // the schedule was changed, or the turn is another book's, which goes with the first
+    await postponeTimers(flush.ledger, [flush.timer], digest.schedule.next(nowMs))
+    return 0
+  }
+  return endWindow(options, { flush, sink, digest, nowMs })
+}
+
+/** A sink that has a digest. */
+export type DigestSink = GroupingSink & { digest: SinkDigest }
+
+/**
+ * Ends a destination's window now, whatever its schedule says; the next one begins here and ends at its
+ * time. Resolves with the number of messages made, or undefined where a replica has just this turn.
+ */
+export async function endWindowNow(
+  options: FlushContext,
+  sink: DigestSink,
+  destination: string,
+): Promise<number | undefined> {
+  const [ledger] = options.ledgers
+  if (!ledger) return undefined
+  const nowMs = options.clock.now()
+  await ensureDigest(options, sink, { destination, nowMs })
+  const id = digestGroupId(destination)
+  const setMs = (await readTimerMs(ledger, id, sink.name)) ?? nowMs
+  const flush = await claimFlush(ledger, `c:${id}:${sink.name}`, Math.max(nowMs, setMs))
+  if (!flush) return undefined
+  const dueAtMs = Math.min(flush.dueAtMs, nowMs)
+  return endWindow(options, { flush: { ...flush, dueAtMs }, sink, digest: sink.digest, nowMs })
+}
+
+/** What a destination's digest would say if its window ended now; changes nothing. */
+export async function previewWindow(
+  options: FlushContext,
+  sink: DigestSink,
+  destination: string,
+): Promise<DigestDraft> {
+  const [ledger] = options.ledgers
+  if (!ledger) throw new Error('a digest is previewed without a book')
+  const nowMs = options.clock.now()
+  const flush = await peekFlush(ledger, { id: digestGroupId(destination), sink: sink.name, nowMs })
+  return draftDigest(options, { flush, sink, digest: sink.digest, nowMs })
+}
+
+async function endWindow(options: FlushContext, window: DigestWindow): Promise<number> {
+  for (let tries = 0; tries < maxTries; tries += 1) {
+    const messages = await tryDigest(options, window)
+    if (messages !== 'again') return messages
+  }
+  return 0
+}
+
+async function tryDigest(options: FlushContext, window: DigestWindow): Promise<number | 'again'> {
+  const { flush, digest, nowMs } = window
+  const slices = await freezeAll(options, flush, await readSlices(options, flush))
+  if (!slices) return 0
+  const about = await composeDigest(options, window, slices)
+  const note = JSON.stringify(await readTotals(options, flush.sink))
+  const isSent = about.summary.total > 0 || digest.sendsEmpty
+  // the other books first: once the first book has the message, nothing joins it anywhere
+  for (const { ledger, fence, frozen, fresh } of slices.toReversed()) {
+    const isLead = ledger === flush.ledger
+    const closed = await closeMessage(ledger, {
+      messageId: deriveMessageId(flush),
+      members: frozen.length + fresh.filter(({ verdict }) => verdict.act === 'send').length,
+      flushes: [{ flush: { ...flush, ledger, fence }, nextMs: digest.schedule.next(nowMs) }],
+      window: { toMs: nowMs, note },
+      ...(isLead &&
+        isSent && { message: { sink: flush.sink, destination: flush.about.destination, about } }),
+    })
+    if (closed.status === 'again') return 'again'
+    if (isLead && closed.ref !== '') {
+      await options.announce(ledger.account, [{ sink: flush.sink, rank: messageRank(about) }])
+    }
+  }
+  return isSent ? 1 : 0
+}
+
+/**
+ * What the message holds in the end; undefined where another replica has ended the turn. A book that a
+ * try that was cut off had closed already takes nothing more: what came since waits for the next one.
+ */
+async function freezeAll(
+  options: FlushContext,
+  flush: Flush,
+  slices: readonly LedgerSlice[],
+): Promise<LedgerSlice[] | undefined> {
+  const messageId = deriveMessageId(flush)
+  const positions = new Map(
+    selectMembers(slices).map(({ account, ref }, at) => [`${account} ${ref}`, at]),
+  )
+  const result: LedgerSlice[] = []
+  for (const { ledger, fence, frozen, fresh } of slices) {
+    const sorted = fresh
+      .filter(({ verdict }) => verdict.act !== 'hold') // it waits for the next one
+      .map((member) => ({
+        ...member,
+        order: positions.get(`${member.account} ${member.ref}`) ?? 0,
+      }))
+    const isOpen = await freezeMembers(ledger, { messageId, leadId: flush.id, fence }, sorted)
+    if (!isOpen && ledger === flush.ledger) return undefined
+    if (isOpen) reportSuppressed(options, flush.sink, fresh)
+    result.push({ ledger, fence, frozen, fresh: isOpen ? fresh : [] })
+  }
+  return result
+}
+
+/** Gives every configured digest its timer, so that an empty one comes too; a set one stays. */
+export async function ensureDigests(
+  { ledgers, sinks }: Pick<FlushContext, 'ledgers' | 'sinks'>,
+  nowMs: number,
+): Promise<void> {
+  for (const sink of sinks.values()) {
+    if (!hasDigest(sink)) continue
+    for (const { id: destination } of sink.destinations) {
+      await ensureDigest({ ledgers }, sink, { destination, nowMs })
+    }
+  }
+}
+
+export function hasDigest(sink: GroupingSink): sink is DigestSink {
+  return sink.digest !== undefined
+}
+
+async function ensureDigest(
+  { ledgers }: Pick<FlushContext, 'ledgers'>,
+  { name, digest }: DigestSink,
+  { destination, nowMs }: { destination: string; nowMs: number },
+): Promise<void> {
+  const [ledger] = ledgers
+  if (!ledger) return
+  const id = digestGroupId(destination)
+  const from = await ledger.redis.hget(ledger.key('gather', id), 'from')
+  const setMs = await readTimerMs(ledger, id, name)
+  const nextMs = digest.schedule.next(nowMs)
+  // one that is set stays, unless the schedule was changed and has an earlier time to come
+  if (from !== null && setMs !== undefined && setMs <= nextMs) return
+  const missedMs = from === null ? nextMs : digest.schedule.next(Number(from))
+  const atMs = setMs === undefined ? missedMs : nextMs
+  const about = JSON.stringify({ destination, route: null, labels: {}, feed: null })
+  const note = JSON.stringify(await readTotals({ ledgers }, name))
+  await ledger.run('ensure-digest', id, name, atMs, about, nowMs, note)
+}
+
+/**
+ * What a digest says: everything that its window collected, judged and counted. Nothing here changes
+ * anything, so that a preview and the message that is sent come from the same hands.
+ */
+
+/** A digest that comes so long after its time says that it is late. */
+const lateAfterMs = 15 * 60_000
+
+/** Immediate events that a digest lists as sent already. */
+const maxSentListed = 50
+
+/** Records in one reply of Redis: each may be some hundred kilobytes with its payload. */
+const readAtOnce = 100
+
+/** One window of one destination's digest, about to end at `nowMs`. */
+interface DigestWindow {
+  flush: Flush
+  sink: GroupingSink
+  digest: SinkDigest
+  nowMs: number
+}
+
+/** What waits in one book. */
+interface LedgerSlice {
+  ledger: AccountLedger
+  /** The collection as it was before its members were read. */
+  fence: Fence
+  /** Of a turn that was cut off: in the message already, unjudged. */
+  frozen: Member[]
+  fresh: Member[]
+}
+
+interface DigestDraft {
+  about: MessageAbout
+  /** What the message stands for, in its order. */
+  members: Member[]
+}
+
+/** The message as it would be now. */
+async function draftDigest(options: FlushContext, window: DigestWindow): Promise<DigestDraft> {
+  const slices = await readSlices(options, window.flush)
+  const suppressed = slices
+    .flatMap(({ fresh }) => fresh)
+    .filter(({ verdict }) => verdict.act === 'suppress').length
+  const about = await composeDigest(options, window, slices, { uncounted: suppressed })
+  return { about, members: selectMembers(slices) }
+}
+
+async function readSlices({ ledgers, rules }: FlushContext, flush: Flush): Promise<LedgerSlice[]> {
+  const messageId = deriveMessageId(flush)
+  const slices: LedgerSlice[] = []
+  for (const ledger of ledgers) {
+    slices.push({
+      ledger,
+      fence: ledger === flush.ledger ? flush.fence : await readFence(ledger, flush.id),
+      frozen: await readMembers(ledger, await readFrozenRefs(ledger, messageId)),
+      fresh: await readMembers(ledger, await readAllMemberRefs({ ledger, id: flush.id }), rules),
+    })
+  }
+  return slices
+}
+
+/** What goes into the message, in its order. */
+function selectMembers(slices: readonly LedgerSlice[]): Member[] {
+  return slices
+    .flatMap(({ frozen, fresh }) => [
+      ...frozen,
+      ...fresh.filter(({ verdict }) => verdict.act === 'send'),
+    ])
+    .toSorted(compareForDigest)
+}
+
+/** `uncounted`: how many of the members are suppressed and not in the ledger's counters yet. */
+async function composeDigest(
+  options: FlushContext,
+  { flush, sink, digest, nowMs }: DigestWindow,
+  slices: readonly LedgerSlice[],
+  { uncounted = 0 } = {},
+): Promise<MessageAbout> {
+  const members = selectMembers(slices)
+  const tally = createTally()
+  for (const member of members) tally.add(member)
+  const fromMs = flush.fromMs ?? flush.openedAtMs
+  // its timer is put off while nothing can be sent, its window is not
+  const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
+  const sent = await readAlreadySent(options, flush, nowMs)
+  const since = totalsSince(await readTotals(options, flush.sink), flush.note)
+  const recipients = sink.destinations.length
+  const held = slices.flatMap(({ fresh }) => fresh).filter(({ verdict }) => verdict.act === 'hold')
+  const facts: DigestFacts = {
+    fromMs,
+    toMs: nowMs,
+    dueAtMs,
+    isLate: nowMs - dueAtMs > lateAfterMs,
+    timeZone: digest.timeZone,
+    perDay: perDay(members, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
+    feeds: await options.coverage(fromMs),
+    held: held.length,
+    suppressed: Math.ceil((since.suppressed + uncounted) / recipients),
+    dead: Math.ceil(since.dead / recipients),
+    diverted: Math.ceil(since.diverted / recipients),
+    alreadySent: sent.listed,
+    alreadySentTotal: sent.total,
+    alreadySentBySeverity: sent.bySeverity,
+  }
+  return {
+    summary: tally.finish({ kind: 'digest', labels: {}, route: null, digest: facts }),
+    shown: members.slice(0, digest.maxItems).map(({ account, ref }) => ({ account, ref })),
+    accounts: [...new Set(members.map(({ account }) => account))],
+    repeatRisks: Math.max(0, ...members.map(({ repeatRisks }) => repeatRisks)),
+  }
+}
+
+interface SentItem {
+  ledger: AccountLedger
+  ref: string
+  part: SummaryPart
+  entry: AlreadySent
+}
+
+/** What went to the destination at once within the window; what was kept from it or died did not. */
+async function readAlreadySent(
+  { ledgers, serviceLink }: FlushContext,
+  { id }: Flush,
+  untilMs: number,
+): Promise<{ listed: AlreadySent[]; total: number; bySeverity: Summary['bySeverity'] }> {
+  const sentItems: SentItem[] = []
+  for (const ledger of ledgers) {
+    const refs = await ledger.redis.zrangebyscore(ledger.key('told', id), '-inf', untilMs)
+    for (let from = 0; from < refs.length; from += readAtOnce) {
+      const items = await readItems(ledger, refs.slice(from, from + readAtOnce))
+      const delivered = items.filter(({ item }) => item.state === 'delivered')
+      sentItems.push(...delivered.map((found) => toSentItem(ledger, found)))
+    }
+  }
+  const tally = createTally()
+  for (const { part } of sentItems) tally.add(part)
+  const { bySeverity } = tally.finish({ kind: 'digest', labels: {}, route: null })
+  const listed = sentItems
+    .toSorted((a, b) => compareForDigest(a.part, b.part))
+    .slice(0, maxSentListed)
+  return { listed: await addTitles(listed, serviceLink), total: sentItems.length, bySeverity }
+}
+
+/** Without its payload: there may be a hundred thousand. */
+function toSentItem(ledger: AccountLedger, { ref, record, item }: FoundItem): SentItem {
+  const sentAtMs = item.endedAtMs ?? item.createdAtMs
+  const { severity } = item
+  const entry = { severity, type: record.type, uid: record.uid, sentAtMs }
+  const part = {
+    severity,
+    type: record.type,
+    feed: '',
+    identifiers: [],
+    fetchedAtMs: sentAtMs,
+    createdAtMs: sentAtMs,
+  }
+  return { ledger, ref, part, entry }
+}
+
+async function addTitles(
+  items: readonly SentItem[],
+  serviceLink: LinkFilter,
+): Promise<AlreadySent[]> {
+  const listed: AlreadySent[] = []
+  for (const { ledger, ref, entry } of items) {
+    const [found] = await readItems(ledger, [ref])
+    if (!found?.payload) {
+      listed.push(entry)
+      continue
+    }
+    const { record, item, payload } = found
+    const feed = record.sightings[item.sighting]?.feed ?? ''
+    const { account } = record
+    const url = serviceLink(account, payload.event.url)
+    const subject = { account, feed, routes: item.routes, ...payload, link: url }
+    const { title, link } = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+    listed.push({ ...entry, title, serviceLink: link })
+  }
+  return listed
+}
+
+interface Totals {
+  suppressed: number
+  dead: number
+  diverted: number
+}
+
+/** What the ledger counts for a sink: noted at the end of a window, to know what the next one adds. */
+async function readTotals(
+  { ledgers }: Pick<FlushContext, 'ledgers'>,
+  sink: string,
+): Promise<Totals> {
+  const totals = { suppressed: 0, dead: 0, diverted: 0 }
+  for (const ledger of ledgers) {
+    const account = (await readAccounting(ledger)).sinks[sink]
+    totals.suppressed += account?.suppressed ?? 0
+    totals.dead += account?.dead ?? 0
+    totals.diverted += account?.diverted ?? 0
+  }
+  return totals
+}
+
+function totalsSince(now: Totals, note: string | undefined): Totals {
+  const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted } // not noted before
+  const before = { ...none, ...(JSON.parse(note ?? '{}') as Partial<Totals>) }
+  return {
+    suppressed: now.suppressed - before.suppressed,
+    dead: now.dead - before.dead,
+    diverted: now.diverted - before.diverted,
+  }
+}
