@@ -62,7 +62,10 @@ export function scanPendingEntries(store: AccountStore): AsyncGenerator<IndexEnt
 }
 
 /** Records settled at `sinceMs` or later, the first settled first; what is settled meanwhile comes last. */
-export function scanSettledEntries(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
+export function scanSettledEntries(
+  store: AccountStore,
+  sinceMs: number,
+): AsyncGenerator<IndexEntry[]> {
   return scanIndex(store, { from: String(sinceMs), isPending: false })
 }
 

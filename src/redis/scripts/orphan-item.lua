@@ -72,7 +72,7 @@ end
 
 local function hold_batch(bid)
   local text = redis.call('GET', key('batch', bid))
-  local batch = text and cjson.decode(text) or { m = {} }
+  local batch = text and cjson.decode(text) or {}
   if batch.o then
     return 'answered'
   end

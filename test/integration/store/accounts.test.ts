@@ -4,7 +4,7 @@ import { settleMembers, unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { scanKeys } from '../../../src/redis/health.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
-import { openLedger } from '../../../src/store/account-ledger.ts'
+import { openLedgers } from '../../../src/store/account-ledger.ts'
 import {
   countPending,
   findRenameReason,
@@ -17,7 +17,7 @@ import {
   removeLedger,
 } from '../../../src/store/accounts.ts'
 import { firstDueMs } from '../../../src/store/pending-items.ts'
-import { isMigrationScanDone, runMigrationScan } from '../../../src/store/record-index.ts'
+import { runMigrationScan } from '../../../src/store/record-index.ts'
 import { noteQuota } from '../../../src/upstream/rate-limits.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { ledgerConfig, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
@@ -29,12 +29,6 @@ const noWait = (): Promise<void> => Promise.resolve()
 
 async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
   return (await readAccounts(place)).map(({ name }) => name)
-}
-
-/** Books as a version left them that registered none. */
-async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
-  for (const account of accounts) await openLedger({ ...place, account, config: ledgerConfig })
-  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'))
 }
 
 test('an account stays registered when it leaves, and its book opens with what it took in', async () => {
@@ -68,77 +62,6 @@ test('an account stays registered when it leaves, and its book opens with what i
   })
 })
 
-test('accounts that left before there was a registry are found among foreign keys, in steps, once', async () => {
-  const keys = tests.keys()
-  const place = { redis: tests.redis, keys }
-  await oldBooks(place, ['main', 'umbrella', 'a-b_9'])
-  await tests.book({ keys: createKeys('other'), account: 'stranger' })
-  const foreign = Array.from({ length: 6_000 }, (_, i) => [`foreign:${i}:mark-key`, 'x'])
-  await tests.redis.mset(foreign.flat())
-  onTestFinished(() => void tests.redis.unlink(...foreign.map(([name = '']) => name)))
-  for (const nobodys of ['No Name', 'x:nested']) {
-    await tests.redis.set(keys.account(nobodys, 'mark-key'), 'x')
-  }
-  const beforeMs = Date.now()
-
-  let steps = 0
-  const some = { holder: 'test', mayGoOn: async () => (steps += 1) < 3 }
-  expect(await runMigrationScan(place, some)).toBe(false)
-  const rest = { holder: 'test', mayGoOn: async () => (steps += 1) > 0 }
-  expect(await runMigrationScan(place, rest)).toBe(true)
-  expect(await namesIn(place)).toEqual(['a-b_9', 'main', 'umbrella'])
-  for (const { sinceMs } of await readAccounts(place)) {
-    expect(sinceMs).toBeGreaterThanOrEqual(beforeMs)
-    expect(sinceMs).toBeLessThanOrEqual(Date.now())
-  }
-  expect(steps).toBeGreaterThan(4)
-  expect(steps).toBeLessThan(9) // what was looked through is not looked through again
-
-  const before = steps
-  expect(await runMigrationScan(place, rest)).toBe(true)
-  expect(steps).toBe(before)
-})
-
-test('a look goes on from the beginning where Redis was restarted: its cursor means nothing there', async () => {
-  const place = { redis: tests.redis, keys: tests.keys() }
-  await oldBooks(place, ['umbrella'])
-  await place.redis.hset(place.keys.shared('look'), 'master', 'another-run end')
-  expect(await runMigrationScan(place, always)).toBe(true)
-  expect(await namesIn(place)).toEqual(['umbrella'])
-})
-
-test('a look that was made to its end is never made again, also after a restart of Redis', async () => {
-  const place = { redis: tests.redis, keys: tests.keys() }
-  await oldBooks(place, ['umbrella'])
-  expect(await isMigrationScanDone(place)).toBe(false)
-  expect(await runMigrationScan(place, always)).toBe(true)
-  expect(await isMigrationScanDone(place)).toBe(true)
-  await place.redis.del(place.keys.shared('accounts'))
-  await place.redis.hset(place.keys.shared('look'), 'master', 'another-run 0')
-  expect(await runMigrationScan(place, always)).toBe(true)
-  expect(await namesIn(place)).toEqual([])
-})
-
-test('a look ends where another process took it over meanwhile', async () => {
-  const place = { redis: tests.redis, keys: tests.keys() }
-  await oldBooks(place, ['umbrella'])
-  await place.redis.eval(`for i = 1, 3000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
-  const names = Array.from({ length: 3_000 }, (_none, n) => `foreign:${n + 1}`)
-  onTestFinished(() => void place.redis.unlink(...names))
-  const lease = place.keys.shared('accounts-looking')
-  const mayGoOn = async (): Promise<boolean> =>
-    (await place.redis.set(lease, 'somebody else')) === 'OK'
-  expect(await runMigrationScan(place, { holder: 'test', mayGoOn })).toBe(false)
-  expect(await isMigrationScanDone(place)).toBe(false)
-  expect(await place.redis.get(lease)).toBe('somebody else')
-})
-
-test('one process looks at a time', async () => {
-  const place = { redis: tests.redis, keys: tests.keys() }
-  await place.redis.set(place.keys.shared('accounts-looking'), 'somebody else', 'PX', 60_000)
-  expect(await runMigrationScan(place, always)).toBe(false)
-})
-
 test('in a Cluster the look goes over every master, and a removal takes its own keys only', async () => {
   const cluster = await startCluster()
   onTestFinished(() => cluster.stop())
@@ -146,7 +69,8 @@ test('in a Cluster the look goes over every master, and a removal takes its own 
   onTestFinished(() => redis.disconnect())
   const place = { redis, keys: createKeys('tocsin') }
   const accounts = ['acme', 'globex', 'hooli', 'initech', 'main', 'umbrella']
-  await oldBooks(place, accounts)
+  await openLedgers({ ...place, config: ledgerConfig }, accounts)
+  await redis.del(place.keys.shared('accounts')) // as a version left them that registered none
   expect(await runMigrationScan(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(accounts)
   await noteDiscarding(place, 'hooli', 'ann')
@@ -244,6 +168,13 @@ test('a message that is undone waits for the account whose ledger is closed, and
   expect(await unfreezeMessage(lead, 'b:m1:soc', options)).toBe('open')
   expect(await lead.redis.exists(name)).toBe(0)
   expect(await firstDueMs(lead, 'soc')).toBeUndefined()
+})
+
+test('of more accounts than are opened at once each has its ledger, once and in its order', async () => {
+  const place = { redis: tests.redis, keys: tests.keys(), config: ledgerConfig }
+  const names = Array.from({ length: 101 }, (_none, n) => `a${n}`)
+  const ledgers = await openLedgers(place, names)
+  expect(ledgers.map(({ account }) => account)).toEqual(names)
 })
 
 const baseUrl = 'https://api.example.com'

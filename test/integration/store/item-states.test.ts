@@ -2,16 +2,20 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import {
+  firstDueMs,
   type Group,
+  groupItems,
   holdOrphan,
   withholdItems,
   listDeadLetters,
   overflowItems,
+  postponeDue,
+  readMemberRefs,
   releaseDetail,
   replayDeadLetter,
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
-import { type Item, readRecord } from '../../../src/store/records.ts'
+import { type Item, readPayload, readRecord } from '../../../src/store/records.ts'
 import {
   beginAttempt,
   type Outcome,
@@ -148,6 +152,15 @@ test('what a rule keeps from being sent is due no more', async () => {
   await expectConservation(book)
 })
 
+test('work that is postponed is due that much later, and what is not due does not become so', async () => {
+  const { ledger: book, ref } = await aBook('soc')
+  await postponeDue(book, ref, 3_600_000)
+  const dueInMs = (await firstDueMs(book, 'soc'))! - Date.now()
+  expect(Math.abs(dueInMs - 3_600_000)).toBeLessThan(60_000)
+  await postponeDue(book, 'i:gone:0:soc', 1)
+  expect(await due(book, 'soc')).toEqual([ref])
+})
+
 test('a letter that is replayed has not ended, until it is delivered', async () => {
   const { ledger: book, ref } = await aBook('soc')
   await beginAttempt(book, ref, 't1', lease)
@@ -176,11 +189,69 @@ test('the halves of a refused batch hold its members, and none is left behind', 
   const members = begun.map((half) =>
     half.status === 'send' ? half.members.map((member) => member.uid) : [],
   )
+  expect(begun).toMatchObject([{ attempt: 1 }, { attempt: 1 }])
   expect(members).toEqual([['a/b/1', 'a/b/2'], ['a/b/3']])
   for (const [at, half] of (halves ?? []).entries()) {
     const record = await readRecord(book, book.fingerprints.recordId(members[at]![0]!))
     expect(`b:${record!.items[0]!.messageId}:siem`).toBe(half)
+    await settle(book, half, 't', { outcome: 'delivered' })
   }
+  const history = (await itemIn(book)).history.map(({ outcome, reason }) => [outcome, reason])
+  expect(history).toEqual([
+    ['split', 'invalid'],
+    ['delivered', undefined],
+  ])
+})
+
+test('a full event that comes when its message went leaves what was told as it is', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid }, ['soc'], true)])
+  const recordId = book.fingerprints.recordId(uid)
+  const payload = await readPayload(book, recordId)
+  const told = { ...payload!, detail: { id: 7 } }
+  const [made] = await releaseDetail(book, recordId, { soc: false }, told)
+  await beginAttempt(book, made!.ref, 't', lease)
+  await settle(book, made!.ref, 't', { outcome: 'delivered' })
+  expect(await readPayload(book, recordId)).toEqual(told)
+  expect(
+    await releaseDetail(book, recordId, { soc: false }, { ...told, detail: 'unavailable' }),
+  ).toEqual([])
+  expect(await readPayload(book, recordId)).toEqual(told)
+})
+
+test('a message whose outcome is known keeps its members when its sink is gone: they are to be settled', async () => {
+  const { ledger: book, ref } = await aBook('soc')
+  const name = book.key('batch', 'm1')
+  const message = JSON.stringify({ k: 'soc', d: 'soc', kind: 'group', n: 1, o: 'delivered' })
+  await tests.redis.set(name, message)
+  await tests.redis.zadd(book.key('sealed', 'm1'), 1, ref)
+  await holdOrphan(book, 'b:m1:soc')
+  expect(await tests.redis.get(name)).toBe(message)
+  expect(await tests.redis.zrange(book.key('sealed', 'm1'), '0', '-1')).toEqual([ref])
+  expect((await itemIn(book)).state).toBe('queued')
+})
+
+test('items that still go singly are gathered and counted, and listed a page at a time', async () => {
+  const book = await tests.book()
+  const uids = ['a/b/1', 'a/b/2', 'a/b/3', 'a/b/delivered']
+  await takeIn(
+    book,
+    uids.map((one) => routed({ uid: one }, ['soc'])),
+  )
+  const [delivered, ...refs] = uids
+    .map((one) => `i:${book.fingerprints.recordId(one)}:0:soc`)
+    .toReversed()
+  for (const ref of [delivered!, refs[0]!]) await beginAttempt(book, ref, 't', lease)
+  await settle(book, delivered!, 't', { outcome: 'delivered' })
+  await settle(book, refs[0]!, 't', { outcome: 'retry', inMs: 9_000, counts: true })
+  const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
+  const group: Group = { id: 'g', kind: 'group', waitMs: 9, isUrgent: false, about }
+  expect(await groupItems(book, [], { soc: group })).toBe(0)
+  expect(await groupItems(book, [delivered!, ...refs], { soc: group })).toBe(3)
+  expect(await groupItems(book, refs, { soc: group })).toBe(0)
+  expect(await readMemberRefs(book, 'g', { offset: 0, count: 2 })).toEqual(refs.slice(0, 2))
+  expect(await readMemberRefs(book, 'g', { offset: 2, count: 2 })).toEqual(refs.slice(2))
+  await expectConservation(book)
 })
 
 /** An item for `soc` in each state in which it waits, and in each in which it is on its way. */

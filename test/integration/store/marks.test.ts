@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import { ledgerConfig, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -96,6 +97,18 @@ test('a lost event that is marked in two weeks is taken in again by a repair', a
   await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
   const repair = { isRepair: true, sequence: 0 }
   expect(await takeIn(book, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
+})
+
+test('of what a repair takes in only that may be a repeat which was claimed for its destination', async () => {
+  const book = await tests.book()
+  const repair = { isRepair: true, sequence: 0 }
+  const [lost, missed] = ['a/b/lost', 'a/b/missed'].map((uid) => routed({ uid }, ['soc']))
+  await takeIn(book, [lost!])
+  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/lost')))
+  await takeIn(book, [lost!, missed!], repair)
+  const risks = async (uid: string): Promise<number | undefined> =>
+    (await readRecord(book, book.fingerprints.recordId(uid)))?.items[0]?.repeatRisks
+  expect([await risks('a/b/lost'), await risks('a/b/missed')]).toEqual([1, 0])
 })
 
 test('a clock that steps back over the end of a week makes no known event new', async () => {
