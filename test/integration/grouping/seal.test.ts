@@ -4,6 +4,7 @@ import {
   deriveMessageId,
   readFrozenRefs,
   freezeMembers,
+  settleMembers,
   unfreezeMessage,
 } from '../../../src/grouping/freeze.ts'
 import { returnedGroup } from '../../../src/grouping/placement.ts'
@@ -278,6 +279,40 @@ test('a message that was sent and forgotten is named to who asks again whether i
     await rig.show('a/b/2')
   }
 })
+
+test.each(['settled', 'undone'])(
+  'a message of hundreds is %s three hundred members at a time: Redis answers others in between',
+  async (how) => {
+    const { ledger: book } = await aRig()
+    const sealed = book.key('sealed', 'm1')
+    const about = JSON.stringify({ accounts: [book.account] })
+    const message = { k: 'soc', kind: 'group', n: 0, st: 'queued', about }
+    await book.redis.set(book.key('batch', 'm1'), JSON.stringify(message))
+    const refs = Array.from({ length: 310 }, (_none, n) => [n, `i:${n}:0:soc`] as const)
+    await book.redis.zadd(sealed, ...refs.flat())
+    const left: number[] = []
+    const noteLeft = async () => void left.push(await book.redis.zcard(sealed))
+    const { run } = book
+    const runs = async (script: string, ...args: (string | number)[]): Promise<unknown> => {
+      const answer = await run(script, ...args)
+      await noteLeft()
+      return answer
+    }
+    const watched = {
+      ...book,
+      run: runs,
+      runJson: async <T>(...call: Parameters<typeof runs>) =>
+        JSON.parse(String(await runs(...call))) as T,
+    }
+    if (how === 'settled') {
+      await settleMembers(watched, 'b:m1:soc', { o: 'delivered', n: 1, about }, () => watched)
+    } else {
+      const options = { ledgers: [watched], staleMs: 0, batchWaitMs: undefined, groups: {} }
+      await unfreezeMessage(watched, 'b:m1:soc', options)
+    }
+    expect(left.slice(0, 2)).toEqual([10, 0])
+  },
+)
 
 test('a timer under which nothing was ever collected is taken away', async () => {
   const rig = await aRig()

@@ -231,6 +231,15 @@ test('a message whose outcome is known keeps its members when its sink is gone: 
   expect((await itemIn(book)).state).toBe('queued')
 })
 
+test('of what waits for a sink that is gone one step holds five hundred: Redis answers others in between', async () => {
+  const book = await tests.book()
+  const refs = Array.from({ length: 510 }, (_none, n) => [n, `i:${n}:0:soc`] as const)
+  await tests.redis.zadd(book.key('collect', 'g'), ...refs.flat())
+  expect(await book.run('orphan-item', 'c:g:soc', 'hold', '', '')).toBe(0)
+  expect(await tests.redis.zcard(book.key('collect', 'g'))).toBe(10)
+  expect(await book.run('orphan-item', 'c:g:soc', 'hold', '', '')).toBe(1)
+})
+
 test('items that still go singly are gathered and counted, and listed a page at a time', async () => {
   const book = await tests.book()
   const uids = ['a/b/1', 'a/b/2', 'a/b/3', 'a/b/delivered']

@@ -37,6 +37,17 @@ test('a step drops two hundred events at most, so that nobody waits for it, and 
   expect(await tests.redis.keys(book.key('pay', '*'))).toEqual([])
 })
 
+test('an event weighs what its story and its content take, and their places in the tables and the index', async () => {
+  const book = await tests.book()
+  await takeInSettled(book, 1)
+  const [id = ''] = await tests.redis.zrange(book.key('records'), '0', '-1')
+  let bytes = 130
+  for (const kind of ['rec', 'pay']) {
+    bytes += 60 + Number(await tests.redis.memory('USAGE', book.key(kind, id)))
+  }
+  expect(await book.run('weigh-records', 0)).toBe(bytes)
+})
+
 test('a step closes two hundred entries of the quarantine at most, the oldest first', async () => {
   const book = await tests.book()
   const malformed = Array.from({ length: 250 }, (_none, n) => {
