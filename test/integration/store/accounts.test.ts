@@ -175,6 +175,7 @@ test('of more accounts than are opened at once each has its ledger, once and in 
   const names = Array.from({ length: 101 }, (_none, n) => `a${n}`)
   const ledgers = await openLedgers(place, names)
   expect(ledgers.map(({ account }) => account)).toEqual(names)
+  expect(await tests.redis.get(ledgers[0]!.key('mark-key'))).toMatch(/^[0-9a-f]{64}$/)
 })
 
 const baseUrl = 'https://api.example.com'

@@ -85,6 +85,25 @@ test('a look ends where another process took it over meanwhile', async () => {
   expect(await place.redis.get(lease)).toBe('somebody else')
 })
 
+test('one step puts two hundred records at most into the index: Redis answers others in between', async () => {
+  const { redis } = tests
+  const keys = tests.keys()
+  await oldBooks({ redis, keys }, ['umbrella'])
+  const names = Array.from({ length: 450 }, (_none, n) =>
+    keys.account('umbrella', 'rec', n.toString(16).padStart(24, '0')),
+  )
+  await redis.mset(names.flatMap((name) => [name, '{"i":[],"t":1}']))
+  const counts: number[] = []
+  const watched = Object.create(redis) as Redis
+  watched.evalsha = ((...args: Parameters<Redis['evalsha']>) => {
+    counts.push(args.length)
+    return redis.evalsha(...args)
+  }) as Redis['evalsha']
+  expect(await runMigrationScan({ redis: watched, keys }, always)).toBe(true)
+  expect(await redis.zcard(keys.account('umbrella', 'records'))).toBe(450)
+  expect(Math.max(...counts)).toBe(2 + 2 + 200) // the script, its keys, the records
+})
+
 test('one process looks at a time', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
   await place.redis.set(place.keys.shared('accounts-looking'), 'somebody else', 'PX', 60_000)
