@@ -318,14 +318,14 @@ export async function advanceClaims(
   }
   const answer = await ledger.runJson<{
     settled?: SettleResult[]
-    begun?: { attempt?: number; repeat?: boolean }[]
+    begun?: ({ attempt: number; repeat: boolean } | { attempt?: never })[]
     lost?: string[]
   }>('advance-claims', JSON.stringify(args))
   const { settled = [], begun = [], lost = [] } = answer
   return {
     settled,
-    begun: begun.map(({ attempt, repeat = false }) =>
-      attempt === undefined ? undefined : { attempt, mayBeRepeat: repeat },
+    begun: begun.map((open) =>
+      open.attempt === undefined ? undefined : { attempt: open.attempt, mayBeRepeat: open.repeat },
     ),
     lost,
   }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { WorkAnnouncer } from '../../../src/delivery/due-accounts.ts'
 import { createOverflow } from '../../../src/delivery/failover.ts'
-import { createRetryNow } from '../../../src/delivery/reroute.ts'
+import { createRetryNow, forEachPage } from '../../../src/delivery/reroute.ts'
 import {
   listDeadLetters,
   replayDeadLetter,
@@ -281,4 +281,31 @@ test('with a fallback they go there, whatever the circuit', async () => {
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['siem']).toMatchObject({ diverted: 1, dead: 0 })
   expect(sinks['lake']).toMatchObject({ created: 1 })
+})
+
+test('what goes to a fallback is named the worst first, and one of a type called canary goes as well', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: { lake: 'siem' } })
+  const all = events('lake', 'low', 'critical', 'high')
+  await takeIn(rig.ledger, [all[0]!, all[1]!, all[2]!])
+  await takeIn(rig.ledger, [routed({ uid: 'paste/site/9', type: 'canary' }, ['lake'])])
+  const refOf = (n: number): string =>
+    `i:${rig.ledger.fingerprints.recordId(`paste/site/${n}`)}:0:lake`
+  expect(await rig.rerouter.rerouteItems(rig.ledger, [0, 1, 2].map(refOf))).toEqual(
+    [1, 2, 0].map(refOf),
+  )
+  expect(await rig.rerouter.rerouteItems(rig.ledger, [refOf(9)])).toEqual([refOf(9)])
+})
+
+test('a pass over a list goes on behind what stays, however many pages of it there are', async () => {
+  const list = Array.from({ length: 650 }, (_none, n) => String(n))
+  const seen: string[] = []
+  await forEachPage(
+    ({ offset, count }) => Promise.resolve(list.slice(offset, offset + count)),
+    (refs) => {
+      seen.push(...refs)
+      return Promise.resolve(0)
+    },
+    { mayContinue: () => Promise.resolve(true), alive: () => undefined },
+  )
+  expect(seen).toEqual(list)
 })

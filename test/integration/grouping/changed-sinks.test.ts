@@ -203,6 +203,8 @@ test('a digest whose second account is gone is sent, and settles that account wh
   expect(sent!.attachment).toBeDefined()
   expect((await expectConservation(books[0]!)).sinks['oncall']!.delivered).toBe(20)
   expect(waitingIn((await expectConservation(books[1]!)).sinks['oncall'])).toEqual({ batch: 4 })
+  const againAtMs = Number(await given.redis.zscore(books[0]!.key('due', 'oncall'), ref!))
+  expect(againAtMs).toBeGreaterThan(Date.now() + 3_500_000) // an hour: nobody asks for it all the time
   await both.deliver(ref!, books[0])
   expect(both.oncall.received).toEqual([])
   expect(await given.redis.exists(books[0]!.key('batch', ref!.split(':')[1]!))).toBe(0)
