@@ -414,7 +414,7 @@ function unquotedEnd(
 
 /** `login: x password: y host: w`: the label that ends the value; -1: none does. */
 function nextLabelEnd(text: string, label: FoundLabel, { next, lineEnd }: LineContext): number {
-  if (next === undefined || next.nameAt > lineEnd || next.nameAt < label.valueAt) return -1
+  if (next === undefined || next.nameAt > lineEnd) return -1
   let at = next.nameAt
   const isOpening = (character: string): boolean => /["'`*_([{<$-]/u.test(character)
   while (at > label.valueAt && isOpening(text.charAt(at - 1))) at -= 1

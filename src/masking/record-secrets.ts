@@ -142,7 +142,7 @@ interface Table {
 
 function readHeader(line: string): Table | null {
   if (line.length > 1_000 || !/[,;\t|]/u.test(line)) return null
-  const delimiter = ['\t', '|', ';', ','].find((one) => line.includes(one)) ?? ','
+  const delimiter = ['\t', '|', ';'].find((one) => line.includes(one)) ?? ','
   const names = splitCells(line, delimiter).map(({ value }) => value)
   const areNames = names.every((name) => /^[\p{L}_][\p{L}\p{N}_ .-]{0,40}$|^$/u.test(name))
   const columns = names.flatMap((name, at) =>

@@ -153,6 +153,7 @@ describe('the fingerprint', () => {
       scanFingerprint(aFeed({ filters: { severity: ['critical'] } }), 1),
     ]
     expect(new Set([base, ...others]).size).toBe(others.length + 1)
+    expect(base).toMatch(/^[\da-f]{16}$/u) // with another length each feed would begin anew after an upgrade
   })
 
   test('stays when only the rhythm, the labels or the order of the filters change', () => {

@@ -145,6 +145,8 @@ test.each([
   'PASSWORD IS ⟦Summer⟧',
   'password is required',
   'password is ⟦Summer⟧',
+  'password is common knowledge',
+  'password is "⟦hun a••••b⟧"',
   'password is ⟦Houston⟧',
   'the password was leaked by joe',
   'das Passwort lautet ⟦Sommer2024⟧. Danke',

@@ -300,6 +300,10 @@ test('a login is read without the blanks around it', () => {
   expect(maskIdentity(' joe@acme.example\n')).toBe('joe@acme.example')
 })
 
+test('a line `login:secret` below an address in brackets is masked where a login should stand', () => {
+  expect(maskIdentity('(http://a.example)\njoe:hunter22')).toBe('(http://a.example)\njoe:h••••2')
+})
+
 test('secrets are masked whichever way of finding them comes first', () => {
   const token = `ghp_${'aB3dE6gH9'.repeat(4)}`
   const text = `password: letmein1\nthen ${token}\npwd: hunter22`

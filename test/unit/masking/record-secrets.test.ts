@@ -72,6 +72,7 @@ describe('a column of a table is secret whose header says so', () => {
   test.each([
     'login;password\r\njoe;⟦hunter22⟧\r\nann;⟦letmein1⟧',
     'login|password\n--|--\njoe|⟦hunter22⟧',
+    'login;password\njoe\rb;⟦hunter22⟧',
     'login\tpassword\njoe, of rome\t⟦hunter22⟧',
     'password,login\n⟦hunter22⟧,joe',
     'login,,password\njoe,,⟦hunter22⟧',

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest'
+import { credentialSearchFeed } from '../../../src/feed-types/credential-search.ts'
+import type { FeedRequest } from '../../../src/feed-types/feed-type.ts'
+import type { Scan } from '../../../src/store/feed-state.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
+
+const fromMs = Date.UTC(2026, 10, 1)
+const scan: Scan = {
+  fingerprint: 'f',
+  body: {},
+  span: { fromMs },
+  cursor: null,
+  reason: 'again',
+  startedAtMs: fromMs,
+}
+
+test.each([
+  [1_001, true],
+  [1_000, false], // a service may round times to seconds
+])(
+  'a service that shows what was imported %i ms before the window ignores its times: %s',
+  (earlierMs, isUnfiltered) => {
+    const items = [{ imported_at: new Date(fromMs - earlierMs).toISOString() }]
+    const notes = credentialSearchFeed.unordered?.note?.(scan, { items, next: null }, true)
+    expect(notes).toMatchObject({ isUnfiltered })
+  },
+)
+
+describe('whether the search costs quota', () => {
+  /** Asked by a service that fails with `reason`. */
+  async function isFree(reason: 'timeout' | 'unavailable' | 'rate_limited'): Promise<unknown> {
+    const find = (): Promise<never> => Promise.reject(new UpstreamError(reason, 'no'))
+    const { signal } = new AbortController()
+    const request = { client: { capabilities: { find } }, scan, signal } as unknown as FeedRequest
+    return credentialSearchFeed.isFree?.(request)
+  }
+
+  test.each(['timeout', 'unavailable'] as const)(
+    'is not learned from a failure (%s), and holds no credential back',
+    async (reason) => {
+      expect(await isFree(reason)).toBe(false)
+    },
+  )
+
+  test('waits while the service answers that it is asked too often', async () => {
+    await expect(isFree('rate_limited')).rejects.toThrow(UpstreamError)
+  })
+})
