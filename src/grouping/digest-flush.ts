@@ -1,6 +1,6 @@
 /**
- * A digest: what a schedule collected for one destination, over all accounts, in one message. A window
- * that was missed comes late and says so; nothing of it is lost and nothing comes twice.
+ * Digests: everything that a schedule collected for one destination, over all accounts, in one
+ * message. A missed window ends late and the message says so; no item is lost or sent twice.
  */
 import { localDay } from '../lib/time-zone.ts'
 import { renderMessage, type LinkFilter } from '../messages/message.ts'
@@ -40,28 +40,30 @@ import {
 
 const maxTries = 3
 
-/** Resolves with the number of messages made. */
+/** Ends the window if it is due. Resolves with the number of messages made. */
 export async function flushDigest(options: FlushContext, flush: Flush): Promise<number> {
   const sink = options.sinks.get(flush.sink)
   const digest = sink?.digest
   const nowMs = options.clock.now()
   const isConfigured = sink?.destinations.some(({ id }) => id === flush.about.destination) === true
-  if (!sink || !digest || !isConfigured) return flushGroups(options, [flush]) // it is no digest any more
+  // the sink no longer has a digest for this destination
+  if (!sink || !digest || !isConfigured) return flushGroups(options, [flush])
   const windowEndMs = digest.schedule.next(flush.fromMs ?? flush.openedAtMs)
   if (windowEndMs > nowMs || flush.ledger !== options.ledgers[0]) {
-    // the schedule was changed, or the turn is another book's, which goes with the first
+    // The schedule changed, or the flush belongs to another account's ledger: the first ledger's
+    // flush covers it.
     await postponeTimers(flush.ledger, [flush.timer], digest.schedule.next(nowMs))
     return 0
   }
   return endWindow(options, { flush, sink, digest, nowMs })
 }
 
-/** A sink that has a digest. */
 export type DigestSink = GroupingSink & { digest: SinkDigest }
 
 /**
- * Ends a destination's window now, whatever its schedule says; the next one begins here and ends at its
- * time. Resolves with the number of messages made, or undefined where a replica has just this turn.
+ * Ends a destination's window now, whatever its schedule says; the next window begins now and ends
+ * on schedule. Resolves with the number of messages made; undefined if a replica holds the flush
+ * just now.
  */
 export async function endWindowNow(
   options: FlushContext,
@@ -80,7 +82,7 @@ export async function endWindowNow(
   return endWindow(options, { flush: { ...flush, dueAtMs }, sink, digest: sink.digest, nowMs })
 }
 
-/** What a destination's digest would say if its window ended now; changes nothing. */
+/** Drafts what a destination's digest would say if its window ended now; changes nothing. */
 export async function previewWindow(
   options: FlushContext,
   sink: DigestSink,
@@ -108,7 +110,7 @@ async function tryDigest(options: FlushContext, window: DigestWindow): Promise<n
   const about = await composeDigest(options, window, slices)
   const note = JSON.stringify(await readTotals(options, flush.sink))
   const isSent = about.summary.total > 0 || digest.sendsEmpty
-  // the other books first: once the first book has the message, nothing joins it anywhere
+  // The other ledgers first: once the first ledger has the message, no member can join it anywhere.
   for (const { ledger, fence, frozen, fresh } of slices.toReversed()) {
     const isLead = ledger === flush.ledger
     const closed = await closeMessage(ledger, {
@@ -128,8 +130,9 @@ async function tryDigest(options: FlushContext, window: DigestWindow): Promise<n
 }
 
 /**
- * What the message holds in the end; undefined where another replica has ended the turn. A book that a
- * try that was cut off had closed already takes nothing more: what came since waits for the next one.
+ * Freezes the members and resolves with what the message finally holds; undefined if another
+ * replica ended the flush. A ledger that an interrupted try has closed already takes no more: newer
+ * items wait for the next digest.
  */
 async function freezeAll(
   options: FlushContext,
@@ -143,7 +146,7 @@ async function freezeAll(
   const result: LedgerSlice[] = []
   for (const { ledger, fence, frozen, fresh } of slices) {
     const sorted = fresh
-      .filter(({ verdict }) => verdict.act !== 'hold') // it waits for the next one
+      .filter(({ verdict }) => verdict.act !== 'hold') // it waits for the next digest
       .map((member) => ({
         ...member,
         order: positions.get(`${member.account} ${member.ref}`) ?? 0,
@@ -156,7 +159,7 @@ async function freezeAll(
   return result
 }
 
-/** Gives every configured digest its timer, so that an empty one comes too; a set one stays. */
+/** Sets the timer of every configured digest that has none, so that an empty digest is sent too. */
 export async function ensureDigests(
   { ledgers, sinks }: Pick<FlushContext, 'ledgers' | 'sinks'>,
   nowMs: number,
@@ -184,7 +187,7 @@ async function ensureDigest(
   const from = await ledger.redis.hget(ledger.key('gather', id), 'from')
   const setMs = await readTimerMs(ledger, id, name)
   const nextMs = digest.schedule.next(nowMs)
-  // one that is set stays, unless the schedule was changed and has an earlier time to come
+  // A timer that is set stays, unless the schedule changed and now has an earlier time.
   if (from !== null && setMs !== undefined && setMs <= nextMs) return
   const missedMs = from === null ? nextMs : digest.schedule.next(Number(from))
   const atMs = setMs === undefined ? missedMs : nextMs
@@ -193,21 +196,15 @@ async function ensureDigest(
   await ledger.run('ensure-digest', id, name, atMs, about, nowMs, note)
 }
 
-/**
- * What a digest says: everything that its window collected, judged and counted. Nothing here changes
- * anything, so that a preview and the message that is sent come from the same hands.
- */
-
-/** A digest that comes so long after its time says that it is late. */
+/** A digest sent later than this after its due time says that it is late. */
 const lateAfterMs = 15 * 60_000
 
-/** Immediate events that a digest lists as sent already. */
+/** How many immediately sent events a digest lists. */
 const maxSentListed = 50
 
-/** Records in one reply of Redis: each may be some hundred kilobytes with its payload. */
+/** Records per Redis reply: each may hold some hundred kilobytes of payload. */
 const readAtOnce = 100
 
-/** One window of one destination's digest, about to end at `nowMs`. */
 interface DigestWindow {
   flush: Flush
   sink: GroupingSink
@@ -215,23 +212,28 @@ interface DigestWindow {
   nowMs: number
 }
 
-/** What waits in one book. */
+/** The members that wait in one account's ledger. */
 interface LedgerSlice {
   ledger: AccountLedger
-  /** The collection as it was before its members were read. */
+  /** The group before its members were read. */
   fence: Fence
-  /** Of a turn that was cut off: in the message already, unjudged. */
+  /**
+   * Members that an interrupted flush froze already; they are not checked for suppression again.
+   */
   frozen: Member[]
   fresh: Member[]
 }
 
 interface DigestDraft {
   about: MessageAbout
-  /** What the message stands for, in its order. */
+  /** Everything that the message covers, in its order. */
   members: Member[]
 }
 
-/** The message as it would be now. */
+/**
+ * Drafts the message as it would be now. Changes nothing; the message that is sent uses the same
+ * code.
+ */
 async function draftDigest(options: FlushContext, window: DigestWindow): Promise<DigestDraft> {
   const slices = await readSlices(options, window.flush)
   const suppressed = slices
@@ -255,7 +257,7 @@ async function readSlices({ ledgers, rules }: FlushContext, flush: Flush): Promi
   return slices
 }
 
-/** What goes into the message, in its order. */
+/** Selects the members that go into the message, in its order. */
 function selectMembers(slices: readonly LedgerSlice[]): Member[] {
   return slices
     .flatMap(({ frozen, fresh }) => [
@@ -265,7 +267,7 @@ function selectMembers(slices: readonly LedgerSlice[]): Member[] {
     .toSorted(compareForDigest)
 }
 
-/** `uncounted`: how many of the members are suppressed and not in the ledger's counters yet. */
+/** `uncounted`: how many members are suppressed but not yet in the ledger's counters. */
 async function composeDigest(
   options: FlushContext,
   { flush, sink, digest, nowMs }: DigestWindow,
@@ -276,7 +278,7 @@ async function composeDigest(
   const tally = createTally()
   for (const member of members) tally.add(member)
   const fromMs = flush.fromMs ?? flush.openedAtMs
-  // its timer is put off while nothing can be sent, its window is not
+  // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
   const sent = await readAlreadySent(options, flush, nowMs)
   const since = totalsSince(await readTotals(options, flush.sink), flush.note)
@@ -313,7 +315,10 @@ interface SentItem {
   entry: AlreadySent
 }
 
-/** What went to the destination at once within the window; what was kept from it or died did not. */
+/**
+ * Reads what was sent to the destination at once within the window; suppressed and dead items are
+ * left out.
+ */
 async function readAlreadySent(
   { ledgers, serviceLink }: FlushContext,
   { id }: Flush,
@@ -337,7 +342,7 @@ async function readAlreadySent(
   return { listed: await addTitles(listed, serviceLink), total: sentItems.length, bySeverity }
 }
 
-/** Without its payload: there may be a hundred thousand. */
+/** Keeps no payload: there may be a hundred thousand items. */
 function toSentItem(ledger: AccountLedger, { ref, record, item }: FoundItem): SentItem {
   const sentAtMs = item.endedAtMs ?? item.createdAtMs
   const { severity } = item
@@ -381,7 +386,10 @@ interface Totals {
   diverted: number
 }
 
-/** What the ledger counts for a sink: noted at the end of a window, to know what the next one adds. */
+/**
+ * Reads the ledgers' counters of a sink. They are noted when a window ends, so that the next digest
+ * can say what was added since.
+ */
 async function readTotals(
   { ledgers }: Pick<FlushContext, 'ledgers'>,
   sink: string,
@@ -397,7 +405,8 @@ async function readTotals(
 }
 
 function totalsSince(now: Totals, note: string | undefined): Totals {
-  const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted } // not noted before
+  // no note yet
+  const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted }
   const before = { ...none, ...(JSON.parse(note ?? '{}') as Partial<Totals>) }
   return {
     suppressed: now.suppressed - before.suppressed,

@@ -7,31 +7,31 @@ import type { AccountLedger } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
 import type { GroupingSink } from './placement.ts'
 
-/** What the turns of collections work with. */
+/** What the flushes of groups and digests need. */
 export interface FlushContext {
   ledgers: readonly AccountLedger[]
   sinks: ReadonlyMap<string, GroupingSink>
   rules: SuppressionRules
-  /** How far apart the messages of a route's groups are at least, ms. */
+  /** The least time between two messages of a route's groups, ms. */
   intervalMs: (route: string | null) => number
-  /** Whether nothing can be sent to a sink just now: what is collected goes on collecting. */
+  /** Whether nothing can be sent to a sink just now; its groups then keep collecting. */
   isBlocked: (sink: string) => Promise<boolean>
-  /** Whether this configuration may call a sink unknown. */
+  /** Whether this configuration may declare a sink unknown and hold its items. */
   mayHold: () => boolean
-  /** Every feed's last time at its end, and what of it could not be read, as a digest has to tell it. */
+  /** For every feed, when it was last read to its end and what could not be read, for a digest. */
   coverage: (fromMs: number) => Promise<DigestFacts['feeds']>
   serviceLink: LinkFilter
-  /** Says that an account has something due for a sink, of the rank of its severity; left out: 4. */
+  /** Announces that an account has something due for a sink, with its severity rank; default 4. */
   announce: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
-  /** What was kept from being sent, for the metrics. */
+  /** Counts a suppressed item for the metrics. */
   onSuppressed: (sink: string, severity: string, reason: Suppression) => void
   clock: Clock
   logger: Logger
 }
 
 /**
- * What stands between an item and a message: silences, inhibition and mutes, judged when the item is
- * about to enter one and not before. Every verdict but `send` names its rule.
+ * The decision of silences, inhibition and mutes, made when an item is about to enter a message and
+ * not before. Every verdict but `send` names its rule.
  */
 
 export type Verdict =
@@ -39,22 +39,22 @@ export type Verdict =
   | { act: 'suppress'; reason: Suppression; rule: string }
   | { act: 'hold'; rule: string; untilMs: number }
 
-/** One item, as its rules see it. */
+/** An item as the suppression rules see it. */
 export interface SuppressionInput {
   recordId: string
   sink: string
-  /** The first decides about muting. */
+  /** The first one decides about muting. */
   routes: readonly string[]
   feed: string
   labels: Readonly<Record<string, string>>
   event: ThreatEvent
-  /** What people did with it at the service since it was taken in. */
+  /** What people did with it upstream since it was taken in. */
   closed: 'ignored' | 'remediated' | undefined
 }
 
 export interface SuppressionRules {
-  /** One verdict for each, in their order. */
+  /** Resolves with one verdict per item, in the order of `items`. */
   decide(book: AccountLedger, items: readonly SuppressionInput[]): Promise<Verdict[]>
-  /** Whether no rule could keep anything from a sink just now: then nothing need be judged for it. */
+  /** Whether no rule can suppress anything for a sink just now; its items then need no decision. */
   allowsAll(sink: string): boolean
 }

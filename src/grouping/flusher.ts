@@ -1,7 +1,8 @@
 /**
- * Makes messages of what was collected: whenever a collection's timer is due, its members are judged,
- * sealed and handed to delivery. Any replica may do any turn; a turn cut off by a crash is taken up
- * again under the same message id. It never sends anything.
+ * Turns due groups into messages: when a group's timer is due, the flusher applies the suppression
+ * rules to its members, freezes them and hands the message to delivery; it sends nothing itself.
+ * Any replica may do any flush; a flush that a crash interrupted is resumed under the same message
+ * id.
  */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -23,25 +24,25 @@ import {
 } from './timers.ts'
 
 interface Flusher {
-  /** One pass over the timers that are due. */
+  /** One pass over the due timers. */
   flushOnce(): Promise<{ messages: number }>
 }
 
 /** Timers read at once. */
 const pageLength = 200
 
-/** Turns of one book in one pass; their leases last for all of them. */
+/** Flushes of one ledger in one pass; their leases outlast all of them. */
 const maxFlushes = 2_000
 
-/** Pages of one pass: a blocked sink's ten thousand groups are put off within it. */
+/** Pages of one pass: enough to postpone ten thousand groups of a blocked sink. */
 const maxPages = 100
 
-/** How long a blocked sink's turns are put off. */
+/** How long the flushes of a blocked sink are postponed. */
 const blockedMs = 15_000
 
 /**
- * Messages of groups to one destination: so many at once, then one in so many ms, whatever comes. What
- * exceeds it leaves in one message together.
+ * Limit on messages of groups to one destination: a burst of `burstSize`, then one every
+ * `refillMs`. Groups beyond it share one message.
  */
 const burstSize = 8
 const refillMs = 10_000
@@ -51,7 +52,7 @@ export function createFlusher(options: FlushContext): Flusher {
   return {
     async flushOnce() {
       if (!hasReleasedHeld && options.mayHold()) {
-        // a mute of the configuration before may be over, or end at another time now
+        // A mute of the previous configuration may be over, or end at another time now.
         for (const ledger of options.ledgers) await makeHeldDue(ledger, options.clock.now())
         hasReleasedHeld = true
       }
@@ -81,7 +82,7 @@ async function flushLedger(options: FlushContext, ledger: AccountLedger): Promis
   return messages
 }
 
-/** What was collected while the sink was for people goes on singly, now that it is a machine's. */
+/** The sink was for people and is now for machines: sends its collected members on singly. */
 async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<void> {
   const refs = await readAllMemberRefs(flush)
   await releaseMembers(flush, refs)
@@ -92,7 +93,7 @@ async function claimDueFlushes(options: FlushContext, ledger: AccountLedger): Pr
   const { clock } = options
   const flushes: Flush[] = []
   const isBlocked = memoize(options.isBlocked)
-  let skipped = 0 // of sinks that only another configuration knows: they stay due
+  let skipped = 0 // timers of sinks that only another configuration knows: they stay due
   for (let page = 0; page < maxPages && flushes.length < maxFlushes; page += 1) {
     const due = { nowMs: clock.now(), offset: skipped, count: pageLength }
     const timers = await readDueTimers(ledger, due)
@@ -134,7 +135,8 @@ async function holdOrphanedGroups(
 ): Promise<void> {
   for (const timer of timers) {
     const flush = await claimFlush(ledger, timer, clock.now())
-    // a message that a crash cut off has members already, a digest's in other books too
+    // A message that a crash interrupted has members already; a digest has them in other ledgers
+    // too.
     const messageRef = flush && `b:${deriveMessageId(flush)}:${sink}`
     if (messageRef) for (const each of ledgers) await holdOrphan(each, messageRef)
     await holdOrphan(ledger, timer)
@@ -149,9 +151,9 @@ async function flushDestination(
 ): Promise<number> {
   const { cutOff, idle, ...sorted } = await sortFlushes(flushes)
   let messages = 0
-  // what was cut off has its place in the flow already, and what is idle says nothing
+  // Interrupted flushes have passed the rate limit already, and idle ones send nothing.
   for (const flush of [...cutOff, ...idle]) messages += await flushGroups(options, [flush])
-  // what one sink could not take is told apart from all else: it is one message an interval
+  // Rerouted items get a message of their own: one per interval.
   const [rerouted, full] = partition(sorted.full)
   for (const flush of rerouted) messages += await flushGroups(options, [flush])
   const [lead] = full
@@ -175,9 +177,12 @@ function partition(flushes: Flush[]): [diverted: Flush[], others: Flush[]] {
 }
 
 interface SortedFlushes {
-  /** By a crash, after some members were sealed: the message may hold those of other groups too. */
+  /**
+   * Interrupted by a crash after some members were frozen: the message may hold members of other
+   * groups too.
+   */
   cutOff: Flush[]
-  /** Nothing came since their last message. */
+  /** Nothing arrived since their last message. */
   idle: Flush[]
   full: Flush[]
 }
@@ -198,15 +203,15 @@ async function sortFlushes(flushes: Flush[]): Promise<SortedFlushes> {
 }
 
 export interface DigestState {
-  /** Items that wait, over all recipients and accounts. */
+  /** Waiting items, over all destinations and accounts. */
   items: number
   /** When the sink last accepted a digest, ms. */
   lastSentMs: number | undefined
-  /** When the next one is due, ms: in the past while it is overdue. */
+  /** When the next digest is due, ms; in the past while it is overdue. */
   nextDueMs: number
 }
 
-/** undefined for a sink without a digest. */
+/** Resolves with undefined for a sink without a digest. */
 export async function readDigestState(
   { ledgers, redis, keys }: { ledgers: readonly AccountLedger[]; redis: Redis; keys: Keys },
   sink: GroupingSink,
@@ -222,7 +227,7 @@ export async function readDigestState(
   return { items, ...times }
 }
 
-/** The same without the items, from what the leading book holds. */
+/** Reads the times alone, from the first account's ledger. */
 export async function readDigestTimes(
   { lead, redis, keys }: { lead: AccountLedger; redis: Redis; keys: Keys },
   { name, digest, destinations }: GroupingSink,

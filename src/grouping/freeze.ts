@@ -1,4 +1,7 @@
-/** Sealing: from that moment a message's members never change, whoever sends it and however often. */
+/**
+ * Frozen messages: freezing fixes a message's members, so that they stay the same whoever sends it
+ * and however often. Also their settling and unfreezing, a bounded number of members at a time.
+ */
 import { createHash } from 'node:crypto'
 import { severityRank } from '../event.ts'
 import type { Summary } from '../messages/summary.ts'
@@ -8,21 +11,22 @@ import type { Verdict } from './flush-context.ts'
 import { mutedGroup } from './placement.ts'
 import type { Fence, Flush } from './timers.ts'
 
-/** One Redis script takes so many members at most: it blocks everybody else meanwhile. */
+/** Members per Redis script: Redis serves nobody else while a script runs. */
 const freezeChunk = 300
 
 interface DecidedMember {
   ref: string
   destination: string
-  /** `free`: it goes on by itself. */
+  /** `free`: the item goes on singly. */
   verdict: Verdict | { act: 'free' }
-  /** Place in the message. */
+  /** Position in the message. */
   order: number
 }
 
 /**
- * Names the message of a turn: the same when the turn is taken up again after a crash. A collection
- * that ended counts its turns from the start when it opens again, so its opening is part of the name.
+ * Derives the id of a flush's message: the same when the flush is resumed after a crash. A group
+ * that ended counts its flushes from the start when it opens again, so its opening time is part of
+ * the id.
  */
 export function deriveMessageId({
   ledger,
@@ -34,17 +38,20 @@ export function deriveMessageId({
   return createHash('sha1').update(parts.join('\0')).digest('hex')
 }
 
-/** The message that is being made, in one book. */
+/** The message that is being made, in one account's ledger. */
 interface FreezeTarget {
   messageId: string
-  /** The collection whose turn it is, as it was when the turn was claimed. */
+  /** The group that is flushed, as it was when the flush was claimed. */
   leadId: string
   fence: Fence
-  /** Of several collections at once. */
+  /** The message covers several groups. */
   isStorm?: boolean
 }
 
-/** Moves members where their verdicts want them; false where the turn was closed by somebody else. */
+/**
+ * Moves each member to where its verdict puts it. Resolves with false if somebody else closed the
+ * flush.
+ */
 export async function freezeMembers(
   ledger: AccountLedger,
   { messageId, leadId, fence, isStorm }: FreezeTarget,
@@ -91,7 +98,7 @@ function toStoredMember({
   }
 }
 
-/** Sends a collection's members on, each by itself. */
+/** Sends a group's members on singly. */
 export function releaseMembers(flush: Flush, refs: readonly string[]): Promise<boolean> {
   const { ledger, id: leadId, fence, about } = flush
   const members = refs.map((ref, order) => {
@@ -100,33 +107,36 @@ export function releaseMembers(flush: Flush, refs: readonly string[]): Promise<b
   return freezeMembers(ledger, { messageId: deriveMessageId(flush), leadId, fence }, members)
 }
 
-/** References that a message holds in this book already. */
+/** References of the members that a message holds in this ledger. */
 export function readFrozenRefs(ledger: AccountLedger, messageId: string): Promise<string[]> {
   return ledger.redis.zrange(ledger.key('sealed', messageId), '0', '-1')
 }
 
-/** By which a message is claimed: of its worst severity; where it has none, as what holds several items. */
+/**
+ * Returns the rank under which a message is claimed: that of its highest severity, or `high` if it
+ * is empty.
+ */
 export function messageRank({ summary }: MessageAbout): number {
   return severityRank(summary.bySeverity[0]?.severity ?? 'high')
 }
 
 interface MessageClose {
   messageId: string
-  /** How many members were sealed in this book. */
+  /** How many members were frozen in this ledger. */
   members: number
   /**
-   * The turns that end with this message, the leading one first, and when each has its next; undefined:
-   * when something comes.
+   * The flushes that this message ends, the leading one first, and when each is next due;
+   * undefined: once a new member arrives.
    */
   flushes: { flush: Flush; nextMs: number | undefined }[]
   message?: { sink: string; destination: string; about: MessageAbout } | undefined
-  /** Of digests: where the next window begins, and what is noted for it. */
+  /** Digests only: where the next window begins, and the counters noted for it. */
   window?: { toMs: number; note: string } | undefined
 }
 
 /**
- * `again`: a member came or went while the message was counted. The ref is empty where there is no
- * message, and where the turn is over already.
+ * Closes the flush and queues its message. `again`: a member came or went while the message was
+ * composed. The ref is empty if there is no message or the flush was over already.
  */
 export async function closeMessage(
   ledger: AccountLedger,
@@ -161,39 +171,39 @@ export async function closeMessage(
   return answer === 'again' ? { status: 'again' } : { status: 'closed', ref: answer }
 }
 
-/** Sealed messages for people: what they say, who is in them, and their settling, some members at a time. */
-
-/** What is kept of a sealed message besides its members. */
+/** What is stored of a frozen message besides its members. */
 export interface MessageAbout {
   summary: Summary
-  /** The members to show, in order; the books that hold them. */
+  /** The members to show, in order, and the account whose ledger holds each. */
   shown: { account: string; ref: string }[]
-  /** Every account that holds members. */
+  /** Every account whose ledger holds members. */
   accounts: string[]
-  /** Answers that were lost to members before: the message may repeat them. */
+  /** Attempts on the members that ended without an answer: the message may repeat them. */
   repeatRisks: number
 }
 
-/** A summary as stored, once its outcome is known. */
+/** A message as stored, once its outcome is known. */
 export interface AnsweredMessage {
   /** The outcome. */
   o: 'delivered' | 'dead'
-  /** Attempts, their notes, and how many answers were lost. */
+  /** Attempts (`n`), their notes (`h`), and how many ended without an answer (`rr`). */
   n: number
   h?: unknown
   rr?: number
   about?: string
 }
 
-/** When the rest of a message is looked at again that has members in a ledger which is closed here. */
+/**
+ * When a message is looked at again whose remaining members are in a ledger that is not open here.
+ */
 const absentRetryMs = 3_600_000
 
-/** One Redis script settles so many members at most: it blocks everybody else meanwhile. */
+/** Members per Redis script: Redis serves nobody else while a script runs. */
 const settleChunk = 300
 
 /**
- * Settles every member of a message in the books that hold them, then forgets the message. While an account
- * has a ledger that is not open here, its members stay, and the message with them.
+ * Settles every member of a message in the ledgers that hold them, then drops the message. While an
+ * account's ledger exists but is not open here, its members stay, and the message with them.
  */
 export async function settleMembers(
   lead: AccountLedger,
@@ -221,28 +231,31 @@ export async function settleMembers(
   else await lead.run('drop-message', ref)
 }
 
-/** Whether one of the accounts, whose books are not open here, has something; discarded ones have nothing. */
+/** Whether one of the accounts, whose ledgers are not open here, still has a ledger. */
 async function someHaveLedger(lead: AccountLedger, accounts: readonly string[]): Promise<boolean> {
   const answers = await Promise.all(accounts.map((account) => lead.hasLedger(account)))
   return answers.includes(true)
 }
 
-/** Takes a sealed message apart again whose sink cannot be reached: its members go on as single items. */
+/** Options for taking apart a frozen message whose sink cannot be reached. */
 
 interface UnfreezeOptions {
   ledgers: readonly AccountLedger[]
-  /** An attempt that began so many ms ago has died with its process. */
+  /** An attempt that began this many ms ago died with its process. */
   staleMs: number
-  /** How long the sink's batch collects; undefined where it sends singly. */
+  /** How long the sink's batch collects, ms; undefined if it sends singly. */
   batchWaitMs: number | undefined
-  /** By destination: where people's items wait for company; empty for machines. */
+  /** By destination: the group that items for people join; empty for machines. */
   groups: Readonly<Record<string, Group>>
 }
 
-/** `busy`: it is being sent just now; `answered`: its outcome is known, only members are to be settled. */
+/**
+ * `busy`: it is being sent just now; `answered`: its outcome is known, only its members have to be
+ * settled.
+ */
 export type UnfreezeResult = 'open' | 'busy' | 'answered'
 
-/** One Redis script takes so many members at most: it blocks everybody else meanwhile. */
+/** Members per Redis script: Redis serves nobody else while a script runs. */
 const unfreezeChunk = 300
 
 interface AttemptFacts {
@@ -257,8 +270,9 @@ type UnfreezeStep =
   | { status: 'going' | 'none'; left: number; facts: AttemptFacts; about?: string }
 
 /**
- * Whoever is cut off in the middle leaves a message that nobody sends, still due: the next one to come
- * by goes on. A turn that was cut off while it sealed has members and no message; it is undone, too.
+ * Takes a frozen message apart: its members go on as single items. If that is interrupted, the
+ * message stays due and the next caller resumes it. Also undoes a flush that was interrupted while
+ * freezing, which has members and no message.
  */
 export async function unfreezeMessage(
   lead: AccountLedger,

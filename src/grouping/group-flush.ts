@@ -1,4 +1,6 @@
-/** One message of one group, or of several where there are too many to come singly. */
+/**
+ * The message of one group, or of several groups where there are too many to send each by itself.
+ */
 import { severityRank, type ThreatEvent } from '../event.ts'
 import {
   compareForDigest,
@@ -23,10 +25,10 @@ import { readAllMemberRefs, type Flush } from './timers.ts'
 /** Events that a group's message shows; the rest is counted. */
 const maxShownInGroup = 10
 
-/** Turns that were disturbed are begun again so often; then their timer does it. */
+/** How often a disturbed flush starts again at once; after that its timer retries it. */
 const maxTries = 3
 
-/** All turns are of one destination and one book. Resolves with the number of messages made. */
+/** Flushes groups of one destination and one ledger. Resolves with the number of messages made. */
 export async function flushGroups(options: FlushContext, flushes: Flush[]): Promise<number> {
   for (let tries = 0; tries < maxTries; tries += 1) {
     const messages = await tryFlush(options, flushes)
@@ -76,10 +78,13 @@ export function reportSuppressed(
   }
 }
 
-/** What the pages of so long after a summary find comes together too. */
+/** What later pages find within this time after a summary shares a message too. */
 const backlogIntervalMs = 30_000
 
-/** What said something listens for an interval; a digest's and a mute's end with their message. */
+/**
+ * When the group is flushed next. After a message, groups and backlogs collect for an interval;
+ * those of digests and mutes end.
+ */
 function nextFlushMs(options: FlushContext, flush: Flush, hasMessage: boolean): number | undefined {
   if (!hasMessage) return undefined
   if (flush.kind === 'group') return options.clock.now() + options.intervalMs(flush.about.route)
@@ -107,7 +112,7 @@ function composeGroupMessage(flushes: Flush[], members: Member[]): MessageAbout 
   }
 }
 
-/** Of a fallback: what could not be delivered where, and since when. */
+/** Fallback groups only: the sink that could not be reached, and since when. */
 function describeUndelivered(
   lead: Flush | undefined,
   members: Member[],
@@ -126,7 +131,7 @@ function summaryKind(flush: Flush | undefined): SummaryKind {
   return flush?.kind ?? 'group'
 }
 
-/** The worst first, of the same severity the newest. */
+/** Chooses the highest severities, of equal ones the newest. */
 function chooseShown(members: Member[], count: number): Member[] {
   return members
     .toSorted(
@@ -138,23 +143,24 @@ function chooseShown(members: Member[], count: number): Member[] {
     .slice(0, count)
 }
 
-/** The members of a collection, judged and counted: what a turn makes its message of. */
-
-/** A member without its payload: a message may stand for a hundred thousand. */
+/** A member without its payload: a message may cover a hundred thousand. */
 export interface Member extends SummaryPart {
   account: string
   ref: string
   uid: string
   destination: string
   repeatRisks: number
-  /** When the item was made, ms; `createdAtMs` is the event's. */
+  /** When the item was created, ms; `createdAtMs` is the event's. */
   itemCreatedAtMs: number
   verdict: Verdict
 }
 
 const readChunk = 300
 
-/** Members in the order of `refs`; with no gate (they are sealed already) all go. */
+/**
+ * Reads the members in the order of `refs`. Without `rules` (for frozen members) every verdict is
+ * `send`.
+ */
 export async function readMembers(
   ledger: AccountLedger,
   refs: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Where a new item waits for company, fixed when its page is committed: in a digest, in the summary of
- * a feed's first poll, in a group, or nowhere. Machines get every item by itself. Pure but for the clock.
+ * Decides which group a new item joins when its page is committed: a digest, the summary of a
+ * feed's first poll, a group of its route, or none. Machines get every item singly. Pure.
  */
 import { createHash } from 'node:crypto'
 import { severityRank, type Severity } from '../event.ts'
@@ -8,10 +8,10 @@ import type { Group, GroupFacts } from '../store/pending-items.ts'
 import type { Schedule } from '../lib/cron-schedule.ts'
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 
-/** A sink as it collects. */
+/** The grouping settings of a sink. */
 export interface GroupingSink {
   name: string
-  /** People get groups and summaries; machines never. */
+  /** People get groups and summaries; machines never do. */
   isForPeople: boolean
   destinations: readonly { id: string }[]
   digest?: SinkDigest | undefined
@@ -20,7 +20,7 @@ export interface GroupingSink {
 export interface SinkDigest {
   schedule: Schedule
   timeZone: string
-  /** From this severity on events go at once; null: none does. */
+  /** Events of at least this severity are sent at once; null: none. */
   immediate: Severity | null
   sendsEmpty: boolean
   maxItems: number
@@ -41,14 +41,14 @@ export interface PlacementInput {
   destination: string
   severity: Severity
   feed: string
-  /** What the feed's first poll or a re-reading found, to be told as a summary. */
+  /** Found by the feed's first poll or by a rescan: sent as a summary. */
   isBacklog: boolean
 }
 
-/** Pages of a re-reading come about a second apart; one that waits longer begins another summary. */
+/** Pages of a rescan come about a second apart; a page later than this starts another summary. */
 const backlogWaitMs = 15_000
 
-/** Unknown severities are above `critical`. */
+/** Unknown severities rank above `critical`. */
 const urgentRank = severityRank('critical')
 
 export function placeItem(
@@ -76,8 +76,8 @@ function placeInDigest(digest: SinkDigest, item: PlacementInput, nowMs: number):
 }
 
 /**
- * The summary of what a first poll or a re-reading finds. What is urgent has a summary of its own, which is
- * told within seconds, however long the reading goes on.
+ * The summary of what a first poll or a rescan finds. Urgent events get a summary of their own,
+ * sent within seconds however long the reading goes on.
  */
 function backlogGroup({ destination, feed }: PlacementInput, isAtOnce: boolean): Group {
   return {
@@ -107,7 +107,7 @@ function isUrgent({ severity }: Pick<PlacementInput, 'severity'>): boolean {
   return severityRank(severity) >= urgentRank
 }
 
-/** Where people's items wait for the end of a mute, to come as one summary. */
+/** Where items for people wait for the end of a mute, to be sent as one summary. */
 export function mutedGroup(destination: string, rule: string, untilMs: number): Group {
   return {
     id: groupId('held', destination, rule),
@@ -119,10 +119,13 @@ export function mutedGroup(destination: string, rule: string, untilMs: number): 
   }
 }
 
-/** Longer than a move of some hundred items takes: then they come in one message. */
+/** Longer than moving some hundred items takes, so that they share one message. */
 const movedWaitMs = 15_000
 
-/** Where an item waits that is moved to another sink: machines get each, people one message. */
+/**
+ * Where an item waits that is moved to another sink; undefined for machines, which get each item
+ * singly.
+ */
 export function movedGroup(
   sink: GroupingSink,
   { from, ...item }: Pick<PlacementInput, 'destination' | 'severity'> & { from: string },
@@ -137,8 +140,9 @@ export function movedGroup(
 }
 
 /**
- * Where an item waits for the fallback of its sink: machines get each, people one message that says what
- * could not be delivered to which sink. It does not wait for a digest.
+ * Where an item waits for the fallback of its sink. People get one message that names the
+ * unreachable sink, without waiting for a digest; undefined for machines, which get each item
+ * singly.
  */
 export function fallbackGroup(
   sink: GroupingSink,
@@ -160,15 +164,17 @@ export function fallbackGroup(
 }
 
 /**
- * Where people's items wait while nothing can be sent to their sink, to come as one message. What goes
- * singly waits for no interval: once the sink is back, it is told as soon as it can be.
+ * Where items for people wait while nothing can be sent to their sink, to be sent as one message.
+ * The group is urgent: it waits for no interval once the sink is back.
  */
 export function blockedGroup(destination: string): Group {
   const group = labelledGroup(destination, { 'kept while': 'nothing could be sent here' })
   return { ...group, isUrgent: true }
 }
 
-/** Where people's items wait that were held while their sink was gone, to come as one message. */
+/**
+ * Where items for people wait that were held while their sink was gone, to be sent as one message.
+ */
 export function returnedGroup(destination: string): Group {
   return labelledGroup(destination, { 'held until': 'the sink was back' })
 }

@@ -1,8 +1,8 @@
-/** The timers of collections, kept in Redis: a restart or a reload changes none of them. */
+/** The timers of groups, kept in Redis: a restart or a reload changes none of them. */
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import type { Group, GroupFacts } from '../store/pending-items.ts'
 
-/** A collection whose time has come, in this replica's hands for `leaseMs`. */
+/** A due group, claimed by this replica for `leaseMs`. */
 export interface Flush {
   ledger: AccountLedger
   timer: string
@@ -10,27 +10,30 @@ export interface Flush {
   sink: string
   kind: Group['kind']
   about: GroupFacts
-  /** How many turns it had; part of the message's id. */
+  /** How many flushes the group had; part of the message id. */
   sequence: number
   dueAtMs: number
   claimedUntilMs: number
   openedAtMs: number
   fence: Fence
-  /** The message of several collections, of which this one leads, that a crash cut off. */
+  /** The message of several groups, led by this one, that a crash interrupted. */
   stormId: string | undefined
-  /** Of digests: where the window begins, and what was noted at the end of the last. */
+  /** Digests only: where the window begins, and the counters noted at the end of the last one. */
   fromMs: number | undefined
   note: string | undefined
 }
 
-/** A collection as it was when it was read: who finds another one is too late for what he was about. */
+/**
+ * A group as it was when it was read. A script that finds it changed since then refuses the
+ * operation.
+ */
 export interface Fence {
-  /** When it was opened, as it is stored; false: it is not open. */
+  /** When it was opened, as stored; false: it is not open. */
   opened: string | false
   seq: number
 }
 
-/** A replica that dies in the middle of a turn delays it no longer than this. */
+/** A replica that dies during a flush delays it by at most this long. */
 const leaseMs = 30_000
 
 /** Timers that are due, longest-waiting first. */
@@ -52,7 +55,9 @@ interface StoredFlush {
   storm?: string
 }
 
-/** undefined: not due any more, or another replica's. */
+/**
+ * Claims a due timer. Resolves with undefined if it is no longer due or another replica holds it.
+ */
 export async function claimFlush(
   ledger: AccountLedger,
   timer: string,
@@ -89,7 +94,7 @@ export async function readFence(ledger: AccountLedger, id: string): Promise<Fenc
   return { opened: opened ?? false, seq: Number(seq ?? 0) }
 }
 
-/** A collection's turn as it would be if it came at `nowMs`; nobody has it in hand. */
+/** Reads a group's flush as it would be at `nowMs`, without claiming it. */
 export async function peekFlush(
   ledger: AccountLedger,
   { id, sink, nowMs }: { id: string; sink: string; nowMs: number },
@@ -122,7 +127,7 @@ export async function peekFlush(
   }
 }
 
-/** Puts turns off; what is collected meanwhile goes with them. */
+/** Postpones flushes; items that arrive meanwhile join them. */
 export async function postponeTimers(
   ledger: AccountLedger,
   timers: readonly string[],
@@ -131,22 +136,21 @@ export async function postponeTimers(
   await ledger.run('postpone-timers', atMs, ...timers)
 }
 
-/** Makes everything due that the end of a mute is awaited for. */
+/** Makes every group due that waits for the end of a mute. */
 export async function makeHeldDue(ledger: AccountLedger, nowMs: number): Promise<void> {
   await ledger.run('wake-held', nowMs)
 }
 
-/** References of a collection's members, oldest first. */
+/** References of a group's members, oldest first. */
 export function readAllMemberRefs({ ledger, id }: Pick<Flush, 'ledger' | 'id'>): Promise<string[]> {
   return ledger.redis.zrange(ledger.key('collect', id), '0', '-1')
 }
 
-/** How many wait in a collection. */
 export function countMembers(ledger: AccountLedger, id: string): Promise<number> {
   return ledger.redis.zcard(ledger.key('collect', id))
 }
 
-/** When a collection's turn comes, ms; undefined where no timer is set. */
+/** When a group is due, ms; undefined if no timer is set. */
 export async function readTimerMs(
   ledger: AccountLedger,
   id: string,

@@ -18,12 +18,15 @@ import { type Matcher, matchersField } from './matcher.ts'
 /** `shadow`: recorded, never sent. */
 export type RouteStage = 'live' | 'shadow'
 
-/** A node of the routing tree, inheritance not yet applied. */
+/** A node of the routing tree, before inheritance. */
 export interface RouteConfig {
-  /** Unique in the tree; the root is `root`; unnamed nodes get their place, e.g. `root.2.1`. */
+  /**
+   * Unique in the tree. The root is `root`; an unnamed node is named after its place, e.g.
+   * `root.2.1`.
+   */
   name: string
   matchers: Matcher[]
-  /** undefined: the parent's, as with the three keys of grouping. The root has all four. */
+  /** undefined: the parent's, as with the three grouping keys. The root has all four. */
   sinks: string[] | undefined
   /** Names whose values an event shares with its group; empty: one group for the whole route. */
   groupBy: string[] | undefined
@@ -31,18 +34,18 @@ export interface RouteConfig {
   groupWaitMs: number | undefined
   groupIntervalMs: number | undefined
   continue: boolean
-  /** Its own word; all that stands below a shadow is shadow as well. */
+  /** The node's own setting; every node below a shadow is shadow as well. */
   stage: RouteStage
-  /** Not inherited; nor is `onMute`. */
+  /** Neither this nor `onMute` is inherited. */
   muteTimeIntervals: string[]
   onMute: OnMute
   routes: RouteConfig[]
 }
 
-/** What happens to an event that a mute keeps from being sent. */
+/** What happens to a muted event: sent afterwards, or dropped. */
 export type OnMute = 'hold' | 'drop'
 
-/** A node as the file has it: its name may be left out. */
+/** A node as written in the file: its name may be left out. */
 interface RouteFile {
   name?: string | undefined
   matchers?: Matcher[] | undefined
@@ -68,7 +71,7 @@ const groupBy = z
 const groupWait = duration('How long a group collects first; 0s: every event by itself.', '0s')
 const groupInterval = duration('The least time between two messages of a group.', '10s')
 
-/** The cast ends the circle of inferred types: a branch holds branches. */
+/** A branch holds branches; the cast breaks the circular type inference. */
 function routesField(): z.ZodPrefault<z.ZodType<RouteFile[], RouteFile[]>> {
   const routes = z.array(
     z.lazy(() => childRoute),
@@ -104,7 +107,7 @@ const groupByOnce: Rule = (route) => {
   )
 }
 
-/** A word that could not hold: what stands below a shadow never sends. */
+/** Refuses `stage: live` below a shadow, where nothing is ever sent. */
 const nothingLiveBelowShadow: Rule = (route) =>
   route['stage'] === 'shadow' ? liveBelow(route['routes'], ['routes']) : []
 
@@ -162,7 +165,7 @@ const rootOnly: Rule = (root) =>
 
 const onlyOnBranches = z.unknown().optional().meta(laterMark)
 
-/** The whole tree; the file's `route`. */
+/** The file's `route`: the whole tree. */
 export const routeConfig = section(
   {
     sinks,
@@ -182,7 +185,7 @@ export const routeConfig = section(
   return routeAt({ sinks: rootSinks, group_by, group_wait, group_interval, routes }, 'root')
 })
 
-/** `place` is where the node stands: `root.2.1` is the first branch of the second. */
+/** `place` is the node's position: `root.2.1` is the first branch of the second. */
 function routeAt(file: RouteFile, place: string): RouteConfig {
   return {
     name: file.name ?? place,

@@ -1,7 +1,7 @@
 /**
- * Inhibition: an event that says more (the source) keeps back, for a window of time, those that say
- * the same in a smaller voice (the targets). Whoever remembers keys asks here which ones an event
- * sets as a source, and which one would keep it back as a target.
+ * Inhibition: for a window of time, a source event suppresses target events that say the same less
+ * clearly. The caller stores keys; this file says which keys an event sets as a source, and which
+ * keys would suppress it as a target.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -23,13 +23,13 @@ export interface InhibitRule {
   name: string
   sourceMatchers: Matcher[]
   targetMatchers: Matcher[]
-  /** Names under which source and target must have the same, and have something. */
+  /** Names under which source and target must have the same, non-empty values. */
   equal: string[]
-  /** How long a source keeps targets back, ms. */
+  /** How long a source suppresses its targets, ms. */
   windowMs: number
 }
 
-/** Longer, and a source of yesterday hides what is new today. */
+/** With a longer window, yesterday's source would hide what is new today. */
 const maxWindow = { text: '24h', ms: 86_400_000 }
 
 const inhibitRule = section(
@@ -73,14 +73,20 @@ export const inhibitRulesConfig = z
     })),
   )
 
-/** A rule's name, its window and 32 hex digits: the same for a source and the targets that it keeps back. */
+/**
+ * A rule's name, its window and 32 hex digits: the same for a source and the targets that it
+ * suppresses.
+ */
 export interface InhibitKey {
   rule: string
   key: string
   windowMs: number
 }
 
-/** What the event keeps back, each for `windowMs` from now on. What people closed keeps nothing back. */
+/**
+ * Keys that the event sets as a source, each for `windowMs` from now. An event that people closed
+ * sets none.
+ */
 export function sourceKeys(rules: readonly InhibitRule[], input: RoutableEvent): InhibitKey[] {
   const { ignoredAtMs, remediatedAtMs } = input.event
   if (ignoredAtMs !== null || remediatedAtMs !== null) return []
@@ -90,8 +96,9 @@ export function sourceKeys(rules: readonly InhibitRule[], input: RoutableEvent):
 }
 
 /**
- * What would keep the event back. One that is a source of a rule is never its target: two alerts could
- * otherwise keep back each other, and nobody would be told. Nor is one of an unknown severity.
+ * Keys that would suppress the event. A source of a rule is never its target: otherwise two alerts
+ * could suppress each other and nobody would be notified. Events of an unknown severity are never
+ * targets.
  */
 export function targetKeys(rules: readonly InhibitRule[], input: RoutableEvent): InhibitKey[] {
   if (!isKnownSeverity(input.event.severity)) return []
@@ -105,12 +112,12 @@ export function targetKeys(rules: readonly InhibitRule[], input: RoutableEvent):
     .map((rule) => inhibitKey(rule, input))
 }
 
-/** Where neither has anything under a name they are not equal in it. */
+/** Two events that both have nothing under a name do not count as equal in it. */
 function hasEqualValues({ equal }: InhibitRule, input: RoutableEvent): boolean {
   return equal.every((asked) => valueSet(asked, input).some((value) => value !== ''))
 }
 
-/** Of the whole rule: a changed one starts with nothing kept back. */
+/** The key covers the whole rule: a changed rule starts with nothing suppressed. */
 function inhibitKey(rule: InhibitRule, input: RoutableEvent): InhibitKey {
   const values = rule.equal.map((asked) => valueSet(asked, input))
   const { name: rulesName, sourceMatchers, targetMatchers, equal, windowMs } = rule

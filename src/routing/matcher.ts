@@ -1,6 +1,6 @@
 /**
- * One `name op value` of a route: Alertmanager's four operators for every name, and an order for
- * severity. Patterns match whole values in time linear to their length, whatever they look like.
+ * One `name op value` of a route: Alertmanager's four operators for every name, and comparisons for
+ * severity. Patterns match whole values, in time linear in the value's length whatever the pattern.
  */
 import { RE2JS, RE2JSException } from 're2js'
 import { z } from 'zod'
@@ -8,12 +8,12 @@ import { isKnownSeverity, noSeverity, severities, severityRank } from '../event.
 import { messageFor, refusal, wrongKind } from '../lib/config-fields.ts'
 import { findNearest, suggestion, TocsinError } from '../lib/errors.ts'
 
-/** Alone `severity` takes the last four. */
+/** Only `severity` takes the last four. */
 const matcherOperators = ['=', '!=', '=~', '!~', '>=', '>', '<=', '<'] as const
 
 type MatcherOperator = (typeof matcherOperators)[number]
 
-/** The names that every event has; labels of feeds must not take them. */
+/** The names that every event has; labels of feeds must not use them. */
 export const eventNames = [
   'account',
   'feed',
@@ -25,7 +25,6 @@ export const eventNames = [
   'tag',
 ] as const
 
-/** One parsed `name op value`. */
 export interface Matcher {
   /** As written, for `explain`. */
   text: string
@@ -33,13 +32,13 @@ export interface Matcher {
   operator: MatcherOperator
   value: string
   /**
-   * Against the values that the event has under `name` (several for identifier and tag). None at
-   * all counts as the empty text. `=` and `=~` hold if any value fits, `!=` and `!~` if none does.
+   * `values` are those that the event has under `name` (several for identifier and tag); an empty
+   * list counts as the empty text. `=` and `=~` hold if any value fits, `!=` and `!~` if none does.
    */
   matches(values: readonly string[]): boolean
 }
 
-/** Longer patterns than a person writes; bounds the automaton that is built from them. */
+/** Longer than any pattern a person writes; bounds the automaton that is built from it. */
 const maxPatternLength = 1000
 
 /** Throws MatcherError, which says what is wrong and what to write instead. */
@@ -82,7 +81,8 @@ function buildTest(written: WrittenMatcher): (values: readonly string[]) => bool
     case '<=':
     case '<': {
       const bound = parseRank(written)
-      return ([severity = '']) => compare(severityRank(severity), operator, bound) // it has one
+      // an event has exactly one severity
+      return ([severity = '']) => compare(severityRank(severity), operator, bound)
     }
   }
 }
@@ -114,7 +114,10 @@ function parseRank({ text, name, operator, value }: WrittenMatcher): number {
   return severityRank(value)
 }
 
-/** Allowed, because the service may have words of its own; yet a slip of the pen never matches. */
+/**
+ * Warns of an unknown severity: allowed, because upstream may use words of its own, but a typo
+ * never matches.
+ */
 export function unusualSeverity({
   name,
   operator,
@@ -126,7 +129,7 @@ export function unusualSeverity({
   return { problem: `"${value}" is no usual severity`, remedy }
 }
 
-/** The dot takes line breaks too, so that no text of a feed slips past `.*`. */
+/** The dot matches line breaks too, so that no feed text slips past `.*`. */
 function compile({ text, value }: WrittenMatcher): RE2JS {
   if (value.length > maxPatternLength) {
     const problem = `the pattern has ${value.length} characters`
@@ -170,7 +173,7 @@ export function matchersField(describe: string): z.ZodType<Matcher[]> {
     .meta({ description: describe })
 }
 
-/** At least one matcher: where none would mean every event, and so hide too much. */
+/** At least one matcher: where an empty list would mean every event and hide too much. */
 export function requiredMatchers(describe: string): z.ZodType<Matcher[]> {
   const remedy = `write matchers, such as ['type="paste"']`
   return z
@@ -179,11 +182,14 @@ export function requiredMatchers(describe: string): z.ZodType<Matcher[]> {
     .meta({ description: describe })
 }
 
-/** The grammar of a matcher: `name op value`, the value bare or in double quotes. Knows no meaning. */
+/**
+ * A matcher split into its parts by grammar alone: `name op value`, the value bare or in double
+ * quotes.
+ */
 
 interface MatcherText {
   name: string
-  /** Whatever run of operator characters stands there. */
+  /** Any run of operator characters. */
   operator: string
   value: string
 }
@@ -218,7 +224,7 @@ function checkBare(text: string, { name, operator, value }: MatcherText): void {
   }
 }
 
-/** `\"`, `\\` and `\n` are escapes; any other backslash stands for itself, which suits patterns. */
+/** `\"`, `\\` and `\n` are escapes; any other backslash is literal, which suits patterns. */
 function quotedValue(text: string, written: string): string {
   const quoted = /^"((?:[^"\\]|\\.)*)"/su.exec(written)
   if (!quoted) {
@@ -238,7 +244,7 @@ function quotedValue(text: string, written: string): string {
   )
 }
 
-/** A matcher that cannot be understood: the operator's mistake. */
+/** A matcher that cannot be parsed: the operator's mistake. */
 export class MatcherError extends TocsinError {
   override readonly name = 'MatcherError'
   readonly code = 'TOCSIN_MATCHER'

@@ -1,9 +1,9 @@
 /**
- * Which routes take an event, by Alertmanager's rules: depth first, the first match among siblings
- * wins unless it says `continue`, and a node handles what none of its children takes. A route in
- * `stage: shadow` is asked and recorded beside that: its parent and siblings go on as if it were not
- * there. Pure: the same event and tree give the same decisions, and always a live one, for the root
- * takes the rest.
+ * Decides which routes take an event, by Alertmanager's rules: depth first, the first match among
+ * siblings wins unless it says `continue`, and a node handles what none of its children takes. A
+ * route in `stage: shadow` is evaluated and recorded, but its parent and siblings behave as if it
+ * were not there. Pure: the same event and tree give the same decisions. At least one is live,
+ * because the root takes the rest.
  */
 import type { ThreatEvent } from '../event.ts'
 import type { OnMute, RouteConfig, RouteStage } from './config.ts'
@@ -21,7 +21,10 @@ export interface RouteDecision {
   why: string[]
 }
 
-/** One node that the event came by. A node left out was behind a sibling that stopped the event. */
+/**
+ * One node that was evaluated. A node that is missing stood behind a sibling that stopped the
+ * event.
+ */
 export interface RouteVisit {
   route: string
   path: string[]
@@ -29,20 +32,20 @@ export interface RouteVisit {
   matched: boolean
   /** It is among the decisions: it matched and none of its children did, shadows left out. */
   taken: boolean
-  /** Its later siblings are not asked. */
+  /** Its later siblings are not evaluated. */
   stopsSiblings: boolean
-  /** The first matcher that did not hold, with what the event has there (`[]`: nothing). */
+  /** The first matcher that did not hold, with the event's values for it (`[]`: none). */
   failed: { matcher: string; actual: string[] } | null
 }
 
 interface RouteExplanation {
-  /** In the order in which their routes were asked. */
+  /** In the order in which their routes were evaluated. */
   decisions: RouteDecision[]
-  /** In the order in which they were asked. */
+  /** In the order in which they were evaluated. */
   visits: RouteVisit[]
 }
 
-/** A node with its inheritance applied. */
+/** A node with inheritance applied. */
 export interface RouteNode {
   name: string
   path: string[]
@@ -52,9 +55,9 @@ export interface RouteNode {
   groupWaitMs: number
   groupIntervalMs: number
   continue: boolean
-  /** Of the node itself or of one above it. */
+  /** Its own or inherited: every node below a shadow is shadow. */
   stage: RouteStage
-  /** It says `stage: shadow` itself: parent and siblings go on as if it had not matched. */
+  /** The node itself says `stage: shadow`: parent and siblings go on as if it had not matched. */
   isShadowItself: boolean
   /** Its own only: mutes are not inherited. */
   muteTimeIntervals: readonly string[]
@@ -64,15 +67,17 @@ export interface RouteNode {
 
 export interface Router {
   route(input: RoutableEvent): RouteDecision[]
-  /** The same decisions, with every step on the way to them. */
+  /** The same decisions, with every step that led to them. */
   explain(input: RoutableEvent): RouteExplanation
-  /** undefined: this tree has no such route. */
+  /** Returns undefined if this tree has no such route. */
   node(name: string): RouteNode | undefined
-  /** For those who show the tree. */
   readonly root: RouteNode
 }
 
-/** `config` is validated: the root has sinks and grouping, and takes everything. */
+/**
+ * Expects a validated `config`; throws if the root lacks sinks or grouping, has matchers or is a
+ * shadow.
+ */
 export function createRouter(config: RouteConfig): Router {
   const { sinks, groupBy, groupWaitMs, groupIntervalMs } = config
   if (sinks === undefined || config.matchers.length > 0 || config.stage === 'shadow') {
@@ -127,7 +132,7 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
   const decisions = visit(root, []) ?? []
   return { decisions, visits }
 
-  /** undefined: the node does not match. `why` holds what matched above it. */
+  /** Returns undefined if the node does not match. `why` holds the matchers that held above it. */
   function visit(node: RouteNode, why: string[]): RouteDecision[] | undefined {
     const { name: route, stage } = node
     const failed = firstFailure(node, input)
@@ -144,7 +149,7 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
     return [own, ...below.decided]
   }
 
-  /** `isTaken`: by one that the node stands back for, which a route aside is not. */
+  /** `isTaken`: a child other than a shadow took the event, so the node itself does not. */
   function visitChildren(
     node: RouteNode,
     why: string[],
@@ -182,9 +187,9 @@ export interface PlannedItem {
 }
 
 /**
- * What an event's decisions come to: each destination once, in the order in which the routes name
- * the sinks, those of live routes first. `destinationsOf` gives a sink's destination ids and throws
- * for a sink it does not know.
+ * Plans the items of an event's decisions: each destination once, in the order in which the routes
+ * name the sinks, live routes first. `destinationsFor` returns a sink's destination ids and throws
+ * for an unknown sink.
  */
 export function planItems(
   decisions: readonly RouteDecision[],
@@ -192,7 +197,7 @@ export function planItems(
 ): PlannedItem[] {
   const planned = new Map<string, PlannedItem>()
   const isLive = ({ stage }: RouteDecision): boolean => stage === 'live'
-  const inOrder = [...decisions.filter(isLive), ...decisions] // a route counts where it stands first
+  const inOrder = [...decisions.filter(isLive), ...decisions] // a route's first place counts
   const namedSinks = inOrder.flatMap(({ route, stage, sinks }) =>
     sinks.map((sink) => ({ route, sink, isShadow: stage === 'shadow' })),
   )
@@ -207,7 +212,7 @@ export function planItems(
   return [...planned.values()]
 }
 
-/** An event with what its feed adds to it: everything that matchers can see. */
+/** An event with what its feed adds to it: everything that matchers see. */
 export interface RoutableEvent {
   event: ThreatEvent
   account: string
@@ -229,7 +234,10 @@ const valueReaders: Record<EventName, (input: RoutableEvent) => readonly string[
   tag: ({ event }) => event.tags,
 }
 
-/** What an event has under a matcher's name; a name that is none of the event's is a label's. */
+/**
+ * The event's values under a matcher's name; a name that is not the event's is looked up in the
+ * labels.
+ */
 export function matcherValues(input: RoutableEvent, name: string): readonly string[] {
   if (Object.hasOwn(valueReaders, name)) return valueReaders[name as EventName](input)
   const label = Object.hasOwn(input.labels, name) ? input.labels[name] : undefined
@@ -241,9 +249,9 @@ export function allMatch(matchers: readonly Matcher[], input: RoutableEvent): bo
 }
 
 /**
- * What an event has under the names of `group_by`, each as one text; events whose texts are all the
- * same belong together. Nothing under a name is the empty text. The texts are for people too:
- * identifiers by name, and two sets that read alike share a group. Hostile text.
+ * The event's values under the names of `group_by`, each as one text; empty if there is none.
+ * Events with equal texts share a group. Identifiers appear by name, so two sets that read alike
+ * share a group. The texts are shown to people and are untrusted.
  */
 export function groupLabels(
   groupBy: readonly string[],

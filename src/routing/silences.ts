@@ -1,6 +1,7 @@
 /**
- * Silences: who, why and until when some events are not sent. One never outlasts 30 days, never hides
- * what is more severe than it says, and never an event whose severity is not one of the five words.
+ * Silences: which events are not sent, until when, and who decided it and why. A silence lasts at
+ * most 30 days. It never hides an event above its maximum severity, or one with an unknown
+ * severity.
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
@@ -20,32 +21,32 @@ import { eventNames, type Matcher, requiredMatchers } from './matcher.ts'
 import { allMatch, type RoutableEvent } from './router.ts'
 
 export interface Silence {
-  /** `c` and 8 hex digits of its content for one of the file; as chosen for one of a command. */
+  /** From the file: `c` and 8 hex digits of its content; from a command: as chosen there. */
   id: string
   /** All must hold. */
   matchers: Matcher[]
-  /** Included. */
+  /** Inclusive, ms. */
   startsAtMs: number
-  /** Excluded. */
+  /** Exclusive, ms. */
   endsAtMs: number
   owner: string
   reason: string
-  /** Nothing above it is silenced. */
+  /** Events of a higher severity are not silenced. */
   maxSeverity: KnownSeverity
   origin: 'config' | 'command'
 }
 
-/** What is wrong with a silence; `place` is its key, e.g. `matchers.0`, `until`. */
+/** What is wrong with a silence; `place` is the key, e.g. `matchers.0`, `until`. */
 export interface SilenceProblem {
   mistakes: (Refusal & { place: string })[]
 }
 
 const dayMs = 86_400_000
 
-/** Longer, and nobody remembers that it is there. */
+/** Longer than this, nobody remembers that it is there. */
 export const maxSilenceMs = 30 * dayMs
 
-/** Knows how long each month is; wants the seconds. */
+/** Checks the length of each month; requires the seconds. */
 const isoTime = z.iso.datetime({ offset: true })
 const timeRemedy = 'write a date, a time and its offset, such as 2026-11-21T18:00:00+01:00 or …Z'
 
@@ -103,8 +104,8 @@ const silenceFile = section(
 type SilenceFile = z.output<typeof silenceFile>
 
 /**
- * The file's `silences`. Without `starts` one begins 30 days before its end: so it never outlasts
- * them, and what the file means does not hang on when it is read.
+ * The file's `silences`. Without `starts` a silence begins 30 days before its end, so it never
+ * exceeds the limit, and its meaning does not depend on when the file is read.
  */
 export const silencesConfig = z
   .array(
@@ -134,7 +135,7 @@ function silenceHash(silence: Silence): string {
   return createHash('sha256').update(silenceText(silence)).digest('hex').slice(0, 8)
 }
 
-/** The first that keeps the event from being sent at `nowMs`. */
+/** Finds the first silence that suppresses the event at `nowMs`. */
 export function findSilence(
   silences: readonly Silence[],
   input: RoutableEvent,
@@ -155,7 +156,7 @@ export interface SilenceRequest {
   /** At most 40 of [a-z0-9_-]; not yet in use. */
   id: string
   matchers: readonly string[]
-  /** Labels of all feeds: a matcher on another name would match what nobody meant. */
+  /** Labels of all feeds: a matcher on any other name is refused as a mistake. */
   labels: readonly string[]
   /** From now, ms; or `untilMs`, wall clock ms. */
   forMs?: number
@@ -166,7 +167,7 @@ export interface SilenceRequest {
   nowMs: number
 }
 
-/** A silence that begins now, or everything that is wrong with it. */
+/** Creates a silence that begins now, or returns everything that is wrong with it. */
 export function newSilence(request: SilenceRequest): Silence | SilenceProblem {
   const { id, matchers, labels, forMs, untilMs, owner, reason, severity, nowMs } = request
   const endsAtMs = untilMs ?? nowMs + (forMs ?? Number.NaN)
@@ -187,7 +188,7 @@ export function isSilenceProblem(result: Silence | SilenceProblem): result is Si
   return 'mistakes' in result
 }
 
-/** For storage; the same for the same silence. `parseSilence` reads it. */
+/** Formats a silence for storage, deterministically. `parseSilence` reads it. */
 export function silenceText(silence: Silence): string {
   const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity } = silence
   return JSON.stringify({
@@ -201,7 +202,7 @@ export function silenceText(silence: Silence): string {
   })
 }
 
-/** Of the parsed JSON of `silenceText`; its origin is a command. Never throws. */
+/** Reads the parsed JSON of `silenceText`; the origin is `command`. Never throws. */
 export function parseSilence(json: unknown): Silence | SilenceProblem {
   return parseFile(isSection(json) ? json : {})
 }
@@ -222,7 +223,7 @@ function parseFile({ id, ...file }: Readonly<Record<string, unknown>>): Silence 
   return { mistakes: [...(isUsable ? [] : [idMistake]), ...mistakes] }
 }
 
-/** Empty for a number that is no time. */
+/** Returns an empty text if `ms` is not a valid time. */
 function formatIso(ms: number): string {
   const date = new Date(ms)
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()

@@ -1,4 +1,8 @@
-/** The ranges that a time interval of the file is made of, in Alertmanager's words. */
+/**
+ * Named time intervals, such as nights and holidays, during which a route holds or drops, in
+ * Alertmanager's terms. They are matched against readings of the local clock, as Alertmanager does:
+ * a reading that occurs twice counts twice.
+ */
 import { z } from 'zod'
 import {
   list,
@@ -19,7 +23,7 @@ interface Range {
   end: number
 }
 
-/** Minutes of the local day; `end` is not included, 1440 is midnight. */
+/** Minutes of the local day; `end` is excluded, 1440 is midnight. */
 type TimeRange = Range
 
 type Parse = (input: string) => number | undefined
@@ -29,13 +33,15 @@ interface RangesOptions {
   /** What to write, e.g. `write days, such as …`. */
   remedy: string
   examples: string[]
-  /** One end of a range; undefined: it is none. */
+  /** Parses one end of a range; undefined: not valid. */
   parse: Parse
-  /** What a whole range says wrongly, beyond an end before its beginning. */
+  /** Checks a whole range. Default: its end must not come before its beginning. */
   check?: (range: Range) => Refusal | undefined
 }
 
-/** A list of `begin:end` or single values. A number is taken too: in YAML, `12` is one. */
+/**
+ * A list of `begin:end` or single values. Numbers are accepted too, because YAML reads `12` as one.
+ */
 function ranges(options: RangesOptions): z.ZodType<Range[]> {
   const { describe, remedy, examples, parse } = options
   const check = options.check ?? checkOrder
@@ -132,7 +138,7 @@ const daysOfMonth = ranges({
   check: checkMonthOrder,
 })
 
-/** As Alertmanager: refused is what would end before it begins in a month of 28 days. */
+/** Refuses, like Alertmanager, a range that would end before it begins in a month of 28 days. */
 function checkMonthOrder({ begin, end }: Range): Refusal | undefined {
   if (isFromEnd(begin) && !isFromEnd(end)) {
     return refusal(
@@ -147,7 +153,7 @@ function checkMonthOrder({ begin, end }: Range): Refusal | undefined {
     : refusal('ends before it begins', "write two ranges, such as '20:-1' and '1:10'")
 }
 
-/** From 1; of a month of so many days, 0 and less where it has no such day. */
+/** The day counted from 1 in a month of `length` days; 0 or less if the month has no such day. */
 function dayOfMonth(day: number, length: number): number {
   return isFromEnd(day) ? length + 1 + day : day
 }
@@ -204,19 +210,16 @@ const times = list(
   "write entries, such as {start_time: '22:00', end_time: '24:00'}",
 )
 
-/**
- * Named times, such as nights and holidays, during which a route holds or drops. Judged by the
- * readings of the local clock, as Alertmanager does: a reading that comes twice counts twice.
- */
-
 const minuteMs = 60_000
 const dayMs = 86_400_000
 const wholeDay: TimeRange = { begin: 0, end: 24 * 60 }
 
-/** `mutedUntil` looks no further: longer than any yearly interval, and short enough to compute. */
+/**
+ * How far `mutedUntil` looks ahead: longer than any yearly interval, and short enough to compute.
+ */
 const horizonMs = 400 * dayMs
 
-/** Active where all that it names holds; what it leaves out holds always. */
+/** Active while all fields that are given hold. */
 export interface TimeInterval {
   times: TimeRange[] | undefined
   /** 0 is Sunday. */
@@ -272,8 +275,8 @@ export function isActive(interval: TimeInterval, atMs: number): boolean {
 }
 
 /**
- * The first instant (whole minute) after `atMs` at which none of the named intervals is active, or
- * 400 days after it where there is none before; undefined: none is active at `atMs`.
+ * Returns the first instant (whole minute) after `atMs` at which none of the named intervals is
+ * active, at most 400 days after it; undefined if none is active at `atMs`.
  */
 export function mutedUntil(
   intervals: TimeIntervals,
@@ -290,7 +293,7 @@ export function mutedUntil(
   return atMs + horizonMs
 }
 
-/** Up to where an interval is surely active from `atMs` on; undefined: it is not active. */
+/** Until when an interval is certain to stay active from `atMs`; undefined if it is not active. */
 function findStretchEnd(interval: TimeInterval, atMs: number): number | undefined {
   const reading = readingAt(atMs, interval.timeZone)
   const endMinute = isOnDay(interval, reading) ? endMinuteOf(interval, reading) : undefined
@@ -298,7 +301,7 @@ function findStretchEnd(interval: TimeInterval, atMs: number): number | undefine
   return nextInstantShowing(startOfDay(reading) + endMinute * minuteMs, atMs, interval.timeZone)
 }
 
-/** The minute of the day at which one of the `times` around a reading ends. */
+/** The minute of the day at which the `times` entry around a reading ends. */
 function endMinuteOf(
   { times: parts = [wholeDay] }: TimeInterval,
   reading: number,
@@ -331,7 +334,7 @@ function isDayOfMonth(ranges: Range[] | undefined, date: Date): boolean {
   return isInRanges(inThisMonth, date.getUTCDate())
 }
 
-/** Why an interval cannot be meant: it mutes always, or never. */
+/** Says why an interval is a mistake: it is always or never active. */
 function findUselessness(interval: TimeInterval): Refusal | undefined {
   const days = daysCovered(interval)
   if (days === 'none') return refusal('no day fits all of it', 'correct its days, months or years')
@@ -342,7 +345,10 @@ function findUselessness(interval: TimeInterval): Refusal | undefined {
   )
 }
 
-/** Over a hundred years from 2000 and from each range on: every date falls on every day of the week in these. */
+/**
+ * Checks a hundred years from 2000 and from each range's start: within them every date falls on
+ * every weekday.
+ */
 function daysCovered(interval: TimeInterval): 'every' | 'some' | 'none' {
   let hit = false
   let miss = false
