@@ -1,7 +1,7 @@
 /**
- * Which books are open: those of the configuration's accounts, and those of every account that left it, so
- * that what they took in goes its way. Says which accounts left and what waits in them, and which new
- * account looks like one that left under another name.
+ * Keeps the ledgers open of the configuration's accounts and of every account that left it, so that
+ * items already taken in are still delivered. Logs which accounts left and what waits in them, and
+ * which new account looks like a renamed one.
  */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
@@ -26,24 +26,33 @@ import { createAccountKey } from '../upstream/tokens.ts'
 import { leftLedgers, type EngineContext } from './context.ts'
 
 export interface AccountWatch {
-  /** Opens what is registered by now, closes what is discarded, says what was settled. Throws what Redis throws. */
+  /**
+   * Opens ledgers that were registered, closes discarded ones, logs what was settled. Throws what
+   * Redis throws.
+   */
   watchOnce(signal: AbortSignal, alive: () => void): Promise<void>
 }
 
-/** Waits for a Redis that is away. Before anything is polled it says what left, and what looks renamed. */
+/**
+ * Opens all ledgers; waits while Redis is unreachable. Before anything is polled it logs which
+ * accounts left and which look renamed.
+ */
 export async function openAccountLedgers(context: EngineContext): Promise<void> {
   const { config, redis, keys, ledgers, newAccounts, timings } = context
   const { detailWaitMs } = timings
   await endRemovals(context)
   const options = { redis, keys, config: config.ledger, detailWaitMs }
   ledgers.push(...(await openLedgers(options, accountNames(config))))
-  await claimLead(context, ledgers) // among those of the configuration
+  await claimLead(context, ledgers) // the lead is an account of the configuration
   newAccounts.push(...(await findNewAccounts(context)))
   await noteAccounts(context)
   await openLeftAccounts(context)
 }
 
-/** A full Redis refuses it; what waits is delivered all the same, and the watch notes it later. */
+/**
+ * A full Redis refuses the notes; waiting items are delivered all the same, and the watch notes
+ * them later.
+ */
 async function noteAccounts(context: EngineContext): Promise<void> {
   const { config, logger } = context
   try {
@@ -54,7 +63,10 @@ async function noteAccounts(context: EngineContext): Promise<void> {
   }
 }
 
-/** What is left of a ledger whose removal was broken off says nothing that is true: its account starts anew. */
+/**
+ * Completes interrupted removals: the rest of such a ledger is no longer consistent, so the account
+ * starts anew.
+ */
 async function endRemovals(context: EngineContext): Promise<void> {
   for (const { name, discarding } of await readAccounts(context)) {
     if (!discarding?.isRemoving || !accountNames(context.config).includes(name)) continue
@@ -69,7 +81,10 @@ function accountNames({ accounts }: Config): string[] {
   return accounts.map(({ name }) => name)
 }
 
-/** The accounts of the configuration that no daemon had before, and that have read nothing yet. */
+/**
+ * Returns the accounts of the configuration that no daemon had before and that have read nothing
+ * yet.
+ */
 export async function findNewAccounts({
   config,
   redis,
@@ -96,7 +111,7 @@ export async function findNewAccounts({
 
 const accountsAtOnce = 50
 
-/** By account; what tells that another name means the same one. */
+/** By account: the facts by which a renamed account is recognised. */
 function accountFacts({ accounts, feeds }: Config): Map<string, AccountFacts> {
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return new Map(
@@ -122,7 +137,7 @@ export interface Rename {
   why: string
 }
 
-/** New accounts that look like `left`, one that the configuration does not have any more. */
+/** Finds new accounts that look like `left`, an account that is no longer in the configuration. */
 export async function findRenames(
   { config, redis, keys }: Pick<EngineContext, 'config' | 'redis' | 'keys'>,
   newAccounts: readonly string[],
@@ -140,7 +155,7 @@ export async function findRenames(
   })
 }
 
-/** What is said of one, and what to do. */
+/** Words a rename for the operator, with the remedy. */
 export function formatRename({ account, left, why }: Rename): { said: string; remedy: string } {
   return {
     said: `account ${account} is new and ${left} has left, and ${why}: a renamed account starts anew and sends again what ${left} has sent`,
@@ -148,7 +163,10 @@ export function formatRename({ account, left, why }: Rename): { said: string; re
   }
 }
 
-/** So many steps of the look, then the rest of the watch: it says that this daemon has its accounts. */
+/**
+ * Steps of the migration scan before the rest of the watch runs, which notes that this daemon has
+ * its accounts.
+ */
 const scanStepsAtOnce = 200
 
 export function buildAccountWatch(context: EngineContext): AccountWatch {
@@ -157,7 +175,10 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
   let isMigrated = false
   const waiting = new Set<string>()
 
-  /** What an older version left: accounts that it did not register, records without an index. */
+  /**
+   * Migrates what an older version left: accounts that it did not register, records without an
+   * index.
+   */
   async function migrate(signal: AbortSignal, alive: () => void): Promise<void> {
     if (isMigrated || !generation.isActive) return
     let steps = 0
@@ -205,7 +226,7 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
   }
 }
 
-/** Adds the books of accounts that left and are not open yet. */
+/** Opens the ledgers of accounts that left and are not open yet. */
 async function openLeftAccounts(
   context: EngineContext,
   entries?: readonly AccountEntry[],

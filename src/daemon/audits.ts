@@ -13,7 +13,10 @@ interface AuditNeeds extends Pick<DeliveryParts, 'router' | 'secrets'> {
   grouping: Pick<DeliveryParts['grouping'], 'sinks'>
 }
 
-/** What an audit needs of the rest; what it finds missing has its way fixed as the poller would. */
+/**
+ * Builds what an audit needs; missing events that it finds are planned as the poller would plan
+ * them.
+ */
 export function buildAuditParts(
   context: EngineContext,
   upstream: Upstream,

@@ -1,4 +1,4 @@
-/** What every part is built from. */
+/** The contexts that every part is built from. */
 import type { Config } from '../config/config.ts'
 import type { Clock, Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -7,7 +7,7 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 
-/** What stays for as long as the process runs, whatever its configuration. */
+/** What lives as long as the process, whatever its configuration. */
 export interface ProcessContext {
   redis: Redis
   keys: Keys
@@ -20,17 +20,21 @@ export interface ProcessContext {
 export interface EngineContext extends ProcessContext {
   config: Config
   /**
-   * One for each account: the one that leads, the others of the configuration, then those that left it; empty
-   * until Redis was reached. What left is added and removed while everything runs.
+   * One per account: the leading one, the others of the configuration, then those of accounts that
+   * left. Empty until Redis is reached. Ledgers of accounts that left are added and removed while
+   * everything runs.
    */
   ledgers: AccountLedger[]
-  /** Of the configuration, when its books were opened: those that had read nothing before. */
+  /** Accounts of the configuration that had read nothing when its ledgers were opened. */
   newAccounts: string[]
-  /** Of the configuration: 0 until it is registered in Redis; active unless another was started later. */
+  /**
+   * The configuration's generation: 0 until it is registered in Redis; active unless another was
+   * started later.
+   */
   generation: { number: number; readonly hash: string; isActive: boolean }
 }
 
-/** The accounts whose books are open and that the configuration does not have. */
+/** The open ledgers of accounts that are not in the configuration. */
 export function leftLedgers({
   ledgers,
   config,

@@ -1,6 +1,6 @@
 /**
- * The composition root: builds every part from the configuration, starts them, stops them in reverse.
- * The only file that knows them all, so that tests run the real thing.
+ * The composition root: builds every part from the configuration, starts them, and stops them in
+ * reverse. Only this file knows them all, so that tests run the real thing.
  */
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -29,16 +29,23 @@ import {
 import { type EngineHost, reload, type ReloadOutcome } from './reload.ts'
 
 export interface App {
-  /** Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError, HttpError. */
+  /**
+   * Serves /metrics at once, waits for Redis, then polls and delivers. Throws StoreError,
+   * HttpError.
+   */
   start(): Promise<{ url: string }>
   /**
-   * Reads the configuration again and takes it over, or keeps the old one and logs why. One after the
-   * other; `read` is called when its turn has come and throws ConfigError. Never rejects.
+   * Reads the configuration again and takes it over, or keeps the old one and logs why. Reloads run
+   * one after the other; `read` is called when the reload's turn comes and throws ConfigError.
+   * Never rejects.
    */
   reload(read: () => LoadedConfig): Promise<ReloadOutcome>
   /** Takes no new work, finishes what it can in 8 s, gives the rest back; within 10 s. */
   stop(): Promise<void>
-  /** One for each account, once started: those of the configuration first, then those that left it. */
+  /**
+   * One per account, once started: those of the configuration first, then those of accounts that
+   * left.
+   */
   readonly ledgers: readonly AccountLedger[]
 }
 
@@ -49,17 +56,17 @@ interface AppOptions {
   version: string
   logger: Logger
   clock?: Clock
-  /** Shorter ones for tests. */
+  /** Tests use shorter ones. */
   timings?: Timings
 }
 
 interface RunningApp extends EngineHost {
   http: HttpServer
   watch: RedisWatch
-  /** Writes what was counted of lines that repeat. */
+  /** Logs the counts of repeated lines. */
   repeatedLines: Loop
   stop: AbortController
-  /** Starting and reloading never overlap. */
+  /** Runs one task at a time: starting and reloading never overlap. */
   runExclusive<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
@@ -75,7 +82,7 @@ export function createApp(options: AppOptions): App {
   }
 }
 
-/** What stands before Redis was reached. Nothing here writes to it. */
+/** Builds what runs before Redis is reached. Writes nothing to Redis. */
 function createRunningApp(options: AppOptions): RunningApp {
   const { config, version, logger, clock = systemClock, timings = defaultTimings } = options
   const processContext: ProcessContext = {
@@ -116,7 +123,7 @@ function watchRedis(
 ): RedisWatch {
   const schemaKey = processContext.keys.shared('schema')
   const ledgerKeys = (): string[] => ledgers().map((ledger) => ledger.key('mark-key'))
-  // one server that answers for one key answers for all
+  // A single server that answers for one key answers for all.
   const keys = (): string[] => [schemaKey, ...(processContext.redis.isCluster ? ledgerKeys() : [])]
   return createRedisWatch({ ...processContext, keys })
 }
@@ -145,7 +152,10 @@ async function prepareRedis({ config, redis, keys, logger }: EngineContext): Pro
   await claimSchema(redis, keys)
 }
 
-/** With the configuration that was read last: another may have come while Redis was away. */
+/**
+ * Uses the configuration that was read last: a reload may have happened while Redis was
+ * unreachable.
+ */
 async function begin({ current, version, stopping, processContext }: RunningApp): Promise<void> {
   const { config, generation } = current.context
   await openAccountLedgers(current.context)
@@ -182,10 +192,10 @@ async function stop(running: RunningApp): Promise<void> {
   running.processContext.logger.repeated.writeAll()
 }
 
-/** A loop that did not move for longer than this makes /healthz fail, ms. */
+/** /healthz fails if a loop makes no progress for longer than this, ms. */
 const maxStallMs = 60_000
 
-/** The server stays when the configuration changes; `current`: what runs by now. */
+/** Builds the server, which outlives reloads; `current` returns the engine that runs now. */
 export function buildHttpServer(
   config: HttpConfig,
   watch: Pick<RedisWatch, 'lastUnreachableMs' | 'isUnreachable'>,
@@ -201,7 +211,7 @@ export function buildHttpServer(
       const loops = current().parts?.loops ?? []
       const states = loops.map(({ name, loop }) => {
         const lastProgressMs = loop.lastProgressMs()
-        // waiting for Redis is no illness
+        // waiting for Redis does not count as a stall
         const movedMs = Math.max(lastProgressMs, watch.lastUnreachableMs())
         const ok = clock.now() - movedMs < maxStallMs
         return { name, lastProgressMs, ok }

@@ -160,7 +160,8 @@ function buildDetailJobs(
     logger,
     timings,
     findLedger: (account) => findLedger(context, account),
-    // of an account that left nothing is asked any more: its items go with the search item
+    // Details of an account that left are no longer fetched: its items are sent with the search
+    // item alone.
     fetchDetail: async (account, uid, signal) =>
       config.accounts.some(({ name }) => name === account)
         ? fetchDetail(upstream.client(account), uid, { signal, clock, timings })
@@ -168,7 +169,9 @@ function buildDetailJobs(
   })
 }
 
-/** For the metrics; a note that cannot be written must not repeat a message. */
+/**
+ * Notes the delivery time for the metrics. A note that cannot be written must not cause a resend.
+ */
 async function noteDeliveryTime(
   { redis, keys, clock, logger }: EngineContext,
   { name: sink }: Sink,
@@ -183,7 +186,7 @@ async function noteDeliveryTime(
   }
 }
 
-/** What was held for people while their sink was gone comes as one summary. */
+/** Items for people that were held while their sink was gone are sent as one summary. */
 function returnGroups(sink: GroupingSink | undefined): Record<string, Group> {
   if (!sink?.isForPeople) return {}
   return Object.fromEntries(sink.destinations.map(({ id }) => [id, returnedGroup(id)]))
@@ -195,7 +198,7 @@ interface FailoverParts {
   batchWaits: SinkBatchWaits
 }
 
-/** The sinks as they are relieved, and where the items of each go. */
+/** The sinks as failover sees them, with the targets of each one's items. */
 function buildFailoverSinks(
   { config, timings }: Pick<EngineContext, 'config' | 'timings'>,
   { sinks, grouping, batchWaits }: FailoverParts,
@@ -238,7 +241,7 @@ function fallbackTargets(
   }))
 }
 
-/** What cannot be sent to people comes as one message. */
+/** Items that cannot be sent to people now share one message later. */
 function blockedGroups(sink: GroupingSink | undefined): Record<string, Group> {
   if (!sink?.isForPeople) return {}
   return Object.fromEntries(sink.destinations.map(({ id }) => [id, blockedGroup(id)]))

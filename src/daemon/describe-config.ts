@@ -6,14 +6,14 @@ import { createSecretBox } from '../lib/sealed-secret.ts'
 import type { Secret } from '../lib/secret.ts'
 import type { EngineContext } from './context.ts'
 
-/** What is described: as much of it as runs by now. */
+/** The parts that are described, as far as they exist yet. */
 interface Described {
   context: Pick<EngineContext, 'config' | 'metrics' | 'clock'>
   upstream: { expectedPolling: (feed: string) => ExpectedPolling }
   parts?: { lanes: Pick<Lanes, 'feedPlace'> } | undefined
 }
 
-/** Says in the metrics what is configured; every label set that can be named starts at 0. */
+/** Writes to the metrics what is configured; every known label set starts at 0. */
 export function describeConfig({ context, upstream, parts }: Described, version: string): void {
   const { config, metrics, clock } = context
   metrics.startAtZero({
@@ -38,8 +38,8 @@ export function describeConfig({ context, upstream, parts }: Described, version:
 }
 
 /**
- * The interval of each feed as the lanes that this process holds give it, else as it is expected. `expected`: with the
- * organizations that are known by now.
+ * Writes the poll interval of each feed: as the lanes of this process give it, else as expected
+ * with the organizations known by now.
  */
 export function describePolling(
   { config, metrics }: Pick<EngineContext, 'config' | 'metrics'>,
@@ -55,8 +55,9 @@ export function describePolling(
 }
 
 /**
- * Changes with everything that the configuration says, addresses and secrets included: 48 bits of a digest under
- * the first account's API key, so that nobody can test a guess at a secret by it. 0: a secret cannot be read.
+ * Hashes everything that the configuration says, addresses and secrets included: 48 bits of a
+ * digest under the first account's API key, so that nobody can test a guess at a secret against it.
+ * 0: a secret cannot be read.
  */
 export function hashConfig(config: Config): number {
   const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')

@@ -27,7 +27,7 @@ export interface EngineParts {
   upstream: Upstream
   lanes: Lanes
   loops: NamedLoop[]
-  /** Aborts when it is to stop. */
+  /** Aborts when the parts must stop. */
   stopping: AbortController
 }
 
@@ -67,13 +67,13 @@ export async function startEngineParts(
   { clock, logger }: { clock: Clock; logger: Logger },
 ): Promise<void> {
   const { delivery, loops, stopping } = parts
-  await delivery.silences.refreshOnce() // before anything is judged
+  await delivery.silences.refreshOnce() // before any suppression is decided
   delivery.drains.start()
   for (const { loop } of loops) loop.start()
   try {
     await startPolling(parts)
   } catch (error) {
-    // a full Redis refuses jobs; what waits is delivered all the same
+    // A full Redis refuses jobs; waiting items are delivered all the same.
     logger.warn({ err: error }, 'polling waits: Redis refuses its jobs')
     void retryPolling(parts, clock, stopping.signal)
   }
@@ -86,7 +86,7 @@ async function startPolling({ upstream, lanes, delivery, stopping }: EngineParts
   void upstream.findOrganizations(stopping.signal)
 }
 
-/** Between tries at a Redis that refuses, ms. */
+/** Between tries while Redis refuses, ms. */
 const retryMs = 1_000
 
 async function retryPolling(
@@ -105,7 +105,7 @@ async function retryPolling(
   }
 }
 
-/** Takes no new work, lets what runs finish within `finishMs`, then cuts it off. */
+/** Takes no new work, lets running work finish within `finishMs`, then cuts it off. */
 async function stopEngineParts(
   { delivery, lanes, loops, stopping }: EngineParts,
   clock: Clock,
@@ -136,7 +136,7 @@ interface OtherParts extends MaintenanceParts {
 
 type LoopTask = (...given: Parameters<LoopOptions['tick']>) => Promise<unknown>
 
-/** The process' own loops; /healthz watches that they move. */
+/** The process's own loops; /healthz watches their progress. */
 function buildLoops(
   context: EngineContext,
   { drains, silences, grouping, failover }: DeliveryParts,
@@ -182,7 +182,9 @@ function buildLoops(
   ]
 }
 
-/** Whether this configuration is the active one; it may have become so because the other one is gone. */
+/**
+ * Checks whether this configuration is the active one; it becomes so when the other one is gone.
+ */
 async function confirmActiveOnce({
   redis,
   keys,
@@ -196,7 +198,7 @@ async function confirmActiveOnce({
   metrics.configGeneration.set(number)
 }
 
-/** What looks after the ledger as a whole: that it adds up, and that it stays within its size. */
+/** What looks after the ledger as a whole: consistency checks and retention. */
 interface MaintenanceParts {
   ledgerChecks: LedgerCheckSchedule
   retention: Retention
@@ -220,16 +222,16 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
   }
 }
 
-/** One configuration and all that is built from it: what a start builds once and a reload replaces. */
+/** One configuration and all that is built from it: built once by a start, replaced by a reload. */
 
 export interface Engine {
   readonly context: EngineContext
   readonly upstream: Upstream
-  /** What polls and delivers; only once Redis was reached. */
+  /** undefined until Redis is reached. */
   parts: EngineParts | undefined
 }
 
-/** How long running work may take to finish, ms: after a stop the process is gone within ten seconds. */
+/** How long running work may take to finish, ms: the process ends within ten seconds of a stop. */
 const finishMs = 8_000
 
 /** Writes nothing to Redis. */
@@ -248,14 +250,17 @@ export function createEngine(
   return { context, upstream: buildUpstream(context), parts: undefined }
 }
 
-/** Once its books are open. Whatever runs or is shown from then on goes by the organizations that are known. */
+/**
+ * Expects open ledgers. Recalls the known organizations first: polling and everything shown depend
+ * on them.
+ */
 export async function assembleEngine(engine: Engine): Promise<EngineParts> {
   await engine.upstream.recallOrganizations()
   engine.parts = await buildEngineParts(engine.context, engine.upstream)
   return engine.parts
 }
 
-/** Makes it the configuration that polls. Waits for a Redis that is away. */
+/** Makes this the configuration that polls. Waits while Redis is unreachable. */
 export async function activateConfig({
   redis,
   keys,

@@ -41,7 +41,7 @@ export interface FlusherParts {
   expectedPolling: (feed: string) => Pick<ExpectedPolling, 'lagObjectiveMs'>
 }
 
-/** One pass of everything that waits for company; the form in which sinks collect. */
+/** Flushes what is due in groups and digests; the sinks with their grouping settings. */
 export interface GroupingParts {
   sinks: ReadonlyMap<string, GroupingSink>
   flushOnce(): Promise<unknown>
@@ -59,7 +59,6 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
   }
 }
 
-/** What makes messages of collections works with. */
 export function buildFlushContext(context: EngineContext, parts: FlusherParts): FlushContext {
   const { config, clock, logger, metrics, ledgers, generation } = context
   return {
@@ -72,7 +71,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
     async isBlocked(sink) {
       const { state, paused } = await parts.circuit.read(sink, clock.now())
       const isShut = state === 'open' || state === 'disabled' || paused !== undefined
-      // one message tries whether the sink is back: what waits for company goes on waiting
+      // A single probe message tests whether the sink is back; groups keep waiting.
       return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
     },
     mayHold: () => generation.isActive,
@@ -88,7 +87,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
 /** For a group whose route is gone (route of the file, group_interval). */
 const defaultIntervalMs = 5 * 60_000
 
-/** The sinks as they collect: people's wait for company. */
+/** The grouping settings of the sinks. */
 export function groupingSinks(
   { config }: Pick<EngineContext, 'config'>,
   sinks: ReadonlyMap<string, Pick<Sink, 'destinations'>>,
@@ -113,7 +112,9 @@ export function groupingSinks(
   )
 }
 
-/** Every feed's last time at its end, and what of it could not be read: what a digest cannot know. */
+/**
+ * Reads for every feed when it was last read to its end and what could not be read, for a digest.
+ */
 async function readCoverage(
   context: EngineContext,
   expectedPolling: FlusherParts['expectedPolling'],
@@ -146,7 +147,9 @@ async function readCoverage(
   return [...feeds, ...(await readLeftCoverage(context, nowMs))]
 }
 
-/** Feeds of accounts that left, while something of theirs is still to be told: nothing more is read there. */
+/**
+ * Feeds of accounts that left, while items of theirs are still pending. They are not read any more.
+ */
 async function readLeftCoverage(
   context: EngineContext,
   nowMs: number,
@@ -163,7 +166,7 @@ async function readLeftCoverage(
   return feeds
 }
 
-/** An item that was settled without a message. */
+/** Counts an item that was settled without a message. */
 export function countSuppressed(
   metrics: Metrics,
   sink: string,
@@ -182,18 +185,18 @@ interface RuleParts extends Pick<EngineContext, 'config' | 'clock'> {
 interface Candidate {
   item: SuppressionInput
   event: RoutableEvent
-  /** The rule that inhibits it, if one does. */
+  /** The rule that inhibits it, if any. */
   inhibitedBy: string | undefined
 }
 
-/** One rule's word on a candidate; undefined: none. */
+/** Returns a rule's verdict on a candidate; undefined: no opinion. */
 type SuppressionCheck = (
   parts: RuleParts,
   candidate: Candidate,
   nowMs: number,
 ) => Verdict | undefined
 
-/** In this order; the first that says something decides. */
+/** In this order; the first verdict decides. */
 const checks: SuppressionCheck[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
 
 export function buildSuppressionRules(
@@ -216,7 +219,7 @@ async function decide(
   const nowMs = parts.clock.now()
   const candidates = await createCandidates(parts, ledger, items, nowMs)
   return candidates.map((candidate) => {
-    // what Tocsin says of itself is nobody's to silence
+    // Tocsin's own events cannot be suppressed.
     for (const check of candidate.item.feed === ownFeed ? [] : checks) {
       const verdict = check(parts, candidate, nowMs)
       if (verdict) return verdict
@@ -225,7 +228,10 @@ async function decide(
   })
 }
 
-/** Machines are told of what people closed, so nothing but a rule keeps anything from them. */
+/**
+ * Whether any rule could suppress an item for a machine; machines also get events that people
+ * closed.
+ */
 function hasRules({ config, router, silences }: RuleParts): boolean {
   return silences().length > 0 || config.inhibitRules.length > 0 || hasMutes(router.root)
 }
@@ -238,7 +244,7 @@ function isMachine({ config }: RuleParts, name: string): boolean {
   return config.sinks.some((sink) => sink.name === name && sink.type === 'webhook')
 }
 
-/** What people closed at the service is not told to people; machines are told, with its times. */
+/** Suppresses for people what was closed upstream; machines get it, with the times. */
 function checkClosed(parts: RuleParts, { item }: Candidate): Verdict | undefined {
   const { ignoredAtMs, remediatedAtMs } = item.event
   const closure = ignoredAtMs === null ? undefined : 'ignored'
@@ -298,13 +304,13 @@ async function createCandidates(
 }
 
 export interface LiveSilences {
-  /** Those of the file and those made by command, as of the last look. */
+  /** Silences of the file and those made by command, as of the last refresh. */
   current(): readonly Silence[]
-  /** Looks again; what cannot be read silences nothing, and is said once. */
+  /** Reads the silences again; one that cannot be read silences nothing and is logged once. */
   refreshOnce(): Promise<void>
 }
 
-/** How long one that is over is still listed. */
+/** How long an ended silence stays listed. */
 const keepEndedMs = 7 * 86_400_000
 
 export function createLiveSilences({
@@ -336,7 +342,7 @@ export function createLiveSilences({
   }
 }
 
-/** Those made by command, and the ids of what cannot be read as one. */
+/** Reads the silences made by command, and the ids of entries that cannot be read. */
 export async function readSilences(
   redis: Redis,
   keys: Keys,

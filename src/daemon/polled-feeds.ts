@@ -7,7 +7,10 @@ import { groupLabels, planItems, type RoutableEvent, type Router } from '../rout
 import type { PlannedItem, RoutedEvent } from '../store/intake.ts'
 import type { EngineContext } from './context.ts'
 
-/** The feeds of a configuration as they are polled: each with what its cursors are good for. */
+/**
+ * The feeds of a configuration as they are polled, each with the scope in which its cursors are
+ * valid.
+ */
 export function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
   const byName = new Map(accounts.map((account) => [account.name, account]))
   return feeds.map((feed) => {
@@ -16,7 +19,10 @@ export function polledFeeds({ feeds, accounts }: Config): PolledFeed[] {
   })
 }
 
-/** What a page's commit fixes of an event: which routes took it, its items, where each waits. */
+/**
+ * What a page's commit fixes for an event: the routes that took it, its items and the group of
+ * each.
+ */
 type EventPlan = Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
 
 type Planner = (
@@ -59,7 +65,7 @@ export function buildPlanner(
       items: planItems(decisions, listDestinations).map((item) =>
         placeInGroup(item, input, isBacklog),
       ),
-      // a find of long ago says nothing about what is new now
+      // an old find says nothing about what is new now
       inhibits: isFresh ? sourceKeys(config.inhibitRules, input) : [],
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Puts another configuration in the place of the running one. Everything that can fail comes first, and
- * on any failure the old one stays. Then the old engine stops, which has no way back, and the new one
- * begins, waiting for Redis as a start does. Feeds' cursors, waiting items and timers are all in Redis:
+ * Replaces the running configuration. Everything that can fail comes first, and on any failure the
+ * old configuration stays. Then the old engine stops, which cannot be undone, and the new one
+ * begins, waiting for Redis as a start does. Cursors, waiting items and timers are all in Redis:
  * nothing is handed over.
  */
 import { listChanges, diffConfigs, fixedKeyFindings } from '../config/config-diff.ts'
@@ -23,22 +23,22 @@ import {
 export type ReloadOutcome =
   | { status: 'changed'; changes: Record<string, unknown> }
   | { status: 'unchanged' }
-  /** The old one stays. Without mistakes where something else failed, which the log tells. */
+  /** The old one stays. Without mistakes if something else failed, which is logged. */
   | { status: 'refused'; mistakes: readonly Mistake[] }
   /** The process was asked to stop meanwhile. */
   | { status: 'stopped' }
 
-/** The place in which one setup runs. */
+/** Holds the engine that runs. */
 export interface EngineHost {
   readonly processContext: ProcessContext
   readonly version: string
   current: Engine
-  /** The end of the setup that ran before. */
+  /** Settles when the previous engine has stopped. */
   leaving: Promise<void>
   readonly stopping: AbortSignal
 }
 
-/** Never rejects. `read` throws ConfigError. Not twice at once. */
+/** Never rejects. `read` throws ConfigError. Not reentrant. */
 export async function reload(host: EngineHost, read: () => LoadedConfig): Promise<ReloadOutcome> {
   const { logger, metrics } = host.processContext
   try {
@@ -70,7 +70,7 @@ async function replace(host: EngineHost, read: () => LoadedConfig): Promise<Relo
   }
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)
-  else makeCurrent(host, next) // what waits for Redis begins with it
+  else makeCurrent(host, next) // the new engine waits for Redis in the old one's place
   if (host.stopping.aborted) return { status: 'stopped' }
   const generation = next.context.generation.number
   logger.info({ ...(generation > 0 ? { generation } : {}), ...changes }, 'configuration reloaded')
@@ -80,7 +80,8 @@ async function replace(host: EngineHost, read: () => LoadedConfig): Promise<Relo
 async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {
   warnWaiting(host.processContext, 'the new configuration waits for Redis')
   const engine = await prepareParts(host, next)
-  next.context.generation.number = host.current.context.generation.number // ready all the while
+  // stays ready all the while
+  next.context.generation.number = host.current.context.generation.number
   makeCurrent(host, next)
   host.processContext.logger.info(takeoverMessage)
   await host.leaving
@@ -110,7 +111,7 @@ function makeCurrent(host: EngineHost, next: Engine): void {
   if (!old.parts) describeConfig(next, host.version)
 }
 
-/** Between tries at a Redis that refuses, ms. */
+/** Between tries while Redis refuses, ms. */
 const retryMs = 1_000
 
 async function begin(host: EngineHost, next: Engine, engine: EngineParts): Promise<void> {

@@ -12,7 +12,7 @@ import type { State, StateWatch } from './state.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface SelfAlertParts {
-  /** Tells operators what is to be told, and sends the test event that is due. */
+  /** Publishes self-alerts and the canary that are due. */
   checkOnce(): Promise<void>
 }
 
@@ -21,7 +21,7 @@ export interface SelfAlertSources extends Pick<Upstream, 'expectedPolling'> {
   state: StateWatch
 }
 
-/** undefined where the configuration asks for neither notices nor a canary. */
+/** Returns undefined if neither self-alerts nor a canary is configured. */
 export function buildSelfAlerts(
   context: EngineContext,
   { delivery, state, expectedPolling }: SelfAlertSources,
@@ -68,7 +68,7 @@ function buildPing(
   })
 }
 
-/** Into the book that leads, whichever account the trouble is about. */
+/** Self-alerts go into the leading account's ledger, whichever account the trouble is about. */
 function createTargets(
   ledger: AccountLedger,
   { sinks, batchWaits }: DeliveryParts,

@@ -23,7 +23,7 @@ export async function buildSinks(
   return sinks
 }
 
-/** The only place that knows all kinds of sink; it loads those that a configuration uses. */
+/** The only place that knows all sink types; loads those that the configuration uses. */
 export async function buildSink(config: SinkConfig, parts: Parts): Promise<Sink> {
   switch (config.type) {
     case 'slack': {
@@ -41,13 +41,15 @@ export async function buildSink(config: SinkConfig, parts: Parts): Promise<Sink>
   }
 }
 
-/** Leaked secrets on their way through the ledger, each account's under its own API key. */
+/** Leaked secrets on their way through the ledger, encrypted under each account's own API key. */
 export interface LeakedSecrets {
-  /** undefined where no sink reveals: then a secret is not kept at all. */
+  /** undefined if no sink reveals secrets: then none is stored. */
   seal?: (account: string, uid: string, secret: string) => string | undefined
-  /** undefined for one that was sealed under another key, for another account or another uid. */
+  /**
+   * Returns undefined for a secret sealed under another key, for another account or another uid.
+   */
   open: (account: string, uid: string, sealed: string) => string | undefined
-  /** What stands for a pair of login and secret; undefined where the key cannot be read. */
+  /** A digest of a pair of login and secret; undefined if the key cannot be read. */
   pairId: (account: string, parts: readonly string[]) => string | undefined
 }
 
@@ -60,7 +62,7 @@ export function buildSecrets({
   )
   const warned = new Set<string>()
 
-  /** Said once an account: credentials come by the thousand. */
+  /** Warns once per account: credentials come by the thousand. */
   function withKey(account: string, action: () => string | undefined): string | undefined {
     try {
       return action()
@@ -83,8 +85,9 @@ export function buildSecrets({
 }
 
 /**
- * What stands for a sink's address in Redis: a digest under the API key of the account that leads (else the
- * first), so that nobody can test a guess there. Read anew at each use, because the file that holds an address may change.
+ * Hashes a sink's address for Redis with the API key of the leading account (else of the first), so
+ * that nobody can test a guess there. Reads the address at each use, because the file that holds it
+ * may change.
  */
 export function createAddressHasher(
   { accounts, sinks }: Pick<Config, 'accounts' | 'sinks'>,
@@ -100,7 +103,7 @@ export function createAddressHasher(
     try {
       return box.digest(['address of a sink', sink, address.reveal()])
     } catch {
-      return '' // a file that cannot be read: what is disabled stays so
+      return '' // the file cannot be read: a disabled sink stays disabled
     }
   }
 }

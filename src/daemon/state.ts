@@ -1,4 +1,7 @@
-/** Keeps the state of all accounts, feeds and sinks for metrics and self-alerts: off the scrape, and once for both. */
+/**
+ * Keeps the state of all accounts, feeds and sinks for metrics and self-alerts: read once for both,
+ * and never during a scrape.
+ */
 import { readAuditNotes } from '../audit/audit-schedule.ts'
 import type { CircuitReading } from '../delivery/circuit.ts'
 import { readDigestTimes, type DigestState } from '../grouping/flusher.ts'
@@ -19,7 +22,7 @@ import { describePolling } from './describe-config.ts'
 import type { Upstream } from './upstream.ts'
 import type { EngineContext } from './context.ts'
 
-/** All of one pass. */
+/** The results of one pass. */
 export interface State extends FleetState {
   redis: RedisHealth
   circuits: ReadonlyMap<string, CircuitReading>
@@ -28,15 +31,17 @@ export interface State extends FleetState {
 }
 
 export interface StateWatch {
-  /** Reads all and shows it in the metrics, then rests so long that passes take a twentieth of the time. */
+  /**
+   * Reads all and writes the metrics, then rests so long that passes take a twentieth of the time.
+   */
   refreshOnce(signal: AbortSignal, alive: () => void): Promise<void>
-  /** By the last pass; makes one where there was none. Throws what Redis throws. */
+  /** Resolves with the last pass; makes one if there was none. Throws what Redis throws. */
   current(): Promise<State>
 }
 
 type Parts = Pick<DeliveryParts, 'circuit' | 'grouping' | 'silences'>
 
-/** A pass is followed by a rest of so many times its own length, at most so long, ms. */
+/** A pass is followed by a rest of `restFactor` times its own length, at most `longestRestMs`. */
 const restFactor = 19
 const longestRestMs = 15_000
 
@@ -109,7 +114,7 @@ async function readSystemState(
   return state
 }
 
-/** What is kept beside the accounts' ledgers. */
+/** Reads what is stored beside the accounts' ledgers. */
 async function readSharedState(
   { config, redis, keys, ledgers }: EngineContext,
   { circuit, grouping }: Parts,
@@ -152,7 +157,7 @@ async function publish(
   metrics.publish(state.atMs)
 }
 
-/** A key that cannot be read is as good as a refused one. */
+/** A key that cannot be read counts as refused. */
 async function isRefused(upstream: Upstream, account: string): Promise<boolean> {
   try {
     return (await upstream.client(account).pause()) !== null

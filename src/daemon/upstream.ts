@@ -12,21 +12,24 @@ export interface Upstream {
   client(account: string): UpstreamClient
   /** The limit that an account's requests of a tier count against. */
   limit(account: string, tier: Tier): LaneLimit
-  /** How often a feed is probably read, and how far it may fall behind, as organizations are known by now. */
+  /**
+   * How often a feed is expected to be read and how far it may fall behind, with the organizations
+   * known now.
+   */
   expectedPolling: (feed: string) => ExpectedPolling
-  /** Grows whenever an organization becomes known: limits are others from then on. */
+  /** Grows whenever an organization becomes known, because that changes the limits. */
   limitsVersion(): number
   /**
-   * Learns the organizations that earlier runs found out. Until its own is known an account is read in one lane with
-   * all others of its server that are not known either. Throws what Redis throws.
+   * Reads the organizations that earlier runs found. Until its own is known, an account shares one
+   * lane with all others of its server that are not known either. Throws what Redis throws.
    */
   recallOrganizations(): Promise<void>
-  /** Asks for those that nobody found out yet, some accounts at a time. Never rejects. */
+  /** Asks for organizations that are not known yet, some accounts at a time. Never rejects. */
   findOrganizations(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 
-/** One client for each account; all share the process' turns. */
+/** Builds one client per account; all share the process's API slots. */
 export function buildUpstream(context: EngineContext): Upstream {
   const { config, redis, keys, clock, logger, metrics, timings } = context
   const organizations = createOrganizations(config.accounts)
@@ -90,7 +93,7 @@ function toLaneLimit(organizations: Organizations, account: string, tier: Tier):
   return { id, organization, tier, perSecond, share }
 }
 
-/** Reckoned anew only when an organization became known. */
+/** Computed again only when an organization became known. */
 function createExpectedPolling(
   config: EngineContext['config'],
   organizations: Organizations,
@@ -115,12 +118,12 @@ async function recallOrganizations(clients: readonly UpstreamClient[]): Promise<
   }
 }
 
-/** A key that cannot be read keeps nobody else waiting; its feeds say so. */
+/** Ignores a key that cannot be read: it must not delay other accounts, and its feeds report it. */
 function ignoreServiceError(error: unknown): void {
   if (!(error instanceof UpstreamError)) throw error
 }
 
-/** Accounts that ask the service at once: a token waits ten seconds for its turn at most. */
+/** Accounts that ask upstream at once: a token waits for its slot ten seconds at most. */
 const accountsAskedAtOnce = 10
 
 async function findOrganizations(

@@ -1,6 +1,7 @@
 /**
- * What metrics and self-alerts know of all accounts, feeds and sinks. One pass asks each account once, by
- * one script, some accounts at a time; what it costs follows their number, and never how often it is looked at.
+ * Reads the state of all accounts, feeds and sinks for metrics and self-alerts. One pass queries
+ * each account once, by one script, some accounts at a time; the cost depends on the number of
+ * accounts, not of readers.
  */
 import { pairsOf } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -15,9 +16,9 @@ import {
 export interface FleetState {
   /** When its reading began, wall clock. */
   atMs: number
-  /** In the order of the books. */
+  /** In the order of the ledgers. */
   accounts: AccountState[]
-  /** Those of the configuration, and others while something waits for them or died. */
+  /** Those of the configuration, and others while they have pending items or dead letters. */
   sinks: ReadonlyMap<string, SinkState>
 }
 
@@ -28,10 +29,10 @@ export interface AccountState {
   accounting: Accounting
   /** Items that are not final. */
   pending: number
-  /** Of the configuration; those that were never polled are left out. */
+  /** Of the configuration; feeds that were never polled are left out. */
   feeds: ReadonlyMap<string, FeedState>
   quarantine: Record<string, QuarantineCount>
-  /** The service refuses its key. */
+  /** The account's key is refused upstream. */
   isRefused: boolean
   /** Of its quota; undefined: no answer said so yet. */
   searchesRemaining: number | undefined
@@ -57,13 +58,13 @@ export interface FleetSources {
   searchesRemaining: (account: string) => Promise<number | undefined>
 }
 
-/** Accounts that are asked at once: some milliseconds of Redis' and of this process' time. */
+/** Accounts that are read at once: some milliseconds of Redis's and of this process's time. */
 const accountsAtOnce = 25
 
-/** An item that was set aside counts as fresh for so long. */
+/** How long a quarantined item counts as fresh. */
 const freshMs = 86_400_000
 
-/** `onAccounts` hears of each portion as it is read. Throws what Redis throws. */
+/** Calls `onAccounts` with each batch as it is read. Throws what Redis throws. */
 export async function readFleet(
   sources: FleetSources,
   nowMs: number,
@@ -120,7 +121,7 @@ async function readAccount(
   return { state, work: parseSinkWork(sinks) }
 }
 
-/** As the script gives it. */
+/** As the script returns it. */
 type AccountAnswer = [
   nowMs: number,
   counters: string[],

@@ -1,6 +1,6 @@
 /**
- * What probes and Prometheus ask: /metrics, /healthz, /readyz. Every answer comes within a second,
- * with or without Redis. Nothing here changes anything or shows an event.
+ * The HTTP server for probes and Prometheus: /metrics, /healthz, /readyz. It answers within a
+ * second, with or without Redis, changes nothing and shows no event.
  */
 import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -9,7 +9,7 @@ import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
 
 export interface HttpServer {
-  /** Rejects with HttpError where it cannot listen. `url` has no slash at its end. */
+  /** Rejects with HttpError if it cannot listen. `url` has no trailing slash. */
   start(): Promise<{ url: string }>
   /** Cuts open connections: a scrape is repeated anyway. */
   stop(): Promise<void>
@@ -33,7 +33,7 @@ export interface HttpServerOptions {
   /** Names by which others reach it, beside `host`. */
   hosts: readonly string[]
   metrics: { render(): Promise<{ contentType: string; body: string }> }
-  /** Whether this process's own loops tick; never asks Redis. */
+  /** Whether this process's own loops make progress; never queries Redis. */
   health: () => Health
   ready: () => Promise<Readiness>
   logger: Logger
@@ -54,13 +54,16 @@ const headers = {
 /** Leaves a tenth of the second in which a probe expects its answer. */
 const readyPatienceMs = 900
 
-/** A probe sends a line and some headers; who takes longer than this holds a connection. */
+/** A probe sends a line and some headers; a slower request only holds a connection. */
 const requestTimeoutMs = 5000
 
-/** Node looks for such requests every 30 s otherwise. */
+/** Node's default looks for such requests only every 30 s. */
 const connectionsCheckMs = 1000
 
-/** Of the process' descriptors, whose rest Redis, the service and the sinks need: 1,024 is a usual limit. */
+/**
+ * Leaves the rest of the process's descriptors (1,024 is a usual limit) to Redis, upstream and the
+ * sinks.
+ */
 const maxConnections = 64
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
@@ -95,7 +98,7 @@ function boundPort(server: FastifyInstance): number | undefined {
   return typeof address === 'object' ? address?.port : undefined
 }
 
-/** What holds for every answer: its headers, the methods, and what an error may say. */
+/** Applies to every answer: headers, allowed host names and methods, and the text of errors. */
 function addPolicies(
   server: FastifyInstance,
   { logger, isOwn }: { logger: Logger; isOwn: (host: string) => boolean },
@@ -126,7 +129,7 @@ function addPolicies(
   })
 }
 
-/** Never what the error says: that may come from anywhere. */
+/** Never repeats the error's own text, which may come from anywhere. */
 function answerError(error: FastifyError, reply: FastifyReply): FastifyReply {
   const status = error.statusCode ?? 500
   const text = status >= 500 ? 'internal error; see the log' : 'bad request'
@@ -191,7 +194,7 @@ export class HttpError extends TocsinError {
   }
 }
 
-/** Says which key of the configuration to change. */
+/** Names the configuration key to change. */
 function listenError(cause: unknown, host: string, port: number): HttpError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
   const where = `http: cannot listen on ${host} port ${port}`

@@ -1,4 +1,7 @@
-/** Writes what was read of all accounts, feeds and sinks into the shared metrics: the same on every instance. */
+/**
+ * Writes the state of all accounts, feeds and sinks into the shared metrics, the same on every
+ * instance.
+ */
 import { feedLagMs, type FeedState } from '../store/feed-state.ts'
 import { pendingStates } from '../store/records.ts'
 import type { StateMetrics } from '../lib/metrics.ts'
@@ -8,11 +11,14 @@ import type { AccountState, FleetState, SinkState } from './fleet-state.ts'
 export interface GaugedFeed {
   name: string
   account: string
-  /** How it is read at present: with which reserve of the quota, and whether all there is, as a sweep would. */
+  /**
+   * How it is read at present: the quota reserve, and whether it reads everything, as a rescan
+   * would.
+   */
   reading?: ((state: FeedState) => { quotaReserve: number; readsAll: boolean }) | undefined
 }
 
-/** What is kept beside the accounts' ledgers. */
+/** What is stored beside the accounts' ledgers. */
 export interface SharedNotes {
   redis: { isDurable: boolean; isEvictionSafe: boolean; usedMemoryBytes: number }
   /** By sink of the configuration. */
@@ -23,9 +29,9 @@ export interface SharedNotes {
   canaries: Record<string, number>
   /** What the last audit of each feed found. */
   audits: Record<string, { missing: number; endedAtMs: number }>
-  /** What the last look at the ledger itself found: by sink how many things are wrong. */
+  /** The last consistency check of the ledger: the number of discrepancies by sink. */
   ledgerCheck: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
-  /** What records and payloads take, by the last walk. */
+  /** Bytes of records and payloads, as of the last retention scan. */
   retainedBytes: number | undefined
   silencesActive: number
 }
@@ -36,7 +42,7 @@ interface CircuitState {
   paused?: object | undefined
 }
 
-/** Of some accounts, as they are read; `feeds`: those of the configuration, by account. */
+/** Writes a batch of accounts as they are read; `feeds`: those of the configuration, by account. */
 export function writeAccounts(
   metrics: StateMetrics,
   accounts: readonly AccountState[],
@@ -79,7 +85,7 @@ function writeFeed(
   metrics.feedPaused.set({ ...feed, reason: 'quota' }, isSpent ? 1 : 0)
 }
 
-/** Of a feed that the configuration has not: only where something is wrong. */
+/** A feed that is not in the configuration is written only if something is wrong. */
 function writeUnaccounted(
   metrics: StateMetrics,
   { accounting }: AccountState,
@@ -91,7 +97,7 @@ function writeUnaccounted(
   }
 }
 
-/** What needs all accounts, or none of them. */
+/** Writes what concerns all accounts together or none. */
 export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: SharedNotes): void {
   const { redis, retainedBytes: keptBytes, ledgerCheck: proof } = notes
   writeQuarantine(metrics, fleet.accounts)
@@ -116,7 +122,7 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
   }
 }
 
-/** By the feed's name: accounts that left may have had one of the same name. */
+/** By the feed's name: accounts that left may have had a feed of the same name. */
 function writeQuarantine(metrics: StateMetrics, accounts: readonly AccountState[]): void {
   const entries = new Map<string, number>()
   for (const { quarantine } of accounts) {
@@ -127,7 +133,7 @@ function writeQuarantine(metrics: StateMetrics, accounts: readonly AccountState[
   for (const [feed, count] of entries) metrics.quarantineEntries.set({ feed }, count)
 }
 
-/** What waits for a sink, or for an operator, is also told of one that was removed. */
+/** Pending items and dead letters are written for removed sinks too. */
 function writeSink(
   metrics: StateMetrics,
   name: string,

@@ -1,4 +1,7 @@
-/** A marked test event that goes the whole way at every full `every`: intake, ledger, queue, sinks. */
+/**
+ * The canary: a marked test event that takes the whole way (intake, ledger, queue, sinks) once per
+ * full `every`, and the ping of a dead-man switch once it has arrived.
+ */
 import { ownUidPrefixes } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
@@ -21,11 +24,11 @@ interface CanaryOptions {
 }
 
 export interface Canary {
-  /** Sends the test event of the time that it is, unless that was done. */
+  /** Publishes the test event of the current slot, unless that was done. */
   canaryOnce(): Promise<void>
 }
 
-/** The last full `every`, ms. */
+/** Start of the current slot of `everyMs`, ms. */
 function slotStartMs(nowMs: number, everyMs: number): number {
   return Math.floor(nowMs / everyMs) * everyMs
 }
@@ -35,7 +38,8 @@ function canaryUid(slotMs: number): string {
 }
 
 export function createCanary({ config, publish: tell, isActive, clock }: CanaryOptions): Canary {
-  let lastSlotMs: number | undefined // spares a commit at every look; the ledger knows it for all
+  // spares a commit at every check; the ledger dedupes the event for all replicas
+  let lastSlotMs: number | undefined
   return {
     async canaryOnce() {
       const slotMs = slotStartMs(clock.now(), config.everyMs)
@@ -72,15 +76,16 @@ export async function noteCanary(
 }
 
 /**
- * Pings a dead-man switch once for each canary that all its sinks took: what stops Tocsin or a sink stops
- * the pings, and the switch rings outside. One replica pings, once; what fails is counted, never repeated.
+ * Pings a dead-man switch once for each canary that all its sinks accepted: whatever stops Tocsin
+ * or a sink also stops the pings. One replica pings, once; a failed ping is counted and not
+ * repeated.
  */
 
 interface CanaryPingOptions {
   everyMs: number
   ledger: AccountLedger
   keys: Keys
-  /** Throws what names no address. */
+  /** Errors name no address. */
   ping: () => Promise<void>
   onPing: (outcome: 'delivered' | 'failed') => void
   /** Whether this configuration is the active one. */
@@ -90,13 +95,13 @@ interface CanaryPingOptions {
 }
 
 export interface CanaryPing {
-  /** Pings for the last two canaries, where that is to be done. */
+  /** Pings for the last two canaries that arrived and were not pinged for. */
   pingOnce(): Promise<void>
 }
 
 export function createCanaryPing(options: CanaryPingOptions): CanaryPing {
   const { everyMs, ledger, isActive, clock } = options
-  let settledSlots: number[] = [] // spares a look into Redis; which knows it for all
+  let settledSlots: number[] = [] // spares a query; Redis holds the claims for all replicas
   return {
     async pingOnce() {
       if (!isActive()) return
@@ -111,14 +116,20 @@ export function createCanaryPing(options: CanaryPingOptions): CanaryPing {
   }
 }
 
-/** What went to another sink instead did not arrive. */
+/**
+ * Whether every sink accepted the canary. A canary that was rerouted to another sink did not
+ * arrive.
+ */
 async function hasArrived(ledger: AccountLedger, slotMs: number): Promise<boolean> {
   const record = await readRecord(ledger, ledger.fingerprints.recordId(canaryUid(slotMs)))
   const items = record?.items ?? []
   return items.length > 0 && items.every(({ state }) => state === 'delivered')
 }
 
-/** Before the ping, so that no other replica and no later start pings for the same canary. */
+/**
+ * Claims the ping before it is sent, so that no other replica and no later start repeats it: a
+ * missed ping is tolerable and a second one carries no information.
+ */
 async function claimPing(
   { everyMs, ledger, keys }: CanaryPingOptions,
   slotMs: number,

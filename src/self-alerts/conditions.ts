@@ -1,7 +1,10 @@
-/** Which troubles a snapshot shows; pure. What has not lasted yet is among them, and says how long it must. */
+/**
+ * Derives the troubles that a snapshot shows, those included that have not lasted long enough yet:
+ * each says how long it must last. Pure.
+ */
 import { conditionId, type Trouble } from './troubles.ts'
 
-/** How Tocsin is doing at one moment, as far as an operator may have to act; handed in by the app. */
+/** How Tocsin is doing at one moment, as far as an operator may have to act. */
 export interface Snapshot {
   feeds: FeedHealth[]
   accounts: { name: string; isRefused: boolean }[]
@@ -9,12 +12,12 @@ export interface Snapshot {
   left: { name: string; pending: number }[]
   sinks: SinkHealth[]
   redis: {
-    /** Why it may lose events; empty where it may not, or where the operator accepted that. */
+    /** Why Redis may lose events; empty if it may not, or if the operator accepted that. */
     problems: string[]
-    /** Beyond the share of its memory from which on nothing more is polled. */
+    /** Redis uses more than the share of its memory beyond which polling stops. */
     isFull: boolean
   }
-  /** What the conservation laws miss, e.g. `feed brand: 3`; empty: all adds up. */
+  /** What the accounting misses, e.g. `feed brand: 3`; empty: everything adds up. */
   unaccounted: string[]
 }
 
@@ -27,58 +30,64 @@ interface FeedHealth {
   /** undefined: never. */
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
-  /** Why the last poll failed, a word of the service's reasons; left out: it did not, or nobody knows. */
+  /**
+   * Why the last poll failed, one of the upstream reasons; left out: it did not fail, or that is
+   * not known.
+   */
   lastFailure?: string
-  /** Half or more of its last page with items could not be read; left out: it could. */
+  /** At least half of its last page with items could not be read; left out: it could. */
   unreadable?: { sinceMs: number; shown: number; unread: number; problem: string }
-  /** Items set aside within a day, and when the last one was; left out: none. */
+  /** Items quarantined within a day, and when the last one was; left out: none. */
   quarantined?: { fresh: number; newestMs: number }
-  /** What the service answers to what it asks for; left out: it does not refuse that. */
+  /** The feed's request is refused upstream; left out: it is not. */
   refused?: { reason: string; sinceMs: number }
-  /** Searches that the service still grants, and how many the feed must leave; left out: no reserve. */
+  /** Searches that remain upstream, and how many the feed must leave; left out: no reserve. */
   quota?: { remaining: number; reserve: number }
 }
 
 export interface SinkHealth {
   name: string
   circuit: 'closed' | 'open' | 'half_open' | 'disabled'
-  /** What it answered that means that it is gone. */
+  /** The answer that means that the sink is gone. */
   disabled: { reason: string; sinceMs: number } | undefined
   deadLetters: number
   /** By an operator. */
   paused: { reason: string; sinceMs: number } | undefined
-  /** When the digest that has not left yet is or was due; left out: no digest, or none waits. */
+  /** When the unsent digest is or was due; left out: no digest, or none waits. */
   digestDueMs?: number
 }
 
-/** One trouble that stands. */
+/** A trouble that exists now. */
 export interface Condition extends Trouble {
-  /** Names it among all; a sink or feed has at most one of a kind. */
+  /** Unique among all conditions; a sink or feed has at most one of a kind. */
   id: string
-  /** When it began, ms; undefined: nobody noted it, so it counts from when it was first seen. */
+  /** When it began, ms; undefined: not recorded, so it counts from when it was first seen. */
   sinceMs: number | undefined
-  /** How long after that it is said, ms. */
+  /** How long it must last before it is alerted, ms. */
   waitMs: number
-  /** How long it must have been seen, ms: what a stop or a pause leaves behind gets time to mend. */
+  /** How long it must have been seen, ms: after a stop or a pause it gets time to recover. */
   steadyMs: number
   cause: string | null
-  /** Troubles that explain this one: while one of them stands, this one does not begin to be said. */
+  /**
+   * Conditions that explain this one: while one of them stands, the begin of this one is not
+   * alerted.
+   */
   coveredBy: string[]
 }
 
 interface AlertTiming {
   nowMs: number
-  /** `notices.after`. */
+  /** `self_alerts.after`, written `notices.after` in older files. */
   afterMs: number
 }
 
-/** A digest may be late by this before anybody is told, ms. */
+/** How late a digest may be before it is alerted, ms. */
 const digestPatienceMs = 15 * 60_000
 
-/** What a forgotten pause is told after, ms. */
+/** After how long a pause counts as forgotten, ms. */
 const pausePatienceMs = 24 * 3_600_000
 
-/** The shortest time in which a fresh start shows whether it mends by itself, ms. */
+/** How long a fresh start gets to recover by itself, ms. */
 const freshStartMs = 60_000
 
 export function findConditions(snapshot: Snapshot, facing: AlertTiming): Condition[] {
@@ -98,7 +107,10 @@ export function findConditions(snapshot: Snapshot, facing: AlertTiming): Conditi
   ]
 }
 
-/** What left usually goes its way at once; what stays waits for a digest or a sink, or is held. */
+/**
+ * Items of an account that left are usually delivered at once; the rest waits for a digest or a
+ * sink, or is held.
+ */
 function accountLeft(
   { name, pending }: Snapshot['left'][number],
   { afterMs: waitMs }: AlertTiming,
@@ -108,7 +120,10 @@ function accountLeft(
   return [buildCondition({ kind: 'account-left', name }, { waitMs, cause })]
 }
 
-/** Seen from the objective on, said at three times the objective; over once it is within again. */
+/**
+ * Seen from the lag objective on, alerted at three times the objective; over once the lag is within
+ * it again.
+ */
 function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Condition[] {
   const { name, account, lagObjectiveMs, lastCaughtUpMs } = feed
   const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
@@ -141,7 +156,10 @@ function describeLag({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth,
   return 'pages come, yet not the last one: a long backlog, or too small a budget'
 }
 
-/** At once: what is lost to sight by then is lost in silence. What is set aside now and then is said once a day. */
+/**
+ * An unreadable page is alerted at once, because its events are otherwise lost silently. Single
+ * quarantined items are alerted once a day.
+ */
 function feedUnreadable({ name, unreadable: page, quarantined }: FeedHealth): Condition[] {
   const conditions: Condition[] = []
   if (page !== undefined) {
@@ -161,7 +179,7 @@ function feedUnreadable({ name, unreadable: page, quarantined }: FeedHealth): Co
   return conditions
 }
 
-/** At once: it does not mend by itself. */
+/** Alerted at once: it does not recover by itself. */
 function feedRefused({ name, refused }: FeedHealth): Condition[] {
   if (refused === undefined) return []
   const { sinceMs, reason: cause } = refused
@@ -185,7 +203,7 @@ function sinkConditions(sink: SinkHealth, facing: AlertTiming): Condition[] {
   return [...conditions, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
 }
 
-/** At once: it does not mend by itself. */
+/** Alerted at once: it does not recover by itself. */
 function sinkDisabled({ name, disabled: mark }: SinkHealth): Condition[] {
   if (mark === undefined) return []
   const cause = `${mark.reason || 'gone'}; until an operator acts, nothing is sent to it`
@@ -194,7 +212,7 @@ function sinkDisabled({ name, disabled: mark }: SinkHealth): Condition[] {
   ]
 }
 
-/** Stands while the sink is disabled, too: what was said of it is not over then. */
+/** Stands while the sink is disabled too: an alert about its circuit is not over then. */
 function circuitOpen({ name, circuit }: SinkHealth, { afterMs: waitMs }: AlertTiming): Condition[] {
   if (circuit === 'closed') return []
   const coveredBy = [conditionId({ kind: 'sink-disabled', name })]

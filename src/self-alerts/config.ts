@@ -5,16 +5,19 @@ import { webAddressProblem } from '../lib/web-address.ts'
 export interface SelfAlertsConfig {
   /** The operators' sink. */
   sink: string
-  /** Who is told instead while that one takes nothing, or is what the notice is about; undefined: see `ways.ts`. */
+  /**
+   * The sink used while the first takes nothing or is itself in trouble; undefined: see
+   * `orderTargets`.
+   */
   fallback: string | undefined
-  /** How long a condition lasts before it is said. */
+  /** How long a condition lasts before it is alerted. */
   afterMs: number
 }
 
 export interface CanaryConfig {
   everyMs: number
   sinks: string[]
-  /** What hears of each canary that arrived; undefined: nothing. */
+  /** The dead-man switch pinged for each canary that arrived; undefined: none. */
   ping: { url: Secret; allowPrivate: boolean } | undefined
 }
 

@@ -7,28 +7,31 @@ import type { ItemChange } from '../store/pending-items.ts'
 import type { SinkHealth } from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
 
-/** How an event of Tocsin's own enters the ledger. */
+/** Puts Tocsin's own events into the ledger, and chooses the sink of a self-alert. */
 interface PublisherOptions {
   ledger: AccountLedger
   destinationsFor: (sink: string) => readonly string[]
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
+  /** Queues the items of a commit. It may fail: the reconciler finds them all the same. */
   queue: (account: string, made: ItemChange[]) => Promise<void>
   generation: () => number
   clock: Clock
 }
 
-/** Straight to these sinks, past the routing tree. */
+/** The sinks that get the event, past the routing tree. */
 interface PublishTarget {
   route: 'notices' | 'canary' | 'reports'
   why: string
   sinks: readonly string[]
 }
 
-/** Takes the event in; once it returns, the ledger has it. One that it has already changes nothing. */
+/**
+ * Takes the event in; once this resolves, the ledger has it. An event that it already has changes
+ * nothing.
+ */
 export type Publish = (event: ThreatEvent, way: PublishTarget) => Promise<void>
 
-/** Other replicas tell too: so many may come between reading the fence and the commit. */
+/** Other replicas publish too: this many commits may come between reading the fence and ours. */
 const maxTries = 10
 
 export function createPublisher(options: PublisherOptions): Publish {
@@ -63,7 +66,7 @@ function publishedPage(
     labels: {},
     sequence,
     generation: generation(),
-    // never another fingerprint: which configuration tells makes no difference to this feed
+    // A constant fingerprint: which configuration publishes makes no difference to this feed.
     scan: { fingerprint: ownFeed, body: {}, cursor: null, reason: 'first', startedAtMs: nowMs },
     requestedAtMs: nowMs,
     isCaughtUp: true,
@@ -75,9 +78,7 @@ function publishedPage(
   }
 }
 
-/** Which sink a notice goes through; pure. */
-
-/** What of a configured sink decides whether it is fit for notices. */
+/** What decides whether a configured sink is fit for self-alerts. */
 interface TargetSink {
   name: string
   type: string
@@ -85,9 +86,9 @@ interface TargetSink {
 }
 
 /**
- * The sinks that may be told, the first choice first: as the file says; where it names no second, the
- * sink's fallback, then people's before machines', and people's of another type before more of the same:
- * what fails is often all of one type.
+ * Orders the sinks for self-alerts, first choice first: as the file says; if it names no second,
+ * the sink's fallback, then sinks for people before webhooks, and other types before more of the
+ * same, because failures often affect one type.
  */
 export function orderTargets(
   { sink, fallback: or }: SelfAlertsConfig,
@@ -103,8 +104,9 @@ export function orderTargets(
 }
 
 /**
- * The first that takes messages, and is not what the notice is about. Where none does, `about` itself
- * if it takes messages after all, and else one where the notice waits; null: there is none.
+ * Returns the first sink that takes messages and is not the subject of the alert. If none does:
+ * `about` itself if it takes messages, else another sink where the alert waits; null: there is
+ * none.
  */
 export function chooseTarget(
   order: readonly string[],
@@ -117,7 +119,7 @@ export function chooseTarget(
   return others.find(takes) ?? itself.find(takes) ?? others[0] ?? null
 }
 
-/** Whether what is sent to it now arrives, as far as is known. */
+/** Whether a message sent to the sink now would arrive, as far as is known. */
 export function takesMessages(sinks: readonly SinkHealth[], sink: string): boolean {
   const health = sinks.find(({ name }) => name === sink)
   return health === undefined || (health.circuit === 'closed' && health.paused === undefined)

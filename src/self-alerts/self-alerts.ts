@@ -1,8 +1,9 @@
 /**
- * Tells operators when Tocsin itself is in trouble: once when it begins, once when it is over, over
- * all replicas. Promised: what was said is noted only afterwards, and saying it twice is one event.
- * It mends nothing. That a sink is in trouble it says through another, and while its own takes nothing
- * all goes through another (`ways.ts`); the end goes where the begin went.
+ * Self-alerts: tell operators when Tocsin itself is in trouble, once when it begins and once when
+ * it is over, over all replicas. An alert is noted as sent only afterwards, and publishing it twice
+ * makes one event. Trouble of a sink is alerted through another sink, and while the first choice
+ * takes nothing every alert goes through another (see `chooseTarget`); the end goes where the begin
+ * went. Nothing here repairs anything.
  */
 import { ownUidPrefixes, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -27,31 +28,33 @@ import {
 
 interface SelfAlertsOptions {
   config: Pick<SelfAlertsConfig, 'afterMs'>
-  /** The sinks that may be told, the first choice first. */
+  /** The sinks that may get the alerts, first choice first. */
   targets: readonly string[]
   redis: Redis
   keys: Keys
   publish: Publish
   sentLog: SentLog
   readSnapshot: () => Promise<Snapshot>
-  /** Whether this configuration is the active one: another one may not have the same feeds and sinks. */
+  /** Whether this configuration is the active one: another one may have other feeds and sinks. */
   isActive: () => boolean
   clock: Clock
   logger: Logger
 }
 
 export interface SelfAlerts {
-  /** Looks once and says what is to be said. Throws what reading or the ledger throws. */
+  /**
+   * Checks all conditions once and publishes what is due. Throws what reading or the ledger throws.
+   */
   watchOnce(): Promise<void>
 }
 
-/** One condition at this look. */
+/** One condition as seen by this check. */
 interface WatchedCondition {
   id: string
   condition: Condition | undefined
   isCovered: boolean
   nowMs: number
-  /** The sink through which it is told if that is decided now; null: none is fit for it. */
+  /** The sink for an alert that is decided now; null: none is fit for it. */
   via: string | null
 }
 
@@ -79,7 +82,7 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
   }
 }
 
-/** Goes on until nothing is to be done, or another replica was first. */
+/** Repeats until there is nothing to do, or another replica was first. */
 async function advanceCondition(
   options: SelfAlertsOptions,
   watched: WatchedCondition,
@@ -117,7 +120,10 @@ async function publishStep(
   await options.publish(event, { route: 'notices', why: id, sinks: [sink] })
 }
 
-/** An older version noted none, an older configuration perhaps one that is no more. */
+/**
+ * The noted sink if it is still a target. Older versions noted none, and an older configuration may
+ * have noted a sink that no longer exists.
+ */
 function findKnownTarget(
   ways: readonly string[],
   via: string | null | undefined,
@@ -125,7 +131,7 @@ function findKnownTarget(
   return ways.find((sink) => sink === via)
 }
 
-/** A begin that waits for a sink which takes nothing would wait unseen: it goes to one that does. */
+/** Moves a begin alert that waits for a sink which takes nothing to one that does. */
 async function rerouteAlert(
   { config, sentLog: told, logger }: SelfAlertsOptions,
   { id, nowMs, via: to }: WatchedCondition,
@@ -152,10 +158,10 @@ function logStep(
     logger.warn({ condition: id, cause: condition?.cause }, 'trouble begins')
 }
 
-/** Fields of an event of Tocsin's own; its describer in `messages/` reads them by these names. */
+/** Fields of Tocsin's own event; its describer in `messages/` reads them by these names. */
 type Fields = Record<string, string | null>
 
-/** An event that Tocsin tells of itself. */
+/** Builds an event about Tocsin itself. */
 export function ownEvent(
   given: Pick<ThreatEvent, 'uid' | 'type' | 'severity' | 'createdAtMs'>,
   fields: Fields,
@@ -179,7 +185,7 @@ export function ownEvent(
   }
 }
 
-/** Replicas that say it at once make the same uid, so it is one event. */
+/** Replicas that publish at the same time make the same uid, so it is one event. */
 export function buildBeginAlert(
   trouble: Trouble,
   noted: ConditionNote,
@@ -223,7 +229,7 @@ export function buildEndAlert(
   )
 }
 
-/** Under which the ledger has the begin. */
+/** The uid under which the ledger has the begin alert. */
 function beginUid(trouble: Trouble, { sinceMs }: ConditionNote): string {
   return alertUid(trouble, sinceMs, 'begin')
 }
@@ -232,7 +238,7 @@ function alertUid(trouble: Trouble, sinceMs: number, edge: 'begin' | 'end'): str
   return `${ownUidPrefixes.notice}${conditionId(trouble)}-${sinceMs}-${edge}`
 }
 
-/** Seconds only where there is nothing more. */
+/** Shows seconds only below a minute. */
 function formatMinutes(ms: number): string {
   return formatDuration(ms < 60_000 ? Math.max(0, ms) : ms - (ms % 60_000))
 }
@@ -241,35 +247,41 @@ function formatIso(atMs: number): string {
   return new Date(atMs).toISOString()
 }
 
-/** What Redis holds of a condition, the same for all replicas. */
+/** What Redis holds of a condition, shared by all replicas. */
 export interface ConditionNote {
-  /** When it began, ms; part of the notices' uids, so it stays once the begin is said. */
+  /** When it began, ms; part of the alerts' uids, so it stays once the begin is published. */
   sinceMs: number
   /** When it was first seen, ms. */
   seenMs: number
-  /** When it was decided that its begin is to be said, ms: from then on it is, whatever happens. */
+  /** When its begin was decided, ms: from then on it is published, whatever happens. */
   dueMs?: number
-  /** The sink that its begin goes through; null: none was fit for it. An older version noted none. */
+  /** The sink of the begin alert; null: none was fit for it. Older versions noted none. */
   via?: string | null
-  /** When that was done, ms. */
+  /** When the begin was published, ms. */
   saidMs?: number
-  /** When a condition whose begin was said was seen to be over, ms. */
+  /** When a condition whose begin was published was seen to be over, ms. */
   goneMs?: number
 }
 
-/** `say_…`: say it first, then note `to` (undefined: forget), so that a crash between loses nothing. */
+/**
+ * `say_…`: publish first, then note `to` (undefined: forget), so that a crash in between loses
+ * nothing.
+ */
 export interface Step {
   verb: 'note' | 'say_begin' | 'say_end'
   to: ConditionNote | undefined
 }
 
 /**
- * How long a condition stays away before its end is said, ms. One that comes back within this time
- * is the same one: it was never said to be over, and its begin is not said again.
+ * How long a condition stays away before its end is published, ms. If it comes back within this
+ * time it is the same condition, and its begin is not published again.
  */
 export const settleMs = 10 * 60_000
 
-/** What is to be done next about one condition; undefined: nothing, for now. `via`: the way at this look. */
+/**
+ * Returns what to do next about one condition; undefined: nothing for now. `via`: the sink chosen
+ * by this check.
+ */
 export function nextStep(
   noted: ConditionNote | undefined,
   condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'> | undefined,
@@ -299,12 +311,15 @@ function stepWhenGone(noted: ConditionNote, nowMs: number): Step | undefined {
   return nowMs - noted.goneMs >= settleMs ? { verb: 'say_end', to: undefined } : undefined
 }
 
-/** Where a notice is that was told: its items in the ledger know, whoever moved them. */
+/** Finds where a published alert is now: its items in the ledger show it, whoever moved them. */
 
 interface SentLog {
-  /** The sink that has it, or had it last; undefined: the ledger does not know it, or the sink is no more. */
+  /**
+   * The sink that has it or had it last; undefined: the ledger does not have it, or the sink is
+   * gone.
+   */
   findSink(uid: string): Promise<string | undefined>
-  /** What of it still waits for `from` goes to `to`, and never back; how many items did. */
+  /** Moves its pending items from `from` to `to`; returns how many. An item never moves back. */
   reroute(uid: string, way: { from: string; to: string }): Promise<number>
 }
 

@@ -1,6 +1,6 @@
-/** The troubles that operators are told of, and what is said of each. */
+/** The troubles that operators are alerted to, with their texts. */
 
-/** What may be in trouble, e.g. feed `brand`; null where there is only one of it. */
+/** What is in trouble, e.g. feed `brand`; null if there is only one of its kind. */
 export interface Trouble {
   kind: TroubleKind
   name: string | null
@@ -127,17 +127,17 @@ const sinkTroubles: readonly TroubleKind[] = [
   'digest-overdue',
 ]
 
-/** The sink in trouble; null: it is something else. */
+/** The sink in trouble; null: the trouble is not a sink's. */
 export function troubledSink({ kind, name }: Trouble): string | null {
   return sinkTroubles.includes(kind) ? name : null
 }
 
-/** `feed-stalled-brand`: stands in the event's uid, and names the condition in Redis. */
+/** `feed-stalled-brand`: part of the event's uid, and names the condition in Redis. */
 export function conditionId({ kind, name }: Trouble): string {
   return name === null ? kind : `${kind}-${name}`
 }
 
-/** undefined for an id that only another version knows. */
+/** Returns undefined for an id of a kind that only another version has. */
 export function parseConditionId(id: string): Trouble | undefined {
   const kinds = Object.keys(troubles) as TroubleKind[]
   const kind = kinds.find((known) => id === known || id.startsWith(`${known}-`))
