@@ -77,7 +77,7 @@ export interface Condition extends Trouble {
 
 interface AlertTiming {
   nowMs: number
-  /** `self_alerts.after`, written `notices.after` in older files. */
+  /** The configuration's `notices.after`. */
   afterMs: number
 }
 

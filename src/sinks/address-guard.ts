@@ -1,7 +1,7 @@
 /**
- * Keeps sinks away from addresses that are not on the public internet. Judged where it counts: the
- * literal host, every answer of the resolver, and the peer of the socket before a byte is sent. The
- * address that was judged is the one that is used, so a name that changes its answer gains nothing.
+ * Keeps sinks away from addresses that are not on the public internet. It checks the literal host,
+ * every answer of the resolver, and the peer of the socket before a byte is sent. The checked
+ * address is the one that is used, so a name that changes its answer gains nothing.
  */
 import { BlockList, isIP, type LookupFunction, type Socket } from 'node:net'
 import { SinkError } from './sink.ts'
@@ -21,8 +21,8 @@ const ipv4Ranges: Record<string, string[]> = {
 }
 
 /**
- * IPv6: only 2000::/3 is global unicast (IANA IPv6 address space); of it, the ranges that are set aside
- * or carry an IPv4 address. The last three rows are all of the rest: mapped, NAT64, fc00::, fe80::, ff00::.
+ * IPv6: only 2000::/3 is global unicast (IANA IPv6 address space), so everything outside it is
+ * listed, and within it the ranges that are set aside or carry an IPv4 address.
  */
 const ipv6Ranges: Record<string, string[]> = {
   loopback: ['::1/128'],
@@ -40,7 +40,10 @@ interface AddressClass {
   ranges: BlockList
 }
 
-/** Apart by family: a BlockList would match an IPv4 address against the IPv6 range of mapped ones. */
+/**
+ * Separate by family: a BlockList would match an IPv4 address against the IPv6 range of mapped
+ * ones.
+ */
 const classes = {
   ipv4: parseClasses(ipv4Ranges, 'ipv4'),
   ipv6: parseClasses(ipv6Ranges, 'ipv6'),
@@ -57,10 +60,13 @@ function parseClasses(table: Record<string, string[]>, family: 'ipv4' | 'ipv6'):
   })
 }
 
-/** What is no address, such as a name that is still to be looked up. */
+/** For text that is not an address, such as a name that is still to be resolved. */
 const notAnIpAddress = 'unreadable'
 
-/** Why an IP address is not public, in a word; undefined: it is public. What is no address is not public. */
+/**
+ * Returns why an IP address is not public, in a word; undefined: it is public. Text that is not an
+ * address counts as not public.
+ */
 export function nonPublicClass(address: string): string | undefined {
   const bare = address.replace(/%.*/s, '')
   const version = isIP(bare)
@@ -69,14 +75,14 @@ export function nonPublicClass(address: string): string | undefined {
   return classes[family].find(({ ranges }) => ranges.check(bare, family))?.name
 }
 
-/** Throws SinkError `forbidden_address` where a URL's host is itself an address that is not public. */
+/** Throws SinkError `forbidden_address` if a URL's host is itself an address that is not public. */
 export function refuseLiteral(hostname: string): void {
   const reason = nonPublicClass(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
   if (reason !== undefined && reason !== notAnIpAddress)
     throw forbiddenError(`the host of the URL is a ${reason} address`)
 }
 
-/** A lookup for sockets that gives only the public ones of the addresses that `resolve` finds. */
+/** Wraps a socket lookup: it returns only the public ones of the addresses that `resolve` finds. */
 export function publicLookup(resolve: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     resolve(hostname, { ...options, all: true }, (error, found) => {
@@ -98,7 +104,7 @@ type Connect<Options extends { hostname: string }> = (
   callback: Connected,
 ) => unknown
 
-/** A connector (undici's) that hands over no socket whose peer is not public. */
+/** Wraps a connector (undici's): it hands over no socket whose peer is not public. */
 export function guardConnector<Options extends { hostname: string }>(
   connect: Connect<Options>,
 ): (options: Options, callback: Connected) => void {

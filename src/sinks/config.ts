@@ -17,9 +17,9 @@ export interface DigestConfig {
   cron: string
   /** IANA name. */
   timeZone: string
-  /** This severity and above, unknown words included, goes at once; null: nothing does. */
+  /** Events of at least this severity, unknown words included, are sent at once; null: none. */
   immediate: Severity | null
-  /** A digest with nothing to tell goes out too. */
+  /** Whether an empty digest is sent too. */
   sendsEmpty: boolean
   /** Events that one digest shows; it counts all of them. */
   maxItems: number
@@ -42,7 +42,8 @@ export const digestConfig = section(
       [noImmediate, ...severities],
       'This severity and above goes at once, unknown ones too; none: nothing does.',
     ).prefault(noImmediate),
-    // An empty digest is the sign of life of a quiet week, and it states what was read until when.
+    // An empty digest is the sign of life of a quiet week, and it says until when the feeds were
+    // read.
     send_empty: flag('Send it when there is nothing to tell, too.').prefault(true),
     // 500: at 200 bytes an event, what fits before Gmail clips a message (102 kB).
     max_items: wholeNumber({
@@ -60,14 +61,16 @@ export const digestConfig = section(
   maxItems: file.max_items,
 }))
 
-/** What becomes of a sink's items when it takes none, or too many wait; the same keys on every type. */
+/**
+ * What happens to a sink's items when it takes none or too many wait; the same keys for every type.
+ */
 
 export interface FailoverConfig {
-  /** The sink that gets what this one cannot; undefined: it waits here. */
+  /** The sink that gets what this one cannot be sent; undefined: items wait here. */
   fallback: string | undefined
-  /** How long the circuit must have been open before that. */
+  /** How long the circuit must have been open before items are rerouted. */
   fallbackAfterMs: number
-  /** Beyond so many pending items the least severe are given up. */
+  /** Beyond this many pending items the least severe become dead letters. */
   pendingMax: number
 }
 

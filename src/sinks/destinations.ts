@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { Destination } from './sink.ts'
 
 /**
- * The destinations of a sink as its configuration says them: itself, or each recipient `to` whom it sends mail. An
- * address that differs only by case is the same recipient.
+ * Lists a sink's destinations: the sink itself, or each e-mail recipient in `to`. Addresses that
+ * differ only by case are the same recipient.
  */
 export function listDestinations({
   name,

@@ -5,34 +5,41 @@ import { type Message, unverifiedLinkLabel } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
 
 /**
- * The contract of every sink: it is given one delivery, sends it once, and either returns (accepted)
- * or throws a SinkError with a reason of the closed set. It never retries, never counts, never sleeps.
+ * The contract of every sink: it is given one delivery, sends it once, and either returns
+ * (accepted) or throws a SinkError with a reason of the closed set. It never retries, counts or
+ * sleeps.
  */
 export interface Sink {
   readonly name: string
   readonly type: 'slack' | 'email' | 'webhook'
-  /** Where one event becomes one item each: the sink's name, or one per recipient of an e-mail sink. */
+  /**
+   * One event becomes one item per destination: the sink's name, or each recipient of an e-mail
+   * sink.
+   */
   readonly destinations: readonly Destination[]
-  /** Sealed batches for sinks that take several items in a message; undefined: one item a message. */
+  /**
+   * Limits of a batch for sinks that take several items per message; undefined: one item per
+   * message.
+   */
   readonly batch?: { max: number; waitMs: number; maxBytes: number } | undefined
   /** Messages per second that all replicas together may send; undefined: no limit. */
   readonly limitPerSecond?: number | undefined
-  /** How many sends at once in one process. */
+  /** Concurrent sends in one process. */
   readonly concurrency: number
   /** Whether leaked secrets reach it in clear (`reveal: true`). */
   readonly reveals?: boolean
-  /** Whether it can send a file along. */
+  /** Whether it can attach a file. */
   readonly canAttach?: boolean
   /** The longest a send may take in all, milliseconds. */
   readonly sendTimeoutMs: number
-  /** Throws SinkError. Resolves when the other side has accepted. */
+  /** Resolves when the other side has accepted. Throws SinkError. */
   send(delivery: Delivery, options: SendOptions): Promise<Receipt>
-  /** Size of one member in this sink's body, bytes; asked only where `batch` is set. */
+  /** Size of one member in this sink's body, bytes; called only if `batch` is set. */
   measure?(member: DeliveryMember): number
   close(): Promise<void>
 }
 
-/** `id` is stable and goes into ledger identities: `soc`, or `oncall:<recipient digest>`. */
+/** `id` is stable and part of ledger identities: `soc`, or `oncall:<recipient digest>`. */
 export interface Destination {
   id: string
   /** What an operator reads: the sink's name, or the recipient's address. */
@@ -47,16 +54,16 @@ export interface Delivery {
   members: readonly DeliveryMember[]
   /** 1 for the first try. */
   attempt: number
-  /** An earlier attempt's answer was lost: this may be a repeat, and the message says so. */
+  /** An earlier attempt ended without an answer: this may be a repeat, and the message says so. */
   mayBeRepeat: boolean
   /** A message of `sinks test`: marked TEST for people and machines. */
   isTest?: boolean
   /**
-   * Several events in one message for people: `members` are those to show, in this order, and the
-   * summary counts all that the message stands for. undefined: one event, or a machine's batch.
+   * Set for several events in one message for people: `members` are those to show, in this order,
+   * and the summary counts all that the message covers. undefined: one event, or a machine's batch.
    */
   summary?: Summary
-  /** With a summary: what a sink that can attach files sends along. */
+  /** With a summary: the file that a sink with `canAttach` sends along. */
   attachment?: Attachment
 }
 
@@ -77,14 +84,16 @@ export interface DeliveryMember {
   /** Names of the routes that chose this destination. */
   routes: readonly string[]
   event: ThreatEvent
-  /** The event's `url` where it leads to the service, and so may be clicked; left out or null: it may not. */
+  /** The event's `url` if it leads upstream and so may be clicked; else left out or null. */
   link?: string | null | undefined
-  /** undefined: the feed did not ask for it; 'unavailable': asked, not to be had in time. */
+  /**
+   * undefined: the feed did not ask for it; 'unavailable': asked for, but not available in time.
+   */
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
   /** The severity under which this destination got the event before; undefined: it never did. */
   raisedFrom?: string | undefined
-  /** A leaked secret in clear; set only where the sink has `reveal: true`. */
+  /** A leaked secret in clear; set only if the sink has `reveal: true`. */
   secret?: string | undefined
 }
 
@@ -97,16 +106,19 @@ export interface Receipt {
   answer: string
 }
 
-/** Why a send failed. The retry table (`delivery/retry-policy.ts`) decides by this word; metrics carry it. */
+/**
+ * Why a send failed. The retry table (`delivery/retry-policy.ts`) decides by this word; metrics
+ * carry it.
+ */
 export type SinkReason =
-  | 'rate_limited' // 429 and its like: retryAfterMs counts
+  | 'rate_limited' // 429 and the like: retryAfterMs counts
   | 'unavailable' // 408, 425, 5xx, refused, DNS, TLS set-up: nothing was accepted
-  | 'timeout' // sent, no answer in time: the answer is lost
-  | 'connection_lost' // cut after the request went out: the answer is lost
-  | 'rejected' // a 4xx that may heal (404 while deploying): a few retries, then dead
+  | 'timeout' // sent, no answer in time: the outcome is unknown
+  | 'connection_lost' // cut after the request went out: the outcome is unknown
+  | 'rejected' // a 4xx that may recover (404 while deploying): a few retries, then dead
   | 'invalid' // 400, 413, 422: this payload will never pass; a batch is split
   | 'unauthorized' // 401, 403, EAUTH: the operator must act
-  | 'gone' // 410, channel archived, no_service: the sink itself is no more
+  | 'gone' // 410, channel archived, no_service: the sink itself no longer exists
   | 'recipient_refused' // a permanent 5xx for this recipient
   | 'redirected' // 3xx: a configuration error
   | 'forbidden_address' // private address without allow_private
@@ -116,7 +128,7 @@ export class SinkError extends TocsinError {
   override readonly name = 'SinkError'
   readonly code = 'TOCSIN_SINK'
   readonly reason: SinkReason
-  /** Status code of the other side's protocol, where it gave one. */
+  /** Status code of the other side's protocol, if it gave one. */
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
 
@@ -137,17 +149,23 @@ export function isAnswerLost(reason: SinkReason): boolean {
   return reason === 'timeout' || reason === 'connection_lost'
 }
 
-/** The one member of a delivery to a sink without `batch`. Throws SinkError `invalid` for any other number. */
+/**
+ * Returns the one member of a delivery to a sink without `batch`. Throws SinkError `invalid` for
+ * any other number.
+ */
 export function soleMember({ id, members }: Delivery): DeliveryMember {
   const [member, ...others] = members
   if (member !== undefined && others.length === 0) return member
   throw new SinkError('invalid', `delivery ${id} has ${members.length} events, this sink takes one`)
 }
 
-/** The first facts say what, whose and where; what of ours it matched follows them. */
+/** The first facts say what, whose and where; the matched identifiers follow them. */
 const factsBeforeMatched = 3
 
-/** Every named value that a person reads, in order: what the type tells, what matched, when, whence. */
+/**
+ * Lists every named value that a person reads, in order: the type's facts, what matched, times and
+ * origin.
+ */
 export function factsForPeople(message: Message): Fact[] {
   const { identifiers, tags, createdAtMs, matchedAtMs, fetchedAtMs, account, feed } = message
   const { unverifiedLink } = message

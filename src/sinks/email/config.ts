@@ -29,7 +29,9 @@ export interface EmailConfig {
   smtp: Secret
   from: string
   to: string[]
-  /** `required`: STARTTLS or smtps off loopback; `off`: in clear, by the operator's word. */
+  /**
+   * `required`: STARTTLS or smtps except on loopback; `off`: in clear, by the operator's choice.
+   */
   tls: 'required' | 'off'
   limitPerSecond: number | undefined
   /** undefined: events go at once or in groups. */
@@ -69,7 +71,7 @@ const eachRecipientOnce: Rule = ({ to }) => {
   )
 }
 
-/** One e-mail sink of the file; its name is the key it stands under. */
+/** One e-mail sink of the file; its key is its name. */
 export const emailConfig = section(
   {
     type: z.literal('email').meta({ description: 'People, by e-mail.' }),

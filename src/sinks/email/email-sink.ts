@@ -1,7 +1,7 @@
 /**
- * Mail over SMTP, of one event or a summary of several, for one recipient at a time, because a server
- * that takes a mail for two may refuse one of them. Accepted means that the server answered the
- * message's end with 2xx.
+ * Sends one mail, about an event or a summary, over SMTP to one recipient at a time, because a
+ * server that takes a mail for two may refuse one of them. Accepted means that the server answered
+ * the end of the message with 2xx.
  */
 import { domainToASCII } from 'node:url'
 import type { SendMailOptions } from 'nodemailer'
@@ -30,7 +30,9 @@ export interface EmailEnvironment {
   clock: Clock
 }
 
-/** Connecting, signing in and the message take little; the reply to it may take its full time. */
+/**
+ * Connecting, signing in and sending are short; the reply to the message may take its full time.
+ */
 const emailSendTimeoutMs = answerTimeoutMs + 3 * setUpTimeoutMs
 
 export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnvironment): Sink {
@@ -38,7 +40,10 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
   const pool = createSmtpPool(config)
   const destinations = listDestinations(config)
 
-  /** From the configuration, never from the delivery: a queue may not name recipients. */
+  /**
+   * The address comes from the configuration, never from the delivery: a queue may not name
+   * recipients.
+   */
   function findAddress(destinationId: string): string {
     const destination = destinations.find(({ id }) => id === destinationId)
     if (destination !== undefined) return destination.label
@@ -78,8 +83,6 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
   }
 }
 
-/** One mail for one recipient, whole but for the sending: headers, threading, both parts. */
-
 type MailAttachment = NonNullable<SendMailOptions['attachments']>[number]
 
 export interface MailOptions {
@@ -98,7 +101,7 @@ export function composeMail(
 ): SendMailOptions {
   const sender = parseSender(from)
   const { subject, text, html, list, thread } = mailContent(delivery, sink)
-  // No mail has this id: mail programs put what refers to it together.
+  // No mail has this id, but mail programs thread the mails that refer to it.
   const root = `<${thread}.tocsin@${sender.domain}>`
   return {
     from: { name: sender.name, address: sender.address },
@@ -122,7 +125,10 @@ export function composeMail(
   }
 }
 
-/** In ASCII nothing is encoded again: what looks like an encoded word (RFC 2047) would be read as one. */
+/**
+ * An ASCII subject is sent without encoding, so a text that looks like an encoded word (RFC 2047)
+ * would be decoded.
+ */
 function escapeEncodedWords(subject: string): string {
   return subject.replaceAll('=?', '= ?')
 }
@@ -149,15 +155,15 @@ function parseSender(from: string): Sender {
   return { name: name || 'Tocsin', address, domain: domain || 'localhost' }
 }
 
-/** What a mail says, of one event or of several, and which mails it belongs to. */
+/** The content of a mail, and the list and thread that it belongs to. */
 
 export interface MailContent {
   subject: string
   text: string
   html: string
-  /** What the mail is one of: a feed's events, a sink's digests. ASCII, for `List-Id`. */
+  /** The list: a feed's events or a sink's digests. ASCII, for `List-Id`. */
   list: string
-  /** Which mails it stands with: those of its list of one day. ASCII. */
+  /** The thread: mails of one list and one day. ASCII. */
   thread: string
 }
 
@@ -192,7 +198,7 @@ function eventTime({ matchedAtMs, createdAtMs, fetchedAtMs }: Message): number {
   return matchedAtMs ?? createdAtMs ?? fetchedAtMs
 }
 
-/** The mails of one feed stand together however many events they tell of. */
+/** Mails of one feed share a list, however many events each is about. */
 function listName({ digest, byFeed }: Summary, sink: string): string {
   const [feed, ...others] = byFeed
   if (digest !== undefined) return `digest.${sink}`

@@ -1,4 +1,4 @@
-/** The HTML part of one event: one column for a phone, no images and nothing remote. */
+/** Renders the HTML part of one event: one column for a phone, no images and nothing remote. */
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
 import type { Message } from '../../messages/message.ts'
@@ -33,7 +33,7 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
   return renderPage(message.summary, renderAccentBar(content.join('\n'), accent))
 }
 
-/** A bar in the severity's colour along the whole mail. */
+/** Puts a bar in the severity's colour along the whole mail. */
 function renderAccentBar(content: string, accent: string): string {
   return `<div style="max-width:600px;margin:0 auto;padding:0 0 0 14px;border-left:4px solid ${accent}">
 ${content}
@@ -66,14 +66,9 @@ function renderExtract(extract: Message['extract']): string {
   ].join('\n')
 }
 
-/**
- * The HTML part of several events: one column that a phone shows whole, tables where the Word engine
- * of Outlook needs them. As many events as keep the part under what Gmail clips; the rest is counted.
- */
-
 /** Gmail clips a mail at 102 kB. */
 const maxHtmlBytes = 99_000
-/** What may go around the events before it is said in less. */
+/** The size of everything around the events above which it is shortened. */
 const maxFrameBytes = 60_000
 
 export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): string {
@@ -95,7 +90,7 @@ interface Frame {
   after: string
 }
 
-/** An inbox shows what is wrong before what is new. */
+/** The inbox preview names what is wrong before what is new. */
 function leadText({ alarms, subject, bySeverity }: SummaryMessage): string {
   return [...alarms.slice(0, 2), subject, formatSeverities(bySeverity)].filter(Boolean).join(' · ')
 }
@@ -137,7 +132,7 @@ function renderAlarm(alarm: string): string {
   ].join('')
 }
 
-/** Lines until `room` bytes are used, then how many events are not shown. */
+/** Renders lines until `room` bytes are used, then says how many events are not shown. */
 function renderLines(message: SummaryMessage, room: number, deliveryId: string): string {
   const rows: string[] = []
   let used = 0
@@ -172,7 +167,7 @@ function renderLine(line: SummaryLine): string {
   ].join('')
 }
 
-/** Outlook knows no max-width, so it gets a table of its own around the others. */
+/** Outlook ignores max-width, so it gets a table of its own around the others. */
 function limitWidth(content: string): string {
   return [
     '<!--[if mso]><table role="presentation" width="600" align="center" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->',
@@ -185,7 +180,7 @@ function byteLength(text: string): number {
   return Buffer.byteLength(text)
 }
 
-/** How much is said around the events. */
+/** Limits on what stands around the events. */
 interface Narrowing {
   /** Code points of a name, a note, an alarm. */
   text: number
@@ -195,14 +190,16 @@ interface Narrowing {
   alreadySent: number
 }
 
-/** Gentle first. */
+/** From mild to strict. */
 const narrowings: readonly Narrowing[] = [
   { text: 200, names: 6, days: 31, feeds: 20, alreadySent: 10 },
   { text: 60, names: 5, days: 14, feeds: 10, alreadySent: 5 },
   { text: 30, names: 3, days: 7, feeds: 5, alreadySent: 3 },
 ]
 
-/** The same message with less around its events; what is left out of coverage stays counted. */
+/**
+ * Shortens what stands around the events; feeds and events left out of the coverage stay counted.
+ */
 function narrowMessage(message: SummaryMessage, to: Narrowing): SummaryMessage {
   const { coverage } = message
   return {
@@ -229,8 +226,6 @@ function narrowMessage(message: SummaryMessage, to: Narrowing): SummaryMessage {
   }
 }
 
-/** The lower half of a summary's HTML part: counts, and what a digest covers. */
-
 function renderHeading(text: string): string {
   return `<h2 style="margin:22px 0 8px;font-size:15px;line-height:1.3">${escapeHtml(text)}</h2>\n`
 }
@@ -256,7 +251,7 @@ function renderCoverage(coverage: Coverage): string {
   ].join('')
 }
 
-/** Before what is new: these are the worst of the window. */
+/** Stands before the new events: these are the worst of the window. */
 function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
   if (alreadySent.length === 0) return ''
   const lines = alreadySent.map(({ severity, title, link, time }) => {
@@ -289,14 +284,12 @@ function renderList(lines: readonly string[]): string {
     .join('')
 }
 
-/** Severities as a picture of table cells: no image to load, and the Word engine of Outlook draws it too. */
-
 type Day = SummaryMessage['days'][number]
 
 const tableStart =
   '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="border-collapse:collapse">'
 
-/** Each severity with its count, the colour behind white letters. */
+/** Renders each severity with its count in white on its colour. */
 function renderChips(counts: readonly SeverityCount[]): string {
   if (counts.length === 0) return ''
   const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
@@ -307,7 +300,10 @@ function renderChips(counts: readonly SeverityCount[]): string {
   return `<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
 }
 
-/** One row a day: its name, a bar as long as the day was busy, the counts in words. */
+/**
+ * Renders one row per day: its name, a bar relative to the busiest day, and the counts in words.
+ * Table cells need no image, and the Word engine of Outlook draws them too.
+ */
 function renderDays(days: readonly Day[]): string {
   const busiest = Math.max(...days.map(({ total }) => total), 0)
   if (days.length < 2 || busiest === 0) return ''
@@ -326,7 +322,10 @@ function renderDay({ label, total, bySeverity }: Day, busiest: number): string {
   ].join('')
 }
 
-/** Widths are of the busiest day and, within the bar, of the day's own events; a cell is never without. */
+/**
+ * The bar's width is relative to the busiest day, the cells' widths to the day's own events; every
+ * severity present gets a cell.
+ */
 function renderBar(counts: readonly SeverityCount[], total: number, percent: number): string {
   const cells = counts.map(({ severity, count }) => {
     const width = Math.max(1, Math.round((100 * count) / total))
@@ -336,7 +335,7 @@ function renderBar(counts: readonly SeverityCount[], total: number, percent: num
   return `<table role="presentation" width="${percent}%" cellpadding="0" cellspacing="0" border="0" style="width:${percent}%;border-collapse:collapse"><tr>${cells.join('')}</tr></table>`
 }
 
-/** A whole mail around its content. `summary` is what an inbox shows beside the subject. */
+/** Wraps content into a whole mail. An inbox shows `summary` beside the subject. */
 function renderPage(summary: string, content: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -358,14 +357,14 @@ ${content}
 }
 
 /**
- * Styles of the HTML parts, inline because mail programs drop the others. Text has the reader's own
- * colours, so that a dark mode may turn the page around; every colour here keeps a contrast of 4.5 to
- * white, whether behind or before it, and of 3 to near black (WCAG 2.2, 1.4.3 and 1.4.11).
+ * Inline styles, because mail programs drop others. Text has the reader's own colours, so that a
+ * dark mode may invert the page. Every colour here has a contrast of at least 4.5 to white, as text
+ * or as background, and of 3 to near black (WCAG 2.2, 1.4.3 and 1.4.11).
  */
 const sans = "font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif"
 const mono = 'font-family:ui-monospace,Menlo,Consolas,monospace'
 const grey = '#767676'
-/** Less loud on any background; no grey has a contrast of 4.5 to both white and near black. */
+/** Fainter on any background: no grey has a contrast of 4.5 to both white and near black. */
 const faint = 'opacity:0.75'
 const tint = 'background-color:rgba(127,127,127,0.14)'
 const wrap = 'overflow-wrap:anywhere;word-break:break-word'
@@ -378,12 +377,12 @@ const accents: Readonly<Record<string, string>> = {
   info: grey,
 }
 
-/** An unknown word is as grave as the gravest. */
+/** An unknown severity is shown like `critical`. */
 function accentColor(severity: string): string {
   return (Object.hasOwn(accents, severity) ? accents[severity] : undefined) ?? '#c62828'
 }
 
-/** A word in white on the severity's colour. */
+/** White text on the severity's colour. */
 function chipStyle(severity: string): string {
   return `padding:1px 7px;border-radius:4px;font-weight:bold;color:#ffffff;background-color:${accentColor(severity)}`
 }
@@ -396,7 +395,9 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Text as HTML shows it, between tags and in quoted attributes. The only way into the HTML part. */
+/**
+ * Escapes text for HTML, between tags and in quoted attributes. The only way into the HTML part.
+ */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
 }

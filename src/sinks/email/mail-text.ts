@@ -8,7 +8,10 @@ import {
 import { formatSeverities, formatSeverity, severityLabel } from '../../messages/summary.ts'
 import { factsForPeople } from '../sink.ts'
 
-/** The plain part. A quotation stands behind bars, so that none of its lines passes for one of ours. */
+/**
+ * Renders the plain part of one event. Quoted lines begin with a bar, so that none of them passes
+ * for ours.
+ */
 export function renderText(message: Message, origin: MailOrigin): string {
   const facts = factsForPeople(message).map(({ label, value }) => `${label}: ${value}`)
   const paragraphs = [
@@ -28,9 +31,7 @@ function renderExtract(extract: Message['extract']): string {
   return [`${extract.label}:`, ...lines].join('\n')
 }
 
-/** The plain part of several events: what the HTML part says, columns and bars as text. */
-
-/** As much as the HTML part may take: nobody reads more in a mail, and every server takes it. */
+/** As much as the HTML part may take: nobody reads more in a mail, and every server accepts it. */
 const maxLinesBytes = 60_000
 const barWidth = 24
 
@@ -65,7 +66,7 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
   return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
 }
 
-/** The first column to the right, as numbers are read. */
+/** Right-aligns the first column, as numbers are read. */
 function renderColumns(label: string, rows: [string, string][]): string {
   if (rows.length === 0) return ''
   const width = Math.max(...rows.map(([first]) => first.length))
@@ -150,13 +151,13 @@ function renderList(label: string, lines: readonly string[], more: number): stri
   return [label, ...lines, ...(more > 0 ? [`  and ${more} more`] : [])].join('\n')
 }
 
-/** What a mail says of itself at its foot. */
+/** What the foot of a mail says about where it came from. */
 export interface MailOrigin {
   sink: string
   deliveryId: string
 }
 
-/** Lines for whoever asks Tocsin about this mail: `explain <uid>`. */
+/** The foot of a mail about one event, with the uid for `tocsin explain <uid>`. */
 export function originLines(message: Message, { sink, deliveryId }: MailOrigin): string[] {
   return [
     `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
@@ -165,7 +166,7 @@ export function originLines(message: Message, { sink, deliveryId }: MailOrigin):
   ]
 }
 
-/** As above, for a mail about several events. */
+/** The foot of a mail about several events. */
 export function summaryOriginLines(
   { route, timeZone, attachment }: SummaryMessage,
   { sink, deliveryId }: MailOrigin,

@@ -1,7 +1,7 @@
 /**
- * The connections to one mail server. They are made from the URL as it reads at that moment, so a
- * rotated password takes effect with the next send, and connections of the old one end after the
- * message they carry. Never retries and never queues a message again: every attempt is the caller's.
+ * The connections to one mail server. Each send reads the URL anew, so a rotated password takes
+ * effect with the next send, and connections of the old one end after the message they carry. Never
+ * retries or requeues a message: every attempt is the caller's.
  */
 import type { Readable } from 'node:stream'
 import {
@@ -16,12 +16,15 @@ import type { EmailConfig } from './config.ts'
 
 interface SmtpSendOptions {
   signal: AbortSignal
-  /** Leaked secrets that stand in the mail, in clear. */
+  /** Leaked secrets that the mail shows in clear. */
   secrets: readonly string[]
 }
 
 interface SmtpPool {
-  /** Gives the server's reply to the accepted message. Throws SinkError. Neither says a secret. */
+  /**
+   * Resolves with the server's reply to the accepted message. Throws SinkError. Neither contains a
+   * secret.
+   */
   send(mail: SendMailOptions, options: SmtpSendOptions): Promise<string>
   close(): void
 }
@@ -30,10 +33,12 @@ type Transport = Transporter<SMTPPoolSentMessageInfo, SMTPPoolOptions>
 
 export const maxConnections = 4
 
-/** DNS, connecting, greeting and TLS each. */
+/** For each of DNS, connecting, greeting and TLS. */
 export const setUpTimeoutMs = 10_000
 
-/** RFC 5321, 4.5.3.2.6: who gives up earlier on the reply to the final dot makes duplicates. */
+/**
+ * RFC 5321, 4.5.3.2.6: a client that waits less for the reply to the final dot causes duplicates.
+ */
 export const answerTimeoutMs = 600_000
 
 export function createSmtpPool(config: EmailConfig): SmtpPool {
@@ -79,7 +84,7 @@ function openTransport(address: SmtpAddress, config: EmailConfig): Transport {
     secure: isImplicitTls,
     requireTLS: config.tls === 'required' && !isImplicitTls && !isLoopback,
     ignoreTLS: config.tls === 'off',
-    // A relay on this machine may speak in clear, so an unknown certificate is no loss there.
+    // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
     ...(isLoopback && !isImplicitTls && { tls: { rejectUnauthorized: false } }),
     ...(user !== '' && { auth: { user, pass: password } }),
     maxConnections,
@@ -96,8 +101,8 @@ function openTransport(address: SmtpAddress, config: EmailConfig): Transport {
 }
 
 /**
- * Keeps the stream of each message, by the signal of its send. nodemailer reports a cut before and
- * after DATA alike, but it reads the stream only once the server has said 354.
+ * Keeps the stream of each message by the signal of its send. nodemailer reports a lost connection
+ * before and after DATA alike, but it reads the stream only once the server has said 354.
  */
 function keepBodies(transport: Transport, bodies: WeakMap<AbortSignal, Readable>): void {
   transport.use('stream', (mail, done) => {
@@ -114,13 +119,7 @@ function isSame(one: SmtpAddress, other: SmtpAddress): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/**
- * What a failed hand-over means. A message counts as accepted only after the server's reply to the
- * final dot, so a loss before the first byte of the message was read for sending is certainly no
- * delivery (`unavailable`), and any loss after it is an answer lost.
- */
-
-/** What nodemailer puts on its errors, as far as it is read here. */
+/** The fields of nodemailer's errors that are read here. */
 interface SmtpFault {
   message: string
   code: string
@@ -136,7 +135,12 @@ interface SendProgress {
   isAborted: boolean
 }
 
-/** Gives the SinkError of a failed send; `redact` takes secrets out of the server's words. */
+/**
+ * Builds the SinkError of a failed send; `redact` removes secrets from the server's text. A message
+ * counts as accepted only after the reply to the final dot: a loss before its first byte was read
+ * for sending is certainly no delivery (`unavailable`), and after any later loss the outcome is
+ * unknown.
+ */
 export function errorFromFailure(
   error: unknown,
   progress: SendProgress,
@@ -195,7 +199,8 @@ const authenticationReplies = new Set([530, 534, 535, 538]) // RFC 4954, section
 
 function classifyRefusal(fault: SmtpFault, reply: number): SinkReason {
   if (fault.code === 'EAUTH' || authenticationReplies.has(reply)) return 'unauthorized'
-  if (reply === 503) return 'unavailable' // wrong order of commands: the session, not the message
+  // wrong order of commands: the session is at fault, not the message
+  if (reply === 503) return 'unavailable'
   if (fault.command === 'STARTTLS') return 'misconfigured'
   if (fault.command === 'RCPT TO') return 'recipient_refused'
   if (fault.command === 'MAIL FROM') return reply === 552 ? 'invalid' : 'misconfigured'
@@ -204,7 +209,9 @@ function classifyRefusal(fault: SmtpFault, reply: number): SinkReason {
   return 'unavailable'
 }
 
-/** RFC 3463: 5.1.x is the address, 5.2.x the mailbox, except 5.2.3, which is the message's length. */
+/**
+ * RFC 3463: 5.1.x is the address, 5.2.x the mailbox, except 5.2.3, which is the message's length.
+ */
 function isAboutMailbox(response: string): boolean {
   return /^\d{3}[ -]5\.(?:1\.\d+|2\.(?!3\b)\d+)\b/.test(response)
 }
@@ -225,7 +232,9 @@ function classifyBeforeBody(fault: SmtpFault): SinkReason {
   }
 }
 
-/** Node's words for a certificate that does not verify, and OpenSSL's for a peer that speaks no TLS. */
+/**
+ * Node's words for a certificate that does not verify, and OpenSSL's for a peer that speaks no TLS.
+ */
 function isCertificateFault({ originalCode, code, message }: SmtpFault): boolean {
   const words = `${originalCode} ${code} ${message}`
   return /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_|wrong version number/i.test(words)
@@ -236,14 +245,17 @@ const maxLength = 160
 /** Code and enhanced status code (RFC 3463): the part of a reply that quotes nothing. */
 const statusCodes = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?:[ -]|$)/u
 
-/** What is shorter cannot be told from the words around it; the rest of the reply goes with it. */
+/**
+ * A shorter secret cannot be told from the words around it: then the whole rest of the reply is
+ * removed.
+ */
 const minPieceLength = 4
 
 /**
- * Makes a server's words fit for a log line: one line, printable, short, and without the password in
- * any form in which the server has seen it, should it quote it. `leaked` are the secrets that stand in
- * the mail: a server that refuses a mail may quote any piece of it, so every piece of them of four
- * characters goes, also where it is base64.
+ * Makes a server's text fit for a log line: one line, printable, short, and without the password in
+ * any form that the server has seen. `leaked` are the secrets in the mail: a server that refuses a
+ * mail may quote any part of it, so every run of four of their characters is removed, in base64
+ * too.
  */
 export function createRedactor(
   { user, password }: SmtpAddress,
@@ -282,7 +294,10 @@ function splitPieces(text: string): string[] {
   )
 }
 
-/** Three bytes make four letters, so it reads in three ways, by where in the mail it begins. */
+/**
+ * Base64 encodes three bytes as four letters, so a secret has three forms, by where in the mail it
+ * begins.
+ */
 function base64Forms(secret: string): string[] {
   const bytes = Buffer.from(secret)
   return [0, 1, 2].map((skipped) => bytes.subarray(skipped).toString('base64'))
@@ -306,7 +321,7 @@ function hide(text: string, secret: string): string {
   return text.replaceAll(secret, '<secret>')
 }
 
-/** Where and as whom mail is handed in, taken apart from the operator's URL. */
+/** The mail server and login, parsed from the operator's URL. */
 interface SmtpAddress {
   host: string
   port: number
@@ -318,7 +333,10 @@ interface SmtpAddress {
 
 const defaultPorts: Record<string, number> = { 'smtp:': 587, 'smtps:': 465 }
 
-/** Reads the URL anew, file included. Throws SinkError `misconfigured`, never with a part of the URL. */
+/**
+ * Reads the URL anew, file included. Throws SinkError `misconfigured`, never with a part of the
+ * URL.
+ */
 export function readSmtpAddress(config: EmailConfig): SmtpAddress {
   const url = parseUrl(revealUrl(config))
   const defaultPort = url && defaultPorts[url.protocol]
@@ -345,7 +363,7 @@ function revealUrl(config: EmailConfig): string {
   }
 }
 
-/** No error of the parser is kept: it quotes the URL. */
+/** Drops the parser's error, which quotes the URL. */
 function parseUrl(text: string): URL | undefined {
   return URL.canParse(text) ? new URL(text) : undefined
 }

@@ -24,7 +24,7 @@ export interface SlackConfig {
   reveal: boolean
 }
 
-/** One Slack sink of the file; its name is the key it stands under. */
+/** One Slack sink of the file; its key is its name. */
 export const slackConfig = section(
   {
     type: z.literal('slack').meta({ description: 'A Slack channel, by an incoming webhook.' }),

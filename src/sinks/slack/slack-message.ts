@@ -10,13 +10,16 @@ import {
 import { formatSeverities, severityLabel } from '../../messages/summary.ts'
 import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
 
-/** What Slack is sent of a delivery, and what it is sent instead should it refuse the blocks. */
+/** The Slack message of a delivery, and its plain form should Slack refuse the blocks. */
 interface SlackPreview {
   inBlocks: SlackMessage
   plainText: SlackMessage
 }
 
-/** Throws SinkError `invalid` for several events without a summary. An incoming webhook takes no files. */
+/**
+ * Throws SinkError `invalid` for several events without a summary. An incoming webhook takes no
+ * files.
+ */
 export function previewSlack(delivery: Delivery): SlackPreview {
   const { id, summary } = delivery
   if (summary !== undefined) {
@@ -30,7 +33,7 @@ export function previewSlack(delivery: Delivery): SlackPreview {
   return { inBlocks: renderSlack(message, id), plainText: renderPlainSlack(message, id) }
 }
 
-/** What Slack shows of a delivery: Block Kit, text from the feed only where nothing is interpreted. */
+/** A Slack message: Block Kit, with text from the feed only where nothing is interpreted. */
 
 export type SlackMessage = Pick<
   IncomingWebhookSendArguments,
@@ -63,14 +66,17 @@ interface Allowance {
   origin: number
 }
 
-/** The first under which the blocks keep within `maxBlocksLength`; the last always does. */
+/** The first one that keeps the blocks within `maxBlocksLength` is used; the last always does. */
 const allowances: readonly Allowance[] = [
   { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
   { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
   { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
 ]
 
-/** Slack may not fetch what the feed links to, so nothing unfurls; nor format the message's own `text`. */
+/**
+ * Slack may not fetch what the feed links to, so nothing unfurls; nor may it format the message's
+ * `text`.
+ */
 const noUnfurling = { mrkdwn: false, unfurl_links: false, unfurl_media: false } as const
 
 export function renderSlack(message: Message, deliveryId: string): SlackMessage {
@@ -83,7 +89,7 @@ export function renderSlack(message: Message, deliveryId: string): SlackMessage 
   return { text: mrkdwnText(message.summary, slackLimits.text), blocks, ...noUnfurling }
 }
 
-/** Words alone, for a Slack that refused the blocks: better plain than not at all. */
+/** Renders text only, for a Slack that refused the blocks. */
 export function renderPlainSlack(message: Message, deliveryId: string): SlackMessage {
   const lines = [
     message.summary,
@@ -117,7 +123,10 @@ const squares: Readonly<Record<string, string>> = {
   info: '⬜',
 }
 
-/** The word says it; the square only helps the eye. An unknown word is as grave as the gravest. */
+/**
+ * The word carries the meaning, the square only helps the eye. An unknown severity is shown like
+ * `critical`.
+ */
 function severityMark(severity: string): string {
   const square = Object.hasOwn(squares, severity) ? squares[severity] : squares['critical']
   return `${square} ${severityLabel(severity)}`
@@ -140,7 +149,7 @@ function factBlocks(message: Message, { facts, value }: Allowance): SlackBlock[]
   return sections
 }
 
-/** Rich text is built of elements and interprets none of its text, so entities would show as such. */
+/** Rich text interprets none of its text, so it is not escaped: entities would be shown as such. */
 function extractBlock(extract: Message['extract'], allowance: Allowance): SlackBlock[] {
   if (extract === null || extract.text === '') return []
   const label = { type: 'text', text: extract.label || 'Extract', style: { bold: true } } as const
@@ -162,18 +171,13 @@ function linkBlock(link: string | null): SlackBlock[] {
   return [{ type: 'actions', elements: [{ type: 'button', text, url: link }] }]
 }
 
-/** Where the message came from, for whoever asks Tocsin about it: `explain <uid>`. */
+/** Where the message came from, with the uid for `tocsin explain <uid>`. */
 function originText(message: Message, deliveryId: string): string {
   const routes = message.routes.join(', ') || '-'
   return `delivery ${deliveryId} · uid ${message.uid} · feed ${message.feed} · routes ${routes}`
 }
 
-/**
- * What Slack shows of several events: Block Kit in which nothing is interpreted, as in slack-message.ts.
- * As many events as fit into what Slack takes; how many more there are is always said.
- */
-
-/** More are not read in a channel. */
+/** Nobody reads more in a channel. */
 const maxLines = 25
 
 /** What each part may take, in characters and in number. */
@@ -183,7 +187,7 @@ interface SummaryAllowance {
   feeds: number
 }
 
-/** The first under which the parts that must be said leave room for a few lines; the last always does. */
+/** The first one whose required parts leave room for a few lines is used; the last always does. */
 const summaryAllowances: readonly SummaryAllowance[] = [
   { text: 600, names: 10, feeds: 20 },
   { text: 250, names: 5, feeds: 8 },
@@ -205,7 +209,7 @@ function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackM
   return { text: mrkdwnText(leadText(message), slackLimits.text), blocks, ...noUnfurling }
 }
 
-/** Words alone, for a Slack that refused the blocks: better plain than not at all. */
+/** Renders text only, for a Slack that refused the blocks. */
 function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
   const head = [message.title, ...message.alarms, ...message.notes].join('\n')
   const foot = summaryOriginText(message, deliveryId)
@@ -277,7 +281,7 @@ function countsBlock({ counts }: SummaryMessage, { text, names }: SummaryAllowan
   return fields.length === 0 ? [] : [{ type: 'section', fields }]
 }
 
-/** Before what is new: these are the worst of the window. */
+/** Stands before the new events: these are the worst of the window. */
 function alreadySentBlocks(
   { coverage }: SummaryMessage,
   { text, names }: SummaryAllowance,
@@ -337,7 +341,7 @@ function coverageBlocks(message: SummaryMessage, { text, feeds }: SummaryAllowan
     }))
 }
 
-/** The lines for which the frame leaves room, and how many events there are besides. */
+/** Builds the lines for which the frame leaves room, and says how many more events there are. */
 function fitLines(
   message: SummaryMessage,
   frame: Frame | undefined,
@@ -366,7 +370,10 @@ function textContext(text: string): SlackBlock {
   return { type: 'context', elements: [plainText(text, 500)] }
 }
 
-/** Rich text interprets none of its text; a link in it is ours: the words are, and the address is checked. */
+/**
+ * Rich text interprets none of its text. A link in it is safe: its words are ours and its address
+ * is checked.
+ */
 function listBlock(lines: readonly SummaryLine[]): SlackBlock {
   return {
     type: 'rich_text',
@@ -404,7 +411,7 @@ function plainLine(line: SummaryLine): string {
   return `• ${severityMark(line.severity)} ${line.title}${formatMargin(line)}`
 }
 
-/** What a notification shows: alarms are as much news as events. */
+/** What a notification shows: alarms are as important as events. */
 function leadText({ subject, alarms }: SummaryMessage): string {
   return [subject, ...alarms].join('\n')
 }
@@ -418,7 +425,7 @@ function jsonLength(blocks: readonly SlackBlock[]): number {
   return JSON.stringify(blocks).length
 }
 
-/** Text for Slack: nothing in it can become a mention, a link or markup, and it fits where it goes. */
+/** Text for Slack in which nothing can become a mention, a link or markup, within a length. */
 
 interface PlainText {
   type: 'plain_text'
@@ -431,12 +438,15 @@ export function plainText(text: string, maxLength: number): PlainText {
   return { type: 'plain_text', text: escapeWithin(text, maxLength) || '-', emoji: false }
 }
 
-/** A link, which can only be ours, or the colon of `:skull:`, but not that of the minutes of a time. */
+/**
+ * A link, which can only be ours, or the colon of `:skull:`, but not that of the minutes of a time.
+ */
 const linkOrEmoji = /https?:\/\/\S+|:(?!\d\d:)(?=[\p{L}\p{N}\p{M}_+'-]+:)/gu
 
 /**
- * For the message's own `text`, which goes with `mrkdwn: false`: Slack formats nothing in it, and reads names
- * of emoji all the same. They are written as `defang` writes what it takes apart, for `refang` to undo.
+ * Escapes the message's own `text`, which goes with `mrkdwn: false`: Slack formats nothing in it
+ * but still expands emoji names. Their colons are bracketed as `defang` does, so that `refang`
+ * undoes it.
  */
 export function mrkdwnText(text: string, maxLength: number): string {
   const inert = text
@@ -446,8 +456,8 @@ export function mrkdwnText(text: string, maxLength: number): string {
 }
 
 /**
- * Exactly `&`, `<` and `>` become entities (Slack, "Escaping text"); at most `maxLength` characters
- * after that, cut between code points and never inside an entity.
+ * Replaces exactly `&`, `<` and `>` by entities (Slack, "Escaping text"); the result has at most
+ * `maxLength` characters, cut between code points and never inside an entity.
  */
 export function escapeWithin(text: string, maxLength: number): string {
   const whole = escape(text)

@@ -1,6 +1,7 @@
 /**
- * Messages to a Slack channel through an incoming webhook, of one event or a summary of several.
- * Accepted means that Slack answered 200 `ok`. Where Slack refuses the blocks, the same is said once more in plain words.
+ * Sends messages, about one event or a summary, to a Slack channel through an incoming webhook.
+ * Accepted means that Slack answered 200 `ok`. If Slack refuses the blocks, the same is sent once
+ * more as plain text.
  */
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
@@ -24,7 +25,7 @@ export interface SlackEnvironment {
   clock: Clock
 }
 
-/** Both the message and its plain form, should that be needed, have to fit in. */
+/** Covers both the message and, if needed, its plain form. */
 const slackSendTimeoutMs = 15_000
 
 export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnvironment): Sink {
@@ -68,11 +69,6 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
   }
 }
 
-/**
- * One post to an incoming webhook: one connection, no retry, no redirect, no private address. The URL
- * is the credential, so no error of the layers below is passed on, not even as a cause.
- */
-
 const connectTimeoutMs = 5000
 const maxAnswerBytes = 64 * 1024
 
@@ -82,7 +78,11 @@ export interface PostOptions {
   clock: Clock
 }
 
-/** Gives whatever Slack answered; throws SinkError where there was no answer. */
+/**
+ * Posts once to an incoming webhook: one connection, no retry, no redirect, no private address.
+ * Resolves with whatever Slack answered; throws SinkError if there was no answer. The URL is the
+ * credential, so no error of the layers below is passed on, not even as a cause.
+ */
 export async function postToSlack(
   config: SlackConfig,
   message: SlackMessage,
@@ -106,7 +106,9 @@ export async function postToSlack(
   }
 }
 
-/** A connection of its own for each post: a stale one's reset would look like a lost answer. */
+/**
+ * Each post has a connection of its own: the reset of a stale one would look like a lost answer.
+ */
 function createAgent(allowPrivate: boolean, progress: Progress): Agent {
   const connect = allowPrivate
     ? buildConnector({ timeout: connectTimeoutMs })
@@ -151,12 +153,15 @@ function answerFromError(error: unknown, progress: Progress, signal: AbortSignal
   if (error instanceof IncomingWebhookHTTPError) {
     return { status: error.statusCode, body: String(error.body ?? ''), retryAfterMs }
   }
-  // Where the status already says no, it does not matter that the rest of the answer was cut.
+  // If the status already says no, it does not matter that the rest of the answer was cut.
   if (status !== undefined && status !== 200) return { status, body: '', retryAfterMs }
   throw errorFromFailure(error, progress, signal)
 }
 
-/** Reads the webhook's URL anew, file included. Throws SinkError `misconfigured`, never with a part of it. */
+/**
+ * Reads the webhook's URL anew, file included. Throws SinkError `misconfigured`, never with a part
+ * of it.
+ */
 function readSlackUrl(config: SlackConfig): string {
   const url = URL.parse(readUrlText(config))
   if (url === null) throw misconfiguredError(config, 'url is not a URL')
@@ -182,12 +187,9 @@ function misconfiguredError(config: SlackConfig, what: string): SinkError {
 }
 
 /**
- * What Slack's answers mean. A word in the body says more than the status, and only `ok` with 200 is
- * acceptance. `unauthorized` is what the workspace's people can mend with the same URL, `gone` what
- * needs another URL.
+ * Slack's error words (Incoming webhooks, "Handling errors", and the changelog of 2016-05-17).
+ * `unauthorized` can be fixed in the workspace with the same URL, `gone` needs another URL.
  */
-
-/** Incoming webhooks, "Handling errors", and the changelog of 2016-05-17. */
 const reasonsByWord: Readonly<Record<string, SinkReason>> = {
   invalid_payload: 'invalid',
   invalid_blocks: 'invalid',
@@ -231,7 +233,10 @@ export function isAccepted({ status, body }: SlackAnswer): boolean {
   return status === 200 && body.trim() === 'ok'
 }
 
-/** The error for an answer that is not acceptance. Only Slack's own word of it is repeated. */
+/**
+ * Builds the error for an answer that is not acceptance. Of the body only Slack's own error word is
+ * repeated; it decides before the status.
+ */
 function errorFromAnswer({ status, body, retryAfterMs }: SlackAnswer): SinkError {
   const word = readAnswerWord(body)
   const reason = classifyAnswer(status, word)
@@ -263,15 +268,15 @@ function readAnswerWord(body: string): string {
   return match?.[1] ?? ''
 }
 
-/** How far a post came, written down while it happens. */
+/** How far a post came, recorded while it happens. */
 export interface Progress {
-  /** From here on Slack may have got the message. */
+  /** Once true, Slack may have received the message. */
   isConnected: boolean
   status: number | undefined
   retryAfterMs: number | undefined
 }
 
-/** The error for a post without an answer. */
+/** Builds the error for a post without an answer. */
 function errorFromFailure(
   error: unknown,
   { isConnected, status }: Progress,
@@ -302,7 +307,7 @@ function errorFromFailure(
       )
 }
 
-/** A DOMException has a number, which says nothing to people. */
+/** A DOMException's code is a number, which says nothing to people. */
 type Cause = Error & { code?: unknown }
 
 /** The error and its causes, outermost first; of an AggregateError also the first of its errors. */
@@ -317,7 +322,7 @@ function listCauses(error: unknown): Cause[] {
 }
 
 /**
- * The text of an answer, at most `maxBytes` of it as they are after unpacking: a few hundred bytes can
+ * Reads the text of an answer, at most `maxBytes` after decompression: a few hundred bytes can
  * unpack to gigabytes. Throws undici's own error for more.
  */
 export async function answerText(

@@ -1,4 +1,4 @@
-/** What a webhook says: one JSON body per delivery, the same bytes on every attempt. */
+/** The body of a webhook: one JSON document per delivery, the same bytes on every attempt. */
 import { sanitizeLine } from '../../messages/sanitize.ts'
 import type { Delivery, DeliveryMember } from '../sink.ts'
 
@@ -22,34 +22,36 @@ interface Element {
   identifiers: { id: number; name: string }[]
   tags: string[]
   notes: string | null
-  /** The event in the service's web application. */
+  /** The event in the upstream web application. */
   url: string | null
-  /** Where the service gave another link: defanged text, `hxxps://evil[.]com`. */
+  /** A link that does not lead upstream: defanged text, `hxxps://evil[.]com`. */
   unverified_link?: string
   /** ISO 8601 UTC, as are the next two. */
   created_at: string | null
   matched_at: string | null
   fetched_at: string
-  /** What people did with it at the service, by when. */
+  /** When people ignored or remediated it upstream. */
   ignored_at?: string
   remediated_at?: string
   /** The severity under which this destination got it before. */
   raised_from?: string
   /** A leaked secret in clear: only for a sink that reveals. */
   leaked_secret?: string
-  /** Hostile text, like `detail`, `notes` and `tags`: what leak sites wrote. */
+  /** Untrusted text, like `detail`, `notes` and `tags`: what leak sites wrote. */
   highlights: Record<string, string[]>
   detail: Record<string, unknown> | null
-  /** The full event was asked for and not to be had in time. */
+  /** The full event was asked for but not available in time. */
   detail_unavailable?: true
-  /** Fields that the service sent in a form that could not be read, or only in part. */
+  /** Fields that could not be read, or only in part. */
   unread_fields?: string[]
   test?: true
-  /** Something was cut for size; the whole event stands behind `url`. */
+  /** Something was cut for size; the whole event is behind `url`. */
   truncated?: true
 }
 
-/** A function of what the delivery carries and of nothing else: no attempt, no repeat mark, no clock. */
+/**
+ * Depends on the content of the delivery alone: not on the attempt, the repeat mark or the clock.
+ */
 export function renderBody(delivery: Delivery): string {
   const { members } = delivery
   const elements = members.map((member) => renderElement(member, delivery.isTest))
@@ -66,7 +68,10 @@ export function measureMember(member: DeliveryMember): number {
   return Buffer.byteLength(renderElement(member))
 }
 
-/** Cuts for size, gentle first: only the extracts and the detail, then without them, then everything. */
+/**
+ * Cuts for size, from mild to strict: extracts and detail shortened, then removed, then everything
+ * shortened.
+ */
 const cuts: ((element: Element) => Element)[] = [
   ...[bounds(2000, 100), bounds(500, 40), bounds(120, 15)].map((limit) => cutExtracts(limit)),
   (element) => ({ ...element, highlights: {}, detail: null }),
@@ -130,7 +135,7 @@ function cutExtracts(limit: Bounds): (element: Element) => Element {
   })
 }
 
-/** Ids and the uid stay whole, whatever their length; a link is whole or not there. */
+/** Ids and the uid stay whole, whatever their length; a link is whole or left out. */
 function cutAll(limit: Bounds): (element: Element) => Element {
   return (element) => ({
     ...shorten({ ...element, highlights: {}, detail: null }, { ...limit, maxEntries: Infinity }),
@@ -159,7 +164,9 @@ interface Bounds {
   maxEntries: number
 }
 
-/** The same JSON value with every string, array and object cut to the bounds, at any depth. */
+/**
+ * Returns the same JSON value with every string, array and object cut to the bounds, at any depth.
+ */
 export function shorten<T>(value: T, bounds: Bounds): T {
   return shortenAny(value, bounds) as T
 }
@@ -176,7 +183,7 @@ function shortenAny(value: unknown, bounds: Bounds): unknown {
   )
 }
 
-/** Cut between code points, so that no half of a surrogate pair is left. */
+/** Cuts between code points, so that no half of a surrogate pair is left. */
 function shortenText(text: string, maxCharacters: number): string {
   if (text.length <= maxCharacters) return text
   const characters = Array.from(text.slice(0, 2 * maxCharacters))

@@ -57,7 +57,7 @@ const oneKindOfSecret: Rule = (sink) => {
   return [{ path: ['secrets'], ...refusal(`given beside ${other}`, `keep either of the two`) }]
 }
 
-/** A key of the sinks for people: named here, so that it is not merely unknown. */
+/** A key of the sinks for people, declared here so that its error says more than "unknown key". */
 const noDigest: Rule = (sink) =>
   sink['digest'] === undefined
     ? []
@@ -69,7 +69,7 @@ const noDigest: Rule = (sink) =>
         },
       ]
 
-/** One webhook of the file; its name is the key it stands under. */
+/** One webhook of the file; its key is its name. */
 export const webhookConfig = section(
   {
     type: z.literal('webhook').meta({ description: 'An HTTP endpoint of a machine.' }),
@@ -124,7 +124,9 @@ export const webhookConfig = section(
 /** Standard Webhooks 1.0.0, signature schemes. */
 const mostKeyBytes = 64
 
-/** Standard Webhooks secrets begin with whsec_ and go on in base64; any other counts as its bytes. */
+/**
+ * Standard Webhooks secrets begin with whsec_ followed by base64; any other counts as its bytes.
+ */
 function secretProblem(input: string): Refusal | undefined {
   const isEncoded = input.startsWith('whsec_')
   if (isEncoded && !/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(input))

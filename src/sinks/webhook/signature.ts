@@ -9,9 +9,10 @@ export interface SignedContent {
 }
 
 /**
- * The `webhook-signature` header: one `v1,<base64>` per secret, in their order, so that a receiver may
- * hold the old or the new one while they rotate. `whsec_` secrets are base64; any other counts as its
- * UTF-8 bytes. Throws a plain Error, without the secret, for one that cannot be a key.
+ * Builds the `webhook-signature` header: one `v1,<base64>` per secret, in their order, so that a
+ * receiver may hold the old or the new one during a rotation. `whsec_` secrets are base64; any
+ * other counts as its UTF-8 bytes. Throws a plain Error, without the secret, for one that cannot be
+ * a key.
  */
 export function sign({ id, timestamp, body }: SignedContent, secrets: readonly string[]): string {
   const content = `${id}.${timestamp}.${body}`
@@ -22,13 +23,16 @@ export function sign({ id, timestamp, body }: SignedContent, secrets: readonly s
     .join(' ')
 }
 
-/** Standard Webhooks 1.0.0, signature schemes; a shorter one can be guessed. A file may change after it was checked. */
+/**
+ * Standard Webhooks 1.0.0, signature schemes; a shorter key can be guessed. Checked again at each
+ * use, because a secret file may have changed since the configuration was checked.
+ */
 export const leastKeyBytes = 24
 
-/** Keys of the secrets in use: making one costs more than signing with it. */
+/** Keys of the secrets in use: creating one costs more than signing with it. */
 const keys = new Map<string, KeyObject>()
 
-/** Rotated secrets are few; what is beyond is made again. */
+/** Rotated secrets are few; beyond this the cache is cleared. */
 const maxKeys = 32
 
 function signingKey(secret: string): KeyObject {

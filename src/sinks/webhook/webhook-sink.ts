@@ -1,6 +1,7 @@
 /**
- * Signed webhooks for machines (Standard Webhooks 1.0.0). A send is one POST with one id; success is
- * 2xx and nothing else. Never follows a redirect, never reaches a private address unless allowed.
+ * Signed webhooks for machines (Standard Webhooks 1.0.0), and the ping of an address. A send is one
+ * POST with one id; only 2xx is success. Never follows a redirect, never reaches a private address
+ * unless allowed.
  */
 import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
@@ -31,11 +32,11 @@ const concurrency = 8
 export interface WebhookSinkOptions {
   logger: Logger
   clock: Clock
-  /** Finds the addresses of a host; the system's resolver unless given. */
+  /** Finds the addresses of a host. Default: the system's resolver. */
   resolve?: LookupFunction
 }
 
-/** The URL and the signing secrets are read at each send, so that they rotate without a restart. */
+/** Reads the URL and the signing secrets at each send, so that they rotate without a restart. */
 export function createWebhookSink(
   config: WebhookConfig,
   { logger, clock, resolve = lookup }: WebhookSinkOptions,
@@ -103,14 +104,19 @@ function buildHeaders(
   }
 }
 
-/** Where a request goes, judged again at each use: a file may hold another address by now. */
+/**
+ * Where a request goes; checked again at each use, because a file may hold another address by now.
+ */
 
 export interface Target {
   url: Secret
   allowPrivate: boolean
 }
 
-/** The URL as it is now. Errors name neither it nor, as a cause, the parser's error that quotes it. */
+/**
+ * Reads the current URL. Errors neither name it nor have as cause the parser's error, which quotes
+ * it.
+ */
 function readTarget({ url, allowPrivate }: Target): URL {
   const target = parseUrl(url)
   if (target.username !== '' || target.password !== '') {
@@ -137,15 +143,10 @@ function misconfiguredError(what: string): SinkError {
   return new SinkError('misconfigured', what)
 }
 
-/**
- * One GET to an address, under the rules of webhooks: no redirect, no private address unless allowed,
- * no retry. Success is 2xx; what goes wrong is thrown as a SinkError that does not name the address.
- */
-
 const pingTimeoutMs = 10_000
 
 export interface PingOptions {
-  /** Finds the addresses of a host; the system's resolver unless given. */
+  /** Finds the addresses of a host. Default: the system's resolver. */
   resolve?: LookupFunction
   timeoutMs?: number
 }
@@ -166,17 +167,18 @@ export async function sendPing(
   }
 }
 
-/** One POST over undici: bounded in time and size, no redirect, no proxy, exact about what was written. */
-
 const connectTimeoutMs = 5000
 const headersTimeoutMs = 10_000
 const bodyTimeoutMs = 5000
 const maxAnswerBytes = 64 * 1024
 
 export interface Transport {
-  /** Resolves with any status; throws SinkError where no status came. */
+  /** Resolves with any status; throws SinkError if no status came. */
   post(url: URL, message: HttpMessage, signal: AbortSignal): Promise<Answer>
-  /** Likewise; whether a GET was written is not known, so one that is cut once connected counts as written. */
+  /**
+   * As `post`. Whether a GET was written is not known, so one that fails once connected counts as
+   * written.
+   */
   get(url: URL, signal: AbortSignal): Promise<Answer>
   close(): Promise<void>
 }
@@ -193,7 +195,8 @@ export interface TransportOptions {
 }
 
 function createTransport(options: TransportOptions): Transport {
-  // A plain Agent heeds no proxy variables: behind a proxy the address checks would see only the proxy.
+  // A plain Agent ignores proxy variables: behind a proxy the address checks would see only the
+  // proxy.
   const agent = new Agent({
     connect: createConnector(options),
     connections: options.maxConnections,
@@ -204,8 +207,8 @@ function createTransport(options: TransportOptions): Transport {
   async function ask(url: URL, asked: HttpRequest, signal: AbortSignal): Promise<Answer> {
     const pendingResponse = request(url, { dispatcher: agent, ...asked, signal })
     const response = await Promise.race([pendingResponse, rejectOnAbort(signal)])
-    // The status is the answer. The rest is read only so that the connection can serve again;
-    // a body that is endless, cut or slow takes nothing back.
+    // The status is the answer. The rest is read only so that the connection can be reused; an
+    // endless, cut or slow body does not change the outcome.
     await response.body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined)
     return { status: response.statusCode, retryAfter: response.headers['retry-after'] }
   }
@@ -243,7 +246,10 @@ interface HttpRequest {
   body?: Readable
 }
 
-/** A body that tells when undici asks for it, which it does on a live connection, about to write. */
+/**
+ * A body that reports when undici reads it, which happens on a live connection, right before
+ * writing.
+ */
 function readOnce(body: string, onRead: () => void): Readable {
   return new Readable({
     read() {
@@ -254,7 +260,7 @@ function readOnce(body: string, onRead: () => void): Readable {
   })
 }
 
-/** undici looks at the signal only once it is connected; this ends the wait for a connection too. */
+/** undici checks the signal only once it is connected; this ends the wait for a connection too. */
 function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const abort = (): void => reject(signal.reason as Error)
@@ -264,20 +270,21 @@ function rejectOnAbort(signal: AbortSignal): Promise<never> {
 }
 
 function createConnector({ allowPrivate, resolve }: TransportOptions): buildConnector.connector {
-  // HTTP/1.1 alone: a request has a connection to itself there, so that "written" is exact.
+  // HTTP/1.1 only: a request has a connection to itself there, which makes `wasWritten` exact.
   const settings = { timeout: connectTimeoutMs, allowH2: false }
   if (allowPrivate) return buildConnector({ ...settings, lookup: resolve })
   return guardConnector(buildConnector({ ...settings, lookup: publicLookup(resolve) }))
 }
-
-/** From what happened on the wire to the word that decides what is done about it. */
 
 export interface Answer {
   status: number
   retryAfter?: string | string[] | undefined
 }
 
-/** What an answer outside 2xx means. The receiver's body is not repeated: it may echo what it was sent. */
+/**
+ * Builds the error of an answer outside 2xx. The receiver's body is not repeated: it may echo what
+ * it was sent.
+ */
 function errorFromAnswer({ status, retryAfter }: Answer, nowMs: number): SinkError {
   const reason = classifyStatus(status)
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
@@ -316,7 +323,9 @@ const advice: Partial<Record<SinkReason, string>> = {
 /** How far a request had come when it failed. */
 export interface Failure {
   error: unknown
-  /** Whether undici had begun to write the request: from there on the receiver may have accepted it. */
+  /**
+   * Whether undici had begun to write the request: from then on the receiver may have accepted it.
+   */
   wasWritten: boolean
   wasAborted: boolean
 }
@@ -345,9 +354,9 @@ function errorCode(error: unknown): string | undefined {
 }
 
 /**
- * Node's and OpenSSL's words for a certificate that is not trusted or not for this host. The last is
- * the server asking for one of ours: under TLS 1.3 it arrives after the request was written, but no
- * server reads a request whose handshake it refused.
+ * Node's and OpenSSL's codes for a certificate that is not trusted or not for this host. The last
+ * one is the server asking for a client certificate: under TLS 1.3 it arrives after the request was
+ * written, but no server reads a request whose handshake it refused.
  */
 function isCertificateError(code: string | undefined): boolean {
   return (
@@ -358,7 +367,7 @@ function isCertificateError(code: string | undefined): boolean {
   )
 }
 
-/** Words that only a failed connection has; a request without a body cannot tell otherwise. */
+/** Codes that only a failed connection has; for a request without a body nothing else can tell. */
 function isUnreached(code: string | undefined): boolean {
   return (
     code !== undefined &&
