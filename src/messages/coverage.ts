@@ -1,20 +1,22 @@
-/** What a digest says of what it could not know, so that an empty one never reads as "all quiet". */
+/**
+ * What a digest says about what it could not know, so that an empty one never reads as "all quiet".
+ */
 import { messageLimits, typeLabel } from './message.ts'
 import { sanitizeLine } from './sanitize.ts'
 import type { DigestFacts, Summary } from './summary.ts'
 
 export interface Coverage {
   alarms: string[]
-  /** Where nothing is listed, what that means; null: events are listed. */
+  /** If nothing is listed, what that means; null: events are listed. */
   statement: string | null
   /** "2026-11-20 16:00 to 2026-11-21 08:00". */
   window: string
-  /** Those that are behind, or showed what cannot be read, first; at most `maxFeeds`. */
+  /** Feeds that are behind or had unreadable items come first; at most `maxFeeds`. */
   feeds: { feed: string; text: string; isBehind: boolean }[]
   moreFeeds: number
-  /** "4 held", "2 suppressed"; what the window's messages do not list. */
+  /** "4 held", "2 suppressed": events of the window that its messages do not list. */
   unlisted: string[]
-  /** Worst first; the title of what is no longer kept is its type and uid. */
+  /** Highest severity first; an event that is no longer stored is titled by its type and uid. */
   alreadySent: { severity: string; title: string; link: string | null; time: string }[]
   moreAlreadySent: number
 }
@@ -94,7 +96,7 @@ function formatFeed(feed: Feed, timeIn: TimeFormatter): string {
   ].join('; ')
 }
 
-/** Something of the window could not be read, or cannot be just now. */
+/** Whether items of the window could not be read, or the feed cannot be read just now. */
 function hasUnreadItems({ quarantined, isUnreadable = false }: Feed): boolean {
   return isUnreadable || (quarantined?.fresh ?? 0) > 0
 }
@@ -120,7 +122,9 @@ function feedName({ feed }: Feed): string {
   return sanitizeLine(feed, messageLimits.severity)
 }
 
-/** Quiet is claimed only where every feed was read and nothing was kept back. */
+/**
+ * Claims quiet only if every feed was read and nothing was held, suppressed or sent another way.
+ */
 function buildStatement({ total }: Summary, digest: DigestFacts, behind: number): string | null {
   if (total > 0) return null
   const isKnown = digest.feeds.length > 0 && behind === 0

@@ -1,7 +1,7 @@
 /**
- * Events as a table to attach: RFC 4180, every cell quoted, CRLF, UTF-8 with a byte order mark (without
- * it Excel reads another character set). Spreadsheets run what looks like a formula, so cells are
- * cleaned as every message is, and one that could begin a formula begins with an apostrophe instead.
+ * Events as a table to attach: RFC 4180, every cell quoted, CRLF, UTF-8 with a byte order mark.
+ * Spreadsheets run what looks like a formula, so cells are sanitized as every message is, and an
+ * apostrophe is put before a text that could begin a formula.
  */
 import { gzipSync } from 'node:zlib'
 import type { Severity } from '../event.ts'
@@ -20,7 +20,7 @@ export interface CsvRow {
   matchedAtMs: number | null
   fetchedAtMs: number | null
   tags: readonly string[]
-  /** Defanged where it does not lead to the service. */
+  /** Defanged if it does not lead upstream. */
   link: string | null
 }
 
@@ -51,7 +51,7 @@ const columns = [
   'link',
 ]
 
-/** Above it the file is compressed. */
+/** A larger file is compressed. */
 const maxPlainBytes = 1024 * 1024
 /** Mail servers commonly refuse 10 MB and more, and base64 adds a third. */
 const maxAttachedBytes = 6 * 1024 * 1024
@@ -69,9 +69,8 @@ export function createCsv(): Csv {
 }
 
 /**
- * The rows as a file: `<name>.csv`, or `<name>.csv.gz` above 1 MB. What would be more than 6 MB even so
- * loses its last rows, and the last line says how many, those of `total` that were not given included.
- * `name` is made ASCII.
+ * Builds the file: `<name>.csv`, or `<name>.csv.gz` above 1 MB. A compressed file above 6 MB loses
+ * its last rows, and its last line says how many of `total` are missing. `name` is made ASCII.
  */
 export function buildAttachment(
   rows: readonly CsvRow[],
@@ -95,7 +94,10 @@ export function buildAttachment(
   }
 }
 
-/** A row as a message about the event has it: cleaned, defanged, cut, never with a secret. */
+/**
+ * The row as a message about the event would show it: sanitized, defanged, cut, never with a
+ * secret.
+ */
 export function toCsvRow(subject: MessageSubject): CsvRow {
   const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
   const type = sanitizeLine(subject.event.type, messageLimits.name)
@@ -132,22 +134,24 @@ function formatIso(atMs: number | null): string {
   return Number.isNaN(date.getTime()) ? '' : date.toISOString()
 }
 
-/** Before the first line: without it Excel reads another character set. */
+/** Stands before the first line: without it Excel reads another character set. */
 export const byteOrderMark = '\uFEFF'
 
-/** One line of a table, its end included; no cell of it is run by a spreadsheet. */
+/** One line of a table, with its line end; a spreadsheet runs none of its cells. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map((cell) => `"${sanitizeCell(cell).replaceAll('"', '""')}"`).join(',')}\r\n`
 }
 
-/** Whether a spreadsheet would run `text`, or not show it as it is, so that its cell is changed. */
+/** Whether a spreadsheet would run `text` or show it differently, so that its cell is changed. */
 export function isChangedInCsv(text: string): boolean {
   return sanitizeCell(text) !== text
 }
 
 /** Half and full width: Excel takes both. */
 const formulaStart = /^(["'`\s]*)(?=[=+\-@＝＋－＠])/u
-/** Where the semicolon separates cells, as it does for Excel in much of Europe, it begins one. */
+/**
+ * A formula after a semicolon or a bar: the semicolon separates cells for Excel in much of Europe.
+ */
 const formulaWithin = /([;|])(["'`\s]*)(?=[=+\-@＝＋－＠])/gu
 
 function sanitizeCell(text: string): string {

@@ -15,7 +15,7 @@ import {
 } from './description.ts'
 import { sanitizeLine } from './sanitize.ts'
 
-/** One account of a leak or a combolist, as an event. */
+/** One account of a leak or a combolist. */
 export function describeLeakedCredential({ event, fields, secret }: Subject): Description {
   const identity = fields.text('identity_name')
   const source =
@@ -36,7 +36,7 @@ export function describeLeakedCredential({ event, fields, secret }: Subject): De
   }
 }
 
-/** One record of a credential feed or search: all it has stands in its highlights. */
+/** One record of a credential feed or search: all its values are in the highlights. */
 export function describeCredential({ event, fields, secret }: Subject): Description {
   const identity = fields.text('identity_name')
   const domain = fields.text('domain')
@@ -84,7 +84,7 @@ export function describeLeak({ event, fields }: Subject): Description {
   }
 }
 
-/** What became of a leaked credential that was tried against the tenant's own directory. */
+/** The outcome for a leaked credential that was tried against the tenant's own directory. */
 export function describeCheckedCredential(typeLabel: string): Describe {
   return ({ event, fields }) => {
     const identity = fields.text('identity_name')
@@ -108,7 +108,7 @@ export function describeCheckedCredential(typeLabel: string): Describe {
   }
 }
 
-/** A collection or a file of leaked data that names somebody of ours. */
+/** A collection or a file of leaked data that names one of our identifiers. */
 export function describeLeakedData(typeLabel: string): Describe {
   return ({ event, fields }) => {
     const source = fields.text('source.name', 'source_name') ?? emptyToNull(event.source)
@@ -133,7 +133,9 @@ export function describeLeakedData(typeLabel: string): Describe {
   }
 }
 
-/** In clear it is said where dots and schemes are written so that they do not link: it is no longer as typed. */
+/**
+ * The label says when a secret in clear is defanged, because it then differs from what was typed.
+ */
 function passwordFact(secret: string | null, mask: string | null): Fact | null {
   if (secret === null) return codeFact('Password', mask)
   return codeFact(
@@ -142,7 +144,7 @@ function passwordFact(secret: string | null, mask: string | null): Fact | null {
   )
 }
 
-/** Masked long before; once more, because this is the last place that could leak it. */
+/** Masked long before; masked again because this is the last place that could leak it. */
 function maskIfPresent(secret: string | null): string | null {
   return secret === null ? null : maskSecret(secret)
 }
@@ -207,7 +209,7 @@ export function describeBucket(typeLabel: string): Describe {
   }
 }
 
-/** Source code, an image or a document in which something of ours stands open. */
+/** Source code, an image or a document that exposes something of ours. */
 export function describeCode(typeLabel: string): Describe {
   return ({ event, fields, id }) => {
     const [tag] = [...fields.items('tags'), ...fields.items('tag')]
@@ -245,7 +247,7 @@ export function describeCode(typeLabel: string): Describe {
   }
 }
 
-/** An id that is a name: neither a number nor a digest, which tell a person nothing. */
+/** Returns an id that serves as a name: not a number or a digest, which tell a person nothing. */
 export function idAsName(id: string | null): string | null {
   return id === null || /^[\d_:-]+$|^[\da-f]{12,}$|^[\da-f]{8}-[\da-f-]{27}$/iu.test(id) ? null : id
 }

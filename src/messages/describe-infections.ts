@@ -16,7 +16,7 @@ import {
 const hostEntry =
   /^(?:host ?name|host|computer(?: ?name)?|machine(?: ?name)?|pc ?name)\s*[:=]\s*(\S.*)$/iu
 
-/** A log that an information stealer took from a machine. Old servers say `user_information`. */
+/** A log that an information stealer took from a machine. Older servers say `user_information`. */
 export function describeStealerLog(subject: Subject): Description {
   const { event, fields } = subject
   const ofVictim = (key: string): string | null =>
@@ -85,7 +85,7 @@ export function describeBot(subject: Subject): Description {
   }
 }
 
-/** A browser's cookie, stolen: who has it is signed in. Its value is never shown. */
+/** A stolen browser cookie: whoever has it is signed in. Its value is never shown. */
 export function describeCookie(subject: Subject): Description {
   const { event, fields } = subject
   const name = fields.text('name', 'cookie_name', 'cookies.name')
@@ -105,15 +105,15 @@ export function describeCookie(subject: Subject): Description {
 }
 
 interface StolenLogins {
-  /** "joe@acme.com and 2 more at login.acme.com"; null where none is known. */
+  /** "joe@acme.com and 2 more at login.acme.com"; null if none is known. */
   headline: string | null
   /** Accounts, login page, masked password. */
   facts: (Fact | null)[]
 }
 
 /**
- * What matched, and of the full event the logins that are ours, since an item shows few of them; where
- * nothing matched and none is ours, its first ones.
+ * What matched, and the logins of the full event that match our identifiers, because an item shows
+ * few of them. If nothing matched and none is ours, the first logins of the full event.
  */
 function findStolenLogins(subject: Subject): StolenLogins {
   const { fields } = subject
@@ -126,7 +126,7 @@ function findStolenLogins(subject: Subject): StolenLogins {
   const inDetail = readLogins(subject, { oursOnly: hasMatched })
   const accounts = [...new Set([...matched.accounts, ...inDetail.accounts])]
   const sites = [...new Set([...matched.sites, ...inDetail.sites])]
-  const { password } = hasMatched ? matched : inDetail // of the account that is named first
+  const { password } = hasMatched ? matched : inDetail // belongs to the account that is named first
   const site = firstAndMore([...new Set(sites.map(readHost))])
   return {
     headline: joinPresent([firstAndMore(accounts), site], ' at '),
@@ -142,7 +142,7 @@ function readSites({ fields }: Subject): string[] {
   return fields.matched('url', 'urls', 'resources', 'host_key', 'host', 'domain', 'domains')
 }
 
-/** Of the older full event: `credentials[{url, username, password, application}]`. */
+/** Reads the older full event: `credentials[{url, username, password, application}]`. */
 function readLogins(
   { event, fields }: Subject,
   { oursOnly }: { oursOnly: boolean },

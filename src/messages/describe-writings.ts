@@ -62,7 +62,7 @@ export function describeForum(typeLabel: string): Describe {
   }
 }
 
-/** A post of a blog or news site. It has no title: the description serves. */
+/** A post of a blog or news site. It may lack a title: then the description serves. */
 export function describeBlogPost({ event, fields }: Subject): Description {
   const title = fields.text('title', 'description')
   return {
@@ -113,7 +113,7 @@ function readForwardedFrom(fields: Subject['fields']): string | null {
   )
 }
 
-/** Goods on an illicit market. The price is a number now and was a text once. */
+/** Goods on an illicit market. The price is a number now and was a text in older versions. */
 export function describeListing({ event, fields }: Subject): Description {
   const price = joinPresent([fields.text('price'), fields.text('currency')], ' ')
   const seller = fields.text('actor.name', 'actor.id', 'actor')
@@ -201,7 +201,7 @@ export function describeCard({ event, fields }: Subject): Description {
   }
 }
 
-/** A threat-flow report that is ready, or what became of its making. */
+/** A finished threat-flow report, or why one could not be made. */
 export function describeReport({ event, fields, id }: Subject): Description {
   const typeLabel = 'Threat report'
   const request = fields.text('request')
@@ -236,7 +236,7 @@ export function describeReport({ event, fields, id }: Subject): Description {
 
 const shownHighlights = 5
 
-/** As `feeds/parse-report.ts` names them. */
+/** The outcomes of `feed-types/reports.ts`. */
 const outcomes: Record<string, string> = {
   failed: 'could not be made: the service reports an error',
   refused: 'cannot be read: the service refuses its request',
@@ -278,7 +278,10 @@ export function describeRansomleak({ event, fields }: Subject): Description {
   }
 }
 
-/** A domain that looks like one of ours; the type is called `domain` or `lookalike` (docs/api-notes.md, Events). */
+/**
+ * A domain that looks like one of ours; the type is `domain` or `lookalike` (docs/api-notes.md,
+ * Events).
+ */
 export function describeLookalike({ event, fields, id }: Subject): Description {
   const domain = fields.text('domain', 'name') ?? id
   const originals = fields.list('identifier_domains', 'identifier_domain')

@@ -1,40 +1,45 @@
 import type { EventDetail, ThreatEvent } from '../event.ts'
 
-/** One named value. `time` is UTC text; `code` is what an analyst copies: names, addresses, hosts. */
+/**
+ * One named value. `time` is UTC text; `code` is what an analyst copies: names, addresses, hosts.
+ */
 export interface Fact {
   label: string
   value: string
   kind: 'text' | 'time' | 'code'
 }
 
-/** What a describer is given: the event, and its named values from the detail or the highlights. */
+/** What a describer gets: the event, and its named values from the detail or the highlights. */
 export interface Subject {
-  /** Of Tocsin's own events `ownFeed`, and of no other. */
+  /** `ownFeed` for Tocsin's own events, and for no others. */
   feed: string
   event: ThreatEvent
   fields: Fields
   /** The uid after index and source, or null. */
   id: string | null
-  /** The leaked secret in clear where the sink may show it; for a fact alone, never for a headline. */
+  /** The leaked secret in clear if the sink may show it; only for a fact, never for a headline. */
   secret: string | null
 }
 
-/** What one family of events has to say, still raw: `renderMessage` cleans, defangs and cuts it. */
+/** What a family of events has to say, still raw: `renderMessage` sanitizes and cuts it. */
 export interface Description {
   typeLabel: string
-  /** Whose or which: the account, host or domain that it is about; null: what it matched stands for it. */
+  /** The account, host or domain that the event is about; null: what it matched takes its place. */
   headline: string | null
-  /** The title under which it was found; it comes quoted. */
+  /** The title under which it was found, shown in quotes. */
   quote?: string | null
   /** Where it was found, by whom, for how much: ends the headline. */
   tail?: string | null
-  /** Most telling first; null where the value is not known. */
+  /** Most telling first; null if a value is not known. */
   facts: (Fact | null)[]
-  /** Text worth quoting where no highlight is. */
+  /** Text worth quoting if there is no highlight. */
   content?: string | null
-  /** Over that text; default "Beginning of the text". */
+  /** Label of that text; default "Beginning of the text". */
   contentLabel?: string
-  /** Its highlights are fields that the facts say, and no quotation of what was found; `content` may be one. */
+  /**
+   * The highlights are fields that the facts show, not quotations of what was found; `content` may
+   * be one.
+   */
   isOwnWords?: boolean
 }
 
@@ -64,7 +69,7 @@ export function listFact(
   return { label, value: values.slice(0, 5).join(', ') + more, kind }
 }
 
-/** `2026-11-01 12:00 UTC`; null for what no calendar holds. */
+/** `2026-11-01 12:00 UTC`; null for a time outside the calendar. */
 export function formatTime(atMs: number): string | null {
   const date = new Date(atMs)
   if (Number.isNaN(date.getTime())) return null
@@ -74,7 +79,7 @@ export function formatTime(atMs: number): string | null {
     .replace(/:\d\d\.\d+Z$/u, '')} UTC`
 }
 
-/** The parts that are known, joined; null where none is. */
+/** Joins the parts that are known; null if there are none. */
 export function joinPresent(parts: readonly (string | null)[], separator: string): string | null {
   const known = parts.filter((part) => part !== null && part !== '')
   return known.length === 0 ? null : known.join(separator)
@@ -87,7 +92,7 @@ export function firstAndMore(values: readonly string[]): string | null {
   return values.length === 1 ? first : `${first} and ${values.length - 1} more`
 }
 
-/** The host of an address, and of a text without a scheme what stands before the first slash. */
+/** The host of an address; of a text without a scheme, the part before the first slash. */
 export function readHost(address: string): string {
   const parsed = URL.canParse(address) ? new URL(address).host : ''
   return parsed === '' ? (address.split('/')[0] ?? address) : parsed
@@ -99,30 +104,33 @@ export function wrapPresent(prefix: string, value: string | null, suffix = ''): 
 }
 
 /**
- * Lenient readers over an event's detail: any key may be missing, null or of a wrong type, and then
- * the answer is null (or an empty list). Paths are dotted; the first that has a value answers.
- * Where the detail has none, `text` and `time` look for a highlight of that name.
+ * Lenient readers over an event's detail: any key may be missing, null or of a wrong type; the
+ * result is then null (or an empty list). Paths are dotted; the first that has a value counts. If
+ * the detail has none, `text` and `time` look for a highlight of that name.
  */
 export interface Fields {
   text(...paths: string[]): string | null
   number(...paths: string[]): number | null
   isTrue(path: string): boolean
-  /** Milliseconds since 1970; a time without a zone is UTC, as the service means it. */
+  /** Milliseconds since 1970; a time without a zone is UTC, as upstream means it. */
   time(...paths: string[]): number | null
   /** The texts of a list, or of the highlights of that name. */
   list(...paths: string[]): string[]
   /** The objects of a list, at most 200. */
   items(path: string): Fields[]
-  /** What matched in fields whose last segment is one of these, each once; not what is said of the machine or the author. */
+  /**
+   * Distinct matches in fields whose last segment is one of `names`, except those about the
+   * machine, the malware or the author.
+   */
   matched(...names: string[]): string[]
-  /** How many elements a list has; null where there is no list. */
+  /** The number of elements of a list; null if there is no list. */
   count(path: string): number | null
 }
 
 /** Of a list in a full event. */
 const maxItems = 200
 
-/** Segments under which stand the infected machine, the author, the malware. */
+/** Segments of fields about the infected machine, the author or the malware. */
 const othersFields = /(?:^|\.)(?:victim_information|user_information|malware_information|actor)\./u
 
 export function readFields(
@@ -218,7 +226,7 @@ function asList(value: unknown): string[] | null {
   return texts.length === 0 ? null : texts
 }
 
-/** The service writes times with and without a zone, and dates alone. */
+/** Upstream writes times with and without a zone, and dates alone. */
 function asTime(text: string): number | null {
   const match =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?)?$/iu.exec(text)

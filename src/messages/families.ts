@@ -1,4 +1,4 @@
-/** Types that need no words of their own: a table says what names an event of each. */
+/** Describers by event type. A type that needs no describer of its own has a row in a table. */
 import { ownFeed } from '../event.ts'
 import {
   describeBucket,
@@ -38,9 +38,9 @@ import {
 
 interface TypeKind {
   label: string
-  /** What the name is called, and the fields that may hold it. */
+  /** The label of the name, and the fields that may hold it. */
   name: readonly [label: string, ...paths: string[]]
-  /** The id in its uid is a name where no field has one. */
+  /** If no field has a name, the id in the uid serves. */
   isNamedById?: boolean
 }
 
@@ -104,7 +104,7 @@ const kinds: Readonly<Record<string, TypeKind>> = {
 
 const anythingTypes: readonly string[] = Object.keys(kinds)
 
-/** Those of the table, and every type that no version knows, under the type's name. */
+/** Describes the types of the table, and every unknown type under the type's name. */
 function describeAnything(subject: Subject): Description {
   const { event, fields, id } = subject
   const kind = Object.hasOwn(kinds, event.type) ? kinds[event.type] : undefined
@@ -152,7 +152,7 @@ function describeSocialMediaAccount({ event, fields, id }: Subject): Description
   }
 }
 
-/** What was found out about a domain: its certificate, its address, its registration. */
+/** Data about a domain: its certificate, its address, its registration. */
 function describeDomainData(
   typeLabel: string,
   [valueLabel, ...paths]: readonly [label: string, ...paths: string[]],
@@ -185,7 +185,7 @@ function formatType(type: string): string {
   return words === '' ? 'Event' : words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** What Tocsin says of itself: trouble that began, or that is over. */
+/** A self-alert: trouble that began, or that is over. */
 function describeNotice(subject: Subject): Description {
   if (!isOwnEvent(subject)) return describeForeign(subject)
   const { fields } = subject
@@ -219,17 +219,17 @@ function describeCanary(subject: Subject): Description {
   }
 }
 
-/** Its words could be made to read as ours, so the headline quotes none of them. */
+/** Quotes nothing in the headline: the words of a foreign event could be made to read as ours. */
 function describeForeign(subject: Subject): Description {
   return { ...describeAnything(subject), headline: null, quote: '' }
 }
 
-/** The service may have types and sources of the same names, but no feed. */
+/** Checks the feed, because upstream types and sources may have the same names. */
 function isOwnEvent({ feed }: Subject): boolean {
   return feed === ownFeed
 }
 
-/** Who describes which type. A type that needs no words of its own has a row in describe-anything.ts. */
+/** Describers by type; other types have a row in `kinds` or are described under their own name. */
 const describers = new Map<string, Describe>([
   ['stealer_log', describeStealerLog],
   ['bot', describeBot],
@@ -284,7 +284,7 @@ const describers = new Map<string, Describe>([
   ['canary', describeCanary],
 ])
 
-/** Types that have words of their own; any other is named as the service names it. */
+/** Types with a describer or a row in the table. */
 export const describedTypes: readonly string[] = [...describers.keys(), ...anythingTypes]
 
 export function findDescriber(type: string): Describe {

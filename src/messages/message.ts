@@ -1,9 +1,9 @@
 /**
- * What is said about an event, before any sink's dialect. Text from the feed is hostile; here, once
- * for all sinks, it is cleaned, defanged and cut. Promised of every string in a Message: no control,
- * zero-width, bidi-override or tag character, no lone surrogate; no newline except single ones in
- * `extract.text`; no longer than `messageLimits` says, in code points; nothing but `link` that a
- * client would turn into a link. Not promised: markup of a dialect is left as it is, sinks escape.
+ * A message about one event, before any sink's dialect. Text from the feed is untrusted; it is
+ * sanitized here, once for all sinks. No string in a Message has a control, zero-width,
+ * bidi-override or tag character, or a lone surrogate; newlines occur only singly in
+ * `extract.text`; lengths are within `messageLimits`, in code points; and only `link` is something
+ * that a client would turn into a link. Markup of a dialect is left as it is: sinks escape it.
  */
 import {
   type EventDetail,
@@ -21,23 +21,30 @@ export interface Message {
   severity: Severity
   /** The event's type in plain words: "Stealer log". */
   typeLabel: string
-  /** What, whose, where, the severity not: "Stealer log: joe@acme[.]com at login[.]acme[.]com". */
+  /**
+   * What, whose and where, without the severity: "Stealer log: joe@acme[.]com at
+   * login[.]acme[.]com".
+   */
   title: string
   /** Severity and title: for notifications. */
   summary: string
-  /** Particular to the type, most telling first. Feed, times, identifiers and tags are not repeated. */
+  /**
+   * Specific to the type, most telling first. Feed, times, identifiers and tags are not repeated.
+   */
   facts: Fact[]
   /** One short quotation of what the feed found. */
   extract: { label: string; text: string } | null
-  /** The event in the service's web application: ASCII, percent-encoded; `|` may stand in it. */
+  /** The event in the upstream web application: ASCII, percent-encoded; it may contain `|`. */
   link: string | null
-  /** Where there is no such link, what the service gave as one: defanged, for nobody to click. */
+  /** If there is no such link, what upstream gave as one: defanged, so that nobody clicks it. */
   unverifiedLink: string | null
-  /** Defanged where it holds a domain; `refang` gives the uid that commands take. */
+  /** Defanged if it holds a domain; `refang` returns the uid that commands take. */
   uid: string
   account: string
   feed: string
-  /** Names of what was matched; the last entry says "… and 5 more" where there are more. So for tags. */
+  /**
+   * Names of what was matched; a last entry "… and 5 more" if there are more. The same for tags.
+   */
   identifiers: string[]
   tags: string[]
   routes: string[]
@@ -49,10 +56,9 @@ export interface Message {
   notes: string[]
 }
 
-/** How messages name an `unverifiedLink`. */
 export const unverifiedLinkLabel = 'Unverified link'
 
-/** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` also in number. */
+/** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` in number. */
 export const messageLimits = {
   severity: 40,
   typeLabel: 60,
@@ -103,7 +109,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   }
 }
 
-/** What its headline is made of, still raw. */
+/** Returns what an event's headline is made of, still raw. */
 export function describeEvent({
   feed,
   event,
@@ -134,10 +140,10 @@ function cleanFacts({ facts }: Description): Fact[] {
     .slice(0, messageLimits.facts)
 }
 
-/** Fields whose highlight says most, in this order; then whatever there is. */
+/** Fields whose highlight says most, in this order; other fields follow. */
 const tellingFields = ['content', 'message', 'body', 'description', 'title']
 
-/** A headline of a few words quotes none of these. */
+/** Fields that a headline never quotes. */
 const untellingFields = /pass|pwd|secret|token|hash|cookie|value|_at$|_id$|^id$/u
 
 /** What matched, as one line for the headline of an event that has no title of its own. */
@@ -178,7 +184,9 @@ function chooseExtract(
   return null
 }
 
-/** `victim_information.username` → "victim information, username": no dot that a client could link. */
+/**
+ * `victim_information.username` → "victim information, username": no dot that a client could link.
+ */
 function formatField(field: string): string {
   return field.replaceAll('.', ', ').replaceAll('_', ' ')
 }
@@ -196,7 +204,7 @@ function formatNames(all: readonly string[]): string[] {
   return hiddenCount > 0 ? [...shown.slice(0, -1), `… and ${hiddenCount + 1} more`] : shown
 }
 
-/** What may be clicked is judged where the hosts of the account's service are known; nothing else is. */
+/** Only a link that a `LinkFilter` accepted may be clicked. */
 function chooseLink({
   link = null,
   event,
@@ -208,31 +216,28 @@ function chooseLink({
   }
 }
 
-/**
- * The headline of an event: what it is about, whose it is, where it was found, with or without the full
- * event. Where the name of the thing does not say whose it is, what it matched stands so early that the 80
- * characters of `[CRITICAL] Stealer log: …` which a phone shows hold it.
- */
-
 /** In code points. */
 const limits = { label: 30, name: 70, whose: 40, quote: 60, shortQuote: 36, tail: 70 } as const
-/** Code units of a text that are looked at: what a headline shows stands at its beginning. */
+/** Code units of a text that are read: a headline shows only its beginning. */
 const maxReadLength = 1000
-/** 80 without the longest known severity in brackets. */
+/**
+ * A phone shows 80 characters of `[CRITICAL] Stealer log: …`; this is 80 less the longest known
+ * severity in brackets.
+ */
 const notificationLength = 69
 
 interface HeadlineSubject {
   event: ThreatEvent
-  /** Empty where there is none: of an event that a command looked up. */
+  /** Empty if there is none: an event that a command looked up. */
   feed: string
   description: Description
-  /** What of it matched; stands for the title of what has neither name nor title. */
+  /** What matched, for an event that has neither name nor title. */
   extract: string | null
 }
 
 interface HeadlineOptions {
   maxLength: number
-  /** Makes text of the feed harmless, and cuts it. */
+  /** Sanitizes text of the feed and cuts it. */
   clean: (text: string, maxLength: number) => string
 }
 
@@ -242,7 +247,11 @@ function buildTitle(subject: HeadlineSubject, { maxLength, clean }: HeadlineOpti
   return `${label}: ${buildHeadline(subject, { maxLength: maxLength - countCodePoints(label) - 2, clean })}`
 }
 
-/** The same without the type in front. */
+/**
+ * Builds the headline without the type: what the event is about, whose it is, where it was found.
+ * If the name does not say whose it is, the matched identifier stands early enough for a phone's
+ * notification.
+ */
 export function buildHeadline(
   subject: HeadlineSubject,
   { maxLength, clean: cleaned }: HeadlineOptions,
@@ -268,7 +277,7 @@ export function buildHeadline(
 }
 
 interface Owner {
-  /** What of ours it matched, else the feed that found it; empty where the name says it. */
+  /** The matched identifier, else the feed that found it; empty if the headline says it already. */
   name: string
   isIdentifier: boolean
 }
@@ -292,7 +301,7 @@ interface HeadlineParts {
   ours: string
   isIdentifier: boolean
   quoted: string
-  /** It is something written or offered, which may have a title. */
+  /** The event is a text or an offer, which may have a title. */
   isText: boolean
 }
 
@@ -322,7 +331,7 @@ function namelessStart({
   return isIdentifier ? `${ours} in ${quote}` : `${quote} (${ours})`
 }
 
-/** A feed stands behind the quotation, an identifier before it. */
+/** A feed stands after the quotation, an identifier before it. */
 function quoteLength({ name, isIdentifier }: Owner): number {
   return name === '' || isIdentifier ? limits.quote : limits.shortQuote
 }
@@ -335,10 +344,10 @@ function countCodePoints(text: string): number {
   return Array.from(text).length
 }
 
-/** An address as it may be clicked, or null: it does not lead to the account's service. */
+/** Returns the address if it leads to the account's upstream and may be clicked, else null. */
 export type LinkFilter = (account: string, url: string | null) => string | null
 
-/** What is rendered: a `DeliveryMember` of the sinks fits. */
+/** What is rendered; a `DeliveryMember` of the sinks fits. */
 export interface MessageSubject {
   account: string
   feed: string
@@ -346,11 +355,11 @@ export interface MessageSubject {
   event: ThreatEvent
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
-  /** The severity that the same readers were told before; undefined: they were told none. */
+  /** The severity in the earlier message to the same readers; undefined: there was none. */
   raisedFrom?: string | undefined
-  /** What a `LinkFilter` says of the event's `url`; left out: nothing to click. */
+  /** The `LinkFilter`'s result for the event's `url`; left out: nothing to click. */
   link?: string | null | undefined
-  /** A leaked secret in clear, for one fact and nowhere else; undefined: it stays masked. */
+  /** A leaked secret in clear, for one fact and nothing else; undefined: it stays masked. */
   secret?: string | undefined
 }
 
@@ -360,7 +369,7 @@ export interface RenderOptions {
   isTest?: boolean | undefined
 }
 
-/** What a reader must know about this sending, whatever it carries. */
+/** What a reader must know about this sending, whatever its content. */
 export function sendingNotes({ isTest, mayBeRepeat, attempt }: RenderOptions): string[] {
   return [
     isTest === true ? 'TEST: this message was asked for, nothing happened.' : null,
@@ -397,7 +406,7 @@ function severityNote(severity: string): string | null {
     : 'Its severity is no word that this version knows; treated as critical.'
 }
 
-/** A type in plain words, as the messages about its events have it: `stealer_log` → "Stealer log". */
+/** A type in plain words, as messages show it: `stealer_log` → "Stealer log". */
 export function typeLabel(type: string): string {
   const description = findDescriber(type)({
     feed: '',
@@ -417,7 +426,7 @@ export function pluralizeType(type: string): string {
   return `${plural.charAt(0).toLowerCase()}${plural.slice(1)}${rest}`
 }
 
-/** Of an event nothing but its type. */
+/** An event without anything but a type. */
 const blankEvent = {
   uid: '',
   kind: 'event' as const,

@@ -1,27 +1,31 @@
 /**
- * Hostile text made harmless to look at: what is left of it can be seen, and nothing it holds moves
- * a cursor, hides, reverses or stacks the text around it. Markup is the sinks' to escape.
+ * Makes untrusted text safe to show: all that remains is visible, and nothing in it moves a cursor,
+ * hides, reverses or stacks the text around it. Sinks escape markup.
  */
 
 const lineBreaks = /\r\n?|[\n\v\f\u0085\u2028\u2029]/gu
 const spaces = /[\t\p{Z}]/gu
-/** Control, format (zero-width, bidi, tag), other ignorable characters (variation selectors, fillers). */
+/**
+ * Control, format (zero-width, bidi, tag) and other ignorable characters (variation selectors,
+ * fillers).
+ */
 const invisibleCharacters =
   /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Noncharacter_Code_Point}]/gu
-/** Marks piled on one letter reach over the lines around it. */
+/** Marks piled on one letter cover the lines around it. */
 const piledMarks = /(\p{M}{4})\p{M}+/gu
 
 /**
- * One line of at most `maxLength` code points, the ellipsis included: no line break, control,
- * zero-width, bidi or tag character, no lone surrogate, single spaces, trimmed. Idempotent.
+ * Returns one line of at most `maxLength` code points, the ellipsis included: no line break,
+ * control, zero-width, bidi or tag character, no lone surrogate, single spaces, trimmed.
+ * Idempotent.
  */
 export function cleanLine(text: string, maxLength: number): string {
   return cutText(removeInvisible(text).replace(/\s+/gu, ' ').trim(), maxLength)
 }
 
 /**
- * As `cleanLine`, but single newlines stay; what is cut is counted:
- * "the text (… 12 more characters)", at most `maxLength` code points in all.
+ * As `cleanLine`, but keeps single newlines and counts what is cut: "the text (… 12 more
+ * characters)", at most `maxLength` code points in all.
  */
 export function cleanBlock(text: string, maxLength: number): string {
   const lines = removeInvisible(text)
@@ -30,7 +34,7 @@ export function cleanBlock(text: string, maxLength: number): string {
   return cutWithCount(lines.filter((line) => line !== '').join('\n'), maxLength)
 }
 
-/** At most `maxLength` code points, the last an ellipsis where something was cut. */
+/** Cuts to `maxLength` code points, the last an ellipsis if something was cut. */
 export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const characters = Array.from(text)
@@ -41,7 +45,7 @@ export function cutText(text: string, maxLength: number): string {
     .trimEnd()}…`
 }
 
-/** At most `maxLength` code points; a cut says how much is missing where there is room to say it. */
+/** Cuts to `maxLength` code points; the cut says how much is missing if there is room for it. */
 export function cutWithCount(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const characters = Array.from(text)
@@ -64,9 +68,9 @@ function removeInvisible(text: string): string {
 /** Visible ASCII and single spaces: nothing to clean. */
 const isClean = /^[!-~]+(?: [!-~]+)*$/u
 
-/** Clean, defanged, cut to code points, in this order: a cut text links no more than the whole. */
+/** Cleans, defangs, then cuts to code points: in this order a cut text has no links either. */
 export function sanitizeLine(text: string, maxLength: number): string {
-  // most of what is cleaned away is a few characters: an endless text need not be read to its end
+  // Cleaning usually removes few characters, so an endless text need not be read to its end.
   const readLength = 8 * maxLength + 200
   if (text.length > readLength) {
     const beginning = text.slice(0, readLength).replace(/[\uD800-\uDBFF]$/u, '')
@@ -77,17 +81,17 @@ export function sanitizeLine(text: string, maxLength: number): string {
 }
 
 /**
- * Takes the link out of text without taking the meaning: `https://evil.com` becomes
- * `hxxps://evil[.]com`, `joe@acme.com` becomes `joe@acme[.]com`, `tel:117` becomes `tel[:]117`. What is
- * meant for no link: schemes, domain names in any script, e-mail addresses, IPv4 addresses, paths to shares
+ * Removes links from text without losing the meaning: `https://evil.com` becomes
+ * `hxxps://evil[.]com`, `joe@acme.com` becomes `joe@acme[.]com`, `tel:117` becomes `tel[:]117`.
+ * Covers schemes, domain names in any script, e-mail addresses, IPv4 addresses and paths to shares
  * of another machine (`\\host\share`, `//host/share`). Numbers, versions and prices stay.
  */
 
 const webScheme = /https?(?=:[/\\]{2})/giu
 const otherScheme = /(?<!hxxps?):\/\//giu
 /**
- * Schemes that act without `//`: mail programs, chats and telephones link them, or hand them to another
- * program. Not among them: words that usually label a value (`data:`, `line:`, `market:`).
+ * Schemes that act without `//`: mail programs, chats and telephones link them, or hand them to
+ * another program. Words that usually label a value (`data:`, `line:`, `market:`) are left out.
  */
 const actingSchemes = [
   'tel telnet callto sms smsto mms mmsto mailto sips? skype facetime(?:-audio|-video)? geo whatsapp viber',
@@ -99,7 +103,7 @@ const actingScheme = new RegExp(
   String.raw`(?<![A-Za-z0-9_])(${actingSchemes.join(' ').replaceAll(' ', '|')}):(?=[^\s[])`,
   'giu',
 )
-/** `\\host`: no drive (`C:\\Users`, as source code writes it) and no word stands before it. */
+/** `\\host`, unless a drive (`C:\\Users`, as source code writes it) or a word precedes it. */
 const windowsShare =
   /(?<![A-Za-z0-9_]|(?<![A-Za-z])[A-Za-z]:)\\\\(?=[\p{L}\p{N}_?.%]|\[(?!\\\\\]))/gu
 const slashedShare = /(?<![A-Za-z0-9_/]|\[:\]|hxxps?:)\/\/(?=[\p{L}\p{N}\p{M}_.%-]+\/)/giu
@@ -108,10 +112,12 @@ const dots = /[.․。．｡]/gu
 const dottedChain =
   /(?<![\p{L}\p{N}\p{M}\p{So}_-])[\p{L}\p{N}\p{M}\p{So}_-]+(?:[.․。．｡][\p{L}\p{N}\p{M}\p{So}_-]+)+/gu
 
-/** Without one of these there is nothing to defang. */
+/** A text without one of these has nothing to defang. */
 const linkMarks = /[.․。．｡:]|\/\/|\\\\/u
 
-/** Idempotent. No link of any client's making is left: no `://` but after hxxp, no dotted name. */
+/**
+ * Leaves nothing that a client would link: no `://` except after hxxp, no dotted name. Idempotent.
+ */
 export function defang(text: string): string {
   return text
     .replace(webScheme, (scheme) => (scheme.length === 5 ? 'hxxps' : 'hxxp'))
@@ -122,14 +128,16 @@ export function defang(text: string): string {
     .replace(dottedChain, (chain) => (looksLikeName(chain) ? chain.replace(dots, '[.]') : chain))
 }
 
-/** The text before `defang`, for what an operator copies out of a message back into a command. */
+/** Undoes `defang`, for what an operator copies out of a message into a command. */
 export function refang(text: string): string {
   return text
     .replace(/\[(\.|:|\/\/|\\\\)\]/gu, '$1')
     .replace(/\bhxxp(s?):(?=[/\\]{2})/giu, 'http$1:')
 }
 
-/** `www`, a top-level domain of two letters or more, or an IPv4 address: `12.50` is none of them. */
+/**
+ * `www`, a top-level domain of two letters or more, or an IPv4 address: `12.50` is none of them.
+ */
 function looksLikeName(chain: string): boolean {
   const name = chain.replace(dots, '.')
   return /www\.|\d\.\d+\.\d+\.\d|\.[^.]*(?:[\p{L}\p{M}]{2}|--)/iu.test(name)

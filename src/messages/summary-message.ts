@@ -1,7 +1,7 @@
 /**
- * What is said about several events in one message for people, before any sink's dialect. Promised of
- * every string: what message.ts promises of a Message. A sink shows as many of the lines as fit and
- * says with `formatRemainder` how many events it did not show. The name of the attached file is ours and stays as it is.
+ * A message for people about several events, before any sink's dialect. Every string is sanitized
+ * as in a Message, except the attached file's name, which is ours. A sink shows as many of the
+ * lines as fit and says with `formatRemainder` how many events it did not show.
  */
 import type { Severity } from '../event.ts'
 import { formatLocal, localDay } from '../lib/time-zone.ts'
@@ -29,40 +29,43 @@ import {
 } from './summary.ts'
 
 export interface SummaryMessage {
-  /** The most severe of all; null where there is no event. */
+  /** The highest severity; null if there is no event. */
   severity: Severity | null
   /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
   title: string
-  /** For notifications and subjects: "[2 CRITICAL, 10 HIGH] 37 new events — stealer logs of feed brand". */
+  /**
+   * For notifications and subjects: "[2 CRITICAL, 10 HIGH] 37 new events — stealer logs of feed
+   * brand".
+   */
   subject: string
   total: number
   bySeverity: SeverityCount[]
-  /** What must be seen before anything else: feeds that are behind, events that are lost to the reader. */
+  /** What must be seen first: feeds that are behind, events that the reader does not get. */
   alarms: string[]
   /** What the reader must know about this message itself. */
   notes: string[]
   lines: SummaryLine[]
-  /** By type, feed and identifier; only those that tell events apart. */
+  /** By type, feed and identifier; only those that have more than one entry. */
   counts: { label: string; entries: NameCount[] }[]
-  /** Of a digest: one entry a day, oldest first. */
+  /** Digests only: one entry per day, oldest first. */
   days: { label: string; total: number; bySeverity: SeverityCount[] }[]
   coverage: Coverage | null
-  /** In which the times are: `UTC`, or the digest's. */
+  /** Zone of the times: `UTC`, or the digest's. */
   timeZone: string
   /** The file that holds all events; null: there is none. */
   attachment: string | null
   route: string | null
 }
 
-/** One event in one line and its margin. */
+/** One event in one line with its remarks. */
 export interface SummaryLine {
   severity: Severity
-  /** The headline, the type in front: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
+  /** The headline with the type in front: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
   title: string
-  /** The first of what it matched, unless the title says it. */
+  /** The first matched identifier, unless the title says it. */
   identifier: string | null
   feed: string
-  /** When it was matched, or else created, or else fetched. */
+  /** When it was matched, else created, else fetched. */
   time: string
   /** "raised from medium", "ignored"; null: nothing. */
   remark: string | null
@@ -81,7 +84,7 @@ export const summaryLimits = {
   alarms: 10,
 } as const
 
-/** What is rendered: a `Delivery` with a summary fits. */
+/** What is rendered; a `Delivery` with a summary fits. */
 interface SummarySubject extends RenderOptions {
   members: readonly MessageSubject[]
   summary: Summary
@@ -117,7 +120,9 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
   }
 }
 
-/** "and 12 more: see the attached events.csv", or the command that lists all; null where all are shown. */
+/**
+ * "and 12 more: see the attached events.csv", or the command that lists all; null if all are shown.
+ */
 export function formatRemainder(
   { total, attachment }: Pick<SummaryMessage, 'total' | 'attachment'>,
   shown: number,
@@ -132,7 +137,7 @@ export function formatRemainder(
   return shown === 0 ? `${left} not listed here: ${where}` : `and ${left} more: ${where}`
 }
 
-/** Times of a digest are its reader's, others carry their zone. */
+/** A digest has the times of its reader's zone, others carry their zone. */
 function timeFormatter({ digest }: Summary): (atMs: number) => string {
   if (digest === undefined) return (atMs) => formatTime(atMs) ?? 'undated'
   return zonedTime(digest.timeZone).minute
@@ -185,8 +190,6 @@ function buildCounts({ byType, byFeed, byIdentifier }: Summary): SummaryMessage[
   ].filter(({ entries }) => entries.length > 1)
 }
 
-/** The sentences that head a message about several events, still raw. */
-
 type TimeFormatter = (atMs: number) => string
 
 interface HeadingSubject {
@@ -205,7 +208,7 @@ function buildTitle({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter):
   return `${test}${formatOpening(summary)}${severities}${likenessText}`
 }
 
-/** As the title, but the severities in front where an inbox shows them, and only the gravest two. */
+/** As the title, but with the two highest severities in front, where an inbox shows them. */
 function buildSubject({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter): string {
   const { digest, kind } = summary
   const test = isTest === true ? 'TEST ' : ''
@@ -215,7 +218,7 @@ function buildSubject({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter
   return `${tag === '' ? '' : `[${tag}] `}${test}${formatOpening(summary)}${likenessText}`
 }
 
-/** Why these events come together, where the title does not say it. */
+/** Says why these events share a message, if the title does not. */
 function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
   const { kind, digest, byFeed, undelivered } = summary
   if (undelivered !== undefined) return [undeliveredNote(undelivered)]
@@ -233,7 +236,7 @@ function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
 }
 
 function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>): string {
-  // whole seconds, and none too late
+  // whole seconds, rounded down so that no item is left out
   const since = `${new Date(sinceMs).toISOString().slice(0, 19)}Z`
   return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --diverted --since ${since}`
 }
@@ -275,7 +278,10 @@ function formatTypeInSentence(type: string, total: number): string {
   return `${label.charAt(0).toLowerCase()}${label.slice(1)}`
 }
 
-/** With what is wrong: an inbox shows no more, and "nothing new" never stands alone where a feed is behind. */
+/**
+ * Includes what is wrong, because an inbox shows no more: "nothing new" never stands alone while a
+ * feed is behind.
+ */
 function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormatter): string {
   const behind = digest.feeds.filter(({ isBehind }) => isBehind)
   const [first] = behind
@@ -291,13 +297,13 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormat
   return `${heading}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }
 
-/** Alarms follow a title that counts events; one that counts none has them in itself. */
+/** Alarms follow a title that counts events; a title without events includes them. */
 function digestTitle(summary: Summary, digest: DigestFacts, timeIn: TimeFormatter): string {
   if (summary.total === 0) return digestSubject(summary, digest, timeIn)
   return `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, Infinity)}`
 }
 
-/** What went out at once stands first: it is the worst of the window, and no part of the count. */
+/** What was sent at once comes first: it is the worst of the window and not part of the count. */
 function formatDigestCounts(
   { total, bySeverity }: Summary,
   digest: DigestFacts,
@@ -310,7 +316,9 @@ function formatDigestCounts(
   return `${sent}, ${total === 0 ? 'nothing else new' : `${total} new ${events} (${words})`}`
 }
 
-/** "12 critical already sent", "15 already sent (12 critical, 3 high)"; null where nothing was. */
+/**
+ * "12 critical already sent", "15 already sent (12 critical, 3 high)"; null if there was nothing.
+ */
 function formatAlreadySent({
   alreadySentTotal: total,
   alreadySentBySeverity = [],
@@ -345,7 +353,7 @@ function formatBehind(
     : `feed ${feed} is behind since ${timeIn(lastCaughtUpMs)}`
 }
 
-/** Times as a reader at some place has them on the wall. */
+/** Formats times as local wall clock readings of a zone. */
 interface ZonedTime {
   timeZone: string
   /** `2026-11-21` */
@@ -354,7 +362,7 @@ interface ZonedTime {
   minute: (atMs: number) => string
 }
 
-/** Throws RangeError for a zone that is none: configuration is checked long before. */
+/** Throws RangeError for an unknown zone: configuration is checked long before. */
 export function zonedTime(timeZone: string): ZonedTime {
   return {
     timeZone,
@@ -363,14 +371,14 @@ export function zonedTime(timeZone: string): ZonedTime {
   }
 }
 
-/** A day short of what a Date holds, so that no zone's clock leaves it. */
+/** A day less than the maximum of a Date, so that no zone's clock exceeds it. */
 const lastMs = 8.64e15 - 86_400_000
 
 function isDated(atMs: number): boolean {
   return Math.abs(atMs) <= lastMs
 }
 
-/** `2026-11-20` → "Fri 20 Nov", whatever the zone it is a day of; other text as it is. */
+/** `2026-11-20` → "Fri 20 Nov", independent of the zone; other text as it is. */
 function formatDay(day: string): string {
   const atMs = /^\d{4}-\d\d-\d\d$/.test(day) ? Date.parse(`${day}T12:00:00Z`) : Number.NaN
   if (Number.isNaN(atMs)) return day

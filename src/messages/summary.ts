@@ -1,10 +1,12 @@
-/** What a message about several events says of all of them together; pure numbers and names. */
+/**
+ * Counts over several events: the numbers and names that a message says about all of them together.
+ */
 import { isKnownSeverity, noSeverity, type Severity, severityRank } from '../event.ts'
 import { sanitizeLine } from './sanitize.ts'
 
 /**
- * `group`: events of a likeness that came within a short window; `digest`: what a schedule collected;
- * `backlog`: what a feed's first poll found; `held`: what came during a mute that is over; `storm`:
+ * `group`: similar events of a short window; `digest`: what a schedule collected; `backlog`: what a
+ * feed's first poll or a rescan found; `held`: events held during a mute that is over; `storm`:
  * more than the sink's readers could take singly.
  */
 export type SummaryKind = 'group' | 'digest' | 'backlog' | 'held' | 'storm'
@@ -16,11 +18,13 @@ export interface NameCount {
 
 export interface Summary {
   kind: SummaryKind
-  /** Events that the message stands for, shown or not. */
+  /** Events that the message covers, shown or not. */
   total: number
   /** Most severe first, unknown severities before `critical`; only those that occur. */
   bySeverity: { severity: Severity; count: number }[]
-  /** Most frequent first, at most ten; what is left out is in `{name: 'other'}` at the end. So below. */
+  /**
+   * Most frequent first, at most ten, then the rest as `{name: 'other'}`. The next two likewise.
+   */
   byType: NameCount[]
   byFeed: NameCount[]
   byIdentifier: NameCount[]
@@ -32,7 +36,7 @@ export interface Summary {
   firstAtMs: number
   lastAtMs: number
   digest?: DigestFacts
-  /** The events could not be delivered to this sink: it comes to its fallback. All of them since then, ms. */
+  /** The events could not be delivered to this sink since then, ms, and go to its fallback. */
   undelivered?: { sink: string; sinceMs: number }
 }
 
@@ -41,60 +45,58 @@ export interface AlreadySent {
   type: string
   uid: string
   sentAtMs: number
-  /** Of its message; undefined where the event is no longer kept. */
+  /** Of its message; undefined if the event is no longer stored. */
   title?: string
-  /** The message's `link`. What versions up to 0.4.0 froze under that name was not checked, and is not read. */
+  /**
+   * The message's `link`. Versions up to 0.4.0 stored an unchecked link under `link`, which is not
+   * read.
+   */
   serviceLink?: string | null
 }
 
 /** What a digest says besides its events, so that an empty one never reads as "all quiet". */
 export interface DigestFacts {
-  /** The window: what was collected after the first and up to the second, ms. */
+  /** The window: what was collected after `fromMs` and up to `toMs`. */
   fromMs: number
   toMs: number
-  /** When it was to be sent, ms; `isLate`: it was sent noticeably later. */
+  /** When it was due, ms; `isLate`: it was sent noticeably later. */
   dueAtMs: number
   isLate: boolean
-  /** IANA name; the days and hours of the digest are read in it. */
+  /** IANA name; the days and hours of the digest are in this zone. */
   timeZone: string
-  /** One entry for each local day of the window, oldest first, `2026-11-20`; at most 31. */
+  /** One entry per local day of the window, oldest first, `2026-11-20`; at most 31. */
   perDay: { day: string; bySeverity: { severity: Severity; count: number }[] }[]
-  /** Coverage: every feed; `isBehind`: it was not read to its end within its objective. */
+  /** Every feed; `isBehind`: it was not read to its end within its objective. */
   feeds: {
     feed: string
     lastCaughtUpMs: number | null
     isBehind: boolean
-    /** Items that could not be read and were set aside: within the window, and all that are there still. */
+    /** Quarantined items: those of the window, and all that are still there. */
     quarantined?: { fresh: number; open: number }
-    /** Half or more of what it shows cannot be read. */
+    /** At least half of what the feed shows cannot be read. */
     isUnreadable?: boolean
-    /** Its account is not configured any more: nothing more is read. */
+    /** Its account is not configured any more: the feed is no longer read. */
     hasLeft?: boolean
   }[]
-  /** Items of this destination that did not make it into the window's messages, by why. */
+  /** Items of this destination that the window's messages do not list, by reason. */
   held: number
   suppressed: number
   dead: number
   /** Went to another sink: to a fallback, or moved by hand. */
   diverted?: number
-  /** Events that went out at once (`immediate`), not counted above: at most 50, and how many in all. */
+  /** Events sent at once (`immediate`), not counted above: at most 50, and how many in all. */
   alreadySent: AlreadySent[]
   alreadySentTotal: number
   /** All of them, most severe first; undefined in a digest that an older version froze. */
   alreadySentBySeverity?: { severity: Severity; count: number }[]
 }
 
-/**
- * Several events as numbers: what a message about them says of all together. Built up event by event,
- * because a message may stand for a hundred thousand of which few are in memory.
- */
-
-/** What counts of one event. */
+/** What is counted of one event. */
 export interface SummaryPart {
   severity: Severity
   type: string
   feed: string
-  /** Names of what was matched; each counts once an event. */
+  /** Names of what was matched; each counts once per event. */
   identifiers: readonly string[]
   fetchedAtMs: number
   createdAtMs: number | null
@@ -115,7 +117,7 @@ interface Tally {
   finish(about: SummaryAbout): Summary
 }
 
-/** Names in a count; what is less frequent is `other`. */
+/** Names in a count; less frequent ones are counted as `other`. */
 const maxNames = 10
 
 export function summarise(parts: Iterable<SummaryPart>, about: SummaryAbout): Summary {
@@ -166,15 +168,15 @@ interface Window {
   toMs: number
 }
 
-/** Days of a window that are counted; of a longer one the last (summary.ts). */
+/** Days of a window that are counted; of a longer window, the last ones. */
 const maxDays = 31
-/** No local day is shorter, so no day is stepped over. */
+/** No local day is shorter, so no day is skipped. */
 const halfDayMs = 12 * 3_600_000
 
 /**
- * One entry for each local day of the window, oldest first, days without an event too. An event counts
- * on the day on which it was fetched; what lies outside the window (it was held) on the nearest day.
- * `localDay` gives the day at a place, `2026-11-20`.
+ * One entry per local day of the window, oldest first, days without an event included. An event
+ * counts on the day on which it was fetched; one from outside the window (it was held) on the
+ * nearest day. `localDay` returns the local day, `2026-11-20`.
  */
 export function perDay(
   parts: Iterable<Pick<SummaryPart, 'severity' | 'fetchedAtMs'>>,
@@ -200,8 +202,8 @@ function listDays({ fromMs, toMs }: Window, localDay: (atMs: number) => string):
 }
 
 /**
- * The order of a digest: most severe first, then by the first name of what was matched (what matched
- * nothing last), then oldest first (what has no time last).
+ * The order of a digest: most severe first, then by the first matched name (events without one
+ * last), then oldest first (events without a time last).
  */
 export function compareForDigest(
   a: Pick<SummaryPart, 'severity' | 'identifiers' | 'createdAtMs'>,
@@ -253,13 +255,15 @@ export interface SeverityCount {
   count: number
 }
 
-/** Unknown words that are said each; more of them are said as one. */
+/** Unknown severities that are shown each; further ones share an entry. */
 const maxUnknown = 3
 
-/** Code points of an unknown word in a message. */
+/** Code points of an unknown severity in a message. */
 const maxWordLength = 20
 
-/** `CRITICAL`; for a word that is none of the service's five `UNKNOWN ("none")`, for none at all `UNKNOWN`. */
+/**
+ * `CRITICAL`; for a word that is not one of the five `UNKNOWN ("none")`, for no severity `UNKNOWN`.
+ */
 export function severityLabel(severity: Severity): string {
   return isKnownSeverity(severity) ? severity.toUpperCase() : unknownLabel(severity)
 }
@@ -274,7 +278,7 @@ function unknownLabel(severity: Severity): string {
   return word === '' || word === noSeverity ? 'UNKNOWN' : `UNKNOWN ("${word}")`
 }
 
-/** As a message may show them: the feed's own words made harmless, and not more than a few of them. */
+/** Prepares counts for a message: unknown words sanitized, and only a few of them. */
 export function cleanSeverities(counts: readonly SeverityCount[]): SeverityCount[] {
   const unknown = counts.filter(({ severity }) => !isKnownSeverity(severity))
   const rest = unknown.slice(maxUnknown).reduce((sum, { count }) => sum + count, 0)
