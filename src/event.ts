@@ -1,36 +1,42 @@
-/** What a feed yields, as understood: the service's shapes are gone, secrets are already masked. */
+/** An event of any feed: upstream formats are normalized and secrets are masked. */
 export interface ThreatEvent {
   uid: string
   kind: 'event' | 'credential' | 'report'
-  /** The item's type as the service names it, e.g. `stealer_log`; open. */
+  /** The item's type by its upstream name, e.g. `stealer_log`; an open set. */
   type: string
-  /** The uid's second segment; of a credential the id of its source, empty where it has none. */
+  /** The uid's second segment; for a credential the id of its source, empty if it has none. */
   source: string
-  /** The severity that counts: the tenant's override when there is one. */
+  /** The severity that counts: the tenant's override if there is one. */
   severity: Severity
-  /** The service's own severity when an override hides it; null otherwise. */
+  /** The upstream severity if an override hides it; null otherwise. */
   originalSeverity: Severity | null
-  /** Milliseconds since 1970; null where the service gives none or nothing readable. */
+  /** Milliseconds since 1970; null if upstream gives none or nothing readable. */
   createdAtMs: number | null
   matchedAtMs: number | null
   ignoredAtMs: number | null
   remediatedAtMs: number | null
-  /** Link to the event in the service's web application; null where the service gives none. */
+  /** Link to the event in the upstream web application; null if upstream gives none. */
   url: string | null
   tags: string[]
   notes: string | null
-  /** The id is 0 where it could not be read. */
+  /** The id is 0 if it could not be read. */
   identifiers: { id: number; name: string }[]
-  /** Field name to matched extracts, mark tags removed, secrets masked. Hostile text. */
+  /** Field name to matched extracts, mark tags removed, secrets masked. Untrusted text. */
   highlights: Record<string, string[]>
-  /** Fields, by the service's names, that came in a form that could not be read, or only in part. */
+  /** Upstream names of fields that could not be read, or only in part. */
   unread?: string[]
 }
 
-/** The full event, fetched where a feed asks for it: the `data` object per type, masked. Hostile text. */
+/**
+ * The full event, fetched if a feed asks for it: the `data` object per type, masked. Untrusted
+ * text.
+ */
 export type EventDetail = Record<string, unknown>
 
-/** The service's severities, least first (docs/api-notes.md, Severities). An unknown word is kept as it is. */
+/**
+ * Upstream severities, lowest first (docs/api-notes.md, Severities). An unknown word is kept as it
+ * is.
+ */
 export const severities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
 /** Stands for the severity of an event that came without a readable one. */
@@ -51,8 +57,11 @@ export function severityRank(severity: Severity): number {
   return index === -1 ? severities.length : index + 1
 }
 
-/** The feed under which events of Tocsin's own stand; no configured feed can have this name. */
+/** The feed of Tocsin's own events; no configured feed can have this name. */
 export const ownFeed = '_tocsin'
 
-/** How the uids of its own events begin; the service's may not, or they would take their place. */
+/**
+ * Prefixes of the uids of Tocsin's own events. Upstream uids may not begin so, or they would
+ * replace them.
+ */
 export const ownUidPrefixes = { notice: 'notice/tocsin/', canary: 'canary/tocsin/' } as const

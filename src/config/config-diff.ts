@@ -1,7 +1,6 @@
 /**
- * What one configuration changes about another, by name: what a reload tells the operator, and whether
- * there is anything to do. Secrets are compared, never told. What may not change while a process runs
- * is found here too.
+ * Compares two configurations by name: what a reload tells the operator, whether there is anything
+ * to do, and which keys may not change while a process runs. Secrets are compared but never shown.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { RouteConfig } from '../routing/config.ts'
@@ -19,13 +18,13 @@ export interface ConfigDiff {
   accounts: NameDiff
   feeds: NameDiff
   sinks: NameDiff
-  /** A route whose branches come in another order, or are others, is changed too. */
+  /** A route whose branches changed or are in another order counts as changed too. */
   routes: NameDiff
-  /** The other sections that are not as they were. */
+  /** Other sections that differ. */
   sections: string[]
 }
 
-/** The order of accounts, feeds and sinks means nothing; that of routes does. */
+/** The order of routes counts, that of accounts, feeds and sinks does not. */
 export function diffConfigs(before: Config, after: Config): ConfigDiff {
   return {
     accounts: diffNamed(before.accounts, after.accounts),
@@ -41,7 +40,7 @@ export function diffConfigs(before: Config, after: Config): ConfigDiff {
   }
 }
 
-/** The parts of a difference that are not empty, for one line of a log; undefined: no difference. */
+/** Returns the non-empty parts of a difference, for one line of a log; undefined: no difference. */
 export function listChanges(diff: ConfigDiff): Record<string, unknown> | undefined {
   const { sections, ...lists } = diff
   const changes = Object.entries(lists).flatMap(([part, names]) => {
@@ -52,7 +51,10 @@ export function listChanges(diff: ConfigDiff): Record<string, unknown> | undefin
   return { ...Object.fromEntries(changes), ...(sections.length === 0 ? {} : { sections }) }
 }
 
-/** Keys that a running process cannot take over, because its connection and its port stay. */
+/**
+ * Finds changed keys that a running process cannot take over, because its connection and its port
+ * stay.
+ */
 export function fixedKeyFindings(before: Config, after: Config): Finding[] {
   return (['redis', 'http'] as const).flatMap((section) => {
     const [old, wanted] = [before[section], after[section]]
@@ -68,7 +70,7 @@ export function fixedKeyFindings(before: Config, after: Config): Finding[] {
 
 const namedSections = new Set(['accounts', 'feeds', 'sinks', 'route'])
 
-/** Where the file has other names than the configuration. */
+/** Sections whose names in the file differ from the configuration's. */
 const sectionNames: Readonly<Record<string, string>> = { ledger: 'dedupe or retention' }
 
 function diffNamed(before: readonly { name: string }[], after: typeof before): NameDiff {
@@ -83,7 +85,7 @@ function diffNamed(before: readonly { name: string }[], after: typeof before): N
   }
 }
 
-/** The tree as a list, parents first; of its branches a route keeps the names. */
+/** The tree as a list, parents first; each route keeps only the names of its branches. */
 function listRoutes(route: RouteConfig): { name: string }[] {
   const { routes, ...own } = route
   return [{ ...own, branches: routes.map(({ name }) => name) }, ...routes.flatMap(listRoutes)].map(
@@ -103,7 +105,10 @@ function isSame(left: unknown, right: unknown): boolean {
   return isDeepStrictEqual(comparable(left), comparable(right))
 }
 
-/** What a value means: secrets by their text or file, functions not at all, absent as not there. */
+/**
+ * Reduces a value to what is compared: secrets to their text or file, without functions and
+ * undefined members.
+ */
 function comparable(value: unknown): unknown {
   if (isSecret(value)) {
     return value.file === undefined ? { text: value.reveal() } : { file: value.file }

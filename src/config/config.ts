@@ -22,7 +22,7 @@ export interface Config {
   redis: RedisConfig
   http: HttpConfig
   accounts: AccountConfig[]
-  /** Of each process. */
+  /** Per process. */
   limits: PollLimits
   feeds: FeedConfig[]
   sinks: SinkConfig[]
@@ -36,21 +36,21 @@ export interface Config {
   canary: CanaryConfig | undefined
 }
 
-/** One thing that the operator must change. Quotes no secret. */
+/** A mistake that the operator must correct. Quotes no secret. */
 export interface Mistake {
   /** As the operator named it. */
   file: string
-  /** From 1; 0 where the mistake stands on no line. */
+  /** From 1; 0 if the mistake has no line. */
   line: number
   column: number
-  /** Where in the configuration, e.g. `route.routes[0].sinks[1]`; empty: the file as a whole. */
+  /** Path in the configuration, e.g. `route.routes[0].sinks[1]`; empty: the file as a whole. */
   path: string
   problem: string
   /** What to write instead. */
   remedy: string
 }
 
-/** The operator's mistakes, all of them, in the order of the file. */
+/** All mistakes of the operator, in the order of the file. */
 export class ConfigError extends TocsinError {
   override readonly name = 'ConfigError'
   readonly code = 'TOCSIN_CONFIG'
@@ -79,7 +79,7 @@ export function environment(): Environment {
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** From LOG_LEVEL; `info` where it is unset or empty. Throws ConfigError for another word. */
+/** The level in LOG_LEVEL; `info` if it is unset or empty. Throws ConfigError for another word. */
 export function logLevel(env: Environment): LogLevel {
   const given = env['LOG_LEVEL'] ?? ''
   const level = given === '' ? 'info' : logLevels.find((known) => known === given)

@@ -1,7 +1,7 @@
 /**
- * What the file says about events and what no event of its feeds can ever meet: matchers on words that do not
- * exist, routes that nothing reaches, silences, mutes and rules of inhibition that never act. Warnings, since
- * feeds come and go and the service's own words grow.
+ * Finds rules that no event of the file's feeds can ever meet: matchers on words that do not exist,
+ * unreachable routes, and silences, mutes and inhibition rules that never act. They are warnings,
+ * because feeds come and go and upstream adds words of its own.
  */
 import { severities, severityRank } from '../event.ts'
 import type { Finding } from '../lib/config-fields.ts'
@@ -23,10 +23,10 @@ export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
   ]
 }
 
-/** What the file has, looked up once: rules and feeds may be thousands each. */
+/** What the file defines, looked up once: rules and feeds may be thousands each. */
 interface KnownWords {
   anyEvent: MetMatchers
-  /** What may stand for a name in a matcher; undefined: any word may come. */
+  /** The possible values under a name in a matcher; undefined: any word. */
   words: (name: string) => readonly string[] | undefined
 }
 
@@ -54,7 +54,7 @@ interface MetMatchers {
   byAccount?: ReadonlyMap<string, readonly Feed[]>
 }
 
-/** All of `before` and these as well. */
+/** Adds matchers to those already met, and narrows the feeds. */
 function addMatchers(before: MetMatchers, matchers: readonly Matcher[]): MetMatchers {
   const account = namedAccount(matchers)
   const isOne = account !== undefined && before.byAccount !== undefined
@@ -65,14 +65,14 @@ function addMatchers(before: MetMatchers, matchers: readonly Matcher[]): MetMatc
   }
 }
 
-/** The account that matchers name, if they name one. */
+/** The account that the matchers name with `=`, if any. */
 function namedAccount(matchers: readonly Matcher[]): string | undefined {
   return matchers.find(({ name, operator }) => name === 'account' && operator === '=')?.value
 }
 
 interface PlacedNode {
   path: Place
-  /** What an event has met that comes by: the matchers of the node and of all above it. */
+  /** What events at this node have met: the matchers of the node and of all above it. */
   met: MetMatchers
 }
 
@@ -89,13 +89,16 @@ function routeWarnings(known: KnownWords, node: RouteConfig, { path, met }: Plac
       .filter(([before]) => before < index)
       .toSorted(([left], [right]) => left - right)
     const otherWarnings = [...findShadowing(takers, placed), ...findIdleMute(route, placed)]
-    // what stands below a dead route is judged by itself
+    // Routes below a dead route are checked on their own.
     const below = { path: place, met: dead.length > 0 ? known.anyEvent : metHere }
     return [...(dead.length > 0 ? dead : otherWarnings), ...routeWarnings(known, route, below)]
   })
 }
 
-/** By earlier routes: of those that name an account, only that of the events can take them all. */
+/**
+ * Checks earlier routes. Of those that name an account, only the events' own account can take all
+ * of them.
+ */
 function findShadowing(earlier: [number, RouteConfig][], { path, met }: PlacedNode): Finding[] {
   const [, taker] = earlier.find(([, route]) => !route.continue && takesAll(route, met)) ?? []
   if (taker === undefined) return []
@@ -103,7 +106,7 @@ function findShadowing(earlier: [number, RouteConfig][], { path, met }: PlacedNo
   return [{ path, problem, remedy: `give ${taker.name} continue: true, or move it` }]
 }
 
-/** A mute is not inherited, and holds for what no route below takes. */
+/** A mute is not inherited: it applies to what no route below takes. */
 function findIdleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] {
   const taker = route.routes.find((child) => takesAll(child, met))
   if (route.muteTimeIntervals.length === 0 || taker === undefined) return []
@@ -112,7 +115,7 @@ function findIdleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] 
   return [{ path: [...path, 'mute_time_intervals'], problem, remedy }]
 }
 
-/** Whether a route takes whatever has met these. */
+/** Whether a route takes every event that has met `met`. */
 function takesAll(route: RouteConfig, met: MetMatchers): boolean {
   return route.stage === 'live' && route.matchers.every((matcher) => isImplied(matcher, met))
 }
@@ -165,12 +168,12 @@ function inhibitWarnings(
   return [{ path, problem, remedy: 'narrow source_matchers, so that targets are left' }]
 }
 
-/** Time intervals that named years bound, all of them past. */
+/** Finds time intervals whose named years are all past. */
 function endedMutes({ timeIntervals }: Config, nowMs: number): Finding[] {
   const thisYear = new Date(nowMs).getUTCFullYear()
   return Object.entries(timeIntervals).flatMap(([name, intervals]) => {
     const isOver = intervals.every(
-      ({ years }) => years?.every(({ end }) => end < thisYear - 1) ?? false, // of any time zone
+      ({ years }) => years?.every(({ end }) => end < thisYear - 1) ?? false, // in every time zone
     )
     if (!isOver || intervals.length === 0) return []
     const problem = 'mutes nothing any more: its years are past'
@@ -178,7 +181,9 @@ function endedMutes({ timeIntervals }: Config, nowMs: number): Finding[] {
   })
 }
 
-/** Each matcher by itself: a word that is none of the file's, or nearly one of the service's. */
+/**
+ * Checks each matcher alone, for a word that the file does not define or that is probably a typo.
+ */
 function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Place): Finding[] {
   return matchers.flatMap((matcher, index) => {
     const unusual = unusualSeverity(matcher)
@@ -198,7 +203,7 @@ function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Pla
   })
 }
 
-/** undefined: any word may come. */
+/** Returns undefined if any word may occur. */
 function knownWords({ accounts, feeds }: Config, name: string): readonly string[] | undefined {
   switch (name) {
     case 'account':
@@ -229,13 +234,16 @@ function matcherWords({ operator, value }: Matcher): string[] {
   return isWords ? value.split('|') : []
 }
 
-/** New types come without notice (`driller_…`, `domain_…`): one is doubted only where it is a slip of the pen. */
+/**
+ * New types appear without notice (`driller_…`, `domain_…`): a type is doubted only if it looks
+ * like a typo.
+ */
 function isUnknown(word: string, name: string, known: readonly string[]): boolean {
   if (known.includes(word)) return false
   return name !== 'type' || findNearest(word, known, maxWrongLetters) !== undefined
 }
 
-/** Two that are swapped count as two. */
+/** Two swapped letters count as two. */
 const maxWrongLetters = 2
 
 function wrongWord(
@@ -255,7 +263,7 @@ function describeAbsence(name: string, word: string): string {
   return isOwn ? `there is no ${name} "${word}"` : `no feed has the label ${name}: "${word}"`
 }
 
-/** All matchers together: each may be met, and yet no event meets all. */
+/** Checks all matchers together: each may be met, and yet no event meets all. */
 function findUnmeetable({ matchers, feeds }: MetMatchers, path: Place): Finding[] {
   const isMet =
     feeds.length > 0 &&
@@ -278,7 +286,7 @@ function isFeedMatcher({ name }: Matcher): boolean {
   return !eventOnlyNames.has(name)
 }
 
-/** By what all events of a feed have in common: its name, its account, its labels. */
+/** Checks what all events of a feed have in common: its name, its account, its labels. */
 function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]): boolean {
   const fields: Record<string, string> = { feed: name, account }
   return matchers
@@ -287,8 +295,9 @@ function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]
 }
 
 /**
- * Of what an event has exactly one of. `source`, `type` and, since the service may have words of its own,
- * `severity` are open: known only where they are compared. undefined: any word may come.
+ * Possible values of a field that an event has exactly once. `source`, `type` and `severity` are
+ * open, because upstream may use words of its own: they are known only if they are compared.
+ * undefined: any word.
  */
 function possibleWords(name: string, matchers: readonly Matcher[]): string[] | undefined {
   if (name === 'kind') return kinds
@@ -307,7 +316,7 @@ function allAccept(name: string, matchers: readonly Matcher[], values: readonly 
   return matchers.every((matcher) => matcher.name !== name || matcher.matches(values))
 }
 
-/** Whether whatever meets `given` meets the matcher too. In doubt it does not. */
+/** Whether every event that meets `given` meets the matcher too. In doubt the answer is false. */
 function isImplied(matcher: Matcher, { matchers: given, feeds }: MetMatchers): boolean {
   const { name } = matcher
   if (given.some((one) => isSameMatcher(one, matcher))) return true
@@ -318,7 +327,7 @@ function isImplied(matcher: Matcher, { matchers: given, feeds }: MetMatchers): b
   return words.length > 0 && words.every((word) => matcher.matches([word]))
 }
 
-/** An event has several: that one of them fits is known, that none does is not. */
+/** An event has several values here: it is known that one of them fits, never that none does. */
 function isImpliedByAny(matcher: Matcher, given: readonly Matcher[]): boolean {
   if (matcher.operator !== '=' && matcher.operator !== '=~') return false
   return given.some(

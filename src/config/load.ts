@@ -1,6 +1,6 @@
 /**
- * File, environment and secret files → one frozen Config, or every mistake with what to write
- * instead. Nothing is accepted and ignored.
+ * Loads file, environment and secret files into one frozen Config, or reports every mistake with
+ * what to write instead. Nothing is accepted and ignored.
  */
 import { createHash } from 'node:crypto'
 import type { z } from 'zod'
@@ -20,11 +20,11 @@ export interface LoadedConfig {
   warnings: Mistake[]
   /** See `configHash`. */
   hash: string
-  /** Says of what is found later where in the file it stands. */
+  /** Adds file, line and column to findings that are made later. */
   place(findings: Finding[]): Mistake[]
 }
 
-/** Throws ConfigError, also where the file cannot be read. */
+/** Throws ConfigError, also if the file cannot be read. */
 export function loadConfig({ path, env }: { path: string; env: Environment }): LoadedConfig {
   return parseConfig(readFileText(path, 'name the configuration with --config'), {
     file: path,
@@ -32,7 +32,9 @@ export function loadConfig({ path, env }: { path: string; env: Environment }): L
   })
 }
 
-/** `source.file` names the text in messages, and secret files are relative to it. */
+/**
+ * `source.file` names the text in messages; secret files are relative to it. Throws ConfigError.
+ */
 export function parseConfig(text: string, source: Source): LoadedConfig {
   const shape = { schema: configFile, references: referenceMistakes }
   const { content, tree, place } = parseFile(text, source, shape)
@@ -73,7 +75,7 @@ function toConfig(file: z.output<typeof configFile>): Config {
   }
 }
 
-/** Plain objects and lists; what a secret or a matcher keeps inside is its own. */
+/** Freezes plain objects and lists; the inside of a secret or a matcher stays as it is. */
 function deepFreeze<Value>(value: Value): Value {
   const isPlain = Array.isArray(value) || isPlainObject(value)
   if (!isPlain) return value
@@ -89,14 +91,14 @@ function isPlainObject(value: unknown): value is object {
 
 /**
  * Names what the configuration does with events: sha256 (hex) over feeds, sinks, routes, time
- * intervals, inhibition, silences and where the accounts read. Secrets, the order of feeds and sinks,
- * ports and limits of accounts do not count; nor do notices and the canary: two replicas that differ in
- * them fight over no cursor, and whichever tells first, it is told once.
+ * intervals, inhibition, silences and where the accounts read. It leaves out secrets, the order of
+ * feeds and sinks, ports and limits of accounts, and self-alerts and the canary: replicas that
+ * differ in those compete for no cursor, and a self-alert is sent once whichever replica is first.
  */
 function configHash(config: Config): string {
   const { accounts, feeds, sinks, route, timeIntervals, inhibitRules, silences } = config
   const named = {
-    // what else begins another walk: two such configurations must be two generations
+    // A change here begins another scan, so two such configurations must be two generations.
     accounts: sortByName(accounts).map(({ name, baseUrl, tenantId }) => ({
       name,
       baseUrl,

@@ -1,4 +1,6 @@
-/** A YAML file of the operator's, held against its schema: what it says, or every mistake in it at once. */
+/**
+ * Checks an operator's YAML file against its schema: returns its content, or every mistake at once.
+ */
 import type { z } from 'zod'
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { readFileWithin } from '../lib/private-files.ts'
@@ -15,19 +17,19 @@ import {
 
 interface FileShape<Content> {
   schema: z.ZodType<Content>
-  /** What one part says about another; gets the file as it is written, whatever is wrong with it. */
+  /** Checks between parts of the file; gets the file as written, whatever is wrong with it. */
   references: (file: unknown) => Finding[]
 }
 
 export interface ParsedFile<Content> {
   content: Content
-  /** The file as it is written, variables replaced. */
+  /** The file as written, variables replaced. */
   tree: Tree
-  /** Says of what is found later where in the file it stands. */
+  /** Adds file, line and column to findings that are made later. */
   place: (findings: Finding[]) => Mistake[]
 }
 
-/** Whatever the limit of the tree's characters is, they take no more than four bytes each. */
+/** Characters take at most four bytes each. */
 const maxFileBytes = 4 * maxCharacters
 
 const fileProblems: Readonly<Record<string, string>> = {
@@ -67,7 +69,7 @@ export function parseFile<Content>(
   return { content: parsed.data, tree, place: (findings) => placeMistakes(findings, tree, source) }
 }
 
-/** One mistake a place: what an earlier step said there holds. */
+/** Keeps one mistake per place: that of the earlier step. */
 function addNewMistakes(mistakes: TreeMistake[], more: TreeMistake[]): void {
   const knownPaths = new Set(mistakes.map(({ path }) => JSON.stringify(path)))
   mistakes.push(...more.filter(({ path }) => !knownPaths.has(JSON.stringify(path))))
@@ -90,7 +92,7 @@ function placeMistakes(mistakes: TreeMistake[], tree: Tree, { file }: Source): M
     .toSorted((left, right) => left.line - right.line || left.column - right.column)
 }
 
-/** Says that a value comes from the environment: it is not what the line shows. */
+/** Says that a value comes from the environment, because the line does not show it. */
 function nameVariables(problem: string, variables: readonly string[]): string {
   if (variables.length === 0 || problem.startsWith('the variable ')) return problem
   const statement = problem === 'missing' ? 'empty' : problem
@@ -105,7 +107,10 @@ function pathText(path: Path): string {
     .join('')
 }
 
-/** The file as it is written, read leniently: what has the wrong shape counts as empty. */
+/**
+ * A place in the file as written. The readers below are lenient: a value of the wrong shape counts
+ * as empty.
+ */
 
 export type Place = (string | number)[]
 
@@ -137,8 +142,8 @@ export function listLabels(feeds: Readonly<Record<string, unknown>>): string[] {
 }
 
 /**
- * A key of the file as it may stand in a message. Where a space after ":" is missing, or an address
- * stands where a name belongs, the "key" holds a secret: of such a one only its first word is said.
+ * Makes a key of the file safe for a message. If a space after ":" is missing, or an address stands
+ * where a name belongs, the "key" holds a secret: only its first word is shown.
  */
 export function printableKey(key: string): string {
   if (/^(?:<<|\$\{\w{1,40}\}|[\w-]{0,64})$/.test(key)) return key

@@ -1,6 +1,6 @@
 /**
- * What one part of the file says about another. Works on the file as it is written, so that these
- * mistakes are told together with all others; what has the wrong shape here is told elsewhere.
+ * Checks references between parts of the file. Works on the file as written, so that these mistakes
+ * are reported together with all others; values of the wrong shape are reported elsewhere.
  */
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { formatList, suggestion } from '../lib/errors.ts'
@@ -53,7 +53,7 @@ function accountMistakes(
   })
 }
 
-/** Wherever the file names a sink. */
+/** Every place where the file names a sink. */
 function findSinkReferences(
   sections: Readonly<Record<string, unknown>>,
   routes: PlacedRoute[],
@@ -88,7 +88,10 @@ function listFallbacks(
   })
 }
 
-/** One step and no more: then nothing can go round in a circle, and everybody knows where it went. */
+/**
+ * A fallback may have no fallback itself: this rules out cycles, and it stays clear where an item
+ * went.
+ */
 function fallbackMistakes(sinks: Readonly<Record<string, unknown>>): Finding[] {
   const fallbacks = listFallbacks(sinks)
   const next = new Map(fallbacks.map(({ from, to }) => [from, to]))
@@ -122,7 +125,7 @@ function ruleNameMistakes(rules: unknown[]): Finding[] {
   })
 }
 
-/** Says of one name after the other whether it came before. */
+/** Returns a function that says of each name whether it came before. */
 function createRepeatCheck(): (name: unknown) => boolean {
   const seen = new Set<string>()
   return (name) => {
@@ -159,16 +162,16 @@ function labelMistakes(feeds: Readonly<Record<string, unknown>>): Finding[] {
   )
 }
 
-/** What matchers, `group_by` and `equal` call an event's parts: a name that is none matches nothing. */
+/** A name used by matchers, `group_by` or `equal`; an unknown one would match nothing. */
 
 interface UsedName {
   path: Place
   name: string
-  /** A bare name rather than the name of a matcher: a slip of the pen is worth a guess. */
+  /** A bare name rather than a matcher's name: for a likely typo a guess is offered. */
   isBare: boolean
 }
 
-/** Of the file as it is written. */
+/** Checks the file as written. */
 function eventNameMistakes(file: Readonly<Record<string, unknown>>): Finding[] {
   const known = [...new Set([...eventNames, ...listLabels(toSection(file['feeds']))])]
   const isKnown = new Set<string>(known)
@@ -230,7 +233,7 @@ function matcherNames(matchers: unknown, path: Place): UsedName[] {
   })
 }
 
-/** undefined for what the routing slices refuse anyway. */
+/** Returns undefined for a matcher that the schema refuses anyway. */
 function matcherName(text: unknown): string | undefined {
   if (typeof text !== 'string') return undefined
   try {

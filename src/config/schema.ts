@@ -25,7 +25,7 @@ const sinkConfig = byType([slackConfig, emailConfig, webhookConfig], {
   known: ['slack', 'email', 'webhook'],
 })
 
-/** The whole file, every part by its own slice. */
+/** The schema of the whole file, each section by its own part. */
 export const configFile = section(
   {
     redis: redisConfig.prefault({}),
@@ -48,7 +48,9 @@ export const configFile = section(
 
 type JsonSchema = Record<string, unknown>
 
-/** The JSON Schema of the file as it is written, for editors; keys that are only refused left out. */
+/**
+ * The JSON Schema of the file as written, for editors; keys that are always refused are left out.
+ */
 export function configSchema(): JsonSchema {
   const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' })
   return { title: 'tocsin.yaml', ...(withoutRefused(schema) as JsonSchema) }
@@ -74,7 +76,7 @@ export function configKeys(): string[] {
 interface SchemaNode {
   schema: unknown
   definitions: unknown
-  /** References followed on the way here: a section that holds itself is entered once. */
+  /** References followed on the way here: a recursive section is entered once. */
   seen: string[]
 }
 

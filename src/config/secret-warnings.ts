@@ -1,7 +1,7 @@
 /**
- * Secrets that others can read or guess: files and configurations open to other users, a Redis password on the
- * wire, keys that nobody had to guess long for. Warnings, since what a machine's users are to each other, and
- * what a network is, only the operator knows.
+ * Warns of secrets that others can read or guess: files and configurations open to other users, a
+ * Redis password sent in clear, weak keys. They are warnings, because only the operator knows the
+ * users of the machine and the network.
  */
 import type { Finding } from '../lib/config-fields.ts'
 import { findExposure } from '../lib/private-files.ts'
@@ -11,7 +11,10 @@ import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'
 
-/** Keys whose text is a secret, or an address that may hold one; each has a twin that ends in `_file`. */
+/**
+ * Keys whose text is a secret or an address that may hold one; each has a twin that ends in
+ * `_file`.
+ */
 export const secretKeys = ['api_key', 'password', 'ping', 'proxy', 'secret', 'smtp', 'url'] as const
 
 /** Files that anybody may read: certificates are shown to whoever connects. */
@@ -20,11 +23,14 @@ const publicFiles = ['ca_file', 'cert_file']
 /** A secret as the configuration gives it. */
 interface WrittenSecret {
   path: Place
-  /** Of `secretKeys`, or `key`: the private key of a certificate. */
+  /** One of `secretKeys`, or `key`: the private key of a certificate. */
   key: string
-  /** The file that holds it; otherwise it is a text. */
+  /** The file that holds it; undefined: it is written as text. */
   file: string | undefined
-  /** Stands in the configuration itself, and not in a variable; and is not one that the sandbox made up. */
+  /**
+   * It is written in the configuration itself, not in a variable, and is not one that the sandbox
+   * made up.
+   */
   isLiteral: boolean
   read: () => string
 }
@@ -39,7 +45,7 @@ export function secretWarnings(tree: WrittenTree, source: Source): Finding[] {
   ]
 }
 
-/** What the environment itself does to the safety of all connections. */
+/** Warns of environment variables that make all connections unsafe. */
 export function environmentWarnings(env: Environment): Mistake[] {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return []
   return [
@@ -73,13 +79,13 @@ function findSecrets({ value, variablesAt }: WrittenTree, env: Environment): Wri
   )
 }
 
-/** The service and the sinks that the sandbox pretends to be: nothing real answers this machine in clear. */
+/** Addresses of the sandbox's upstream and sinks: nothing real listens on this machine in clear. */
 function isSandboxAddress({ base_url, url }: PlacedSection['keys']): boolean {
   const address = URL.parse(String(base_url ?? url))
   return address?.protocol === 'http:' && isLoopback(address.hostname)
 }
 
-/** A text, or each of a list, with its place. */
+/** A text, or each text of a list, with its place. */
 function listTexts(place: Place, content: unknown): { place: Place; text: string }[] {
   if (typeof content === 'string') return content === '' ? [] : [{ place, text: content }]
   return toList(content).flatMap((inner, index) => listTexts([...place, index], inner))
@@ -115,7 +121,7 @@ function exposedFile({ path, file }: WrittenSecret): Finding[] {
   return exposure ? [{ path, ...exposure }] : []
 }
 
-/** Of the configuration itself, told once, at the first secret that is written out in it. */
+/** Warns about the configuration itself once, at the first secret written in it. */
 function exposedConfiguration(secrets: readonly WrittenSecret[], file: string): Finding[] {
   const literal = secrets.filter(isSecretInClear)
   const exposure = literal.length > 0 ? findExposure(file) : undefined
@@ -134,7 +140,10 @@ function isAddress(key: string): boolean {
   return key === 'url' || key === 'smtp' || key === 'proxy'
 }
 
-/** A password, or a word that looks drawn at random, as addresses of webhooks have; not `collector-v2-production`. */
+/**
+ * Whether an address holds a password or a word that looks random, as webhook addresses do; not
+ * `collector-v2-production`.
+ */
 function holdsSecret(address: string): boolean {
   const url = URL.parse(address)
   if (url === null) return false
@@ -144,7 +153,7 @@ function holdsSecret(address: string): boolean {
   return url.password !== '' || words.some(isDrawn)
 }
 
-/** A password that goes over a network in clear. */
+/** Warns of a password that is sent over a network in clear. */
 function clearTextRedis(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
   const redis = toSection(toSection(file)['redis'])
   const redisSecrets = secrets.filter(({ path }) => path[0] === 'redis')
@@ -165,7 +174,7 @@ function clearTextRedis(file: unknown, secrets: readonly WrittenSecret[]): Findi
   return toFinding(password.path, host, 'write tls: true beside it')
 }
 
-/** A name without a dot is that of a container beside this one, as in docker-compose.yml. */
+/** A name without a dot is that of a neighbouring container, as in docker-compose.yml. */
 function isRemoteHost(host: string): boolean {
   return !isLoopback(host) && (/[.:]/.test(host) || !/[a-z]/i.test(host))
 }
@@ -174,7 +183,7 @@ function nodeHost(node: unknown): string {
   return URL.parse(`tcp://${String(node)}`)?.hostname ?? ''
 }
 
-/** A file that has gone since it was tried. */
+/** Falls back if a file has disappeared since it was checked. */
 function readOr(secret: WrittenSecret, otherwise: string): string {
   try {
     return secret.read()
@@ -190,7 +199,10 @@ const remedies: Readonly<Record<string, string>> = {
   api_key: 'use a key that the service made',
 }
 
-/** What Tocsin signs with, what opens Redis, and, where secrets are revealed, what they are sealed under. */
+/**
+ * Checks what Tocsin signs with, what opens Redis and, if secrets are revealed, the keys that
+ * encrypt them.
+ */
 function weakSecrets(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
   const { sinks } = toSection(file)
   const isKeySealing = Object.values(toSection(sinks)).some(

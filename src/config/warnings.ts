@@ -1,4 +1,4 @@
-/** What is allowed and yet probably not meant. */
+/** Warns of what is allowed but probably not meant. */
 import type { FeedConfig, PairDedupe } from '../feed-types/config.ts'
 import { expectIntervals, type Outlook, minPollInterval } from '../feeds/next-feed.ts'
 import {
@@ -82,7 +82,7 @@ function unusedSinks({ sinks, route, selfAlerts: notices, canary }: Config): Fin
     }))
 }
 
-/** Of a shadow and all below it, none. */
+/** A shadow and the routes below it have none. */
 function listLiveSinks(route: RouteConfig): string[] {
   if (route.stage === 'shadow') return []
   return [...(route.sinks ?? []), ...route.routes.flatMap(listLiveSinks)]
@@ -103,7 +103,7 @@ function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
     }))
 }
 
-/** Without `equal` one event keeps back everything that a rule's targets match. */
+/** Without `equal`, one event suppresses everything that a rule's targets match. */
 function broadInhibitions({ inhibitRules }: Config): Finding[] {
   return inhibitRules.flatMap(({ equal }, index) => {
     if (equal.length > 0) return []
@@ -113,7 +113,9 @@ function broadInhibitions({ inhibitRules }: Config): Finding[] {
   })
 }
 
-/** What feeds ask for that their budget does not carry, or that is probably not meant. */
+/**
+ * Warns of feeds whose demands exceed their budget, and of settings that are probably not meant.
+ */
 
 function feedWarnings(config: Config): Finding[] {
   return [
@@ -147,7 +149,7 @@ interface PolledTier {
   minIntervalMs: number
 }
 
-/** Intervals that operators state are kept where all of them fit, and none where they do not. */
+/** The stated intervals of a lane are kept only if all of them fit, else none is. */
 function objectiveWarnings(config: Config): Finding[] {
   return findOutlooks(config).flatMap((lane) => {
     if (lane.areStatedKept || lane.feeds.every(({ longestMs }) => longestMs === undefined))
@@ -165,7 +167,7 @@ function objectiveWarnings(config: Config): Finding[] {
   })
 }
 
-/** Intervals that operators state and that `limits.polls` does not let a feed have. */
+/** Warns of stated intervals that are shorter than `limits.polls` allows. */
 function floorWarnings({ feeds, limits }: Config): Finding[] {
   const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
   const hurried = feeds.filter(({ longestMs = Infinity }) => longestMs < floorMs)
@@ -182,7 +184,10 @@ function floorWarnings({ feeds, limits }: Config): Finding[] {
   ]
 }
 
-/** Each poll is at least one request; sweeps get what the polls leave of what feeds may use, and a tenth of it. */
+/**
+ * Each poll is at least one request. Rescans get what the polls leave of the feeds' share, and at
+ * least a tenth of it.
+ */
 function tierWarnings({ account, tier, polled, minIntervalMs: floorMs }: PolledTier): Finding[] {
   const path = ['accounts', account.name, 'limits', tier]
   const usable = account.limits[tier] * account.feedShare
@@ -207,7 +212,7 @@ function tierWarnings({ account, tier, polled, minIntervalMs: floorMs }: PolledT
 
 const dayMs = 86_400_000
 
-/** The whole window of so many feeds takes more than a day, where the rate limit decides how often it is read. */
+/** Warns if the rate limit lets the whole window of the feeds be rescanned less than once a day. */
 function rareRescans(
   polled: FeedConfig[],
   { path, usable }: { path: string[]; usable: number },
@@ -223,10 +228,12 @@ function rareRescans(
   ]
 }
 
-/** A hundred events: the least that a sweep's window is expected to hold. */
+/** A hundred events: the least that a rescan's window is expected to hold. */
 const minPages = 10
 
-/** All sweeps of a tier whose interval is fixed have to end within the shortest of their intervals. */
+/**
+ * All rescans of a tier with a fixed interval have to end within the shortest of their intervals.
+ */
 function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
   const everyMs = polled.flatMap(({ sweep }) =>
     sweep?.everyMs === undefined ? [] : [sweep.everyMs],
@@ -256,7 +263,7 @@ function legacyWarnings({ feeds }: Config): Finding[] {
   )
 }
 
-/** Without the identity, whoever has the same password or domain counts as the same leak. */
+/** Without the identity, everybody with the same password or domain counts as the same leak. */
 function pairWarnings({ feeds }: Config): Finding[] {
   return feeds.flatMap((feed) => {
     const dedupe: PairDedupe | undefined = 'dedupe' in feed ? feed.dedupe : undefined
@@ -271,21 +278,24 @@ function pairWarnings({ feeds }: Config): Finding[] {
   })
 }
 
-/** What the limits let expect of polling, by organization and tier. */
+/** The polling that the limits allow, by organization and tier. */
 
 export interface LaneOutlook extends Outlook {
   tier: Tier
-  /** An account of the organization; of those whose organization nobody knows yet, one of their server. */
+  /**
+   * An account of the organization; if the organization is unknown, one of the accounts of that
+   * server.
+   */
   account: string
   feeds: FeedConfig[]
-  /** Requests a second that these feeds may send. */
+  /** Requests per second that these feeds may send. */
   perSecond: number
 }
 
-/** What polling is expected of. */
+/** The parts of the configuration that polling depends on. */
 export type PollingConfig = Pick<Config, 'accounts' | 'feeds' | 'limits'>
 
-/** `organizations`: as far as they are known by now; left out: as the configuration states them. */
+/** `organizations`: those known by now; default: as the configuration states them. */
 export function findOutlooks(
   { accounts, feeds, limits }: PollingConfig,
   organizations = createOrganizations(accounts),
@@ -313,7 +323,7 @@ export function findOutlooks(
   })
 }
 
-/** The interval that an operator states, as far as it is kept; ms. */
+/** The interval that an operator stated, as far as it is kept; ms. */
 export function keptInterval(
   { areStatedKept, floorMs }: Pick<LaneOutlook, 'areStatedKept' | 'floorMs'>,
   longestMs: number | undefined,
@@ -322,7 +332,7 @@ export function keptInterval(
   return Math.max(floorMs, longestMs)
 }
 
-/** How often a feed is probably read, and how far it may fall behind. */
+/** How often a feed is expected to be read, and how far it may fall behind. */
 export interface ExpectedPolling {
   intervalMs: number
   lagObjectiveMs: number
@@ -332,8 +342,8 @@ export interface ExpectedPolling {
 const minObjectiveMs = 5 * 60_000
 
 /**
- * By the names of feeds. Where an operator states no objective it is three times the interval: the one that is
- * stated, or what the limit allows where that is longer and the stated one is not kept.
+ * By feed name. If no objective is stated it is three times the interval: the stated one, or the
+ * one that the limit allows if that is longer and the stated one is not kept.
  */
 export function expectPolling(
   polling: PollingConfig,

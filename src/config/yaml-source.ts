@@ -1,6 +1,6 @@
 /**
- * The file as a tree of plain values, with variables replaced and the place of every value known.
- * Never quotes the source: a line of it may hold a secret.
+ * Reads a YAML file into a tree of plain values, with variables replaced and the position of every
+ * value known. Never quotes the source: a line of it may hold a secret.
  */
 import { dirname, resolve } from 'node:path'
 import {
@@ -25,11 +25,11 @@ export type Path = readonly (string | number)[]
 export interface Source {
   file: string
   env: Environment
-  /** What stands at its top, e.g. `accounts, feeds`; by default the sections of the configuration. */
+  /** The top-level sections, e.g. `accounts, feeds`; default: those of the configuration. */
   sections?: string
 }
 
-/** A mistake at a place of the tree; `offset` where the place has no path. */
+/** A mistake at a place of the tree; `offset` if the place has no path. */
 export interface TreeMistake extends Refusal {
   path: Path
   offset?: number
@@ -38,17 +38,17 @@ export interface TreeMistake extends Refusal {
 export interface Tree {
   value: unknown
   mistakes: TreeMistake[]
-  /** False: not to be read any further. */
+  /** False: the content is not to be checked any further. */
   isReadable: boolean
-  /** Names of the variables in a value; empty for one written out. */
+  /** Names of the variables in a value; empty for a literal one. */
   variablesAt(path: Path): readonly string[]
   positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
 }
 
-/** Carries some thousand organizations; more is a mistaken file. */
+/** Enough for some thousand organizations; more is a mistaken file. */
 export const maxCharacters = 4 * 1024 * 1024
 export const tooLong = refusal('longer than 4 MiB', 'is this the right file?')
-/** Of values that aliases repeat, so that they do not multiply. */
+/** Limit on values that aliases repeat, so that they do not multiply. */
 const maxRepeated = 1024 * 1024
 const maxDepth = 64
 
@@ -60,11 +60,11 @@ interface Reading {
   variables: Map<string, string[]>
   ancestors: Set<Node>
   targets: Map<Alias, Node | undefined>
-  /** Characters read so far of what aliases name. */
+  /** Characters read so far through aliases. */
   repeated: number
 }
 
-/** A value that came out empty after replacing variables: as if the key were not there. */
+/** A value that was empty after replacing variables: treated as if the key were missing. */
 const absent = Symbol('absent')
 
 export function readTree(text: string, source: Source): Tree {
@@ -110,7 +110,7 @@ function createReading(document: Document.Parsed, source: Source): Reading {
   }
 }
 
-/** What each alias names: the last node before it that has the anchor. */
+/** The target of each alias: the last node before it with that anchor. */
 function aliasTargets(document: Document.Parsed): Reading['targets'] {
   const anchors = new Map<string, Node>()
   const targets: Reading['targets'] = new Map()
@@ -121,7 +121,10 @@ function aliasTargets(document: Document.Parsed): Reading['targets'] {
   return targets
 }
 
-/** The first error of the syntax; those after it are mostly its echoes. */
+/**
+ * Reports only the first syntax error, because later ones are mostly its consequences. Returns
+ * whether the tree can be read.
+ */
 function collectSyntaxMistakes(reading: Reading, text: string, lines: LineCounter): boolean {
   const { errors, warnings, contents } = reading.document
   const [broken] = [...errors, ...warnings]
@@ -232,7 +235,7 @@ function readText(reading: Reading, written: string, path: Path): unknown {
   return isFilePath(path) && text !== '' ? resolve(dirname(reading.source.file), text) : text
 }
 
-/** Paths in the file are relative to the file. Labels are free words and no paths. */
+/** File paths are relative to the file. Labels are free words and no paths. */
 function isFilePath(path: Path): boolean {
   if (path.join('.') === 'redis.embedded') return true
   return String(path.at(-1)).endsWith('_file') && path.at(-2) !== 'labels'
@@ -242,7 +245,7 @@ function pathKey(path: Path): string {
   return JSON.stringify(path)
 }
 
-/** Of the value, or of the nearest thing around it that is written down. */
+/** The offset of the value, or of the nearest enclosing value that has one. */
 function findOffset(offsets: Map<string, number>, path: Path): number {
   for (let length = path.length; length > 0; length -= 1) {
     const offset = offsets.get(pathKey(path.slice(0, length)))
@@ -251,7 +254,7 @@ function findOffset(offsets: Map<string, number>, path: Path): number {
   return 0
 }
 
-/** The parser's own messages quote the source, which may hold a secret: these stand in for them. */
+/** Replace the parser's own messages, which quote the source and so may show a secret. */
 const refusalsByCode: Partial<Record<ErrorCode, Refusal>> = {
   TAB_AS_INDENT: refusal('a tab where spaces belong', 'indent with spaces'),
   MULTIPLE_DOCS: refusal('a second document', 'end the file before "---"'),
@@ -279,14 +282,14 @@ function syntaxRefusal(code: ErrorCode, before: string): Refusal {
 
 interface Substitution {
   text: string
-  /** Names of the variables that were asked for. */
+  /** Names of the variables that the text refers to. */
   variables: string[]
   problems: Refusal[]
 }
 
 /**
- * Replaces `${NAME}` and `${NAME:-default}`; `$$` is a literal `$`, any other `$` stays. Works on
- * values that are parsed already, once: what comes out is text and never YAML or a placeholder.
+ * Replaces `${NAME}` and `${NAME:-default}`; `$$` is a literal `$`, any other `$` stays. Runs once,
+ * on parsed values: the result is text and never YAML or another placeholder.
  */
 export function substitute(input: string, env: Environment): Substitution {
   const result: Substitution = { text: '', variables: [], problems: [] }
