@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
 
-/** Time as the parts see it: handed in, so that tests set it. The only home of timers and `Date.now`. */
+/**
+ * Time and timers. The clock is passed in, so that tests control it. The only file with timers and
+ * `Date.now`.
+ */
 export interface Clock {
   /** Wall clock, milliseconds since 1970. */
   now(): number
@@ -42,8 +45,8 @@ function sleepOnce(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * A signal that aborts after `ms` (rounded up; none left: as soon as may be), or when one of
- * `parents` does. Its timer never keeps the process alive.
+ * Returns a signal that aborts after `ms` (rounded up, at least 0), or when one of `parents` does.
+ * Its timer never keeps the process alive.
  */
 export function timeoutSignal(ms: number, ...parents: (AbortSignal | undefined)[]): AbortSignal {
   const given = parents.filter((parent) => parent !== undefined)
@@ -51,7 +54,7 @@ export function timeoutSignal(ms: number, ...parents: (AbortSignal | undefined)[
   return AbortSignal.any([AbortSignal.timeout(delayMs), ...given])
 }
 
-/** Waits for `work`, but no longer than `ms`; what it still does then is nobody's concern. */
+/** Waits for `promise`, but at most `ms`; a later result or error is ignored. */
 export async function waitAtMost(
   ms: number,
   promise: Promise<unknown>,
@@ -63,20 +66,24 @@ export async function waitAtMost(
 }
 
 /**
- * The durations that a running daemon keeps by itself, milliseconds. No configuration sets them: the
- * composition root hands the defaults to every part, and tests of the whole daemon hand in shorter ones.
+ * Durations of a running daemon, milliseconds. No configuration sets them: the composition root
+ * passes the defaults to every part, and tests of the whole daemon pass shorter ones.
  */
 export interface Timings {
-  /** How long a BullMQ job stays in the hands of a process that does not renew it. */
+  /** How long a process keeps a BullMQ job whose lock it does not renew. */
   jobLockMs: number
   /** How often BullMQ looks for jobs whose lock has expired. */
   stalledCheckMs: number
 
-  /** Pauses between two passes of the process' loops. */
+  /** Pause between two passes of the Redis watch. */
   redisWatchMs: number
   /** How often a process confirms that its configuration is the active one. */
   generationMs: number
-  /** How often it asks what others have made due, and looks at every account for what nobody told. */
+  /**
+   * Pauses between two passes of the process's loops: `hintsMs` for work that other processes
+   * announced, `healMs` for the reconciler, which looks at every account for due work that nobody
+   * announced.
+   */
   hintsMs: number
   healMs: number
   silencesMs: number
@@ -84,47 +91,61 @@ export interface Timings {
   failoverMs: number
   accountsMs: number
   lanesMs: number
-  /** What metrics and self-alerts show; a long pass is followed by a longer pause, see build-state.ts. */
+  /** Metrics and self-alerts; a long pass is followed by a longer pause, see daemon/state.ts. */
   stateMs: number
-  /** Audits, ledger audits, retention and self-alerts: how often each looks whether it is due. */
+  /**
+   * Audits, consistency checks, retention, self-alerts: how often each checks whether it is due.
+   */
   housekeepingMs: number
 
-  /** How long replicas of an older version get to end what they send before their store is taken over. */
+  /**
+   * How long replicas of an older version get to finish their sends before their store is taken
+   * over.
+   */
   upgradeMs: number
-  /** And when the jobs are removed that they added after that. */
+  /** When the jobs that they added after that are removed. */
   upgradeLookMs: number
-  /** How long what a process claimed stays its own while it does not renew that. */
+  /** How long a process keeps a claim that it does not renew. */
   claimLeaseMs: number
-  /** What is due for a sink that the configuration does not have is left alone for so long. */
+  /** How long due items are left alone whose sink is not in the configuration. */
   orphanGraceMs: number
 
-  /** For how long a replica reads a lane before it gives it back. */
+  /** How long a replica reads a lane before it gives it back. */
   laneHoldMs: number
   /** No feed is polled again sooner. */
   minPollIntervalMs: number
   /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: number
-  /** How long a feed's rescans are believed not to be due. */
+  /** A feed's rescans are planned again at least this often. */
   rescanLookMs: number
-  /** When a feed looks again that is not due, paused, without room in Redis, or another configuration's. */
+  /**
+   * When a feed is looked at again that is not due, paused, without room in Redis, or of another
+   * configuration.
+   */
   notDueLookMs: number
   pausedLookMs: number
   fullLookMs: number
   supersededLookMs: number
-  /** An older configuration leaves a due job for so long to the active one. */
+  /** How long an older configuration leaves a due job to the active one. */
   headStartMs: number
 
-  /** How long a request to the service may take. */
+  /** How long an upstream request may take. */
   requestTimeoutMs: number
-  /** After the service has refused a key; doubles with each further refusal, up to 15 min. */
+  /** After upstream refused a key; doubles with each further refusal, up to 15 min. */
   keyPauseMs: number
-  /** How long an item waits for its full event before the message goes without; and between two tries. */
+  /**
+   * How long an item waits for its full event before it is sent without, and the pause between two
+   * tries.
+   */
   detailWaitMs: number
   detailRetryMs: number
 
-  /** How long a sink's circuit stays open at first; doubles with each probe that fails, up to 15 min. */
+  /**
+   * How long a sink's circuit stays open at first; doubles with each probe that fails, up to 15
+   * min.
+   */
   circuitOpenMs: number
-  /** How long the items that a fallback takes over wait for each other. */
+  /** How long rerouted items wait for each other at the fallback. */
   fallbackWaitMs: number
 }
 
@@ -168,5 +189,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   fallbackWaitMs: 15_000,
 })
 
-/** Names this process: in the stories of deliveries, and on the jobs in its hands. Starts with its id. */
+/**
+ * Names this process in delivery histories and on the jobs it holds. Starts with the process id.
+ */
 export const replicaId = `${process.pid}-${randomBytes(3).toString('hex')}`

@@ -1,6 +1,9 @@
 /**
- * Sections of the configuration file: strict objects that report all of their mistakes at once.
- * A section's rules look at the whole of it, also where single fields are wrong already.
+ * The building blocks of the configuration file: sections, strict objects that report all of their
+ * mistakes at once, and fields, zod schemas that all sections share. A section's rules check the
+ * whole section even if single fields are wrong. Numbers and flags are accepted as text too,
+ * because a replaced `${NAME}` is text. Every message has two lines: what is wrong, and what to
+ * write instead; none quotes a value.
  */
 import { z } from 'zod'
 import { suggestion } from './errors.ts'
@@ -11,13 +14,13 @@ export interface Finding extends Refusal {
   path: (string | number)[]
 }
 
-/** Values may be wrong or missing still: a rule checks what it reads. */
+/** Checks a section whose values may still be wrong or missing. */
 export type Rule = (section: Readonly<Record<string, unknown>>) => Finding[]
 
 interface SectionOptions {
   describe: string
   rules?: Rule[]
-  /** Its name in the JSON Schema, for a section that holds itself. */
+  /** Its name in the JSON Schema, for a recursive section. */
   id?: string
 }
 
@@ -57,12 +60,12 @@ function unknownKeys(shape: object, knownKeys: string[]): Rule {
       }))
 }
 
-/** Marks a schema as one of a key that a later version brings; the JSON Schema leaves it out. */
+/** Marks the schema of a key that a later version brings; the JSON Schema leaves it out. */
 export const laterMark = { later: true } as const
-/** Likewise, of a key that another type of the same section has. */
+/** Marks the schema of a key that another type of the same section has. */
 const foreignMark = { foreign: true } as const
 
-/** Whether what is known of a schema says that its key is refused wherever it stands. */
+/** Whether a schema's metadata marks its key as always refused. */
 export function isMarkedRefused(meta: Readonly<Record<string, unknown>>): boolean {
   return meta['later'] === true || meta['foreign'] === true
 }
@@ -113,7 +116,10 @@ function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
     })
 }
 
-/** A section whose `type` says which of several it is; the types of later versions go by name. */
+/**
+ * A section whose `type` selects one of several schemas; types of later versions are refused by
+ * name.
+ */
 export function byType<
   Options extends readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]],
 >(
@@ -136,7 +142,7 @@ function typeRefusal(input: unknown, knownTypes: string[], later: Record<string,
   return refusal('not in this version', `write ${knownTypes.join(' or ')}: ${meanwhile}`)
 }
 
-/** Things of one kind by name, at least one. */
+/** Named entries of one kind, at least one. */
 export function namedEntries<Value extends z.ZodType>(
   value: Value,
   { describe, thing }: { describe: string; thing: string },
@@ -164,13 +170,7 @@ function namesRule(remedy: string): Rule {
   }
 }
 
-/**
- * The fields of the configuration file, as zod schemas that the parts' slices share. Numbers and
- * flags are taken as text too, because a replaced `${NAME}` is text. Every message has two lines:
- * what is wrong, and what to write instead; none of them quotes a value.
- */
-
-/** What is wrong with a value and what to write instead. */
+/** What is wrong with a value, and what to write instead. */
 export interface Refusal {
   problem: string
   remedy: string
@@ -180,14 +180,14 @@ export function refusal(problem: string, remedy: string): Refusal {
   return { problem, remedy }
 }
 
-/** The form in which a refusal travels as a zod message. */
+/** Formats a refusal as a zod message. */
 export function messageFor({ problem, remedy }: Refusal): string {
   return `${problem}\n${remedy}`
 }
 
 const namePattern = /^[a-z][a-z0-9_-]{0,39}$/
 
-/** A zod `error` option: the value is missing, empty, or of another kind than `expected`. */
+/** A zod `error` option: the value is missing, empty, or not of the `expected` kind. */
 export function wrongKind(
   expected: string,
   remedy: string,
@@ -203,7 +203,7 @@ function kindProblem(input: unknown, expected: string): string {
 
 type Parse<Input, Output> = (input: Input) => Output | Refusal
 
-/** Runs `parse` on what `schema` lets through; its refusal becomes the mistake. */
+/** Runs `parse` on what `schema` accepts; a refusal becomes the mistake. */
 function parseWith<Input, Output>(
   schema: z.ZodType<Input>,
   parse: Parse<Input, Output>,
@@ -225,15 +225,16 @@ interface TextOptions<Output> {
   /** What to write, e.g. `write a duration such as 30s`. */
   remedy: string
   parse: Parse<string, Output>
-  /** For a value that is no text, e.g. `a duration`. */
+  /** For a value that is not text, e.g. `a duration`. */
   expected?: string
   examples?: string[]
 }
 
-/** A field written as text that means something else. */
+/** A field written as text and parsed to something else. */
 export function textField<Output>(options: TextOptions<Output>): z.ZodType<Output> {
   const { describe, remedy, parse, expected = 'a text', examples } = options
-  // Examples stand on what is read: of a schema that transforms, the JSON Schema drops them.
+  // The examples belong to the input schema: the JSON Schema drops those of a schema that
+  // transforms.
   const schema = z.string(wrongKind(expected, remedy)).meta(examples ? { examples } : {})
   return parseWith(schema, (text) =>
     text.trim() === '' ? refusal('has no value', remedy) : parse(text),
@@ -277,7 +278,7 @@ export function unknownWord(input: unknown, words: readonly string[]): Refusal {
   return refusal('not one of the known words', suggestion(input, words, 'write one of'))
 }
 
-/** In an editor, a placeholder passes where a number or a flag is asked for. */
+/** Lets an editor accept a placeholder where a number or a flag is expected. */
 const placeholder = z
   .string()
   .meta({ pattern: '\\$\\{', description: '${NAME} or ${NAME:-default}' })
@@ -324,7 +325,7 @@ export function positiveNumber(describe: string): z.ZodType<number> {
   }).meta({ description: describe })
 }
 
-/** A part of something: above 0, and 1 at most. */
+/** A share: above 0, and at most 1. */
 export function share(describe: string): z.ZodType<number> {
   const remedy = 'write a number above 0 and up to 1, such as 0.7'
   const number = z.number().meta({ exclusiveMinimum: 0, maximum: 1 })
@@ -345,7 +346,7 @@ const unitMs: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000
 /** About a hundred years: beyond it, times no longer fit into a date. */
 const maxDurationMs = 36_500 * 86_400_000
 
-/** A duration as text; milliseconds. `least` is one too, e.g. `5s`. */
+/** A duration as text, parsed to milliseconds. `least` is a duration too, e.g. `5s`. */
 export function duration(describe: string, least = '1ms'): z.ZodType<number> {
   const remedy = 'write a number and its unit, such as 30s, 5m, 12h or 7d'
   return textField({
@@ -369,7 +370,7 @@ function parseDuration(input: string): number | undefined {
   return unit === undefined ? undefined : Number(amount) * (unitMs[unit] ?? 1)
 }
 
-/** `N/s` or `N/m`; per second. */
+/** `N/s` or `N/m`, parsed to a rate per second. */
 export function rate(describe: string): z.ZodType<number> {
   const remedy = 'write a number above 0 per second or per minute, such as 1/s or 30/m'
   return textField({
@@ -406,7 +407,7 @@ const unitBytes: Record<string, number> = {
   TiB: 2 ** 40,
 }
 
-/** A size as text; bytes. `least` is one too, e.g. `1MiB`. */
+/** A size as text, parsed to bytes. `least` is a size too, e.g. `1MiB`. */
 export function size(describe: string, least: string): z.ZodType<number> {
   const remedy = 'write a number and its unit, such as 500MB or 1GiB'
   return textField({
@@ -432,7 +433,7 @@ function parseBytes(input: string): number | undefined {
 
 const remedy = 'write a name of the zone database, such as Europe/Zurich or UTC'
 
-/** A field that names an IANA time zone; UTC where it is left out. */
+/** A field that names an IANA time zone; default UTC. */
 export function timeZone(describe: string): z.ZodPrefault<z.ZodType<string>> {
   return textField({
     describe,

@@ -1,7 +1,7 @@
 /**
- * When a cron of five fields fires in a time zone. The calendar is croner's, asked about readings of
- * the local clock only; what a reading means on the days when clocks change is decided here: it
- * fires at the first instant at which the clock shows it or, where it is skipped, a later one.
+ * When a cron of five fields fires in a time zone. croner provides the calendar, applied only to
+ * readings of the local clock. On days when clocks change, a schedule fires at the first instant at
+ * which the clock shows the reading or, if that is skipped, a later one.
  */
 import { Cron } from 'croner'
 import { refusal, type Refusal } from './config-fields.ts'
@@ -20,7 +20,7 @@ export interface ScheduleOptions {
   timeZone: string
 }
 
-/** A digest is no ticker, and a quarter of an hour is what is left to read one. */
+/** A digest is not a ticker: readers get at least a quarter of an hour between two. */
 const minGapMinutes = 15
 
 const names = {
@@ -28,7 +28,7 @@ const names = {
   weekday: 'sun|mon|tue|wed|thu|fri|sat',
 }
 
-/** What every cron understands alike: lists, ranges and steps; croner's additions stay out. */
+/** What all crons agree on: lists, ranges and steps; croner's additions are refused. */
 const fields = [
   { name: 'minute', remedy: 'write 0 to 59', pattern: fieldPattern('\\d\\d?') },
   { name: 'hour', remedy: 'write 0 to 23', pattern: fieldPattern('\\d\\d?') },
@@ -54,7 +54,7 @@ function fieldPattern(value: string): RegExp {
   return new RegExp(`^${item}(,${item})*$`, 'i')
 }
 
-/** Why a cron is none that a schedule can be made of; undefined: it is one. */
+/** Returns why a cron cannot be a schedule; undefined: it can. */
 export function cronProblem(cron: string): Refusal | undefined {
   const cronFields = cron.trim().split(/\s+/)
   const wrongForm = formProblem(cronFields) ?? fieldProblem(cronFields) ?? dayProblem(cronFields)
@@ -105,7 +105,10 @@ function isCalendar(cronFields: string[]): boolean {
   }
 }
 
-/** Times of day, on days that may follow each other: the last of one is followed by the first. */
+/**
+ * Checks the times of day, as if on consecutive days: the last of a day is followed by the first of
+ * the next.
+ */
 function gapProblem([minute = '*', hour = '*']: string[]): Refusal | undefined {
   const everyDay = parseCron(`${minute} ${hour} * * *`)
   const leastGapMs = minGapMinutes * 60_000
@@ -125,12 +128,12 @@ function gapProblem([minute = '*', hour = '*']: string[]): Refusal | undefined {
   return undefined
 }
 
-/** Runs nothing: a cron without a function only answers when it would. */
+/** Runs nothing: without a function, croner only calculates times. */
 function parseCron(cron: string): Cron {
   return new Cron(cron, { mode: '5-part', paused: true, utcOffset: 0 })
 }
 
-/** Throws where `cronProblem` has an answer, or for a zone that is none: both are checked before. */
+/** Throws if `cronProblem` finds a problem, or for an unknown zone; both are checked before. */
 export function createSchedule({ cron, timeZone }: ScheduleOptions): Schedule {
   const wrong = cronProblem(cron)
   if (wrong) throw new Error(`Cron: ${wrong.problem}; ${wrong.remedy}`)

@@ -1,18 +1,21 @@
 /**
- * The base of every error that is not a bug. `code` is stable and documented; `reason` words are
- * closed unions of the subclasses and label the metrics. No secret and no URL goes into a message.
+ * The base of every error that is not a bug. `code` is stable and documented; the `reason` of a
+ * subclass is a closed union and labels the metrics. Messages contain no secret and no URL.
  */
 export abstract class TocsinError extends Error {
   abstract override readonly name: string
   abstract readonly code: string
 }
 
-/** What is said about an unknown thrown value, without its stack. */
+/** The message of an unknown thrown value, without its stack. */
 export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The candidate that `word` was most likely meant to be; undefined where none is close, or within `most` letters. */
+/**
+ * Returns the candidate most likely meant by `word`, at most `most` letters away; undefined if none
+ * is close.
+ */
 export function findNearest(
   word: string,
   candidates: Iterable<string>,
@@ -32,7 +35,7 @@ function allowedDistance(length: number): number {
   return length < 4 ? 1 : Math.max(2, Math.floor(length / 3))
 }
 
-/** `did you mean "every"?`, or the list of what there is. */
+/** `did you mean "every"?`, or the list of candidates. */
 export function suggestion(
   word: string,
   candidates: readonly string[],
@@ -44,7 +47,7 @@ export function suggestion(
     : `did you mean "${meant}"?`
 }
 
-/** What a list for people may hold; of a configuration with a thousand accounts nobody reads all. */
+/** Words in a list for people: nobody reads all of a thousand accounts. */
 const maxListed = 100
 
 /** `a, b, c`, or the first of many and how many more there are. */
@@ -54,7 +57,7 @@ export function formatList(words: readonly string[]): string {
   return `${words.slice(0, maxListed).join(', ')} and ${more} more`
 }
 
-/** Levenshtein's distance, one row at a time. Words of a configuration are short. */
+/** Levenshtein distance, one row at a time. Words of a configuration are short. */
 function editDistance(left: string, right: string): number {
   if (Math.abs(left.length - right.length) > 20) return Infinity
   let row = Array.from({ length: right.length + 1 }, (_, index) => index)

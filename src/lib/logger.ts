@@ -8,7 +8,7 @@ export interface Logger extends PinoLogger {
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Field names whose values never reach a log line, however deep they stand. */
+/** Names of fields whose values never reach a log line, at any depth. */
 export const redactedFields = [
   'api_key',
   'apiKey',
@@ -34,7 +34,7 @@ const redactedNames = new Set<PropertyKey>(redactedFields)
 
 const censoredText = '<secret>'
 
-/** Deeper values are left out: no line of ours needs them, and a cycle ends. */
+/** Deeper values are left out: no line needs them, and cycles end. */
 const maxDepth = 6
 
 interface LoggerOptions {
@@ -46,7 +46,9 @@ interface LoggerOptions {
   clock?: Pick<Clock, 'monotonic'>
 }
 
-/** One JSON line per event of note: a static message, ids as fields, times in ISO 8601 UTC. */
+/**
+ * Creates a logger that writes JSON lines: a static message, ids as fields, times in ISO 8601 UTC.
+ */
 export function createLogger({
   level = 'info',
   pretty = (line) => line,
@@ -69,21 +71,27 @@ export function createLogger({
   return Object.assign(lines, { repeated })
 }
 
-/** For terminals. `colorize`: off where NO_COLOR asks for it. */
+/** Formats lines for terminals. `colorize`: off if NO_COLOR asks for it. */
 export async function prettyLines(colorize = true): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
   return prettyFactory({ colorize })
 }
 
-/** What JSON leaves as it is and a terminal acts upon: controls of eight bits, turned or hidden text. */
+/**
+ * Characters that JSON leaves as they are and a terminal acts upon: eight-bit controls, bidi and
+ * hidden text.
+ */
 const invisibleCharacters = /[\u007F-\u009F\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
 
-/** Asked for every field of a line: by its name where that is redacted, by a wildcard otherwise. */
+/**
+ * pino calls this for every field of a line: by its name if that is redacted, by a wildcard
+ * otherwise.
+ */
 function censor(value: unknown, [field]: PropertyKey[]): unknown {
   return field !== undefined && redactedNames.has(field) ? censoredText : withoutSecrets(value, 1)
 }
 
-/** A copy as it may be written: redacted fields censored, errors only as far as they are described. */
+/** Copies a value for a line: redacted fields censored, errors reduced to their description. */
 function withoutSecrets(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth > maxDepth) return '<deeper>'
@@ -100,7 +108,7 @@ function withoutSecrets(value: unknown, depth: number): unknown {
   )
 }
 
-/** What a log line says of an error: name, code, reason, message; the stack only for bugs of ours. */
+/** Describes an error for a line: name, code, reason, message; the stack only for bugs. */
 function describeError(error: unknown): unknown {
   if (!(error instanceof Error)) return { message: String(error) }
   const fields = error as Error & { code?: unknown; reason?: unknown; retryAfterMs?: unknown }
@@ -114,23 +122,27 @@ function describeError(error: unknown): unknown {
 }
 
 /**
- * Log lines that an outage repeats. The first line of a cause is written at once and whole; what the next
- * minute brings is counted and written as one line. Every call is in exactly one line or one count.
+ * Log lines that an outage repeats. The first line of a cause is written at once and whole; those
+ * of the next minute are counted and written as one line. Every call is in exactly one line or one
+ * count.
  */
 
 interface RepeatedLines {
   warn(fields: object, message: string, about: Repetition): void
   error(fields: object, message: string, about: Repetition): void
-  /** Writes the counts whose minute is over; forgets causes that stayed quiet for a minute. */
+  /** Writes the counts whose minute is over; forgets causes that were quiet for a minute. */
   writeDue(): void
   /** Writes every count, whatever its age; for the end of the process. */
   writeAll(): void
 }
 
 interface Repetition {
-  /** Lines with the same message and cause are one trouble: a reason or a sink, never an error's free text. */
+  /**
+   * Lines with the same level, message and cause are counted together. A reason or a sink, never an
+   * error's free text.
+   */
   cause: string
-  /** The field that lists whom it befell, and this one's name. */
+  /** The field that lists the names affected, and the name of this line. */
   list: 'feeds' | 'events' | 'accounts' | 'records' | 'hosts'
   name: string
 }
@@ -143,20 +155,20 @@ interface Cause {
   writtenMs: number
   count: number
   names: Set<string>
-  /** The last one of each message, in the order in which they last came. */
+  /** The last error of each message, in the order in which they last occurred. */
   errors: Map<string, unknown>
 }
 
 /** How long the lines of a cause are counted before they are written. */
 const minuteMs = 60_000
 
-/** So many names are listed; the others are counted. */
+/** Names that are listed; others are counted. */
 const maxListedNames = 3
 
-/** So many errors with messages of their own are shown: one cause may hide several. */
+/** Errors with different messages that are shown: one cause may hide several. */
 const maxListedErrors = 5
 
-/** Names may come from strangers: so many are told apart. */
+/** Distinct names that are counted; names may come from strangers. */
 const maxCountedNames = 10_000
 
 type Write = (level: Cause['level'], fields: object, message: string) => void
@@ -208,7 +220,7 @@ function count(cause: Cause, fields: object, name: string): void {
   if ('err' in fields) keepLatestError(cause.errors, fields.err)
 }
 
-/** The last one of each message; of too many, the latest. */
+/** Keeps the last error of each message; if there are too many, the latest. */
 function keepLatestError(errors: Map<string, unknown>, err: unknown): void {
   const message = err instanceof Error ? err.message : String(err)
   errors.delete(message)
@@ -228,7 +240,7 @@ function writeCount(
   write(level, { cause: about.cause, ...counts, ...shown }, `${message} (repeated)`)
 }
 
-/** Whatever `characters` finds, as JSON escapes it. */
+/** Escapes what `characters` matches, as JSON does. */
 export function escapeCharacters(text: string, characters: RegExp): string {
   return text.replace(characters, (found) =>
     Array.from({ length: found.length }, (_none, at) => {

@@ -1,11 +1,13 @@
 import { type Clock, systemClock } from './clock.ts'
 import type { Logger } from './logger.ts'
 
-/** A loop of the process: `tick` in a rhythm, never twice at once, stopped within one tick. */
+/**
+ * A loop of the process: calls `tick` at intervals, never concurrently, and stops within one tick.
+ */
 export interface Loop {
   start(): void
   stop(): Promise<void>
-  /** When the loop started, last ended a tick or last said that it is alive; wall clock ms. */
+  /** When the loop started, last ended a tick or last reported progress; wall clock ms. */
   lastProgressMs(): number
 }
 
@@ -15,8 +17,8 @@ export interface LoopOptions {
   logger: Logger
   clock?: Clock
   /**
-   * One pass. A thrown error is logged once and the loop goes on. A pass that may last says
-   * `alive()` now and then, also while it waits for Redis: liveness must not end it for that.
+   * One pass. A thrown error is logged and the loop goes on. A long pass calls `alive()` now and
+   * then, also while it waits for Redis: the liveness probe must not end the process for that.
    */
   tick: (signal: AbortSignal, alive: () => void) => Promise<void>
 }
@@ -61,19 +63,24 @@ export function createLoop({
   }
 }
 
-/** What can be told to take no new work and to take it again: a BullMQ worker. */
+/** A BullMQ worker, which can stop and resume taking work. */
 interface Pausable {
   pause(doNotWaitActive?: boolean): Promise<void>
   resume(): Promise<void>
 }
 
-/** After an error of a worker: one that cannot fetch asks again at once, thousands of times a second. */
+/**
+ * Pause after a worker's error: a worker that cannot fetch would retry at once, thousands of times
+ * a second.
+ */
 const errorRestMs = 1_000
 
 interface WorkerPause {
-  /** Takes no new work until then; more calls meanwhile change nothing. */
+  /** Takes no new work until then; further calls meanwhile change nothing. */
   until: (untilMs: number) => Promise<void>
-  /** For a worker's errors: a full or read-only Redis refuses what a connection error never reaches. */
+  /**
+   * For a worker's errors: a full or read-only Redis refuses commands without any connection error.
+   */
   afterError: () => void
 }
 

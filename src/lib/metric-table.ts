@@ -1,8 +1,13 @@
-/** What a metric of the table is made of. */
+/**
+ * Every metric that Tocsin exports, in one table: the names and help texts, the typed access of
+ * `metrics.ts` and the zero start all follow from it. A label's values are a closed list written
+ * here or names of the configuration; never a uid, an address or an error text.
+ */
 
 /**
- * Where a label's values come from: names of the configuration; `severity`: the five words, anything
- * else becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
+ * Where a label's values come from: names of the configuration; `severity`: the five words,
+ * anything else becomes `unknown`; `code`: a status code, rare ones become `other`; or the list
+ * itself.
  */
 export type LabelDomain =
   | 'feeds'
@@ -22,29 +27,27 @@ export interface MetricDefinition {
   scope: 'local' | 'shared'
   help: string
   labels: LabelDomains
-  /** No sample before its value is known, because a 0 would say something untrue. */
+  /** No sample before its value is known, because a 0 would be wrong. */
   startsUnset?: true
   /** Upper bounds of a histogram's buckets, seconds. */
   buckets?: readonly number[]
-  /** How it is told unless `http.metrics` is `detailed`; left out: no otherwise. */
+  /** How it is exported unless `http.metrics` is `detailed`; left out: unchanged. */
   brief?: Brief
 }
 
 /**
- * `omitted`: not at all. `sparse`: a counter begins with its first count, a gauge is shown while it is not 0.
- * `without`: over all values of these labels.
+ * `omitted`: not exported. `sparse`: a counter begins with its first count, a gauge is shown while
+ * it is not 0. `without`: summed over all values of these labels.
  */
 type Brief = 'omitted' | 'sparse' | { readonly without: readonly string[] }
 
-/** The closed lists of words that metrics carry as label values. */
-
-/** The values of a `severity` label; the first five are those of `events/severity.ts`. */
+/** The values of a `severity` label; the first five are the `severities` of `event.ts`. */
 export const severityWords = ['info', 'low', 'medium', 'high', 'critical', 'unknown'] as const
 
-/** The limits of the service that requests count against. */
+/** The upstream limits that requests count against. */
 const tiers = ['search', 'basic'] as const
 
-/** The reasons of a `ServiceError`. */
+/** The reasons of an `UpstreamError`. */
 const pollFailures = [
   'auth',
   'rate_limited',
@@ -101,7 +104,7 @@ const suppressionReasons = [
   'superseded',
 ] as const
 
-/** Fields of the service's items, by its names for them, that may be unreadable while the item is taken in. */
+/** Upstream names of item fields that may be unreadable although the item is taken in. */
 export const unreadableFields = [
   'auth_domains',
   'breached_at',
@@ -139,13 +142,7 @@ export const unreadableFields = [
   'type',
 ] as const
 
-/**
- * Every metric of its own that Tocsin exports, in one table: README's list, the typed access of
- * `metrics.ts` and the zero start all follow from it. A label's values are either a closed list
- * written here, or names of the configuration; never a uid, an address or an error text.
- */
-
-/** From the shortest interval between polls to an hour behind. */
+/** From a minute to a week. */
 const latenessBuckets = [60, 600, 3600, 86_400, 604_800]
 const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
 
@@ -512,7 +509,7 @@ export function metricNames(): string[] {
   return Object.keys(metricTable).map((name) => `tocsin_${name}`)
 }
 
-/** HELP as exported: what it is, and how to aggregate it over instances. */
+/** HELP as exported: what the metric is, and how to aggregate it over instances. */
 export function helpText(definition: MetricDefinition): string {
   return `${definition.help} ${describeAggregation(definition)}`
 }
@@ -535,7 +532,7 @@ function gauge<const L extends LabelDomains>(help: string, labels: L) {
   return { kind: 'gauge', scope: 'local', help, labels } as const
 }
 
-/** A gauge that has no sample until somebody sets it. */
+/** A gauge that has no sample until it is set. */
 function gaugeWhenKnown<const L extends LabelDomains>(help: string, labels: L) {
   return { kind: 'gauge', scope: 'local', help, labels, startsUnset: true } as const
 }

@@ -1,6 +1,6 @@
 /**
  * The metrics of one running Tocsin: typed access to every metric of the table, and the text of a
- * scrape. A scrape only prints: what is read from Redis was read before. Nothing is kept in
+ * scrape. A scrape only prints: values from Redis were read before. Nothing is kept in
  * prom-client's global registry.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
@@ -16,19 +16,22 @@ import {
   severityWords,
 } from './metric-table.ts'
 
-/** Every local metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`. */
+/**
+ * Every local metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`.
+ */
 export type Metrics = MetricsOf<'local'> & {
   /**
-   * Makes every label set that can be named beforehand appear with 0. Before counting, and again when
-   * the names change: what counts already goes on, the series of names that are gone disappear.
+   * Gives every known label set a 0. Called before counting and again when the names change:
+   * existing counts go on, and the series of removed names disappear.
    */
   startAtZero(names: KnownNames): void
   /**
-   * Begins a new state of what is read from Redis: every label set that can be named has 0, and each
-   * feed lags since its name was first handed in. Scrapes show the state before until this one is published.
+   * Begins a new state of what is read from Redis: every known label set has 0, and a feed's lag
+   * counts from when its name first appeared. Scrapes show the previous state until this one is
+   * published.
    */
   beginState(): StateMetrics
-  /** Prometheus text format. While Redis is away, what was read from it is left out. */
+  /** Prometheus text format. While Redis is unreachable, what was read from it is left out. */
   render(isRedisUp?: boolean): Promise<{ contentType: string; body: string }>
 }
 
@@ -70,7 +73,7 @@ type CamelCase<Name extends string> = Name extends `${infer Head}_${infer Tail}`
   ? `${Head}${Capitalize<CamelCase<Tail>>}`
   : Name
 
-/** Without those that `render` computes itself. */
+/** All but those that `render` sets itself. */
 type SettableName = Exclude<keyof MetricTable, 'redis_up' | 'state_age_seconds'>
 
 type MetricsOf<Scope> = {
@@ -106,7 +109,8 @@ export function createMetrics({
     ),
     startAtZero(names) {
       startSeries(registered.values(), names, knownNames)
-      if (hasRemovedNames(knownNames, names)) state = { ...state, text: '' } // until the next reading
+      // until the next reading
+      if (hasRemovedNames(knownNames, names)) state = { ...state, text: '' }
       knownNames = names
       const nowMs = clock.now()
       feedsSinceMs = new Map(names.feeds.map((feed) => [feed, feedsSinceMs.get(feed) ?? nowMs]))
@@ -142,7 +146,7 @@ function hasRemovedNames(before: KnownNames, names: KnownNames): boolean {
 
 const noopMetric = { inc() {}, set() {}, observe() {} }
 
-/** What is not exported can be called as well. */
+/** Gives a metric that is not exported a no-op, so that it can be called too. */
 function typedAccess<Scope extends MetricDefinition['scope']>(
   scope: Scope,
   metrics: ReadonlyMap<string, object>,
@@ -155,8 +159,6 @@ function typedAccess<Scope extends MetricDefinition['scope']>(
     ])
   return Object.fromEntries(access) as MetricsOf<Scope>
 }
-
-/** The table's local metrics as prom-client holds them: registered, bounded in their labels, started at 0. */
 
 /** The configured names that label metrics. */
 export interface KnownNames {
@@ -171,7 +173,7 @@ export interface RegisteredMetric {
   metric: Counter | Gauge | Histogram
 }
 
-/** What is exported of the table, with the labels it has then; by name. */
+/** The exported metrics by name, with the labels that remain. */
 function effectiveTable(isDetailed: boolean): Map<string, MetricDefinition> {
   const entries = Object.entries<MetricDefinition>(metricTable).flatMap(([name, definition]) => {
     const { brief, labels } = definition
@@ -222,7 +224,9 @@ function register(
 type LabelValues = Record<string, string | number>
 export type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: number]
 
-/** What the parts call: `inc`, `set` or `observe`, with labels bounded on the way. */
+/**
+ * What the parts call: `inc`, `set` or `observe`, with label values checked against their domains.
+ */
 function boundedAccess({ metric, definition }: RegisteredMetric): object {
   const split = (given: LooseArguments) => splitArguments(given, definition.labels)
   if (metric instanceof Counter) {
@@ -234,7 +238,7 @@ function boundedAccess({ metric, definition }: RegisteredMetric): object {
   return { observe: (...given: LooseArguments) => metric.observe(...split(given)) }
 }
 
-/** The labels that are in force, in their order, with values from their domains; and the amount. */
+/** Returns the exported labels in their order, with values from their domains, and the amount. */
 function splitArguments(
   [first, second]: LooseArguments,
   domains: LabelDomains,
@@ -256,8 +260,8 @@ function isOneOf(words: readonly string[], value: string): boolean {
 }
 
 /**
- * Makes every label set that can be named beforehand appear, unless it starts unset: with 0, or as it
- * counts already. Those that only `before` could name disappear.
+ * Creates every known label set that does not start unset: with 0, or with its present count. Those
+ * known only to `before` disappear.
  */
 function startSeries(
   metrics: Iterable<RegisteredMetric>,
@@ -272,7 +276,7 @@ function startSeries(
     }
     for (const [key, labels] of definition.startsUnset ? [] : wanted) {
       if (!(metric instanceof Histogram)) metric.inc(labels, 0)
-      else if (!old.has(key)) metric.zero(labels) // once more would forget what was observed
+      else if (!old.has(key)) metric.zero(labels) // a second zero() would forget what was observed
     }
   }
 }
@@ -311,8 +315,9 @@ function domainValues(domain: LabelDomain, names: KnownNames): readonly string[]
 }
 
 /**
- * The shared metrics of one reading of Redis, and their text. They are no counters of this process, so
- * they are not prom-client's: a reading of a thousand accounts is written while it goes on, and shown whole.
+ * The shared metrics of one reading of Redis, and their text. They do not use prom-client, because
+ * they are not counters of this process: a reading of a thousand accounts is written as it goes and
+ * shown whole.
  */
 
 export interface StateDraft {
@@ -324,7 +329,7 @@ export interface StateDraft {
 
 export interface StateDraftOptions {
   isDetailed: boolean
-  /** Every label set that they name begins with 0, unless the metric starts unset. */
+  /** Every label set of these names begins with 0, unless the metric starts unset. */
   names: KnownNames
 }
 
@@ -382,7 +387,7 @@ function formatLabels(labels: Readonly<Record<string, string>>): string {
   return texts.length === 0 ? '' : `{${texts.join(',')}}`
 }
 
-/** Names of the configuration need none; a sink's may come from the ledger. */
+/** Names of the configuration need no escaping; a sink's may come from the ledger. */
 function escapeLabel(value: string): string {
   return /["\\\n]/.test(value)
     ? value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')

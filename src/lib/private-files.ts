@@ -1,4 +1,7 @@
-/** Folders and files that only this user may enter or read, and which no planted link leads elsewhere. */
+/**
+ * Files and folders that only this user may enter or read, limits for reading files that an
+ * operator names, and lock files. No planted link leads a write elsewhere.
+ */
 import { randomBytes } from 'node:crypto'
 import {
   closeSync,
@@ -22,7 +25,9 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { refusal, type Refusal } from './config-fields.ts'
 
-/** Makes it where it is missing. What keeps it from being private, in words; undefined: nothing. */
+/**
+ * Creates the folder if it is missing. Returns why it is not private, in words; undefined: it is.
+ */
 export function checkPrivateFolder(folder: string): string | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const stat = lstatSync(folder)
@@ -37,11 +42,14 @@ export function checkPrivateFolder(folder: string): string | undefined {
   return undefined
 }
 
-/** Whom the system takes a process for. */
+/** The user and groups that the system checks for a process. */
 interface ProcessIdentity {
   uid: number
   gids: readonly number[]
-  /** The folder into which Docker and Podman mount secrets, each for one container: all users there are its own. */
+  /**
+   * The folder into which Docker and Podman mount secrets, each for one container, whose users may
+   * all read it.
+   */
   secretsMount: string
 }
 
@@ -53,12 +61,13 @@ function ownIdentity(): ProcessIdentity | undefined {
 }
 
 /**
- * Who else may read or change a file that holds a secret, and what to do; undefined: nobody but this user and
- * root, or it is no regular file. Links are followed: mounted secrets are links, and what counts is where they
- * end. A file of root that a group of this process, or root's own, may only read is in order: so Kubernetes
- * (`fsGroup`), packages and systemd (whose access control list shows as a group's mode) hand secrets to a
- * service. What Docker mounts as a secret has the owner and mode of the host's file, or is open to all of its
- * container: neither says anything.
+ * Returns who else may read or change a file that holds a secret, and what to do; undefined: only
+ * this user and root, or it is not a regular file. Links are followed: mounted secrets are links,
+ * and only the target counts. A file of root is accepted if root's own group or a group of this
+ * process may only read it: Kubernetes (`fsGroup`), packages and systemd (whose access control list
+ * shows as a group's mode) pass secrets to a service in this way. What Docker mounts as a secret
+ * has the owner and mode of the host's file, or is open to the whole container: neither says
+ * anything.
  */
 export function findExposure(path: string, self = ownIdentity()): Refusal | undefined {
   const resolved = statFile(path)
@@ -81,13 +90,13 @@ export function findExposure(path: string, self = ownIdentity()): Refusal | unde
   return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(resolved.realPath) ?? remedy)
 }
 
-/** undefined also where Kubernetes puts another folder in its place between the two looks. */
+/** Returns undefined also if Kubernetes replaces the folder between the two calls. */
 function statFile(path: string): { stat: Stats; realPath: string } | undefined {
   try {
     const realPath = realpathSync(path)
     return { stat: statSync(realPath), realPath }
   } catch {
-    return undefined // who needs the file says that it cannot be read
+    return undefined // the reader of the file reports that it cannot be read
   }
 }
 
@@ -99,25 +108,27 @@ function ownershipRemedy(path: string, { uid }: ProcessIdentity): string {
   return `run as root: chown ${uid} ${path} && chmod 600 ${path}`
 }
 
-/** Kubernetes mounts a secret as links into a folder of its own making, such as `..2026_01_31_08_00_00.1`. */
+/**
+ * Kubernetes mounts a secret as links into a folder of its own, such as `..2026_01_31_08_00_00.1`.
+ */
 function mountedRemedy(realPath: string): string | undefined {
   if (!/\/\.\.\d{4}_/.test(realPath)) return undefined
   return 'set defaultMode: 0440 on the volume, and fsGroup in the securityContext of the pod'
 }
 
-/** Whether a socket is there that this user made. */
+/** Whether there is a socket that this user made. */
 export function isOwnSocket(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false })
   return stat?.isSocket() === true && stat.uid === (process.getuid?.() ?? stat.uid)
 }
 
-/** Opens a file for writing from its beginning; throws ELOOP where a link is. */
+/** Opens a file for writing from its beginning; throws ELOOP if it is a link. */
 export function openPrivateFile(path: string): number {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
   return openSync(path, O_WRONLY | O_CREAT | O_TRUNC | (O_NOFOLLOW ?? 0), 0o600)
 }
 
-/** The new content is there whole or not at all. */
+/** Replaces a file atomically: the new content is there whole or not at all. */
 export function replacePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${randomBytes(8).toString('hex')}`
   const file = openSync(temporary, 'wx', 0o600)
@@ -129,11 +140,11 @@ export function replacePrivateFile(path: string, text: string): void {
   renameSync(temporary, path)
 }
 
-/** Text files that an operator names: none is waited for, and none fills the memory. */
+/** Limits for text files that an operator names: reading must neither block nor fill the memory. */
 
 export interface FileLimits {
   maxBytes: number
-  /** Whatever can be read will do, a pipe as shells make them of `<(…)` too; it is waited for. */
+  /** Accept anything readable, including a pipe as shells make it for `<(…)`, and wait for it. */
   mayWait?: boolean
 }
 
@@ -144,15 +155,16 @@ export const secretLimits: FileLimits = { maxBytes: 64 * 1024 }
 export const certificateLimits: FileLimits = { maxBytes: 4 * 1024 * 1024 }
 
 /**
- * The text of a file. Links are followed: mounted secrets are links. Throws an Error whose `code` is the
- * system's, `SPECIAL` for a pipe or a device, or `TOO_LONG`.
+ * Reads the text of a file. Links are followed: mounted secrets are links. Throws an Error whose
+ * `code` is the system's, `SPECIAL` for a pipe or a device, or `TOO_LONG`.
  */
 export function readFileWithin(path: string, { maxBytes, mayWait }: FileLimits): string {
-  // a pipe that nobody writes to would hold up the whole process
+  // A pipe that nobody writes to would block the whole process.
   const file = openSync(path, constants.O_RDONLY | (mayWait ? 0 : constants.O_NONBLOCK))
   try {
     const status = fstatSync(file)
-    const isUsual = status.isFile() || status.isDirectory() // reading a directory says so itself
+    // reading a directory fails with its own error
+    const isUsual = status.isFile() || status.isDirectory()
     if (!isUsual && !mayWait) throw fileError(path, 'SPECIAL', 'is no regular file')
     const text = readWithin(file, maxBytes)
     if (text === undefined)
@@ -167,7 +179,9 @@ function fileError(path: string, code: 'SPECIAL' | 'TOO_LONG', what: string): Er
   return Object.assign(new Error(`the file ${path} ${what}`), { code })
 }
 
-/** undefined: there is more. A device has no size that could be asked for beforehand. */
+/**
+ * Returns undefined if there is more. The size is not asked beforehand, because a device has none.
+ */
 function readWithin(file: number, maxBytes: number): string | undefined {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -181,16 +195,15 @@ function readWithin(file: number, maxBytes: number): string | undefined {
   }
 }
 
-/**
- * Files by which processes of one machine agree on who may work in a folder: `<path>.<n>`, each naming its
- * owner. Whoever makes the next number is the owner; nobody may while an owner lives. A number
- * is never used twice, so that who looked long ago cannot take what another has by now.
- */
-
-/** By path: the file that is ours. */
+/** The lock files that this process holds, by path. */
 const heldLocks = new Map<string, string>()
 
-/** Whether it is ours from now on; that of an owner which is gone is taken over. Throws where the folder takes no file. */
+/**
+ * Takes the lock on a path. Lock files are `<path>.<n>`, each naming its owner: whoever creates the
+ * next number is the owner, which fails while an owner lives; a lock whose owner is gone is taken
+ * over. A number is never used twice, so that a process which looked earlier cannot take what
+ * another holds by now. Returns whether the lock was taken. Throws if the folder takes no file.
+ */
 export function takeLockFile(path: string): boolean {
   if (heldLocks.has(path)) return false
   const ownFile = `${path}-${randomBytes(8).toString('hex')}`
@@ -202,7 +215,7 @@ export function takeLockFile(path: string): boolean {
     const files = lockFiles(path)
     if (!files.every(({ file }) => isAbandoned(file))) return false
     const next = `${path}.${(files.at(-1)?.number ?? 0) + 1}`
-    linkSync(ownFile, next) // fails where it exists, at one instant
+    linkSync(ownFile, next) // fails atomically if it exists
     heldLocks.set(path, next)
     for (const { file } of files) rmSync(file, { force: true })
     return true
@@ -213,7 +226,7 @@ export function takeLockFile(path: string): boolean {
   }
 }
 
-/** Only one's own; an empty file keeps the number. */
+/** Releases the lock only if this process holds it; an empty file keeps the number. */
 export function dropLockFile(path: string): void {
   const file = heldLocks.get(path)
   if (file === undefined) return
@@ -221,16 +234,16 @@ export function dropLockFile(path: string): void {
   try {
     truncateSync(file)
   } catch {
-    // somebody has deleted it, or the folder
+    // The file or the folder was deleted.
   }
 }
 
-/** Who keeps us out, for whoever wants to look: a path. */
+/** The file of the current lock, for people who look for its owner. */
 export function findLockFile(path: string): string {
   return lockFiles(path).at(-1)?.file ?? path
 }
 
-/** Lowest number first; 0: as versions up to 0.4 wrote it. */
+/** Lowest number first; 0: a file without a number, as versions up to 0.4 wrote it. */
 function lockFiles(path: string): { file: string; number: number }[] {
   const name = basename(path)
   return readdirSync(dirname(path))
@@ -245,21 +258,22 @@ function lockFiles(path: string): { file: string; number: number }[] {
 function isAbandoned(file: string): boolean {
   const [owner = '', birth = ''] = readFileSync(file, 'utf8').split(' ')
   const pid = Number(owner)
-  // our own id without our knowledge: of an earlier container
+  // Our own process id in a lock that we do not hold is that of an earlier container.
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return true
   try {
-    process.kill(pid, 0) // only asks whether there is such a process
-    return birth !== '' && birth !== processStartTime(pid) // another one may have its id by now
+    process.kill(pid, 0) // only tests whether the process exists
+    return birth !== '' && birth !== processStartTime(pid) // another process may have its id by now
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'ESRCH'
   }
 }
 
-/** When a process began, since the machine did; '' where the system does not tell it as Linux does. */
+/** When a process began, since the machine's start; '' if the system has no /proc as Linux does. */
 function processStartTime(pid: number): string {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '' // its name may hold anything
+    // the process name before may hold anything
+    return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? ''
   } catch {
     return ''
   }

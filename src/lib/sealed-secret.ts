@@ -1,22 +1,31 @@
 /**
- * Secrets as Redis may keep them: access tokens, and leaked secrets for sinks that reveal. Encrypted, so
- * that neither Redis nor a backup of it shows one. Whoever has the key text opens them; without it they
- * are lost, by design.
+ * Secrets as they are stored in Redis: access tokens, and leaked secrets for sinks that reveal.
+ * They are encrypted, so that neither Redis nor a backup of it shows one. The key text opens them;
+ * without it they are lost, by design.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 export interface SecretBox {
-  /** `context` names what the secret belongs to, e.g. a uid; it opens under no other, and for no other owner. */
+  /**
+   * `context` names what the secret belongs to, e.g. a uid; it opens only with the same context and
+   * owner.
+   */
   seal(clear: string, context: string): string
-  /** undefined for what was sealed under another key, owner or context, was changed, or is no seal at all. */
+  /**
+   * Returns undefined if it was sealed under another key, owner or context, was changed, or is not
+   * sealed.
+   */
   open(sealed: string, context: string): string | undefined
-  /** 24 hex digits that stand for the parts: the same for the same, and nobody without the key can test a guess. */
+  /**
+   * 24 hex digits that stand for the parts: equal parts give equal digests, and nobody without the
+   * key can test a guess.
+   */
   digest(parts: readonly string[]): string
 }
 
 /**
- * What a stored seal begins with names its form and derivation. Form 2 is written. Form 1, of version 0.4
- * and before, neither hides the secret's length nor names the owner; it is only read.
+ * The prefix of a stored secret names its form and key derivation. Form 2 is written. Form 1, of
+ * version 0.4 and before, neither hides the secret's length nor names the owner; it is only read.
  */
 const sealForms = [
   { prefix: 's2.', label: 'tocsin sealed secret v2' },
@@ -28,13 +37,17 @@ const digestLabel = 'tocsin secret digest v1'
 /** 96 bits, the nonce that GCM is made for (NIST SP 800-38D, 8.2). */
 const nonceBytes = 12
 const tagBytes = 16
-/** The length of a seal tells no more of its secret than how many of these it takes: passwords take one or two. */
+/**
+ * Secrets are padded to multiples of this, so that the length reveals little: passwords take one or
+ * two.
+ */
 const paddedToBytes = 64
 
 /**
- * AES-256-GCM under a key derived from `keyText` (the account's API key), which is asked for at each
- * use because its file may change under a running daemon. Where it cannot be read, `seal` throws what
- * it throws and `open` finds nothing. `owner` (an account) keeps apart those who share one API key.
+ * Encrypts with AES-256-GCM under a key derived from `keyText` (the account's API key), which is
+ * called at each use because its file may change under a running daemon. If it throws, `seal`
+ * throws the same and `open` returns undefined. `owner` (an account) separates those who share one
+ * API key.
  */
 export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
   let known: { text: string; keys: Map<string, Buffer> } | undefined
@@ -47,7 +60,7 @@ export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
     return key
   }
 
-  /** What a seal is bound to, besides its key. */
+  /** The authenticated data: what a sealed secret is bound to, besides its key. */
   function boundTo(form: SealForm, context: string): Buffer {
     return encodeText(form === currentForm ? JSON.stringify([owner, context]) : context)
   }
@@ -85,7 +98,9 @@ export function createSecretBox(keyText: () => string, owner = ''): SecretBox {
   }
 }
 
-/** One byte 0x80, then zeros (ISO/IEC 7816-4): whatever the secret ends with, its end is found again. */
+/**
+ * One byte 0x80, then zeros (ISO/IEC 7816-4): the end is found again whatever the secret ends with.
+ */
 function pad(clear: Buffer): Buffer {
   const padded = Buffer.alloc(Math.ceil((clear.length + 1) / paddedToBytes) * paddedToBytes)
   clear.copy(padded)
@@ -97,12 +112,15 @@ function unpad(padded: Buffer): Buffer {
   return padded.subarray(0, padded.lastIndexOf(0x80))
 }
 
-/** UTF-16, because a leaked secret may hold half of a surrogate pair, which UTF-8 would not give back. */
+/**
+ * UTF-16, because a leaked secret may hold half of a surrogate pair, which UTF-8 would not
+ * preserve.
+ */
 function encodeText(text: string): Buffer {
   return Buffer.from(text, 'utf16le')
 }
 
-/** undefined for what has not the form: Buffer would skip over letters that are not base64. */
+/** Returns undefined for text that is not base64: Buffer would skip invalid letters. */
 function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.toString('base64url') === text ? bytes : undefined

@@ -11,11 +11,15 @@ import {
   secretLimits,
 } from './private-files.ts'
 
-/** A secret of the configuration. Prints as `<secret>` wherever it is logged, joined or serialised. */
+/**
+ * A secret of the configuration. Prints as `<secret>` wherever it is logged, joined or serialised.
+ */
 export interface Secret {
-  /** The value; a file is read at each use and trimmed, so that rotation needs no restart. */
+  /**
+   * Returns the value; a file is read at each use and trimmed, so that rotation needs no restart.
+   */
   reveal(): string
-  /** The file that holds it, where it stands in one. */
+  /** The file that holds it, if it is in one. */
   readonly file?: string
   toString(): string
   toJSON(): string
@@ -41,7 +45,10 @@ export function secretFromFile(path: string): Secret {
   return createSecret(() => readFileWithin(path, secretLimits).trim(), path)
 }
 
-/** A secret's two keys, `key` and `key_file`: at most one is given, and a file is tried at load. */
+/**
+ * A secret's two keys, `key` and `key_file`: at most one is given, and a file is read at load to
+ * check it.
+ */
 
 type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
 
@@ -58,11 +65,14 @@ export function secretKeys<const Key extends string>(key: Key, describe: string)
 
 interface SecretRuleOptions {
   required: boolean
-  /** Looks at the secret's text, wherever it comes from; must not quote it. */
+  /** Checks the secret's text, wherever it comes from; must not quote it. */
   check?: (text: string, section: Readonly<Record<string, unknown>>) => Refusal | undefined
 }
 
-/** One of the two and not both; the file can be read; the text is there and passes `check`. */
+/**
+ * Checks that only one of the two is given, the file can be read, and the text is there and passes
+ * `check`.
+ */
 export function secretRule(key: string, { required, check }: SecretRuleOptions): Rule {
   const file = `${key}_file`
   return (section) => {
@@ -98,7 +108,7 @@ function secretFileProblem(path: string, section: Section, check: Check): Refusa
   return problem && refusal(`the content of ${path}: ${problem.problem}`, problem.remedy)
 }
 
-/** The text of a file that the configuration names, or why there is none. */
+/** Returns the text of a file that the configuration names, or why there is none. */
 function readNamedFile(path: string, limits: FileLimits): string | Refusal {
   try {
     return readFileWithin(path, limits)
@@ -113,7 +123,7 @@ function readNamedFile(path: string, limits: FileLimits): string | Refusal {
   }
 }
 
-/** Not quoted: a path that leads nowhere may be the secret itself, under the wrong key. */
+/** The path is not quoted: one that leads nowhere may be the secret itself, under the wrong key. */
 function missingFileRefusal(path: string): Refusal {
   if (path.includes(':/')) {
     return refusal('an address where the path of a file belongs', 'write it without "_file"')
@@ -123,12 +133,12 @@ function missingFileRefusal(path: string): Refusal {
   return refusal(`there is no such file below ${folder}`, 'create it or correct the path')
 }
 
-/** A file of certificates that a section names, tried at load. */
+/** Checks a file of certificates that a section names by reading it at load. */
 export function certificateFileRule(key: string): Rule {
   return pemFileRule(key, /-----BEGIN CERTIFICATE-----/, 'certificate')
 }
 
-/** Likewise of a private key. */
+/** Likewise for a private key. */
 export function privateKeyFileRule(key: string): Rule {
   return pemFileRule(key, /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/, 'private key')
 }
@@ -144,7 +154,7 @@ function pemFileRule(key: string, shape: RegExp, thing: string): Rule {
   }
 }
 
-/** The secret of a section that has passed its rule; undefined: neither key is given. */
+/** The secret of a section that passed its rule; undefined: neither key is given. */
 export function secretFromSection<const Key extends string>(
   section: { readonly [K in Key | `${Key}_file`]?: string | undefined },
   key: Key,
@@ -155,7 +165,7 @@ export function secretFromSection<const Key extends string>(
   return path === undefined ? undefined : secretFromFile(path)
 }
 
-/** Like `secretIn`, for a key whose rule says `required`. */
+/** Like `secretFromSection`, for a key whose rule says `required`. */
 export function requiredSecretFromSection<const Key extends string>(
   section: { readonly [K in Key | `${Key}_file`]?: string | undefined },
   key: Key,
@@ -165,19 +175,20 @@ export function requiredSecretFromSection<const Key extends string>(
   return secret
 }
 
-/** Secrets that whoever wants to guess them guesses first. */
-
-/** What stands before the rest of an example, whatever that is. */
+/** Beginnings of example values, whatever follows. */
 const exampleStart = /^(?:change|replace).?(?:me|it|this)|^(?:your|example|insert|todo)\b/i
 
-/** None of them is made of others, so that a text has one reading and matching takes linear time. */
+/** No word is made of others, so that a text has one reading and matching takes linear time. */
 const exampleWords =
   'my|the|your|our|please|change|replace|insert|put|me|it|this|with|for|here|now|some|very|long|random|string|' +
   'value|text|example|sample|placeholder|dummy|default|test|demo|secret|password|pass|passphrase|key|token|api|' +
   'webhook|signing|shared|auth|redis|slack|tocsin|admin|root|user|login|foobared|qwerty|uiop|letmein|welcome|a'
 const onlyExampleWords = new RegExp(`^(?:${exampleWords})+$`)
 
-/** `my-secret`, `ChangeMe2024`, `P@ssw0rd!`: such words, and no more than as much of digits and signs. */
+/**
+ * `my-secret`, `ChangeMe2024`, `P@ssw0rd!`: example words, with at most as many digits and signs as
+ * letters.
+ */
 function isPlaceholder(text: string): boolean {
   if (exampleStart.test(text) || /^x{3,}\W*$/i.test(text)) return true
   const plain = text.replaceAll('0', 'o').replaceAll('@', 'a').replaceAll('$', 's')
@@ -188,15 +199,15 @@ function isPlaceholder(text: string): boolean {
 }
 
 /**
- * Counted as the entropy of the text's own letters, which is less than what was drawn where a text is short: ten
- * random letters of base64 come to about 32 bits, twelve to 40, sixteen hexadecimal digits to 50.
+ * Measured as the entropy of the text's own letters, which underestimates short texts: ten random
+ * letters of base64 come to about 32 bits, twelve to 40, sixteen hexadecimal digits to 50.
  */
 const minBits = 32
 
-/** More than a key needs; what is longer is as strong as its beginning, at least. */
+/** More than a key needs; a longer text is at least as strong as its beginning. */
 const maxLetters = 256
 
-/** Why a secret is weak, without a word of it; undefined: it is not, or there is none. */
+/** Returns why a secret is weak, without quoting it; undefined: it is not weak, or empty. */
 export function findWeakness(secret: string): string | undefined {
   if (secret === '') return undefined
   const key = secret.startsWith('whsec_')
@@ -210,7 +221,10 @@ export function findWeakness(secret: string): string | undefined {
     : undefined
 }
 
-/** `abababab`, `changeme-changeme-`, `12345678…`, `aaaaaaaa`: the same again, or mostly neighbours. */
+/**
+ * `abababab`, `changeme-changeme-`, `12345678…`, `aaaaaaaa`: a repetition, or mostly neighbouring
+ * characters.
+ */
 function isPattern(text: string): boolean {
   for (let period = 1; period <= text.length / 2; period += 1) {
     if (text.startsWith(text.slice(period))) return true

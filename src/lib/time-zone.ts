@@ -1,7 +1,7 @@
 /**
  * Local time of an IANA zone. A *reading* is what the zone's clock shows at an instant, written as
  * the instant at which a clock in UTC shows the same: readings compare and add like instants, but
- * clocks are set forward (some readings are skipped) and back (some come twice).
+ * clocks are set forward (some readings are skipped) and back (some occur twice).
  */
 
 const minuteMs = 60_000
@@ -19,10 +19,16 @@ interface LocalTime {
   weekday: number
 }
 
-/** Building one costs a hundred times as much as using it; the zones are those of the configuration. */
+/**
+ * Building a format costs a hundred times as much as using it; the zones are those of the
+ * configuration.
+ */
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** A name of the zone database, such as `Europe/Zurich` or `UTC`; an offset such as `+01:00` is none. */
+/**
+ * A name of the zone database, such as `Europe/Zurich` or `UTC`; an offset such as `+01:00` is not
+ * one.
+ */
 export function isTimeZone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
@@ -52,7 +58,7 @@ function zoneFormat(zone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** What the zone's clock shows at an instant. Throws RangeError where `zone` is no zone. */
+/** What the zone's clock shows at an instant. Throws RangeError for an unknown zone. */
 export function readingAt(atMs: number, zone: string): number {
   const [month = 1, day = 1, year = 1970, hour, minute, second] = (
     zoneFormat(zone).format(atMs).match(/\d+/g) ?? []
@@ -65,8 +71,10 @@ function offsetAt(atMs: number, zone: string): number {
   return readingAt(atMs, zone) - atMs
 }
 
-/** The first instant at which the zone's clock shows this or a later reading: for a skipped one the
- * end of the gap, for one that comes twice the first. */
+/**
+ * The first instant at which the zone's clock shows this or a later reading: for a skipped reading
+ * the end of the gap, for one that occurs twice the first.
+ */
 export function toInstant(reading: number, zone: string): number {
   const offsetBefore = offsetAt(reading - dayMs, zone)
   const before = reading - offsetBefore
@@ -78,8 +86,8 @@ export function toInstant(reading: number, zone: string): number {
 }
 
 /**
- * The latest reading that the zone's clock has shown up to an instant: before the clock was set
- * back it showed later ones than it does for a while after. It says which readings are over.
+ * The latest reading that the zone's clock has shown up to an instant: after being set back it
+ * shows earlier readings again for a while. Readings up to this one are over.
  */
 export function latestReadingBy(atMs: number, zone: string): number {
   const reading = readingAt(atMs, zone)
@@ -89,14 +97,20 @@ export function latestReadingBy(atMs: number, zone: string): number {
   return Math.max(reading, readingAt(changeMs - 1, zone))
 }
 
-/** The instant at which the clock, undisturbed, will show `reading`, or at which it is set before. */
+/**
+ * The instant at which the clock shows `reading` if its offset stays the same, else the instant of
+ * the change.
+ */
 export function nextInstantShowing(reading: number, afterMs: number, zone: string): number {
   const offset = offsetAt(afterMs, zone)
   const atMs = reading - offset
   return offsetAt(atMs, zone) === offset ? atMs : changeBetween(afterMs, atMs, zone)
 }
 
-/** The first minute of another offset than that of `fromMs`; `toMs` has one, at most once between. */
+/**
+ * The first minute with another offset than that of `fromMs`; expects one at `toMs` and a single
+ * change between.
+ */
 function changeBetween(fromMs: number, toMs: number, zone: string): number {
   const offset = offsetAt(fromMs, zone)
   let last = Math.floor(fromMs / minuteMs)
@@ -121,7 +135,7 @@ export function localTime(atMs: number, zone: string): LocalTime {
   }
 }
 
-/** The first instant of the local day; where midnight is skipped, the end of the gap. */
+/** The first instant of the local day; if midnight is skipped, the end of the gap. */
 export function startOfLocalDay(atMs: number, zone: string): number {
   return toInstant(startOfDay(readingAt(atMs, zone)), zone)
 }

@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { refusal, type Refusal } from './config-fields.ts'
 
 /**
- * What is wrong with an address to which requests go; undefined: nothing. Clear-text http passes
- * only where `allowHttp` says so. The address may hold a token and is never quoted.
+ * Returns what is wrong with an address for requests; undefined: nothing. Clear-text http passes
+ * only if `allowHttp` accepts the host. The address may hold a token and is never quoted.
  */
 export function webAddressProblem(
   input: string,
@@ -18,14 +18,14 @@ export function webAddressProblem(
     return refusal('holds a user name or a password', 'write the URL without the part before "@"')
   }
   if (url.protocol === 'http:' && !allowHttp(url.hostname)) {
-    // only a sink may be refused this machine, and it has a key to allow it
+    // Loopback is refused only for sinks, which have a key to allow it.
     const orElse = isLoopback(url.hostname) ? ', or set allow_private: true' : ''
     return refusal('not encrypted', `write https:// instead of http://${orElse}`)
   }
   return undefined
 }
 
-/** What is wrong with the user or password of an address; they are percent-encoded there. */
+/** Returns what is wrong with the percent-encoded user or password of an address. */
 export function loginProblem({ username, password }: URL): Refusal | undefined {
   if (!/%(?![0-9a-f]{2})/i.test(username + password)) return undefined
   return refusal('its user or password has a stray %', 'write it as %25')
@@ -37,9 +37,10 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /**
- * Whether a request's `Host`, without its port, may be a name of this server. A web page whose name was made
- * to lead here (DNS rebinding) sends that name, which is public and so has a dot. An address, and a name
- * without a dot such as a container's, cannot be one; `given`: further names.
+ * Returns a check of a request's `Host`, without port, against the names of this server. A web page
+ * that resolves its own name to this machine (DNS rebinding) sends that name, which is public and
+ * so has a dot. Addresses and names without a dot, such as a container's, are therefore safe;
+ * `given`: further names.
  */
 export function createOwnHostCheck(given: readonly string[]): (host: string) => boolean {
   const names = new Set(given.map((name) => name.toLowerCase()))
@@ -54,8 +55,9 @@ const minWaitMs = 1000
 const maxWaitMs = 15 * 60_000
 
 /**
- * Milliseconds to wait by a `Retry-After` header, in either form: seconds, or an HTTP date (read
- * against `nowMs`, at best the answer's own Date). Undefined where there is none or it is not readable.
+ * Reads a `Retry-After` header as milliseconds to wait: seconds, or an HTTP date (compared with
+ * `nowMs`, preferably the answer's own Date). Returns undefined if there is none or it is not
+ * readable.
  */
 export function parseRetryAfter(
   header: string | string[] | undefined,
