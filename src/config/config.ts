@@ -1,3 +1,4 @@
+/** The type of the whole configuration, its mistakes, and the environment. */
 import type { FeedConfig, PollLimits } from '../feed-types/config.ts'
 import { suggestion, TocsinError } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/logger.ts'

@@ -111,7 +111,6 @@ function pathText(path: Path): string {
  * A place in the file as written. The readers below are lenient: a value of the wrong shape counts
  * as empty.
  */
-
 export type Place = (string | number)[]
 
 export function toSection(value: unknown): Readonly<Record<string, unknown>> {

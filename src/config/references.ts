@@ -163,7 +163,6 @@ function labelMistakes(feeds: Readonly<Record<string, unknown>>): Finding[] {
 }
 
 /** A name used by matchers, `group_by` or `equal`; an unknown one would match nothing. */
-
 interface UsedName {
   path: Place
   name: string

@@ -1,3 +1,4 @@
+/** The schema of the configuration file, as zod and as JSON Schema. */
 import { z } from 'zod'
 import { feedConfig, pollLimits } from '../feed-types/config.ts'
 import { httpConfig } from '../ops/config.ts'
@@ -25,7 +26,7 @@ const sinkConfig = byType([slackConfig, emailConfig, webhookConfig], {
   known: ['slack', 'email', 'webhook'],
 })
 
-/** The schema of the whole file, each section by its own part. */
+/** The whole file, each section by its own part. */
 export const configFile = section(
   {
     redis: redisConfig.prefault({}),

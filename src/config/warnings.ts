@@ -116,7 +116,6 @@ function broadInhibitions({ inhibitRules }: Config): Finding[] {
 /**
  * Warns of feeds whose demands exceed their budget, and of settings that are probably not meant.
  */
-
 function feedWarnings(config: Config): Finding[] {
   return [
     ...budgetWarnings(config),
@@ -279,7 +278,6 @@ function pairWarnings({ feeds }: Config): Finding[] {
 }
 
 /** The polling that the limits allow, by organization and tier. */
-
 export interface LaneOutlook extends Outlook {
   tier: Tier
   /**

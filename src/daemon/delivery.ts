@@ -1,3 +1,4 @@
+/** Builds the delivery of an engine: drains, circuit, failover, grouping and detail jobs. */
 import { createSendPace } from '../delivery/attempt.ts'
 import { type Circuit, createCircuit } from '../delivery/circuit.ts'
 import { Drains } from '../delivery/drains.ts'

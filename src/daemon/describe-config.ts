@@ -1,3 +1,4 @@
+/** Writes what is configured to the metrics, and hashes the configuration for them. */
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Config } from '../config/config.ts'
 import type { Lanes } from '../feeds/lanes.ts'

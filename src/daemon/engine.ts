@@ -1,3 +1,4 @@
+/** Builds, starts and stops an engine: one configuration and everything that polls and delivers. */
 import type { AuditSchedule } from '../audit/audit-schedule.ts'
 import {
   createLedgerCheckSchedule,
@@ -223,7 +224,6 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
 }
 
 /** One configuration and all that is built from it: built once by a start, replaced by a reload. */
-
 export interface Engine {
   readonly context: EngineContext
   readonly upstream: Upstream

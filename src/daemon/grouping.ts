@@ -1,3 +1,4 @@
+/** Builds the flusher, the suppression rules and the silences in force. */
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Drains } from '../delivery/drains.ts'

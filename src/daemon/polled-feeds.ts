@@ -1,3 +1,4 @@
+/** The feeds as they are polled, and the plan of routes, items and groups for each new event. */
 import type { Config } from '../config/config.ts'
 import type { ThreatEvent } from '../event.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'

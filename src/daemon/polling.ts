@@ -1,3 +1,4 @@
+/** Builds the poller of an engine. */
 import type { LaneLimit } from '../feeds/lane.ts'
 import { createPoller, type Poller } from '../feeds/poller.ts'
 import { createRescanBudget } from '../feeds/rescan-plan.ts'

@@ -1,3 +1,4 @@
+/** Builds self-alerts, the canary and its ping. */
 import { reservedSearches } from '../feed-types/feed-type.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'

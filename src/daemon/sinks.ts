@@ -1,3 +1,4 @@
+/** Builds the sinks, the encryption of leaked secrets and the hash of sink addresses. */
 import type { Config, SinkConfig } from '../config/config.ts'
 import type { HashAddress } from '../delivery/circuit.ts'
 import type { Clock } from '../lib/clock.ts'

@@ -1,3 +1,4 @@
+/** Builds the clients of all accounts, with the organizations and limits that they share. */
 import { type ExpectedPolling, expectPolling } from '../config/warnings.ts'
 import type { LaneLimit } from '../feeds/lane.ts'
 import type { Logger } from '../lib/logger.ts'

@@ -33,7 +33,6 @@ export interface FlushContext {
  * The decision of silences, inhibition and mutes, made when an item is about to enter a message and
  * not before. Every verdict but `send` names its rule.
  */
-
 export type Verdict =
   | { act: 'send' }
   | { act: 'suppress'; reason: Suppression; rule: string }

@@ -238,7 +238,6 @@ async function someHaveLedger(lead: AccountLedger, accounts: readonly string[]):
 }
 
 /** Options for taking apart a frozen message whose sink cannot be reached. */
-
 interface UnfreezeOptions {
   ledgers: readonly AccountLedger[]
   /** An attempt that began this many ms ago died with its process. */

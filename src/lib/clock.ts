@@ -116,7 +116,7 @@ export interface Timings {
   minPollIntervalMs: number
   /** After a failed poll; doubles with each further one, up to sixty times as long. */
   pollBackoffMs: number
-  /** A feed's rescans are planned again at least this often. */
+  /** A feed without a due rescan is looked at again after at most this time. */
   rescanLookMs: number
   /**
    * When a feed is looked at again that is not due, paused, without room in Redis, or of another
@@ -126,7 +126,10 @@ export interface Timings {
   pausedLookMs: number
   fullLookMs: number
   supersededLookMs: number
-  /** How long an older configuration leaves a due job to the active one. */
+  /**
+   * How long an older configuration leaves a due job to the active one, and how long it then reads
+   * a lane.
+   */
   headStartMs: number
 
   /** How long an upstream request may take. */

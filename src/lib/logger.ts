@@ -1,3 +1,4 @@
+/** The logger: JSON lines without secrets, and counted lines for what an outage repeats. */
 import { type DestinationStream, type Logger as PinoLogger, pino, stdTimeFunctions } from 'pino'
 import { type Clock, systemClock } from './clock.ts'
 
@@ -126,7 +127,6 @@ function describeError(error: unknown): unknown {
  * of the next minute are counted and written as one line. Every call is in exactly one line or one
  * count.
  */
-
 interface RepeatedLines {
   warn(fields: object, message: string, about: Repetition): void
   error(fields: object, message: string, about: Repetition): void

@@ -319,7 +319,6 @@ function domainValues(domain: LabelDomain, names: KnownNames): readonly string[]
  * they are not counters of this process: a reading of a thousand accounts is written as it goes and
  * shown whole.
  */
-
 export interface StateDraft {
   /** What the parts call, by name: `set` writes a sample, `inc` adds to it. */
   metrics: ReadonlyMap<string, object>

@@ -141,7 +141,6 @@ export function replacePrivateFile(path: string, text: string): void {
 }
 
 /** Limits for text files that an operator names: reading must neither block nor fill the memory. */
-
 export interface FileLimits {
   maxBytes: number
   /** Accept anything readable, including a pipe as shells make it for `<(…)`, and wait for it. */

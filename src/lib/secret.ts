@@ -1,3 +1,4 @@
+/** Secrets of the configuration: their keys in the file, their rules, and how weak they are. */
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { inspect } from 'node:util'
@@ -49,7 +50,6 @@ export function secretFromFile(path: string): Secret {
  * A secret's two keys, `key` and `key_file`: at most one is given, and a file is read at load to
  * check it.
  */
-
 type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
 
 /** The two fields, for a section's shape. */

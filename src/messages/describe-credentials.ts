@@ -1,3 +1,4 @@
+/** Describers of credentials, leaks and exposed systems. */
 import { maskSecret } from '../masking/mask-secret.ts'
 import {
   wrapPresent,

@@ -1,3 +1,4 @@
+/** Describers of stealer logs, bots and stolen cookies. */
 import { maskSecret } from '../masking/mask-secret.ts'
 import {
   wrapPresent,

@@ -1,3 +1,4 @@
+/** Describers of posts, market listings, cards, reports, ransom leaks and lookalike domains. */
 import {
   wrapPresent,
   codeFact,

@@ -1,3 +1,4 @@
+/** What describers get and return, with helpers for facts, headlines and lenient reading. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
 
 /**

@@ -1,3 +1,4 @@
+/** Invented events for test messages. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
 
 /** An invented event with its detail. */

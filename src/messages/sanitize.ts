@@ -80,13 +80,6 @@ export function sanitizeLine(text: string, maxLength: number): string {
   return cutText(linkMarks.test(text) ? defang(text) : text, maxLength)
 }
 
-/**
- * Removes links from text without losing the meaning: `https://evil.com` becomes
- * `hxxps://evil[.]com`, `joe@acme.com` becomes `joe@acme[.]com`, `tel:117` becomes `tel[:]117`.
- * Covers schemes, domain names in any script, e-mail addresses, IPv4 addresses and paths to shares
- * of another machine (`\\host\share`, `//host/share`). Numbers, versions and prices stay.
- */
-
 const webScheme = /https?(?=:[/\\]{2})/giu
 const otherScheme = /(?<!hxxps?):\/\//giu
 /**
@@ -116,7 +109,11 @@ const dottedChain =
 const linkMarks = /[.․。．｡:]|\/\/|\\\\/u
 
 /**
- * Leaves nothing that a client would link: no `://` except after hxxp, no dotted name. Idempotent.
+ * Removes links from text without losing the meaning: `https://evil.com` becomes
+ * `hxxps://evil[.]com`, `joe@acme.com` becomes `joe@acme[.]com`, `tel:117` becomes `tel[:]117`.
+ * Covers schemes, domain names in any script, e-mail addresses, IPv4 addresses and paths to shares
+ * of another machine (`\\host\share`, `//host/share`). Numbers, versions and prices stay. What is
+ * left holds no `://` except after hxxp and no dotted name. Idempotent.
  */
 export function defang(text: string): string {
   return text

@@ -1,3 +1,4 @@
+/** The configuration of the HTTP server. */
 import type { z } from 'zod'
 import {
   laterKeys,

@@ -1,3 +1,4 @@
+/** The routing tree as the configuration file gives it. */
 import { z } from 'zod'
 import {
   duration,

@@ -186,7 +186,6 @@ export function requiredMatchers(describe: string): z.ZodType<Matcher[]> {
  * A matcher split into its parts by grammar alone: `name op value`, the value bare or in double
  * quotes.
  */
-
 interface MatcherText {
   name: string
   /** Any run of operator characters. */

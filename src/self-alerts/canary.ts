@@ -80,7 +80,6 @@ export async function noteCanary(
  * or a sink also stops the pings. One replica pings, once; a failed ping is counted and not
  * repeated.
  */
-
 interface CanaryPingOptions {
   everyMs: number
   ledger: AccountLedger

@@ -1,3 +1,4 @@
+/** The configuration of self-alerts and of the canary. */
 import { duration, flag, list, name, refusal, type Rule, section } from '../lib/config-fields.ts'
 import { type Secret, secretFromSection, secretKeys, secretRule } from '../lib/secret.ts'
 import { webAddressProblem } from '../lib/web-address.ts'

@@ -312,7 +312,6 @@ function stepWhenGone(noted: ConditionNote, nowMs: number): Step | undefined {
 }
 
 /** Finds where a published alert is now: its items in the ledger show it, whoever moved them. */
-
 interface SentLog {
   /**
    * The sink that has it or had it last; undefined: the ledger does not have it, or the sink is

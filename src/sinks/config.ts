@@ -1,3 +1,4 @@
+/** Configuration that several types of sinks share: digests and failover. */
 import { severities, type Severity } from '../event.ts'
 import {
   duration,
@@ -64,7 +65,6 @@ export const digestConfig = section(
 /**
  * What happens to a sink's items when it takes none or too many wait; the same keys for every type.
  */
-
 export interface FailoverConfig {
   /** The sink that gets what this one cannot be sent; undefined: items wait here. */
   fallback: string | undefined

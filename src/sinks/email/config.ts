@@ -1,3 +1,4 @@
+/** The configuration of an e-mail sink. */
 import { z } from 'zod'
 import {
   flag,

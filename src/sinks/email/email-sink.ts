@@ -156,7 +156,6 @@ function parseSender(from: string): Sender {
 }
 
 /** The content of a mail, and the list and thread that it belongs to. */
-
 export interface MailContent {
   subject: string
   text: string

@@ -1,3 +1,4 @@
+/** The plain part of a mail, and the foot that both parts share. */
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Message } from '../../messages/message.ts'
 import {

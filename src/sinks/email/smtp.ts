@@ -252,10 +252,8 @@ const statusCodes = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?:[ -]|$)/u
 const minPieceLength = 4
 
 /**
- * Makes a server's text fit for a log line: one line, printable, short, and without the password in
- * any form that the server has seen. `leaked` are the secrets in the mail: a server that refuses a
- * mail may quote any part of it, so every run of four of their characters is removed, in base64
- * too.
+ * A shorter secret cannot be distinguished from the words around it: then the whole rest of the
+ * reply is removed.
  */
 export function createRedactor(
   { user, password }: SmtpAddress,

@@ -1,3 +1,4 @@
+/** The configuration of a Slack sink. */
 import { z } from 'zod'
 import { flag, laterKeys, rate, section } from '../../lib/config-fields.ts'
 import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'

@@ -1,3 +1,4 @@
+/** Renders deliveries as Slack messages. */
 import type { IncomingWebhookSendArguments } from '@slack/webhook'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
@@ -34,7 +35,6 @@ export function previewSlack(delivery: Delivery): SlackPreview {
 }
 
 /** A Slack message: Block Kit, with text from the feed only where nothing is interpreted. */
-
 export type SlackMessage = Pick<
   IncomingWebhookSendArguments,
   'text' | 'blocks' | 'unfurl_links' | 'unfurl_media'
@@ -426,7 +426,6 @@ function jsonLength(blocks: readonly SlackBlock[]): number {
 }
 
 /** Text for Slack in which nothing can become a mention, a link or markup, within a length. */
-
 interface PlainText {
   type: 'plain_text'
   text: string

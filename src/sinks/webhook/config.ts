@@ -1,3 +1,4 @@
+/** The configuration of a webhook sink. */
 import { z } from 'zod'
 import {
   duration,

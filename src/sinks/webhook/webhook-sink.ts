@@ -107,7 +107,6 @@ function buildHeaders(
 /**
  * Where a request goes; checked again at each use, because a file may hold another address by now.
  */
-
 export interface Target {
   url: Secret
   allowPrivate: boolean
