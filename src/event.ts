@@ -61,7 +61,7 @@ export function severityRank(severity: Severity): number {
 export const ownFeed = '_tocsin'
 
 /**
- * Prefixes of the uids of Tocsin's own events. Upstream uids may not begin so, or they would
- * replace them.
+ * Prefixes of the uids of Tocsin's own events. An upstream event with such a uid would take the
+ * place of one.
  */
 export const ownUidPrefixes = { notice: 'notice/tocsin/', canary: 'canary/tocsin/' } as const

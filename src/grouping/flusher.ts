@@ -227,7 +227,7 @@ export async function readDigestState(
   return { items, ...times }
 }
 
-/** Reads the times alone, from the first account's ledger. */
+/** Reads the times alone, from the leading account's ledger. */
 export async function readDigestTimes(
   { lead, redis, keys }: { lead: AccountLedger; redis: Redis; keys: Keys },
   { name, digest, destinations }: GroupingSink,
