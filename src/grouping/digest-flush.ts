@@ -405,7 +405,7 @@ async function readTotals(
 }
 
 function totalsSince(now: Totals, note: string | undefined): Totals {
-  // no note yet
+  // A note of an older version lacks `diverted`, which then counts as unchanged.
   const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted }
   const before = { ...none, ...(JSON.parse(note ?? '{}') as Partial<Totals>) }
   return {

@@ -246,14 +246,16 @@ const maxLength = 160
 const statusCodes = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?:[ -]|$)/u
 
 /**
- * A shorter secret cannot be told from the words around it: then the whole rest of the reply is
- * removed.
+ * A shorter secret cannot be told apart from the words around it: then the whole rest of the reply
+ * is removed.
  */
 const minPieceLength = 4
 
 /**
- * A shorter secret cannot be distinguished from the words around it: then the whole rest of the
- * reply is removed.
+ * Makes a server's text fit for a log line: one line, printable, short, and without the password in
+ * any form that the server has seen. `leaked` are the secrets in the mail: a server that refuses a
+ * mail may quote any part of it, so every run of four of their characters is removed, in base64
+ * too.
  */
 export function createRedactor(
   { user, password }: SmtpAddress,
