@@ -1,3 +1,4 @@
+/** What the flushes of groups and digests need, and the contract of the suppression rules. */
 import type { ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -7,7 +8,6 @@ import type { AccountLedger } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
 import type { GroupingSink } from './placement.ts'
 
-/** What the flushes of groups and digests need. */
 export interface FlushContext {
   ledgers: readonly AccountLedger[]
   sinks: ReadonlyMap<string, GroupingSink>

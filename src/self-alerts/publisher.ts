@@ -1,3 +1,4 @@
+/** Puts Tocsin's own events into the ledger, and chooses the sink of a self-alert. */
 import { ownFeed, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -7,7 +8,6 @@ import type { ItemChange } from '../store/pending-items.ts'
 import type { SinkHealth } from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
 
-/** Puts Tocsin's own events into the ledger, and chooses the sink of a self-alert. */
 interface PublisherOptions {
   ledger: AccountLedger
   destinationsFor: (sink: string) => readonly string[]

@@ -235,7 +235,7 @@ export function isAccepted({ status, body }: SlackAnswer): boolean {
 
 /**
  * Builds the error for an answer that is not acceptance. Of the body only Slack's own error word is
- * repeated; it decides before the status.
+ * repeated; except for 429, it decides before the status.
  */
 function errorFromAnswer({ status, body, retryAfterMs }: SlackAnswer): SinkError {
   const word = readAnswerWord(body)
