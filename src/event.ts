@@ -61,7 +61,7 @@ export function severityRank(severity: Severity): number {
 export const ownFeed = '_tocsin'
 
 /**
- * Prefixes of the uids of Tocsin's own events. An upstream event with such a uid would take the
- * place of one.
+ * Prefixes of the uids of Tocsin's own events. Feeds refuse upstream uids with these prefixes,
+ * which would take the place of own events.
  */
 export const ownUidPrefixes = { notice: 'notice/tocsin/', canary: 'canary/tocsin/' } as const
