@@ -1,29 +1,30 @@
 /**
- * Reads the JSON text of an answer piece by piece as it arrives, before anything parses it, so that no answer
- * costs more than its limits say: long strings are cut, and what has too many items or values, or is still too
- * large, is an error at once. The rest of such an answer is never received.
+ * Bounds the JSON text of an answer as its chunks arrive, before it is parsed, so that no answer
+ * costs more than its limits. Long strings are cut. An answer with too many items or values, or one
+ * that is still too large, throws at once, and the rest of it is never received.
  */
 import { UpstreamError } from './error.ts'
 
 export interface AnswerLimits {
-  /** Items asked for; an answer may hold ten times as many, and a hundred at least. */
+  /** Number of items requested. An answer may hold ten times as many, and never fewer than 100. */
   pageSize?: number | undefined
-  /** Bytes of a string that are kept; "…" stands for the rest. */
+  /** Bytes kept of a string; "…" replaces the rest. */
   textBytes: number
   /**
-   * Bytes that are kept of an item, and of an answer that is no page. Each list or object in it takes at most half
-   * of what those before it left; the rest of it is dropped. Left out: there is no limit but `bytes`.
+   * Bytes kept of one item, or of an answer that is not a page. Each list or object in it may use
+   * half of what those before it left over, and its remainder is dropped. Default: no limit but
+   * `bytes`.
    */
   itemBytes?: number | undefined
-  /** Bytes that are kept of all. */
+  /** Bytes kept of the whole answer. */
   bytes: number
-  /** Values of any kind: what parsing costs in memory. */
+  /** Number of JSON values of any kind, which decides the memory that parsing takes. */
   values: number
 }
 
 /**
- * What the daemon reads: parsing it takes some 10 ms of the thread that does everything else. No text of an
- * event is kept beyond 20,000 code units, each six bytes at most where it is escaped.
+ * Limits for the daemon: parsing such an answer takes some 10 ms of its only thread. No text of an
+ * event is kept beyond 20,000 code units, each of which takes six bytes at most when escaped.
  */
 export const daemonLimits: AnswerLimits = {
   textBytes: 120_000,
@@ -31,10 +32,10 @@ export const daemonLimits: AnswerLimits = {
   values: 600_000,
 }
 
-/** Of items that come alone, and of full events: so that none is too large to be read. */
+/** Limits for single items and full events, which cut them so that none is too large to be read. */
 export const itemLimits: AnswerLimits = { ...daemonLimits, itemBytes: 512 * 1024 }
 
-/** What a command reads for an operator, who waits for it and sees all of it. */
+/** Limits for commands, whose operator waits for the answer and sees all of it. */
 export const commandLimits: AnswerLimits = {
   textBytes: Infinity,
   bytes: 64 * 1024 * 1024,
@@ -45,29 +46,32 @@ const [quote, backslash, comma, letterU] = [0x22, 0x5c, 0x2c, 0x75]
 const [openObject, openList, closeObject, closeList] = [0x7b, 0x5b, 0x7d, 0x5d]
 const ellipsis = Buffer.from('…')
 
-/** Follows strings and brackets, and nothing else: whether the text is JSON at all, the parser says. */
+/** Tracks only strings and brackets; whether the text is valid JSON is left to the parser. */
 export class BoundedText {
   readonly #limits: AnswerLimits
   readonly #mostItems: number
-  /** Copied together, so that it takes no more memory however small the pieces are. */
+  /** One buffer that chunks are copied into, so that many small chunks take no extra memory. */
   #kept = Buffer.alloc(0)
   #bytes = 0
-  /** The piece that is being read, and from where on it is kept; -1: what is read now is dropped. */
+  /** The current chunk, and where in it the kept part begins; -1: what is read now is dropped. */
   #piece: Buffer = Buffer.alloc(0)
   #keptFrom = 0
   #depth = 0
-  /** Whether the text is an object, and what is open in it a list: then its commas part items. */
+  /**
+   * Whether the text is an object, and whether the value open at depth 2 is a list. If both, the
+   * commas at depth 2 separate items.
+   */
   #isObject = false
   #isList = false
   #items = 0
   #values = 0
-  /** Bytes that were kept when the item that is read began, and when the list or object in it did. */
+  /** Bytes kept when the current item began, and when the list or object in it began. */
   #itemFrom = 0
   #memberFrom = 0
-  /** The depth of the list or object whose rest is dropped; 0: none. */
+  /** Depth of the list or object whose remainder is being dropped; 0: none. */
   #pruned = 0
   #isInString = false
-  /** Bytes of the open string so far, and of an escape in it that are still to come. */
+  /** Bytes of the open string so far, and bytes still to come of an escape in it. */
   #length = 0
   #escaped = 0
 
@@ -76,7 +80,7 @@ export class BoundedText {
     this.#mostItems = Math.max(100, 10 * (limits.pageSize ?? Infinity))
   }
 
-  /** Throws ServiceError `contract`, fault `too_large`, once the text exceeds a limit. */
+  /** Throws UpstreamError `contract` with fault `too_large` once the text exceeds a limit. */
   add(bytes: Uint8Array): void {
     this.#piece = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
     if (this.#keptFrom > 0) this.#keptFrom = 0
@@ -96,12 +100,12 @@ export class BoundedText {
     if (this.#keptFrom >= 0) this.#keep(this.#piece.subarray(this.#keptFrom))
   }
 
-  /** What is kept of it; what is no UTF-8 is replaced. */
+  /** Returns the kept text; invalid UTF-8 is replaced. */
   end(): string {
     return new TextDecoder().decode(this.#kept.subarray(0, this.#bytes))
   }
 
-  /** Reads until a string begins; returns where its content does. */
+  /** Reads up to the next string; returns where its content begins. */
   #readStructure(from: number): number {
     for (let at = from; at < this.#piece.length; at += 1) {
       const byte = this.#piece[at]
@@ -117,7 +121,10 @@ export class BoundedText {
     return this.#piece.length
   }
 
-  /** Reads a string's plain characters up to `to`, and what stands there: a quote or the backslash of an escape. */
+  /**
+   * Reads a string's plain characters up to `to`, and the byte there: the closing quote or the
+   * backslash of an escape.
+   */
   #readRun(from: number, to: number): number {
     const room = Math.max(0, this.#limits.textBytes - this.#length)
     let cutAt = from + room
@@ -136,7 +143,7 @@ export class BoundedText {
     return to + 1
   }
 
-  /** One byte of an escape: behind `\u` come four. */
+  /** Reads one byte of an escape; `\u` is followed by four. */
   #readEscape(at: number): number {
     const isUnicode = this.#escaped === 1 && this.#piece[at] === letterU
     this.#escaped = isUnicode ? 4 : this.#escaped - 1
@@ -144,7 +151,7 @@ export class BoundedText {
     return at + 1
   }
 
-  /** Nothing is kept from here to the end of the string. */
+  /** Drops the string from here to its end. */
   #cut(at: number): void {
     if (this.#keptFrom < 0) return
     this.#keep(this.#piece.subarray(this.#keptFrom, at))
@@ -202,7 +209,7 @@ export class BoundedText {
     this.#depth -= 1
   }
 
-  /** Where it has its share, drops the rest of the list or object that is open. */
+  /** Drops the remainder of the open list or object once it has used up its share. */
   #prune(at: number): void {
     if (this.#hasRoom(this.#keptTo(at))) return
     this.#keep(this.#piece.subarray(this.#keptFrom, at))
@@ -210,7 +217,10 @@ export class BoundedText {
     this.#pruned = this.#depth
   }
 
-  /** A list or object of an item takes half of what is left of its share: what follows is read as well. */
+  /**
+   * A list or object in an item may use half of what is left of the item's share, so that what
+   * follows it is read as well.
+   */
   #hasRoom(bytes: number): boolean {
     const { itemBytes = Infinity } = this.#limits
     if (bytes - this.#itemFrom > itemBytes) return false
@@ -218,7 +228,9 @@ export class BoundedText {
     return this.#depth <= this.#itemDepth || bytes - this.#memberFrom <= left / 2
   }
 
-  /** An item of a page is open at this depth, or what an answer that is no page has in its place. */
+  /**
+   * Depth at which an item of a page is open, or its counterpart in an answer that is not a page.
+   */
   get #itemDepth(): number {
     return this.#isObject && this.#isList ? 3 : 2
   }
@@ -239,7 +251,7 @@ export class BoundedText {
   }
 }
 
-/** A byte of a character that began before it. */
+/** Whether `byte` continues a UTF-8 character that began before it. */
 function isContinuation(byte = 0): boolean {
   return (byte & 0b1100_0000) === 0b1000_0000
 }

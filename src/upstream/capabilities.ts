@@ -1,7 +1,7 @@
 /**
- * What a server of today may have, and an older one or a key without the permission has not: found out
- * by asking once, by reads alone, and remembered for 30 days for this key, tenant and base URL. Another
- * key is another memory, so a permission that comes with one is found at once.
+ * Optional operations, which older servers or keys without the permission do not have. Each is
+ * found out once, by reads alone, and remembered for 30 days per key, tenant and base URL. A new
+ * key starts with an empty memory, so a permission that it brings is found at once.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -14,21 +14,21 @@ import { createAccountKey, type AccountKey } from './tokens.ts'
 
 interface Capability {
   has: boolean
-  /** When that was found out; wall clock ms. */
+  /** When it was found out; wall clock ms. */
   atMs: number
 }
 
 export interface Capabilities {
-  /** undefined: not found out yet, or too long ago. */
+  /** Returns undefined if it is not known yet, or was found out too long ago. */
   read(name: string): Promise<Capability | undefined>
-  /** `briefly`: what is not certain is remembered for an hour. */
+  /** Remembers it; `briefly`, for an uncertain finding: for an hour only. */
   note(name: string, has: boolean, options?: { briefly?: boolean }): Promise<void>
-  /** Takes back what was noted as there, and says so in the log: `why` completes "…, because". */
+  /** Marks as missing what was noted as available, and logs it. `why` completes "…, because". */
   demote(name: string, why: string, options?: { briefly?: boolean }): Promise<void>
   /**
-   * Whether it is there: from memory, else by `ask`, a read. A refusal by 403, 404 or 405 means no, and
-   * is remembered. An answer that makes no sense is not believed: no for an hour, with a warning. Any
-   * other failure says nothing about it and is thrown.
+   * Returns whether it is available: from memory, or else by `ask`, which must only read. A 403,
+   * 404 or 405 means no and is remembered. An unintelligible answer counts as no for an hour and
+   * logs a warning. Any other UpstreamError decides nothing and is thrown.
    */
   find(name: string, ask: () => Promise<unknown>): Promise<boolean>
 }
@@ -38,7 +38,7 @@ interface CapabilitiesOptions {
   keys: Keys
   clock: Clock
   logger: Logger
-  /** Whose memory it is; no secret. */
+  /** Identifies the key that the memory belongs to; not a secret. */
   keyFingerprint: () => string
   /** For log lines. */
   account: string
@@ -94,17 +94,19 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
   }
 }
 
-/** The operation is unknown to the server, or closed to the key. */
+/** Whether the server does not know the operation, or denies it to the key. */
 export function isOperationMissing({ status }: UpstreamError): boolean {
   return status === 403 || status === 404 || status === 405
 }
 
-/** Not JSON, or JSON of another shape; a redirect, an oversized answer, and the page of a gateway that forbids. */
+/**
+ * Not JSON, JSON of another shape, a redirect, an oversized answer, or the 403 page of a gateway.
+ */
 function isUnintelligible({ reason, status, fault }: UpstreamError): boolean {
   return reason === 'contract' || (status === 403 && fault === 'html')
 }
 
-/** A 404 about the path itself, not about something that the path names. */
+/** Whether the error is a 404 for the path itself, not for something that the path names. */
 export function isUnknownPath(error: unknown): boolean {
   if (!(error instanceof UpstreamError) || error.status !== 404) return false
   if (error.fault === 'html') return true
@@ -112,12 +114,15 @@ export function isUnknownPath(error: unknown): boolean {
 }
 
 /**
- * Learns which organization an account's key belongs to, before its first paced request: from Redis
- * where an earlier run kept it, else by a token test. Not knowing it is no reason to stop.
+ * Learns which organization an account's key belongs to, before the account's first paced request:
+ * from Redis if an earlier run stored it, or else by a token test. Requests go out even if it stays
+ * unknown.
  */
-
 export interface OrganizationLookup {
-  /** Learns what an earlier run kept; asks the service nothing. Throws ServiceError where the key cannot be read. */
+  /**
+   * Reads what an earlier run stored, without a request. Throws UpstreamError if the key cannot be
+   * read.
+   */
   recall(): Promise<void>
   ensure(signal: AbortSignal | undefined): Promise<void>
   remember(organizationId: number): Promise<void>
@@ -130,7 +135,7 @@ interface OrganizationLookupOptions {
   clock: Clock
   accountKey: () => AccountKey
   organizations: Organizations
-  /** Asks the service; undefined where it does not tell. */
+  /** Asks the API; undefined if it does not tell. */
   ask(signal: AbortSignal): Promise<number | undefined>
 }
 
@@ -141,7 +146,10 @@ function organizationKey(keys: Keys, fingerprint: string): string {
   return keys.shared('organization', fingerprint)
 }
 
-/** The organization of an account as a replica found it out; undefined: none did. Throws ServiceError. */
+/**
+ * Returns the organization id that a replica stored for an account; undefined if none did. Throws
+ * UpstreamError if the key cannot be read.
+ */
 export async function readOrganization(
   redis: Redis,
   keys: Keys,
@@ -161,10 +169,10 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     learnedFor = fingerprint
   }
 
-  /** Whether an earlier run kept it. */
+  /** Learns the id from Redis; returns whether an earlier run stored it. */
   async function recallStored(): Promise<boolean> {
     const { fingerprint } = accountKey()
-    // Another key may mean another organization.
+    // A new key may belong to another organization.
     if (learnedFor !== fingerprint) organizations.learn(account, undefined)
     const stored = await redis.get(organizationKey(keys, fingerprint))
     if (stored !== null) learn(fingerprint, Number(stored))
@@ -178,7 +186,10 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     return organizationId === undefined ? undefined : remember(organizationId)
   }
 
-  /** A refused key ends the request that asked; anything else leaves it to count per base URL. */
+  /**
+   * A refused key fails the request that asked. After any other UpstreamError the account counts
+   * per base URL.
+   */
   async function askUnlessFailing(signal: AbortSignal): Promise<number | undefined> {
     try {
       return await options.ask(signal)
@@ -205,14 +216,17 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     },
     async ensure(signal) {
       const isKnown = organizations.idFor(account) !== undefined
-      if (isKnown && learnedFor === undefined) return // the configuration says it
+      if (isKnown && learnedFor === undefined) return // the configuration sets it
       if (isKnown && learnedFor === accountKey().fingerprint) return
       await lookUpOnce(signal)
     },
   }
 }
 
-/** One piece of work for all who wait for it. Whoever gives up leaves it to the others; the last one ends it. */
+/**
+ * Shares one run of `run` among all callers. A caller that gives up leaves the run to the others;
+ * when the last one gives up, the run is aborted.
+ */
 function singleFlight(
   run: (signal: AbortSignal) => Promise<void>,
 ): (signal: AbortSignal | undefined) => Promise<void> {

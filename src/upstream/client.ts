@@ -1,7 +1,7 @@
 /**
- * The service as Tocsin uses it, for one account. Every request waits for its turn under the
- * organization's limit; every failure is a ServiceError. It keeps no cursor and repeats nothing but a
- * request whose token had run out.
+ * The client of the upstream API for one account. Every request waits for a slot under the
+ * organization's limit, and every failure is an UpstreamError. The client holds no cursor, and
+ * retries nothing but a request whose token the API refuses with a 401.
  */
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -32,28 +32,39 @@ import { createTransport, type Transport } from './transport.ts'
 interface TokenTest {
   organizationId: number | undefined
   tenantId: number | undefined
-  /** Its first letter and its domain. */
+  /** Masked: the first letter and the domain. */
   userEmail: string | undefined
   scopes: string[]
 }
 
 export interface UpstreamClient extends Operations {
   readonly account: AccountConfig
-  /** What this account's server and key have of what not every one has. */
+  /** Which optional operations this account's server and key support. */
   readonly capabilities: Capabilities
-  /** Who the key is for the service; asks even while the account is paused. */
+  /**
+   * Tests the key with `GET /tokens/test`, even while the account is paused. Throws UpstreamError.
+   */
   testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
-  /** Its id, once known. */
+  /** The organization's id, once known. */
   organization(): number | undefined
-  /** Learns the id that an earlier run kept, without a request. Throws ServiceError where the key cannot be read. */
+  /**
+   * Reads the organization's id from Redis, without a request. Throws UpstreamError if the key
+   * cannot be read.
+   */
   recallOrganization(): Promise<void>
-  /** Asks for the id unless it is known, as the first request does. Throws ServiceError where the key is refused. */
+  /**
+   * Asks the API for the organization's id unless it is known, as the first request does. Throws
+   * UpstreamError if the key is refused.
+   */
   findOrganization(signal: AbortSignal): Promise<void>
-  /** `waitedSeconds` since the start; `utilization`: this process' share of the tier, 0 to 1. */
+  /**
+   * `waitedSeconds`: seconds waited for slots since the start. `utilization`: the share of the
+   * tier's rate that this process uses, 0 to 1.
+   */
   budget(tier: Tier): { waitedSeconds: number; utilization: number }
-  /** For metrics and health; null while nothing is wrong. */
+  /** The account's pause, for metrics and health; null if it is not paused. */
   pause(): Promise<AccountPause | null>
-  /** How far the service's clock is ahead of ours by its last answer, ms. */
+  /** How far the API's clock is ahead of ours by its last answer, ms. */
   clockSkewMs(): number | undefined
   close(): Promise<void>
 }
@@ -63,15 +74,15 @@ export interface UpstreamClientOptions {
   redis: Redis
   keys: Keys
   logger: Logger
-  /** One for the process, as are its organizations. */
+  /** Shared by all clients of the process, as `organizations` is. */
   slots: ApiSlots
   organizations: Organizations
   clock?: Clock
   transport?: Transport
-  /** After every request that was sent. */
+  /** Called after every request that was sent. */
   onRequest?: (info: RequestInfo) => void
   onTokenRefresh?: (result: 'renewed' | 'failed') => void
-  /** How many global searches are left of the month, whenever an answer says so. */
+  /** Called with the month's remaining global searches whenever an answer states them. */
   onQuota?: (remaining: number) => void
   random?: () => number
   tokenLifetimeMs?: number

@@ -1,3 +1,4 @@
+/** The `accounts` section of the configuration: one API key each, where it is used and how fast. */
 import {
   list,
   positiveNumber,
@@ -29,19 +30,22 @@ export interface AccountConfig {
   baseUrl: string
   apiKey: Secret
   tenantId: number | undefined
-  /** Overrides the organization that the token test tells. */
+  /** Overrides the organization id that the token test returns. */
   organizationId: number | undefined
-  /** Requests per second and organization. */
+  /** Requests per second, for the whole organization. */
   limits: Record<Tier, number>
-  /** The part of a limit that feeds use, but for rescans and full events. */
+  /** The share of each limit that feeds use, rescans included. */
   feedShare: number
   /** URL of an HTTP proxy; may hold a password. */
   proxy: Secret | undefined
   /** PEM file of further certificate authorities. */
   caFile: string | undefined
-  /** Whither links of events may lead besides the hosts that follow from `baseUrl`; `.x`: x and all below. */
+  /**
+   * Hosts that event links may lead to, besides those derived from `baseUrl`. `.x` means x and
+   * every host below it.
+   */
   linkHosts: readonly string[]
-  /** How the server spells the path of matching policies; `auto`: found out by a GET. */
+  /** Spelling of the matching policy path on the server; `auto` finds it out with a GET. */
   policyPaths: 'auto' | 'underscore' | 'hyphen'
 }
 
@@ -58,7 +62,7 @@ const limits = section(
   { describe: 'Requests per second of the organization, shared by every replica.' },
 ).prefault({})
 
-/** One account of the file; its name is the key it stands under. */
+/** One account of the configuration file. Its name is the key that it stands under. */
 export const accountConfig = section(
   {
     base_url: textField({

@@ -1,4 +1,4 @@
-/** Says in plain words whether an account's key works, and if not, what is wrong and what to do. */
+/** Tests whether an account's key works, and reports what is wrong and what to do. */
 import type { UpstreamClient } from './client.ts'
 import { UpstreamError, type UpstreamFault, type UpstreamReason } from './error.ts'
 
@@ -7,7 +7,7 @@ export interface Diagnosis {
   lines: string[]
 }
 
-/** Beyond this, token lifetimes and time filters begin to be wrong. */
+/** A larger skew makes token lifetimes and time filters wrong. */
 const toleratedSkewMs = 2 * 60_000
 
 export async function diagnoseKey(

@@ -1,28 +1,29 @@
+/** UpstreamError, which every failed request to the API throws, and why the request failed. */
 import { TocsinError } from '../lib/errors.ts'
 
-/** Why a request to the service failed; the word labels `feed_polls_failed_total`. */
+/** Why a request to the API failed. Labels `feed_polls_failed_total`. */
 export type UpstreamReason =
-  | 'auth' // 401 after one renewal, 403: the key or its tenant is refused
+  | 'auth' // 401 with a fresh token, or 403: the key or its tenant is refused
   | 'rate_limited' // 429
-  | 'rejected' // other 4xx: the request itself is refused
-  | 'invalid' // never sent: it breaks a limit that the API states
-  | 'unavailable' // 5xx, refused, DNS, cut
+  | 'rejected' // any other 4xx: the request itself is refused
+  | 'invalid' // not sent: it exceeds a limit of the API
+  | 'unavailable' // 5xx, connection refused or cut, DNS
   | 'timeout'
-  | 'contract' // an answer that breaks the API description
+  | 'contract' // the answer does not match the API description
 
-/** What exactly went wrong, where the reason alone would not tell an operator what to do. */
+/** The exact fault, where the reason alone does not tell an operator what to do. */
 export type UpstreamFault =
   | 'dns' // the host name does not exist
-  | 'refused' // nobody listens, or no way there
-  | 'cut' // the connection broke before the answer was whole
-  | 'tls' // the certificate or the handshake
-  | 'proxy' // the proxy, not the service
-  | 'redirect' // 3xx: another base URL is meant
+  | 'refused' // nothing listens there, or there is no route
+  | 'cut' // the connection broke before the answer was complete
+  | 'tls' // the certificate or the handshake failed
+  | 'proxy' // the proxy failed, not the API
+  | 'redirect' // 3xx: base_url should be another address
   | 'html' // a web page instead of the API
   | 'not_http' // what listens there does not speak HTTP
-  | 'too_large' // an answer beyond all measure
+  | 'too_large' // the answer exceeds its limits
 
-/** One field that is wrong, as the service's 422 names it: `loc` dotted, '' for the request itself. */
+/** One invalid field, as in the API's 422. `loc` is a dotted path, '' for the request itself. */
 export interface ErrorDetail {
   loc: string
   msg: string
@@ -43,13 +44,13 @@ export class UpstreamError extends TocsinError {
   readonly code = 'TOCSIN_SERVICE'
   readonly reason: UpstreamReason
   readonly status: number | undefined
-  /** The service's own stable code, e.g. `RATELIMIT_REACHED`. */
+  /** The API's own stable error code, e.g. `RATELIMIT_REACHED`. */
   readonly serviceCode: string | undefined
   readonly retryAfterMs: number | undefined
   readonly fault: UpstreamFault | undefined
-  /** Field by field, where the service or a check before it says so; else empty. */
+  /** The invalid fields, as reported by the API or by the check before sending; else empty. */
   readonly details: readonly ErrorDetail[]
-  /** Of a request that changes something: whether it may have been done all the same. */
+  /** Whether a write may have been carried out despite the error. */
   readonly mayBeDone: boolean
 
   constructor(reason: UpstreamReason, message: string, options: UpstreamErrorOptions = {}) {
@@ -68,7 +69,10 @@ export function abandonedError(): UpstreamError {
   return new UpstreamError('timeout', 'the request was given up before the service answered')
 }
 
-/** The shared work goes on for the others when one caller gives up. */
+/**
+ * Waits for `pending`, but throws UpstreamError `timeout` once `signal` aborts. The shared work
+ * continues for its other callers.
+ */
 export async function waitOrAbort<T>(
   pending: Promise<T>,
   signal: AbortSignal | undefined,

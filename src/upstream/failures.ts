@@ -1,4 +1,7 @@
-/** Turns what undici throws and what the service refuses with into a ServiceError; no cause, no secret. */
+/**
+ * Turns undici's exceptions and the API's error answers into UpstreamErrors that hold no cause and
+ * no secret.
+ */
 import { parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
 import {
   type ErrorDetail,
@@ -7,7 +10,7 @@ import {
   type UpstreamFault,
 } from './error.ts'
 
-/** An answer with its body, whatever its status. */
+/** An HTTP answer of any status, with its body. */
 export interface Answer {
   status: number
   headers: Record<string, string | string[] | undefined>
@@ -19,7 +22,7 @@ export interface Answer {
 /** The pause after a 429 without `Retry-After`: 10 seconds (docs/api-notes.md, Rate limits). */
 const defaultPauseMs = 10_000
 
-/** The error that an answer of 300 or more stands for. */
+/** Returns the error for an answer of 300 or above. */
 export function errorFromAnswer(answer: Answer, secrets: readonly string[]): UpstreamError {
   const { status } = answer
   const { code, message, details } = parseErrorBody(answer.body, secrets)
@@ -101,7 +104,7 @@ const faultMessages: Record<UpstreamFault, string> = {
   too_large: 'the answer is larger than any that the API gives',
 }
 
-/** The error that a request without a usable answer stands for. */
+/** Returns the error for a request that got no usable answer. */
 export function errorFromFailure(error: unknown, isProxied: boolean): UpstreamError {
   const { code, name } = readCodeAndName(error)
   if (timeoutCodes.has(code) || name === 'TimeoutError') {
@@ -137,16 +140,10 @@ function classifyFirstHop(code: string): 'dns' | 'refused' | undefined {
     : undefined
 }
 
-/**
- * Reads why the service refused. Four shapes are known: `{error: {code, message}}`,
- * `{detail: [{loc, msg}]}` of the v4 validation, `{message, code}` of v2 and v3, and plain text or
- * HTML of a gateway. Never throws; what the service says is hostile until cut and scrubbed.
- */
-
 interface ErrorBody {
-  /** The service's own stable code, e.g. `RATELIMIT_REACHED`. */
+  /** The API's own stable error code, e.g. `RATELIMIT_REACHED`. */
   code?: string
-  /** One line of at most 300 characters; empty where the body says nothing. */
+  /** One line of at most 300 characters; empty if the body holds no message. */
   message: string
   details?: ErrorDetail[]
 }
@@ -211,15 +208,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Takes secrets out of text that came from outside before it enters a message. */
+/** Patterns of secrets, removed from outside text before it enters a message. */
 const secretShapes: [RegExp, string][] = [
   [/\b(Bearer|Basic)\s+[^\s"',<>]+/gi, '$1 <secret>'],
   [/\bfw_[\w.-]+/g, '<secret>'], // API keys
   [/\beyJ[\w-]{8,}(\.[\w-]+)*/g, '<secret>'], // JSON web tokens
-  [/\/\/[^\s/@]+@/g, '//<secret>@'], // user and password of a URL
+  [/\/\/[^\s/@]+@/g, '//<secret>@'], // user and password in a URL
 ]
 
-/** `text` without any of `secrets`, and without what has the shape of a key or token. */
+/** Returns `text` without any of `secrets`, and without anything shaped like a key or token. */
 export function scrub(text: string, secrets: readonly string[]): string {
   let clean = text
   for (const secret of secrets) {
@@ -231,14 +228,14 @@ export function scrub(text: string, secrets: readonly string[]): string {
 }
 
 /**
- * The end of the quota header's name. The name begins with the vendor's word, which differs between
+ * End of the quota header's name. Its beginning is the vendor's name, which differs between
  * deployments (docs/api-notes.md, Search quota).
  */
 const quotaHeaderEnd = 'global-searches-remaining'
 
 /**
- * How many global searches the organization has left this month, by the answer to one of them;
- * undefined where the answer does not say, or says it in no whole number.
+ * Returns how many global searches the organization has left this month, by the answer's headers;
+ * undefined if they hold no whole number for it.
  */
 export function readSearchesRemaining({ headers }: Answer): number | undefined {
   const counts = Object.entries(headers)

@@ -1,16 +1,16 @@
-/** Which addresses lead to an account's service: only those are shown so that somebody can click them. */
+/** Which event links lead to an account's own hosts. Only those are rendered as clickable links. */
 import { refusal, type Refusal } from '../lib/config-fields.ts'
 
 interface LinkSource {
-  /** Of the account. */
+  /** The account's name. */
   name: string
   baseUrl: string
   linkHosts: readonly string[]
 }
 
 /**
- * Gives an address as it may be clicked, or null: it leads elsewhere, carries a login or another port, or
- * the account is not configured (any more).
+ * Returns a filter that gives a URL in its clickable form. The filter returns null if the URL leads
+ * elsewhere, has a login or another port, or if the account is not (or no longer) configured.
  */
 export function createLinkFilter(
   accounts: readonly LinkSource[],
@@ -19,7 +19,10 @@ export function createLinkFilter(
   return (account, url) => (url === null ? null : (rules.get(account)?.(url) ?? null))
 }
 
-/** https to a host of the service, on the default port or that of `base_url`; http where `base_url` itself is. */
+/**
+ * Allows https to a known host, on the default port or that of `base_url`; http only if the URL has
+ * the origin of `base_url`.
+ */
 function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string | null {
   const base = new URL(baseUrl)
   const hosts = [...baseHosts(baseUrl), ...linkHosts]
@@ -29,12 +32,12 @@ function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string 
     if (url === null || url.username !== '' || url.password !== '') return null
     const isEncrypted = url.protocol === 'https:' && ports.includes(url.port)
     if (!isEncrypted && url.origin !== base.origin) return null
-    if (url.hostname.split('.').includes('')) return null // a name with an empty label is nobody's
+    if (url.hostname.split('.').includes('')) return null // no host has an empty label
     return hosts.some((host) => covers(host, url.hostname)) ? url.href : null
   }
 }
 
-/** Entries that allow nothing more than `base_url` or another entry does. */
+/** Returns the entries that allow nothing beyond `base_url` and the other entries. */
 export function redundantLinkHosts({ baseUrl, linkHosts }: LinkSource): string[] {
   const [own, ...derived] = baseHosts(baseUrl)
   return linkHosts.filter((entry, at) => {
@@ -43,15 +46,19 @@ export function redundantLinkHosts({ baseUrl, linkHosts }: LinkSource): string[]
   })
 }
 
-/** Whether no other host than that of `base_url` follows from it, and none is named. */
+/**
+ * Whether links may lead only to the host of `base_url`: it implies no other, and none is
+ * configured.
+ */
 export function linksOnlyToBase({ baseUrl, linkHosts }: LinkSource): boolean {
   return linkHosts.length === 0 && baseHosts(baseUrl).length === 1
 }
 
 /**
- * The host of `base_url`; of one that is called `api`, also the domain above it with all below: the web
- * application of `api.example.com` is `app.example.com`. Of any other name, an address or a name of one
- * label nothing follows: strangers may have hosts beside it (`tocsin.github.io`).
+ * The host of `base_url`. If it is named `api`, also the domain above it with every host below: the
+ * web application of `api.example.com` is `app.example.com`. Any other name, an IP address or a
+ * name of one label implies nothing more: strangers may own the hosts beside it
+ * (`tocsin.github.io`).
  */
 function baseHosts(baseUrl: string): string[] {
   const { hostname } = new URL(baseUrl)
@@ -61,27 +68,30 @@ function baseHosts(baseUrl: string): string[] {
     : [hostname]
 }
 
-/** Under the two letters of a country: for companies, offices, schools and so on. */
+/** Second-level labels under country domains where anybody may register a name. */
 const registryLabels = new Set(
   'ac asso co com edu firm go gob gouv gov govt gv id info ltd me mil ne net nom or org plc priv sch school'.split(
     ' ',
   ),
 )
 
-/** `com`, `co.uk`, `gouv.fr`: where anybody may have a domain. */
+/** Whether anybody may register a domain here: `com`, `co.uk`, `gouv.fr`. */
 function isPublicSuffix(labels: readonly string[]): boolean {
   const [second = '', top = ''] = labels
   if (labels.length !== 2) return labels.length < 2
   return top.length === 2 && registryLabels.has(second)
 }
 
-/** Whether it may be one that `registryLabels` does not know: what nobody wrote out is rather not trusted. */
+/**
+ * Whether it may be a public suffix missing from `registryLabels`. When in doubt, it is not
+ * trusted.
+ */
 function mayBePublicSuffix(labels: readonly string[]): boolean {
   const [second = '', top = ''] = labels
   return isPublicSuffix(labels) || (labels.length === 2 && top.length === 2 && second.length <= 3)
 }
 
-/** `host` is exact, or begins with a dot: that domain and everything below. */
+/** `host` is an exact name, or begins with a dot and means that domain and every host below it. */
 function covers(host: string, hostname: string): boolean {
   if (!host.startsWith('.')) return host === hostname
   return hostname.endsWith(host) || `.${hostname}` === host
@@ -89,7 +99,7 @@ function covers(host: string, hostname: string): boolean {
 
 const remedy = 'write a host such as app.example.com, or .example.com for all hosts of a domain'
 
-/** One entry of `link_hosts` in the form in which URLs have hosts: lower case, Punycode. */
+/** Returns one entry of `link_hosts` in the form that URLs use: lower case, Punycode. */
 export function readLinkHost(input: string): string | Refusal {
   const [, dot = '', name = ''] = /^(\.?)(.*)$/u.exec(input.trim()) ?? []
   const isHost = /^(?:[\p{L}\p{N}\p{M}_-]+\.)*[\p{L}\p{N}\p{M}_-]+$|^\[[\da-f:.]+\]$/iu.test(name)

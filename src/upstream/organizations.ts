@@ -1,28 +1,28 @@
 /**
- * Which organization an account belongs to, and so where its requests are counted: limits hold per
- * organization, over all accounts and replicas. Until its id is known, an account counts per base URL.
+ * Which organization an account belongs to. Limits hold per organization, over all accounts and
+ * replicas. Until its organization's id is known, an account counts under its base URL.
  */
 import { createHash } from 'node:crypto'
 import type { AccountConfig, Tier } from './config.ts'
 
-/** One tier of one organization, as the limiter counts it. */
+/** One tier of one organization, the unit that the rate limiter counts. */
 export interface Lane {
   tier: Tier
-  /** Stable name of the organization; the one of its base URL while the id is unknown. */
+  /** Stable name of the organization; the hash of its base URL while the id is unknown. */
   organization: string
   baseUrl: string
 }
 
 export interface Organizations {
   laneFor(account: string, tier: Tier): Lane
-  /** Requests per second: the lowest limit that an account of the lane states. */
+  /** Requests per second: the lowest limit configured by an account of the lane. */
   limitFor(lane: Lane): number
-  /** The part of it that feeds use: the lowest that an account of the lane states. */
+  /** The share of the limit that feeds use: the lowest configured by an account of the lane. */
   shareFor(lane: Lane): number
-  /** The configured id, else the one learned. */
+  /** The configured id, or else the learned one. */
   idFor(account: string): number | undefined
   learn(account: string, organizationId: number | undefined): void
-  /** Grows whenever another organization is known of an account. */
+  /** Increases whenever the organization of an account changes. */
   version(): number
 }
 
@@ -68,7 +68,7 @@ type Limits = Record<Tier | 'share', number>
 
 const unlimited: Limits = { search: Infinity, basic: Infinity, share: 1 }
 
-/** Of all accounts of each organization. */
+/** The lowest limits among the accounts of each organization. */
 function lowestLimits(
   accounts: readonly AccountConfig[],
   organizationOf: (account: string) => string,
@@ -86,7 +86,7 @@ function lowestLimits(
   return lowest
 }
 
-/** Equal for two spellings of one URL; no URL in a key name. */
+/** Equal for two spellings of one URL. Hashed, so that no key name in Redis holds a URL. */
 function hashBaseUrl(baseUrl: string): string {
   const normal = new URL(baseUrl).href.replace(/\/+$/, '')
   return createHash('sha256').update(normal).digest('hex').slice(0, 16)

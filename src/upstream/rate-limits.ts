@@ -1,4 +1,7 @@
-/** Sends one account's requests, each in its turn; a 429 closes the tier for everybody. */
+/**
+ * The rate limits: sends one account's requests, each in its slot. A 429 closes the tier for every
+ * replica.
+ */
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { parseHttpDate } from '../lib/web-address.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -10,10 +13,10 @@ import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from 
 import type { Lane, Organizations } from './organizations.ts'
 import type { Transport, TransportRequest } from './transport.ts'
 
-/** One request that was sent, or was given up while waiting for its answer. */
+/** One request that was sent, whether or not an answer came. */
 export interface RequestInfo {
   tier: Tier
-  /** HTTP status; `none` where no answer came. */
+  /** HTTP status; `none` if no answer came. */
   code: number | 'none'
   waitedMs: number
 }
@@ -21,16 +24,16 @@ export interface RequestInfo {
 export interface PacedRequest extends TakeOptions {
   slot: SlotRequest
   tier: Tier
-  /** What of this one request may not stand in any message, besides the account's own secrets. */
+  /** Secrets of this request that must not appear in any message, besides the account's own. */
   secrets?: readonly string[]
-  /** Its turn has come: from now on it may arrive. */
+  /** Called when the slot has come: from now on the request may reach the API. */
   onSend?: () => void
 }
 
 export interface Pacer {
-  /** Any answer but a 429, which is thrown as `rate_limited`. */
+  /** Returns any answer except a 429, which throws UpstreamError `rate_limited`. */
   send(request: TransportRequest, paced: PacedRequest): Promise<Answer>
-  /** How far the service's clock is ahead of ours by its last answer, ms. */
+  /** How far the API's clock is ahead of ours by its last answer, ms. */
   clockSkewMs(): number | undefined
   waitedSeconds(tier: Tier): number
 }
@@ -41,10 +44,13 @@ interface PacerOptions {
   slots: ApiSlots
   transport: Transport
   clock: Clock
-  /** Never to be repeated in a message. */
+  /** Secrets that must not appear in any message. */
   secrets: () => string[]
   onRequest?: ((info: RequestInfo) => void) | undefined
-  /** How many global searches are left of the organization's month, by an answer that says so. */
+  /**
+   * Called with the organization's remaining global searches of the month whenever an answer states
+   * them.
+   */
   onQuota?: ((remaining: number) => void) | undefined
   random?: (() => number) | undefined
 }
@@ -60,7 +66,7 @@ export function createPacer(options: PacerOptions): Pacer {
     paced: PacedRequest,
   ): Promise<UpstreamError> {
     const failure = errorFromAnswer(answer, [...options.secrets(), ...(paced.secrets ?? [])])
-    // Up to a tenth more, so that not everybody who was told the same comes back at once.
+    // Adds up to a tenth, so that replicas that were told the same do not all return at once.
     await turns.pause(lane, (failure.retryAfterMs ?? 0) * (1 + 0.1 * random()))
     return failure
   }
@@ -99,16 +105,18 @@ export function createPacer(options: PacerOptions): Pacer {
 }
 
 /**
- * Hands the slots of the rate limits to those who wait. It is decided only when a slot comes who gets
- * it; a slot that nobody wants any more goes unused.
+ * Gives the slots of the rate limits to waiting requests. Which request gets a slot is decided only
+ * when the slot comes; a slot that nobody wants any more goes unused.
  */
-
 export interface ApiSlots {
-  /** Resolves when the request may go out, which it must at once; ServiceError `timeout` otherwise. */
+  /**
+   * Resolves when the request may go out, which it must do at once. Throws UpstreamError `timeout`
+   * if no slot comes in time.
+   */
   take(turn: SlotRequest, lane: Lane, options?: TakeOptions): Promise<TakenSlot>
-  /** After a 429: nobody gets a slot of the lane for so long, in any replica. */
+  /** Called after a 429: no replica gets a slot of the lane for `ms`. */
   pause(lane: Lane, ms: number): Promise<void>
-  /** Share of the lane's rate that this process used within the last minute, 0 to 1. */
+  /** Share of the lane's rate that this process used in the last minute, 0 to 1. */
   utilization(lane: Lane): number
   close(): void
 }
@@ -138,8 +146,6 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
   }
 }
 
-/** The requests of this process that wait for slots of one lane; at most one slot is reserved at a time. */
-
 interface TakenSlot {
   /** Wall clock ms. */
   slotAtMs: number
@@ -153,7 +159,7 @@ export interface TakeOptions {
 
 interface SlotQueue {
   join(turn: SlotRequest, options: TakeOptions): Promise<TakenSlot>
-  /** Slots used within the last minute. */
+  /** Number of slots used in the last minute. */
   usedInMinute(): number
 }
 
@@ -193,7 +199,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
     }
   }
 
-  /** Nobody may be left who wants it. */
+  /** The slot goes unused if no request waits any more. */
   function assignSlot(slotAtMs: number): void {
     const chosen = pickNext([...waiting], recentKinds)
     if (!chosen) return
@@ -229,7 +235,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
   }
 }
 
-/** Sweeps, and what an operator asks for, give way to the feeds of other processes too. */
+/** Rescans and commands also give way to the feeds of other processes. */
 function isPatient(waiting: ReadonlySet<SlotRequest>): boolean {
   return [...waiting].every(({ kind }) => kind === 'command' || kind === 'sweep')
 }
@@ -239,18 +245,19 @@ function noSlotError(): UpstreamError {
 }
 
 /**
- * The rate limit of an organization's tier, kept in Redis for all replicas and by Redis' clock: slots
- * stand a fixed spacing apart, without burst. Without Redis there is no slot, hence no request.
+ * The rate limit of one organization's tier, held in Redis for all replicas and measured by Redis'
+ * clock. Slots have a fixed spacing and allow no burst. Without Redis there are no slots, hence no
+ * requests.
  */
-
 export interface TierLimiter {
   /**
-   * Resolves when a slot has come: the request must go out at once. `undefined` when `signal` aborted.
-   * A process that was stopped over its slot's time gets another one, never an old one. While
-   * `isPatient` it takes only slots that no process has asked for, or one in `leastShare`.
+   * Resolves with the wall clock ms when a slot has come; the request must go out at once. Returns
+   * undefined if `signal` aborted. A process that was stopped past its slot's time gets a new slot,
+   * never the old one. While `isPatient` holds, it takes only slots that no process has asked for,
+   * or one in `patientSlotEvery`.
    */
   nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<number | undefined>
-  /** Closes the tier for every replica; never shortens a longer pause. */
+  /** Closes the tier for every replica. Never shortens a longer pause. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Requests per second. */
   limitFor(lane: Lane): number
@@ -263,10 +270,13 @@ interface TierLimiterOptions {
   limitFor: (lane: Lane) => number
 }
 
-/** How long after its time a slot may be used, on a clock that never jumps. */
+/** How long after its time a slot may be used, measured on the monotonic clock. */
 const slotValidMs = 250
 
-/** Microseconds between two slots of a tier with `limit` requests per second: 3 % more than it asks. */
+/**
+ * Returns the microseconds between two slots of a tier with `limit` requests per second, plus a
+ * margin of 3 %.
+ */
 export function spacingMicros(limit: number): number {
   return Math.ceil((1.03 / limit) * 1_000_000)
 }
@@ -281,7 +291,10 @@ export function createTierLimiter({
     return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
   }
 
-  /** When the request for a slot that is ours now was made; `undefined` when there is none. */
+  /**
+   * Returns the monotonic ms at which the slot that is now ours was asked for; undefined if there
+   * is none.
+   */
   async function awaitSlot(
     lane: Lane,
     signal: AbortSignal,
@@ -322,36 +335,35 @@ export function createTierLimiter({
   }
 }
 
-/** Who gets a free slot: pure, so that a better schedule replaces one function. */
-
 /**
- * `token`: renewing or testing the token, which everything else waits for; `feed`: a page of a feed;
- * `sweep`: a page of a feed's sweep, which looks for late arrivals; `detail`: the full event of a
- * message about to be sent; `command`: what an operator asked for.
+ * `token`: renewing or testing the token, which everything else waits for. `feed`: a page of a
+ * feed. `sweep`: a page of a feed's rescan, which looks for late arrivals. `detail`: the full event
+ * of a message about to be sent. `command`: a request of an operator's command.
  */
 export type RequestKind = 'token' | 'feed' | 'sweep' | 'detail' | 'command'
 
 export interface SlotRequest {
   kind: RequestKind
-  /** Of the feed, sink or command. */
+  /** Name of the feed, sink, command or account. */
   name: string
-  /** Wall clock ms since when the request is owed. */
+  /** Wall clock ms since which the request is due. */
   dueSinceMs: number
-  /** From now on it waits for its slot alone: token and organization are known. */
+  /** Called when only the slot is still missing: token and organization are known. */
   onJoin?: (() => void) | undefined
-  /** Its slot has come: the request goes out now. */
+  /** Called when the slot has come and the request goes out. */
   onSlot?: (() => void) | undefined
 }
 
-/** One slot in so many goes to each kind that gives way to feeds, however many feeds are due. */
+/** Each kind that gives way to feeds gets one slot in this many, however many feeds are due. */
 const patientSlotEvery = 10
 
-/** Those that give way to feeds; among each other the oldest debt decides. */
+/** Kinds that give way to feeds. Among each other the longest due goes first. */
 const patientKinds = ['sweep', 'detail', 'command'] as const
 
 /**
- * Tokens first; then whichever of the patient kinds had none of the last nine slots; then feeds by
- * oldest debt; then the patient kinds, by oldest debt. `recent`: the kinds served, newest last.
+ * Chooses which request gets a free slot: tokens first, then a patient kind that had none of the
+ * last nine slots, then feeds, then the patient kinds; within each step the longest due. `recent`
+ * holds the kinds served, newest last. Pure.
  */
 export function pickNext<T extends SlotRequest>(
   waiting: readonly T[],
@@ -374,11 +386,13 @@ function isOwedSlot(kind: RequestKind, recent: readonly RequestKind[]): boolean 
   return last.length === patientSlotEvery - 1 && !last.includes(kind)
 }
 
-/** What an account has left of its global searches, for all replicas: by the last answer that said so. */
-
+/**
+ * What an account has left of its global searches, for all replicas, by the last answer that stated
+ * it.
+ */
 export interface QuotaReading {
   remaining: number
-  /** When an answer said so, wall clock ms. */
+  /** When an answer stated it; wall clock ms. */
   atMs: number
 }
 
@@ -391,7 +405,7 @@ export async function noteQuota(
   await redis.hset(keys.shared('quota', account), 'remaining', remaining, 'at', Math.floor(atMs))
 }
 
-/** undefined: no answer has said so yet. */
+/** Returns undefined if no answer has stated it yet. */
 export async function readQuota(
   redis: Redis,
   keys: Keys,

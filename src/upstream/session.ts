@@ -1,6 +1,6 @@
 /**
- * Authorised requests of one account: a token, a turn, one retry after a 401. A key that stays refused
- * pauses the account.
+ * Sends one account's authorised requests: gets a token, waits for a slot, and retries with a new
+ * token after a 401. A key that stays refused pauses the account.
  */
 import type { z } from 'zod'
 import type { Clock } from '../lib/clock.ts'
@@ -17,7 +17,7 @@ export interface Call extends PacedRequest {
   method: TransportRequest['method']
   path: string
   body?: unknown
-  /** Items asked for, where the answer is a page of them. */
+  /** Number of items requested, if the answer is a page. */
   pageSize?: number | undefined
   ignoresPause?: boolean
 }
@@ -32,13 +32,18 @@ interface SessionOptions {
 }
 
 export interface Session {
-  /** Any answer below 300, and a refusal that `isWelcome`; a ServiceError otherwise. */
+  /**
+   * Returns any answer below 300, or one that `isWelcome` accepts. Throws UpstreamError otherwise.
+   */
   call(call: Call, isWelcome?: (answer: Answer) => boolean): Promise<Answer>
 }
 
-/** A fresh token refused is final; older ones may each have been revoked meanwhile. */
+/**
+ * Tokens tried per call. The refusal of a token generated during the call is final; an older token
+ * may have been revoked.
+ */
 const maxTokens = 3
-/** A renewal holds a lock of 15 s. */
+/** How long a token request waits for its slot; must stay below the 15 s of the renewal lock. */
 const tokenSlotMs = 10_000
 
 export function createSession(options: SessionOptions): Session {
@@ -70,7 +75,7 @@ export function createSession(options: SessionOptions): Session {
 
 type GenerateOptions = Omit<SessionOptions, 'tokens'>
 
-/** Exchanges the API key for a token; a refusal pauses the account. */
+/** Exchanges the API key for a token. A refusal pauses the account. Throws UpstreamError. */
 export async function generateToken(
   options: GenerateOptions,
   signal: AbortSignal,
@@ -93,14 +98,17 @@ export async function generateToken(
   throw failure.reason === 'auth' ? await state.pause(failure) : failure
 }
 
-/** What may not stand in any message: key, token, and the proxy's credentials. */
+/** Secrets that must not appear in any message: the key, the token and the proxy's credentials. */
 export function accountSecrets(account: AccountConfig, key: AccountKey, token?: Token): string[] {
   const proxy = account.proxy?.reveal() ?? ''
   const password = URL.parse(proxy)?.password ?? ''
   return [key.apiKey, token?.value ?? '', proxy, password, decodePassword(password)]
 }
 
-/** A file may have changed to something else since it was checked. */
+/**
+ * Returns the password as it is if it is not percent-encoded: the file may have changed since it
+ * was checked.
+ */
 function decodePassword(password: string): string {
   try {
     return decodeURIComponent(password)
@@ -122,7 +130,10 @@ function chooseLimits({ slot: turn, pageSize }: Call): AnswerLimits {
   return turn.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
 }
 
-/** The body of a 2xx answer in its shape; ServiceError `contract` where it is not that. */
+/**
+ * Returns the body of a 2xx answer, parsed by `shape`. Throws UpstreamError `contract` if it does
+ * not match.
+ */
 export function readAnswer<T>(answer: Answer, shape: z.ZodType<T>): T {
   const { status } = answer
   const parsed = shape.safeParse(parseJson(answer))
@@ -133,10 +144,13 @@ export function readAnswer<T>(answer: Answer, shape: z.ZodType<T>): T {
   throw new UpstreamError('contract', message, { status })
 }
 
-/** Nothing of the API is nearly as deep; whoever walks through 100,000 levels runs out of stack. */
+/**
+ * No answer of the API is nearly this deep. Recursion through 100,000 levels would exhaust the
+ * stack.
+ */
 const maxDepth = 200
 
-/** The value with "…" in place of what is deeper. */
+/** Replaces objects and lists deeper than `levels` with "…", in place. */
 function truncateBelow(value: unknown, levels: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (levels === 0) return '…'

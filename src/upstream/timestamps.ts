@@ -1,10 +1,10 @@
-/** The service writes times with and without zone, to the microsecond, or as a bare date. */
+/** The API writes times with and without a zone, to the microsecond, or as a bare date. */
 const timestampPattern =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,12}))?)?\s?(Z|[+-]\d{2}(?::?\d{2})?)?)?$/i
 
 /**
- * Milliseconds since 1970, or null for what is no time. No zone means UTC (never the local one);
- * digits below the millisecond are cut off.
+ * Returns milliseconds since 1970, or null if `text` is not a time. A time without a zone is UTC,
+ * never local time. Digits below the millisecond are dropped.
  */
 export function parseTimestamp(text: string): number | null {
   const match = timestampPattern.exec(text.trim())
@@ -13,7 +13,7 @@ export function parseTimestamp(text: string): number | null {
     .slice(1, 7)
     .map((digits: string | undefined) => Number(digits ?? 0)) as DateParts
   const utc = Date.UTC(year, month - 1, day, hour, minute, second)
-  // Date.UTC rolls 30 February over and reads year 1 as 1901; a real time comes back as it went in.
+  // Date.UTC rolls 30 February over and reads year 1 as 1901. A real time survives the round trip.
   const written = [year, month, day, hour, minute, second].map(twoDigits).join(' ')
   if (formatParts(new Date(utc)) !== written) return null
   const offset = parseOffsetMs(match[8])

@@ -1,6 +1,7 @@
 /**
- * One access token per key and tenant for all replicas: renewed early by one of them, while the others
- * go on with the old one. A refused token is forgotten everywhere, and only that one.
+ * One access token per key and tenant, shared by all replicas. One replica renews it early while
+ * the others go on using the old one. A refused token, and only that token, is dropped in all
+ * replicas.
  */
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
@@ -13,9 +14,12 @@ import type { AccountConfig } from './config.ts'
 import { abandonedError, waitOrAbort, UpstreamError } from './error.ts'
 
 export interface TokenCache {
-  /** `evenIfPaused`: for the operator's own test, which may find that all is well again. */
+  /**
+   * Returns a usable token. `ignoresPause` is for the operator's own test, which may find that the
+   * key works again. Throws UpstreamError.
+   */
   get(options: GetOptions): Promise<Token>
-  /** After a 401 to this token. */
+  /** Called after a 401 for this token. */
   refuse(token: Token): Promise<void>
   close(): void
 }
@@ -36,7 +40,7 @@ interface TokenCacheOptions extends Pick<
   logger: Logger
   accountKey: () => AccountKey
   random?: (() => number) | undefined
-  /** How long a token lives; default one hour (docs/api-notes.md, Tokens). */
+  /** Lifetime of a token; default one hour (docs/api-notes.md, Tokens). */
   lifetimeMs?: number | undefined
 }
 
@@ -51,7 +55,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
   let nextRenewalMs = 0
 
   async function renewQuietly(key: AccountKey, old: Token): Promise<Token> {
-    // After a failure, or while another replica renews, the next try is not at once.
+    // Delays the next attempt after a failure, or while another replica renews.
     nextRenewalMs = clock.monotonic() + Math.min(lockMs, lifetimeMs / 100) * (0.5 + random())
     try {
       return (await renewal.reuseOrRenew(key, isYoung)) ?? old
@@ -61,7 +65,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     }
   }
 
-  /** What all callers of this process wait for together. */
+  /** Lets all callers in this process wait for the same token. */
   function shareFlight(owner: string, work: Promise<Token>): Promise<Token> {
     const token = work
       .then((made) => (held = { owner, token: made }).token)
@@ -83,7 +87,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     const underWay = flight?.owner === owner ? flight.token : undefined
     const coming = underWay ?? shareFlight(owner, renewal.obtain(key, isUsable, ignoresPause))
     const token = await waitOrAbort(coming, signal)
-    // A renewal under way may come back with the old token, refused meanwhile.
+    // A renewal in progress may return the old token, which may have been refused meanwhile.
     return isUsable(token) ? token : get({ signal, ignoresPause })
   }
 
@@ -104,13 +108,19 @@ interface TokenRules {
   refuse: (fingerprint: string) => void
 }
 
-/** Young: for three quarters of its life, in each replica a little different. Usable: but for its last sixtieth. */
+/**
+ * A token is young, and not renewed, for three quarters of its life, give or take a few percent per
+ * replica. It is usable until the last sixtieth of its life.
+ */
 function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number): TokenRules {
   const renewAfterMs = lifetimeMs * 0.75 * (0.95 + 0.1 * random())
   const ageMs = ({ bornMs }: Token): number => clock.monotonic() - bornMs
   let refused: { fingerprint: string; atMs: number } | undefined
 
-  /** A service may issue again what it refused before; then the next 401 speaks for itself. */
+  /**
+   * The API may issue a token again that it refused before. Such a token counts as usable; the next
+   * 401 refuses it again.
+   */
   function isUsable(token: Token): boolean {
     const isRefused = token.fingerprint === refused?.fingerprint && token.bornMs < refused.atMs
     return ageMs(token) < (lifetimeMs * 59) / 60 && !isRefused
@@ -123,12 +133,19 @@ function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number
   }
 }
 
-/** Gets a new token by one of all replicas. The lock saves requests; two renewals would do no harm. */
-
+/**
+ * Renews the token in one of all replicas. The lock saves requests; two renewals would do no harm.
+ */
 interface TokenRenewal {
-  /** Where there is none to go on with: waits for the replica that makes it, or makes it. */
+  /**
+   * Called when there is no usable token: makes one, or waits for the replica that makes it. Throws
+   * UpstreamError.
+   */
   obtain(key: AccountKey, isGood: IsGood, evenIfPaused: boolean): Promise<Token>
-  /** A good one that another replica made, or one made here; undefined while another makes it. */
+  /**
+   * Returns a good token from another replica, or a new one; undefined while another replica makes
+   * it.
+   */
   reuseOrRenew(key: AccountKey, isGood: IsGood): Promise<Token | undefined>
 }
 
@@ -139,14 +156,14 @@ interface TokenRenewalOptions {
   clock: Clock
   closing: AbortSignal
   random: () => number
-  /** Asks the service for a token. */
+  /** Requests a token from the API. */
   generate: (signal: AbortSignal) => Promise<string>
-  /** Throws while the account is paused. */
+  /** Throws UpstreamError while the account is paused. */
   assertOpen: () => Promise<void>
   onRefresh?: ((result: 'renewed' | 'failed') => void) | undefined
 }
 
-/** Longer than the lock of a crashed replica holds. */
+/** Must be longer than `lockMs`, the time until a crashed replica's lock expires. */
 const patienceMs = 20_000
 
 function createTokenRenewal(options: TokenRenewalOptions): TokenRenewal {
@@ -193,8 +210,6 @@ function createTokenRenewal(options: TokenRenewalOptions): TokenRenewal {
   }
 }
 
-/** Where the replicas share an account's token: sealed, in Redis, gone when the token is. */
-
 export interface Token {
   value: string
   fingerprint: string
@@ -204,16 +219,18 @@ export interface Token {
 
 export interface TokenStore {
   read(key: AccountKey): Promise<Token | undefined>
-  /** Unless a newer one is there; opens our lock. */
+  /** Saves the token unless Redis holds a newer one, and releases our lock. */
   save(key: AccountKey, token: Token, lock: string): Promise<void>
-  /** Unless another one has taken its place. */
+  /** Drops the token unless another one has replaced it. */
   drop(key: AccountKey, fingerprint: string): Promise<void>
-  /** Our lock's id, or undefined while another replica renews. */
+  /** Returns the id of our lock, or undefined while another replica renews. */
   lock(key: AccountKey): Promise<string | undefined>
   unlock(key: AccountKey, lock: string): Promise<void>
 }
 
-/** Longer than a token takes to come; a crashed holder's lock ends by itself. */
+/**
+ * Must be longer than a token request takes. The lock of a crashed holder expires after this time.
+ */
 const lockMs = 15_000
 
 interface TokenStoreOptions {
@@ -234,7 +251,8 @@ export function createTokenStore({
 
   return {
     async read(key) {
-      // Counted from the question: a slow answer must not make a token look younger than it is.
+      // Age counts from before the read: a slow reply must not make a token look younger than it
+      // is.
       const askedMs = clock.monotonic()
       const replies = await redis.multi().hget(tokenKey(key), 'sealed').pttl(tokenKey(key)).exec()
       const [sealed, leftMs] = (replies ?? []).map(([, reply]) => reply)
@@ -262,27 +280,22 @@ export function createTokenStore({
   }
 }
 
-/**
- * Whether an account may ask at all. A key that the service refuses pauses its account for all replicas,
- * so that they do not hammer the token endpoint; said once in the log, and once when it is over.
- */
-
 export interface AccountPause {
   reason: 'auth'
-  /** What is left of the pause; 0: the next request is the trial. */
+  /** Time left of the pause. 0: the next request tests whether the key works again. */
   leftMs: number
   /** Pauses since the last success. */
   times: number
 }
 
 export interface AccountAccess {
-  /** ServiceError `auth` with `retryAfterMs` while the account is paused. */
+  /** Throws UpstreamError `auth` with `retryAfterMs` while the account is paused. */
   assertOpen(): Promise<void>
-  /** The refusal that pauses the account, ready to be thrown. */
+  /** Pauses the account; returns the error to throw. */
   pause(refusal: UpstreamError): Promise<UpstreamError>
-  /** After an answer that shows that key and token are accepted. */
+  /** Called after an answer that shows that the API accepts key and token. */
   reportSuccess(): Promise<void>
-  /** Null while nothing is wrong. */
+  /** Null if the account is not paused. */
   current(): Promise<AccountPause | null>
 }
 
@@ -318,7 +331,7 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
     if (!isPaused) return null
     const nowMs = Number(time[0]) * 1000 + Number(time[1]) / 1000
     const leftMs = Number(state[0]) - nowMs
-    // Further ahead than any pause: written before Redis' clock was set back.
+    // An end further ahead than any pause was written before Redis' clock was set back.
     const isOver = leftMs <= 0 || leftMs > maxPauseMs
     return { reason: 'auth', leftMs: isOver ? 0 : Math.ceil(leftMs), times: Number(state[1]) }
   }
@@ -356,22 +369,25 @@ function pausedError(leftMs: number): UpstreamError {
 }
 
 /**
- * What is derived from an API key: a name for its things in Redis that reveals nothing, and a cipher
- * that only a holder of the key can open, so that no token lies readable in Redis or its files.
+ * What is derived from an API key: a fingerprint for key names in Redis that reveals nothing, and a
+ * cipher that only a holder of the key can open, so that no token is readable in Redis or its
+ * files.
  */
-
 export interface AccountKey {
   apiKey: string
   /** 16 hex digits; changes with the key, the tenant and the base URL. */
   fingerprint: string
   seal(token: string): string
-  /** Null for what was not sealed under this key. */
+  /** Null if `sealed` was not sealed under this key. */
   open(sealed: string): string | null
 }
 
 type KeySource = Pick<AccountConfig, 'apiKey' | 'tenantId' | 'baseUrl'>
 
-/** Reads the key at each use, since its file may change under a running daemon. */
+/**
+ * Returns a function that reads the key at each use, since its file may change under a running
+ * daemon. That function throws UpstreamError `auth` if the key cannot be read.
+ */
 export function createAccountKey(account: KeySource): () => AccountKey {
   let known: AccountKey | undefined
   return () => {

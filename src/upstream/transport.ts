@@ -1,6 +1,6 @@
 /**
- * One account's way to the service: JSON over HTTP with a limit on every wait and every size. Follows
- * no redirect, repeats nothing, and fails only with a ServiceError that names no key and no token.
+ * JSON over HTTP to one account's API, with a limit on every wait and every size. It follows no
+ * redirect, retries nothing, and throws only UpstreamErrors, which name no key and no token.
  */
 import { getCACertificates } from 'node:tls'
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
@@ -19,29 +19,32 @@ export interface TransportRequest {
   authorization: string
   body?: unknown
   signal?: AbortSignal | undefined
-  /** What is read of an answer below 300; left out: `daemonLimits`. */
+  /** Limits for the body of an answer below 300; default `daemonLimits`. */
   limits?: AnswerLimits | undefined
 }
 
 export interface Transport {
-  /** Any answer, whatever its status; a ServiceError where there is none, or one beyond its limits. */
+  /**
+   * Returns any answer, whatever its status. Throws UpstreamError if there is no answer, or if it
+   * exceeds its limits.
+   */
   request(request: TransportRequest): Promise<Answer>
   close(): Promise<void>
 }
 
 export interface TransportLimits {
   connectMs: number
-  /** From the request to the answer's headers. */
+  /** From sending the request to receiving the answer's headers. */
   headersMs: number
-  /** Between two pieces of the answer's body. */
+  /** Between two chunks of the answer's body. */
   bodyMs: number
-  /** All together. */
+  /** The whole request. */
   totalMs: number
-  /** Received in all, be it kept or not. */
+  /** Bytes received, whether kept or not. */
   maxBodyBytes: number
 }
 
-/** Gateways of the service cut at about 30 s. */
+/** Gateways in front of the API cut requests off at about 30 s. */
 const defaultLimits: TransportLimits = {
   connectMs: 10_000,
   headersMs: 30_000,
@@ -90,7 +93,7 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
-/** Of an error the beginning is enough: a message quotes some hundred characters of it. */
+/** Bytes read of an error's body: its message quotes a few hundred characters at most. */
 const errorBytes = 64 * 1024
 
 async function readBody(
@@ -102,7 +105,7 @@ async function readBody(
   let isFirst = true
   for await (const piece of body as AsyncIterable<Uint8Array>) {
     const beginning = isFirst ? new TextDecoder().decode(piece.subarray(0, 500)) : ''
-    // a page of a proxy that wants a login is none of too many items: its beginning says what it is
+    // The login page of a proxy must not be reported as an oversized answer.
     if (looksLikeHtml(beginning)) return beginning
     isFirst = false
     text.add(piece)
@@ -145,7 +148,7 @@ function createDispatcher(
   return new ProxyAgent({ ...options, uri: account.proxy.reveal(), requestTls: tls, proxyTls: tls })
 }
 
-/** The authorities that Node trusts anyway, and those of the file. */
+/** The certificate authorities that Node trusts by default, and those in the file. */
 function readAuthorities(caFile: string): string[] {
   try {
     return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]

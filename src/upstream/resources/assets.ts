@@ -1,4 +1,4 @@
-/** Assets (identifiers): created, replaced, switched on and off; and how their groups are alerted on. */
+/** Assets (identifiers): creating, replacing and toggling them, and the alerts of their groups. */
 import { z } from 'zod'
 import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
 import {
@@ -12,15 +12,15 @@ import {
   write,
 } from './operation.ts'
 
-/** All of the basic tier. */
+/** All operations use the basic tier. */
 export interface AssetOperations {
   /** `POST /firework/v2/assets/`. */
   createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
-  /** Puts `asset` in the place of what was there, whole. `PUT /firework/v2/assets/{id}`. */
+  /** Replaces the whole asset by `asset`. `PUT /firework/v2/assets/{id}`. */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `POST /firework/v2/assets/{id}/toggle`. */
   toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
-  /** How a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
+  /** Returns how a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
   groupAlerts(request: { groupId: number } & CallOptions): Promise<WireAlert[]>
 }
 
@@ -51,11 +51,14 @@ export function createAssetOperations(parts: OperationParts): AssetOperations {
   }
 }
 
-/** Parts of names that say that a secret follows. */
+/** Matches field names whose value is a secret. */
 const secretNames =
   /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
 
-/** The texts and numbers in a request body that may stand in no message, told by the names above them. */
+/**
+ * Returns the texts and numbers of a request body that must not appear in any message, recognized
+ * by the field names above them.
+ */
 function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
   if (typeof value !== 'object' || value === null) return []
@@ -64,11 +67,9 @@ function secretTexts(value: unknown, isSecret = false): string[] {
   )
 }
 
-/** Assets (identifiers): as read, and as written. */
-
 const text = z.string()
 
-/** An asset as the service gives it; fields and words of later versions pass. */
+/** An asset as the API returns it. Unknown fields and words of later versions pass. */
 export const wireAsset = z.looseObject({
   id: z.int(),
   name: text,
@@ -91,10 +92,10 @@ export type WireAsset = z.infer<typeof wireAsset>
 
 export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
 
-/** Severities as numbers, 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
+/** Severities as numbers, from 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
 const risks = z.array(z.int().min(1).max(5))
 
-/** The body that creates an asset; four fields are required (docs/api-notes.md, Assets). */
+/** The body that creates an asset. Four fields are required (docs/api-notes.md, Assets). */
 export const assetCreation = z.strictObject({
   name: text.min(1),
   type: z.enum(assetTypes),
@@ -102,12 +103,15 @@ export const assetCreation = z.strictObject({
   data: z.record(text, z.unknown()),
   experimental_search_types: z.array(text).optional(),
   risks: risks.optional(),
-  /** Places the asset in a group; not in the description (docs/api-notes.md, Assets). */
+  /** Puts the asset into a group. Missing from the API description (docs/api-notes.md, Assets). */
   assets_group_id: z.int().min(1).optional(),
 })
 export type AssetCreation = z.input<typeof assetCreation>
 
-/** An asset as it shall be: what the service gave last, with its changes; unknown fields go along. */
+/**
+ * The body that replaces an asset: the asset as last read, with its changes. Unknown fields are
+ * sent back.
+ */
 export const assetReplacement = z.looseObject({
   name: text.min(1),
   type: z.enum(assetTypes),
@@ -120,7 +124,7 @@ export type AssetReplacement = z.input<typeof assetReplacement>
 
 const nullableText = text.nullish()
 
-/** How an asset group is alerted on. The unit of `frequency` is not published. */
+/** An alert of an asset group. The unit of `frequency` is not published. */
 export const wireAlert = z.looseObject({
   id: z.int(),
   type: nullableText,
@@ -141,7 +145,10 @@ export const wireAlert = z.looseObject({
 })
 export type WireAlert = z.infer<typeof wireAlert>
 
-/** One alert or a list of them: the description says an object, callers see lists (docs/api-notes.md, Alerts). */
+/**
+ * One alert or a list of alerts: the description has an object, callers see lists
+ * (docs/api-notes.md, Alerts).
+ */
 export const wireAlertsAnswer = z.looseObject({
   alerts: z.union([z.array(wireAlert), wireAlert.transform((alert) => [alert])]).nullish(),
 })

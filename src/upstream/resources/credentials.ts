@@ -1,4 +1,4 @@
-/** Leaked credentials: an identifier's feed, the tenant's, and the searches. */
+/** Leaked credentials: the feed of an identifier, the feed of the tenant, and the searches. */
 import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 import {
@@ -14,37 +14,40 @@ import {
 
 interface CredentialFeedRequest extends TierCallOptions {
   identifier: number
-  /** The cursor as it was received; null: the first page. */
+  /** The cursor as it was received; null for the first page. */
   from: string | null
-  /** The service's default is 20; no maximum is published (docs/api-notes.md, Page sizes). */
+  /** The API's default is 20; no maximum is published (docs/api-notes.md, Page sizes). */
   size: number
 }
 
 interface TenantCredentialsRequest extends Omit<CredentialFeedRequest, 'identifier'> {
-  /** The service's default is desc; only asc can be resumed. */
+  /** The API's default is desc; only asc can be resumed. */
   order: (typeof orders)[number]
-  /** Default GET. Both carry their parameters in the query string. */
+  /** Default GET. Both methods carry their parameters in the query string. */
   method?: 'GET' | 'POST'
 }
 
 export interface CredentialOperations {
   /**
-   * One page of an identifier's credentials, in whatever order the service has them.
-   * `GET /firework/v3/identifiers/{id}/feed/credentials`; basic tier (docs/api-notes.md, Rate limits).
+   * Returns one page of an identifier's credentials, in the API's own order. `GET
+   * /firework/v3/identifiers/{id}/feed/credentials`; basic tier (docs/api-notes.md, Rate limits).
    */
   credentialFeed(request: CredentialFeedRequest): Promise<SearchPage>
-  /** One page of a global search, which costs quota. `POST /firework/v4/credentials/global/_search`; search tier. */
+  /**
+   * Returns one page of a global search, which costs quota. `POST
+   * /firework/v4/credentials/global/_search`; search tier.
+   */
   searchCredentials(
     request: { body: WireCredentialSearchBody } & TierCallOptions,
   ): Promise<SearchPage>
   /**
-   * One page of the credentials of all identifiers of the tenant.
-   * `GET|POST /firework/v2/me/feed/credentials`; basic tier. Not every server has it.
+   * Returns one page of the credentials of all identifiers of the tenant. `GET|POST
+   * /firework/v2/me/feed/credentials`; basic tier. Not every server has it.
    */
   tenantCredentials(request: TenantCredentialsRequest): Promise<SearchPage>
   /**
-   * The same search without a quota, where the key has the permission `astp_credentials_access`.
-   * `POST /astp/v2/credentials/_search`; basic tier.
+   * The same search without quota, for keys with the permission `astp_credentials_access`. `POST
+   * /astp/v2/credentials/_search`; basic tier.
    */
   searchAstpCredentials(
     request: { body: WireCredentialSearchBody } & TierCallOptions,
@@ -87,7 +90,10 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
 }
 
 const text = z.string()
-/** An odd field keeps no record back: it reads as null. Feeds read the record as it came. */
+/**
+ * A malformed field reads as null, so that it does not cost the whole record. Feeds read the raw
+ * record.
+ */
 const optionalText = text.nullish().catch(null)
 const optionalTexts = z.array(text).nullish().catch(null)
 const optionalId = z.union([text, z.number()]).nullish().catch(null)
@@ -101,8 +107,9 @@ export const wireCredentialSource = z.looseObject({
 })
 
 /**
- * One record of the v3 feed or of the v4 search: each leaves out fields that the other has, and servers give
- * null for more than the description says (docs/api-notes.md, Credentials). Above 2^53 two ids would read as one.
+ * One record of the v3 feed or of the v4 search. Each leaves out fields that the other has, and
+ * servers send null for more fields than the description says (docs/api-notes.md, Credentials).
+ * `id` must be a safe integer: above 2^53 two ids could read as one.
  */
 export const wireCredential = z.looseObject({
   id: z.int().min(0),
@@ -115,9 +122,9 @@ export const wireCredential = z.looseObject({
   auth_domains: optionalTexts,
   urls: optionalTexts,
   known_password_id: z.number().nullish().catch(null),
-  /** Names the pair of identity and secret without telling it. */
+  /** Identifies the pair of identity and secret without revealing it. */
   credential_hash: optionalText,
-  /** Of the event that holds it, such as a stealer log. */
+  /** Uid of the event that holds the credential, such as a stealer log. */
   event_uid: optionalText,
   source: wireCredentialSource.nullish().catch(null),
   remediated_at: optionalText,
@@ -127,7 +134,7 @@ export type WireCredential = z.infer<typeof wireCredential>
 
 const word = z.string().min(1)
 
-/** The kinds of credential queries; what each matches: docs/api-notes.md, Credentials. */
+/** The kinds of credential queries. docs/api-notes.md, Credentials, says what each matches. */
 const wireCredentialQuery = z.discriminatedUnion('type', [
   z.strictObject({ type: z.enum(['domain', 'auth_domain']), fqdn: word }),
   z.strictObject({ type: z.literal('secret'), secret: word }),
@@ -136,7 +143,7 @@ const wireCredentialQuery = z.discriminatedUnion('type', [
 ])
 export type WireCredentialQuery = z.input<typeof wireCredentialQuery>
 
-/** The body of the v4 credential search. As with events, of a walk only `from` moves. */
+/** The body of the v4 credential search. During a scan only `from` changes, as with events. */
 export const credentialSearchBody = z.strictObject({
   query: wireCredentialQuery,
   /** 1 to 10,000; a large page may end in a 504 (docs/api-notes.md, Page sizes). */
@@ -144,7 +151,10 @@ export const credentialSearchBody = z.strictObject({
   order: z.enum(orders),
   from: z.string().optional(),
   include: z.array(z.enum(credentialIncludes)).optional(),
-  /** Servers before 2026-05-28 ignore it in all queries but `auth_domain` (docs/api-notes.md, Versions). */
+  /**
+   * Servers before 2026-05-28 ignore it in all queries except `auth_domain` (docs/api-notes.md,
+   * Versions).
+   */
   filters: z
     .strictObject({
       imported_at: z.strictObject({ gte: word.optional(), lte: word.optional() }).optional(),

@@ -1,6 +1,6 @@
 /**
- * The service's closed lists, as its description has them. They bind what is written; what is read
- * may hold words of later versions.
+ * The closed lists of the API description. They restrict what is written; what is read may hold
+ * words of later versions.
  */
 
 export const assetTypes = [
@@ -16,7 +16,7 @@ export const assetTypes = [
   'secret',
   'azure_tenant',
   'identity',
-  // only in the public documents (docs/api-notes.md, Assets)
+  // only in the public documentation (docs/api-notes.md, Assets)
   'ransomleak',
   'external_id',
   'address_data',
@@ -26,7 +26,7 @@ export const assetTypes = [
 ] as const
 export type AssetType = (typeof assetTypes)[number]
 
-/** Search types of an asset; `ad` and `ads` may be given when it is created, not when it is replaced. */
+/** Search types of an asset. `ad` and `ads` are allowed on creation, not on replacement. */
 export const replaceSearchTypes = [
   'forum_post',
   'bucket',
@@ -62,7 +62,7 @@ export const replaceSearchTypes = [
   'profile',
   'infected_devices',
   'social_media',
-  // only in the public documents (docs/api-notes.md, Assets)
+  // only in the public documentation (docs/api-notes.md, Assets)
   'valid_credential',
   'invalid_credential',
   'mitigated_credential',
@@ -99,7 +99,10 @@ export const orders = ['asc', 'desc'] as const
 export const expandFields = ['credentials', 'cookies'] as const
 export type ExpandField = (typeof expandFields)[number]
 
-/** `urls` is only in the public documents; older servers refuse it (docs/api-notes.md, Credentials). */
+/**
+ * `urls` is only in the public documentation; older servers refuse it (docs/api-notes.md,
+ * Credentials).
+ */
 export const credentialIncludes = ['known_password_id', 'auth_domains', 'urls'] as const
 
 export const legacyEventActions = [
@@ -174,7 +177,7 @@ export const legacyTypes = [
   'cookie',
   'pii',
   'experimental',
-  // only in the public documents (docs/api-notes.md, Events)
+  // only in the public documentation (docs/api-notes.md, Events)
   'valid_credential',
   'invalid_credential',
   'mitigated_credential',
@@ -183,8 +186,8 @@ export const legacyTypes = [
 export type LegacyType = (typeof legacyTypes)[number]
 
 /**
- * The types, and groups of types, that the `type` filter of event searches takes. Items also have types
- * that are no filters, such as `lookalike` and `docker_image` (docs/api-notes.md, Events).
+ * The types and type groups that the `type` filter of event searches takes. Items may have other
+ * types, such as `lookalike` and `docker_image` (docs/api-notes.md, Events).
  */
 export const eventFilterTypes = [...legacyTypes, 'ad', 'ads'] as const
 

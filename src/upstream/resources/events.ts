@@ -1,3 +1,7 @@
+/**
+ * Events: searched in the tenant, an identifier group, an identifier or globally, read one by one,
+ * and their expanded fields.
+ */
 import { z } from 'zod'
 import { type Capabilities, isOperationMissing, isUnknownPath } from '../capabilities.ts'
 import { UpstreamError } from '../error.ts'
@@ -19,10 +23,13 @@ import { wireSearchPage, type WireSearchPage } from './page.ts'
 
 const text = z.string()
 const nullableText = text.nullish()
-/** An odd field keeps no item back: it reads as null. Feeds read the item as it came. */
+/**
+ * A malformed field reads as null, so that it does not cost the whole item. Feeds read the raw
+ * item.
+ */
 const optionalText = nullableText.catch(null)
 
-/** One item of a search, as commands show it. */
+/** One search item as commands show it. */
 export const wireSearchItem = z.looseObject({
   metadata: z.looseObject({
     uid: z.string().min(1),
@@ -53,7 +60,7 @@ export const wireSearchItem = z.looseObject({
 })
 export type WireSearchItem = z.infer<typeof wireSearchItem>
 
-/** The full event: bare, or wrapped as `activity` by older servers (docs/api-notes.md, Full events). */
+/** The full event. Older servers wrap it in `activity` (docs/api-notes.md, Full events). */
 export const wireFullEvent = z.looseObject({
   event_type: nullableText,
   metadata: z.looseObject({ uid: nullableText }).nullish(),
@@ -111,15 +118,18 @@ const timeRange = z.strictObject({
 const severity = z.enum(eventSeverities)
 
 const searchFilters = z.strictObject({
-  /** A word means this severity or higher, a list means exactly these (docs/api-notes.md, Severities). */
+  /** A word means this severity or higher, a list exactly these (docs/api-notes.md, Severities). */
   severity: z.union([severity, z.array(severity)]).optional(),
-  /** Words of `eventFilterTypes`, and of later servers. */
+  /** Words of `eventFilterTypes`, or of later servers. */
   type: z.array(word).optional(),
   estimated_created_at: timeRange.optional(),
-  /** When the event was matched into the feed, whatever its age (docs/api-notes.md, Cursors and order). */
+  /**
+   * When the event was matched into the feed, whatever its age (docs/api-notes.md, Cursors and
+   * order).
+   */
   materialized_at: timeRange.optional(),
   tags: z.array(z.string()).optional(),
-  /** Only `true` filters; `false` is the default and has no effect. */
+  /** Only `true` filters. `false` is the default and has no effect. */
   is_ignored: z.boolean().optional(),
   is_remediated: z.boolean().optional(),
 })
@@ -132,15 +142,19 @@ const searchPage = {
   filters: searchFilters.optional(),
 }
 
-/** The body of a global event search. `from` moves; everything else of a walk never changes. */
+/** The body of a global event search. During a scan only `from` changes. */
 export const globalSearchBody = z.strictObject({ query: eventQuery, ...searchPage })
 export type GlobalSearchBody = z.input<typeof globalSearchBody>
 
-/** The body of a search in an identifier group, an identifier or the tenant: it may do without a query. */
+/**
+ * The body of a search in an identifier group, an identifier or the tenant. The query is optional.
+ */
 export const groupSearchBody = z.strictObject({ query: eventQuery.optional(), ...searchPage })
 export type GroupSearchBody = z.input<typeof groupSearchBody>
 
-/** The full event of any type, as the older operation gives it (docs/api-notes.md, Full events). */
+/**
+ * The full event of any type in the shape of the older operation (docs/api-notes.md, Full events).
+ */
 const wireActivityAnswer = z.looseObject({
   activity: z.looseObject({
     data: z.record(text, z.unknown()).nullish(),
@@ -150,12 +164,12 @@ const wireActivityAnswer = z.looseObject({
 
 const filterWord = z.looseObject({ value: word })
 
-/** Which words a `type` filter takes: categories and what they contain. */
+/** The words that a `type` filter takes: categories, and the types in them. */
 const wireTypeFilters = z.looseObject({
   categories: z.array(filterWord.extend({ types: z.array(filterWord).nullish() })).nullish(),
 })
 
-/** Which words a `severity` filter takes. */
+/** The words that a `severity` filter takes. */
 const wireSeverityFilters = z.looseObject({ severities: z.array(filterWord).nullish() })
 
 /** The request for one page of an expanded field: at most 20 items (docs/api-notes.md, Page sizes). */
@@ -168,45 +182,56 @@ export const expansion = z.strictObject({
 type Expansion = z.input<typeof expansion>
 
 /**
- * Events: searched in the tenant, an identifier group, an identifier or globally, read one by one, and
- * their expanded fields.
+ * The caller chooses the tier, since none is published for these searches (docs/api-notes.md, Rate
+ * limits).
  */
-
-/** The caller names the tier, since none is published for these searches (docs/api-notes.md, Rate limits). */
 type FeedSearch = { body: GroupSearchBody } & Required<Pick<TierCallOptions, 'tier'>> & CallOptions
 
 export interface EventOperations {
   /**
-   * One page of an identifier group's events.
-   * `POST /firework/v4/events/identifier_groups/{id}/_search`.
+   * Returns one page of an identifier group's events. `POST
+   * /firework/v4/events/identifier_groups/{id}/_search`.
    */
   searchGroupEvents(request: { groupId: number } & FeedSearch): Promise<SearchPage>
   /**
-   * One page of all events that the tenant watches for. `POST /firework/v4/events/tenant/_search`; tier
-   * and body as in a group. Not every server has it; so for the next one.
+   * Returns one page of all events that the tenant watches for, with tier and body as for a group.
+   * `POST /firework/v4/events/tenant/_search`. Not every server has it.
    */
   searchTenantEvents(request: FeedSearch): Promise<SearchPage>
-  /** One page of an identifier's events. `POST /firework/v4/events/identifiers/{id}/_search`. */
+  /**
+   * Returns one page of an identifier's events. `POST
+   * /firework/v4/events/identifiers/{id}/_search`. Not every server has it.
+   */
   searchIdentifierEvents(request: { identifier: number } & FeedSearch): Promise<SearchPage>
-  /** One page of a global search, which costs quota. `POST /firework/v4/events/global/_search`; search tier. */
+  /**
+   * Returns one page of a global search, which costs quota. `POST
+   * /firework/v4/events/global/_search`; search tier.
+   */
   searchEvents(request: { body: GlobalSearchBody } & TierCallOptions): Promise<SearchPage>
   /**
-   * The full event, or why there is none; only the latter is final. `GET /firework/v4/events/`; basic
-   * tier. What has no model there is asked of `getActivity`, where the server has that.
+   * Returns the full event, or why there is none; only the latter is final. `GET
+   * /firework/v4/events/`; basic tier. If it has no full event, `getActivity` is tried where the
+   * server has it.
    */
   getEvent(request: { uid: string } & CallOptions): Promise<EventAnswer>
-  /** The full event of any type in its older shape. `GET /firework/v2/activities/`; basic tier. */
+  /**
+   * Returns the full event of any type in its older shape. `GET /firework/v2/activities/`; basic
+   * tier.
+   */
   getActivity(request: { uid: string } & CallOptions): Promise<EventAnswer>
   /**
-   * Which words a `type` filter may hold, groups and single types. `GET /firework/v4/events/filters/types`;
-   * basic tier. Not every server has it; so for the next one.
+   * Returns the words that a `type` filter takes, groups and single types. `GET
+   * /firework/v4/events/filters/types`; basic tier. Not every server has it.
    */
   eventTypeFilters(asked: CallOptions): Promise<string[]>
-  /** Which words a `severity` filter may hold. `GET /firework/v4/events/filters/severities`. */
+  /**
+   * Returns the words that a `severity` filter takes. `GET /firework/v4/events/filters/severities`;
+   * basic tier. Not every server has it.
+   */
   eventSeverityFilters(asked: CallOptions): Promise<string[]>
   /**
-   * One page of the credentials or cookies in an event, secrets in clear; only stealer logs have any.
-   * `GET /firework/v4/events/_expand`; basic tier.
+   * Returns one page of an event's credentials or cookies, with secrets in clear text. Only stealer
+   * logs have any. `GET /firework/v4/events/_expand`; basic tier.
    */
   expandEvent(request: { expansion: Expansion } & CallOptions): Promise<WireSearchPage>
 }
@@ -285,9 +310,10 @@ async function getActivity(
 }
 
 /**
- * What the older operation gives; undefined where it is not there, closed to the key, or makes no sense.
- * A 404 may be about the path or about the event: it counts as the path's, for an hour, only where the
- * operation never gave anything.
+ * Returns what the older operation gives; undefined if it is missing, closed to the key, or its
+ * answer makes no sense. A 404 may be about the path or about the event: if it looks like one for
+ * the path, or is a 405, and the operation never returned anything, the operation counts as missing
+ * for an hour.
  */
 async function tryOlderOperation(
   capabilities: Capabilities,
@@ -313,7 +339,7 @@ function filterValues(words: readonly { value: string }[]): string[] {
   return words.map(({ value }) => value)
 }
 
-/** What of a query may stand in no message. */
+/** Returns the secrets of a query, which must not appear in any message. */
 function querySecrets(query: EventQuery | undefined): string[] {
   if (query?.type === 'secret') return [query.secret]
   return query?.type === 'credentials' ? [query.password] : []
@@ -321,7 +347,10 @@ function querySecrets(query: EventQuery | undefined): string[] {
 
 export type EventAnswer =
   | { kind: 'detail'; event: WireFullEvent; data: Record<string, unknown> }
-  /** The type has no full event; nobody knows the uid; its data is empty; it is about another event. */
+  /**
+   * In this order: the type has no full event, the uid is unknown, its data is empty, or the answer
+   * is about another event.
+   */
   | { kind: 'none'; why: 'unsupported' | 'not_found' | 'empty' | 'mismatch' }
 
 const wireEvents = z.union([
@@ -330,14 +359,14 @@ const wireEvents = z.union([
   wireFullEvent.transform((event) => [event]),
 ])
 
-/** Whether a refusal only says that there is no full event. */
+/** Whether a refusal only means that there is no full event. */
 function hasNoDetail({ status, body }: Answer): boolean {
   return status === 404 || (status === 400 && parseErrorBody(body).code === 'UNSUPPORTED')
 }
 
 /**
- * The answer about one event: bare, or within `activity` or `items` as other versions of the service
- * give it; or a refusal of which `hasNoDetail` holds.
+ * Reads an answer about one event: a bare event, one within `activity` or `items` as other server
+ * versions send it, or a refusal that `hasNoDetail` accepts.
  */
 function readEvent(answer: Answer, uid: string): EventAnswer {
   if (answer.status === 404) return { kind: 'none', why: 'not_found' }
@@ -351,7 +380,7 @@ function readEvent(answer: Answer, uid: string): EventAnswer {
     : { kind: 'detail', event, data }
 }
 
-/** The answer of the older operation, in which the uid stands in the header or in the data. */
+/** Reads an answer of the older operation, which has the uid in the header or in the data. */
 function readActivity(answer: Answer, uid: string): EventAnswer {
   const { header, data } = readAnswer(answer, wireActivityAnswer).activity
   const shownUid = header?.uid ?? data?.['uid'] ?? uid

@@ -1,6 +1,6 @@
 /**
- * The legacy search (v2), which the service deprecates in favour of the global event search. GET and POST both
- * carry their parameters in the query string (docs/api-notes.md, Cursors and order).
+ * The legacy search (v2), which the API deprecates in favour of the global event search. GET and
+ * POST both carry their parameters in the query string (docs/api-notes.md, Cursors and order).
  */
 import { z } from 'zod'
 import { readSearchesRemaining } from '../failures.ts'
@@ -16,21 +16,24 @@ import {
 import { wireCursor, wireItems } from './page.ts'
 
 export interface LegacySearchRequest extends TierCallOptions {
-  /** All but the cursor. */
+  /** All parameters except the cursor. */
   parameters: Omit<LegacySearchParameters, 'from' | 'search_after'>
-  /** `next` of the page before; null: the first page. */
+  /** `next` of the previous page; null for the first page. */
   from: string | null
-  /** Default POST: the GET is marked as deprecated even within this API. */
+  /** Default POST: the GET is deprecated even within this API. */
   method?: 'GET' | 'POST'
 }
 
 interface LegacySearchPage extends SearchPage {
-  /** How many the search finds in all; undefined where the answer does not say. */
+  /** Total number of hits; undefined if the answer does not state it. */
   hits: number | undefined
 }
 
 export interface LegacySearchOperations {
-  /** One page of a legacy search, which costs quota. `GET|POST /firework/v2/search/`; search tier. */
+  /**
+   * Returns one page of a legacy search, which costs quota. `GET|POST /firework/v2/search/`; search
+   * tier.
+   */
   legacySearch(request: LegacySearchRequest): Promise<LegacySearchPage>
 }
 
@@ -55,7 +58,7 @@ export function createLegacySearchOperations(parts: OperationParts): LegacySearc
   }
 }
 
-/** Lists as repeated keys. */
+/** Writes lists as repeated keys. */
 function toQueryString(parameters: LegacySearchParameters): string {
   const query = new URLSearchParams()
   for (const [key, value] of Object.entries(parameters)) {
@@ -65,8 +68,9 @@ function toQueryString(parameters: LegacySearchParameters): string {
 }
 
 /**
- * One cursor for the two that an answer may hold: `search_after`, or what `links.next` holds of one,
- * by itself or within an address. It names the parameter that it goes back as.
+ * Returns one cursor for the two that an answer may hold: `search_after`, or the cursor in
+ * `links.next`, which is bare or within a URL. It is prefixed with the parameter that it is sent
+ * back as.
  */
 export function readCursor({ search_after, links }: WireLegacyPage): string | null {
   if (search_after) return formatCursor('search_after', search_after)
@@ -91,13 +95,14 @@ function parseCursor(cursor: string): Partial<Record<CursorParameter, string>> {
   return { search_after: cursor.replace(/^search_after=/, '') }
 }
 
-/** A cursor by itself may begin with a slash, as base64 does; an address that holds one has a query. */
+/**
+ * Returns the URL, or undefined if `next` is a bare cursor. A bare cursor may begin with a slash,
+ * as base64 does, but a URL with a cursor has a query.
+ */
 function parseLink(next: string): URL | undefined {
   if (!/^(https?:\/\/|\/[^?]*\?|\?)/.test(next)) return undefined
   return URL.parse(next, 'https://any.example') ?? undefined
 }
-
-/** The legacy search (v2), deprecated by the service: as asked, and as answered. */
 
 const text = z.string()
 
@@ -127,17 +132,20 @@ export const legacySearchParameters = z.strictObject({
 })
 export type LegacySearchParameters = z.input<typeof legacySearchParameters>
 
-/** A number beyond 2^53 was rounded when it was read: as a cursor it would skip events, or repeat them. */
+/**
+ * Whether no number of the cursor is beyond 2^53: rounded by the parser, it would skip or repeat
+ * events.
+ */
 function isExact(parts: unknown[]): boolean {
   return parts.every((part) => !Number.isInteger(part) || Number.isSafeInteger(part))
 }
 
-/** As a list it goes back as JSON; an empty one is none. */
+/** A list is sent back as JSON; an empty one means no cursor. */
 function legacyCursor(parts: unknown[]): string | null {
   return parts.length === 0 ? null : JSON.stringify(parts)
 }
 
-/** Items stay unknown, as on every page. `links.next` is a cursor, or an address that holds one. */
+/** Items stay unparsed, as on every page. `links.next` is a cursor, or a URL that holds one. */
 export const wireLegacyPage = z.looseObject({
   items: wireItems,
   nb_hits: z.number().nullish().catch(null),

@@ -1,4 +1,4 @@
-/** What the operations of the service share: how one is asked for, and how its answer is read. */
+/** What all operations share: checking a request, sending it, and reading its answer. */
 import type { z } from 'zod'
 import { findNearest } from '../../lib/errors.ts'
 import type { Capabilities, OrganizationLookup } from '../capabilities.ts'
@@ -9,14 +9,17 @@ import type { TakeOptions, SlotRequest } from '../rate-limits.ts'
 import { type Call, readAnswer, type Session } from '../session.ts'
 import { wireSearchPage, type WireSearchPage } from './page.ts'
 
-/** In whose name a request takes its turn, and how long it may wait for it. */
+/** Who a request's slot is for, and how long it may wait for the slot. */
 export interface CallOptions extends TakeOptions {
   slot: SlotRequest
-  /** Of a write: its turn has come, and from now on it may arrive. What this throws stops it. */
+  /**
+   * Called before a write is sent, once its slot has come: from now on it may reach the API. If
+   * this throws, the write is not sent.
+   */
   onSend?: () => void
 }
 
-/** As `Asked`, where an account may count the request against another limit. */
+/** `CallOptions` for operations whose tier the caller may choose. */
 export interface TierCallOptions extends CallOptions {
   tier?: Tier
 }
@@ -26,15 +29,18 @@ export interface OperationParts {
   lookup: OrganizationLookup
 }
 
-/** Of operations that not every server has. */
+/** For operations that not every server has. */
 export interface OptionalOperationParts extends OperationParts {
   capabilities: Capabilities
 }
 
-/** One request whose tier is basic unless it says otherwise. */
+/** One request; its tier defaults to basic. */
 export type Request = Omit<Call, 'tier' | 'slot' | keyof TakeOptions> & { tier?: Tier }
 
-/** Any answer below 300, once the organization whose limit counts is known. */
+/**
+ * Sends a request once the organization whose limit it counts under is known. Returns an answer
+ * below 300; throws UpstreamError otherwise.
+ */
 export async function ask(
   { session, lookup }: OperationParts,
   request: Request,
@@ -44,7 +50,9 @@ export async function ask(
   return session.call({ tier: 'basic', ...request, ...asked })
 }
 
-/** The answer to a request that changes nothing, in its shape. */
+/**
+ * Sends a request that changes nothing; returns its answer parsed by `shape`. Throws UpstreamError.
+ */
 export async function read<T>(
   parts: OperationParts,
   shape: z.ZodType<T>,
@@ -55,8 +63,8 @@ export async function read<T>(
 }
 
 /**
- * The answer to a request that changes something. Where no answer came although the request may have
- * arrived, the error says so: it must not be repeated blindly.
+ * Sends a request that changes something. Throws UpstreamError, with `mayBeDone` set if the request
+ * may have arrived although its answer did not: it must not be repeated blindly.
  */
 export async function write(
   parts: OperationParts,
@@ -76,7 +84,10 @@ export async function write(
   }
 }
 
-/** The answer to `write` in its shape; where it has another, the request was taken all the same. */
+/**
+ * Parses an answer to `write`. An answer of another shape throws UpstreamError with `mayBeDone`,
+ * since the API accepted the request.
+ */
 export function readWritten<T>(answer: Answer, shape: z.ZodType<T>): T {
   try {
     return readAnswer(answer, shape)
@@ -85,7 +96,10 @@ export function readWritten<T>(answer: Answer, shape: z.ZodType<T>): T {
   }
 }
 
-/** A failure in front of the service has changed nothing; a gateway's own page says nothing of that. */
+/**
+ * Whether a failed write may have been carried out. A failure before the API rules that out; a
+ * gateway's own error page does not.
+ */
 function mayHaveArrived({ reason, status, fault }: UpstreamError): boolean {
   if (reason === 'timeout') return status === undefined
   if (reason === 'contract') return fault === 'too_large'
@@ -100,17 +114,15 @@ function markMayBeDone(error: UpstreamError): UpstreamError {
   return new UpstreamError(error.reason, `${error.message}; ${doubt}`, options)
 }
 
-/** A number or word as one part of a path. */
+/** Encodes a number or word as one segment of a path. */
 export function pathPart(value: string | number): string {
   return encodeURIComponent(String(value))
 }
 
 /**
- * Holds what is about to be sent against the limits that the API states, so that a mistake is told at
- * once, field by field, in the shape in which the service itself would tell it.
+ * Checks a request against the limits of the API before it is sent; returns it parsed. Throws
+ * UpstreamError `invalid` with every mistake, field by field, in the shape of the API's own 422.
  */
-
-/** The request as it may be sent; ServiceError `invalid` with every mistake otherwise. */
 export function checkRequest<T>(shape: z.ZodType<T>, request: unknown): T {
   const parsed = shape.safeParse(request, { reportInput: true })
   if (parsed.success) return parsed.data
@@ -123,7 +135,10 @@ export function checkRequest<T>(shape: z.ZodType<T>, request: unknown): T {
 
 const wrongForm = 'not in a form that the service takes'
 
-/** Never a value: it may be a secret. Of a closed list the word that was meant, and what there is. */
+/**
+ * Details never quote a value, which may be a secret, except for closed lists: there they name the
+ * nearest word, or the choices.
+ */
 function toErrorDetails(
   issue: z.core.$ZodIssue,
   above: readonly PropertyKey[] = [],
@@ -134,7 +149,7 @@ function toErrorDetails(
   return [{ loc: path.map(String).join('.'), msg: describeIssue(issue) }]
 }
 
-/** Of the branches of a union the one that takes values of this kind at all. */
+/** Whether this branch of a union accepts the type of the input. */
 function takesInputType([first]: readonly z.core.$ZodIssue[]): boolean {
   if (first === undefined || first.path.length > 0) return first !== undefined
   return first.code === 'invalid_value'
@@ -174,7 +189,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The two search types that a replaced asset may not have; whatever else has these words is wrong. */
+/** Whether the word is one of the two search types that only a new asset may have. */
 function isCreationOnly({ input, path }: z.core.$ZodIssue): boolean {
   return path[0] === 'search_types' && (input === 'ad' || input === 'ads')
 }
@@ -210,11 +225,11 @@ function withArticle(expected: string): string {
 }
 
 export interface SearchPage {
-  /** Items are unknown yet: each is parsed alone. */
+  /** Its items are not parsed yet; each is parsed alone. */
   page: WireSearchPage
-  /** This machine's wall clock, ms. */
+  /** Wall clock ms of this machine when the request was sent. */
   requestedAtMs: number
-  /** How many global searches the month has left; undefined where the answer does not say. */
+  /** Global searches left this month; undefined if the answer does not state it. */
   searchesRemaining?: number | undefined
 }
 

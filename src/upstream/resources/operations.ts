@@ -1,4 +1,4 @@
-/** Everything that the service can be asked for, but for its tokens; one file per capability. */
+/** All operations of the API except its tokens; one file per resource. */
 import { type AssetOperations, createAssetOperations } from './assets.ts'
 import { createCredentialOperations, type CredentialOperations } from './credentials.ts'
 import { createEventOperations, type EventOperations } from './events.ts'

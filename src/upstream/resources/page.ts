@@ -1,15 +1,20 @@
 /**
- * The wire format, shared by the client and the sandbox: unknown fields, types and severities pass, since the
- * service may grow; what Tocsin reads is checked exactly. docs/api-notes.md says what the description leaves open.
+ * The wire format, shared by the client and the sandbox. Unknown fields, types and severities pass,
+ * since the API may grow; the fields that Tocsin reads are checked strictly. docs/api-notes.md says
+ * what the API description leaves open.
  */
 import { z } from 'zod'
 
-/** What an item is known by: events of either shape have the first, credentials the last. */
+/**
+ * Fields that mark an object as an item: events of either shape have one of the first four,
+ * credentials have `id`.
+ */
 const itemKeys = ['metadata', 'uid', 'header', 'activity', 'id']
 
 /**
- * A list of items, each parsed alone, so that one bad item blocks none. null is no items and an item by
- * itself is one; whatever else stands in its place, or nothing at all, is an error of the service.
+ * A list of items. Each is parsed alone later, so that one bad item does not block the others. Null
+ * reads as no items, a bare item as a list of one; anything else, or a missing list, is a contract
+ * error.
  */
 export const wireItems = z.union([
   z.array(z.unknown()),
@@ -21,12 +26,11 @@ export const wireItems = z.union([
 ])
 
 /**
- * A whole number goes back as its digits; beyond 2^53 it was rounded when it was read. A longer text than this is
- * no cursor: where texts are cut as they arrive, it might be part of one.
+ * A cursor. An integer is sent back as its digits; one beyond 2^53 was rounded when it was parsed
+ * and is refused. A text beyond this length is refused as well: it may have been cut on arrival.
  */
 export const wireCursor = z.union([z.string().max(16_384), z.int().transform(String)])
 
-/** One page of a search. */
 export const wireSearchPage = z.looseObject({
   items: wireItems,
   next: wireCursor.nullish(),

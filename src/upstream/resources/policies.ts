@@ -1,4 +1,7 @@
-/** Matching policies: created, read, deleted, assigned to identifiers; under either spelling of their path. */
+/**
+ * Matching policies: creating, reading and deleting them, and assigning them to identifiers, under
+ * either spelling of their path.
+ */
 import { z } from 'zod'
 import { type Capabilities, isUnknownPath } from '../capabilities.ts'
 import type { AccountConfig } from '../config.ts'
@@ -14,7 +17,9 @@ import {
   write,
 } from './operation.ts'
 
-/** All of the basic tier; `…` is the path of policies, in the spelling that the server knows. */
+/**
+ * All operations use the basic tier. `…` stands for the policy path in the spelling of the server.
+ */
 export interface PolicyOperations {
   /** `POST …`. */
   createPolicy(request: { policy: PolicyCreation } & CallOptions): Promise<WirePolicy>
@@ -24,7 +29,7 @@ export interface PolicyOperations {
   deletePolicy(request: { uuid: string } & CallOptions): Promise<void>
   /** `POST …/{uuid}/assignments`. */
   assignPolicy(request: { uuid: string; assignment: PolicyAssignment } & CallOptions): Promise<void>
-  /** Which policies an identifier has. `GET …/by_identifier_id/{id}`. */
+  /** Returns the policies of an identifier. `GET …/by_identifier_id/{id}`. */
   listIdentifierPolicies(
     request: { identifier: number } & CallOptions,
   ): Promise<WirePolicyAssignment[]>
@@ -65,12 +70,14 @@ export function createPolicyOperations(
 }
 
 /**
- * Finds out, by GETs alone, how a server spells the path of matching policies, and remembers it among the
- * capabilities. Servers since 2026-07-07 write a hyphen (docs/api-notes.md, Versions).
+ * Finds out, by GETs alone, how a server spells the policy path, and remembers it as a capability.
+ * Servers since 2026-07-07 write a hyphen (docs/api-notes.md, Versions).
  */
-
 interface PolicyPaths {
-  /** What `send` gives under the path of policies; asked again under the other one if that has moved. */
+  /**
+   * Calls `send` with the policy path; calls it again with the other spelling if the server no
+   * longer knows the first.
+   */
   call<T>(asked: CallOptions, send: (root: string) => Promise<T>): Promise<T>
 }
 
@@ -106,7 +113,7 @@ export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
       await capabilities.note(capabilityName(spelling), true)
       return spelling
     }
-    return 'underscore' // as described; nothing is remembered
+    return 'underscore' // the described spelling; nothing is remembered
   }
 
   return {
@@ -128,8 +135,8 @@ export function createPolicyPaths(options: PolicyPathsOptions): PolicyPaths {
 }
 
 /**
- * Whether the server knows the path: any answer but a 404, a refusal of the method included. An
- * identifier's policies are asked for too, since the description has no GET of the path alone.
+ * Whether the server knows the path: any answer other than a 404 says so, even a refused method. An
+ * identifier's policies are requested too, since the description has no GET of the path itself.
  */
 async function isPathKnown(
   parts: OperationParts,
@@ -142,35 +149,40 @@ async function isPathKnown(
       return true
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error
-      if (error.status === 403) continue // gateways refuse unknown paths so
-      if (error.reason !== 'rejected') throw error // that says nothing about the path
+      if (error.status === 403) continue // gateways answer unknown paths with 403
+      if (error.reason !== 'rejected') throw error // says nothing about the path
       if (error.status !== 404) return true
-      if (error.serviceCode !== undefined) return true // it says what of its own is not there
+      if (error.serviceCode !== undefined) return true // the API itself reports something missing
     }
   }
   return false
 }
 
 /**
- * Operations on matching policies that only the public documents have (docs/api-notes.md, Matching policies).
- * Each is tried by a GET first, and everything else works on a server without it.
+ * Operations on matching policies that only the public documentation has (docs/api-notes.md,
+ * Matching policies). A GET finds out whether the server has them; everything else works on a
+ * server without them. All use the basic tier.
  */
-
-/** All of the basic tier. */
 export interface UndocumentedPolicyOperations {
-  /** At most `size` of all policies, 1 to 25 (the default); undefined: this server lists none. `GET …`. */
+  /**
+   * Returns at most `size` policies, 1 to 25 (the default); undefined if the server has no list.
+   * `GET …`.
+   */
   listPolicies(
     request: { from: string | null; size?: number } & CallOptions,
   ): Promise<WirePolicyPage | undefined>
-  /** To whom a policy is assigned; undefined: this server does not tell. `GET …/{uuid}/assignments`. */
+  /**
+   * Returns the identifiers that a policy is assigned to; undefined if the server does not tell.
+   * `GET …/{uuid}/assignments`.
+   */
   listAssignments(
     request: { uuid: string; from: string | null } & CallOptions,
   ): Promise<WireAssigneePage | undefined>
-  /** Only where `listPolicies` gives a list. `PUT …/{uuid}`. */
+  /** Works only where `listPolicies` returns a list. `PUT …/{uuid}`. */
   updatePolicy(
     request: { uuid: string; name: string; value: Record<string, unknown> } & CallOptions,
   ): Promise<WirePolicy>
-  /** Only where `listAssignments` gives a list. `DELETE …/{uuid}/assignments`. */
+  /** Works only where `listAssignments` returns a list. `DELETE …/{uuid}/assignments`. */
   unassignPolicy(
     request: { uuid: string; assignment: PolicyAssignment } & CallOptions,
   ): Promise<void>
@@ -182,7 +194,7 @@ const wireAssigneePage = z.looseObject({
 })
 type WireAssigneePage = z.infer<typeof wireAssigneePage>
 
-/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
+/** The largest page that the API returns (docs/api-notes.md, Page sizes). */
 const pageSize = 25
 
 export function createUndocumentedPolicyOperations(
@@ -225,7 +237,10 @@ function pageQuery(from: string | null, size = pageSize): string {
   return new URLSearchParams({ size: String(size), ...(from !== null && { from }) }).toString()
 }
 
-/** undefined where the server refuses the path or the method as unknown. */
+/**
+ * Returns undefined if the server does not know the path or method, or answers in an unexpected
+ * shape.
+ */
 async function ifSupported<T>(operation: () => Promise<T>): Promise<T | undefined> {
   try {
     return await operation()
@@ -237,16 +252,14 @@ async function ifSupported<T>(operation: () => Promise<T>): Promise<T | undefine
   }
 }
 
-/** An answer of another shape than expected: what nobody describes may be anything. */
+/** Whether the answer had an unexpected shape: an undocumented path may return anything. */
 function isUnintelligible(error: unknown): boolean {
   return error instanceof UpstreamError && error.reason === 'contract'
 }
 
-/** Matching policies and to which identifiers they are assigned: as read, and as written. */
-
 const text = z.string()
 
-/** A policy as the service gives it: its type is named `policy_type` here, `type` on creation. */
+/** A policy as the API returns it. Its type is `policy_type` here, but `type` on creation. */
 export const wirePolicy = z.looseObject({
   uuid: text.min(1),
   name: text,
@@ -264,7 +277,7 @@ export const wirePolicyAssignment = z.looseObject({
 })
 export type WirePolicyAssignment = z.infer<typeof wirePolicyAssignment>
 
-/** Only in the public documents (docs/api-notes.md, Matching policies). */
+/** Only in the public documentation (docs/api-notes.md, Matching policies). */
 const matchModes = [
   'email_domain_only',
   'auth_domain_only',
@@ -274,7 +287,10 @@ const matchModes = [
 const name = text.min(1)
 const keywords = z.strictObject({ keywords: z.array(text.min(1)).min(1) })
 
-/** The value of a policy, by its type (docs/api-notes.md, Matching policies). */
+/**
+ * The body that creates a policy; its type decides its value (docs/api-notes.md, Matching
+ * policies).
+ */
 export const policyCreation = z.discriminatedUnion('type', [
   z.strictObject({ name, type: z.literal('INCLUDED_KEYWORDS'), value: keywords }),
   z.strictObject({ name, type: z.literal('EXCLUDED_KEYWORDS'), value: keywords }),
@@ -305,7 +321,10 @@ export const policyAssignment = z.strictObject({
 })
 type PolicyAssignment = z.input<typeof policyAssignment>
 
-/** A page of all policies; only some servers have it (docs/api-notes.md, Operations that only some servers have). */
+/**
+ * A page of all policies. Only some servers have it (docs/api-notes.md, Operations that only some
+ * servers have).
+ */
 export const wirePolicyPage = z.looseObject({
   items: z.array(wirePolicy),
   next: text.nullish(),

@@ -1,14 +1,16 @@
-/** Threat-flow reports: read by their id, or by the id of the request that has them made. */
+/** Threat-flow reports, read by their id or by the id of the request that generates them. */
 import { z } from 'zod'
 import { type CallOptions, type OperationParts, pathPart, read } from './operation.ts'
 
 const root = '/firework/v4/threat_flow/reports'
 
-/** All of the basic tier. */
+/** All operations use the basic tier. */
 export interface ReportOperations {
   /** `GET /firework/v4/threat_flow/reports/{id}`. */
   getReport(request: { id: number } & CallOptions): Promise<WireReport>
-  /** How far a request is, and its report once that is made. `GET …/reports/requests/{id}`. */
+  /**
+   * Returns the status of a request, and its report once completed. `GET …/reports/requests/{id}`.
+   */
   getReportRequest(request: { requestId: string } & CallOptions): Promise<WireReportRequest>
 }
 
@@ -33,7 +35,10 @@ const nullableText = text.nullish().catch(null)
 const nullableTexts = z.array(text).nullish().catch(null)
 const nullableNumber = z.number().nullish().catch(null)
 
-/** A threat-flow report, of which only the id must be readable; what follows `format_type` comes only when it is asked for by its id. */
+/**
+ * A threat-flow report. Only the id must be readable. The fields after `format_type` come only when
+ * the report is requested by its id.
+ */
 export const wireReport = z.looseObject({
   id: z.int(),
   title: nullableText,
@@ -58,12 +63,12 @@ export type WireReport = z.infer<typeof wireReport>
 export const wireReportAnswer = z.looseObject({ report: wireReport })
 
 /**
- * `status` is `processing`, then `completed` or `error`; any other word counts as a failure. `report` is null
- * until the request is completed (docs/api-notes.md, Reports).
+ * `status` is `processing`, then `completed` or `error`; any other word counts as a failure.
+ * `report` is null until the request is completed (docs/api-notes.md, Reports).
  */
 export const wireReportRequest = z.looseObject({
   status: text,
-  /** Each reader takes of it what it needs: an odd field keeps no report back. */
+  /** Parsed by each reader, so that a malformed field does not cost the whole report. */
   report: z.unknown().optional(),
 })
 export type WireReportRequest = z.infer<typeof wireReportRequest>

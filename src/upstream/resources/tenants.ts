@@ -1,3 +1,4 @@
+/** Tenants: creating one in an organization. */
 import { z } from 'zod'
 import { industries } from './enumerations.ts'
 import {
@@ -11,8 +12,8 @@ import {
 
 export interface TenantOperations {
   /**
-   * Creates a tenant inside an organization; the key's user must administer it.
-   * `POST /firework/v2/organizations/{id}/tenants`; basic tier.
+   * Creates a tenant in an organization that the key's user administers. `POST
+   * /firework/v2/organizations/{id}/tenants`; basic tier.
    */
   createTenant(
     request: { organizationId: number; tenant: TenantCreation } & CallOptions,
@@ -48,7 +49,10 @@ export const wireTenant = z.looseObject({
 })
 export type WireTenant = z.infer<typeof wireTenant>
 
-/** The service requires no field (docs/api-notes.md, Tenants); Tocsin requires a name, to find it by. */
+/**
+ * The API requires no field (docs/api-notes.md, Tenants); Tocsin requires a name to find the tenant
+ * by.
+ */
 export const tenantCreation = z.strictObject({
   name: text.min(1),
   description: text.optional(),
