@@ -5,23 +5,27 @@ import { createLogger, type Logger } from '../lib/logger.ts'
 export type Tier = 'search' | 'basic'
 
 /**
- * How a walk ends: `full`: the page with the last event has a null `next`; `empty`: one more page,
- * empty, has it; `absent`: as `full`, without the key; `echo`: an empty page repeats the cursor it got.
+ * How a scan ends. `full`: the page with the last item has a null `next`. `empty`: one more, empty
+ * page has it. `absent`: as `full`, but without the key. `echo`: an empty page repeats the cursor
+ * that was sent.
  */
 export type EndMode = 'full' | 'empty' | 'absent' | 'echo'
 
 /**
- * In which order the credential feed has its records; nothing public says. `shuffled`: in one that
- * means nothing, though the same at each reading, where what is new may stand anywhere.
+ * Order of the records in the credential feed, which nothing public states. `shuffled`: an
+ * arbitrary order, stable across reads, in which new records may stand anywhere.
  */
 export type CredentialOrder = 'newest' | 'ascending' | 'shuffled'
 
-/** How the path of matching policies is spelt: as described, or as since 2026-07-07, the default. */
+/**
+ * Spelling of the matching policy path: with an underscore as described, or with a hyphen as on
+ * servers since 2026-07-07, the default.
+ */
 export type PolicyPaths = 'underscore' | 'hyphen' | 'both'
 
 /**
- * What a search makes of `materialized_at`: heeds it as today's servers do; ignores it; refuses it (422);
- * or finds nothing as soon as it is there.
+ * What a search does with `materialized_at`: applies it as current servers do, ignores it, refuses
+ * it (422), or finds nothing if it is given.
  */
 export type MaterializedFilter = 'honoured' | 'ignored' | 'refused' | 'empty'
 
@@ -34,13 +38,15 @@ export interface SandboxOrganization {
 
 interface SandboxKey {
   key: string
-  /** The first one is the key's default. */
+  /** The first tenant is the key's default. */
   tenants: number[]
-  /** What the key's user may do; default everything. */
+  /** Permissions of the key's user; default all. */
   permissions?: readonly Permission[]
 }
 
-/** The service's names of permissions (docs/api-notes.md, Tokens); the last one is the sandbox's own. */
+/**
+ * The API's names of permissions (docs/api-notes.md, Tokens); the last one is the sandbox's own.
+ */
 export const permissions = [
   'firework.global_search',
   'leaksdb.show-passwords',
@@ -56,42 +62,46 @@ export interface SandboxGroup {
   id: number
   name: string
   tenantId: number
-  /** `term`: what is looked for, where that is not the name. */
+  /** `term`: what is searched for, if not the name. */
   identifiers: { id: number; name: string; term?: string }[]
 }
 
 export interface SandboxOptions {
   host?: string
-  /** 0: a free one; so for `smtpPort`. */
+  /** 0 chooses a free port; also for `smtpPort`. */
   port?: number
   smtpPort?: number
   seed?: number
-  /** Mean of the Poisson process over all groups; 0: nothing arrives by itself. */
+  /** Mean rate of the Poisson process over all groups; 0: no event arrives by itself. */
   eventsPerSecond?: number
-  /** Share of the arriving events, and credentials, that were created `lateMinMs` to `lateMaxMs` before. */
+  /**
+   * Share of arriving events and credentials that were created `lateMinMs` to `lateMaxMs` earlier.
+   */
   lateShare?: number
-  /** Default one minute; a few seconds: what arrives is merely out of order. */
+  /** Default one minute. A few seconds only put arrivals out of order. */
   lateMinMs?: number
   /** Default thirty minutes. */
   lateMaxMs?: number
-  /** So many events, spread over the last 24 h, stand there at the start. */
+  /** Number of events at the start, spread over the last 24 h. */
   backlog?: number
-  /** As `eventsPerSecond` and `backlog`, of credentials over all identifiers. */
+  /** As `eventsPerSecond` and `backlog`, for credentials over all identifiers. */
   credentialsPerSecond?: number
   credentialBacklog?: number
-  /** Default honoured. */
+  /** Default `honoured`. */
   materializedFilter?: MaterializedFilter
-  /** Default newest. */
+  /** Default `newest`. */
   credentialOrder?: CredentialOrder
-  /** false: as servers before 2026-05-28, `imported_at` is heeded in `auth_domain` searches alone. */
+  /**
+   * false: `imported_at` applies only to `auth_domain` searches, as on servers before 2026-05-28.
+   */
   filtersImportedAt?: boolean
-  /** A credential search for more than so many at once gets a gateway's 504; null: none does. */
+  /** A credential search for more items than this gets a gateway's 504; null: none does. */
   credentialSizeLimit?: number | null
   /**
-   * How many global searches the month has; answers to them count down in a header whose name is
-   * `prefix` and `Global-Searches-Remaining`; another, `Global-Searches-Batch-Reached`, comes only
-   * when the next result costs one more. Past the end they go on at 0: nothing public says what else happens.
-   * null: no header.
+   * Quota of global searches per month. Answers count it down in a header named `prefix` plus
+   * `Global-Searches-Remaining`. A second header, `Global-Searches-Batch-Reached`, is sent only
+   * when the next result costs another search. Past the quota, searches go on and the header stays
+   * at 0: nothing public says what else happens. null: no headers.
    */
   searchQuota?: { prefix: string; searches: number } | null
   /** true: ignored events stay on the pages, with their `ignored_at`. */
@@ -99,18 +109,21 @@ export interface SandboxOptions {
   endMode?: EndMode
   /** Probability that a page holds fewer items than it could. */
   shortPages?: number
-  /** Probability that a page is empty although more follows; never twice in a row. */
+  /** Probability that a page is empty although more pages follow; never twice in a row. */
   emptyPages?: number
   organizations?: SandboxOrganization[]
   groups?: SandboxGroup[]
   tokenLifetimeMs?: number
-  /** false: requests over the limit are counted, not refused. */
+  /** false: requests over the limit are counted but not refused. */
   enforceLimits?: boolean
-  /** By how much a window may be shorter than its second before a request is over the limit. */
+  /** How much shorter than its second a window may be before a request counts as over the limit. */
   limitToleranceMs?: number
-  /** `Retry-After` of a 429 for rate; null: none, since none is documented (docs/api-notes.md, Rate limits). */
+  /**
+   * `Retry-After` of a 429 for the rate limit; null: not sent, since none is documented
+   * (docs/api-notes.md, Rate limits).
+   */
   retryAfterSeconds?: number | null
-  /** Which limit a kind of request counts against; null: none. */
+  /** The tier that each kind of request counts against; null: none. */
   tiers?: {
     tokens?: Tier | null
     groupSearch?: Tier
@@ -118,33 +131,41 @@ export interface SandboxOptions {
     credentialFeed?: Tier
     credentialSearch?: Tier
   }
-  /** What the detail of a type without a model is: 400 UNSUPPORTED, or an event with empty data. */
+  /**
+   * Answer to a full event request for a type without a model: 400 UNSUPPORTED, or an event with
+   * empty data.
+   */
   detailWithoutModel?: 'unsupported' | 'empty'
-  /** The other spelling is no route. */
+  /** Spelling of the policy path; the other one is no route. */
   policyPaths?: PolicyPaths
-  /** false: the operations on policies that the description does not have are not there. */
+  /** false: leaves out the policy operations that the API description does not have. */
   undescribed?: boolean
-  /** `alerts` of a group: an object where it has one and an array where several, or always the same. */
+  /**
+   * Shape of a group's `alerts`: an object for one alert and an array for several, or always the
+   * same.
+   */
   alertsAs?: 'either' | 'object' | 'array'
-  /** How long a threat-flow report is `processing`, by the time of events; default 20 s. */
+  /** How long a threat-flow report is `processing`, by the clock of events; default 20 s. */
   reportMs?: number
-  /** Share of the reports that end in `error`; so does every one whose title contains `[error]`. */
+  /** Share of reports that end in `error`. So does every report whose title contains `[error]`. */
   reportErrorShare?: number
   /**
-   * Where everything is kept that a restart shall not lose; one sandbox at a time. What `backlog` and
-   * `credentialBacklog` ask for stands there at the first start only. null: nothing is kept.
+   * Folder for the state that survives a restart; used by one sandbox at a time. `backlog` and
+   * `credentialBacklog` apply at the first start only. null: no state is stored.
    */
   dataFolder?: string | null
-  /** Messages per second and how many at once, per Slack URL. */
+  /** Messages per second, and burst size, per Slack URL. */
   slackLimit?: { perSecond: number; burst: number }
-  /** `whsec_` and 24 to 64 bytes in base64; random unless given. */
+  /** `whsec_` and 24 to 64 bytes in base64; default random. */
   webhookSecret?: string
-  /** false: the webhook receiver takes unsigned messages too; a wrong signature stays refused. */
+  /**
+   * false: the webhook receiver also accepts unsigned messages; a wrong signature is still refused.
+   */
   requireSignature?: boolean
   signatureToleranceMs?: number
-  /** How many received messages, and how many requests, are kept. */
+  /** How many received messages and how many requests are kept. */
   keep?: number
-  /** The time of events and tokens. Rates and signatures go by the system's clock. */
+  /** Clock of events and tokens. Rates and signatures use the system clock. */
   now?: () => number
   logger?: Logger
 }
@@ -225,23 +246,23 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
   }
 }
 
-/** A sandbox's groups are its own: they grow with its tenants and assets. */
+/** Copies a group, since a sandbox's groups grow with its tenants and assets. */
 function copyGroup(group: SandboxGroup): SandboxGroup {
   return { ...group, identifiers: [...group.identifiers] }
 }
 
-/** Chance that can be repeated: the same seed tells the same story (mulberry32). */
+/** Repeatable random numbers (mulberry32): the same seed gives the same sequence. */
 export interface Random {
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   next(): number
   chance(probability: number): boolean
   /** A whole number from `min` to `max`, both included. */
   int(min: number, max: number): number
   pick<T>(list: readonly T[]): T
   hex(digits: number): string
-  /** Exponentially distributed: the gaps of a Poisson process. */
+  /** An exponentially distributed number: the gaps of a Poisson process. */
   exponential(mean: number): number
-  /** A seed from which the numbers go on as they do here. */
+  /** A seed that continues the sequence from here. */
   seed(): number
 }
 
@@ -271,7 +292,9 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** FNV-1a, 32 bits: what varies from event to event but never between two readings of one event. */
+/**
+ * FNV-1a, 32 bits, for values that vary between events but stay the same across reads of one event.
+ */
 export function hashText(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) {

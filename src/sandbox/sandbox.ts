@@ -1,7 +1,7 @@
 /**
- * The sandbox: a pretend service and the sinks that catch what is delivered, for rehearsal and tests.
- * It promises the wire as described, with every habit and fault on request; without a data folder it
- * holds nothing on disk.
+ * The sandbox: a pretend service and mock receivers, for rehearsals and tests. It speaks the wire
+ * format as described, with any habit or fault on request. Without a data folder it writes nothing
+ * to disk.
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -50,19 +50,22 @@ import { type HistoryFile, recordedCredentials, recordedHistory } from './state/
 export interface Sandbox extends FixtureControl, ServiceControl {
   /** Base URL of the pretend service; no trailing slash. */
   url: string
-  /** A Slack URL of its own; every other path below `/slack/` is one too. So for the webhook below `/hooks/`. */
+  /**
+   * One Slack URL; every other path below `/slack/` works as well. So does every path below
+   * `/hooks/` for the webhook.
+   */
   slackUrl: string
   webhookUrl: string
   webhookSecret: string
   smtpUrl: string
   apiKeys: string[]
   faults: FaultControl
-  /** Its assets and matching policies. */
+  /** The assets and matching policies of the pretend service. */
   monitoring: Monitoring
   received: Readonly<Record<SinkName, readonly Received[]>>
-  /** Returns what ends the listening. */
+  /** Returns a function that removes the listener. */
   onReceived(listener: (message: Received) => void): () => void
-  /** HTTP requests to the service and the sinks, in order of arrival. */
+  /** HTTP requests to the pretend service and the receivers, in order of arrival. */
   requests: readonly SandboxRequest[]
   close(): Promise<void>
 }
@@ -160,30 +163,35 @@ function stateJson(parts: {
   }
 }
 
-/** What the pretend service has to show: its events and credentials, and how they come and change. */
-
+/** The events and credentials of the pretend service, and how they arrive and change. */
 interface Fixtures {
   history: History
   credentialHistory: CredentialHistory
   supply: FixtureControl
   hasUid: (uid: string) => boolean
-  /** Those that let something arrive by itself, where the settings ask for it. */
+  /** Loops that let events and credentials arrive by themselves, if the settings ask for it. */
   arrivals: Loop[]
 }
 
-/** What whoever runs the sandbox may do with it; a uid is an event's, or `credential/<id>`. */
+/**
+ * What the owner of the sandbox can do with its fixtures. A uid is that of an event, or
+ * `credential/<id>`.
+ */
 interface FixtureControl extends EventSupply, CredentialSupply {
-  /** Which events stand, in order of arrival; so for credentials. */
+  /** All events, in order of arrival; `credentials` likewise. */
   events(): readonly SandboxEvent[]
   credentials(): readonly SandboxCredential[]
-  /** The tenant overrides an event's severity. */
+  /** Overrides an event's severity for its tenant. */
   raise(uid: string, severity: string): void
-  /** Without a time: now. Of an event see `showsIgnored`. */
+  /** Default time: now. For ignored events see `showsIgnored`. */
   markIgnored(uid: string, atMs?: number): void
   markRemediated(uid: string, atMs?: number): void
 }
 
-/** `file`: where it goes on from, and what it is written to; null: from nothing, to nowhere. */
+/**
+ * `file`: what the fixtures continue from and are written to; null: they start empty and are not
+ * stored.
+ */
 function createFixtures(
   options: SandboxSettings,
   watch: Watchlist,
@@ -233,21 +241,24 @@ function createFixtures(
 
 type ChangedTime = 'ignoredAtMs' | 'remediatedAtMs'
 
-/** The sandbox over HTTP, for whoever does not share its process: faults, events, credentials, state. */
-
+/**
+ * What the control routes use: faults, events, credentials and state, for clients in other
+ * processes.
+ */
 interface ControlParts {
   faults: FaultControl
-  /** What `GET /_sandbox/state` answers. */
+  /** The body of `GET /_sandbox/state`. */
   state: () => Record<string, unknown>
-  /** `ageMs`: how long before now they were created. */
+  /** `ageMs`: how long ago the events were created. */
   addEvents: (count: number, ageMs: number) => void
   addCredentials: (count: number) => void
 }
 
 /**
- * `POST /_sandbox/faults` with one fault or a list adds, `DELETE` clears; `POST /_sandbox/events` with
- * `{count}` lets events arrive, created `age_ms` before, `/_sandbox/credentials` credentials; `GET /_sandbox/state` tells what
- * stands and what came.
+ * Adds the control routes. `POST /_sandbox/faults` with one fault or a list adds faults, `DELETE`
+ * removes all. `POST /_sandbox/events` with `{count}` adds events created `age_ms` ago,
+ * `/_sandbox/credentials` adds credentials. `GET /_sandbox/state` reports what the sandbox holds
+ * and received.
  */
 function addControl(app: FastifyInstance, parts: ControlParts): void {
   const { faults, state } = parts
@@ -284,7 +295,10 @@ function addControl(app: FastifyInstance, parts: ControlParts): void {
 
 const isOwnHost = createOwnHostCheck([])
 
-/** A web page may send requests to this machine: its browser says whence, or under which foreign name. */
+/**
+ * A foreign web page may send requests to this machine; its browser states the origin or the
+ * foreign host name.
+ */
 function isLocalRequest({ headers, host, hostname }: FastifyRequest): boolean {
   const isOwnPage = headers.origin === undefined || headers.origin === `http://${host}`
   return isOwnPage && isOwnHost(hostname) && headers['sec-fetch-site'] !== 'cross-site'

@@ -1,4 +1,4 @@
-/** The sandbox's HTTP server: every request is logged, then struck by a fault where one is due. */
+/** The sandbox's HTTP server: it logs every request, then applies a fault if one is due. */
 import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { fastify, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -9,11 +9,11 @@ import type { Random, Tier } from './options.ts'
 interface ServerParts {
   faults: Faults
   log: RequestLog
-  /** Aborted when the sandbox closes: ends what a fault delays. */
+  /** Aborted when the sandbox closes; ends the delays of faults. */
   closing: AbortSignal
 }
 
-/** Where the control routes live, which no fault strikes and no log counts. */
+/** Path of the control routes, which no fault affects and no log records. */
 export const controlPrefix = '/_sandbox/'
 
 export function createServer({ faults, log, closing }: ServerParts): FastifyInstance {
@@ -62,7 +62,7 @@ export function readBytes(request: FastifyRequest): Buffer {
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0)
 }
 
-/** The body as JSON; its text where it is none; undefined where it is empty. */
+/** The body parsed as JSON; its text if it is not JSON; undefined if it is empty. */
 function parseBody(request: FastifyRequest): unknown {
   const text = readBytes(request).toString('utf8')
   if (text === '') return undefined
@@ -81,7 +81,7 @@ function isControl(request: FastifyRequest): boolean {
   return request.url.startsWith(controlPrefix)
 }
 
-/** Effects that come before the request is acted upon. */
+/** Applies effects that come before the request is handled. */
 async function applyBeforeHandling(
   fault: Fault,
   {
@@ -115,7 +115,7 @@ async function applyBeforeHandling(
   }
 }
 
-/** Headers without an end, a byte at a time, until the other side has had enough. */
+/** Sends endless headers, one byte at a time, until the client gives up. */
 async function drip(socket: Socket, everyMs: number, closing: AbortSignal): Promise<void> {
   const text = `HTTP/1.1 200 OK\r\nx-patience: ${'.'.repeat(1_000)}`
   for (let sent = 0; !socket.destroyed && !closing.aborted; sent += 1) {
@@ -124,7 +124,7 @@ async function drip(socket: Socket, everyMs: number, closing: AbortSignal): Prom
   }
 }
 
-/** Effects on the answer of a request that was acted upon. */
+/** Applies effects to the answer of a request that was handled. */
 function applyToAnswer(fault: Fault, request: FastifyRequest, payload: string): string | Readable {
   const half = payload.slice(0, Math.floor(payload.length / 2))
   switch (fault.effect) {
@@ -152,20 +152,20 @@ async function* sendThenFail(half: string): AsyncGenerator<string> {
   throw new Error('cut by the sandbox')
 }
 
-/** Faults on request: which requests are struck, how often, and what then happens to them. */
-
+/** One fault: which requests it strikes, how often, and what it does to them. */
 const faultSchema = z.strictObject({
   /**
-   * A path with `*` for anything (`/firework/*`, `/slack/*`), or a step of SMTP: `smtp:connect`,
-   * `smtp:auth`, `smtp:mail`, `smtp:rcpt`, `smtp:data`.
+   * A path, where `*` matches anything (`/firework/*`, `/slack/*`), or a step of SMTP:
+   * `smtp:connect`, `smtp:auth`, `smtp:mail`, `smtp:rcpt`, `smtp:data`.
    */
   on: z.string().min(1),
   /**
-   * `status`: answers with `status`, nothing is taken. `hang`: never answers. `refuse`: cut before
-   * anything is taken. `lose-answer`: taken, then cut without an answer. `cut`: taken, and cut in the
-   * middle of the answer. `delay`: goes on after `ms`. `drip`: an answer that comes a byte in `ms` and
-   * never ends, nothing is taken. `invalid-json`, `wrong-shape`: a 200 that lies. SMTP knows the first
-   * six.
+   * `status`: answers with `status` and does not handle the request. `hang`: never answers.
+   * `refuse`: cuts the connection before the request is handled. `lose-answer`: handles it, then
+   * cuts the connection without an answer. `cut`: handles it, and cuts the connection in the middle
+   * of the answer. `delay`: goes on after `ms`. `drip`: does not handle it, and answers endlessly,
+   * one byte every `ms`. `invalid-json`, `wrong-shape`: a 200 with an invalid body. SMTP supports
+   * the first six.
    */
   effect: z.enum([
     'status',
@@ -178,9 +178,9 @@ const faultSchema = z.strictObject({
     'invalid-json',
     'wrong-shape',
   ]),
-  /** HTTP status or SMTP reply code of `status`. */
+  /** HTTP status or SMTP reply code for the effect `status`. */
   status: z.int().min(200).max(599).default(500),
-  /** Shape of its body; by default the one the service uses for that status. */
+  /** Shape of the error body; default: the one that the API uses for the status. */
   body: z.enum(['error', 'detail', 'message', 'text']).optional(),
   code: z.string().optional(),
   message: z.string().optional(),
@@ -194,7 +194,7 @@ const faultSchema = z.strictObject({
   organizations: z.array(z.int()).optional(),
   /** true: only requests whose body or query has a cursor; false: only those without. */
   withCursor: z.boolean().optional(),
-  /** The next so many; for ever unless given. */
+  /** How many times the fault strikes; default: no limit. */
   times: z.int().min(1).optional(),
   probability: z.number().min(0).max(1).default(1),
 })
@@ -202,7 +202,7 @@ const faultSchema = z.strictObject({
 type Fault = z.infer<typeof faultSchema>
 export type FaultInput = z.input<typeof faultSchema>
 
-/** What happens, as seen by a fault. */
+/** The request or SMTP step that faults are matched against. */
 export interface Occasion {
   on: string
   method?: string
@@ -212,15 +212,15 @@ export interface Occasion {
 }
 
 export interface FaultControl {
-  /** Adds one; returns what takes it away again. Throws ZodError on a fault that makes no sense. */
+  /** Adds a fault; returns a function that removes it. Throws ZodError if the fault is invalid. */
   add(fault: FaultInput): () => void
   clear(): void
-  /** Those still in force; `hits`: how often each struck. */
+  /** The active faults; `hits` is how often each has struck. */
   list(): (Fault & { hits: number })[]
 }
 
 export interface Faults extends FaultControl {
-  /** The fault that strikes now, the oldest first; its count goes down. */
+  /** Returns the oldest fault that strikes now, and counts the hit; null if none does. */
   strike(occasion: Occasion): Fault | null
 }
 
@@ -270,8 +270,7 @@ function globPattern(pattern: string): RegExp {
   return new RegExp(`^${parts.join('.*')}$`, 's')
 }
 
-/** The four shapes of an error (docs/api-notes.md, Errors). */
-
+/** The four shapes of an error body (docs/api-notes.md, Errors). */
 type ErrorShape = 'error' | 'detail' | 'message' | 'text'
 
 export interface ErrorAnswer {
@@ -331,18 +330,18 @@ export interface SandboxRequest {
   /** System wall clock, milliseconds. */
   atMs: number
   method: string
-  /** Without the query. */
+  /** Path without the query. */
   path: string
   query: Record<string, unknown>
-  /** The parsed JSON body; undefined where there is none. */
+  /** The parsed JSON body; undefined if there is none. */
   body: unknown
-  /** null while unanswered, and for good where the connection was cut or hangs. */
+  /** null until answered, and for good if the connection was cut or hangs. */
   status: number | null
   organization: number | null
   tier: Tier | null
-  /** It came sooner than the limit of its tier allows. */
+  /** Whether it came sooner than the limit of its tier allows. */
   isOverLimit: boolean
-  /** What the fault that struck it does; null: none did. */
+  /** Effect of the fault that struck it; null if none did. */
   fault: string | null
 }
 
@@ -377,7 +376,10 @@ export function createRequestLog(maxEntries: number): RequestLog {
   return { entries, open, entryFor: (request) => byRequest.get(request) ?? open(request) }
 }
 
-/** Appends, and lets the oldest go once `list` is a tenth over `keep`: memory stays bounded. */
+/**
+ * Appends `entry`, and drops the oldest entries once `list` is a tenth over `max`, so that memory
+ * stays bounded.
+ */
 export function appendBounded<T>(list: T[], entry: T, max: number): void {
   list.push(entry)
   if (list.length > max * 1.1) list.splice(0, list.length - max)

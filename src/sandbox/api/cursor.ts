@@ -14,14 +14,14 @@ import type { Persistent } from '../state/data-folder.ts'
 const positionSchema = z.tuple([z.number(), z.string()])
 
 /**
- * As the service's example decodes: the last item's creation in milliseconds and its uid, JSON, base64,
- * then quoted for a URL, although it travels in a JSON body.
+ * Encodes a position as the API's example decodes: the last item's creation time in ms and its uid
+ * as JSON, in base64, then URL-encoded although it travels in a JSON body.
  */
 export function encodeCursor(position: Position): string {
   return encodeURIComponent(Buffer.from(JSON.stringify(position)).toString('base64'))
 }
 
-/** null: not a cursor of this service. */
+/** Returns null if it is not a cursor of the pretend service. */
 export function decodeCursor(cursor: string): Position | null {
   try {
     const text = Buffer.from(decodeURIComponent(cursor), 'base64').toString('utf8')
@@ -31,7 +31,7 @@ export function decodeCursor(cursor: string): Position | null {
   }
 }
 
-/** Where a walk goes on, by the cursor that came; null: it begins. */
+/** Returns where a scan continues by its cursor; null if it begins. */
 export function resolveCursor(
   from: string | null,
   walk: unknown,
@@ -43,16 +43,19 @@ export function resolveCursor(
 }
 
 /**
- * Remembers for which request each cursor was handed out. Cursors can then be refused on demand, and a walk is
- * noticed that changes its parameters, which it must not (docs/api-notes.md, Cursors and order).
+ * Remembers which request each cursor was issued for, so that cursors can be refused on demand, and
+ * scans that change their parameters, which they must not, are noticed (docs/api-notes.md, Cursors
+ * and order).
  */
-
 export interface CursorWatch extends Persistent {
-  /** Notes what `cursor` was handed out for; `walk` is everything of the request but `from`. */
+  /** Notes which request `cursor` was issued for; `walk` is the whole request except `from`. */
   issue(cursor: string, walk: unknown): void
-  /** 'refused': expired on demand. Counts a cursor that comes back with other parameters. */
+  /**
+   * Returns 'refused' if the cursor was expired on demand. Counts a cursor that comes back with
+   * other parameters.
+   */
   accept(cursor: string, walk: unknown): 'taken' | 'refused'
-  /** Every cursor handed out so far is refused from now on. */
+  /** From now on refuses every cursor issued so far. */
   expireAll: () => void
   changedWalks: () => number
 }
@@ -61,7 +64,9 @@ const maxCursors = 50_000
 
 export function createCursorWatch(): CursorWatch {
   let walksByCursor = new Map<string, Set<string>>()
-  /** Cursors whoever brings them, and cursors as one walk has them: `scanCursorKey`. */
+  /**
+   * Expired cursors, both by themselves and combined with the scan they belong to: `scanCursorKey`.
+   */
   const expired = new Set<string>()
   let changedWalks = 0
 
@@ -107,7 +112,7 @@ const cursorsSnapshot = z.object({
   expired: z.array(z.string()),
 })
 
-/** Two walks may be handed the same cursor: it is a place, and names no walk. */
+/** Two scans may get the same cursor: it names a position, not a scan. */
 function scanCursorKey(digest: string, cursor: string): string {
   return `${digest} ${cursor}`
 }
@@ -126,26 +131,25 @@ function canonicalJson(value: unknown): string {
   )
 }
 
-/** One page of a walk over sorted events, with every habit that the service's paging has or may have. */
-
+/** One page of a scan over sorted events, with every paging habit that the API has or may have. */
 interface PageRequest<Entry extends Placed> {
   order: 'asc' | 'desc'
   size: number
   from: Position | null
   matches(event: Entry): boolean
-  /** An event that matches but is hidden takes its place in the page: the page gets shorter. */
+  /** A hidden event that matches still takes up a place, so the page gets shorter. */
   isHidden(event: Entry): boolean
 }
 
 export interface PageHabits {
   endMode: EndMode
-  /** How many of `size` places this page uses; 0: an empty page in mid-walk. */
+  /** How many of `size` places this page uses; 0: an empty page in mid-scan. */
   usedSize: (size: number) => number
 }
 
 interface Page<Entry extends Placed> {
   items: Entry[]
-  /** undefined: the key is absent; 'same': the cursor that was sent. */
+  /** undefined: without the key; 'same': the cursor that was sent. */
   next: NextCursor
 }
 
@@ -199,7 +203,7 @@ function endCursor(endMode: EndMode, last: Placed | undefined, from: Position | 
   }
 }
 
-/** A cursor that says the same place in other words: no uid lies between `u` and `u` + NUL. */
+/** Encodes the same position differently: no uid lies between `u` and `u` + NUL. */
 function nudgedPosition(events: readonly Placed[], start: number, step: 1 | -1): Position {
   const below = events[step === 1 ? start - 1 : start]
   return below ? [below.createdAtMs, `${below.uid}\u0000`] : [0, '\u0000']
@@ -209,7 +213,7 @@ function isNudged(from: Position | null): boolean {
   return from?.[1].endsWith('\u0000') === true
 }
 
-/** The habits that the settings ask for; by the same `seed` the same pages are short or empty. */
+/** The paging habits of the settings. The same `seed` makes the same pages short or empty. */
 export function createPageHabits(settings: SandboxSettings, seed: number): PageHabits {
   const random = createRandom(seed)
   return {
@@ -221,7 +225,7 @@ export function createPageHabits(settings: SandboxSettings, seed: number): PageH
   }
 }
 
-/** A page as it travels; `from` is the cursor that was sent. */
+/** Returns a page in wire format; `from` is the cursor that was sent. */
 export function wirePage(
   items: unknown[],
   next: NextCursor,

@@ -1,4 +1,4 @@
-/** Which events a search asks for. */
+/** Which events a search finds, and which events and identifiers a caller may see. */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { eventFilterTypes } from '../../upstream/resources/enumerations.ts'
@@ -11,8 +11,8 @@ import type { TokenGrant } from './guard.ts'
 type Filters = SearchBody['filters']
 
 /**
- * What words of the `type` filter stand for (docs/api-notes.md, Types that stand for others). Items have types
- * that are no such words.
+ * The types that words of the `type` filter stand for (docs/api-notes.md, Types that stand for
+ * others). Items also have types that are no such words.
  */
 const typeGroups: Record<string, readonly string[]> = {
   illicit_networks: [
@@ -61,7 +61,7 @@ export function filterMatcher(
     isMaterializedThen(event.arrivedAtMs)
 }
 
-/** `refused` is refused before. */
+/** The mode `refused` does not get here: the request is refused earlier. */
 function materializedMatcher(
   { materialized_at: range }: Filters,
   mode: MaterializedFilter,
@@ -70,7 +70,10 @@ function materializedMatcher(
   return rangeMatcher(mode === 'ignored' ? undefined : range)
 }
 
-/** A string means this or higher, an array exactly these. A word that no list has ranks highest. */
+/**
+ * A string means this severity or higher, an array exactly these. An unknown severity ranks
+ * highest.
+ */
 function hasSeverity(event: SandboxEvent, wanted: Filters['severity']): boolean {
   if (!wanted) return true
   const severity = effectiveSeverity(event)
@@ -83,7 +86,7 @@ function rankSeverity(severity: string): number {
   return rank === -1 ? knownSeverities.length : rank
 }
 
-/** Every item type that the named filters cover. */
+/** Returns every item type that the named filters cover. */
 export function expandTypes(names: readonly string[]): Set<string> {
   const found = new Set<string>()
   const waiting = [...names]
@@ -95,7 +98,7 @@ export function expandTypes(names: readonly string[]): Set<string> {
   return found
 }
 
-/** What the filter lists name: every category with what it contains. */
+/** The categories of the filter list, each with the types in it. */
 export const filterCategories: Readonly<Record<string, readonly string[]>> = typeGroups
 
 function rangeMatcher(range: RangeFilter | null | undefined): (ms: number) => boolean {
@@ -108,8 +111,6 @@ function rangeMatcher(range: RangeFilter | null | undefined): (ms: number) => bo
     (lt === undefined || ms < lt) &&
     (lte === undefined || ms <= lte)
 }
-
-/** The bodies of event searches, with the limits of docs/api-notes.md, Event queries and Page sizes. */
 
 export const knownSeverities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
@@ -132,7 +133,7 @@ const filters = z.object({
   is_remediated: z.boolean().optional(),
 })
 
-/** Fields that the service does not know are no reason to refuse, neither here nor in a body. */
+/** Unknown fields are accepted, here as in a body. */
 const query = z.discriminatedUnion('type', eventQuery.options.map(withoutStrictness) as Kinds)
 
 type Kinds = typeof eventQuery.options
@@ -155,21 +156,23 @@ const globalSearchBody = z.object({ query, ...page })
 export type SearchBody = z.infer<typeof searchBody>
 type RangeFilter = z.infer<typeof rangeFilter>
 
-/** Milliseconds since 1970; a time without a zone is UTC; NaN where it is no time. */
+/**
+ * Returns milliseconds since 1970, or NaN if `text` is not a time. A time without a zone is UTC.
+ */
 export function parseInstant(text: string): number {
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/i.test(text)
   return Date.parse(hasZone || !text.includes('T') ? text : `${text}Z`)
 }
 
-/** The body, or the `detail` of a 422. */
+/** The parsed body, or the `detail` of a 422. */
 type Parsed = { body: SearchBody } | { detail: Record<string, unknown>[] }
 
-/** Of a search in what a tenant watches for, which may do without a query. */
+/** Parses the body of a search in what a tenant watches for; the query is optional. */
 export function parseSearchBody(body: unknown): Parsed {
   return parseWith(searchBody, body)
 }
 
-/** Of a search over everything. */
+/** Parses the body of a global search. */
 export function parseGlobalSearchBody(body: unknown): Parsed {
   return parseWith(globalSearchBody, body)
 }
@@ -188,8 +191,6 @@ function toLocationKey(key: PropertyKey): string | number {
   return typeof key === 'number' ? key : String(key)
 }
 
-/** Whose events and identifiers are: a tenant sees its own, with what it noted on them. */
-
 interface CallerScope {
   settings: Pick<SandboxSettings, 'groups'>
   grant: TokenGrant | null
@@ -201,7 +202,10 @@ export function isOwn(event: SandboxEvent, { settings, grant }: CallerScope): bo
   )
 }
 
-/** The event as the caller may see it in a search over everything: of another's, only what it is. */
+/**
+ * Returns the event as a global search shows it to the caller: without the tenant's notes if it
+ * belongs to another tenant.
+ */
 export function restrictView(event: SandboxEvent, scope: CallerScope): SandboxEvent {
   if (isOwn(event, scope)) return event
   return {
@@ -219,7 +223,7 @@ type OwnEventResult =
   | { event: SandboxEvent; refusal?: never }
   | { event?: never; refusal: FastifyReply }
 
-/** One of the caller's own events, or the answer that refuses it. */
+/** Returns one of the caller's own events, or the answer that refuses it. */
 export function findOwnEvent(
   reply: FastifyReply,
   uid: string,
@@ -235,12 +239,12 @@ export function findOwnEvent(
 interface IdentifierRequest {
   id: string
   grant: TokenGrant | null
-  /** Whose identifier it is; undefined: there is none. */
+  /** Returns the tenant of an identifier; undefined if the identifier does not exist. */
   tenantOf: (identifierId: number) => number | undefined
   shape: NonNullable<ErrorAnswer['shape']>
 }
 
-/** The answer to whoever asks for an identifier that is not the tenant's; null: it is. */
+/** Sends a refusal if the identifier is not the tenant's; returns null if it is. */
 export function refuseIdentifier(
   reply: FastifyReply,
   { id, grant, tenantOf, shape }: IdentifierRequest,

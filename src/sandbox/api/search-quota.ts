@@ -4,21 +4,24 @@ import type { SandboxSettings } from '../options.ts'
 import type { Persistent } from '../state/data-folder.ts'
 
 /**
- * The monthly quota of global searches. One unit pays for 100 results of one search, and the same search is
- * free for ten minutes (docs/api-notes.md, Search quota).
+ * The monthly quota of global searches. One unit pays for 100 results of a search, and repeating
+ * the search is free for ten minutes (docs/api-notes.md, Search quota).
  */
 export interface SearchQuota extends Persistent {
-  /** Pays for the results that a page of the search `key` shows, each known by its id or uid. */
+  /** Pays for the results on a page of the search `key`; `shown` holds their ids or uids. */
   pay(key: string, shown: readonly (string | number)[], nowMs: number): Paid
-  /** null: this sandbox counts none. Zero is the least; `overdrawn` says how many too many were made. */
+  /**
+   * Searches left, at least 0; null if the sandbox has no quota. `overdrawn` counts searches beyond
+   * the quota.
+   */
   remaining(): number | null
   overdrawn(): number
 }
 
 interface Paid {
-  /** How many searches are left. */
+  /** Number of searches left. */
   remaining: number
-  /** What was paid for is shown; any further result costs one more. */
+  /** Whether all paid results were shown, so that any further result costs another search. */
   isBatchReached: boolean
 }
 
@@ -69,21 +72,30 @@ export function createSearchQuota(searches: number | null): SearchQuota {
   }
 }
 
-/** Which results were shown is forgotten: pages paid for show as many again for nothing. */
+/**
+ * Does not store which results were shown: after a restart, pages already paid for show as many
+ * results again free of charge.
+ */
 const quotaSnapshot = z.object({
   used: z.int(),
   running: z.array(z.object({ key: z.string(), sinceMs: z.number(), paid: z.int() })),
 })
 
 interface ChargedPage {
-  /** Which endpoint searched; the same query elsewhere is another search. */
+  /** The endpoint; the same query at another endpoint is another search. */
   kind: 'credentials' | 'events' | 'legacy'
-  /** Without filters: the same search with other filters is free (docs/api-notes.md, Search quota). */
+  /**
+   * The query without filters: the same search with other filters is free (docs/api-notes.md,
+   * Search quota).
+   */
   query: unknown
   shown: readonly (string | number)[]
 }
 
-/** Takes a page's price from the month's quota and says in headers what is left (docs/api-notes.md, Search quota). */
+/**
+ * Charges a page to the month's quota, and states the rest in headers (docs/api-notes.md, Search
+ * quota).
+ */
 export function chargeSearch(
   reply: FastifyReply,
   { kind, query, shown }: ChargedPage,

@@ -1,4 +1,4 @@
-/** Event searches over HTTP: in what a tenant watches for, or a part of it, and over everything. */
+/** Event searches over HTTP: in all or part of what a tenant watches for, and globally. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { formatZonelessTime } from '../history/draft.ts'
 import { createOrderedEvents, type History, type SandboxEvent } from '../history/history.ts'
@@ -44,13 +44,13 @@ export interface SearchParts {
   history: History
   quota: SearchQuota
   cursors: CursorWatch
-  /** Whose identifier it is; undefined: there is none. */
+  /** Returns the tenant of an identifier; undefined if the identifier does not exist. */
   tenantOf: (identifierId: number) => number | undefined
 }
 
-/** What a search looks through, and how it shows what it finds. */
+/** The events that a search covers, and how it shows the matches. */
 interface Scope {
-  /** What its cursors are good for, besides the request's body. */
+  /** What its cursors are bound to, besides the request's body. */
   name: unknown
   events: readonly SandboxEvent[]
   view: (event: SandboxEvent) => SandboxEvent
@@ -111,7 +111,7 @@ export function createSearch(parts: SearchParts): Search {
 
 type ScopeEvents = Pick<Scope, 'name' | 'events'>
 
-/** Events that the tenant watches for; what it ignored is hidden unless it is asked for. */
+/** Searches the events that the tenant watches for; ignored ones are hidden unless requested. */
 function feedScope(where: ScopeEvents, { filters }: SearchBody, settings: SandboxSettings): Scope {
   const showsIgnored = settings.showsIgnored || filters.is_ignored === true
   return {
@@ -176,7 +176,7 @@ function refuseGroup(
   return sendError(reply, { status: 403, message: 'a group of another tenant' })
 }
 
-/** Text: what is wrong with the query. */
+/** Returns the search's test, or the problem with the query as text. */
 function searchMatcher(
   { filters, query }: SearchBody,
   materializedFilter: MaterializedFilter,
@@ -191,9 +191,7 @@ function searchMatcher(
   }
 }
 
-/** Events as search pages show them: in several time forms, with fields that no description names. */
-
-/** The forms in which the service was seen to write one instant; all keep the millisecond. */
+/** The forms in which the API has been seen to write one instant; all keep the millisecond. */
 const timeForms: readonly ((ms: number) => string)[] = [
   (ms) => `${formatMicroseconds(ms)}Z`,
   (ms) => `${formatMicroseconds(ms)}Z`,
@@ -203,7 +201,7 @@ const timeForms: readonly ((ms: number) => string)[] = [
   (ms) => new Date(ms).toISOString(),
 ]
 
-/** The same event is always shown in the same form. */
+/** Returns an event as search pages show it; one event always has the same time form. */
 export function toSearchItem(event: SandboxEvent): unknown {
   if ('raw' in event) return event.raw
   const formatTime = (ms: number): string =>
@@ -231,7 +229,10 @@ export function toSearchItem(event: SandboxEvent): unknown {
   }
 }
 
-/** As a search over everything shows it: for no identifier, and what a tenant notes to itself alone. */
+/**
+ * Returns an event as a global search shows it: without identifiers, and with the tenant's notes
+ * only for its own events.
+ */
 function toGlobalItem(event: SandboxEvent, isOwn: boolean): unknown {
   const item = toSearchItem(event)
   if ('raw' in event || typeof item !== 'object') return item
@@ -245,10 +246,10 @@ function toGlobalItem(event: SandboxEvent, isOwn: boolean): unknown {
   return { ...item, identifiers: undefined, ...(!isOwn && { tenant_metadata: tenantMetadata }) }
 }
 
-/** Of the service's web application. */
+/** Host of the pretend service's web application. */
 export const appHost = 'app.example.com'
 
-/** Where a person would read the event. */
+/** Returns the address of the event in the web application. */
 export function eventLink(uid: string): string {
   return `https://${appHost}/#/uid?uid=${encodeURIComponent(uid)}`
 }
@@ -257,13 +258,13 @@ function formatTimeOrNull(ms: number | null, timeOf: (ms: number) => string): st
   return ms === null ? null : timeOf(ms)
 }
 
-/** Six digits and no zone. The last three say nothing, but vary. */
+/** Six fractional digits and no zone. The last three are arbitrary. */
 function formatMicroseconds(ms: number): string {
   const digits = String(ms % 997).padStart(3, '0')
   return `${new Date(ms).toISOString().slice(0, -1)}${digits}`
 }
 
-/** The bare object of an event detail: times without a zone, data as the type's model has it. */
+/** Returns the bare full event: times without a zone, data in the shape of the type's model. */
 export function toFullEvent(event: SandboxEvent, showsPassword = true): Record<string, unknown> {
   return {
     event_type: event.type,

@@ -1,4 +1,4 @@
-/** Everything that is searched or walked among the events, over HTTP. */
+/** The routes that search events or page through their contents. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { eventFilterTypes, expandFields } from '../../upstream/resources/enumerations.ts'
@@ -23,7 +23,7 @@ interface Searches {
   events: Search
   legacy: LegacySearch
   expand(reply: FastifyReply, asked: Expansion): FastifyReply
-  /** The cursors of all of them. */
+  /** The cursors of all these searches. */
   cursors: CursorWatch
 }
 
@@ -80,7 +80,7 @@ export function addSearches(
   }
 }
 
-/** Every word that a `type` filter takes: the groups with what they contain, the rest by itself. */
+/** Lists every word that a `type` filter takes: groups with their types, and single types. */
 function typeCategories(): unknown[] {
   const filters: readonly string[] = eventFilterTypes
   return filters.map((value) => ({
@@ -104,8 +104,6 @@ function toLabel(value: string): string {
   return value.charAt(0).toUpperCase() + value.slice(1).replaceAll('_', ' ')
 }
 
-/** Pages of what a stealer log holds: credentials or cookies. */
-
 interface ExpandParts {
   settings: SandboxSettings
   history: History
@@ -117,7 +115,7 @@ interface Expansion {
   grant: TokenGrant | null
 }
 
-/** The query of an expanded field (docs/api-notes.md, Expanded fields, Page sizes). */
+/** Query parameters of an expanded field (docs/api-notes.md, Expanded fields, Page sizes). */
 const expandQuery = z.strictObject({
   uid: z.string().min(1),
   field: z.enum(expandFields),

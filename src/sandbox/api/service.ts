@@ -1,4 +1,4 @@
-/** The pretend service: tokens, the search of an identifier group, details of events, credentials. */
+/** The pretend service: all routes of the mock API. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { WireTokenGrant, WireTokenTest } from '../../upstream/resources/page.ts'
 import type { CredentialHistory } from '../credentials/history.ts'
@@ -30,20 +30,20 @@ import { addTenants, createTenants, type Tenants } from './tenants.ts'
 
 export interface PretendService extends ReportSupply {
   tokens: TokenControl
-  /** Every cursor handed out so far is refused (400) from now on. */
+  /** From now on refuses (400) every cursor issued so far. */
   expireCursors: () => void
   violations: () => Violations
-  /** Of the month's global searches: how many are left, and how many were made beyond. */
+  /** Global searches left this month, and those made beyond the quota. */
   quota: Pick<SearchQuota, 'remaining' | 'overdrawn'>
-  /** What of it a restart shall not lose. */
+  /** The state that survives a restart. */
   persistent: PersistentParts
 }
 
-/** What no client should ever do. */
+/** Counts of what no client should ever do. */
 interface Violations {
   /** Requests that came sooner than a limit allows. */
   rate: number
-  /** Cursors that came back with other parameters than they were handed out for. */
+  /** Cursors that came back with other parameters than they were issued for. */
   changedWalks: number
 }
 
@@ -53,7 +53,7 @@ interface ServiceParts {
   credentialHistory: CredentialHistory
   monitoring: Monitoring
   log: RequestLog
-  /** Called before the answer to a request leaves that may have changed something. */
+  /** Called before any answer is sent, since its request may have changed state. */
   save: () => void
 }
 
@@ -129,8 +129,6 @@ function answerDetail(
   return reply.send(toFullEvent(event, hasPermission(parts.grant, 'leaksdb.show-passwords')))
 }
 
-/** The requests about tokens over HTTP: a key for a token, and whose a token is. */
-
 function addTokenRequests(
   app: FastifyInstance,
   { tokens, log }: { tokens: Tokens; log: RequestLog },
@@ -151,7 +149,7 @@ function answerGrant(
 ): FastifyReply {
   if (grant === 'unknown') return sendError(reply, { status: 401, message: 'bad API key' })
   if (grant === 'forbidden') return sendError(reply, { status: 403, message: 'not your tenant' })
-  // About a refresh cookie, not about the token, as in the real answer: a trap for clients.
+  // The expiry of a refresh cookie, not of the token, as in the real answer: a trap for clients.
   const refreshTokenExp = Math.floor(grant.expiresAtMs / 1000) + 2_592_000
   const body: WireTokenGrant = { token: grant.token, refresh_token_exp: refreshTokenExp }
   return reply.send(body)
@@ -168,7 +166,10 @@ function toTokenTest(grant: TokenGrant | null): WireTokenTest {
   }
 }
 
-/** Has what a request changed saved before its answer leaves; a reading too may write a report. */
+/**
+ * Saves what a request changed before its answer is sent. Reads count too: reading a report may
+ * write it.
+ */
 function saveBeforeAnswer(app: FastifyInstance, save: () => void): void {
   app.addHook('onSend', async (_request, _reply, payload) => {
     save()
