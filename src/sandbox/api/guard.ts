@@ -1,4 +1,4 @@
-/** What every request to the service passes: who is it, is it within its rate, is it let in. */
+/** What every request to the pretend service passes: rate limit, token and permissions. */
 import { randomBytes } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -26,8 +26,8 @@ interface GuardOptions {
 }
 
 /**
- * Guards every route of `app`. The rate is judged first and by the time of arrival, also for a request
- * that a fault or an expired token stops afterwards; the token after the faults.
+ * Guards every route of `app`. The rate limit is checked first, at the time of arrival, even for
+ * requests that a fault or an expired token stops later; the token is checked after the faults.
  */
 export function guard(app: FastifyInstance, { settings, tokens, rates, log }: GuardOptions): void {
   app.addHook('onRequest', async (request, reply) => {
@@ -47,7 +47,7 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Gu
   })
 }
 
-/** The valid grant of a request; null: none. */
+/** Returns the valid grant of a request; null if there is none. */
 export function findGrant(request: FastifyRequest, tokens: Tokens): TokenGrant | null {
   const grant = tokens.find(readBearerToken(request))
   return grant && tokens.isValid(grant) ? grant : null
@@ -80,8 +80,7 @@ async function sendTooMany(reply: FastifyReply, settings: SandboxSettings): Prom
   await sendError(reply, { status: 429, message: 'too many requests' })
 }
 
-/** API keys and the tokens that they are exchanged for. */
-
+/** A token issued for an API key. */
 export interface TokenGrant extends KeyIdentity {
   token: string
   key: string
@@ -89,7 +88,7 @@ export interface TokenGrant extends KeyIdentity {
   expiresAtMs: number
 }
 
-/** Who is behind a key: each has a user of its own. */
+/** The identity behind a key; each key has a user of its own. */
 interface KeyIdentity {
   organizationId: number
   apiKeyId: number
@@ -99,20 +98,22 @@ interface KeyIdentity {
 }
 
 export interface TokenControl {
-  /** Every token handed out so far is worth nothing from now on. */
+  /** Invalidates every token issued so far. */
   revokeAll(): void
-  /** The key is refused from now on, and so are its tokens; `admitKey` takes it back. */
+  /** Refuses the key and its tokens until `admitKey`. */
   refuseKey(key: string): void
   admitKey(key: string): void
   issued(): number
 }
 
 export interface Tokens extends TokenControl, Persistent {
-  /** null: a key that is unknown or refused. */
+  /** Returns null if the key is unknown or refused. */
   findOwner(key: string): SandboxOrganization | null
-  /** 'forbidden': a tenant that this key may not use. Without a tenant: the key's first. */
+  /**
+   * Issues a token; 'forbidden' if the key may not use the tenant. Default tenant: the key's first.
+   */
   issue(key: string, tenantId: number | undefined): TokenGrant | 'forbidden' | 'unknown'
-  /** The grant behind a token, valid or not; null: never handed out. */
+  /** Returns the grant of a token, valid or not; null if it was never issued. */
   find(token: string): TokenGrant | null
   isValid(grant: TokenGrant): boolean
 }
@@ -121,11 +122,11 @@ interface TokenOptions {
   organizations: readonly SandboxOrganization[]
   lifetimeMs: number
   now: () => number
-  /** The tenants that a key may use; the first one is its default. */
+  /** The tenants that a key may use, its default first. */
   listTenants: (key: string) => readonly number[]
 }
 
-/** The key by itself, or as the password of HTTP Basic, as older clients send it. */
+/** Returns the key, sent bare or, by older clients, as the password of HTTP Basic. */
 export function readApiKey(authorization: string): string {
   const [, basic] = /^Basic (\S+)$/i.exec(authorization) ?? []
   if (basic === undefined) return authorization
@@ -200,7 +201,7 @@ const tokensSnapshot = z.object({
   ),
 })
 
-/** By key, numbered over all organizations. */
+/** Returns the identities by key, numbered over all organizations. */
 function numberIdentities(organizations: readonly SandboxOrganization[]): Map<string, KeyIdentity> {
   const owned = organizations.flatMap(({ id, keys }) => keys.map((key) => ({ id, key })))
   return new Map(
@@ -218,8 +219,8 @@ function numberIdentities(organizations: readonly SandboxOrganization[]): Map<st
 }
 
 /**
- * The permissions of a key's user (docs/api-notes.md, Tokens). Which request needs which one is inferred from
- * their names where the page does not say.
+ * Permissions of a key's user (docs/api-notes.md, Tokens). Where that page does not say which
+ * request needs which permission, it is inferred from the names.
  */
 
 export function hasPermission(grant: TokenGrant | null, permission: Permission): boolean {
@@ -229,7 +230,7 @@ export function hasPermission(grant: TokenGrant | null, permission: Permission):
 interface PermissionRule {
   method?: string
   path: RegExp
-  /** Where only one choice of the query needs it. */
+  /** Set if only this value of the query's `field` needs the permission. */
   field?: string
   permission: Permission
 }
@@ -256,7 +257,10 @@ const permissionRules: readonly PermissionRule[] = [
   },
 ]
 
-/** Answers 403 where `grant` lacks what the request needs: `{error}`, or `{message, code}` in v2. */
+/**
+ * Answers 403 if `grant` lacks the permission that the request needs: `{error}`, or `{message,
+ * code}` in v2.
+ */
 async function refuseUnpermitted(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -277,14 +281,13 @@ async function refuseUnpermitted(
 }
 
 /**
- * The limits of the service, strictly: in any window of one second an organization gets at most its
+ * The rate limits, applied strictly: in any window of one second an organization gets at most its
  * number of requests per tier (docs/api-notes.md, Rate limits). Refused requests do not count.
  */
-
 interface RateWindows {
-  /** Whether a request that arrives at `atMs` (monotonic) comes too soon. */
+  /** Whether a request that arrives at `atMs` (monotonic) is over the limit; counts it. */
   isOverLimit(organizationId: number, tier: Tier, atMs: number): boolean
-  /** How often that was so. */
+  /** How many requests were over the limit. */
   violations(): number
 }
 

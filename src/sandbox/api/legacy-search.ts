@@ -1,6 +1,6 @@
 /**
- * The operations of before over HTTP: the legacy search in everything there is, with the total and two
- * names for one cursor, and the full event in its older shape.
+ * The older operations over HTTP: the legacy search over all events, with the total and two names
+ * for one cursor, and the full event in its older shape.
  */
 import type { FastifyReply } from 'fastify'
 import { z } from 'zod'
@@ -39,7 +39,7 @@ import { toFullEvent, eventLink, type SearchParts } from './search.ts'
 
 export interface LegacySearch {
   answer(reply: FastifyReply, asked: LegacyRequest): FastifyReply
-  /** The full event, which there is here of every type. */
+  /** Answers with the full event, which this operation has for every type. */
   answerActivity(reply: FastifyReply, asked: LegacyRequest): FastifyReply
 }
 
@@ -96,7 +96,9 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
   }
 }
 
-/** `materialized`, `indexed` and `searchable` are all when it became visible. */
+/**
+ * `materialized`, `indexed` and `searchable` all mean the time at which the event became visible.
+ */
 function sortEvents(
   events: readonly SandboxEvent[],
   sortBy: LegacyParameters['sort_by'],
@@ -121,13 +123,13 @@ function sortTimeMs(event: SandboxEvent, sortBy: LegacyParameters['sort_by']): n
   }
 }
 
-/** undefined: the answer is without one. */
+/** Returns undefined if the answer has no cursor key. */
 function encodeNext(next: NextCursor, from: string | null): string | null | undefined {
   if (next === null || next === undefined) return next
   return next === 'same' ? from : encodeCursor(next)
 }
 
-/** A path of this service, as the request was but for the cursor. */
+/** Returns a path on this server: the request's own with the new cursor. */
 function linkToPage(cursor: string, query: unknown): string {
   const parameters = new URLSearchParams()
   for (const [key, values] of Object.entries(query as Record<string, string | string[]>)) {
@@ -145,8 +147,6 @@ function formatIssues(issues: readonly { path: PropertyKey[]; message: string }[
 function refuseRequest(reply: FastifyReply, message: string, code?: string): FastifyReply {
   return sendError(reply, { status: 400, shape: 'message', message, code })
 }
-
-/** Which events a legacy search finds. */
 
 type EventTest = (event: SandboxEvent) => boolean
 type Action = LegacyParameters['event_actions'][number]
@@ -173,7 +173,7 @@ function queryTest(query: NonNullable<LegacyParameters['query']>): EventTest {
   return (event) => matches(toSearchable(event).document)
 }
 
-/** What the description's groups contain, it says itself; what else is a group, the filters know. */
+/** Groups of the API description list their own types; other groups are resolved by the filters. */
 function typeTest(types: readonly LegacyType[], experimental: readonly string[]): EventTest {
   if (types.length === 0 && experimental.length === 0) return matchesAll
   const named = types.flatMap((type) => legacyTypeGroups[type] ?? [type])
@@ -182,7 +182,7 @@ function typeTest(types: readonly LegacyType[], experimental: readonly string[])
   return ({ type }) => wanted.has(type) || known?.has(type) === false
 }
 
-/** Any of the tags, unless it says AND. */
+/** Matches any of the tags, or all of them if the operator is AND. */
 function tagTest(tags: readonly string[], operator: 'AND' | 'OR'): EventTest {
   if (tags.length === 0) return matchesAll
   return (event) => {
@@ -191,7 +191,7 @@ function tagTest(tags: readonly string[], operator: 'AND' | 'OR'): EventTest {
   }
 }
 
-/** Any of the actions; without one, what is ignored is left out. */
+/** Matches any of the actions. Without an action, ignored events are left out. */
 function actionTest({ event_action: action, event_actions: actions }: LegacyParameters): EventTest {
   const all: Action[] = [...(action ? [action] : []), ...actions]
   const wanted = all.length > 0 ? all : (['default'] as const)
@@ -220,14 +220,15 @@ function isRescored({ override }: SandboxEvent): boolean {
   return override !== null
 }
 
-/** Events as the legacy search shows them (docs/api-notes.md, The older shape). */
-
 type Fields = Record<string, unknown>
 
-/** How much of a content a preview shows. */
+/** Characters of a content preview. */
 const previewLength = 200
 
-/** An event of v2: its uid and type stand in the header (docs/api-notes.md, The older shape). */
+/**
+ * Returns an event in the v2 shape, with uid and type in the header (docs/api-notes.md, The older
+ * shape).
+ */
 function toLegacyItem(event: SandboxEvent, grant: TokenGrant | null): unknown {
   if ('raw' in event) return event.raw
   const { uid, type } = event
@@ -244,13 +245,16 @@ function toLegacyItem(event: SandboxEvent, grant: TokenGrant | null): unknown {
   }
 }
 
-/** The older full event, which there is of every type, also without a model. */
+/** Returns the older full event, which exists for every type, even one without a model. */
 function toActivity(event: SandboxEvent, grant: TokenGrant | null): unknown {
   const item = toLegacyItem(event, grant) as object
   return { ...item, duplicates: [], history_logs: null, similar_items: [] }
 }
 
-/** The severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown word ranks highest. */
+/**
+ * Returns the severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown one ranks
+ * highest.
+ */
 function toRisk(event: SandboxEvent): number {
   const rank = (knownSeverities as readonly string[]).indexOf(effectiveSeverity(event))
   return rank === -1 ? knownSeverities.length : rank + 1
@@ -308,7 +312,7 @@ function textAt(data: Fields, path: string): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Of what is stolen, as much as the caller may see. */
+/** Includes stolen credentials and cookies only as far as the caller may see them. */
 function toData(event: SandboxEvent, grant: TokenGrant | null): Fields {
   if (event.data === null) return highlightFields(event)
   const { data } = toFullEvent(event, hasPermission(grant, 'leaksdb.show-passwords'))
@@ -321,7 +325,7 @@ function toData(event: SandboxEvent, grant: TokenGrant | null): Fields {
   }
 }
 
-/** Of a type without a model: what its highlights tell. */
+/** Returns the fields of a type without a model, taken from its highlights. */
 function highlightFields({ highlights }: SandboxEvent): Fields {
   const shown = Object.entries(highlights).map(([path, texts]) => [
     path.split('.').at(-1),
@@ -334,9 +338,7 @@ function formatTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : formatOffsetTime(ms)
 }
 
-/** The parameters of the legacy search, in the query string of both methods (docs/api-notes.md, Cursors and order). */
-
-/** A key that is repeated, or values with commas between. */
+/** A list parameter: a repeated key, or values separated by commas. */
 function listField<Value extends z.ZodType>(value: Value): z.ZodType<z.output<Value>[]> {
   const texts = z.union([z.string(), z.array(z.string())]).default([])
   return texts
@@ -367,7 +369,11 @@ const lucene = z.string().transform((text, context) => {
   }
 })
 
-/** Nothing public bounds `size`. Global policies and statistics are nothing that the sandbox has. */
+/**
+ * Parameters of the legacy search, in the query string of both methods (docs/api-notes.md, Cursors
+ * and order). No maximum of `size` is published. The sandbox has no global policies and no
+ * statistics.
+ */
 const legacyParameters = z.strictObject({
   fields: listField(word),
   time: span.optional(),
@@ -396,7 +402,7 @@ const legacyParameters = z.strictObject({
 
 type LegacyParameters = z.infer<typeof legacyParameters>
 
-/** What of `item` lies at the dotted paths or below them; without paths, all of it. */
+/** Returns the parts of `item` at or below the dotted paths; all of it if there are no paths. */
 function pickFields(item: unknown, paths: readonly string[]): unknown {
   if (paths.length === 0) return item
   return pick(

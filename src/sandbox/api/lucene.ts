@@ -1,7 +1,8 @@
 /**
- * Lucene's query syntax, as its own (classic) parser reads it: OR unless said otherwise, and an AND
- * that makes what stands on both its sides required, whatever ORs stand beyond; so parentheses are
- * wise. What only excludes finds all the rest. A boost changes nothing, since nothing is ranked.
+ * Lucene query syntax, as Lucene's classic parser reads it. Terms are joined by OR unless stated
+ * otherwise. An AND makes the terms on both its sides required, whatever ORs follow, so parentheses
+ * are advisable. A query that only excludes finds everything else. Boosts have no effect, since
+ * nothing is ranked.
  */
 import { readStolen, formatZonelessTime } from '../history/draft.ts'
 import type { SandboxEvent } from '../history/history.ts'
@@ -13,11 +14,11 @@ interface ParseState {
   depth: number
 }
 
-/** Deeper parentheses are refused. */
+/** Parentheses nested deeper are refused. */
 const maxDepth = 100
 const maxEdits = 2
 
-/** Throws LuceneError, and nothing else. */
+/** Parses a query. Throws nothing but LuceneError. */
 export function parseLucene(query: string): LuceneQuery {
   const state: ParseState = { tokens: tokenize(query), place: 0, depth: 0 }
   const found = readGroup(state, null)
@@ -50,7 +51,7 @@ function isGroupEnd(state: ParseState): boolean {
   return ['end', ')'].includes(peek(state).kind)
 }
 
-/** `field:` before a term or a group, or neither. */
+/** Reads a term or a group, with or without `field:` before it. */
 function readClause(state: ParseState, outer: string | null): LuceneQuery {
   const first = peek(state)
   const isField = state.tokens[state.place + 1]?.kind === ':'
@@ -59,7 +60,7 @@ function readClause(state: ParseState, outer: string | null): LuceneQuery {
   return readTerm(state, toField(first.pattern))
 }
 
-/** null: `*`, any field. */
+/** Returns null for `*`, which means any field. */
 function toField(pattern: Pattern): string | null {
   const isAny = pattern.length === 1 && pattern[0] === anyCharacters
   return isAny ? null : patternText(pattern).toLowerCase()
@@ -115,7 +116,7 @@ function readWord(state: ParseState, field: string | null, pattern: Pattern): Lu
   return { kind: 'range', field, from: isFrom ? bound : null, to: isFrom ? null : bound }
 }
 
-/** A whole number is one of edits; below 1 it is the likeness of older versions. */
+/** A number of 1 or more is a number of edits; below 1 it is the similarity of older versions. */
 function toEdits(given: number | null, text: string): number {
   if (given === null) return maxEdits
   return Math.min(maxEdits, given < 1 ? Math.floor((1 - given) * text.length) : Math.trunc(given))
@@ -159,7 +160,7 @@ function unexpected(state: ParseState): LuceneError {
   return new LuceneError(`a term should stand before ${sign} at character ${at}`)
 }
 
-/** `at`: where it stands in the query, counted from one. */
+/** `at`: position in the query, counted from 1. */
 type LuceneToken = { at: number } & (
   | { kind: '(' | ')' | ':' | '+' | 'NOT' | 'AND' | 'OR' | 'end' }
   | { kind: 'word'; pattern: Pattern }
@@ -175,7 +176,7 @@ type TokenContent = LuceneToken extends infer Token
   : never
 
 const boundSource = String.raw`"(?:\\[\s\S]|[^"\\])*"|(?:\\[\s\S]|[^\s\\\]}])+`
-/** By what a token begins with, in this order; a word may hold signs, but not begin with one. */
+/** Tried in this order. A word may contain signs, but not begin with one. */
 const tokenShapes: readonly [RegExp, (match: RegExpExecArray) => TokenContent | null][] = [
   [/\s+/y, () => null],
   [/[():+]/y, ([sign]) => ({ kind: sign as '(' | ')' | ':' | '+' })],
@@ -191,7 +192,7 @@ const tokenShapes: readonly [RegExp, (match: RegExpExecArray) => TokenContent | 
     ([word]) => toWordToken(word),
   ],
 ]
-/** Behind a colon a sign belongs to the word, so that `price:-5` is a number. */
+/** After a colon a sign belongs to the word, so that `price:-5` is a number. */
 const signedWord = /[-+](?:\\[\s\S]|[^\s()[\]{}:"~^\\])+/y
 
 const operators: Record<string, 'AND' | 'OR' | 'NOT'> = {
@@ -202,7 +203,7 @@ const operators: Record<string, 'AND' | 'OR' | 'NOT'> = {
   NOT: 'NOT',
 }
 
-/** Takes time in proportion to the query's length. Throws LuceneError. */
+/** Takes time proportional to the query's length. Throws LuceneError. */
 function tokenize(query: string): LuceneToken[] {
   const tokens: LuceneToken[] = []
   let place = 0
@@ -267,7 +268,7 @@ function toRangeToken([, open, from = '', to = '', close]: RegExpExecArray): Tok
   }
 }
 
-/** null: open on that side. */
+/** Returns null if the range is open on that side. */
 function toBound(edgeText: string, isIncluded: boolean): Bound | null {
   if (edgeText === '*') return null
   const isQuoted = edgeText.startsWith('"') && edgeText.endsWith('"') && edgeText.length > 1
@@ -282,9 +283,7 @@ function unescapeText(text: string): string {
   return text.replaceAll(/\\([\s\S])/g, '$1')
 }
 
-/** When a term of a query is found in a text. */
-
-/** In time proportional to both lengths: no text makes it slow. */
+/** Takes at most time proportional to the product of both lengths. */
 function matchesPattern(pattern: Pattern, text: string): boolean {
   const signs = Array.from(text)
   let [place, at] = [0, 0]
@@ -305,7 +304,7 @@ function matchesPattern(pattern: Pattern, text: string): boolean {
   return pattern.slice(place).every((part) => part === anyCharacters)
 }
 
-/** Whether all words of `phrase` stand in order, with `slop` others between them at most. */
+/** Whether the words of `phrase` occur in order, with at most `slop` other words between them. */
 function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
   const [first, ...rest] = splitWords(phrase)
   return ({ words }) =>
@@ -320,7 +319,7 @@ function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
     })
 }
 
-/** Whether one word is at most `edits` insertions, deletions and replacements away from the other. */
+/** Whether the words are at most `edits` insertions, deletions and replacements apart. */
 function isWithinEdits(left: string, right: string, edits: number): boolean {
   if (Math.abs(left.length - right.length) > edits) return false
   let row = Array.from({ length: right.length + 1 }, (_unused, index) => index)
@@ -336,7 +335,7 @@ function isWithinEdits(left: string, right: string, edits: number): boolean {
   return (row[right.length] ?? Infinity) <= edits
 }
 
-/** Numbers by size, dates by time (a day as a whole), all else by letters. */
+/** Compares numbers by size, dates by time (a day as a whole), everything else by letters. */
 function isInRange(value: string, from: Bound | null, to: Bound | null): boolean {
   const above = from === null ? 1 : compareToBound(value, from.text, !from.isIncluded)
   const below = to === null ? -1 : compareToBound(value, to.text, to.isIncluded)
@@ -347,7 +346,7 @@ const numberPattern = /^[-+]?\d+(?:\.\d+)?$/
 const datePattern = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[-+]\d\d:?\d\d)?)?$/
 const dayMs = 86_400_000
 
-/** Below, at or above 0; `atEnd`: the bound is the end of its day, where it is a day. */
+/** Returns a number below, at or above 0. `atEnd`: a bound that is a day means its end. */
 function compareToBound(value: string, bound: string, atEnd: boolean): number {
   if (numberPattern.test(value) && numberPattern.test(bound)) return Number(value) - Number(bound)
   if (datePattern.test(value) && datePattern.test(bound)) {
@@ -362,7 +361,7 @@ function compareToBound(value: string, bound: string, atEnd: boolean): number {
 
 type Test = (document: SearchDocument) => boolean
 
-/** Judges documents; letters' case never matters. */
+/** Returns a test for documents, which ignores case. */
 export function luceneMatcher(query: LuceneQuery): Test {
   switch (query.kind) {
     case 'group':
@@ -415,7 +414,7 @@ function wordMatcher(field: string | null, pattern: Pattern): Test {
   )
 }
 
-/** The whole document's text, or each value of one field. */
+/** Applies the test to the whole document's text, or to each value of one field. */
 function anyText(field: string | null, holds: (text: WordText) => boolean): Test {
   if (field === null) return (document) => holds(wordsOfDocument(document))
   return (document) => fieldValues(document, field).some((value) => holds(toWordText(value)))
@@ -434,7 +433,7 @@ function wordsOfDocument(document: SearchDocument): WordText {
   return known
 }
 
-/** A query in Lucene's syntax, as understood. */
+/** A parsed query. */
 type LuceneQuery =
   | { kind: 'group'; clauses: readonly LuceneClause[] }
   | { kind: 'word'; field: string | null; pattern: Pattern }
@@ -442,7 +441,10 @@ type LuceneQuery =
   | { kind: 'fuzzy'; field: string | null; text: string; edits: number }
   | { kind: 'range'; field: string | null; from: Bound | null; to: Bound | null }
 
-/** `must` and `not` bind all others; where nothing must be, one of the rest has to. */
+/**
+ * A document must match every `must` clause and no `not` clause. Without `must` clauses it must
+ * match one of the `should` clauses, if there are any.
+ */
 interface LuceneClause {
   occur: 'should' | 'must' | 'not'
   query: LuceneQuery
@@ -453,22 +455,29 @@ interface Bound {
   isIncluded: boolean
 }
 
-/** Characters, where `one` stands for any of them and `many` for any number of any. */
+/**
+ * Characters, where `anyCharacter` stands for any one and `anyCharacters` for any number of any.
+ */
 type Pattern = readonly (string | typeof anyCharacter | typeof anyCharacters)[]
 const anyCharacter = Symbol('?')
 const anyCharacters = Symbol('*')
 
-/** The query is none; the message says where, and what would be one. */
+/** The query is invalid; the message says where and why. */
 export class LuceneError extends Error {
   override name = 'LuceneError'
 }
 
-/** An event as searches see it: what is stolen in a stealer log with it, what a tenant adds without. */
-
+/**
+ * An event as searches see it: with the stolen contents of a stealer log, without what a tenant
+ * adds.
+ */
 export interface SearchDocument {
-  /** Everything that is text, one piece a line. */
+  /** All texts, one per line. */
   text: string
-  /** By dotted path, whole (`data.actor.name`), without `data` or `metadata`, and by its last name. */
+  /**
+   * Values by dotted path: the full path (`data.actor.name`), without `data` or `metadata`, and by
+   * the last name.
+   */
   fields: Readonly<Record<string, readonly string[]>>
 }
 
@@ -538,17 +547,20 @@ function fieldNames(path: string): Set<string> {
   return new Set([path, path.replace(/^(?:data|metadata)\./, ''), path.split('.').at(-1) ?? path])
 }
 
-/** A text as a search sees it: words in small letters, whatever stands between them. */
+/** A text as searches see it: its words in lower case, whatever separates them. */
 export interface WordText {
   words: readonly string[]
-  /** All of them, with a space before and behind each. */
+  /** All words, each with a space before and after it. */
   joined: string
-  /** What stands between white space, in small letters, without punctuation around it. */
+  /**
+   * Pieces between white space, in lower case, both as they are and without punctuation around
+   * them.
+   */
   chunks: readonly string[]
   lower: string
 }
 
-/** Scripts without spaces: each character is a word, as Lucene's standard analysis has it. */
+/** In scripts without spaces each character is a word, as in Lucene's standard analysis. */
 const wordPattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[[\p{L}\p{N}\p{M}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]]+/gv
 const edgePunctuation = /^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu
@@ -557,7 +569,7 @@ function splitWords(text: string): string[] {
   return text.toLowerCase().match(wordPattern) ?? []
 }
 
-/** Each form is made when it is first asked for. */
+/** Computes each form on first use. */
 export function toWordText(text: string): WordText {
   const lower = text.toLowerCase()
   let found: string[] | undefined
@@ -581,7 +593,10 @@ function splitChunks(lower: string): string[] {
   return lower.split(/\s+/).flatMap((chunk) => [chunk, chunk.replaceAll(edgePunctuation, '')])
 }
 
-/** Whether the words of `phrase` stand in a text one after the other; without words, its signs. */
+/**
+ * Whether the words of `phrase` follow one another in a text. A phrase without words matches by its
+ * signs.
+ */
 export function phraseFinder(phrase: string): (text: WordText) => boolean {
   const phraseWords = splitWords(phrase)
   const joined = ` ${phraseWords.join(' ')} `

@@ -1,4 +1,4 @@
-/** Which events concern an asset: by its state, its search types, risks, term and policies (pure). */
+/** Which events match an asset, by its state, search types, risks, term and policies. Pure. */
 import type { z } from 'zod'
 import type { eventQuery } from '../../upstream/resources/events.ts'
 import { readStolen } from '../history/draft.ts'
@@ -16,9 +16,9 @@ import {
 } from './lucene.ts'
 
 export interface Watcher {
-  /** Everything but the term: state, search types, risks, policies. */
+  /** Whether everything but the term matches: state, search types, risks, policies. */
   admits(sighting: SearchableEvent): boolean
-  /** Whether the asset's term is found. */
+  /** Whether the event contains the asset's term. */
   mentions(sighting: SearchableEvent): boolean
 }
 
@@ -28,7 +28,7 @@ export type WatchedAsset = Pick<
 >
 type AppliedPolicy = Pick<SandboxPolicy, 'type' | 'value'>
 
-/** Whether `event` concerns `asset`, to which `policies` are assigned. */
+/** Whether `event` matches `asset`, to which `policies` are assigned. */
 export function matches(
   asset: WatchedAsset,
   policies: readonly AppliedPolicy[],
@@ -39,7 +39,7 @@ export function matches(
   return watcher.admits(searchable) && watcher.mentions(searchable)
 }
 
-/** The same, made ready for many events. */
+/** Prepares the same test for many events. */
 export function createWatcher(asset: WatchedAsset, policies: readonly AppliedPolicy[]): Watcher {
   const types = asset.searchTypes.length > 0 ? expandTypes(asset.searchTypes) : null
   const policyTests = policies.map((policy) => policyTest(policy, asset))
@@ -54,25 +54,27 @@ export function createWatcher(asset: WatchedAsset, policies: readonly AppliedPol
   }
 }
 
-/** The severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown word ranks highest, as in the filters. */
+/**
+ * Returns the severity as a risk, 1 to 5 (docs/api-notes.md, Severities); an unknown one ranks
+ * highest, as in the filters.
+ */
 function toRisk(severity: string): number {
   const rank = (knownSeverities as readonly string[]).indexOf(severity)
   return rank === -1 ? knownSeverities.length : rank + 1
 }
 
-/** Whether an event speaks of what an asset stands for. */
-
+/** Whether an event contains a term. */
 type Finder = (sighting: SearchableEvent) => boolean
 
-/** A host may end a sentence, but not go on. */
+/** A host may be followed by a full stop, but not by more of a name. */
 const hostEnd = String.raw`(?![a-z0-9\-]|\.[a-z0-9])`
-/** What is below a host is its own; what merely ends alike is not. */
+/** Subdomains of a host match; names that merely end alike do not. */
 const hostEdges = ['(?<![a-z0-9_-])', hostEnd] as const
 const addressEdges = ['(?<![a-z0-9._%+-])', hostEnd] as const
-/** A port may follow. */
+/** An IPv4 address may be followed by a port. */
 const v4Edges = [String.raw`(?<![\d.])`, String.raw`(?!\d|\.\d)`] as const
 const v6Edges = ['(?<![0-9a-f:])', '(?![0-9a-f:])'] as const
-/** A card number begins with its BIN. */
+/** A BIN may be followed by the rest of the card number. */
 const binEdges = [String.raw`(?<!\d)`, ''] as const
 
 const nameEdges = [String.raw`(?<![\p{L}\p{N}])`, String.raw`(?![\p{L}\p{N}])`] as const
@@ -113,19 +115,19 @@ function termFinder(asset: Pick<SandboxAsset, 'type' | 'data' | 'attributes'>): 
   }
 }
 
-/** Whether words stand in the text one after the other, in whatever case. */
+/** Whether the words of `phrase` follow one another in the text, ignoring case. */
 function wordsFinder(phrase: string): Finder {
   const finds = phraseFinder(phrase)
   return ({ words }) => finds(words)
 }
 
-/** In Lucene's syntax. */
+/** Matches a query in Lucene syntax. */
 function queryFinder(query: string): Finder {
   const fits = luceneMatcher(parseLucene(query))
   return ({ document }) => fits(document)
 }
 
-/** Both names, anywhere; strictly they stand side by side. */
+/** Matches both names anywhere in the text; strict names must be adjacent and do not get here. */
 function bothNamesFinder(data: Record<string, unknown>): Finder {
   const finders = ['first_name', 'last_name'].map((key) => wordsFinder(readTextField(data, key)))
   return (searchable) => finders.every((finds) => finds(searchable))
@@ -137,8 +139,9 @@ function edgesFinder([before, after]: readonly [string, string], term: string): 
   return ({ document }) => pattern.test(document.text)
 }
 
-/** Whether a matching policy lets an event through to an asset (docs/api-notes.md, Matching policies). */
-
+/**
+ * Whether a matching policy admits an event for an asset (docs/api-notes.md, Matching policies).
+ */
 type PolicyTest = (sighting: SearchableEvent) => boolean
 
 export function policyTest(
@@ -171,8 +174,8 @@ function anyKeywordTest(keywords: readonly string[]): PolicyTest {
 }
 
 /**
- * A stealer log needs a cookie of one of the names; of a domain's asset, one of that host, or of one
- * below it if asked. What has no cookies is not for this policy to judge.
+ * A stealer log needs a cookie with one of the names. For a domain asset the cookie must be of that
+ * host or, if requested, of a host below it. Events without cookies pass.
  */
 function cookieTest(
   names: readonly string[],
@@ -191,20 +194,24 @@ function cookieTest(
   }
 }
 
-/** An event as assets and policies look at it. */
+/** An event prepared for matching by assets and policies. */
 interface SearchableEvent {
   event: SandboxEvent
   document: SearchDocument
   words: WordText
 }
 
-/** Without its identifiers: whom an event was found for says nothing about what it holds. */
+/**
+ * Leaves out the identifiers: which assets an event was found for says nothing about its content.
+ */
 export function toSearchable(event: SandboxEvent): SearchableEvent {
   const document = toSearchDocument({ ...event, identifiers: [] })
   return { event, document, words: toWordText(document.text) }
 }
 
-/** What an asset looks for, as a text could hold it; null: a search query is no such thing. */
+/**
+ * Returns an asset's search term as text could contain it; null for a search query, which has none.
+ */
 export function assetTerm({
   type,
   data,
@@ -243,24 +250,23 @@ export function assetTerm({
   }
 }
 
-/** Empty where there is no text. */
+/** Returns an empty string if the field is not a text. */
 function readTextField(data: Record<string, unknown>, key: string): string {
   const value = data[key]
   return typeof value === 'string' ? value : ''
 }
 
-/** An attribute of an identity has a type of its own, and the data of such an asset. */
+/** An attribute of an identity has its own type and the data of an asset of that type. */
 function attributeAsAsset(
   attribute: Record<string, unknown>,
 ): Pick<SandboxAsset, 'type' | 'data' | 'attributes'> {
   return { type: attribute['type'] as SandboxAsset['type'], data: attribute, attributes: [] }
 }
 
-/** What each kind of event query finds (docs/api-notes.md, Event queries); terms match as those of assets do. */
-
+/** An event query; its terms match as those of assets do (docs/api-notes.md, Event queries). */
 type ParsedEventQuery = z.output<typeof eventQuery>
 
-/** Throws LuceneError where a `query_string` is none. */
+/** Throws LuceneError if a `query_string` is invalid. */
 export function eventMatcher(query: ParsedEventQuery): (event: SandboxEvent) => boolean {
   const finds = queryTermFinder(query)
   return (event) => finds(toSearchable(event))
@@ -288,7 +294,7 @@ function queryTermFinder(query: ParsedEventQuery): Finder {
   }
 }
 
-/** Both in one stolen or leaked credential. */
+/** Matches user name and password within one stolen or leaked credential. */
 function credentialFinder(username: string, password: string): Finder {
   const pairs = [
     ['credentials.username', 'credentials.password'],

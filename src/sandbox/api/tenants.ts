@@ -1,6 +1,6 @@
 /**
- * The tenants of the organizations: those that the keys name from the start, and those created since.
- * A new one has an empty identifier group, and every administrator of its organization may use it.
+ * The tenants of the organizations: those that the keys name, and those created later. A new tenant
+ * has an empty identifier group, and every administrator of its organization may use it.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -22,7 +22,7 @@ interface SandboxTenant {
 
 export interface Tenants extends Persistent {
   all(): readonly SandboxTenant[]
-  /** In the order in which the key names them; those created later follow. */
+  /** The key's tenants in its own order, followed by those created later. */
   ofKey(key: string): readonly SandboxTenant[]
   create(
     organizationId: number,
@@ -32,7 +32,7 @@ export interface Tenants extends Persistent {
 
 interface Parts {
   organizations: readonly SandboxOrganization[]
-  /** Gets the first group of each new tenant. */
+  /** Each new tenant adds its first group here. */
   groups: SandboxGroup[]
 }
 
@@ -112,8 +112,6 @@ function nextFreeId(ids: readonly number[]): number {
   return Math.max(0, ...ids) + 1
 }
 
-/** Tenants over HTTP: creating one, and which the caller may use. */
-
 interface RequestParts {
   settings: Pick<SandboxSettings, 'organizations'>
   tenants: Tenants
@@ -143,10 +141,13 @@ export function addTenants(app: FastifyInstance, parts: RequestParts): void {
   })
 }
 
-/** The service requires no field (docs/api-notes.md, Tenants). */
+/** The API requires no field (docs/api-notes.md, Tenants). */
 const creation = tenantCreation.strip().extend({ name: z.string().default('New tenant') })
 
-/** Whether the caller is of an organization that there is; whether it may, the gate has judged. */
+/**
+ * Sends a refusal unless the organization exists and is the caller's. `guard` has already checked
+ * the permission.
+ */
 function refuseOrganization(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,4 +1,7 @@
-/** Makes leaked credentials up: in clear and hashed, some of them known from another source already. */
+/**
+ * Generates leaked credentials, in clear text and hashed, some of them repeated from another
+ * source.
+ */
 import type { Loop } from '../../lib/loop.ts'
 import { toHost, makePassword } from '../history/draft.ts'
 import { createArrivals } from '../history/supply.ts'
@@ -6,7 +9,7 @@ import { createRandom, type Random, type SandboxSettings } from '../options.ts'
 import type { CredentialHistory, SandboxCredential } from './history.ts'
 
 interface CredentialGenerator {
-  /** One that the feed of `identifier` shows; what `given` says holds, the rest is made up to fit. */
+  /** Makes a credential for the feed of `identifier`; `given` overrides what is generated. */
   make(
     identifier: { id: number; name: string },
     nowMs: number,
@@ -15,7 +18,7 @@ interface CredentialGenerator {
   state: () => CredentialGeneratorState
 }
 
-/** How far a generator is: one that goes on from there makes no id and no pair of this one again. */
+/** State of a generator. A generator that continues from it repeats no id and no pair. */
 export interface CredentialGeneratorState {
   number: number
   id: number
@@ -27,9 +30,9 @@ type Pair = Pick<
   'identityName' | 'hash' | 'hashType' | 'domain' | 'knownPasswordId'
 >
 
-/** Ids of the real service are of this size, beyond 32 bits (docs/api-notes.md, Events). */
+/** Ids of the real API are of this size, beyond 32 bits (docs/api-notes.md, Events). */
 const firstId = 406_285_232_303
-/** How often the same pair comes again from another source, and of how many pairs. */
+/** Probability that a pair is repeated from another source, and how many pairs can be. */
 const repeatShare = 0.1
 const maxPairs = 500
 
@@ -114,12 +117,14 @@ function makeHash(
   }
 }
 
-/** How credentials come to be in the sandbox: those of the start, those asked for, those that arrive. */
-
+/**
+ * Adds credentials to the sandbox on request; others are there at the start or arrive by
+ * themselves.
+ */
 export interface CredentialSupply {
   /**
-   * So many, or one for each of the list; `given` holds for all. Without `identifierIds` they go to the
-   * first identifier, and are imported now.
+   * Adds `wanted` credentials, or one per entry of the list; `given` applies to all. By default
+   * they belong to the first identifier and are imported now.
    */
   addCredentials(
     wanted: number | readonly Partial<SandboxCredential>[],

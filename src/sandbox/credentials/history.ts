@@ -1,11 +1,11 @@
 /** Every credential of the sandbox, in order of arrival. */
 
 export interface CredentialHistory {
-  /** Throws where an id is already there. */
+  /** Throws if an id exists already. */
   add(credentials: readonly SandboxCredential[]): void
-  /** Changes what the next readings show; throws where there is no such credential. */
+  /** Changes what later reads show. Throws if there is no such credential. */
   change: (uid: string, change: CredentialChange) => void
-  /** By the uid that Tocsin gives it: `credential/<id>`. */
+  /** Finds a credential by the uid that Tocsin gives it: `credential/<id>`. */
   get(uid: string): SandboxCredential | undefined
   all: () => readonly SandboxCredential[]
 }
@@ -37,28 +37,28 @@ export function credentialUid(id: number): string {
   return `credential/${id}`
 }
 
-/** A leaked credential as the sandbox holds it; what the wire shows of it is made at each reading. */
+/** A leaked credential as the sandbox stores it; its wire shape is made on each read. */
 export interface SandboxCredential {
-  /** Grows with every credential that is made up, beyond 32 bits. */
+  /** Increases with every generated credential; exceeds 32 bits. */
   id: number
   importedAtMs: number
   /** When it became visible: later than `importedAtMs` for a late arrival. */
   arrivedAtMs: number
   identityName: string | null
-  /** In clear, or hashed as `hashType` says. */
+  /** In clear text, or hashed as `hashType` says. */
   hash: string | null
   hashType: string | null
   domain: string | null
   authDomains: string[]
   knownPasswordId: number | null
   source: CredentialSource | null
-  /** The stealer log that holds it. */
+  /** Uid of the stealer log that holds it. */
   eventUid?: string | null
   remediatedAtMs: number | null
   ignoredAtMs: number | null
-  /** The identifiers whose feed shows it; a global search shows it in any case. */
+  /** The identifiers whose feeds show it; a global search always does. */
   identifierIds: number[]
-  /** Set: the page carries this instead of a record, whatever it is. */
+  /** If set, the page has this value in place of the record, whatever it is. */
   raw?: unknown
 }
 
@@ -70,5 +70,5 @@ interface CredentialSource {
   piiTags: string[]
 }
 
-/** What may change after a credential arrived: its place in the order may not. */
+/** What may change after a credential arrived; its position may not. */
 type CredentialChange = Partial<Omit<SandboxCredential, 'id' | 'importedAtMs' | 'identifierIds'>>
