@@ -1,4 +1,4 @@
-/** The requests for credentials over HTTP: an identifier's feed, the tenant's, and the searches. */
+/** Credentials over HTTP: the feed of an identifier, the feed of the tenant, and the searches. */
 import { createHash } from 'node:crypto'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
@@ -35,7 +35,7 @@ interface CredentialRequests extends Pick<
 > {
   answerFeed(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
   answerTenant(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
-  /** `isCharged`: it costs quota. */
+  /** `isCharged`: the search costs quota. */
   answerSearch(
     reply: FastifyReply,
     asked: { body: unknown; grant: TokenGrant | null; isCharged: boolean },
@@ -47,7 +47,7 @@ interface CredentialParts {
   history: CredentialHistory
   quota: SearchQuota
   walks: CredentialWalks
-  /** Whose identifier it is; undefined: there is none. */
+  /** Returns the tenant of an identifier; undefined if the identifier does not exist. */
   tenantOf: (identifierId: number) => number | undefined
 }
 
@@ -189,7 +189,7 @@ function sendSearchPage(
 }
 
 interface CredentialViewer {
-  /** What of a credential the caller may see. */
+  /** Returns a credential as the caller may see it. */
   show: (credential: SandboxCredential) => SandboxCredential
 }
 
@@ -210,9 +210,10 @@ function refuseCursor(reply: FastifyReply): FastifyReply {
   return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
 }
 
-/** Credentials as the feeds and as the v4 search show them: each leaves out what the other has. */
-
-/** The most auth domains, and the most URLs, that a credential lists (docs/api-notes.md, Credentials). */
+/**
+ * Maximum number of auth domains, and of URLs, that a credential lists (docs/api-notes.md,
+ * Credentials).
+ */
 const maxIncluded = 100
 
 export function toFeedItem(credential: SandboxCredential): unknown {
@@ -268,7 +269,7 @@ function toRecord(credential: SandboxCredential): Record<string, unknown> {
   }
 }
 
-/** Names the pair of identity and secret, without telling it; null where there is no secret. */
+/** Identifies the pair of identity and secret without revealing it; null if there is no secret. */
 function hashPair({ identityName, hash }: SandboxCredential): string | null {
   if (hash === null) return null
   return createHash('sha256')
@@ -291,15 +292,16 @@ function formatTimeOrNull(ms: number | null): string | null {
   return ms === null ? null : formatOffsetTime(ms)
 }
 
-/** What the requests for credentials ask: refused is what the service refuses. */
-
 const time = z.string().refine((text) => !Number.isNaN(parseInstant(text)), 'not a date-time')
 const include = z.enum(credentialIncludes)
 const word = z.string().min(1)
 
 type CredentialInclude = z.infer<typeof include>
 
-/** The body of the v4 search; limits and defaults: docs/api-notes.md, Page sizes, Cursors and order. */
+/**
+ * The body of the v4 search. For limits and defaults see docs/api-notes.md, Page sizes, Cursors and
+ * order.
+ */
 const credentialSearchBody = z.object({
   query: z.discriminatedUnion('type', [
     z.object({ type: z.literal('domain'), fqdn: word }),
@@ -321,13 +323,16 @@ const credentialSearchBody = z.object({
 
 type CredentialSearchBody = z.infer<typeof credentialSearchBody>
 
-/** The query of the v3 feed; no maximum of `size` is published (docs/api-notes.md, Page sizes). */
+/**
+ * Query parameters of the v3 feed. No maximum of `size` is published (docs/api-notes.md, Page
+ * sizes).
+ */
 const credentialFeedQuery = z.object({
   size: z.coerce.number().int().min(1).default(20),
   from: z.string().optional(),
 })
 
-/** The query of the tenant's feed (docs/api-notes.md, Cursors and order). */
+/** Query parameters of the tenant's feed (docs/api-notes.md, Cursors and order). */
 const tenantCredentialsQuery = credentialFeedQuery.extend({
   order_type: z.enum(orders).default('desc'),
 })
@@ -345,7 +350,7 @@ function credentialMatcher(
     credential.importedAtMs >= since && credential.importedAtMs <= until && matchesQuery(credential)
 }
 
-/** Judges credentials by what each kind of query matches (docs/api-notes.md, Credentials). */
+/** Returns a test for what each kind of query matches (docs/api-notes.md, Credentials). */
 function queryMatcher(
   query: CredentialSearchBody['query'],
 ): (credential: SandboxCredential) => boolean {
@@ -363,10 +368,9 @@ function queryMatcher(
   }
 }
 
-/** Pages of walks over credentials, whatever their order: opaque cursors, and who misuses them. */
-
+/** Pages of scans over credentials in any order, with opaque cursors whose misuse is counted. */
 interface CredentialWalks {
-  /** null: the cursor is refused. */
+  /** Returns null if the cursor is refused. */
   read(page: CredentialPageRequest): CredentialPage | null
   expireCursors: () => void
   changedWalks: () => number
@@ -374,7 +378,7 @@ interface CredentialWalks {
 }
 
 interface CredentialPageRequest {
-  /** Everything of the request but the cursor, which is good for no other. */
+  /** The whole request except the cursor, which is valid for this request only. */
   walk: unknown
   entries: readonly PlacedCredential[]
   order: 'asc' | 'desc'
@@ -413,25 +417,25 @@ function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
   }
 }
 
-/** Exactly as it was handed out: one that was not quoted once more in a URL is another one. */
+/** Accepts a cursor only exactly as it was issued, not one that lost its URL encoding. */
 function decodeExact(cursor: string): Position | null {
   const position = decodeCursor(cursor)
   return position && encodeCursor(position) === cursor ? position : null
 }
 
-/** A credential at its place in some order. */
+/** A credential with its position in some order. */
 interface PlacedCredential extends Placed {
   credential: SandboxCredential
 }
 
-/** By import, then id. */
+/** Sorts by import time, then id. */
 function sortByImport(credentials: readonly SandboxCredential[]): PlacedCredential[] {
   return sortByPosition(credentials, ({ importedAtMs }) => importedAtMs)
 }
 
 /**
- * The order of the searches, by reversed domain and id, as the documented cursor suggests; it has nothing to do
- * with time (docs/api-notes.md, Cursors and order).
+ * Sorts by reversed domain and id, as the documented cursor suggests. This order of the searches
+ * has nothing to do with time (docs/api-notes.md, Cursors and order).
  */
 function sortForSearch(credentials: readonly SandboxCredential[]): PlacedCredential[] {
   return sortByPosition(
@@ -441,7 +445,7 @@ function sortForSearch(credentials: readonly SandboxCredential[]): PlacedCredent
   )
 }
 
-/** The order of the v3 feed, and in which direction it is read. */
+/** Sorts for the v3 feed, and gives the direction in which it is read. */
 function sortForFeed(
   credentials: readonly SandboxCredential[],
   { credentialOrder, seed }: Pick<SandboxSettings, 'credentialOrder' | 'seed'>,

@@ -1,11 +1,11 @@
 import { createRandom, hashText, type Random } from '../options.ts'
 import type { SandboxEvent, Stolen, StolenCookie, StolenCredential } from './history.ts'
 
-/** What a family of event types makes up: the part of an event that depends on its type. */
+/** The part of a generated event that depends on its type. */
 export interface Draft {
   type: string
   uid: string
-  /** Severities such an event has, the likelier ones more than once. */
+  /** Severities that such an event may have, likelier ones repeated. */
   severities: readonly string[]
   /** `data` of the full event; null: the type has no model. */
   data: Record<string, unknown> | null
@@ -14,7 +14,7 @@ export interface Draft {
 
 export interface DraftContext {
   random: Random
-  /** Grows with every event: what makes uids unique. */
+  /** Increases with every event and makes uids unique. */
   number: number
   /** Name of the identifier that matched. */
   subject: string
@@ -37,8 +37,7 @@ export function markTerm(text: string): string {
   return `<mark>${text}</mark>`
 }
 
-/** What people write in dark places, in several languages; and what an attacker would have us render. */
-
+/** Posts as found in underground sources, in several languages. */
 const posts: readonly ((subject: string) => string)[] = [
   (subject) => `Fresh logs for ${subject}, 2 GB, cookies alive. DM only.`,
   (subject) => `Selling initial access: ${subject}, domain admin, revenue 300M. Escrow ok.`,
@@ -73,12 +72,12 @@ const actorNames = [
   'Zé Povinho',
 ]
 
-/** A post about `subject`; one in eight is hostile. */
+/** Returns a post about `subject`; one in eight is hostile. */
 export function writePost(random: Random, subject: string): string {
   return random.pick(random.chance(0.125) ? hostilePosts : posts)(subject)
 }
 
-/** The post as a highlight shows it: matched terms in mark tags, nothing escaped. */
+/** Returns the post as a highlight: matched terms in mark tags, nothing escaped. */
 export function toHighlight(post: string, subject: string): string {
   return post.replaceAll(subject, markTerm(subject))
 }
@@ -87,18 +86,19 @@ export function makeActor(random: Random): { id: string; name: string } {
   return { id: String(random.int(1000, 999_999)), name: random.pick(actorNames) }
 }
 
-/** A name that a host could have, without the spaces and letters that DNS does not take. */
+/** Returns a host name made from `subject`, without characters that DNS does not allow. */
 export function toHost(subject: string): string {
   const host = subject.toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-')
   return host.includes('.') ? host : `${host}.example`
 }
 
-/** A password that no other text of the sandbox contains, so that a leak of it can be searched for. */
+/**
+ * Returns a password that no other text of the sandbox contains, so that tests can search for leaks
+ * of it.
+ */
 export function makePassword(random: Random): string {
   return `Pa55-${random.hex(10)}`
 }
-
-/** What a stealer log holds besides its model: the credentials and cookies of the infected machine. */
 
 const applications = ['Google Chrome [Default]', 'Mozilla Firefox', 'Microsoft Edge', 'Outlook']
 const otherSites = [
@@ -109,7 +109,10 @@ const otherSites = [
 ]
 const cookieNames = ['session_id', 'SSO_AUTH', 'csrftoken', 'remember_me', '_ga', 'JSESSIONID']
 
-/** null: an event without such contents. The same at each reading; what the event is given holds. */
+/**
+ * Returns the stolen credentials and cookies of a stealer log, the same on each read;
+ * `event.stolen` overrides generated ones. Null for other events.
+ */
 export function readStolen(event: SandboxEvent): Stolen | null {
   if (event.type !== 'stealer_log') return null
   const random = createRandom(hashText(event.uid))
@@ -155,7 +158,7 @@ function makeStolenCookie(random: Random, host: string, createdAtMs: number): St
   }
 }
 
-/** Long, and cheap to make: searches read the cookies of every log anew. */
+/** Returns a long value that is cheap to make: searches regenerate the cookies of every log. */
 function makeCookieValue(random: Random): string {
   const words = Array.from({ length: 4 }, () => Math.floor(random.next() * 2 ** 32))
   return words.map((word) => word.toString(16).padStart(8, '0')).join('')
@@ -163,7 +166,7 @@ function makeCookieValue(random: Random): string {
 
 const repositoryOwners = ['Anna Keller', 'José Prado', 'Mei Tanaka', 'Søren Holm'] as const
 
-/** What one in two pastes gives away at its end: a person, a repository, an Azure tenant. */
+/** Returns what one in two pastes ends with: a person, a repository and an Azure tenant. */
 export function pasteFooter(uid: string, host: string): string {
   const random = createRandom(hashText(uid))
   if (random.chance(0.5)) return ''

@@ -1,4 +1,4 @@
-/** Makes events up: many types, many languages, a few that nobody has seen before. */
+/** Generates events: many types, many languages, a few types that nobody has seen before. */
 import { createRandom, type SandboxGroup } from '../options.ts'
 import {
   makeActor,
@@ -15,7 +15,7 @@ import {
 } from './draft.ts'
 import type { SandboxEvent } from './history.ts'
 
-/** Families by type, with how often they come per hundred events. */
+/** Families by type; the weight is the number per hundred events. */
 const families: Record<string, { weight: number; family: Family }> = {
   stealer_log: { weight: 14, family: stealerLog },
   leaked_credential: { weight: 16, family: leakedCredential },
@@ -45,15 +45,19 @@ const rareSeverities = ['urgent', 'none']
 const tags = ['triage', 'vip', 'к проверке', 'false positive?']
 
 export interface Generator {
-  /** An event of `group`; what `given` says holds, the rest is made up to fit its type. */
+  /** Makes an event for `group`; `given` overrides what is generated to fit its type. */
   make(group: SandboxGroup, nowMs: number, given?: Partial<SandboxEvent>): SandboxEvent
-  /** A whole number of milliseconds up to `max`, and a group, by the same chance as the events. */
+  /**
+   * A random age up to `max` ms, and a random group, from the same random sequence as the events.
+   */
   randomAgeMs(max: number): number
   pickGroup(groups: readonly SandboxGroup[]): SandboxGroup
   state: () => GeneratorState
 }
 
-/** How far a generator is: one that goes on from there makes what this one would. */
+/**
+ * State of a generator. A generator that continues from it makes the same events as this one would.
+ */
 export interface GeneratorState {
   number: number
   seed: number
@@ -110,9 +114,9 @@ export function createGenerator(seed: number, from?: GeneratorState): Generator 
   }
 }
 
-/** Events about what stands open on the internet. */
-
-/** The model is called `lookalike`; its uid and its filter say `domain` (docs/api-notes.md, Events). */
+/**
+ * The model is named `lookalike`; its uid and its filter say `domain` (docs/api-notes.md, Events).
+ */
 function lookalike({ random, number, subject, createdAtMs }: DraftContext): Draft {
   const host = toHost(subject)
   const domain = `${host.replace('e', '3').replaceAll('.', '-')}-${number}.top`
@@ -211,7 +215,7 @@ function socialMediaAccount({ number, subject }: DraftContext): Draft {
   }
 }
 
-/** A type that no public list names, and for which the service has no model: the list grows. */
+/** A type without a model that no public list names, since new types appear. */
 function unknownType({ random, number, subject }: DraftContext): Draft {
   return {
     type: random.pick(['mesh_relay', 'satellite_chat']),
@@ -221,8 +225,6 @@ function unknownType({ random, number, subject }: DraftContext): Draft {
     highlights: { body: [markTerm(subject)] },
   }
 }
-
-/** Events from infected machines. */
 
 const malware = ['RedLine', 'Lumma', 'Vidar', 'StealC', 'Raccoon']
 const places = [
@@ -297,8 +299,6 @@ function bot({ random, number, subject, createdAtMs }: DraftContext): Draft {
     highlights: { resources: [`login.${markTerm(toHost(subject))}`] },
   }
 }
-
-/** Events from leaked collections. */
 
 function leakedCredential({ random, number, subject, createdAtMs }: DraftContext): Draft {
   const identity = `${random.pick(['anna', 'j.doe', 'søren', 'admin'])}${number}@${toHost(subject)}`
@@ -376,8 +376,6 @@ function paste({ random, number, subject }: DraftContext): Draft {
     highlights: { content: [toHighlight(post, subject)] },
   }
 }
-
-/** Events from forums, chats, blogs and markets. */
 
 function forumPost({ random, number, subject, createdAtMs }: DraftContext): Draft {
   const content = writePost(random, subject)

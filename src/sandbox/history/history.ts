@@ -1,18 +1,18 @@
-/** Every event of the sandbox, in order of creation per group and in order of arrival over all. */
+/** Every event of the sandbox: per group in order of creation, overall in order of arrival. */
 import type { SandboxGroup } from '../options.ts'
 
-/** A place in the order of an event search: creation in milliseconds, then uid by code units. */
+/** A position in the order of an event search: creation time in ms, then uid by code units. */
 export type Position = readonly [createdAtMs: number, uid: string]
 
-/** Whatever has a place in such an order. */
+/** Anything that has a position in such an order. */
 export type Placed = Pick<SandboxEvent, 'createdAtMs' | 'uid'>
 
 export interface History {
-  /** Throws where a uid is already there. */
+  /** Throws if a uid exists already. */
   add(events: readonly SandboxEvent[]): void
-  /** Changes what the next readings show; throws where there is no such event. */
+  /** Changes what later reads show. Throws if there is no such event. */
   change: (uid: string, change: EventChange) => void
-  /** Shows it elsewhere, or nowhere; throws where there is no such event. */
+  /** Moves an event to other groups, or to none. Throws if there is no such event. */
   place(uid: string, places: EventPlaces): void
   get(uid: string): SandboxEvent | undefined
   /** In order of position. */
@@ -32,7 +32,7 @@ export function createHistory(): History {
     arrived.push(event)
   }
 
-  /** Most belong at the end, where nothing has to move. */
+  /** Most events belong at the end, where nothing has to move. */
   function enterGroups(event: SandboxEvent): void {
     for (const groupId of event.groupIds) {
       const group = byGroup.get(groupId) ?? []
@@ -82,12 +82,12 @@ export function comparePositions(left: Position, right: Position): number {
   return left[1] < right[1] ? -1 : 1
 }
 
-/** Index of the first event behind `position`; the length where there is none. */
+/** Returns the index of the first event after `position`; the length if there is none. */
 export function firstAfter(events: readonly Placed[], position: Position): number {
   return firstIndexWhere(events, (event) => comparePositions(toPosition(event), position) > 0)
 }
 
-/** Index of the first event at or behind `position`; the length where there is none. */
+/** Returns the index of the first event at or after `position`; the length if there is none. */
 export function firstAtOrAfter(events: readonly Placed[], position: Position): number {
   return firstIndexWhere(events, (event) => comparePositions(toPosition(event), position) >= 0)
 }
@@ -103,18 +103,21 @@ function firstIndexWhere(events: readonly Placed[], holds: (event: Placed) => bo
   return low
 }
 
-/** An event as the sandbox holds it; what the wire shows of it is made at each reading. */
+/** An event as the sandbox stores it; its wire shape is made on each read. */
 export interface SandboxEvent {
   uid: string
   /** The item's `metadata.type`, e.g. `lookalike`. */
   type: string
   severity: string
-  /** The tenant's own severity; null: none. */
+  /** The severity that the tenant overrode it with; null: none. */
   override: string | null
   createdAtMs: number
-  /** When it was matched into the feed and became visible: later than `createdAtMs` for a late arrival. */
+  /**
+   * When it was matched into the feed and became visible; later than `createdAtMs` for a late
+   * arrival.
+   */
   arrivedAtMs: number
-  /** What its pages say of that; null: they do not. */
+  /** The match time that pages show; null: none. */
   matchedAtMs: number | null
   /** The identifier groups that show it. */
   groupIds: number[]
@@ -127,9 +130,9 @@ export interface SandboxEvent {
   highlights: Record<string, string[]>
   /** The `data` of the full event; null: its type has no model. */
   data: Record<string, unknown> | null
-  /** A stealer log's own, instead of what is made up for it. */
+  /** Contents of a stealer log, in place of generated ones. */
   stolen?: Partial<Stolen>
-  /** Set: the page carries this instead of an item, whatever it is. */
+  /** If set, the page has this value in place of the item, whatever it is. */
   raw?: unknown
 }
 
@@ -154,10 +157,13 @@ export interface Stolen {
   cookies: StolenCookie[]
 }
 
-/** What may change after an event arrived: its place in the order may not. */
+/** What may change after an event arrived; its position may not. */
 export type EventChange = Partial<Omit<SandboxEvent, 'uid' | 'createdAtMs' | 'groupIds'>>
 
-/** Every event in order of position, whichever groups show it; what came since is sorted in. */
+/**
+ * Returns a function that lists every event in order of position, over all groups; new arrivals are
+ * sorted in on each call.
+ */
 export function createOrderedEvents(history: Pick<History, 'all'>): () => readonly SandboxEvent[] {
   let arrived = 0
   let ordered: SandboxEvent[] = []
@@ -175,13 +181,13 @@ export function createOrderedEvents(history: Pick<History, 'all'>): () => readon
   }
 }
 
-/** Who watches for what: the subjects of new events, and whom an event concerns. */
+/** What each group watches for: the subjects of new events, and the places where an event shows. */
 export interface Watchlist {
-  /** The identifier groups with what each watches for now. */
+  /** The identifier groups, with what each watches for now. */
   groups(): SandboxGroup[]
-  /** Where an event shows that is about its identifiers. */
+  /** Returns where an event shows, which counts as being about its own identifiers. */
   findPlaces(event: SandboxEvent): EventPlaces
 }
 
-/** Which groups show an event, and for whom: its subject first. */
+/** The groups and identifiers that an event shows for, its subject first. */
 export type EventPlaces = Pick<SandboxEvent, 'groupIds' | 'identifiers'>

@@ -1,4 +1,4 @@
-/** How events come to be in the sandbox: those of the start, those asked for, those that arrive. */
+/** Adds events to the sandbox: at the start, on request, and by arrivals. */
 import { systemClock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { createLoop, type Loop } from '../../lib/loop.ts'
@@ -7,13 +7,14 @@ import type { Generator } from './generator.ts'
 import type { EventChange, History, SandboxEvent, Watchlist } from './history.ts'
 
 /**
- * Events are created now, and about something that the first group watches for. With `groupIds` or
- * `identifiers` they show where these say; otherwise wherever they match, which may be nowhere.
+ * Adds events on request. By default they are created now, about something that the first group
+ * watches for. With `groupIds` or `identifiers` they show there; otherwise wherever they match,
+ * which may be nowhere.
  */
 export interface EventSupply {
   addEvent(given?: Partial<SandboxEvent>): SandboxEvent
   addEvents(count: number, given?: Partial<SandboxEvent>): SandboxEvent[]
-  /** Puts any JSON value where an item of a page belongs. */
+  /** Adds any JSON value in place of an item of a page. */
   addRawItem(groupId: number, item: unknown, given?: { createdAtMs?: number }): void
   changeEvent(uid: string, change: EventChange): void
 }
@@ -25,7 +26,7 @@ export function createEventSupply(
   const { now, backlog, eventsPerSecond, lateShare, lateMinMs, lateMaxMs, logger } = settings
   let rawItems = history.all().filter(({ uid }) => uid.startsWith('raw/')).length
 
-  /** Groups without an identifier give no subject to write about. */
+  /** Leaves out groups without an identifier: they give no subject to write about. */
   function groups(): SandboxGroup[] {
     return watch.groups().filter(({ identifiers }) => identifiers.length > 0)
   }
@@ -77,18 +78,17 @@ export function createEventSupply(
   }
 }
 
-/** Events that arrive by themselves: a Poisson process, a share of it late. */
-
+/** Arrivals: a Poisson process, with a share of late events. */
 interface ArrivalOptions {
-  /** Mean; above 0. */
+  /** Mean rate; above 0. */
   perSecond: number
   lateShare: number
-  /** How long before its arrival a late event was created, at least and at most. */
+  /** Minimum and maximum time between the creation and the arrival of a late event. */
   lateMinMs: number
   lateMaxMs: number
   random: Random
   logger: Logger
-  /** `ageMs`: how long before now the event was created. */
+  /** `ageMs`: how long ago the event was created. */
   arrive: (ageMs: number) => void
 }
 

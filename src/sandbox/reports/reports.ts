@@ -1,6 +1,6 @@
 /**
- * The requests for threat-flow reports and what became of them. A few stand from the start, under
- * ids that everybody knows: nothing described says how a request comes to be.
+ * Requests for threat-flow reports, and their reports. A few exist from the start under fixed ids,
+ * since the API description does not say how a request is created.
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import type { SandboxEvent } from '../history/history.ts'
 import { createRandom, hashText, type Random, type SandboxSettings } from '../options.ts'
 import type { Persistent } from '../state/data-folder.ts'
 
-/** Requests of the first group's tenant: one completed, one processing at first, one in error. */
+/** Requests of the first group's tenant: one completed, one processing at first, one failed. */
 export const knownReportRequests = {
   completed: '7e5f1c70-0000-4000-8000-000000000001',
   processing: '7e5f1c70-0000-4000-8000-000000000002',
@@ -16,7 +16,7 @@ export const knownReportRequests = {
 } as const
 
 export interface ReportSupply {
-  /** Without a tenant: the first group's; without a time: ready after `reportMs`. */
+  /** Adds a request. Default tenant: the first group's. Default time: ready after `reportMs`. */
   addReportRequest: (given?: GivenRequest) => ReportRequest
 }
 
@@ -25,7 +25,7 @@ type GivenRequest = Partial<Omit<ReportRequest, 'reportId' | 'report'>>
 export interface Reports extends ReportSupply, Persistent {
   request(id: string): ReportRequest | undefined
   requestOfReport(reportId: number): ReportRequest | undefined
-  /** 'processing' and 'error' have no report. */
+  /** Returns the report once it is ready; 'processing' and 'error' have none. */
   readState(request: ReportRequest): SandboxReport | 'processing' | 'error'
 }
 
@@ -114,21 +114,23 @@ export const timeRangeTypes = [
   'range',
 ] as const
 
-/** What a threat-flow report shall be about. */
+/** What a threat-flow report is about. */
 const reportQuestion = z.object({
   title: z.string(),
   question: z.string().nullable(),
   range: z.enum(timeRangeTypes),
-  /** Bounds of the range `range`; null: open. */
+  /** Bounds for `range: 'range'`; null: open. */
   fromMs: z.number().nullable(),
   toMs: z.number().nullable(),
-  /** One of them at least, none of them; by words of the event, whatever their case. */
+  /**
+   * Words of the event, ignoring case: it must contain one of `includes` and none of `excludes`.
+   */
   includes: z.array(z.string()),
   excludes: z.array(z.string()),
 })
 export type ReportQuestion = z.infer<typeof reportQuestion>
 
-/** A report as the sandbox holds it; the wire shape is made at each reading. */
+/** A report as the sandbox stores it; its wire shape is made on each read. */
 const sandboxReport = z.object({
   id: z.int(),
   title: z.string(),
@@ -158,12 +160,10 @@ const reportRequest = reportQuestion.extend({
   organizationId: z.int(),
   readyAtMs: z.number(),
   outcome: z.enum(['completed', 'error']),
-  /** Written when it is first read; null until then. */
+  /** Written on first read; null until then. */
   report: sandboxReport.nullable(),
 })
 export type ReportRequest = z.infer<typeof reportRequest>
-
-/** Which events a report is about. */
 
 const dayMs = 86_400_000
 
@@ -176,7 +176,10 @@ const rangeLengths: Record<Exclude<ReportQuestion['range'], 'all' | 'range'>, nu
   last_6m: 180 * dayMs,
 }
 
-/** Those of the request's tenant that had arrived when it was ready, by time and by words. */
+/**
+ * Matches events of the request's tenant that had arrived when the report was ready, by time and by
+ * words.
+ */
 function reportFilter(
   request: ReportRequest,
   tenantGroups: ReadonlySet<number>,
@@ -219,8 +222,6 @@ function toLower(text: string): string {
   return text.toLowerCase()
 }
 
-/** Writes a report about events that the sandbox has, in plain counts and their own words. */
-
 const formatTypes = ['simple_summary', 'expanded_summary', 'finished_intel_standard'] as const
 const intelTypes = ['unit_summary_based', 'custom_intel'] as const
 const severities = ['critical', 'high', 'medium', 'low', 'info']
@@ -229,7 +230,10 @@ const maxEvents = 20
 const maxHighlights = 5
 const wordsPerMinute = 200
 
-/** `events`: all that it is about. The same request and events make the same report. */
+/**
+ * Writes a report about `events`, from counts and the events' own words. The same request and
+ * events give the same report.
+ */
 function writeReport(request: ReportRequest, events: readonly SandboxEvent[]): SandboxReport {
   const random = createRandom(hashText(request.id))
   const listed = events.toSorted(worstAndNewestFirst).slice(0, maxEvents)
@@ -256,7 +260,7 @@ function writeReport(request: ReportRequest, events: readonly SandboxEvent[]): S
   }
 }
 
-/** Makes a field null now and then, as the service may (docs/api-notes.md, Reports). */
+/** Makes a field null now and then, as the API may (docs/api-notes.md, Reports). */
 function sometimesNull<Value>(random: Random, value: Value): Value | null {
   return random.chance(0.2) ? null : value
 }
@@ -294,7 +298,7 @@ function writeContent(
   ].join('\n\n')
 }
 
-/** In the event's own words, which an attacker may have written. */
+/** Formats an event in its own words, which an attacker may have written. */
 function formatEvent(event: SandboxEvent): string {
   const [words = ''] = Object.values(event.highlights).flat()
   const excerpt = words.replaceAll(/<\/?mark>/g, '').replaceAll(/\s+/g, ' ')
@@ -310,12 +314,12 @@ function worstAndNewestFirst(left: SandboxEvent, right: SandboxEvent): number {
   return rankSeverity(left) - rankSeverity(right) || right.createdAtMs - left.createdAtMs
 }
 
-/** A word that no list has ranks with the worst. */
+/** An unknown severity ranks with the worst. */
 function rankSeverity({ severity }: SandboxEvent): number {
   return Math.max(0, severities.indexOf(severity))
 }
 
-/** The most frequent first. */
+/** Counts the words, most frequent first. */
 function countWords(words: readonly string[]): [string, number][] {
   const counts = new Map<string, number>()
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)

@@ -1,4 +1,4 @@
-/** Threat-flow reports over HTTP: asking for one, and reading it by its request or by its id. */
+/** Threat-flow reports over HTTP: requesting one, and reading it by its request or by its id. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import type { WireReport } from '../../upstream/resources/reports.ts'
@@ -59,7 +59,7 @@ export function addReports(
   })
 }
 
-/** Answers 404 or 403 where it is not. */
+/** Whether the request is the tenant's; sends 404 or 403 if it is not. */
 function isOwn(
   reply: FastifyReply,
   request: ReportRequest | undefined,
@@ -81,8 +81,7 @@ function refusePath(reply: FastifyReply, name: string, input: string): FastifyRe
   return reply.code(422).send({ detail: [validationEntry(['path', name], what, input)] })
 }
 
-/** The body of a request for a report (docs/api-notes.md, Reports); unknown fields are refused. */
-
+/** The body of a request for a report (docs/api-notes.md, Reports). Unknown fields are refused. */
 const time = z.string().refine((text) => !Number.isNaN(parseInstant(text)), 'not a date-time')
 const keywords = z.array(z.string().min(1)).nullish()
 
@@ -101,7 +100,7 @@ const reportBody = z
     message: 'required with time_range_type range',
   })
 
-/** The wish, or the `detail` of a 422. */
+/** Returns the question, or the `detail` of a 422. */
 function parseReportBody(
   body: unknown,
 ): { wish: ReportQuestion } | { detail: Record<string, unknown>[] } {
@@ -126,8 +125,7 @@ function toQuestion(body: z.infer<typeof reportBody>): ReportQuestion {
   }
 }
 
-/** Reports as the service shows them: by the request that produced them, and in full by their id. */
-
+/** A report as its request shows it; `toFullReport` is its shape when read by its id. */
 function toReportItem(report: SandboxReport): WireReport {
   return {
     id: report.id,
@@ -157,7 +155,7 @@ function toFullReport(report: SandboxReport): WireReport {
   }
 }
 
-/** Six digits and an offset, as the service was seen to write times. */
+/** Six fractional digits and an offset, as the API has been seen to write times. */
 function formatOffsetTime(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, -1)}000+00:00`
 }

@@ -1,8 +1,9 @@
 /**
- * The folder in which the sandbox keeps what a restart shall not lose: `history.jsonl` grows by what
- * comes and changes; `state.json`, what clients made, is replaced before they get their answer;
- * `walks.json`, how far they have read, every few seconds. A killed process loses nothing of the
- * first two; a power cut may. One sandbox at a time.
+ * The folder with the state that survives a restart of the sandbox. `history.jsonl` is appended to
+ * with everything that arrives or changes. `state.json`, what clients created, is replaced before
+ * they get their answer. `walks.json`, how far clients have read, is replaced every few seconds. A
+ * killed process loses nothing of the first two; a power cut may. One sandbox at a time uses the
+ * folder.
  */
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,24 +15,24 @@ import { DataFolderError, type HistoryFile, openHistoryFile } from './history-fi
 
 export interface DataFolder {
   history: HistoryFile
-  /** Puts the parts back as they were, and from now on saves them now and then. */
+  /** Restores the parts, and saves them regularly from now on. */
   attach(parts: PersistentParts, logger: Logger): void
-  /** Saves what clients made. */
+  /** Saves what clients created. */
   save: () => void
   /** Saves everything. */
   close(): Promise<void>
 }
 
 export interface PersistentParts {
-  /** What clients made, in the order in which it is put back. */
+  /** What clients created, in the order in which it is restored. */
   created: Record<string, Persistent>
-  /** How far they have read. */
+  /** How far clients have read. */
   progress: Record<string, Persistent>
 }
 
 const saveEveryMs = 2_000
 
-/** Throws DataFolderError where the folder holds something else, or something damaged. */
+/** Opens the folder. Throws DataFolderError if it holds something else, or is damaged. */
 export async function openDataFolder(folder: string): Promise<DataFolder> {
   const at = (name: string): string => join(folder, name)
   const history = await openHistory(folder, at)
@@ -84,11 +85,11 @@ async function openHistory(folder: string, at: (name: string) => string): Promis
   }
 }
 
-/** The state of several parts in one file of JSON, which is either the old one or the new one. */
+/** The state of several parts in one JSON file, which is replaced atomically. */
 interface StateFile {
-  /** Hands each part what the file has of it; a part that it does not know stays as it is. */
+  /** Restores each part from the file. A part that the file does not have stays as it is. */
   restore(): void
-  /** Writes, where something changed since the last time. */
+  /** Writes the file if anything changed since the last time. */
   save(): void
 }
 
@@ -97,7 +98,7 @@ const version = 1
 const content = z.object({ parts: z.record(z.string(), z.unknown()) })
 const heading = z.object({ format: z.literal(format), version: z.number() })
 
-/** In the order of `parts`, which restore one after the other. */
+/** Opens a state file; `parts` are restored in their order. */
 function openStateFile(file: string, parts: Record<string, Persistent>): StateFile {
   let saved = ''
 
@@ -147,6 +148,6 @@ function readJson(file: string): unknown {
 /** A part whose state survives a restart, as plain JSON. */
 export interface Persistent {
   snapshot(): unknown
-  /** Takes the place of what the part began with; throws where `kept` is no snapshot of it. */
+  /** Replaces the part's state. Throws if `kept` is not a snapshot of it. */
   restore(kept: unknown): void
 }

@@ -1,7 +1,7 @@
 /**
- * The history of the sandbox, a line of JSON for each thing that came or changed. A line is written
- * before anybody is shown what it says, and no line is ever written again: however long the file is,
- * an event costs one line.
+ * The history of the sandbox: one line of JSON per arrival or change. A line is written before
+ * anybody is shown what it says, and never rewritten, so an event costs one line however long the
+ * file is.
  */
 import {
   appendFileSync,
@@ -24,14 +24,14 @@ import type { GeneratorState } from '../history/generator.ts'
 import type { History, SandboxEvent } from '../history/history.ts'
 
 export interface HistoryFile {
-  /** What the file told when it was opened. */
+  /** What the file held when it was opened. */
   stored: StoredHistory
   append(lines: readonly HistoryLine[]): void
   close(): void
 }
 
 const heading = JSON.stringify({ format: 'tocsin sandbox history', version: 1 })
-/** So many lines at most are one text in memory. */
+/** Maximum number of lines joined into one text in memory. */
 const linesAtOnce = 1000
 
 export async function openHistoryFile(file: string): Promise<HistoryFile> {
@@ -51,7 +51,10 @@ export async function openHistoryFile(file: string): Promise<HistoryFile> {
   }
 }
 
-/** What a crash cut off at the end was never shown: it is cut off for good. */
+/**
+ * Reads the file. An incomplete last line, left by a crash, was never shown to anybody and is
+ * removed.
+ */
 async function readHistory(file: string): Promise<StoredHistory> {
   const { stored: history, take: addLine } = createHistoryReader()
   let number = 0
@@ -88,11 +91,10 @@ function checkHeading(file: string, line: string): void {
   throw new DataFolderError(file, isOther ? 'another version wrote it' : 'no sandbox wrote it')
 }
 
-/** What a line of the history file says, and the history that the lines together tell. */
-
 /**
- * `events` and `credentials` say how far their generator was when the ones behind it were made, so
- * that none comes again; the others are the things themselves, and what changed of them since.
+ * A line of the history file. `events` and `credentials` hold the state of their generator after
+ * the lines that follow were made, so that nothing is generated twice; the others are items and
+ * their changes.
  */
 export type HistoryLine =
   | ['events', GeneratorState]
@@ -104,7 +106,7 @@ export type HistoryLine =
 interface StoredHistory {
   events: SandboxEvent[]
   credentials: SandboxCredential[]
-  /** Of the generators; undefined: nothing was made yet. */
+  /** State of the generators; undefined: nothing was generated yet. */
   eventGenerator: GeneratorState | undefined
   credentialGenerator: CredentialGeneratorState | undefined
 }
@@ -112,7 +114,7 @@ interface StoredHistory {
 const text = z.string()
 const named = z.object({ id: z.number(), name: text })
 
-/** As much as a page needs to be written; the rest is taken as it stands. */
+/** Checks only what a page needs; the rest passes as it is. */
 const event = z.looseObject({
   uid: text,
   type: text,
@@ -145,7 +147,9 @@ function parseHistoryLine(line: string): HistoryLine {
   return historyLine.parse(JSON.parse(line)) as HistoryLine
 }
 
-/** Takes lines in one after the other; throws where one speaks of what is not there. */
+/**
+ * Collects lines in order. Throws if a line repeats an item, or changes one that does not exist.
+ */
 function createHistoryReader(): { stored: StoredHistory; take: (line: HistoryLine) => void } {
   const history: StoredHistory = {
     events: [],
@@ -189,9 +193,10 @@ function createHistoryReader(): { stored: StoredHistory; take: (line: HistoryLin
   }
 }
 
-/** Histories that write down what comes and what changes, before anybody can ask for it. */
-
-/** `history` begins with what `file` told. `place`: how far the generator of events is. */
+/**
+ * Returns a history that starts with the contents of `file` and appends every change to it before
+ * anybody can read it. `place`: the state of the event generator.
+ */
 export function recordedHistory(
   history: History,
   file: HistoryFile | null,
@@ -218,7 +223,7 @@ export function recordedHistory(
   }
 }
 
-/** As `recordedHistory`, of credentials. */
+/** As `recordedHistory`, for credentials. */
 export function recordedCredentials(
   history: CredentialHistory,
   file: HistoryFile | null,
@@ -241,7 +246,7 @@ export function recordedCredentials(
   }
 }
 
-/** The sandbox cannot use its data folder; the message names the file and the way out. */
+/** The sandbox cannot use its data folder. The message names the file and the remedy. */
 export class DataFolderError extends TocsinError {
   override readonly name = 'DataFolderError'
   readonly code = 'TOCSIN_SANDBOX'
