@@ -1,6 +1,6 @@
 /**
- * Assets and matching policies: what each tenant watches for, and so which events concern whom. All of
- * it is state that `snapshot` tells in plain JSON; it never touches an event itself.
+ * Assets and matching policies: what each tenant watches for, and so which assets an event matches.
+ * All of its state is in `snapshot` as plain JSON. It never changes an event itself.
  */
 import { z } from 'zod'
 import {
@@ -28,7 +28,7 @@ export interface Monitoring extends MonitoringWatchlist {
   policies: PolicyStore
   assignments: AssignmentStore
   snapshot(): unknown
-  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  /** Replaces the state. Throws ZodError if it is not a snapshot. */
   restore(snapshot: unknown): void
 }
 
@@ -64,12 +64,15 @@ const monitoringSnapshot = z.object({
 })
 
 /**
- * Whom an event concerns. One that is drawn about an asset counts as mentioning it; apart from that
- * every asset of every tenant that matches gets it, and none that is disabled or that a policy forbids.
+ * Decides where an event shows. A generated event counts as mentioning the asset it was generated
+ * for. Apart from that it shows for every matching asset of every tenant, except disabled assets
+ * and those whose policies do not admit it.
  */
-
 interface MonitoringWatchlist extends Watchlist {
-  /** Where `event` shows once `policy` has judged what `asset` matched; null: nothing changes. */
+  /**
+   * Returns where `event` shows if `policy` applies to what `asset` matched; null if nothing
+   * changes.
+   */
   placesAfterPolicy(
     event: SandboxEvent,
     asset: SandboxAsset,
@@ -82,7 +85,7 @@ interface WatchlistParts {
   assets: AssetStore
   policies: PolicyStore
   assignments: AssignmentStore
-  /** Another number after each change of these. */
+  /** Changes with each change of the stores. */
   revision: () => number
 }
 
@@ -95,7 +98,7 @@ interface AssetWatcher extends Watcher {
 function createWatchlist(parts: WatchlistParts): MonitoringWatchlist {
   const { groups, assets, revision } = parts
   const watchers = memoizeBy(revision, () => buildWatchers(parts))
-  // a tenant that is created brings a group, and changes nothing else
+  // a new tenant adds a group without changing the revision
   const watchedGroups = memoizeBy(
     () => `${revision()} ${groups.length}`,
     () => groupsWithSubjects(groups, assets.all()),
@@ -127,7 +130,9 @@ function createWatchlist(parts: WatchlistParts): MonitoringWatchlist {
   }
 }
 
-/** Makes it anew when the key has changed: with each event thousands of groups are asked for. */
+/**
+ * Remakes the value when the key changes: each event would otherwise process thousands of groups.
+ */
 function memoizeBy<T>(key: () => unknown, make: () => T): () => T {
   let cached: { key: unknown; made: T } | null = null
   return () => {
@@ -169,7 +174,7 @@ function toPlaces(found: readonly SandboxAsset[]): EventPlaces {
   }
 }
 
-/** What new events are about: the asset's term, or its name where it has none. */
+/** Returns the subject of new events: the asset's term, or its name if it has no term. */
 function toSubject(asset: SandboxAsset): Subject {
   return { id: asset.id, name: asset.name, term: assetTerm(asset) ?? asset.name }
 }

@@ -36,7 +36,7 @@ import {
   makeUuid,
 } from './store.ts'
 
-/** What a route gets to see of a request. */
+/** The parts of a request that a route sees. */
 interface TenantRequest {
   tenantId: number
   organizationId: number
@@ -45,12 +45,14 @@ interface TenantRequest {
   body: unknown
 }
 
-/** A route, and what it answers as JSON; throws a Refusal where it does not. */
+/** A route and its JSON answer; `answer` throws a Refusal to refuse the request. */
 interface MonitoringRoute {
   method: HTTPMethods
   path: string
   answer: (asked: TenantRequest) => unknown
-  /** Not in the description (docs/api-notes.md, Operations that only some servers have). */
+  /**
+   * Missing from the API description (docs/api-notes.md, Operations that only some servers have).
+   */
   isUndescribed?: true
 }
 
@@ -71,7 +73,7 @@ export function addMonitoring(
     createHandler((request) => {
       const grant = findGrant(request, tokens)
       return answer({
-        // The gate lets no request through without a grant.
+        // `guard` lets no request through without a grant.
         tenantId: grant?.tenantId ?? 0,
         organizationId: grant?.organizationId ?? 0,
         params: request.params as Record<string, string>,
@@ -111,13 +113,12 @@ function createHandler(
   }
 }
 
-/** As the framework behind the real service answers for what it has no route. */
+/** Answers as the framework of the real API does for unknown routes and methods. */
 function plainAnswer(status: number, detail: string): RouteHandlerMethod {
   return (_request, reply) => reply.code(status).send({ detail })
 }
 
-/** Creates assets, replaces them whole, enables and disables them (docs/api-notes.md, Assets). */
-
+/** Routes that create, replace and toggle assets (docs/api-notes.md, Assets). */
 function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { monitoring, settings, history } = parts
   const { assets } = monitoring
@@ -168,12 +169,14 @@ function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
   ]
 }
 
-/** What the service does not know it ignores. */
+/** Unknown fields are ignored, as the API does. */
 const anyAssetCreation = assetCreation.strip()
 const anyAssetReplacement = assetReplacement.extend({ is_disabled: z.boolean().nullish() })
 const assetToggle = z.object({ is_disabled: z.boolean() })
 
-/** Those that are written, and those that the service alone sets; what is beside them is kept. */
+/**
+ * Fields that clients write and fields that only the API sets; any others are stored as they are.
+ */
 const knownFields = new Set(Object.keys(wireAsset.shape))
 
 interface GivenAsset extends Pick<AssetWriting, 'name' | 'type' | 'data'> {
@@ -182,7 +185,7 @@ interface GivenAsset extends Pick<AssetWriting, 'name' | 'type' | 'data'> {
   risks?: number[] | null | undefined
 }
 
-/** What is left out is gone. */
+/** Fields left out are reset. */
 function toWriting(
   given: GivenAsset,
   content: AssetContent,
@@ -207,7 +210,10 @@ function toContent(
   throw refusal('v4', { status: 400, code: 'INVALID_IDENTIFIER_DATA', message })
 }
 
-/** The group asked for, which is the tenant's; otherwise its first; null: it has none. */
+/**
+ * Returns the requested group, which must be the tenant's; by default the tenant's first; null if
+ * it has none.
+ */
 function chooseGroup(
   request: number | undefined,
   tenantId: number,
@@ -219,8 +225,10 @@ function chooseGroup(
   return requireOwn(found, { version: 'v2', what: 'assets group', tenantId }).id
 }
 
-/** Creates, reads and deletes matching policies (docs/api-notes.md, Matching policies). */
-
+/**
+ * Routes that create, read, change and delete matching policies (docs/api-notes.md, Matching
+ * policies).
+ */
 function policyRoutes({ monitoring, settings }: MonitoringParts): MonitoringRoute[] {
   const { policies, assignments } = monitoring
   const requirePolicy = (request: TenantRequest): SandboxPolicy =>
@@ -258,7 +266,7 @@ function policyRoutes({ monitoring, settings }: MonitoringParts): MonitoringRout
   ]
 }
 
-/** The policy that the path names. */
+/** Returns the policy that the path names; throws a Refusal unless it is the tenant's. */
 function requireOwnPolicy(
   { params, tenantId }: TenantRequest,
   { policies }: MonitoringParts['monitoring'],
@@ -267,7 +275,7 @@ function requireOwnPolicy(
   return requireOwn(found, { version: 'v4', what: 'matching policy', tenantId })
 }
 
-/** What the service does not know it ignores. */
+/** Unknown fields are ignored, as the API does. */
 const anyPolicyCreation = z.discriminatedUnion(
   'type',
   policyCreation.options.map(withoutStrictness) as Kinds,
@@ -289,13 +297,12 @@ function parsePolicy(body: unknown): Pick<SandboxPolicy, 'name' | 'type' | 'valu
   return { name, type, value }
 }
 
-/** What is no object stays what it is, and is refused as such. */
+/** Wraps a body that is not an object, so that it is refused as such. */
 function toObject(body: unknown): object {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? body : { body }
 }
 
-/** Assigns matching policies to identifiers (docs/api-notes.md, Matching policies). */
-
+/** Routes that assign matching policies to identifiers (docs/api-notes.md, Matching policies). */
 function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { monitoring } = parts
   const { assets, policies, assignments } = monitoring
@@ -305,7 +312,7 @@ function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
     return requireOwn(assets.get(id), { version: 'v4', what: `identifier ${id}`, tenantId })
   }
 
-  /** Everything is looked up before anything changes. */
+  /** Looks everything up before anything changes. */
   function read(request: TenantRequest): {
     policy: SandboxPolicy
     given: GivenAssignment
@@ -352,7 +359,7 @@ function assignmentRoutes(parts: MonitoringParts): MonitoringRoute[] {
   ]
 }
 
-/** To whom a policy is assigned. */
+/** Lists the identifiers that a policy is assigned to. */
 function listAssignments(
   request: TenantRequest,
   { monitoring, settings }: MonitoringParts,
@@ -373,7 +380,7 @@ function listAssignments(
 
 type GivenAssignment = z.infer<typeof policyAssignment>
 
-/** What `asset` matched in the past and `policy` does not let through is no longer its. */
+/** Removes past events from `asset` that `policy` does not admit. */
 function cleanPastEvents(
   asset: SandboxAsset,
   policy: SandboxPolicy,
@@ -385,8 +392,7 @@ function cleanPastEvents(
   }
 }
 
-/** The alerts of an asset group: made up, and the same at each reading. */
-
+/** Routes for the alerts of an asset group, which are generated and the same on each read. */
 function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
   function read({ params, tenantId, organizationId }: TenantRequest): unknown {
     const id = parseInteger(params['id'] ?? '', 'assets_group_id')
@@ -401,7 +407,7 @@ function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
   return [{ method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read }]
 }
 
-/** Channels of alerts and what configures them, secrets included (docs/api-notes.md, Alerts). */
+/** Alert channels and their settings, secrets included (docs/api-notes.md, Alerts). */
 const channels: readonly { type: string; params: (random: Random) => Record<string, unknown> }[] = [
   {
     type: 'email',
@@ -425,7 +431,7 @@ const channels: readonly { type: string; params: (random: Random) => Record<stri
   },
 ]
 
-/** Groups with an even id have two alerts, the others one. */
+/** Makes two alerts for groups with an even id, one for the others. */
 function makeAlerts(group: SandboxGroup, organizationId: number): WireAlert[] {
   return Array.from({ length: group.id % 2 === 0 ? 2 : 1 }, (_, index) =>
     makeAlert(group, organizationId, index),
@@ -457,7 +463,7 @@ function makeAlert(group: SandboxGroup, organizationId: number, index: number): 
   }
 }
 
-/** Why a request is not done: thrown wherever it is found out, answered in one place. */
+/** Why a request is refused: thrown where it is found out, answered in one place. */
 class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly answer: (reply: FastifyReply) => FastifyReply
@@ -468,7 +474,7 @@ class Refusal extends Error {
   }
 }
 
-/** The version of the path; the shape of an error depends on it (docs/api-notes.md, Errors). */
+/** The version of the path, which decides the shape of an error (docs/api-notes.md, Errors). */
 type Version = 'v2' | 'v4'
 
 function refusal(version: Version, answer: Omit<ErrorAnswer, 'shape'>): Refusal {
@@ -477,18 +483,21 @@ function refusal(version: Version, answer: Omit<ErrorAnswer, 'shape'>): Refusal 
   )
 }
 
-/** 422: what is wrong, entry by entry. */
+/** Returns a Refusal with 422 and one entry per mistake. */
 function invalidInput(...detail: Record<string, unknown>[]): Refusal {
   return new Refusal((reply) => reply.code(422).send({ detail }))
 }
 
-/** The id of a path; 422 on what is no integer. */
+/** Returns the id in a path; throws a 422 Refusal if it is not an integer. */
 function parseInteger(text: string, name: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text)
   throw invalidInput(validationEntry(['path', name], 'not an integer', text))
 }
 
-/** What the tenant may use: 404 where there is no such thing, 403 where it is another tenant's. */
+/**
+ * Returns `thing` if it is the tenant's. Throws a Refusal: 404 if it does not exist, 403 if it is
+ * another tenant's.
+ */
 function requireOwn<Thing extends { tenantId: number }>(
   thing: Thing | undefined,
   { version, what, tenantId }: { version: Version; what: string; tenantId: number },
@@ -498,7 +507,10 @@ function requireOwn<Thing extends { tenantId: number }>(
   throw refusal(version, { status: 403, message: `the ${what} is another tenant's` })
 }
 
-/** `input` as the schema has it: 400 with one message (v2), 422 with an entry for each mistake (v4). */
+/**
+ * Parses `input`. Throws a Refusal: 400 with one message (v2), or 422 with one entry per mistake
+ * (v4).
+ */
 function parseWith<Schema extends z.ZodType>(
   schema: Schema,
   input: unknown,
@@ -527,14 +539,17 @@ function toEntry(
   return validationEntry([part, ...place], message, value ?? null)
 }
 
-/** The query of a list; `size` is at most 25, also by default (docs/api-notes.md, Page sizes). */
+/**
+ * Query parameters of a list. `size` is at most 25, which is also the default (docs/api-notes.md,
+ * Page sizes).
+ */
 const listQuery = z.object({
   from: z.string().optional(),
   size: z.coerce.number().int().min(1).max(25).default(25),
   order: z.enum(['asc', 'desc']).default('desc'),
 })
 
-/** One page of a list that only the public documents have: `{items, next}`. */
+/** Returns one page of a list that only the public documentation has: `{items, next}`. */
 function listPage<Entry extends Placed>(
   entries: readonly Entry[],
   query: unknown,

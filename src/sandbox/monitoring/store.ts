@@ -10,30 +10,30 @@ import { createRandom, hashText, type SandboxGroup, type SandboxSettings } from 
 const text = z.string()
 const jsonObject = z.record(text, z.unknown())
 
-/** An asset (identifier) as the sandbox holds it, in JSON; what the wire shows is made at each reading. */
+/** An asset (identifier) as the sandbox stores it in JSON; its wire shape is made on each read. */
 const sandboxAsset = z.object({
   id: z.int(),
   tenantId: z.int(),
-  /** The identifier group that shows its events; null: its tenant has none. */
+  /** The identifier group that shows its events; null: none. */
   groupId: z.int().nullable(),
   name: text,
   type: z.enum(assetTypes),
-  /** Empty: all of them; so for `risks`. */
+  /** Empty means all; also for `risks`. */
   searchTypes: z.array(text),
   experimentalSearchTypes: z.array(text),
   risks: z.array(z.int()),
   data: jsonObject,
-  /** What an identity consists of, which its `data` does not show. */
+  /** The attributes of an identity, which its `data` does not show. */
   attributes: z.array(jsonObject),
   isDisabled: z.boolean(),
   source: text,
   dataUpdatedAtMs: z.number(),
-  /** Fields that nobody knows, as they were sent. */
+  /** Unknown fields, as they were sent. */
   others: jsonObject,
 })
 export type SandboxAsset = z.infer<typeof sandboxAsset>
 
-/** The asset as the service gives it; `count`: how many events matched so far. */
+/** Returns the asset as the API would; `count`: number of events matched so far. */
 export function toAssetItem(asset: SandboxAsset, count: number, nowMs: number): WireAsset {
   return {
     ...asset.others,
@@ -47,7 +47,7 @@ export function toAssetItem(asset: SandboxAsset, count: number, nowMs: number): 
     tenant_id: asset.tenantId,
     feed_id: 3_000_000 + (hashText(`feed/${asset.id}`) % 1_000_000),
     v3_refs: { asset_uuid: makeUuid(`asset/${asset.id}`) },
-    // Says nothing that is published: here it grows for ten seconds after each write.
+    // Its meaning is not published; here it grows for ten seconds after each write.
     fetching_progress: Math.min(
       100,
       Math.max(0, Math.floor((nowMs - asset.dataUpdatedAtMs) / 100)),
@@ -60,7 +60,9 @@ export function toAssetItem(asset: SandboxAsset, count: number, nowMs: number): 
   }
 }
 
-/** The assets that stand in a group from the start: a name like a host's is a domain, others are keywords. */
+/**
+ * The initial assets of a group: a name that looks like a host is a domain, any other a keyword.
+ */
 function initialAssets(group: SandboxGroup, nowMs: number): SandboxAsset[] {
   return group.identifiers.map(({ id, name }) => ({
     id,
@@ -86,13 +88,13 @@ function guessType(name: string): { type: AssetType; data: Record<string, unknow
     : { type: 'keyword', data: { keyword: name } }
 }
 
-/** The same for the same text. */
+/** Returns the same UUID for the same text. */
 export function makeUuid(text: string): string {
   const digits = createRandom(hashText(text)).hex(30)
   return `${digits.slice(0, 8)}-${digits.slice(8, 12)}-4${digits.slice(12, 15)}-a${digits.slice(15, 18)}-${digits.slice(18)}`
 }
 
-/** What a client may write of an asset. */
+/** The fields of an asset that a client may write. */
 export type AssetWriting = Pick<
   SandboxAsset,
   | 'name'
@@ -106,22 +108,22 @@ export type AssetWriting = Pick<
   | 'others'
 >
 
-/** Every asset of the sandbox, of whatever tenant. */
+/** Every asset of the sandbox, of all tenants. */
 export interface AssetStore {
-  /** In order of creation, those that stood there from the start first. */
+  /** All assets in order of creation, initial ones first. */
   all(): readonly SandboxAsset[]
   get(id: number): SandboxAsset | undefined
-  /** The id that the next creation gives. */
+  /** The id that the next created asset gets. */
   nextId(): number
   create(place: Pick<SandboxAsset, 'tenantId' | 'groupId'>, writing: AssetWriting): SandboxAsset
-  /** Throws where there is no such asset. */
+  /** Throws if there is no such asset. */
   change(id: number, writing: Partial<AssetWriting>): SandboxAsset
   snapshot(): unknown
-  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  /** Replaces the state. Throws ZodError if it is not a snapshot. */
   restore(snapshot: unknown): void
 }
 
-/** One id in three exceeds 32 bits, as the service's own may (docs/api-notes.md, Events). */
+/** One id in three exceeds 32 bits, as the API's own may (docs/api-notes.md, Events). */
 const largeIdBase = 406_285_300_000
 
 export function createAssetStore(
@@ -173,14 +175,12 @@ export function createAssetStore(
 
 const assetSnapshot = z.object({ made: z.int(), assets: z.array(sandboxAsset) })
 
-/** What an asset's `data` holds, by its type (docs/api-notes.md, Assets). */
-
 const word = z.string().trim().min(1)
 const host = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*$/i
 
 type Data = Record<string, unknown>
 
-/** `type` may be repeated inside. */
+/** The schema of an asset's `data` (docs/api-notes.md, Assets). `data` may repeat the `type`. */
 function dataSchema<Shape extends z.ZodRawShape>(type: AssetType, shape: Shape): z.ZodType<Data> {
   return z.strictObject({ type: z.literal(type).optional(), ...shape })
 }
@@ -219,7 +219,7 @@ const dataSchemas = {
   phone_number: dataSchema('phone_number', { phone_number: z.string().min(7) }),
 } satisfies Partial<Record<AssetType, z.ZodType<Data>>>
 
-/** What is wrong with a Lucene query; null: nothing. */
+/** Returns the problem with a Lucene query; null if it is valid. */
 export function luceneProblem(query: string): string | null {
   try {
     parseLucene(query)
@@ -235,7 +235,7 @@ export interface AssetContent {
   attributes: Data[]
 }
 
-/** What a written `data` makes of an asset, or what is wrong with it. */
+/** Parses a written `data`; returns the problem if it is invalid. */
 export function parseAssetData(
   type: AssetType,
   data: Data,
@@ -247,7 +247,10 @@ export function parseAssetData(
   return { problem: formatProblem(type, parsed.error) }
 }
 
-/** Written with its attributes, read with a uuid alone; what was read may be written again. */
+/**
+ * An identity is written with its attributes but read with a uuid alone; what was read may be
+ * written back.
+ */
 function parseIdentity(
   data: Data,
   { uuid, attributes }: { uuid: string; attributes: Data[] },
@@ -279,7 +282,7 @@ function formatProblem(type: AssetType, error: z.ZodError): string {
   return `data does not fit an asset of type ${type}: ${messages.join('; ')}`
 }
 
-/** A matching policy as the sandbox holds it, in JSON. */
+/** A matching policy as the sandbox stores it in JSON. */
 const sandboxPolicy = z.object({
   uuid: text,
   tenantId: z.int(),
@@ -291,7 +294,7 @@ const sandboxPolicy = z.object({
 })
 export type SandboxPolicy = z.infer<typeof sandboxPolicy>
 
-/** That a policy decides for an identifier. */
+/** The assignment of a policy to an identifier. */
 const sandboxAssignment = z.object({
   policyUuid: text,
   identifierId: z.int(),
@@ -311,7 +314,7 @@ export function toPolicyItem(policy: SandboxPolicy): WirePolicy {
   }
 }
 
-/** An assignment as it stands in the list of an identifier. */
+/** Returns an assignment as the list of an identifier shows it. */
 export function toAssignmentItem(
   assignment: SandboxAssignment,
   policy: SandboxPolicy,
@@ -323,17 +326,17 @@ export function toAssignmentItem(
   }
 }
 
-/** Every matching policy of the sandbox, of whatever tenant. */
+/** Every matching policy of the sandbox, of all tenants. */
 export interface PolicyStore {
-  /** In order of creation. */
+  /** All policies in order of creation. */
   all(): readonly SandboxPolicy[]
   get(uuid: string): SandboxPolicy | undefined
   create(given: Pick<SandboxPolicy, 'tenantId' | 'name' | 'type' | 'value'>): SandboxPolicy
-  /** Throws where there is no such policy. */
+  /** Throws if there is no such policy. */
   change(uuid: string, given: Pick<SandboxPolicy, 'name' | 'value'>): SandboxPolicy
   delete(uuid: string): void
   snapshot(): unknown
-  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  /** Replaces the state. Throws ZodError if it is not a snapshot. */
   restore(snapshot: unknown): void
 }
 
@@ -371,17 +374,17 @@ export function createPolicyStore(now: () => number, onChange: () => void): Poli
   }
 }
 
-/** Which policy is assigned to which identifier, in order of assignment. */
+/** Assignments of policies to identifiers, in order of assignment. */
 export interface AssignmentStore {
   all(): readonly SandboxAssignment[]
   ofIdentifier(id: number): SandboxAssignment[]
-  /** What is assigned already is assigned anew. */
+  /** Renews existing assignments. */
   assign(policyUuid: string, identifierIds: readonly number[], cleanPastEvents: boolean): void
   unassign(policyUuid: string, identifierIds: readonly number[]): void
-  /** All of a policy that is gone. */
+  /** Removes all assignments of a deleted policy. */
   forget(policyUuid: string): void
   snapshot(): unknown
-  /** Instead of what is there. Throws ZodError on what no snapshot is. */
+  /** Replaces the state. Throws ZodError if it is not a snapshot. */
   restore(snapshot: unknown): void
 }
 

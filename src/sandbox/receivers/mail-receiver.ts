@@ -1,4 +1,4 @@
-/** A pretend mail server: takes every mail, and fails at any step where a fault says so. */
+/** A mock mail server: accepts every mail, and fails at any step that a fault strikes. */
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 import { SMTPServer, type SMTPServerDataStream, type SMTPServerSession } from 'smtp-server'
@@ -19,13 +19,13 @@ interface MailReceiverOptions {
   closing: AbortSignal
 }
 
-/** The open connections by the port at their other end. */
+/** The open connections by their remote port. */
 type Sockets = Map<number, Socket>
 
 export async function startMailReceiver(options: MailReceiverOptions): Promise<MailReceiver> {
   const sockets: Sockets = new Map()
   const server = createSmtpServer(createStep(options, sockets), options.inbox)
-  server.on('error', () => {}) // a client that goes away is its own affair
+  server.on('error', () => {}) // a client that disconnects is no error here
   server.server.on('connection', (socket: Socket) => {
     const from = socket.remotePort ?? 0
     sockets.set(from, socket)
@@ -68,13 +68,13 @@ function createSmtpServer(step: Step, inbox: Inbox): SMTPServer {
   })
 }
 
-/** `take` runs where the step is accepted, before its answer is given or lost. */
+/** `take` runs if the step is accepted, before its answer is sent or lost. */
 interface StepCallbacks {
   take?: () => void
   done: (refusal?: Error | null) => void
 }
 
-/** One step of a mail: the fault that is due there, or on. */
+/** Runs one step of a mail: applies the fault that is due, or goes on. */
 type Step = (session: SMTPServerSession, occasion: Occasion, ends: StepCallbacks) => Promise<void>
 
 function createStep({ faults, closing }: MailReceiverOptions, sockets: Sockets): Step {
@@ -116,9 +116,9 @@ function storeMail(body: string, session: SMTPServerSession, inbox: Inbox): void
   })
 }
 
-/** Reads as much of a mail as a test asks about: headers, subject, text, HTML, attachments. */
+/** The parts of a mail that tests ask about: headers, subject, text, HTML, attachments. */
 interface ParsedMail {
-  /** Names in lower case, unfolded; a repeated header is joined by a comma. */
+  /** Names in lower case, values unfolded; repeated headers are joined by a comma. */
   headers: Record<string, string>
   subject: string
   text: string
@@ -181,7 +181,7 @@ function decodeBody(body: string, encoding: string): string {
   }
 }
 
-/** Encoded words of a header (RFC 2047), in UTF-8 as nodemailer writes them. */
+/** Decodes the encoded words of a header (RFC 2047), in UTF-8 as nodemailer writes them. */
 function decodeWords(text: string): string {
   return text
     .replaceAll(/\?=\s+=\?/g, '?==?')

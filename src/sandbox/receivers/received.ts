@@ -1,26 +1,26 @@
-/** What the catching sinks received: kept, bounded, announced. */
+/** What the mock receivers received: stored up to a limit, and announced to listeners. */
 import type { FastifyRequest } from 'fastify'
 import { appendBounded } from '../server.ts'
 
 export type SinkName = 'slack' | 'webhook' | 'email'
 
-/** A message that was accepted; also where its answer was then lost. */
+/** A message that was accepted, even if its answer was then lost. */
 export interface Received {
   sink: SinkName
-  /** `webhook-id`, `Message-ID`, or the first event uid found in a Slack message; null: none. */
+  /** `webhook-id`, `Message-ID`, or the first event uid in a Slack message; null: none. */
   id: string | null
   /** System wall clock, milliseconds. */
   atMs: number
-  /** Path of the URL; for e-mail the recipients, joined by a comma. */
+  /** Path of the URL; for email the recipients, joined by commas. */
   to: string
   headers: Record<string, string>
-  /** As it came; for e-mail the whole message. */
+  /** The body as received; for email the whole message. */
   body: string
-  /** The body as JSON; null for e-mail. */
+  /** The body parsed as JSON; null for email. */
   json: unknown
-  /** The readable parts of an e-mail. */
+  /** The readable parts of an email; null for other sinks. */
   mail: Mail | null
-  /** Uids of sandbox events that the message names, in order, each once. */
+  /** Distinct uids of sandbox events that the message names, in order. */
   uids: string[]
 }
 
@@ -35,9 +35,9 @@ interface Mail {
 
 export interface Inbox {
   readonly received: Readonly<Record<SinkName, readonly Received[]>>
-  /** Without an `id` the message goes by the first uid that it names. */
+  /** Stores a message. Default `id`: the first uid that it names. */
   take(message: Omit<Received, 'uids' | 'id'> & { id?: string | null }): void
-  /** Returns what ends the listening. */
+  /** Returns a function that removes the listener. */
   onReceived: (listener: (message: Received) => void) => () => void
 }
 
@@ -77,7 +77,7 @@ function collectStrings(value: unknown): string[] {
     : []
 }
 
-/** Words of the texts that are uids, also where they are escaped, defanged, or quoted inside a URL. */
+/** Finds uids in the texts, even escaped, defanged, or encoded inside a URL. */
 function findUids(texts: readonly string[], isUid: (text: string) => boolean): string[] {
   const words = texts.flatMap((text) => unescapeText(text).split(/[\s"'`<>|,;()=*]+/))
   return [...new Set(words.map(cleanWord).filter((word) => word.includes('/') && isUid(word)))]
@@ -102,7 +102,7 @@ function cleanWord(word: string): string {
   }
 }
 
-/** Headers of a request, names in lower case, repeated ones joined. */
+/** Returns the headers of a request, names in lower case, repeated ones joined. */
 export function readHeaders(request: FastifyRequest): Record<string, string> {
   return Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),

@@ -1,4 +1,4 @@
-/** A pretend Slack: takes what an incoming webhook takes, refuses what it refuses. */
+/** A mock Slack: accepts and refuses what a Slack incoming webhook does. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { systemClock } from '../../lib/clock.ts'
@@ -45,7 +45,7 @@ function sendWord(reply: FastifyReply, status: number, word: string): FastifyRep
 }
 
 interface RateLimit {
-  /** 0: let through, and counted; otherwise how long until the next is. */
+  /** Returns 0 and counts the message if it may pass; otherwise the wait for the next one in ms. */
   waitMs(key: string): number
 }
 
@@ -65,8 +65,9 @@ function createRateLimit({ perSecond, burst }: { perSecond: number; burst: numbe
   }
 }
 
-/** The limits of a Slack message (Slack's published types and reference; the total was measured). */
-
+/**
+ * The limits of a Slack message, by Slack's published types and reference; the total was measured.
+ */
 const plainText = (max: number): z.ZodType =>
   z.strictObject({
     type: z.literal('plain_text'),
@@ -165,7 +166,7 @@ const blocks = z
 const maxText = 40_000
 const maxBlockText = 13_200
 
-/** Slack's word for what is wrong with a message; null: nothing. */
+/** Returns Slack's error word for an invalid message; null if it is valid. */
 export function findSlackError(message: unknown): string | null {
   if (typeof message !== 'object' || message === null) return 'invalid_payload'
   const { text, blocks: list, attachments } = message as Record<string, unknown>
@@ -178,7 +179,7 @@ export function findSlackError(message: unknown): string | null {
   return countCharacters(list) > maxBlockText ? 'msg_blocks_too_long' : null
 }
 
-/** Characters of every text in the blocks. */
+/** Counts the characters of every text in the blocks. */
 function countCharacters(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   return Object.entries(value).reduce((sum, [key, inner]: [string, unknown]) => {

@@ -1,4 +1,7 @@
-/** A pretend machine that receives webhooks and believes only signed ones. */
+/**
+ * A mock webhook receiver that accepts only signed messages, unless the settings allow unsigned
+ * ones.
+ */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { systemClock } from '../../lib/clock.ts'
@@ -49,8 +52,7 @@ function checkWebhook(request: FastifyRequest, settings: SandboxSettings): strin
   )
 }
 
-/** The receiving side of Standard Webhooks 1.0.0: what a careful receiver checks. */
-
+/** A message to verify by Standard Webhooks 1.0.0. */
 interface SignedMessage {
   id: string
   /** Seconds since 1970, as sent. */
@@ -60,13 +62,13 @@ interface SignedMessage {
 }
 
 interface VerifyOptions {
-  /** `whsec_` and base64. */
+  /** `whsec_` and the key in base64. */
   secret: string
   nowMs: number
   toleranceMs: number
 }
 
-/** Why the message is refused; null: it is authentic and fresh. */
+/** Returns why the message is refused; null if it is authentic and fresh. */
 function checkSignature(signed: SignedMessage, options: VerifyOptions): string | null {
   if (signed.id === '' || !/^\d+$/.test(signed.timestamp)) return 'missing webhook headers'
   const ageMs = Math.abs(options.nowMs - Number(signed.timestamp) * 1000)
