@@ -186,10 +186,7 @@ export function createOrganizationLookup(options: OrganizationLookupOptions): Or
     return organizationId === undefined ? undefined : remember(organizationId)
   }
 
-  /**
-   * A refused key fails the request that asked. After any other UpstreamError the account counts
-   * per base URL.
-   */
+  /** A refused key fails the request; any other UpstreamError leaves the id unknown. */
   async function askUnlessFailing(signal: AbortSignal): Promise<number | undefined> {
     try {
       return await options.ask(signal)

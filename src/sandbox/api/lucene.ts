@@ -18,7 +18,7 @@ interface ParseState {
 const maxDepth = 100
 const maxEdits = 2
 
-/** Parses a query. Throws nothing but LuceneError. */
+/** Throws nothing but LuceneError. */
 export function parseLucene(query: string): LuceneQuery {
   const state: ParseState = { tokens: tokenize(query), place: 0, depth: 0 }
   const found = readGroup(state, null)
@@ -116,7 +116,7 @@ function readWord(state: ParseState, field: string | null, pattern: Pattern): Lu
   return { kind: 'range', field, from: isFrom ? bound : null, to: isFrom ? null : bound }
 }
 
-/** A number of 1 or more is a number of edits; below 1 it is the similarity of older versions. */
+/** From 1 on a number of edits; below 1 the similarity of older versions. */
 function toEdits(given: number | null, text: string): number {
   if (given === null) return maxEdits
   return Math.min(maxEdits, given < 1 ? Math.floor((1 - given) * text.length) : Math.trunc(given))
@@ -304,7 +304,7 @@ function matchesPattern(pattern: Pattern, text: string): boolean {
   return pattern.slice(place).every((part) => part === anyCharacters)
 }
 
-/** Whether the words of `phrase` occur in order, with at most `slop` other words between them. */
+/** Whether `phrase` occurs with at most `slop` other words between its words. */
 function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
   const [first, ...rest] = splitWords(phrase)
   return ({ words }) =>
@@ -319,7 +319,7 @@ function nearFinder(phrase: string, slop: number): (text: WordText) => boolean {
     })
 }
 
-/** Whether the words are at most `edits` insertions, deletions and replacements apart. */
+/** Whether the words are at most `edits` edits apart. */
 function isWithinEdits(left: string, right: string, edits: number): boolean {
   if (Math.abs(left.length - right.length) > edits) return false
   let row = Array.from({ length: right.length + 1 }, (_unused, index) => index)
@@ -335,7 +335,7 @@ function isWithinEdits(left: string, right: string, edits: number): boolean {
   return (row[right.length] ?? Infinity) <= edits
 }
 
-/** Compares numbers by size, dates by time (a day as a whole), everything else by letters. */
+/** Compares numbers by size, dates by time (a day as a whole), others by letters. */
 function isInRange(value: string, from: Bound | null, to: Bound | null): boolean {
   const above = from === null ? 1 : compareToBound(value, from.text, !from.isIncluded)
   const below = to === null ? -1 : compareToBound(value, to.text, to.isIncluded)
@@ -414,7 +414,7 @@ function wordMatcher(field: string | null, pattern: Pattern): Test {
   )
 }
 
-/** Applies the test to the whole document's text, or to each value of one field. */
+/** Tests the whole document's text, or each value of one field. */
 function anyText(field: string | null, holds: (text: WordText) => boolean): Test {
   if (field === null) return (document) => holds(wordsOfDocument(document))
   return (document) => fieldValues(document, field).some((value) => holds(toWordText(value)))
@@ -441,10 +441,7 @@ type LuceneQuery =
   | { kind: 'fuzzy'; field: string | null; text: string; edits: number }
   | { kind: 'range'; field: string | null; from: Bound | null; to: Bound | null }
 
-/**
- * A document must match every `must` clause and no `not` clause. Without `must` clauses it must
- * match one of the `should` clauses, if there are any.
- */
+/** Matches need every `must`, no `not`, and, without a `must`, one `should` if there are any. */
 interface LuceneClause {
   occur: 'should' | 'must' | 'not'
   query: LuceneQuery
@@ -467,17 +464,11 @@ export class LuceneError extends Error {
   override name = 'LuceneError'
 }
 
-/**
- * An event as searches see it: with the stolen contents of a stealer log, without what a tenant
- * adds.
- */
+/** An event as searches see it: with stolen contents, without what a tenant adds. */
 export interface SearchDocument {
   /** All texts, one per line. */
   text: string
-  /**
-   * Values by dotted path: the full path (`data.actor.name`), without `data` or `metadata`, and by
-   * the last name.
-   */
+  /** By dotted path: full (`data.actor.name`), without `data` or `metadata`, and by last name. */
   fields: Readonly<Record<string, readonly string[]>>
 }
 
@@ -547,20 +538,17 @@ function fieldNames(path: string): Set<string> {
   return new Set([path, path.replace(/^(?:data|metadata)\./, ''), path.split('.').at(-1) ?? path])
 }
 
-/** A text as searches see it: its words in lower case, whatever separates them. */
+/** A text as searches see it: words in lower case, whatever separates them. */
 export interface WordText {
   words: readonly string[]
   /** All words, each with a space before and after it. */
   joined: string
-  /**
-   * Pieces between white space, in lower case, both as they are and without punctuation around
-   * them.
-   */
+  /** Pieces between white space, in lower case, with and without punctuation around them. */
   chunks: readonly string[]
   lower: string
 }
 
-/** In scripts without spaces each character is a word, as in Lucene's standard analysis. */
+/** In scripts without spaces each character is a word, as in Lucene. */
 const wordPattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[[\p{L}\p{N}\p{M}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]]+/gv
 const edgePunctuation = /^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu
@@ -593,10 +581,7 @@ function splitChunks(lower: string): string[] {
   return lower.split(/\s+/).flatMap((chunk) => [chunk, chunk.replaceAll(edgePunctuation, '')])
 }
 
-/**
- * Whether the words of `phrase` follow one another in a text. A phrase without words matches by its
- * signs.
- */
+/** Whether a text contains the words of `phrase` in a row; without words, its signs. */
 export function phraseFinder(phrase: string): (text: WordText) => boolean {
   const phraseWords = splitWords(phrase)
   const joined = ` ${phraseWords.join(' ')} `
