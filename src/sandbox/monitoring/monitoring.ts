@@ -113,7 +113,7 @@ function createWatchlist(parts: WatchlistParts): MonitoringWatchlist {
         .filter((one) => one.admits(searchable))
         .filter((one) => isSubject(one) || one.mentions(searchable))
         .toSorted(
-          (remainingGroups, right) => Number(isSubject(right)) - Number(isSubject(remainingGroups)),
+          (left, right) => Number(isSubject(right)) - Number(isSubject(left)),
         )
       return toPlaces(matching.map(({ asset }) => asset))
     },
