@@ -1,6 +1,7 @@
 /**
- * What replicas hand over of a lane: the places of its feeds, its share after 429s and when it may send again.
- * It stands in Redis beside the slots of its tier and holds no truth: without it, feeds count as average ones.
+ * The state of a lane that replicas hand over to each other through Redis: what is known of its
+ * feeds, its share after 429s, and when it may send again. The ledger does not depend on it: when
+ * it is lost, feeds count as average ones.
  */
 import type { Keys } from '../redis/keys.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -15,22 +16,24 @@ import {
 export interface LaneState {
   fleet: FleetPlace
   share: Share | undefined
-  /** Pauses by 429 that the share knows of. */
+  /** Pauses after a 429 that `share` already accounts for. */
   pauses: number
-  /** When its feeds may send again, and when their rescans may while tails are due, wall clock ms. */
+  /** When feeds may send again, and when rescans may while tails are due; wall clock, ms. */
   freeAtMs: number
   rescansFreeAtMs: number
 }
 
 export interface StoredLane {
   state: LaneState
-  /** By the feed's id. */
+  /** By feed id. */
   places: Map<string, FeedPlace>
-  /** Ids of feeds that an older configuration was the last to note: it may have been the last to have them. */
+  /**
+   * Ids of feeds last noted by an older configuration, which may have been the last to have them.
+   */
   older: string[]
 }
 
-/** Names a lane: the organization, and the tier of its requests. */
+/** Identifies a lane by organization and rate-limit tier. */
 export interface LaneName {
   organization: string
   tier: string
@@ -47,7 +50,7 @@ export function newLane(nowMs: number): StoredLane {
   return { state, places: new Map(), older: [] }
 }
 
-/** Names a feed among those of its lane. */
+/** Identifies a feed within its lane. */
 export function feedId({ account, name }: { account: string; name: string }): string {
   return `${account}/${name}`
 }
@@ -59,8 +62,8 @@ function laneKey(keys: Keys, { organization, tier }: LaneName): string {
 }
 
 /**
- * Reads a lane. What a replica of another generation noted of waiting is left out: its configuration may have
- * been the reason.
+ * Loads a lane. Waits and failures noted by a replica of another generation are dropped, because
+ * its configuration may have caused them.
  */
 export async function loadLane(
   redis: Redis,
@@ -92,7 +95,7 @@ export async function loadLane(
 
 type StoredPlace = FeedPlace & { generation: number }
 
-/** Writes what has changed. */
+/** Saves the state of a lane and the places of the feeds that changed. */
 export async function saveLane(
   redis: Redis,
   keys: Keys,
@@ -106,7 +109,7 @@ export async function saveLane(
   await Promise.all([redis.hset(name, fields), redis.pexpire(name, laneTtlMs)])
 }
 
-/** Forgets feeds of a lane that the configuration has no more. */
+/** Deletes feeds that the configuration no longer has. */
 export async function forgetFeeds(
   redis: Redis,
   keys: Keys,
@@ -116,13 +119,13 @@ export async function forgetFeeds(
   if (ids.length > 0) await redis.hdel(laneKey(keys, lane), ...ids)
 }
 
-/** How many times a 429 has closed the tier so far. */
+/** Counts the times a 429 has paused the tier. */
 export async function readPauses(redis: Redis, keys: Keys, lane: LaneName): Promise<number> {
   const name = keys.shared('limit', lane.organization, lane.tier)
   return Number((await redis.hget(name, 'pauses')) ?? 0)
 }
 
-/** What cannot be read counts as lost. */
+/** Returns an empty object for text that is missing or cannot be parsed. */
 function parseOrEmpty<T extends object>(text: string | undefined): T | Record<string, never> {
   if (text === undefined) return {}
   try {

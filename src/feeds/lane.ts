@@ -1,11 +1,11 @@
 /**
- * One lane: the feeds of one organization whose pages count against one tier. While a process holds it, it
- * chooses which feed is read next (next-feed.ts), waits for the slot, reads a page, and chooses again. Rescans
- * are read beside that: one request in ten is theirs, and those that no tail is due for. All of them together
- * keep the lane's share of the limit.
+ * Reads one lane: the feeds of one organization whose pages count against one rate-limit tier. The
+ * process that holds a lane chooses the next feed (next-feed.ts), waits for the API slot, reads a
+ * page and chooses again. Rescans run beside the tails: they get one request in ten, and every
+ * request that no tail is due for. Together they stay within the lane's share of the limit.
  *
- * Nothing waits for an answer that does not come: when a request has been out for longer than the distance of
- * two slots, the lane goes on with another feed, and the late answer is taken in when it comes.
+ * A slow answer blocks nothing: when a request has been out for longer than the distance of two
+ * slots, the lane continues with another feed and takes the late answer in when it arrives.
  */
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import type { Clock, Timings } from '../lib/clock.ts'
@@ -38,23 +38,23 @@ import type { PollOutcome, PollRequest } from './poll-run.ts'
 import type { Poller } from './poller.ts'
 import { rescanShare } from './rescan-plan.ts'
 
-/** What a lane may send. */
+/** The rate limit of a lane. */
 export interface LaneLimit extends LaneName {
-  /** Names the lane among jobs. */
+  /** The id of the lane's job. */
   id: string
   /** Requests per second of the tier. */
   perSecond: number
-  /** The part of it that feeds may use, rescans included. */
+  /** The fraction of `perSecond` that feeds may use, rescans included. */
   share: number
 }
 
 export interface LaneOptions {
   feeds: readonly PolledFeed[]
-  /** The lane of a feed, as far as its organization is known by now. */
+  /** Returns the lane of a feed, as far as its organization is known so far. */
   laneFor: (feed: PolledFeed) => LaneLimit
-  /** All feeds together are read at most so many times a second, whatever their limits. */
+  /** The most polls per second of all feeds together, whatever their limits. */
   pollsPerSecond: number
-  /** Grows whenever an organization becomes known. */
+  /** Increases whenever an organization becomes known. */
   lanesVersion: () => number
   poller: Poller
   generation: () => number
@@ -70,27 +70,36 @@ export interface LaneFeeds {
   feeds: PolledFeed[]
 }
 
-/** The lanes of a process: what it knows of its feeds, whichever of them it holds. */
+/** Reads the lanes of a process, and keeps what it knows of their feeds. */
 export interface LaneReader {
-  /** By their ids, as organizations are known by now: two accounts may turn out to share one. */
+  /** The lanes by id. They change as organizations become known: two accounts may share one. */
   lanes(): ReadonlyMap<string, LaneFeeds>
-  /** What this process knows of a feed whose lane it holds, or gave back less than a turn ago. */
+  /**
+   * What this process knows of a feed; undefined unless it holds the lane or released it within
+   * `laneHoldMs`.
+   */
   feedPlace: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
-  /** Reads a lane until its turn is over. Never throws. */
+  /** Reads a lane until `isOver` returns true. Never throws. */
   hold(lane: LaneLimit, isOver: () => boolean): Promise<void>
-  /** Once all turns are over: gives up what waits for a slot or an answer; resolves when it has ended. */
+  /**
+   * Called once all holds are over: aborts runs that wait for a slot or an answer, and resolves
+   * when they have ended.
+   */
   abort(): Promise<void>
 }
 
-/** No process holds on to what it knows for longer, ms. */
+/** How often a process saves the state of a lane that it holds, ms. */
 const saveEveryMs = 5_000
-/** How long nobody looks at a lane that has nothing to read, ms: a feed may have come to it. */
+/** The longest sleep of a lane with nothing to read, ms: a feed may have joined it meanwhile. */
 const maxSleepMs = 5_000
-/** An answer that takes less never counts as late, ms. */
+/** An answer that takes less than this is never late, ms. */
 const minPatienceMs = 250
-/** How long the lane waits for what a request needs before it can wait for its slot, such as a token; ms. */
+/**
+ * How long the lane waits for what a request needs before it can queue for a slot, such as a token;
+ * ms.
+ */
 const preparationMs = 2_000
-/** A rescan gives way to others that are due after so many pages. */
+/** After this many pages a rescan yields to others that are due. */
 const rescanPages = 4
 
 type Kind = PollRequest['kind']
@@ -102,7 +111,7 @@ interface HeldLane {
   changed: Map<string, FeedPlace>
   savedAtMs: number
   isOver: () => boolean
-  /** Its loops that sleep. */
+  /** One controller for each sleeping loop; aborting it ends the sleep. */
   naps: Set<AbortController>
 }
 
@@ -110,27 +119,29 @@ interface HeldLane {
 interface LaneRun {
   feed: PolledFeed
   kind: Kind
-  /** What its request needs is not there yet (`readying`); it waits for a slot (`queued`), or for its answer. */
+  /**
+   * `readying`: the request lacks something, such as a token; `queued`: it waits for a slot;
+   * `sent`: it waits for the answer.
+   */
   phase: 'readying' | 'queued' | 'sent'
   /** Monotonic ms. */
   phaseSinceMs: number
-  /** Whether the lane waits for it. */
+  /** Whether the lane waits for this run. */
   isFollowed: boolean
   stopping: AbortController
   ended: AbortController
   end: Promise<void>
 }
 
-/** What a process knows of its feeds and lanes. */
 interface ReaderState extends LaneOptions {
   lanes: () => ReadonlyMap<string, LaneFeeds>
   places: Map<string, FeedPlace>
-  /** All feeds by their ids: one of an organization that is not known yet is in another lane meanwhile. */
+  /** All feeds by id. While its organization is unknown, a feed is in a provisional lane. */
   configured: ReadonlyMap<string, PolledFeed>
-  /** By kind and feed: one of each at a time. */
+  /** By kind and feed id: at most one run of each. */
   runs: Map<string, LaneRun>
   held: Map<string, HeldLane>
-  /** When a lane was given back, monotonic ms. */
+  /** When each lane was released, monotonic ms. */
   leftAtMs: Map<string, number>
   minIntervalMs: number
   logWaiting: (feed: PolledFeed, status: PollOutcome['status']) => void
@@ -162,7 +173,7 @@ export function createLaneReader(options: LaneOptions): LaneReader {
   }
 }
 
-/** What was learned of the lane of another replica is of its last hand-over, which may be long ago. */
+/** Another replica's lane is known only from its last hand-over, which may be long ago. */
 function known(reader: ReaderState, id: string): Readonly<FeedPlace> | undefined {
   const { configured, held, leftAtMs, places, laneFor: laneOf, clock, timings } = reader
   const feed = configured.get(id)
@@ -183,14 +194,14 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
   }
   reader.held.set(lane.id, held)
   const loops = (['feed', 'sweep'] as const).map((kind) => readUntilOver(reader, held, kind))
-  // the other one may sleep beyond the turn
+  // when one loop ends, the other may be sleeping beyond the end of the hold
   await Promise.all(loops.map((loop) => loop.finally(() => wakeLoops(held))))
   reader.held.delete(lane.id)
   reader.leftAtMs.set(lane.id, reader.clock.monotonic())
   await saveState(reader, held)
 }
 
-/** Reads tails, or rescans, one after the other, until the turn is over. */
+/** Reads tails, or rescans, one after the other until the hold is over. */
 async function readUntilOver(reader: ReaderState, held: HeldLane, kind: Kind): Promise<void> {
   const { clock } = reader
   while (!held.isOver()) {
@@ -202,7 +213,7 @@ async function readUntilOver(reader: ReaderState, held: HeldLane, kind: Kind): P
   }
 }
 
-/** Ends early where something of the lane has changed. */
+/** Sleeps for at most `maxSleepMs`; ends early on `signal` or when `wakeLoops` is called. */
 async function sleepUntilWoken(
   { clock }: ReaderState,
   held: HeldLane,
@@ -215,7 +226,10 @@ async function sleepUntilWoken(
   held.naps.delete(waking)
 }
 
-/** The feed whose tail is read next; a time: not before. `running` is in the middle of a run. */
+/**
+ * The feed whose tail is read next, or the time before which none is. `running` is the feed in the
+ * middle of a run.
+ */
 function nextTail(reader: ReaderState, held: HeldLane, running?: PolledFeed): PolledFeed | number {
   const nowMs = reader.clock.now()
   const freeAtMs = laneFreeMs(reader, held)
@@ -245,7 +259,7 @@ function chooseTail(
   return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
 }
 
-/** When the lane may send again: no further ahead than a few slots, unless a clock was set back. */
+/** When the lane may send again. Clamped to a few slots ahead, in case a clock was set back. */
 function laneFreeMs(reader: ReaderState, held: HeldLane): number {
   const { state } = held
   const latestMs = reader.clock.now() + maxSlotsAhead * slotSpacingMs(reader, held)
@@ -253,10 +267,10 @@ function laneFreeMs(reader: ReaderState, held: HeldLane): number {
   return state.freeAtMs
 }
 
-/** Tails and rescans take slots of the lane each ahead of the other. */
+/** Tails and rescans may each take slots ahead of the other. */
 const maxSlotsAhead = 4
 
-/** The feed that is read again next; a time: not before. */
+/** The feed that is rescanned next, or the time before which none is. */
 function nextRescan(reader: ReaderState, held: HeldLane): PolledFeed | number {
   const nowMs = reader.clock.now()
   const owed = oldestRescan(reader, held)
@@ -265,7 +279,7 @@ function nextRescan(reader: ReaderState, held: HeldLane): PolledFeed | number {
   return slotMs < nowMs + 1 ? owed.feed : slotMs
 }
 
-/** By when that is due. */
+/** The feed whose rescan has been due longest, or is due first, and when. */
 function oldestRescan(
   reader: ReaderState,
   held: HeldLane,
@@ -279,7 +293,9 @@ function oldestRescan(
   return oldestDue
 }
 
-/** Before when no page of a rescan may be asked for; by now: it may. */
+/**
+ * The earliest time for the next page of a rescan, ms; not in the future when it may be sent now.
+ */
 function nextRescanSlotMs(reader: ReaderState, held: HeldLane): number {
   const { freeAtMs, rescansFreeAtMs } = held.state
   const spareMs = Math.max(reader.clock.now(), freeAtMs)
@@ -296,7 +312,7 @@ async function waitForRescanSlot(reader: ReaderState, held: HeldLane, run: LaneR
   }
 }
 
-/** Notes a request that goes out now; returns when. */
+/** Records a request that is sent now; returns the time. */
 function takeSlot(reader: ReaderState, held: HeldLane, run: LaneRun): number {
   const nowMs = reader.clock.now()
   const { state } = held
@@ -324,12 +340,12 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
   run.end = take(reader, held, run).finally(() => {
     reader.runs.delete(id)
     run.ended.abort()
-    wakeLoops(reader.held.get(held.lane.id)) // it may have waited for this feed
+    wakeLoops(reader.held.get(held.lane.id)) // a loop may have waited for this feed
   })
   return run
 }
 
-/** Waits for a run, but not for an answer, or a token, that does not come. */
+/** Waits for a run, but gives up on an answer or a token that takes too long. */
 async function waitForRun(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
   const { clock } = reader
   const patienceMs = Math.max(minPatienceMs, slotSpacingMs(reader, held))
@@ -338,7 +354,7 @@ async function waitForRun(reader: ReaderState, held: HeldLane, run: LaneRun): Pr
     const { phase, phaseSinceMs } = run
     const longestMs = phase === 'sent' ? patienceMs : Math.max(patienceMs, preparationMs)
     if (phase === 'queued') {
-      // it has no slot yet: whoever holds the lane next takes one
+      // it has no slot yet: the next holder of the lane takes one
       if (held.isOver()) run.stopping.abort()
     } else if (held.isOver() || clock.monotonic() - phaseSinceMs >= longestMs) {
       break
@@ -407,7 +423,10 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
   held.changed.set(feedId(feed), place)
 }
 
-/** Nothing is looked for before it is due; only what no page of the tail tells may be found a while later. */
+/**
+ * When the feed's rescans are looked at again: when the next one is due, within `rescanLookMs` at
+ * the latest, because some changes show on no page of the tail.
+ */
 function nextRescanMs(reader: ReaderState, outcome: PollOutcome, failures: number): number {
   if (outcome.status !== 'not_due') return nextAttemptMs(reader, outcome, failures)
   const nowMs = reader.clock.now()
@@ -423,7 +442,9 @@ function nextAttemptMs(
   return nextPollMs(outcome, { nowMs: clock.now(), failures }, timings)
 }
 
-/** Takes over what the replica before knew, where that is newer than what this process knows. */
+/**
+ * Loads what the previous holder knew; a place replaces this process's own only where it is newer.
+ */
 async function loadState(reader: ReaderState, lane: LaneLimit): Promise<LaneState> {
   const { redis, keys, clock, logger, places, configured } = reader
   const options = { generation: reader.generation(), nowMs: clock.now() }
@@ -475,7 +496,7 @@ function allowedPerSecond({ clock }: ReaderState, { lane, state }: HeldLane): nu
   return lane.perSecond * currentShare(state.share, lane.share, clock.now())
 }
 
-/** From one request to the next, ms. */
+/** Time between two requests, ms. */
 function slotSpacingMs(reader: ReaderState, held: HeldLane): number {
   return 1000 / allowedPerSecond(reader, held)
 }
@@ -488,7 +509,7 @@ function wakeLoops(held: HeldLane | undefined): void {
   for (const waking of held?.naps ?? []) waking.abort()
 }
 
-/** The lanes and their feeds, found anew only when an organization became known. */
+/** Groups feeds by lane; recomputed only when an organization has become known. */
 function groupFeeds({
   feeds,
   laneFor: laneOf,
@@ -551,7 +572,7 @@ const waitingReasons: Partial<Record<PollOutcome['status'], string>> = {
   quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
 }
 
-/** Once when it begins: the feed comes back every few seconds. */
+/** Logs a reason once when it begins: the feed is looked at every few seconds. */
 function createWaitingLog(
   logger: Logger,
 ): (feed: PolledFeed, status: PollOutcome['status']) => void {

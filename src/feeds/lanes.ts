@@ -1,7 +1,7 @@
 /**
- * One perpetual job for each lane, so that replicas share the lanes: whoever has the job reads the lane for up
- * to 30 s and gives it back. The commit's fence, not the job, makes that safe. A lane that waits costs nothing:
- * a process may hold all of them at once, so none waits for another.
+ * Shares the lanes between replicas: each lane has one perpetual job, and whoever has the job reads
+ * the lane for up to 30 s and gives it back. The fence of the commit makes this safe, not the job.
+ * A waiting lane costs nothing, so a process may hold all lanes at once and none waits for another.
  */
 import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/connection.ts'
@@ -11,17 +11,20 @@ import type { FeedPlace } from './next-feed.ts'
 import { createLaneReader, type LaneOptions } from './lane.ts'
 
 export interface Lanes {
-  /** What this process knows of a feed whose lane it holds, or gave back less than a turn ago. */
+  /**
+   * What this process knows of a feed; undefined unless it holds the lane or released it within
+   * `laneHoldMs`.
+   */
   feedPlace: (feed: { account: string; name: string }) => Readonly<FeedPlace> | undefined
   start(): void
-  /** Adds the job of every lane that this process does not hold; one that exists stays as it is. */
+  /** Adds the job of every lane that this process does not hold; an existing job stays as it is. */
   ensure(): Promise<void>
-  /** Ends what runs at its next step; resolves when all jobs are given back, or at the deadline. */
+  /** Ends each run at its next step; resolves when all jobs are given back, or at the deadline. */
   stop(deadlineMs: number): Promise<void>
 }
 
 export interface LanesOptions extends LaneOptions {
-  /** Whether this replica's configuration is the one started last. */
+  /** Whether this replica's configuration is the one that was started last. */
   isActive: () => boolean
 }
 
@@ -38,7 +41,8 @@ export function createLanes(options: LanesOptions): Lanes {
   async function process(job: Job, token?: string): Promise<void> {
     const id = job.id ?? ''
     const lane = reader.lanes().get(id)
-    // of a configuration before, or of an organization whose id is known by now; one of a newer stays
+    // the job is from an older configuration, or from before an organization became known; a job of
+    // a newer configuration stays
     if (!lane && isActive()) return
     if (!lane || isForOthers(id, leftLanes, isActive))
       return postpone(job, token, await leaveToOthers())
@@ -46,12 +50,12 @@ export function createLanes(options: LanesOptions): Lanes {
     const isOver = startHold(options, AbortSignal.any([stopping.signal, lock.lost]))
     await reader.hold(lane.limit, isOver)
     lock.release()
-    if (!reader.lanes().has(id)) await ensure() // its feeds have come to a lane that may be new
-    if (lock.lost.aborted) throw new WaitingError() // the job waits already, or is another's
+    if (!reader.lanes().has(id)) await ensure() // its feeds have moved to a lane that may be new
+    if (lock.lost.aborted) throw new WaitingError() // the job waits already, or another has it
     return giveBack(job, token)
   }
 
-  /** The same replica may otherwise be the first to ask, time after time. */
+  /** Without a head start for the others, the same replica might fetch the job first every time. */
   async function leaveToOthers(): Promise<number> {
     const { headStartMs } = timings
     await standStill.until(clock.now() + 2 * headStartMs)
@@ -69,7 +73,7 @@ export function createLanes(options: LanesOptions): Lanes {
   return {
     feedPlace: reader.feedPlace,
     start() {
-      if (worker.isRunning()) return // after an error of its connection it goes on by itself
+      if (worker.isRunning()) return // after a connection error the worker recovers by itself
       locks.start()
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'lane worker ended'))
     },
@@ -85,24 +89,25 @@ export function createLanes(options: LanesOptions): Lanes {
 }
 
 interface Lock {
-  /** Aborts when another holder has it, or nobody. */
+  /** Aborts when another holder, or nobody, has the lock. */
   lost: AbortSignal
-  /** It is not renewed any more. */
+  /** Stops renewing the lock. */
   release(): void
 }
 
 interface Locks {
-  /** Whether this process reads the lane. */
+  /** Whether this process holds the lane. */
   has(id: string): boolean
   keep(id: string, token: string): Lock
-  /** Renews all that are kept, until it is stopped. */
+  /** Renews all held locks until stopped. */
   start(): void
   stop(): Promise<void>
 }
 
 /**
- * Keeps the locks of jobs. BullMQ would renew them by the id of a job, and forgets a job that it fetches again
- * before its last turn has quite ended: the lane would be taken for stalled, and be held twice.
+ * Keeps the locks of jobs. BullMQ would renew them by job id, and it forgets a job that it fetches
+ * again before the previous hold has quite ended: the lane would count as stalled and be held
+ * twice.
  */
 function createLocks(
   worker: Worker,
@@ -122,7 +127,7 @@ function createLocks(
     if (now.length === 0) return
     const ids = now.map(([id]) => id)
     const tokens = now.map(([, { token }]) => token)
-    // where Redis does not answer, the locks may be kept all the same
+    // when Redis does not answer, the locks may still be held
     const failed = new Set(await worker.extendJobLocks(ids, tokens, lockMs).catch(() => []))
     for (const [id, { lost }] of now) if (failed.has(id)) lost.abort()
   }
@@ -145,23 +150,26 @@ async function postpone(job: Job, token: string | undefined, untilMs: number): P
   throw new DelayedError()
 }
 
-/** Without a time, which would be this machine's: its clock may be ahead of the others'. */
+/** Passes no time: it would be this machine's, whose clock may be ahead of the others'. */
 async function giveBack(job: Job, token: string | undefined): Promise<never> {
   await job.moveToWait(token)
   throw new WaitingError()
 }
 
-/** Whether an older configuration leaves the lane: every other time at most, nobody else may be there. */
+/**
+ * Whether a replica with an older configuration leaves the lane to others: every other time at
+ * most, since there may be no others.
+ */
 function isForOthers(id: string, leftLanes: Set<string>, isActive: () => boolean): boolean {
   if (isActive() || leftLanes.delete(id)) return false
   leftLanes.add(id)
   return true
 }
 
-/** Whether the turn that begins now is over. */
+/** Starts a hold; returns whether it is over. */
 function startHold(options: LanesOptions, stopping: AbortSignal): () => boolean {
   const { clock, timings, isActive } = options
-  // an older configuration has every lane for a moment only: its feeds may be nobody else's
+  // an older configuration holds each lane only briefly: its feeds may be in no other configuration
   const wasActive = isActive()
   const endMs = clock.monotonic() + (wasActive ? timings.laneHoldMs : timings.headStartMs)
   return () => stopping.aborted || clock.monotonic() >= endMs || (wasActive && !isActive())

@@ -1,6 +1,7 @@
 /**
- * Whether the service filters a feed by match time (`materialized_at`; docs/api-notes.md, Cursors and order).
- * Each account and type of feed is probed once; an item that disproves the answer revokes it, with a warning.
+ * Learns whether the API filters a feed by match time (`materialized_at`; docs/api-notes.md,
+ * Cursors and order). Each account and feed type is probed once; an item that disproves the answer
+ * revokes it, with a warning.
  */
 import type { RoutedEvent } from '../store/intake.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
@@ -14,7 +15,7 @@ import type { PollerOptions, PollRun } from './poll-run.ts'
 
 const dayMs = 86_400_000
 
-/** The service's clock where it filters this feed by match time; undefined where it does not. */
+/** The API's clock, ms, where it filters this feed by match time; undefined where it does not. */
 export async function readMatchClock(
   options: PollerOptions,
   run: PollRun,
@@ -22,7 +23,7 @@ export async function readMatchClock(
 ): Promise<number | undefined> {
   const { capabilities, logger } = options
   const { feed } = run
-  // the same request without the filter must have shown something, or an empty answer means nothing
+  // an empty answer means nothing unless the same request without the filter has shown something
   if (!capabilities || !findFeedType(feed).matchBody || state.newestMs === undefined)
     return undefined
   const memory = capabilities(feed.account)
@@ -46,9 +47,9 @@ function capabilityName(feed: PolledFeed): string {
 }
 
 /**
- * A window in the future must be empty and one since ever must not; a refusal of the request, or any other
- * page, means that the filter is not honoured. undefined: nothing was learned, since the feed shows nothing at
- * all or the service failed; the ladder reads meanwhile.
+ * Probes the filter: a window in the future must be empty and a window over all time must not. A
+ * refused request, or any other page, means that the filter is not honoured. undefined: nothing was
+ * learned, because the feed shows nothing at all or the API failed; the ladder is used meanwhile.
  */
 async function probeMatchFilter(
   options: PollerOptions,
@@ -74,7 +75,7 @@ async function probeMatchFilter(
   return (await hasItems(options, run, unfiltered)) ? false : undefined
 }
 
-/** A window in the future must be empty, and not refused. */
+/** Whether a window in the future has items or is refused. */
 async function ignoresFilter(
   options: PollerOptions,
   run: PollRun,
@@ -94,12 +95,12 @@ function isRequestRefused(error: unknown): error is UpstreamError {
   return error instanceof UpstreamError && (error.status === 400 || error.status === 422)
 }
 
-/** Another request would fare no better just now. */
+/** Whether another request would fail the same way right now. */
 function blocksAllRequests({ reason }: UpstreamError): boolean {
   return reason === 'rate_limited' || reason === 'auth'
 }
 
-/** After a scan by match time failed: a refusal takes the filter back. */
+/** Called after a scan by match time failed: a refused request revokes the capability. */
 export async function noteMatchRefusal(
   { capabilities }: PollerOptions,
   feed: PolledFeed,
@@ -111,10 +112,13 @@ export async function noteMatchRefusal(
   await capabilities?.(feed.account).demote(capabilityName(feed), why)
 }
 
-/** A page without what is looked for is not yet the end. */
+/** Pages read before giving up: a page without a wanted item need not be the last. */
 const maxPages = 5
 
-/** undefined: not on the first pages. */
+/**
+ * Whether the request shows a wanted item; undefined when the first `maxPages` pages do not decide
+ * it.
+ */
 async function hasItems(
   { client, clock }: PollerOptions,
   { feed, kind, signal, dueSinceMs }: PollRun,
@@ -139,8 +143,9 @@ async function hasItems(
 }
 
 /**
- * Whether a page may be taken in: by match time only what was matched within its window, or what a service
- * shows that still heeds the filter. One that no longer does would tell all that stood below the start bound.
+ * Whether a page may be taken in. A page by match time is credible when all its events were matched
+ * within its window, or when the API still honours the filter. If it no longer did, the page would
+ * alert about everything below the start bound.
  */
 export async function isPageCredible(
   options: PollerOptions,
@@ -151,7 +156,7 @@ export async function isPageCredible(
   const { feed } = run
   const { fromMs = 0, toMs = Infinity } = asked.span ?? {}
   if (readNotes(asked).kind !== 'matched') return true
-  // this machine's clock was ahead when the window was chosen, as the answer has shown
+  // the answer has shown that this machine's clock was ahead when the window was chosen
   if (asked.cursor === null && toMs > upstreamNowMs(options, feed) - matchLagMs / 2) return false
   const outOfWindow = events.find(({ event: { matchedAtMs, createdAtMs } }) =>
     matchedAtMs === null
@@ -167,7 +172,7 @@ export async function isPageCredible(
   return false
 }
 
-/** By how much an item's own match time may differ from what the filter goes by. */
+/** How far an item's own match time may differ from the time that the filter uses. */
 const matchToleranceMs = 3_600_000
 
 async function demoteMatchFilter(
@@ -181,9 +186,10 @@ async function demoteMatchFilter(
 }
 
 /**
- * What a scan of the whole window finds new, though it was matched in time that was read by match time, and
- * which the filter does not show even now, proves that the filter is not to be relied on: from then on the
- * account is read by the ladder. What it does show has come into the feed since, as by a raised severity.
+ * Checks the new finds of a whole rescan. An event that was matched in a period already read by
+ * match time, and that the filter does not show even now, proves the filter unreliable: from then
+ * on the account is read by the ladder. An event that the filter does show has entered the feed
+ * since, for example because its severity was raised.
  */
 export async function checkMatchFilter(
   options: PollerOptions,
@@ -205,10 +211,13 @@ export async function checkMatchFilter(
   }
 }
 
-/** Of one page: people may let hundreds back into a feed at once, and each costs a request. */
+/**
+ * Per page: an operator may let hundreds of events back into a feed at once, and each check costs a
+ * request.
+ */
 const maxChecked = 3
 
-/** Whether the filter shows an event now; also where that could not be asked. */
+/** Whether the filter shows an event now; true when the API could not answer. */
 async function isShownByMatch(
   options: PollerOptions,
   run: PollRun,

@@ -1,80 +1,90 @@
 /**
- * The polling rule, pure: which feed of a lane is read next, and what is known of the feeds for that.
+ * The polling rule, pure: chooses which feed of a lane is read next, and keeps the estimates that
+ * it needs.
  *
- * A lane holds the feeds of one organization whose pages count against one tier. Whenever it may send a
- * request, it reads, in this order:
+ * A lane holds the feeds of one organization whose pages count against one rate-limit tier.
+ * Whenever it may send a request, it reads, in this order:
  *
- * 1. the feed that is longest overdue: not read for 1.5 × N/R (N feeds, R requests a second), or for longer
- *    than it states (`every`, `lag_objective`) where all stated intervals fit the budget, though not sooner than
- *    the floor;
- * 2. a feed of which more pages wait, the one that waits longest first;
- * 3. the feed with the largest weight × rate × age², if no feed is younger than the floor.
+ * 1. the feed that is longest overdue: not read for 1.5 × N/R (N feeds, R requests per second), or
+ *    for longer than the interval it states (`every`, `lag_objective`) where all stated intervals
+ *    fit the budget; a stated interval is never shorter than the minimum poll interval;
+ * 2. the feed with more pages waiting that has waited longest;
+ * 3. the feed with the largest weight × rate × age², among those not read within the minimum
+ *    interval.
  *
- * The third step minimizes the sum of all delays where rates are known: a feed's next request saves
- * rate × age²/2 of waiting. Rates are estimates that forget over two hours and lean on the mean of the lane's
- * feeds while little was seen, the more so the less evenly events arrive (docs/decisions/polling.md).
+ * The third step minimizes the sum of all delays where rates are known: the next request to a feed
+ * saves rate × age²/2 of waiting. Rates are estimates that decay over two hours. While little has
+ * been seen they lean on the mean of the lane's feeds, the more so the more unevenly events arrive
+ * (docs/decisions/polling.md).
  *
- * Feeds of which every poll costs quota keep their interval (`everyMs`) and go first when it has passed.
+ * Feeds whose every poll costs quota keep their interval (`everyMs`) and go first when it has
+ * passed.
  */
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 import type { PollOutcome } from './poll-run.ts'
 
-/** A feed as the rule sees its configuration. */
+/** The configuration of a feed, as the rule needs it. */
 export interface FeedTiming {
   id: string
   /** The fixed interval of a feed that is not chosen by rate, ms. */
   everyMs?: number | undefined
-  /** The longest interval that the operator states, ms; it holds where all stated ones fit the budget. */
+  /**
+   * The longest interval that the operator states, ms; kept where all stated intervals fit the
+   * budget.
+   */
   longestMs?: number | undefined
 }
 
-/** What is known of a feed's past. It holds no truth: without it the feed counts as an average one. */
+/** What is known of a feed's past. When it is lost, the feed counts as an average one. */
 export interface FeedPlace {
-  /** When the request was sent that read the feed to its end, ms; undefined: never. */
+  /** When the request that read the feed to its end was sent, ms; undefined: never. */
   readAtMs: number | undefined
-  /** When its last request was sent, ms. */
+  /** When the last request was sent, ms. */
   askedAtMs: number | undefined
-  /** Pages wait. */
+  /** More pages wait. */
   hasMore: boolean
-  /** Nothing is asked before, ms, and why not. */
+  /** Until when nothing is requested, ms, and why. */
   wait: { untilMs: number; why: string } | undefined
-  /** Failed polls in a row. */
+  /** Consecutive failed polls. */
   failures: number
-  /** The mean of the last intervals, ms. */
+  /** Moving average of the intervals between reads to the end, ms. */
   intervalMs: number | undefined
-  /** New events, those among them that are critical or high, and seconds watched; all forget over two hours. */
+  /**
+   * New events, the critical or high ones among them, and seconds watched; all decay over two
+   * hours.
+   */
   events: number
   urgent: number
   watchedSeconds: number
   /** New events since the feed was last read to its end. */
   sinceRead: number
-  /** Of its rescans; undefined: nobody has looked. */
+  /** State of its rescans; undefined: none was looked for yet. */
   rescan: RescanPlace | undefined
-  /** When something of it changed last, ms: of two replicas, whose word counts. */
+  /** When the place last changed, ms: of two replicas, the later one counts. */
   notedAtMs: number
 }
 
 interface RescanPlace {
-  /** When the feed is read again, or looked at, ms. */
+  /** When a rescan is next read or looked for, ms. */
   atMs: number
-  /** Failed runs in a row. */
+  /** Consecutive failed runs. */
   failures: number
   /** Pages read so far, over all runs. */
   pages: number
 }
 
-/** What is known of all feeds of a lane together; forgets over twelve hours. */
+/** What is known of all feeds of a lane together; decays over twelve hours. */
 export interface FleetPlace {
   events: number
   watchedSeconds: number
-  /** Squared deviations from what was expected, and the sum of what was expected. */
+  /** Squared deviations from the expected event counts, and the sum of those counts. */
   deviation: number
   expected: number
   atMs: number
 }
 
 interface Budget {
-  /** Requests a second that the lane may send. */
+  /** Requests per second that the lane may send. */
   perSecond: number
   /** No feed is read again sooner, ms, unless more pages wait. */
   minIntervalMs: number
@@ -82,12 +92,13 @@ interface Budget {
 
 type Choice =
   | { feed: string; why: 'overdue' | 'more' | 'rate' }
-  /** Nothing is to be read before, ms. */
+  /** Nothing is due before this time, ms. */
   | { atMs: number }
 
 /**
- * The floor of all feeds of a configuration, ms: together they send at most `pollsPerSecond` requests a second for
- * what is new. Fixed intervals are kept, and the others share what these leave. `leastMs`: no floor is lower.
+ * The minimum poll interval of all feeds of a configuration, ms: it keeps their tails within
+ * `pollsPerSecond` requests per second together. Fixed intervals are kept, and the other feeds
+ * share the rest. It is never less than `leastMs`.
  */
 export function minPollInterval(
   feeds: readonly Pick<FeedTiming, 'everyMs'>[],
@@ -101,20 +112,23 @@ function ruledFeeds<Feed extends Pick<FeedTiming, 'everyMs'>>(feeds: readonly Fe
   return feeds.filter(({ everyMs }) => everyMs === undefined)
 }
 
-/** What feeds that keep an interval leave of so many requests a second: a tenth at the least. */
+/** The requests per second that fixed intervals leave for other feeds: at least a tenth. */
 function besideFixed(feeds: readonly Pick<FeedTiming, 'everyMs'>[], perSecond: number): number {
   const fixed = feeds.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
   return Math.max(perSecond - fixed, perSecond / 10)
 }
 
-/** Of the mean interval: no feed is read less often than that. */
+/** Times the mean interval: no feed is read less often than that. */
 const ceilingFactor = 1.5
 const memoryMs = 2 * 3_600_000
 const fleetMemoryMs = 12 * 3_600_000
-/** How long the mean of the lane speaks for a feed, times the Fano factor. */
+/**
+ * Weight of the lane's mean in the estimate for a feed, in seconds watched; multiplied by the Fano
+ * factor.
+ */
 const priorSeconds = 300
 const maxFano = 20
-/** Events a second of a feed of which nothing is known: 1,000 a week. */
+/** Events per second of a feed of which nothing is known: 1,000 a week. */
 const usualRate = 1_000 / (7 * 86_400)
 
 export function newFeedPlace(): FeedPlace {
@@ -141,7 +155,10 @@ export function newFleetPlace(nowMs: number): FleetPlace {
 /** No failure and no pause leaves a feed alone for longer, ms. */
 const longestWaitMs = 16 * 60_000
 
-/** Times that are yet to come were written while a clock was ahead: they count as now. Changes all three. */
+/**
+ * Clamps past times that lie in the future to now, and drops waits that are too long: a clock was
+ * ahead. Changes all three.
+ */
 export function clampFutureTimes(
   { place, fleet, share }: { place?: FeedPlace; fleet?: FleetPlace; share?: Share | undefined },
   nowMs: number,
@@ -162,7 +179,7 @@ export interface Candidate {
   place: FeedPlace
 }
 
-/** Chooses among the feeds of a lane. `fleet`: what is known of them all. */
+/** Chooses the next feed of a lane. `fleet` is what is known of all its feeds. */
 export function chooseNext(
   candidates: readonly Candidate[],
   fleet: FleetPlace,
@@ -196,21 +213,21 @@ export function chooseNext(
   return best ? { feed: best.feed, why: 'rate' } : { atMs }
 }
 
-/** Weight × rate × age²: what one request to the feed saves in waiting, but for a constant. */
+/** Weight × rate × age²: proportional to the waiting that one request to the feed saves. */
 function pollPriority(place: FeedPlace, fleet: FleetPlace, nowMs: number): number {
   const ageSeconds = (nowMs - lastReadMs(place)) / 1000
   return urgencyWeight(place) * eventRate(place, fleet) * ageSeconds * ageSeconds
 }
 
-/** New events a second that are expected of a feed. */
+/** Estimated new events per second of a feed. */
 export function eventRate({ events, watchedSeconds }: FeedPlace, fleet: FleetPlace): number {
   const prior = priorSeconds * fanoFactor(fleet)
-  const priorWeight = priorSeconds * 10 // the lane's own mean takes over as soon as it was watched for longer
+  const priorWeight = priorSeconds * 10 // until the lane was watched for longer
   const mean = (usualRate * priorWeight + fleet.events) / (priorWeight + fleet.watchedSeconds)
   return (mean * prior + events) / (prior + watchedSeconds)
 }
 
-/** How unevenly events arrive: 1 as by chance (Poisson), more in bursts. */
+/** How unevenly events arrive: 1 for random arrival (Poisson), more for bursts. */
 function fanoFactor({ deviation, expected }: FleetPlace): number {
   return Math.min(maxFano, Math.max(1, (deviation + 10) / (expected + 10)))
 }
@@ -221,14 +238,14 @@ function urgencyWeight({ events, urgent }: FeedPlace): number {
 }
 
 interface Intervals {
-  /** Of a feed that states nothing, ms. */
+  /** The interval of a feed that states none, ms. */
   usualMs: number
   /** No feed is read again sooner, ms. */
   floorMs: number
   areStatedKept: boolean
 }
 
-/** After how long feeds are overdue, and whether the intervals that operators state fit the budget. */
+/** After how long feeds are overdue, and whether the stated intervals fit the budget. */
 function overdueIntervals(
   candidates: readonly Candidate[],
   { perSecond, minIntervalMs: floorMs }: Budget,
@@ -245,15 +262,15 @@ function overdueIntervals(
   return { usualMs, floorMs, areStatedKept }
 }
 
-/** What the feeds of a lane may expect, as far as the configuration tells. */
+/** The intervals that the feeds of a lane can expect, by configuration alone. */
 export interface Outlook {
-  /** How often a feed is read if all show as much, ms; who shows more is read more often. */
+  /** How often a feed is read if all have the same rate, ms; busier feeds are read more often. */
   intervalMs: number
-  /** After how long a feed is read at the latest, ms, while the service answers. */
+  /** The longest time between two reads of a feed while the API answers, ms. */
   longestMs: number
-  /** Whether the intervals that operators state fit the budget; where not, none of them is kept. */
+  /** Whether the stated intervals fit the budget; where they do not, none of them is kept. */
   areStatedKept: boolean
-  /** Requests a second that the stated intervals take, those of the other feeds included. */
+  /** Requests per second that the stated intervals take, including those of the other feeds. */
   neededPerSecond: number
   /** No feed is read again sooner, ms, whatever it states. */
   floorMs: number
@@ -271,7 +288,7 @@ export function expectIntervals(feeds: readonly FeedTiming[], budget: Budget): O
   }
 }
 
-/** What carries all intervals that are stated, with `usualMs` for the others. */
+/** Requests per second that all stated intervals take, with `usualMs` for the other feeds. */
 function neededPerSecond(
   feeds: readonly FeedTiming[],
   given: Pick<Intervals, 'usualMs' | 'floorMs'>,
@@ -306,19 +323,21 @@ function lastReadMs({ readAtMs = 0 }: FeedPlace): number {
   return readAtMs
 }
 
-/** A page as the rule counts it. */
 interface ReadPage {
   /** When its request was sent, ms. */
   askedAtMs: number
   newEvents: number
-  /** Of the new ones, those that are critical or high. */
+  /** New events that are critical or high, or of unknown severity. */
   urgentEvents: number
   hasMore: boolean
-  /** Its events say nothing of the feed's rate: the first scan of what was there before. */
+  /**
+   * The page belongs to the first scan of what was there before, so it says nothing of the feed's
+   * rate.
+   */
   isBacklog: boolean
 }
 
-/** Notes a page that was taken in. Changes `place` and `fleet`. */
+/** Records a page that was taken in. Changes `place` and `fleet`. */
 export function notePage(place: FeedPlace, fleet: FleetPlace, page: ReadPage): void {
   const { askedAtMs, newEvents, urgentEvents, hasMore, isBacklog } = page
   Object.assign(place, { askedAtMs, hasMore, wait: undefined, failures: 0 })
@@ -333,7 +352,7 @@ export function notePage(place: FeedPlace, fleet: FleetPlace, page: ReadPage): v
   place.sinceRead = 0
 }
 
-/** From one end of the feed to the next. */
+/** Records the interval between two reads to the end of the feed. */
 function noteInterval(place: FeedPlace, fleet: FleetPlace, atMs: number): void {
   const spanMs = Math.max(0, atMs - lastReadMs(place))
   const seconds = spanMs / 1000
@@ -360,7 +379,7 @@ function decayFleet(fleet: FleetPlace, atMs: number): void {
   fleet.atMs = Math.max(fleet.atMs, atMs)
 }
 
-/** The share of a tier that feeds use after 429s: `value` at `atMs`, and it grows from there. */
+/** The share of a tier that feeds use after 429s: `value` at `atMs`, growing from there. */
 export interface Share {
   value: number
   atMs: number
@@ -369,22 +388,23 @@ export interface Share {
 const minShare = 0.05
 const regainedPerMs = 0.01 / 60_000
 
-/** The share now: a hundredth more with every minute, up to what is configured. */
+/** The share now: it regains a hundredth per minute, up to the configured one. */
 export function currentShare(share: Share | undefined, configured: number, nowMs: number): number {
   if (!share) return configured
   const grown = share.value + Math.max(0, nowMs - share.atMs) * regainedPerMs
   return Math.min(configured, Math.max(minShare, grown))
 }
 
-/** After a pause by a 429. */
+/** The share after a pause by a 429. */
 export function halveShare(share: Share | undefined, configured: number, nowMs: number): Share {
   const value = Math.min(configured, Math.max(minShare, currentShare(share, configured, nowMs) / 2))
   return { value, atMs: nowMs }
 }
 
 /**
- * Until when a feed is left alone after a run, wall clock ms. `failures`: in a row, this one included. When a
- * feed that was read is read again, the rule decides (next-feed.ts).
+ * Until when a feed is left alone after a run, wall clock ms. `failures` counts consecutive
+ * failures, this one included. After a successful read, the polling rule alone decides when the
+ * feed is read again.
  */
 export function nextPollMs(
   outcome: PollOutcome,
@@ -415,7 +435,7 @@ export function nextPollMs(
   }
 }
 
-/** A failing feed keeps asking, without eating its account's budget. */
+/** A failing feed keeps asking, without using up the budget of its account. */
 function backoffMs(failures: number, { pollBackoffMs }: Timings): number {
   return pollBackoffMs * Math.min(2 ** Math.max(0, failures - 1), 60)
 }

@@ -27,14 +27,14 @@ import {
 } from './scan.ts'
 
 export interface FetchedPage extends FeedPage {
-  /** The walk that the page belongs to; a new one where the stored one could not go on. */
+  /** The scan that the page belongs to; a new one where the stored one could not continue. */
   scan: Scan
-  /** Pages that could not be read, and were passed by to come to this one. */
+  /** Unreadable pages that were skipped to reach this one. */
   skipped: SkippedPage[]
 }
 
 interface SkippedPage {
-  /** Its request, and its cursor as `from`. */
+  /** The request body, with the cursor as `from`. */
   request: Record<string, unknown>
   problem: string
 }
@@ -45,9 +45,11 @@ interface PlacedScan {
 }
 
 /**
- * The next page of a walk. Where the service refuses the cursor, or its gateway gives up on so large a page,
- * another walk begins at once. A page that is too large to be read is asked for again in smaller ones; where
- * even a single item is too much, the tail goes round it.
+ * Fetches the next page of a scan. When the API refuses the cursor, or its gateway times out on a
+ * large page, a new scan begins at once. A page that is too large to be read is requested again in
+ * smaller pages; where even a single item is too large, the tail skips it.
+ *
+ * Throws UpstreamError.
  */
 export async function fetchPage(
   options: PollerOptions,
@@ -73,19 +75,24 @@ export async function fetchPage(
   }
 }
 
-/** More in one turn is no accident: the feed backs off instead of asking again and again. */
+/** Per poll run. Beyond this the feed backs off instead of asking again and again. */
 const maxRefusals = 3
 
-/** What begins now has no old page: more in one turn is a service that makes no sense. */
+/**
+ * Per poll run. The scan that follows a skipped page begins now and has no old page: a second one
+ * means that the API misbehaves.
+ */
 const maxSkippedPages = 1
 
 interface Recovery {
   scan: Scan
-  /** It goes round the page, which stays unread. */
+  /** The new scan skips the page, which stays unread. */
   isPageSkipped?: true
 }
 
-/** The walk that goes on where this one cannot; undefined where another would fare no better. */
+/**
+ * The scan that continues where this one cannot; undefined when another would fail the same way.
+ */
 function recoverFromError(
   error: unknown,
   run: PollRun,
@@ -95,23 +102,24 @@ function recoverFromError(
   const { feed, signal, refusals } = run
   if (!(error instanceof UpstreamError) || signal.aborted) return undefined
   if (error.fault === 'too_large') return recoverFromTooLarge(run, state, { scan, place })
-  // the gateway gives up after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
+  // the gateway times out after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
   if (isTooSlow) return toRecovery(restartWithSmallerPages(feed, state, scan))
-  // a refused cursor shows as a refused request; nothing public says with which status
+  // a refused cursor shows as a refused request, with an undocumented status
   const isRefused = error.reason === 'rejected' || error.reason === 'invalid'
   if (!isRefused || scan.cursor === null) return undefined
   refusals.count += 1
-  if (refusals.count > maxRefusals) return undefined // a service that takes none of its cursors
+  if (refusals.count > maxRefusals) return undefined // the API accepts none of its cursors
   if (place === undefined) return { scan: restartAfterRefusal(feed, state, scan) }
-  // a service may take no cursor with another page size: small pages stay small to the end of this walk
+  // the API may refuse a cursor with another page size, so small pages stay small to the end of
+  // this scan
   const { passed: _circle, small: _small, ...again } = scan
   return { scan: { ...again, cursor: null, reason: 'cursor_refused' } }
 }
 
 /**
- * A rescan stays where it is, and asks again later: nobody waits for it, and what it would go round nothing
- * else reads.
+ * A rescan stays where it is and retries later: nobody waits for it, and nothing else would read
+ * what it skipped.
  */
 function recoverFromTooLarge(
   { feed, refusals }: PollRun,
@@ -147,7 +155,7 @@ async function requestPage(
   return { page, requestedAtMs, scan: answer.scan ?? scan, skipped: [] }
 }
 
-/** Its pages were taken in, each at least once; it is treated as a refused cursor. */
+/** All pages of the loop were taken in at least once; it is handled like a refused cursor. */
 function loopError(): UpstreamError {
   return new UpstreamError('invalid', 'the service gave a cursor again: its pages never end')
 }
@@ -161,14 +169,17 @@ function logReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason
 
 interface PageContext {
   state: FeedState
-  /** Of which rescan; undefined: of the tail. */
+  /** The place of the rescan; undefined for the tail. */
   place: RescanPlace | undefined
   fetched: FetchedPage
-  /** How far Redis' clock is ahead of this machine's. */
+  /** How far Redis' clock is ahead of this machine's, ms. */
   aheadMs: number
 }
 
-/** A fetched page as intake takes it: sorted, and with the walk as it stands after it. */
+/**
+ * Turns a fetched page into what intake takes: its items sorted, and the scan as it stands after
+ * it.
+ */
 export function buildPage(
   options: PollerOptions,
   run: PollRun,
@@ -182,7 +193,7 @@ export function buildPage(
   const shortEnd = isTail ? judgeShort(options, run, fetched, { next, isFirstWalk }) : undefined
   const isEnd = shortEnd?.isEnd === true
   const hasMore = advanced.hasMore && !isEnd
-  // a rescan that stands still is over: it is not asked again and again for the same page
+  // a rescan whose cursor repeats is over: the same page is not requested again and again
   const isCaughtUp = advanced.isCaughtUp || isEnd || (!isTail && !hasMore)
   const { unordered } = findFeedType(feed)
   const tailOrder = isTail ? unordered : undefined
@@ -228,18 +239,18 @@ export function buildPage(
   return { page, hasMore, shortEnd }
 }
 
-/** What a page of a tail says of short pages, to be noted once it was taken in. */
+/** What a page of a tail shows about short pages; noted once the page was taken in. */
 interface ShortEnd {
   endpoint: string
-  /** What the page shows behind the short one before it; undefined: it follows none. */
+  /** What follows the short page before it; undefined: the page follows none. */
   following: Following | undefined
-  /** The page, where it is short itself. */
+  /** This page, if it is short itself. */
   last: ShortPage['last']
-  /** Whether the feed counts as read to its end with it. */
+  /** Whether the feed counts as read to its end with this page. */
   isEnd: boolean
 }
 
-/** undefined: short pages of the feed tell nothing. */
+/** undefined for feeds whose short pages mean nothing. */
 function judgeShort(
   { client }: Pick<PollerOptions, 'client'>,
   turn: PollRun,
@@ -259,19 +270,23 @@ function judgeShort(
   return { endpoint, following, last, isEnd }
 }
 
-/** Once the page was taken in: before, another replica may take in another one in its place. */
+/**
+ * Call only after the page was committed: until then, another replica may commit another one in its
+ * place.
+ */
 export function noteShortEnd({ lastPage: short, shortPages }: PollRun, end: ShortEnd): void {
   const { endpoint, following, last } = end
   if (following) shortPages.noteFollowing(endpoint, following)
   Object.assign(short, { last, isOfTurn: true })
 }
 
-/** Between two turns. The service shows events seconds after their match. */
+/** Between two poll runs, ms. The API shows events seconds after their match. */
 const usualLatenessMs = 60_000
 
 /**
- * What a page shows behind a short one; undefined where it does not begin where that one ended. Between two turns
- * only a match time tells: minutes may pass from an event's creation until the service shows it.
+ * Classifies what follows a short page; undefined where this page does not begin where that one
+ * ended. Between two poll runs only the match time counts: minutes may pass from an event's
+ * creation until the API shows it.
  */
 function classifyFollowing(
   { feed, lastPage: { last, isOfTurn } }: PollRun,
@@ -289,7 +304,7 @@ function classifyFollowing(
   return times.every((ms) => ms > sinceMs) ? 'newer' : 'older'
 }
 
-/** A page that was passed by is accounted for as one item that cannot be read. */
+/** A skipped page is accounted for as one unreadable item. */
 function toMalformed({ request, problem }: SkippedPage): MalformedItem {
   return { uid: null, problem, raw: canonicalJson(maskSecrets(request)) }
 }
@@ -306,15 +321,16 @@ function withNotes(
 }
 
 /**
- * Whether what stands below the start bound is only being learned. The rescan of what the tail left behind
- * it does that; afterwards, what appears there is new. Without such a rescan nobody can tell.
+ * Whether events below the start bound are only recorded as baseline. The rescan of what the tail
+ * left behind it does that; afterwards, an event that appears there is new. Without such a rescan
+ * the two cannot be told apart.
  */
 function readsBaseline({ scan: tail, rescans }: FeedState, scan: Scan): boolean {
   const behind = tail?.fingerprint === scan.fingerprint ? tail.behind : scan.behind
   return behind === undefined || behind.id !== rescans.snapshotId
 }
 
-/** What is older than the window that is read again was matched late: people get it as a summary. */
+/** An event older than the rescan window was matched late: people get it in a summary. */
 function isOlderThanWindow(
   { createdAtMs }: ThreatEvent,
   { sweep }: PolledFeed,
@@ -326,23 +342,25 @@ function isOlderThanWindow(
 
 export interface SortOptions {
   feed: PolledFeed
-  /** The start bound: what was created before it was there before the feed began. */
+  /** The start bound, ms: events created before it existed before the feed began. */
   startBoundMs: number
   /**
-   * Whether what stands below the start bound is marked as baseline, and not sent. Once all of it was
-   * seen, what appears there is new.
+   * Whether events below the start bound are marked as baseline and not sent. Once all of them were
+   * seen, an event that appears there is new.
    */
   readsBaseline: boolean
   plan: (event: ThreatEvent) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
-  /** undefined where the account's key cannot be read: then nothing is recognised. */
+  /** Returns undefined when the account's key cannot be read: then no pair is recognised. */
   pairDigest: (parts: readonly string[]) => string | undefined
-  /** Encrypts a leaked secret; undefined where no sink reveals any. */
+  /** Encrypts a leaked secret; returns undefined when no sink reveals any. */
   sealSecret: (uid: string, secret: string) => string | undefined
-  /** Whether something stands in the quarantine: then an event is named as it would stand there. */
+  /**
+   * Whether the quarantine holds items: then each event carries the identity it would have there.
+   */
   hasQuarantine?: boolean
 }
 
-/** Sorts a page's raw items into events with their way fixed, and items that are not events. */
+/** Sorts the raw items of a page into routed events and items that are not events. */
 export function sortPage(
   items: readonly unknown[],
   options: SortOptions,
@@ -364,7 +382,7 @@ export function sortPage(
   return { events, malformed }
 }
 
-/** The whole item may hold a secret: it is named under a key that Redis does not have. */
+/** Hashes the whole item with a key that Redis does not have, because it may hold a secret. */
 function itemIdentity(raw: unknown, { pairDigest: pairIdOf }: SortOptions): string {
   const whole = canonicalJson(raw)
   return pairIdOf([whole]) ?? whole

@@ -15,8 +15,8 @@ export interface PollerOptions {
   client: (account: string) => UpstreamClient
   ledger: (account: string) => AccountLedger
   /**
-   * Fixes an event's way: pure. `isBacklog`: what the feed's first walk finds, to come as a summary;
-   * `isFresh`: found by the tail on its way, neither then nor by a rescan.
+   * Routes an event; pure. `isBacklog`: it comes from the feed's first scan and goes into a
+   * summary; `isFresh`: the tail found it, after its first scan.
    */
   plan: (
     event: ThreatEvent,
@@ -24,112 +24,118 @@ export interface PollerOptions {
     about: { isBacklog: boolean; isFresh: boolean },
   ) => Pick<RoutedEvent, 'decisions' | 'items' | 'inhibits'>
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
+  /** Queues the jobs for a commit's changes. May fail: the reconciler finds the changes later. */
   queue: (account: string, made: ItemChange[]) => Promise<void>
   generation: () => number
-  /** Whether the ledger may grow: what is not taken in stays at the service. */
+  /** Whether the ledger may grow; if not, events stay at the API. */
   hasRoom: () => Promise<boolean>
-  /** What an account has left of its searches; undefined where no answer has said so. */
+  /** The searches that an account has left; undefined until an answer has stated them. */
   readQuota?: ((account: string) => Promise<Quota | undefined>) | undefined
-  /** Names what a leaked credential is recognised by, under a key that Redis does not have. */
+  /** Hashes what identifies a leaked credential, with a key that Redis does not have. */
   pairDigest?: ((account: string, parts: readonly string[]) => string | undefined) | undefined
-  /** Encrypts a leaked secret for sinks that reveal; left out where none does. */
+  /** Encrypts a leaked secret for sinks that reveal secrets; absent when none does. */
   sealSecret?: ((account: string, uid: string, secret: string) => string | undefined) | undefined
-  /** What an account's server can beyond its description; left out: nothing. */
+  /** Known abilities of an account's server beyond its API description; absent: none. */
   capabilities?: ((account: string) => Pick<Capabilities, 'read' | 'note' | 'demote'>) | undefined
-  /** How the feeds of a tier share the budget of rescans; left out: as if each were alone. */
+  /** Shares the rescan budget between the feeds of a tier; absent: each feed counts as alone. */
   rescanBudget?: RescanBudget | undefined
   clock: Clock
   logger: Logger
   metrics: Metrics
 }
 
-/** One turn of one feed at the service. */
+/** One poll run: consecutive pages of one feed. */
 export interface PollRun extends PollRequest {
   feed: PolledFeed
   dueSinceMs: number
   shortPages: ShortPages
-  /** Of the feed's tail. */
+  /** The last page of the feed's tail. */
   lastPage: ShortPage
-  /** Cursors that the service refused in this turn. */
+  /** Cursors that the API refused in this run. */
   refusals: { count: number }
 }
 
 export interface PollRequest {
   kind: 'feed' | 'sweep'
   signal: AbortSignal
-  /** Since when the turn is owed, wall clock ms; undefined: since now. */
+  /** Since when the run has been due, wall clock ms; undefined: since now. */
   dueSinceMs?: number | undefined
-  /** Nobody knows when the tail was last read: what the ledger says of that counts. */
+  /** Whether the time of the last read of the tail was lost; then the ledger's time counts. */
   isForgotten?: boolean | undefined
-  /** A page's request waits for its slot, and for nothing else. */
+  /** Called when the request of a page begins to wait for its slot, and for nothing else. */
   onJoin?: (() => void) | undefined
-  /** The slot of a page's request has come. */
+  /** Called when the request of a page gets its slot. */
   onSlot?: (() => void) | undefined
-  /** A page was taken in. */
+  /** Called after a page was taken in. */
   onPage?: ((page: AcceptedPage) => void) | undefined
-  /** Pages that earlier turns have read, where these take turns among a feed's rescans; left out: none. */
+  /**
+   * Rescan pages that earlier runs have read, so that the order among the rescans continues;
+   * absent: none.
+   */
   pagesBefore?: number | undefined
-  /** Whether the run goes on with the next page, after so many; left out: it does. */
+  /** Whether the run continues after so many pages; absent: it does. */
   mayContinue?: ((pages: number) => Promise<boolean>) | undefined
 }
 
-/** A page of a tail that was taken in, as the polling rule counts it. */
+/** A page that was taken in, as the polling rule counts it. */
 interface AcceptedPage {
   newEvents: number
-  /** Of the new ones, those that are critical or high, or of unknown severity. */
+  /** New events that are critical or high, or of unknown severity. */
   urgentEvents: number
   hasMore: boolean
-  /** What the feed's first walk found. */
+  /** Whether the page belongs to the feed's first scan. */
   isBacklog: boolean
-  /** The feed may have to be read again sooner than was known: its request or start is another one. */
+  /**
+   * Whether the scan has another request or start, so that a rescan may be due sooner than was
+   * known.
+   */
   isNewWalk?: boolean | undefined
 }
 
 export type PollOutcome =
   | { status: 'caught_up' | 'more' | 'stopped' | Obstacle }
   /**
-   * Nothing is before `untilMs`, wall clock; undefined, of rescans: before the feed was read to its end once.
-   * `readAtMs`: of a forgotten tail, when its ledger says that it was read to its end.
+   * Nothing is due before `untilMs`, wall clock ms; undefined for rescans until the feed was read
+   * to its end once. `readAtMs`: when the ledger says that a forgotten tail was read to its end.
    */
   | { status: 'not_due'; untilMs: number | undefined; readAtMs?: number | undefined }
   | { status: 'failed'; reason: UpstreamReason; retryAfterMs: number | undefined }
 
-/** Why nothing is asked just now. */
+/** Why nothing is requested now. */
 export type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
 
 /**
- * Whether a short page ends a feed, learned by endpoint. The service gives a `next` with nearly every page that
- * has items, also with the last one; following it costs a request that finds nothing. Where an empty page has
- * followed a short one three times, a short page counts as the end. One short page in twenty is followed all
- * the same; as soon as one is followed by items that were there before, nothing is taken for granted any more.
+ * Learns by endpoint whether a short page ends a feed. The API gives a `next` with nearly every
+ * page that has items, even the last one, and following it costs a request that finds nothing. Once
+ * an empty page has followed a short one three times, a short page counts as the end. One short
+ * page in twenty is still followed; if older items turn up behind one, learning starts over.
  */
 interface ShortPages {
-  /** The last page of a feed's tail, for a turn that begins now; the turn changes it. */
+  /** The last page of a feed's tail, for a run that begins now; the run changes it. */
   last(feed: { account: string; name: string }): ShortPage
   /** Whether the feed counts as read to its end after a short page that has a `next`. */
   isEnd(endpoint: string): boolean
-  /** Notes what followed a short page. */
+  /** Records what followed a short page. */
   noteFollowing(endpoint: string, following: Following): void
 }
 
-/** Nothing, items that came meanwhile, or older ones. */
+/** Behind a short page: no items, items that arrived meanwhile, or older ones. */
 export type Following = 'nothing' | 'newer' | 'older'
 
 /** The last page of a tail that this process took in. */
 export interface ShortPage {
-  /** undefined: it was not short. */
+  /** undefined: the page was not short. */
   last:
     | {
-        /** When it was asked for, by the service's clock as far as that is known. */
+        /** When it was requested, ms of the API's clock as far as that is known. */
         askedAtMs: number
-        /** Where it left the walk: who begins elsewhere sees what was there before, as it should. */
+        /** Its `next`. A scan that begins elsewhere shows older items, as it should. */
         cursor: string
-        /** When its walk began. */
+        /** When its scan began. */
         walkBegunMs: number
       }
     | undefined
-  /** Whether it was read in this turn. */
+  /** Whether it was read in this run. */
   isOfTurn: boolean
 }
 

@@ -1,6 +1,7 @@
 /**
- * Reads one feed for one turn: page after page while there is more, each taken in exactly once before
- * the next is asked for. A failure leaves the cursor where it was. It never sends anything.
+ * Polls one feed for one poll run: page after page while there are more, each committed exactly
+ * once before the next is requested. A failure leaves the cursor where it was. The poller sends no
+ * messages.
  */
 import { isKnownSeverity, severityRank } from '../event.ts'
 import { isReserveReached, type Need, type PolledFeed } from '../feed-types/feed-type.ts'
@@ -27,11 +28,11 @@ import { unconstrainedPlan, wholeEveryMs } from './rescan-plan.ts'
 import { nextRescan, type RescanPlace } from './rescan.ts'
 import { scanFingerprint, beginsAtStartBound, tailDueMs, tailScan } from './scan.ts'
 
-/** Pages a run, so that one long backlog does not hold a lane for ever. */
+/** Pages per run, so that a long backlog does not hold a lane forever. */
 const pagesPerRun = 50
 
 export interface Poller {
-  /** One turn of a feed's tail or of its rescans. Throws only what is a bug or a Redis failure. */
+  /** Polls a feed's tail or its rescans once. Throws only on a bug or a Redis failure. */
   pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome>
 }
 
@@ -60,7 +61,7 @@ export function createPoller(options: PollerOptions): Poller {
   }
 }
 
-/** One for each way in which the service fails, whatever the feed. */
+/** One text per kind of API failure, whatever the feed. */
 function describeCause({ reason, status, fault }: UpstreamError): string {
   return [reason, status, fault].join(' ')
 }
@@ -72,7 +73,7 @@ async function pollPages(options: PollerOptions, run: PollRun): Promise<PollOutc
     const outcome = await pollPage(options, { ...run, dueSinceMs }, page)
     if (outcome.status !== 'more') return outcome
     if (run.mayContinue && !(await run.mayContinue(page + 1))) return outcome
-    dueSinceMs = options.clock.now() // others that are due meanwhile have waited longer
+    dueSinceMs = options.clock.now() // other feeds that become due meanwhile have waited longer
   }
   return { status: 'more' }
 }
@@ -105,21 +106,21 @@ async function pollPage(
   if (await isTooCostly(options, run, scan)) return { status: 'quota' }
   if (pageOfRun === 0) options.metrics.feedPollsTotal.inc({ feed: feed.name })
   const fetched = await fetchPage(options, run, state, next.rescan)
-  const aheadMs = state.nowMs - readAtMs // Redis' clock, the same for every replica
+  const aheadMs = state.nowMs - readAtMs // Redis' clock is the same for every replica
   const { page, hasMore, shortEnd } = buildPage(options, run, { state, fetched, aheadMs, place })
   const fetchedEvents = { asked: fetched.scan, events: page.events }
   if (!(await isPageCredible(options, run, state, fetchedEvents))) return { status: 'more' }
   const accepted = await acceptPage(ledger, page, options.batchWaitMs)
-  if (accepted.status === 'stale') return { status: 'more' } // another replica took it in: read anew
+  if (accepted.status === 'stale') return { status: 'more' } // another replica committed it
   if (accepted.status !== 'committed') return { status: accepted.status }
   countPage(options, feed, page, accepted)
   await clearRefusal(options, feed, state)
   if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
   await options.queue(feed.account, accepted.changes)
-  if (accepted.isBrokenOff) return { status: 'more' } // as where it is stale
+  if (accepted.isBrokenOff) return { status: 'more' } // handled like a stale page
   if (shortEnd) noteShortEnd(run, shortEnd)
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
-  // short rescans end often: the turn goes on with the longer ones
+  // short rescans end often: the run continues with the longer ones
   const isMore = (hasMore && !accepted.isEnded) || (place && !isWholeScan(place, page))
   run.onPage?.({
     newEvents: accepted.newEvents.length,
@@ -175,7 +176,7 @@ async function chooseRescan(
   return nextRescan(feed, state, context, pages)
 }
 
-/** Once when it begins to hold, and once when it no longer does. */
+/** Logs once when a remark begins to hold, and once when it ends. */
 function logRemark(
   { logger }: PollerOptions,
   feed: PolledFeed,
@@ -188,7 +189,7 @@ function logRemark(
   if (has === undefined && had !== undefined) logger.info(about, `no longer so: ${had}`)
 }
 
-/** Why nothing is asked just now; known beforehand, it costs no request. */
+/** Why nothing can be requested now; checked first, because it costs no request. */
 async function findObstacle(
   options: PollerOptions,
   run: PollRun,
@@ -206,7 +207,7 @@ async function findObstacle(
   return (await hasRoom()) ? undefined : 'full'
 }
 
-/** Whether the next page would use what the feed must leave of the quota. */
+/** Whether the next page would use quota that the feed must leave. */
 async function isTooCostly(
   { client, readQuota: quotaOf, clock }: PollerOptions,
   { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
@@ -219,7 +220,7 @@ async function isTooCostly(
   return !(await findFeedType(feed).isFree?.(request))
 }
 
-/** As the commit decides it. */
+/** Decides as the commit does. */
 function isSuperseded(
   feed: PolledFeed,
   { startBoundMs: floorMs }: FeedState,
@@ -233,7 +234,7 @@ function isSuperseded(
 
 type Committed = Extract<AcceptResult, { status: 'committed' }>
 
-/** Metrics and log of a page that was taken in. */
+/** Counts and logs a page that was taken in. */
 export function countPage(
   parts: { metrics: Metrics; logger: Logger },
   { name: feed }: Pick<PolledFeed, 'name'>,
@@ -308,25 +309,22 @@ function countNewEvent(
     metrics.eventLatenessSeconds.observe({ feed }, Math.max(0, ageMs) / 1000)
   }
   const shownAtMs = event.matchedAtMs ?? event.createdAtMs
-  if (shownAtMs === null || rescan) return // how soon the tail is, what a rescan finds does not tell
+  if (shownAtMs === null || rescan) return // only the tail shows how soon events are fetched
   const waitedMs = Math.max(0, requestedAtMs - shownAtMs)
   metrics.eventMatchToFetchSeconds.observe({ feed }, waitedMs / 1000)
 }
 
-/**
- * Feeds whose operation not every server has, or not every key may use. Where the service refuses it by 403,
- * 404 or 405 the feed stops: the refusal stands in its state, for commands, metrics and operators, and in
- * the account's memory of what it has, so that it is seldom asked again, and at once with another key.
- */
-
 type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger' | 'metrics'>
 
-/** A feed that never got an answer asks again once a day. */
+/** How long a refused feed waits that never got an answer: ms. */
 const refusalRecheckMs = 86_400_000
-/** One that did may have met a fault of a gateway. */
+/** How long one waits that had answers before: the refusal may be a gateway fault. */
 const transientRefusalRecheckMs = 600_000
 
-/** Whether the service refused it so lately that it is not asked again yet. Each feed asks for itself once. */
+/**
+ * Whether the API refused the feed's operation so recently that it is not asked again yet. Each
+ * feed asks once for itself.
+ */
 async function isRefused(
   { client, clock }: RefusalParts,
   feed: PolledFeed,
@@ -342,7 +340,12 @@ async function isRefused(
   )
 }
 
-/** Whether the error is such a refusal; then it is noted, and said once. */
+/**
+ * Returns whether the error is a refusal, and records it. Not every server has every operation, and
+ * not every key may use it: when the API refuses one by 403, 404 or 405, the feed stops. The
+ * refusal is kept in the feed's state for commands and metrics, and as a capability of the account,
+ * so that the operation is seldom tried again, and at once with another key.
+ */
 async function noteIfRefused(
   { client, ledger, clock, logger, metrics }: RefusalParts,
   feed: PolledFeed,
@@ -360,7 +363,7 @@ async function noteIfRefused(
   return true
 }
 
-/** After a page came. */
+/** Called after a page was read: ends the refusal. */
 async function clearRefusal(
   { client, ledger, logger }: RefusalParts,
   feed: PolledFeed,

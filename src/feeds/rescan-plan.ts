@@ -1,29 +1,29 @@
 /**
- * How often feeds are read again, pure: the ladder's windows, what it costs, and how the feeds of an organization's
- * tier share what rescans may use of the requests that feeds may send (docs/decisions/rescans.md).
+ * Rescan planning, pure: the windows of the ladder, what they cost, and how the feeds of a tier
+ * share the requests that rescans may use (docs/decisions/rescans.md).
  */
 import type { FeedConfig } from '../feed-types/config.ts'
 
-/** How often, by the budget. */
+/** How often the budget lets each kind of rescan run. */
 export interface RescanPlan {
   ladder: Ladder
   wholeEveryMs: number
   matchedEveryMs: number
 }
 
-/** Which windows are read again on their own, and when: once `fraction` of their own length has passed. */
+/** Which windows are rescanned on their own: each once `fraction` of its own length has passed. */
 export interface Ladder {
-  /** Places among the windows, shortest first. */
+  /** Indexes of the windows, shortest first. */
   rungs: readonly number[]
   fraction: number
 }
 
-/** Where the budget allows it, each window is read again after a quarter of its length. */
+/** Where the budget allows it, each window is rescanned after a quarter of its length. */
 const minFraction = 1 / 4
-/** A window that is read more seldom finds hardly anything for certain. */
+/** A window that is read less often finds hardly anything for certain. */
 const maxFraction = 3 / 4
 
-/** Of a feed alone in its organization, far below its budget. */
+/** The plan of a feed that is alone in its organization and far below its budget. */
 export const unconstrainedPlan: RescanPlan = {
   ladder: { rungs: Array.from({ length: 20 }, (_none, rung) => rung), fraction: minFraction },
   wholeEveryMs: 3_600_000,
@@ -32,16 +32,16 @@ export const unconstrainedPlan: RescanPlan = {
 
 export interface RescanContext {
   plan: RescanPlan
-  /** The service's clock where it filters by match time for this feed; undefined where it does not. */
+  /** The API's clock, ms, where it filters this feed by match time; undefined where it does not. */
   matchClockMs?: number | undefined
-  /** For how long what was seen is known again; left out: for ever. */
+  /** For how long a seen event is recognised, ms; absent: forever. */
   rememberedMs?: number | undefined
 }
 
 const firstRungMs = 600_000
-/** Windows by match time end so long before the service's clock. */
+/** Windows by match time end this long before the API's clock. */
 export const matchLagMs = 60_000
-/** The ladder's windows, shortest first: 10 min, 20 min, … shorter than `backMs`. */
+/** The ladder's windows, ms, shortest first: 10 min, 20 min, … shorter than `backMs`. */
 export function rungWindows(backMs: number): number[] {
   const windows: number[] = []
   for (let ms = firstRungMs; ms < backMs; ms *= 2) windows.push(ms)
@@ -50,7 +50,7 @@ export function rungWindows(backMs: number): number[] {
 
 const dayMs = 86_400_000
 
-/** Feeds whose pages cost nothing but budget are read again by ladder or match time. */
+/** Feeds whose pages cost no quota are rescanned by ladder or match time. */
 const frequentTypes: ReadonlySet<FeedConfig['type']> = new Set([
   'events',
   'tenant_events',
@@ -61,7 +61,7 @@ export function isFrequent({ type }: Pick<FeedConfig, 'type'>): boolean {
   return frequentTypes.has(type)
 }
 
-/** From the beginning of one whole rescan to the beginning of the next. */
+/** Time between the starts of two whole rescans, ms. */
 export function wholeEveryMs(
   { sweep }: Pick<FeedConfig, 'sweep'>,
   { plan, matchClockMs: matchedNowMs }: RescanContext,
@@ -71,8 +71,8 @@ export function wholeEveryMs(
 }
 
 /**
- * How often each window of a feed is read, ms; undefined: not on its own. A feed whose windows all are shorter than
- * the ladder's has its longest one read as often as the ladder's first.
+ * How often each window of a feed is rescanned, ms; undefined: not on its own. If all windows are
+ * shorter than the ladder's first one, the longest of them is read as often as that.
  */
 export function rungIntervals(
   windows: readonly number[],
@@ -87,7 +87,7 @@ export function rungIntervals(
   })
 }
 
-/** After how long at most an event that is late by so much is found, ms. */
+/** The longest time until an event that is late by `lateMs` is found, ms. */
 export function maxFindDelayMs(
   windows: readonly number[],
   { ladder, wholeEveryMs: wholeMs }: Pick<RescanPlan, 'ladder' | 'wholeEveryMs'>,
@@ -96,13 +96,18 @@ export function maxFindDelayMs(
   return soonestFindMs(toWindowScans(windows, ladder), { wholeMs, lateMs })
 }
 
-/** A window that is read again and again; it finds for certain what is late by up to `reachMs`. */
+/**
+ * A window that is rescanned regularly; it surely finds events that are late by up to `reachMs`.
+ */
 interface WindowScan {
   everyMs: number
   reachMs: number
 }
 
-/** Shortest first. A window holds an event for its length less the lateness: it must be read within that. */
+/**
+ * Shortest first. A window shows an event for its length less the event's lateness, so it must be
+ * read within that time.
+ */
 function toWindowScans(windows: readonly number[], ladder: Ladder): WindowScan[] {
   const times = rungIntervals(windows, ladder)
   return windows.flatMap((windowMs, rung) => {
@@ -119,27 +124,27 @@ function soonestFindMs(
   return Math.min(wholeMs, scan?.everyMs ?? wholeMs)
 }
 
-/** A feed as the budget of its tier sees it. */
+/** A feed, as the budget of its tier counts it. */
 export interface RescanLoad {
-  /** Events created in a week, as far as is known. */
+  /** Events created per week, as far as known. */
   perWeek: number
   backMs: number
-  /** The interval that the operator fixed for whole rescans. */
+  /** The interval that the operator fixed for whole rescans, ms. */
   everyMs: number | undefined
-  /** Whether it is read by match time. */
+  /** Whether it is rescanned by match time. */
   isMatched: boolean
 }
 
 /**
- * The part of the requests of feeds that rescans may use while tails are due; half of it is the near past's, half
- * the whole window's.
+ * The fraction of a lane's requests that rescans may use while tails are due: half of it for the
+ * recent past, half for the whole window.
  */
 export const rescanShare = 0.1
-/** Events of a feed that nobody has counted yet. */
+/** Events per week of a feed whose events nobody has counted yet. */
 export const usualPerWeek = 1_000
 const itemsPerPage = 10
 
-/** How often the feeds of one organization's tier are read again. `perSecond`: requests that feeds may send. */
+/** Plans the rescans of the feeds of one tier. `perSecond`: requests that its feeds may send. */
 export function planRescans(feeds: readonly RescanLoad[], perSecond: number): RescanPlan {
   const half = (rescanShare * perSecond) / 2
   const perFeed = half / Math.max(1, feeds.length)
@@ -162,13 +167,14 @@ function countPages(perWeek: number, windowMs: number): number {
   return Math.max(1, Math.ceil((perWeek * windowMs) / (7 * dayMs) / itemsPerPage))
 }
 
-/** Doubling, from seconds to a day: lateness is short far more often than long. */
+/** Doubling from seconds to a day: short lateness is far more frequent than long. */
 const typicalLatenessesMs = Array.from({ length: 14 }, (_none, step) => 10_000 * 2 ** step)
 
 /**
- * The ladder that finds late events soonest, of those that so many requests a second carry: windows that double,
- * quadruple or grow by eight, from any to any. Soonest is the least product of what `maxFindDelayMs` says of the usual
- * lateness. Without rungs where nothing fits.
+ * Chooses the ladder that finds late events soonest among those that `perSecond` requests can pay
+ * for: windows that grow by two, four or eight, from any to any. Soonest means the least product of
+ * the times that `maxFindDelayMs` gives for typical latenesses. Returns a ladder without rungs when
+ * none fits.
  */
 function planLadder(feeds: readonly RescanLoad[], perSecond: number, wholeMs: number): Ladder {
   if (feeds.length === 0) return unconstrainedPlan.ladder
@@ -189,7 +195,7 @@ function planLadder(feeds: readonly RescanLoad[], perSecond: number, wholeMs: nu
   return best
 }
 
-/** Those that may be chosen, by the places of their windows. */
+/** All ladders that may be chosen, as indexes of windows. */
 function candidateLadders(count: number): number[][] {
   const candidates: number[][] = []
   for (const step of [1, 2, 3]) {
@@ -204,7 +210,10 @@ function candidateLadders(count: number): number[][] {
   return candidates
 }
 
-/** Requests a second with a fraction of 1. A look at a longer window takes the place of one at a shorter. */
+/**
+ * Requests per second at a fraction of 1. A scan of a longer window replaces one of each shorter
+ * window.
+ */
 function ladderCost(
   rungs: readonly number[],
   windows: readonly number[],
@@ -224,26 +233,26 @@ function sum(numbers: readonly number[]): number {
 }
 
 export interface RescanBudget {
-  /** How often a feed is read again, by what is known of all feeds of its organization's tier. */
+  /** The plan of a feed, given what is known of all feeds of its tier. */
   plan(feed: FeedConfig, known: { perWeek: number | undefined; isMatched: boolean }): RescanPlan
 }
 
 /**
- * `laneOf` names the organization and tier that a feed's pages count against; `limitOf`: requests per second that
- * its feeds may send.
+ * `laneFor` names the organization and tier that a feed's pages count against; `limitFor` gives the
+ * requests per second that its feeds may send.
  */
 export function createRescanBudget(
   feeds: readonly FeedConfig[],
   laneFor: (feed: FeedConfig) => string,
   limitFor: (feed: FeedConfig) => number,
 ): RescanBudget {
-  /** The feeds that share a plan and what each asks for: by lane, then by feed. */
+  /** Feeds that share a plan, and the load of each: by lane, then by feed. */
   const lanes = new Map<string, Map<string, RescanLoad>>()
   const laneByFeed = new Map<string, string>()
   const plans = new Map<string, RescanPlan>()
   const feedKey = ({ account, name }: FeedConfig): string => `${account}\0${name}`
 
-  /** An organization may become known while all runs. */
+  /** Moves a feed when its organization becomes known at run time. */
   function assignToLane(lane: string, feed: FeedConfig): RescanLoad {
     const id = feedKey(feed)
     const previousLane = laneByFeed.get(id)
@@ -282,7 +291,10 @@ export function toRescanLoad({ sweep }: Pick<FeedConfig, 'sweep'>): RescanLoad {
   return { perWeek: usualPerWeek, backMs, everyMs, isMatched: false }
 }
 
-/** How late finds are found at most, ms: what is late by seconds or minutes, and by whatever `back` reaches. */
+/**
+ * The longest time until a late event is found, ms: when it is late by seconds or minutes
+ * (`soonMs`), and when it is late by up to `back` (`wholeMs`).
+ */
 export function rescanBounds(
   feed: Pick<FeedConfig, 'sweep' | 'type'>,
   context: RescanContext,

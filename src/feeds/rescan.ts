@@ -1,17 +1,18 @@
 /**
- * Rescans, pure: what reads again what the tail has passed, for what arrives late, and how soon.
+ * Rescans, pure: what is read again behind the tail to find late events, and when.
  *
- * Three scans a feed, each with a fence and a cursor of its own, so that a long one never holds up a
- * short one, nor short ones without end a long one:
+ * Each feed has three scans with a fence and a cursor of their own, so that a long one never delays
+ * a short one, and endless short ones never delay a long one:
  *
- * - `recent`: the near past, every few minutes. Where the service filters by match time, closed windows by
- *   when events were matched; elsewhere the short rungs of a ladder of windows that double, each read
- *   again once a quarter of its own length has passed.
+ * - `recent`: the recent past, every few minutes. Where the API filters by match time, it reads
+ *   closed windows of match time; elsewhere, the short rungs of a ladder of doubling windows, each
+ *   read again once a quarter of its own length has passed.
  * - `long`: the long rungs of that ladder.
- * - `sweep`: the whole of `sweep.back`, and, first of all, what a tail with a new request left behind it.
+ * - `sweep`: the whole of `sweep.back`, preceded by what a tail with a new request left behind it.
  *
- * A scan of a long window counts for all shorter ones. Where the budget of the tier does not carry the
- * ladder of all feeds, some windows are left out and the others come more seldom (rescan-plan.ts).
+ * A scan of a long window counts for all shorter ones. Where the budget of the tier does not cover
+ * the ladders of all feeds, some windows are left out and the others are read less often
+ * (rescan-plan.ts).
  */
 import type { FeedState, RescanState, Scan } from '../store/feed-state.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
@@ -42,32 +43,43 @@ export interface Rescan {
   scan: Scan
 }
 
-/** What a rescan keeps in its walk besides the cursor. */
+/** What a rescan keeps in its scan besides the cursor. */
 export interface RescanNotes {
   kind: 'matched' | 'rung' | 'snapshot' | 'whole'
-  /** New events created before it are late; null: nothing was taken in before, or lateness means nothing. */
+  /**
+   * New events created before it are late; null: nothing was taken in before, or lateness means
+   * nothing.
+   */
   lateBeforeMs: number | null
-  /** Which window of the ladder. */
+  /** The index of its window in the ladder. */
   rung?: number
-  /** Which `behind` of the tail it reads: its finds come as a summary, and below the start bound as baseline. */
+  /**
+   * The id of the tail's `behind` that it reads: its finds go into a summary, and those below the
+   * start bound are baseline.
+   */
   snapshotOf?: string
-  /** What it finds reaches people as a summary. */
+  /** Whether its finds go into a summary. */
   isBacklog?: boolean
-  /** Up to when the feed was read by match time when a whole scan began, ms of the service's clock. */
+  /**
+   * Up to when the feed had been read by match time when this whole scan began, ms of the API's
+   * clock.
+   */
   matchedToMs?: number
-  /** Items shown so far. */
+  /** Items fetched so far. */
   fetched?: number
 }
 
-/** Rungs up to here are scanned beside the longer ones. */
+/** Rungs up to this length belong to `recent`, longer ones to `long`. */
 const maxRecentMs = 6 * 3_600_000
-/** How far a window by match time reaches back behind the end of the one before. */
+/** How far a window by match time overlaps the one before. */
 const matchOverlapMs = 600_000
 const weekMs = 7 * 86_400_000
-/** What a window of this length and more shows is what the feed shows in a week, in proportion. */
+/** A window of at least this length is enough to estimate the events per week. */
 const minWeekSampleMs = 86_400_000
 
-/** Which scan a turn's pages go to first, one after the other: none is starved by those that never end. */
+/**
+ * The order in which each page of a run tries the places: none is starved by scans that never end.
+ */
 const precedence: readonly (readonly RescanPlace[])[] = [
   ['recent', 'long', 'sweep'],
   ['sweep', 'recent', 'long'],
@@ -76,8 +88,8 @@ const precedence: readonly (readonly RescanPlace[])[] = [
 ]
 
 /**
- * The rescan that goes on, or the one that is due; otherwise when the next one is due: undefined before
- * the feed was read to its end, and for feeds that nothing reads again. `page`: of the turn, from 0.
+ * The rescan that continues or is due; otherwise when the next one is due, ms. undefined until the
+ * feed was read to its end, and for feeds without rescans. `page` counts pages from 0.
  */
 export function nextRescan(
   feed: PolledFeed,
@@ -106,7 +118,7 @@ function isReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
   )
 }
 
-/** Whether the tail has read the feed to its end, be it with an older request. */
+/** Whether the tail has read the feed to its end, even with an older request. */
 function wasReadToEnd(feed: PolledFeed, state: FeedState): state is ReadState {
   if (!feed.sweep || !state.scan || state.isBackfilling || state.isRewound) return false
   return state.lastCaughtUpMs !== undefined && !readsAll(feed, state)
@@ -186,14 +198,14 @@ function lastWholeMs({ startMs }: PolledFeed, state: FeedState): number {
   return ignoreFuture(sweep.scan?.startedAtMs, nowMs) ?? ignoreFuture(firstPollMs, nowMs) ?? 0
 }
 
-/** A time that is yet to come was written while the clock was ahead, and says nothing. */
+/** Drops a time in the future: it was written while a clock was ahead. */
 function ignoreFuture(ms: number | undefined, nowMs: number): number | undefined {
   return ms !== undefined && ms <= nowMs ? ms : undefined
 }
 
 /**
- * Below the start bound nothing is read before it is known what stood there (the baseline). Until the
- * snapshot is read, its finds are left to it, for they come as a summary.
+ * Nothing below the start bound is rescanned before the baseline is known. Until the snapshot is
+ * read, its range is left to it, because its finds go into a summary.
  */
 function earliestRescanMs(feed: PolledFeed, state: ReadState): number {
   if (pendingSnapshot(state)) return state.scan.span?.fromMs ?? state.startBoundMs
@@ -213,10 +225,10 @@ function dueRung(
     const everyMs = times[rung]
     const isOfPlace = windowMs <= maxRecentMs === (place === 'recent')
     if (everyMs === undefined || !isOfPlace) continue
-    // a tail that begins anew puts no window off
+    // a tail that restarts postpones no window
     const readMs = ignoreFuture(state.rescans.rungMs[rung], state.nowMs)
     const atMs = (readMs ?? ignoreFuture(state.scan.startedAtMs, state.nowMs) ?? 0) + everyMs
-    // of those that are due the longest, which counts for the others; else the one that is due first
+    // the longest window that is due, which counts for the others; else the one that is due first
     const isBetter = atMs <= state.nowMs || atMs < (best?.atMs ?? Infinity)
     if (isBetter) best = { rung, windowMs, atMs }
   }
@@ -240,7 +252,7 @@ function dueMatched(
   const isFirst = matched?.fingerprint !== fingerprint
   const toMs = matchedNowMs - matchLagMs
   const sinceMs = isFirst ? (behind?.fromMs ?? 0) : matched.toMs - matchOverlapMs
-  // what is older may have been told, and is no longer known
+  // older events may have been sent already and are no longer recognised
   const fromMs = Math.max(state.startBoundMs, sinceMs, state.nowMs - rememberedMs)
   const waitsMs = isFirst ? fromMs - toMs : matched.toMs + plan.matchedEveryMs - toMs
   const notes: RescanNotes = {
@@ -260,7 +272,7 @@ export function readNotes({ notes }: { notes?: Scan['notes'] | undefined }): Res
   return { kind: 'whole', lateBeforeMs: null, ...(notes as Partial<RescanNotes> | undefined) }
 }
 
-/** Fields of the feed's state that a rescan sets when it was read to its end. */
+/** The fields of the feed state that a rescan sets when it was read to its end. */
 export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Scan): [string, string][] {
   const { kind, rung = 0, snapshotOf, fetched = 0 } = readNotes({ notes })
   const { fromMs = 0, toMs = 0 } = span ?? {}
@@ -278,8 +290,8 @@ export function fieldsAtEnd({ fingerprint, startedAtMs, span, notes }: Scan): [s
 }
 
 /**
- * When the whole window is read again, or what a tail left behind it, ms; undefined: not before the feed was
- * read to its end.
+ * When the whole window, or what a tail left behind it, is read again, ms; undefined until the feed
+ * was read to its end.
  */
 export function sweepDueMs(
   feed: PolledFeed,

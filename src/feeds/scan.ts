@@ -1,7 +1,8 @@
 /**
- * Walks, pure: which request a feed makes next, and what a page's `next` means. The tail is the walk that
- * follows what is new. It never waits for a re-reading: a walk that takes the place of another begins
- * shortly before the newest event, and what lies behind that (`behind`) is read by a rescan (rescan.ts).
+ * Scans, pure: which request a feed makes next, and what a page's `next` means. The tail is the
+ * scan that follows new events. It never waits for old ones to be read again: a scan that replaces
+ * another begins shortly before the newest event, and a rescan reads what lies behind that
+ * (`behind`, rescan.ts).
  */
 import { createHash } from 'node:crypto'
 import { scanPageSize, type PolledFeed, usualPageSize } from '../feed-types/feed-type.ts'
@@ -9,15 +10,15 @@ import { findFeedType } from '../feed-types/feed-types.ts'
 import type { FeedState, Scan, ScanReason, ScanSpan } from '../store/feed-state.ts'
 
 /**
- * How far a new tail reaches back behind the newest event that was taken in. Rescans read what lies further
- * back; a new event of the last of many feeds waits for each page that this takes.
+ * How far a new tail reaches back behind the newest event that was taken in, ms. Rescans read what
+ * lies further back; every page of overlap delays the new events of other feeds.
  */
 export const overlapMs = 600_000
 
-/** The same for a feed that nothing reads again. */
+/** The same for a feed without rescans. */
 const overlapWithoutRescanMs = 3_600_000
 
-/** Changes when what the operator configured, or the floor, changes; then a cursor must not be reused. */
+/** Changes with the configuration and the start bound; then a stored cursor must not be reused. */
 export function scanFingerprint(feed: PolledFeed, startBoundMs: number): string {
   const { type, account, scope } = feed
   const configured = JSON.stringify([
@@ -30,7 +31,10 @@ export function scanFingerprint(feed: PolledFeed, startBoundMs: number): string 
   return createHash('sha256').update(configured).digest('hex').slice(0, 16)
 }
 
-/** The stored walk while it fits the configuration, otherwise a new one with overlap above the floor. */
+/**
+ * The stored scan while it fits the configuration, otherwise a new one that overlaps it, above the
+ * start bound.
+ */
 export function tailScan(feed: PolledFeed, state: FeedState): Scan {
   const { scan, startBoundMs: floorMs } = state
   const rewound = state.isRewound ? ('rewound' as const) : undefined
@@ -48,20 +52,20 @@ export function tailScan(feed: PolledFeed, state: FeedState): Scan {
   return extendBehind(feed, state, next)
 }
 
-/** With a longer `sweep.back` than before, what it newly covers is left to a rescan too. */
+/** When `sweep.back` has grown, leaves the range that it newly covers to a rescan. */
 function extendBehind(feed: PolledFeed, state: FeedState, scan: Scan): Scan {
   const { nowMs, startBoundMs: floorMs } = state
   if (!isBehindRescanned(feed)) return scan
   const fromMs = nowMs - feed.sweep.backMs
   const lowestMs = rescanFromMs(scan, floorMs)
-  if (fromMs >= lowestMs - overlapMs) return scan // no more than a clock that was set back
+  if (fromMs >= lowestMs - overlapMs) return scan // only a clock that was set back
   const toMs = pendingSnapshot(state)?.toMs ?? lowestMs
   return { ...scan, behind: { id: String(nowMs), fromMs, toMs } }
 }
 
 /**
- * Until when a feed that was read to its end waits, whatever its `every`; undefined: it does not. `isForgotten`:
- * nobody knows when it was last read, so `every` counts too.
+ * Until when a feed that was read to its end waits, ms, without its `every`; undefined: it does not
+ * wait. With `isForgotten` the time of the last read was lost, so `every` counts too.
  */
 export function tailDueMs(
   feed: PolledFeed,
@@ -76,7 +80,7 @@ export function tailDueMs(
   return Math.max(dueMs ?? 0, lastCaughtUpMs + feed.everyMs)
 }
 
-/** After its end a walk goes on at its cursor, where the service keeps an order. */
+/** After its end a scan continues at its cursor, where the API keeps an order. */
 function nextScan(feed: PolledFeed, state: FeedState & { scan: Scan }): Scan {
   const { scan } = state
   const { unordered } = findFeedType(feed)
@@ -88,8 +92,8 @@ function nextScan(feed: PolledFeed, state: FeedState & { scan: Scan }): Scan {
 }
 
 /**
- * A walk that takes the place of one whose cursor the service refused. `asked`: the walk as it was asked for,
- * where that is another than the stored one; a service may take no cursor with another page size.
+ * The scan that replaces one whose cursor the API refused. `asked` is the scan as requested, if it
+ * differs from the stored one: the API may refuse a cursor with another page size.
  */
 export function restartAfterRefusal(feed: PolledFeed, state: FeedState, asked = state.scan): Scan {
   const span = windowSpan(feed, state.scan) ?? { fromMs: resumeFromMs(feed, state) }
@@ -99,8 +103,8 @@ export function restartAfterRefusal(feed: PolledFeed, state: FeedState, asked = 
 }
 
 /**
- * The same walk where it stands, for ten pages of a tenth of their size; undefined where pages hold one item
- * already.
+ * The same scan at the same cursor, for ten pages of a tenth of the size; undefined where a page
+ * already holds one item.
  */
 export function shrinkPages(scan: Scan): Scan | undefined {
   const size = scanPageSize(scan)
@@ -111,8 +115,8 @@ export function shrinkPages(scan: Scan): Scan | undefined {
 }
 
 /**
- * A tail that goes round a page that cannot be read: it goes on from now, and a rescan asks for what lies
- * behind it until it can be read. Where no rescan does, as after a refused cursor.
+ * A tail that skips an unreadable page: it continues from now, and a rescan retries what lies
+ * behind it until it can be read. For feeds without such rescans, as after a refused cursor.
  */
 export function skipPage(feed: PolledFeed, state: FeedState): Scan {
   const { nowMs } = state
@@ -129,7 +133,7 @@ export function skipPage(feed: PolledFeed, state: FeedState): Scan {
   }
 }
 
-/** The same walk anew with the next smaller pages; undefined where there are none. */
+/** The same scan restarted with the next smaller page size; undefined where there is none. */
 export function restartWithSmallerPages(
   feed: PolledFeed,
   state: FeedState,
@@ -151,7 +155,7 @@ export function restartWithSmallerPages(
   return scan.notes ? { ...fresh, notes: scan.notes } : fresh
 }
 
-/** Whether the tail's walks read all that the service has, so that no sweep has to. */
+/** Whether the tail's scans read all that the API has, so that no rescan is needed. */
 export function readsAll(
   feed: Pick<PolledFeed, 'type'>,
   { scan }: Pick<FeedState, 'scan'>,
@@ -159,12 +163,14 @@ export function readsAll(
   return (scan && findFeedType(feed).unordered?.readsAll?.(scan)) ?? false
 }
 
-/** Without an order in time, of what a walk was to read any part may be unread until it ends. */
+/**
+ * Where items have no order in time, any part of a scan's window may be unread until the scan ends.
+ */
 function windowSpan(feed: PolledFeed, scan: Scan | undefined): ScanSpan | undefined {
   return findFeedType(feed).unordered?.byTime ? scan?.span : undefined
 }
 
-/** Whether a rescan reads what lies behind a tail; where none does, the tail itself has to. */
+/** Whether a rescan reads what lies behind a tail; if not, the tail itself has to. */
 export function isBehindRescanned(
   feed: PolledFeed,
 ): feed is PolledFeed & { sweep: NonNullable<PolledFeed['sweep']> } {
@@ -176,7 +182,7 @@ export function beginsAtStartBound(feed: PolledFeed, { scan, isRewound }: FeedSt
   return !scan || (isRewound && !isBehindRescanned(feed))
 }
 
-/** Where no rescan reads what lies behind a tail, the tail does, as far back as sweeps go. */
+/** Without a rescan of what lies behind it, the tail reaches back as far as `sweep.back`. */
 function resumeFromMs(feed: PolledFeed, state: FeedState): number {
   const { newestMs, nowMs, startBoundMs: floorMs, isBackfilling, scan } = state
   const span = windowSpan(feed, scan)
@@ -189,17 +195,17 @@ function resumeFromMs(feed: PolledFeed, state: FeedState): number {
   return Math.max(floorMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
 }
 
-/** From when on the request of a walk was read, as far as anybody knows; ms. */
+/** From when on this request was read, as far as known; ms. */
 export function scannedFromMs({ readsFromMs, span }: Scan): number | undefined {
   return readsFromMs ?? span?.fromMs
 }
 
-/** From when on rescans may read: what is earlier was never read by this request; ms. */
+/** The earliest time that rescans may read, ms: this request never read anything before it. */
 export function rescanFromMs(scan: Scan, startBoundMs: number): number {
   return Math.min(scannedFromMs(scan) ?? startBoundMs, scan.behind?.fromMs ?? Infinity)
 }
 
-/** What the tail left behind it, until a rescan has read it. */
+/** What the tail left behind it and no rescan has read yet. */
 export function pendingSnapshot({ scan, rescans }: FeedState): Scan['behind'] {
   return scan?.behind && scan.behind.id !== rescans.snapshotId ? scan.behind : undefined
 }
@@ -239,9 +245,9 @@ function scanRequest(
 }
 
 /**
- * What a tail with a new request leaves to a rescan: from `sweep.back` before now, or from earlier where the
- * operator moved the start bound there or the tail before left more unread, to where the tail begins.
- * undefined: nothing, or no rescan reads this feed by time.
+ * What a tail with a new request leaves to a rescan, up to where the tail begins. It starts at
+ * `sweep.back` before now, or earlier where the operator moved the start bound or the previous tail
+ * left more unread. undefined: nothing, or no rescan reads this feed by time.
  */
 function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Scan['behind'] {
   const { startBoundMs: floorMs, nowMs, isRewound, scan } = state
@@ -252,13 +258,13 @@ function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Sca
   return fromMs < tailFromMs ? { id: String(nowMs), fromMs, toMs: tailFromMs } : undefined
 }
 
-/** A walk of a rescan: a window with both ends, fixed when it begins. */
+/** Starts the scan of a rescan: a window whose two ends are fixed. */
 export function beginRescan(
   feed: PolledFeed,
   { startBoundMs: floorMs, nowMs, scan: tail }: FeedState,
   { span, body, notes }: { span: ScanSpan; body?: Scan['body']; notes: Record<string, unknown> },
 ): Scan {
-  const pageSize = tail ? usualPageSize(tail) : findFeedType(feed).pageSizes[0] // what the gateway bears
+  const pageSize = tail ? usualPageSize(tail) : findFeedType(feed).pageSizes[0] // the gateway bears it
   return {
     fingerprint: scanFingerprint(feed, floorMs),
     body: body ?? findFeedType(feed).body(feed, span, pageSize),
@@ -271,9 +277,9 @@ export function beginRescan(
 }
 
 /**
- * What a page says about the walk. `next` null, absent or empty is the end; an empty or a short page
- * is not; the cursor just sent, returned with no items, is the end too, and so it is with items
- * (`stands`) once all of them are known. The last non-null cursor stays.
+ * Advances a scan by a page. A `next` that is null, absent or empty is the end; an empty or a short
+ * page is not. A `next` that repeats the cursor just sent is the end when the page has no items,
+ * and otherwise (`stands`) once all its items are known. The last non-null cursor stays.
  */
 export function advance(
   scan: Scan,
@@ -299,14 +305,14 @@ function countSmallPage(scan: Scan): Scan {
   return { ...usual, body: { ...scan.body, size: small.usual } }
 }
 
-/** Whether the walk stands at a cursor that it had in this pass before: its pages never end. */
+/** Whether the scan is at a cursor it had before in this pass: its pages never end. */
 export function isLooping({ passed }: Scan): boolean {
   return passed?.isCircle === true
 }
 
 /**
- * Brent's cycle detection: one remembered cursor, replaced after 2, 4, 8 … steps, meets every circle
- * within three times its length.
+ * Brent's cycle detection: one remembered cursor, replaced after 2, 4, 8 … steps, detects every
+ * cycle within three times its length.
  */
 function trackCursor({ passed }: Scan, next: string): NonNullable<Scan['passed']> {
   const digest = shortDigest(next)
