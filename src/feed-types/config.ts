@@ -1,4 +1,4 @@
-/** Feeds of threat-flow reports that are being made. */
+/** The configuration of feeds: the reports feed, poll limits, and the schema of any feed. */
 import { z } from 'zod'
 import { severities } from '../event.ts'
 import {
@@ -43,7 +43,7 @@ const requestId = textField({
 
 const { account, labels } = commonKeys
 
-/** Reports by the requests that have them made; each is told once, when it is ready or has failed. */
+/** Reports by request id; each is sent once, when it is ready or has failed. */
 const reportsFeedConfig = section(
   {
     type: z
@@ -111,9 +111,9 @@ export type {
   TenantEventsFeedConfig,
 } from './feed-config.ts'
 
-/** What bounds polling, whatever the limits of the accounts. */
+/** Limits of polling, whatever the limits of the accounts. */
 export interface PollLimits {
-  /** How often feeds are read in a second, all together, by however many replicas. */
+  /** Polls per second of all feeds together, over all replicas. */
   pollsPerSecond: number
 }
 
@@ -126,7 +126,7 @@ export const pollLimits = section(
   { describe: 'What polling may take, whatever the limits of the accounts.' },
 ).transform((file): PollLimits => ({ pollsPerSecond: file.polls }))
 
-/** One feed of the file; its name is the key it stands under, its account may be left open. */
+/** One feed of the file. Its name is its key; its account may be left out. */
 export const feedConfig = byType(
   [
     eventsFeedConfig,

@@ -1,13 +1,15 @@
 /**
- * The credential search: the global one, or where the account has it the same search of ASTP, which costs no
- * quota. Its documented cursor decodes to a reversed domain and an id (docs/api-notes.md, Cursors and order): the
- * order follows domains, not time, so new items may stand before any cursor, and none is kept beyond the end
- * of its walk. Each poll reads a window of import times from its start to its end instead: from an hour
- * before the walk before it began. Only within that window does the cursor move.
+ * The credential search: the global one, or the same search of ASTP, which costs no quota, where
+ * the account has it. Its documented cursor decodes to a reversed domain and an id
+ * (docs/api-notes.md, Cursors and order): the order follows domains, not time, so new items may
+ * appear before any cursor, and none is kept beyond the end of its scan. Instead, each poll reads a
+ * window of import times from start to end: from an hour before the previous scan began. Only
+ * within that window does the cursor move.
  *
- * Servers before 2026-05-28 ignore the time filter for all queries but `auth_domain`: there each walk reads
- * whatever matches, of any age. Such a walk is complete, and so costly that it is repeated more seldom: after
- * as many times `every` as it has pages, at most the interval of sweeps, which it replaces.
+ * Servers before 2026-05-28 ignore the time filter for all queries but `auth_domain`: there each
+ * scan reads everything that matches, of any age. Such a scan is complete but costly, so it is
+ * repeated less often: after as many times `every` as it has pages, and at most after the rescan
+ * interval, since it replaces the rescan.
  */
 import { formatDuration } from '../lib/time-zone.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
@@ -36,7 +38,8 @@ type ScanIntervals = Pick<CredentialSearch, 'everyMs' | 'sweep'>
 const pageSizes = [100, 50, 25, 10] as const
 
 export const credentialSearchFeed: FeedType<CredentialSearch> = {
-  // large pages are slow, and the gateway gives up after about 30 s (docs/api-notes.md, Page sizes)
+  // large pages are slow, and the gateway times out after about 30 s (docs/api-notes.md, Page
+  // sizes)
   pageSizes,
   fingerprintParts: ({ query }) => [query],
   body({ query }, span, size) {
@@ -58,7 +61,7 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
     note: noteWindow,
     endsWhenKnown: () => false,
     nextScan: nextWindow,
-    // an older version resumed cursors beyond the end: its walk may have passed by what is new
+    // an older version resumed cursors beyond the end: its scan may have passed new items
     canResume: ({ notes }) => notes?.['hasCompleted'] !== undefined,
     readsAll: (walk) => readNotes(walk).isUnfiltered,
     remark: describeCost,
@@ -66,8 +69,8 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
 }
 
 /**
- * By the search that costs no quota, where the account has it. That is decided for a walk's first page, and
- * the cursor that came of it goes to the same search; where it is taken away, the walk begins again.
+ * Uses the search without quota where the account has it. The choice is made for a scan's first
+ * page, and its cursor goes to the same search; if the capability is lost, the scan starts again.
  */
 async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Promise<FeedPage> {
   const { client, slot: turn, signal } = request
@@ -80,11 +83,11 @@ async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Pr
     return { ...(await client.searchAstpCredentials(asked)), scan }
   } catch (error) {
     if (error instanceof UpstreamError && isOperationMissing(error)) {
-      // it may be a gateway's: asked again in an hour, it is settled
+      // the answer may be a gateway's: the capability is checked again in an hour
       const why = `the service answers ${error.status}`
       await client.capabilities.demote(freeSearchCapability, why, { briefly: true })
     }
-    throw error // the next turn searches the other way, if it may
+    throw error // the next poll run may use the other search
   }
 }
 
@@ -93,8 +96,8 @@ function restartScan({ passed: _circle, ...scan }: Scan): Scan {
 }
 
 /**
- * Asked once by a page of one, and again when the account's memory fades. Where that fails nothing is learned,
- * and the search that every account has is used meanwhile.
+ * Checked with a page of one item, and again when the capability expires. If the check fails,
+ * nothing is learned and the search that every account has is used meanwhile.
  */
 async function isFree({ client, scan, slot: turn, signal }: FeedRequest): Promise<boolean> {
   if (scan.cursor !== null && lastSearch(scan) !== freeSearchCapability) return false
@@ -119,17 +122,17 @@ function noteSearch(scan: Scan, free: boolean): Scan {
   return { ...scan, notes: { ...scan.notes, searchedBy: free ? freeSearchCapability : undefined } }
 }
 
-/** What a walk knows of its window. */
+/** What a scan knows of its window. */
 interface WindowNotes {
-  /** A walk has reached its end: from then on every window follows another without a gap. */
+  /** A scan has reached its end: from then on windows follow each other without a gap. */
   hasCompleted: boolean
-  /** Pages of this walk. */
+  /** Pages of this scan. */
   pages: number
-  /** This walk was shown credentials imported before its window. */
+  /** This scan showed credentials imported before its window. */
   sawOlder: boolean
-  /** The last walk that ended was: the service ignores the time filter. */
+  /** The last scan that ended showed older ones: the API ignores the time filter. */
   isUnfiltered: boolean
-  /** Pages of the last walk that ended. */
+  /** Pages of the last scan that ended. */
   lastPages: number
   /** Since when pages are smaller than usual, ms; null: they are not. */
   smallSinceMs: number | null
@@ -160,7 +163,7 @@ function noteWindow(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<st
   } satisfies WindowNotes
 }
 
-/** A second: the filter has milliseconds, and a service may round them. */
+/** One second: the filter has milliseconds, and the API may round them. */
 const roundingMs = 1_000
 
 function isOlder(item: unknown, { span }: Scan): boolean {
@@ -169,13 +172,15 @@ function isOlder(item: unknown, { span }: Scan): boolean {
   return importedAtMs !== null && importedAtMs < (span?.fromMs ?? 0) - roundingMs
 }
 
-/** What was imported so long before a walk began may have become visible only after it had passed. */
+/**
+ * An item imported this long before a scan began may become visible only after the scan passed it.
+ */
 const overlapMs = 3_600_000
-/** How far the service's clock may be ahead of ours without hiding anything. */
+/** How far the API's clock may be ahead of ours without hiding anything. */
 const maxClockAheadMs = 3_600_000
-/** How far back the first window of this version reaches, where an older one had read before. */
+/** How far back the first window of this version reaches where an older version had read before. */
 const minCatchUpMs = 7 * 86_400_000
-/** How long small pages are kept after the gateway had given up on larger ones. */
+/** How long small pages are kept after a gateway timeout on larger ones. */
 const smallPagesMs = 86_400_000
 
 function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): NextScan {
@@ -210,7 +215,7 @@ function nextFromMs(
   return nowMs - Math.max(minCatchUpMs, sweep?.backMs ?? 0)
 }
 
-/** One page is what each poll costs in any case. */
+/** A single page is what each poll costs in any case. */
 function isCostly({ isUnfiltered, lastPages }: WindowNotes): boolean {
   return isUnfiltered && lastPages > 1
 }

@@ -85,7 +85,7 @@ const eventOnlyKeys = {
   detail: 'remove the line: a credential has no full event to fetch',
 } as const
 
-/** What the feeds of what the tenant watches for have besides what says whose credentials they read. */
+/** The keys that both feeds of watched credentials share. */
 const watchedKeys = {
   severity,
   dedupe,
@@ -107,7 +107,6 @@ function watchedParts(file: WatchedFile): Omit<Written<TenantCredentialsFeedConf
   return { severity: all, dedupe: pairs, ...fixedIntervalParts(file), sweep, detail: [] }
 }
 
-/** The leaked credentials of an identifier. */
 export const credentialsFeedConfig = section(
   {
     type: z.literal('credentials').meta({ description: 'Leaked credentials of one identifier.' }),
@@ -124,7 +123,6 @@ export const credentialsFeedConfig = section(
   ...watchedParts(file),
 }))
 
-/** The leaked credentials of all identifiers of the tenant. */
 export const tenantCredentialsFeedConfig = section(
   {
     type: z
@@ -194,7 +192,6 @@ const query: z.ZodType<CredentialQuery> = byType(
   },
 )
 
-/** What a global search for leaked credentials finds. */
 export const credentialSearchFeedConfig = section(
   {
     type: z

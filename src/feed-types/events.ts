@@ -20,7 +20,7 @@ import {
 
 type WatchedEvents = Polled<EventsFeedConfig | TenantEventsFeedConfig | IdentifierEventsFeedConfig>
 
-/** Events that the tenant watches for, all of them or a part, ascending by creation time. */
+/** Events that the tenant watches for, all or some, ascending by creation time. */
 export const eventsFeed: FeedType<WatchedEvents> = {
   pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
   fingerprintParts: (feed) => [...scopeIds(feed), sortedEntries(feed.filters)],
@@ -76,7 +76,7 @@ function scopeIds(feed: WatchedEvents): number[] {
   return [feed.type === 'events' ? feed.identifierGroup : feed.identifier]
 }
 
-/** Members in an order of their own: how the file was written makes no other request. */
+/** Sorted by name, so that the order in the file does not change the request. */
 export function sortedEntries(filters: object): [string, unknown][] {
   const members: Record<string, unknown> = { ...filters }
   return Object.keys(members)
@@ -84,7 +84,7 @@ export function sortedEntries(filters: object): [string, unknown][] {
     .map((name) => [name, members[name]])
 }
 
-/** What a global search finds, ascending by creation time. */
+/** Events that a global search finds, ascending by creation time. */
 export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
   pageSizes: [10], // the largest page (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ query, filters }) => [sortedEntries(query), sortedEntries(filters)],
@@ -105,7 +105,7 @@ export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
   maskMalformed: maskSecrets,
 }
 
-/** What a stored event holds at most, in code units where not in number. */
+/** Limits of a stored event: code units, or counts. */
 const limits = {
   type: 100,
   severity: 40,
@@ -119,18 +119,18 @@ const limits = {
   highlightField: 200,
   extracts: 5,
   extract: 500,
-  /** What of an extract is read, for the masks to see whole words. */
+  /** How much of an extract is read, so that the masks see whole words. */
   extractRead: 4000,
 } as const
 
 export type ParsedItem =
   | { ok: true; event: ThreatEvent }
-  /** `problem` names the field and holds no value of it. */
+  /** `problem` names the field and contains none of its value. */
   | { ok: false; uid: string | null; problem: string }
 
-/** Where the fields of an item stand, whatever its shape; each as it came. */
+/** The raw values of an item's fields, whatever its shape. */
 export interface ItemFields {
-  /** Its places; the first that holds a uid counts. */
+  /** All places of the uid; the first that holds one counts. */
   uid: unknown[]
   type: unknown
   severity: { own: unknown; tenant: unknown }
@@ -150,17 +150,18 @@ interface ParseOptions {
 }
 
 /**
- * One item of a search page, as understood. Never throws. An item needs its uid alone: every other field
- * falls back by itself, and the event names those that could not be read. Bounded: at most 20 highlight
- * fields of 5 extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; what is
- * cut ends in "…". Secrets are masked, mark tags removed. Items whose uid would be ambiguous as a key
- * (too long, with control characters or half characters), or would pass for Tocsin's own, are refused.
+ * Parses one item of a search page. Never throws. Only the uid is required: every other field has a
+ * fallback, and the event names the fields that could not be read. Bounded: at most 20 highlight
+ * fields of 5 extracts of 500 characters, 100 tags, 100 identifiers, notes of 1,000 characters; cut
+ * text ends in "…". Secrets are masked, mark tags removed. Refuses items whose uid would be
+ * ambiguous as a key (too long, control characters, half surrogate pairs) or would pass for
+ * Tocsin's own.
  */
 export function parseItem(raw: unknown, options: ParseOptions = {}): ParsedItem {
   return readItem(raw, locateFields, options)
 }
 
-/** As `parseItem`, for an item whose fields `locate` finds. */
+/** Like `parseItem`, for an item whose fields `locate` finds. */
 export function readItem(
   raw: unknown,
   locate: (item: JsonObject, reader: FieldReader) => ItemFields,
@@ -221,7 +222,7 @@ function maskTagWord(tag: string): string {
   return maskWord(tag, limits.tag)
 }
 
-/** What is a word, and may be anything. */
+/** Masks text that should be a word but may be anything. */
 function maskWord(text: string, most: number): string {
   return cut(maskTag(cut(text, limits.extractRead)), most)
 }
@@ -232,8 +233,8 @@ function readEventNotes(value: unknown, reader: FieldReader): string | null {
 }
 
 /**
- * The tenant's override counts, else what the service gave the tenant, else the item's own. Where the one
- * that counts cannot be read, the severity is unknown, which ranks as critical.
+ * The tenant's override counts first, then the severity given to the tenant, then the item's own.
+ * If the one that counts cannot be read, the severity is unknown and ranks as critical.
  */
 function readSeverities(
   { severity: { own, tenant } }: ItemFields,
@@ -270,7 +271,7 @@ function readIdentifierId(value: unknown): number | null {
   return typeof id === 'number' && Number.isSafeInteger(id) ? id : null
 }
 
-/** `about`: type and source. */
+/** `about` holds type and source. */
 function readHighlights(
   value: unknown,
   { uid, about }: { uid: string; about: string },
@@ -329,7 +330,10 @@ function findUidProblem(uid: string, maxLength: number): string | null {
 
 const maxProblemLength = 300
 
-/** The first mistake, no value of it: `tenant_metadata.tags.3: Invalid input: expected string, …`. */
+/**
+ * The first validation error, without any value: `tenant_metadata.tags.3: Invalid input: expected
+ * string, …`.
+ */
 export function itemProblem(error: z.ZodError): string {
   const issue = error.issues[0]
   const path = issue === undefined ? '' : issue.path.map(String).join('.')

@@ -17,7 +17,7 @@ const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { 
   reports: reportsFeed,
 }
 
-/** The way in which this feed is read. */
+/** The implementation of a feed's type. */
 export function findFeedType(feed: Pick<PolledFeed, 'type'>): FeedType<PolledFeed> {
   // each row takes the feeds of its own type, and no other is handed to it
   return feedTypes[feed.type] as unknown as FeedType<PolledFeed>
