@@ -1,13 +1,14 @@
 /**
- * The credentials of one identifier, and of the whole tenant; the service filters neither by time.
+ * The credentials of one identifier, and of the whole tenant; the API filters neither by time.
  *
- * The identifier's feed states no order (docs/api-notes.md, Cursors and order). Each poll walks from the start;
- * once one walk has seen everything, later walks end at a page whose items are all known. The sweep, a slow full
- * walk, finds what they miss. A cursor is resumed only where ids were seen to grow through a whole walk.
+ * The identifier's feed states no order (docs/api-notes.md, Cursors and order). Each poll scans
+ * from the start; once one scan has seen everything, later scans end at a page whose items are all
+ * known. The rescan, a slow full scan, finds what they miss. A cursor is resumed only where ids
+ * grew through a whole scan.
  *
- * The tenant's feed can be asked for in ascending order. Its cursor is resumed only after a whole walk has shown
- * ids or import times that grow; without that proof each walk reads everything, and the more pages it has the
- * longer the pause before the next one.
+ * The tenant's feed can be requested in ascending order. Its cursor is resumed only after a whole
+ * scan has shown growing ids or import times; without that each scan reads everything, and the more
+ * pages it has the longer the pause before the next one.
  */
 import type { Severity, ThreatEvent } from '../event.ts'
 import { formatDuration } from '../lib/time-zone.ts'
@@ -64,7 +65,6 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   },
 }
 
-/** The leaked credentials of all identifiers of the tenant. */
 export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>> = {
   pageSizes: [20], // the service's default; no upper bound is published
   fingerprintParts: () => [],
@@ -115,8 +115,8 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
 }
 
 /**
- * From the beginning of one reading of all there is to the next, ms: about one page each `every`, at most
- * the interval of sweeps, which it replaces.
+ * Time between the starts of two full scans, ms: about one page per `every`, at most the rescan
+ * interval, since a full scan replaces the rescan.
  */
 export function fullScanIntervalMs(
   { everyMs = 0, sweep }: Pick<FeedCommon, 'everyMs' | 'sweep'>,
@@ -125,30 +125,30 @@ export function fullScanIntervalMs(
   return Math.min(pages * everyMs, Math.max(everyMs, sweep?.everyMs ?? 86_400_000))
 }
 
-/** What a walk knows of its order. */
+/** What a scan knows of its order. */
 interface OrderNotes {
-  /** It began at the start, not at a cursor that was kept. */
+  /** It began at the start, not at a stored cursor. */
   isFromStart: boolean
   /** The last id before the page that the cursor names; null where there was none. */
   lastId: number | null
-  /** Ids grew on this walk, page by page and within them. */
+  /** Ids grew on this scan, from page to page and within pages. */
   grows: boolean
-  /** Pages with items on this walk. */
+  /** Pages with items on this scan. */
   pages: number
-  /** A walk from the start has reached the end: a known page means something. */
+  /** A scan from the start has reached the end, so a known page means something. */
   hasCompleted: boolean
-  /** The last such walk showed growing ids: what is new may stand at the end. */
+  /** The last such scan showed growing ids: new items may be at the end. */
   lastWalkGrew: boolean
-  /** Such a walk had two pages and more: its cursor is worth keeping. */
+  /** Such a scan had at least two pages: its cursor is worth keeping. */
   isAscending: boolean
-  /** Pages of the last such walk. */
+  /** Pages of the last such scan. */
   lastPages: number
-  /** Import times on this walk; only where an order was asked for. */
+  /** Import times on this scan; only where an order was requested. */
   times?: TimeNotes
 }
 
 interface TimeNotes {
-  /** None was earlier than the one before it. */
+  /** No time was earlier than the one before it. */
   grows: boolean
   firstMs: number | null
   lastMs: number | null
@@ -173,7 +173,7 @@ function noteOrder(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<str
   return noteGrowth(scan, page, { isEnd })
 }
 
-/** The order that is asked for goes up by something that nothing public names: by ids, or import times. */
+/** The API does not document what the requested order goes by: ids or import times. */
 function noteTenantOrder(
   scan: Scan,
   page: WireSearchPage,
@@ -220,7 +220,7 @@ function trackTimes(before: TimeNotes | undefined, items: readonly unknown[]): T
   }
 }
 
-/** One time for all proves no order. */
+/** Equal times show no order. */
 function isOrderedByTime(times: TimeNotes | undefined): boolean {
   return times !== undefined && times.grows && (times.lastMs ?? 0) > (times.firstMs ?? 0)
 }
@@ -238,7 +238,7 @@ function isGrowing(ids: readonly number[]): boolean {
   return ids.every((id, at) => at === 0 || id > (ids[at - 1] ?? Number.NaN))
 }
 
-/** One leaked credential as its feed takes it: severity and recognition are the feed's. */
+/** Parses one leaked credential; severity and pair dedupe come from its feed. */
 export function parseCredentialItem(
   raw: unknown,
   { severity, dedupe }: { severity: string; dedupe: PairDedupe | undefined },
@@ -249,7 +249,10 @@ export function parseCredentialItem(
   return { ok: true, event, secret, pair: dedupe ? buildPair(parsed, dedupe) : null }
 }
 
-/** Without login or secret a pair would make one of much that is not; a domain may be unknown. */
+/**
+ * Returns null without login or secret, which would merge unrelated credentials; the domain may be
+ * unknown.
+ */
 function buildPair(
   { event, identity, wholeSecret, domain }: ParsedCredential & { ok: true },
   { by, forMs, isSentAgain }: PairDedupe,
@@ -320,7 +323,7 @@ function maskFields(
   }
 }
 
-/** An id in words may be another field's value that slipped. */
+/** An id in words may be the value of another field. */
 function numberOrKind(value: unknown): unknown {
   return typeof value === 'number' ? value : describeKind(value)
 }
@@ -337,7 +340,7 @@ function timeOrKind(value: unknown): unknown {
   return isTime ? cut(value, longestText) : describeKind(value)
 }
 
-/** null tells nothing of a secret but that there is none. */
+/** null reveals only that there is no secret. */
 function describeKind(value: unknown): string | null {
   if (value === null) return null
   if (typeof value === 'string') return `text of ${value.length}`
@@ -345,7 +348,7 @@ function describeKind(value: unknown): string | null {
   return isJsonObject(value) ? `object of ${Object.keys(value).length}` : typeof value
 }
 
-/** What a stored credential holds at most, in code units where not in number. */
+/** Limits of a stored credential: code units, or counts. */
 const limits = {
   source: 200,
   text: 500,
@@ -362,14 +365,14 @@ const limits = {
 type ParsedCredential =
   | {
       ok: true
-      /** Its values stand in `highlights`, under the service's names, the secret masked as `password`. */
+      /** Its values are in `highlights` under the API's names, the secret masked as `password`. */
       event: ThreatEvent
       /**
        * The leaked secret in clear, or as it was hashed: for sealing, never stored. null where there is
        * none, and for one of more than 1,000 characters, which is shown masked everywhere.
        */
       secret: string | null
-      /** The same whatever its length: only for the keyed digest by which a pair is recognised. */
+      /** The same at any length: only for the keyed digest that identifies a pair. */
       wholeSecret: string | null
       /** As the service writes it, in whole: with the whole secret what a pair is recognised by; not for display. */
       identity: string | null
@@ -379,11 +382,11 @@ type ParsedCredential =
   | { ok: false; uid: string | null; problem: string }
 
 /**
- * One record of a credential feed or search, as understood. Never throws. A record needs its id alone:
- * every other field falls back by itself, and the event names those that could not be read. Bounded: 500
- * characters a value, 20 domains, 20 tags; what is cut ends in "…". The secret is masked wherever it
- * literally stands (from 4 characters on), as is whatever follows the login in an identity
- * (`user:secret`). The API gives a credential no severity: its feed's counts.
+ * Parses one record of a credential feed or search. Never throws. Only the id is required: every
+ * other field has a fallback, and the event names the fields that could not be read. Bounded: 500
+ * characters a value, 20 domains, 20 tags; cut text ends in "…". The secret is masked wherever it
+ * occurs literally (from 4 characters on), as is whatever follows the login in an identity
+ * (`user:secret`). The API gives a credential no severity, so its feed's is used.
  */
 export function parseCredential(raw: unknown, severity: Severity): ParsedCredential {
   if (!isJsonObject(raw)) return { ok: false, uid: null, problem: 'item: it is no object' }
@@ -436,21 +439,23 @@ function readCredentialFields(raw: JsonObject, reader: FieldReader) {
   }
 }
 
-/** A source that is no object is its id and its name. */
+/** A source that is no object is used as its id and its name. */
 function readSource({ source }: JsonObject, reader: FieldReader): JsonObject {
   return typeof source === 'string' || typeof source === 'number'
     ? { id: source, name: source }
     : reader.object('source', source)
 }
 
-/** Only as one text, or as digits: of a secret in parts nobody knows which part is one. */
+/**
+ * Reads only text or a number: in a secret of several parts it is unknown which one is the secret.
+ */
 function readLeakedSecret(value: unknown, reader: FieldReader): string | null {
   const isOne = typeof value === 'string' || typeof value === 'number'
   if (!isOne && value !== undefined && value !== null) reader.note('hash')
   return isOne ? String(value) : null
 }
 
-/** As the service wrote it; a number as the time that it means. */
+/** Returns the API's text; for a number, the time that it means. */
 function timeAndText(
   reader: FieldReader,
   field: 'imported_at' | 'breached_at' | 'leaked_at',
@@ -461,7 +466,7 @@ function timeAndText(
   return { atMs, texts: atMs === null ? [] : [new Date(atMs).toISOString()] }
 }
 
-/** What of the secret can be recognised elsewhere, where it came in an unexpected form. */
+/** The parts of the secret that can be recognised elsewhere, whatever its form. */
 function findSecrets(hash: unknown, depth = 0): string[] {
   if (typeof hash === 'string' || typeof hash === 'number') return [String(hash)]
   if (typeof hash !== 'object' || hash === null || depth === limits.secretDepth) return []
@@ -506,13 +511,13 @@ function buildHighlights(
   return Object.fromEntries(
     Object.entries(masked).map(([name, values]) => [
       name,
-      // once more: only now is what mark tags within mark tags had split whole
+      // mark tags within mark tags may have split the secret until now
       values.map((text) => cut(fieldMask(name, mask)(text), limits.text)),
     ]),
   )
 }
 
-/** How the known secret goes from the field `name`, whatever the masks of `maskHighlights` see there. */
+/** Returns how the known secret is masked in the field `name`, in addition to `maskHighlights`. */
 function fieldMask(name: string, mask: (text: string) => string): (text: string) => string {
   if (name === 'password') return (text) => text // masked as a whole, by its name
   if (name === 'identity_name') return (text) => maskIdentity(mask(text))
@@ -521,7 +526,7 @@ function fieldMask(name: string, mask: (text: string) => string): (text: string)
   return mask
 }
 
-/** Masked before it is cut: of a secret that were cut in two, the first half would not be known. */
+/** Masks before cutting: the first half of a secret cut in two would not be recognised. */
 function maskAndCut(text: string, mask: (text: string) => string): string[] {
   return nonEmpty(text).map((whole) => cut(mask(whole), limits.textRead))
 }

@@ -1,4 +1,6 @@
-/** Feeds of the events that a tenant watches for: all of them, a group's, or an identifier's. */
+/**
+ * Configuration of event feeds: those of a tenant, a group or an identifier, and global searches.
+ */
 import { z } from 'zod'
 import { isKnownSeverity, severities } from '../event.ts'
 import {
@@ -125,7 +127,6 @@ function watchedParts(file: WatchedFile): Omit<Written<TenantEventsFeedConfig>, 
   return { filters: file.filters, ...ratePolledParts(file), sweep: file.sweep, detail: file.detail }
 }
 
-/** The events of an identifier group. */
 export const eventsFeedConfig = section(
   {
     type: z.literal('events').meta({ description: 'Events of one identifier group.' }),
@@ -143,7 +144,6 @@ export const eventsFeedConfig = section(
   ...watchedParts(file),
 }))
 
-/** All events that the tenant watches for, whatever their group. */
 export const tenantEventsFeedConfig = section(
   {
     type: z
@@ -162,7 +162,6 @@ export const tenantEventsFeedConfig = section(
   ...watchedParts(file),
 }))
 
-/** The events of one identifier. */
 export const identifierEventsFeedConfig = section(
   {
     type: z.literal('identifier_events').meta({ description: 'Events of one identifier.' }),
@@ -179,8 +178,6 @@ export const identifierEventsFeedConfig = section(
   identifier: file.identifier,
   ...watchedParts(file),
 }))
-
-/** Feeds of what global searches for events find: the v4 search, and the legacy one. */
 
 /** A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event queries). */
 const query: z.ZodType<EventSearchQuery> = byType(
@@ -290,7 +287,6 @@ function searchParts(
   }
 }
 
-/** What a global search for events finds. */
 export const eventSearchFeedConfig = section(
   {
     type: z

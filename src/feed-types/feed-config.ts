@@ -1,4 +1,4 @@
-/** What the configuration says of a feed, as understood; its types differ in what they are asked. */
+/** The parsed configuration of feeds, by type, and the keys that several types share. */
 import { z } from 'zod'
 import type { KnownSeverity } from '../event.ts'
 import {
@@ -34,7 +34,7 @@ export type FeedConfig =
 export interface FeedCommon {
   name: string
   account: string
-  /** The interval of feeds that keep one; undefined of those that are read by rate (next-feed.ts). */
+  /** The fixed interval; undefined for feeds that are read by rate (next-feed.ts). */
   everyMs: number | undefined
   /** Of feeds that are read by rate, the longest interval that the operator states, if any. */
   longestMs: number | undefined
@@ -42,7 +42,7 @@ export interface FeedCommon {
   lagObjectiveMs: number | undefined
   /** How far back the very first poll begins. */
   startMs: number
-  /** What the first poll finds reaches people as one summary, or each by itself. */
+  /** Whether finds of the first poll are sent as one summary or one by one. */
   backlog: 'summarise' | 'send'
   /** Severities for which the full event is fetched before rendering; none but of events. */
   detail: string[]
@@ -50,7 +50,7 @@ export interface FeedCommon {
   labels: Record<string, string>
   /** undefined: audited only on command. */
   audit: AuditConfig | undefined
-  /** undefined: what the feed has passed is never read again. */
+  /** undefined: the feed is never rescanned. */
   sweep: SweepConfig | undefined
 }
 
@@ -68,18 +68,15 @@ interface SweepConfig {
   backMs: number
 }
 
-/** The events of an identifier group. */
 export interface EventsFeedConfig extends WatchedEvents {
   type: 'events'
   identifierGroup: number
 }
 
-/** All events that the account's tenant watches for. */
 export interface TenantEventsFeedConfig extends WatchedEvents {
   type: 'tenant_events'
 }
 
-/** The events of one identifier. */
 export interface IdentifierEventsFeedConfig extends WatchedEvents {
   type: 'identifier_events'
   identifier: number
@@ -99,13 +96,11 @@ export interface FeedFilters {
   is_remediated?: boolean
 }
 
-/** The leaked credentials of an identifier. */
 export interface CredentialsFeedConfig extends LeakedCredentials {
   type: 'credentials'
   identifier: number
 }
 
-/** The leaked credentials of all identifiers of the account's tenant. */
 export interface TenantCredentialsFeedConfig extends LeakedCredentials {
   type: 'tenant_credentials'
 }
@@ -191,8 +186,6 @@ export type CredentialQuery =
   | { type: 'email'; email: string }
   | { type: 'keyword'; keyword: string }
 
-/** The keys that all types of feeds have, or several. */
-
 /** A feed as one entry of the file says it: its name is its key, its account may be left open. */
 export type Written<Feed extends FeedCommon> = Omit<Feed, 'name' | 'account'> & {
   account: string | undefined
@@ -231,7 +224,7 @@ export const commonKeys = {
     .prefault({}),
 }
 
-/** Of feeds whose every poll costs a search of the month's quota. */
+/** For feeds whose every poll costs a search of the month's quota. */
 export const quotaReserveKey = wholeNumber({
   describe: 'It stops before fewer searches of the month remain. 0: it may use them all.',
   min: 0,

@@ -1,6 +1,6 @@
 /**
- * Reads the fields of one item of the service, each with fallbacks: an item needs its uid alone. What has
- * another form than expected is used as far as it can be, and noted where it cannot. Nothing here throws.
+ * Reads the fields of one API item, each with fallbacks: only the uid is required. A value of an
+ * unexpected form is used as far as possible, and noted where it cannot be. Nothing here throws.
  */
 import { severities } from '../event.ts'
 import type { unreadableFields } from '../lib/metric-table.ts'
@@ -65,7 +65,7 @@ export function createFieldReader(): FieldReader {
   }
 }
 
-/** The first value that is there. */
+/** The first value that is not empty. */
 export function firstPresent(...values: unknown[]): unknown {
   return values.find((value) => !isEmpty(value))
 }
@@ -102,7 +102,7 @@ function isEmpty(value: unknown): boolean {
 
 const namingKeys = ['name', 'label', 'value', 'text', 'title'] as const
 
-/** undefined: there is no text in it. */
+/** Returns undefined for a value without text. */
 function readText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined
@@ -122,7 +122,7 @@ function readSeverity(value: unknown): string | undefined {
   return /^[1-5](?:\.0+)?$/u.test(word) ? severities[Number(word) - 1] : undefined
 }
 
-/** Before it a time is none: servers write a year 1 or 1970 where they know no time. */
+/** Earlier times count as none: servers write year 1 or 1970 for an unknown time. */
 const earliestMs = Date.UTC(1990, 0, 1)
 /** Numbers from here on are milliseconds: as seconds they would be the year 5138. */
 const minMilliseconds = 1e11

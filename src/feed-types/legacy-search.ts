@@ -49,7 +49,7 @@ function expandTypeGroups(types: readonly LegacyType[]): LegacyType[] {
   return [...new Set(types.flatMap((type) => [type, ...(legacyTypeGroups[type] ?? [])]))]
 }
 
-/** The span needs an end; a walk that goes on and on gets one that no event will see. */
+/** The span needs an end; an open-ended scan gets one that no event will reach. */
 const openEnd = '2100-01-01T00:00:00.000Z'
 
 function formatTimeRange({ fromMs, toMs }: ScanSpan): string {
@@ -58,8 +58,8 @@ function formatTimeRange({ fromMs, toMs }: ScanSpan): string {
 }
 
 /**
- * Reads one item of the legacy search, bare or within `activity` (docs/api-notes.md, The older shape). Fields of
- * today's search items are read too. Never throws; bounded as `parseItem`.
+ * Parses one item of the legacy search, bare or within `activity` (docs/api-notes.md, The older
+ * shape), with the fields of current search items too. Never throws; bounded like `parseItem`.
  */
 export function parseLegacyItem(raw: unknown): ParsedItem {
   const activity = toJsonObject(raw)['activity']
@@ -98,7 +98,7 @@ function unlessEmpty(highlights: unknown): unknown {
   return isJsonObject(highlights) && Object.keys(highlights).length === 0 ? undefined : highlights
 }
 
-/** What a reader sees first, where nothing says which words matched. */
+/** The fields a person reads first, used where the item does not say which words matched. */
 function readExtracts(header: JsonObject): JsonObject {
   const shown = [
     'title',

@@ -1,6 +1,7 @@
 /**
- * Reports that are being made: each request is asked about until it ends or its time is over, ever more
- * seldom, and what became of it is one event. What is known of each request stands in the walk's notes.
+ * Feeds of reports in progress: each request is polled less and less often until it ends or times
+ * out, and its outcome becomes one event. The progress of each request is kept in the notes of the
+ * scan.
  */
 import type { ThreatEvent } from '../event.ts'
 import { cut, maskSecrets, maskTag, maskText } from '../masking/masking.ts'
@@ -19,11 +20,11 @@ import {
 
 type ReportsFeed = Polled<ReportsFeedConfig>
 
-/** What a request came to. */
+/** The outcome of a request. */
 export interface ReportOutcome {
   requestId: string
   outcome: 'completed' | 'failed' | 'refused' | 'overdue'
-  /** As the service has it; null: there is none. */
+  /** As the API returned it; null: there is none. */
   report: unknown
 }
 
@@ -41,25 +42,25 @@ export const reportsFeed: FeedType<ReportsFeed> = {
   },
 }
 
-/** Of a request that is being asked about. */
+/** The progress of a request. */
 interface Progress {
   sinceMs: number
   asked: number
   nextMs: number
-  /** Its end was taken in, or nobody asks any more. */
+  /** Its end was taken in, or it is no longer polled. */
   isOver: boolean
-  /** Looks in a row at which the service did not know it. */
+  /** Consecutive polls at which the API did not know it. */
   unknown?: number
-  /** When that it is overdue was told; it is asked about all the same. */
+  /** When it was reported overdue; it is still polled. */
   overdueMs?: number
 }
 type Notes = Record<string, Progress>
 
-/** Nobody waits longer for the next look than so many times the first wait. */
+/** The longest wait between polls, as a multiple of the first. */
 const maxWaitFactor = 20
-/** A request that the service does not know yet may be known at the next look. */
+/** A request that the API does not know yet may be known at the next poll. */
 const looksUntilRefused = 3
-/** So many time-outs later an overdue report is given up. */
+/** After this many timeouts an overdue report is given up. */
 const maxTimeouts = 24
 
 async function fetchReports(feed: ReportsFeed, request: FeedRequest): Promise<FeedPage> {
@@ -84,26 +85,26 @@ async function fetchReports(feed: ReportsFeed, request: FeedRequest): Promise<Fe
   return { page, requestedAtMs: nowMs }
 }
 
-/** Of requests that are no longer listed nothing is kept: a report that comes twice is known by its uid. */
+/** Drops requests that are no longer listed: a report that comes twice is recognised by its uid. */
 function noteProgress({ notes }: Scan, page: WireSearchPage): Record<string, unknown> {
   const listed = new Set(page['requests'] as string[])
   const all = { ...notes, ...(page['asked'] as Notes) }
   return Object.fromEntries(Object.entries(all).filter(([id]) => listed.has(id)))
 }
 
-/** Trouble of the service, or with the key; not with one request. */
+/** Whether the API or the key failed, rather than one request. */
 function isServiceFailure(error: UpstreamError): boolean {
   return blocksAllRequests(error) || error.reason === 'unavailable' || error.reason === 'timeout'
 }
 
-/** Another request would fare no better: a 429, a refused key, a stop. */
+/** Whether another request would fail the same way: a 429 or a refused key. */
 function blocksAllRequests({ reason, status }: UpstreamError): boolean {
   return reason === 'rate_limited' || (reason === 'auth' && status !== 403)
 }
 
 type RequestState = ReportOutcome | 'processing' | 'unknown' | UpstreamError
 
-/** A completed report that is not there yet counts as one in the making. */
+/** A completed report without content counts as still processing. */
 async function readRequestState(
   feed: ReportsFeed,
   { client, slot: turn, signal }: FeedRequest,
@@ -161,7 +162,7 @@ function newProgress(nowMs: number): Progress {
   return { sinceMs: nowMs, asked: 0, nextMs: nowMs, isOver: false }
 }
 
-/** What is kept of a report: the whole of it stands in the service. Code units, or how many. */
+/** Limits of a stored report, whose whole text stays at the API: code units, or counts. */
 const limits = {
   title: 300,
   text: 4000,
@@ -237,7 +238,7 @@ function nonEmptyFields(fields: Record<string, string[]>): Record<string, string
   return Object.fromEntries(Object.entries(fields).filter(([, values]) => values.length > 0))
 }
 
-/** Looks for secrets no further than what may be shown of it, lest a long text hold the daemon up. */
+/** Cuts before masking too, so that a long text does not block the process. */
 function maskAndCut(text: string, most: number, mask: (text: string) => string = maskText): string {
   return cut(mask(cut(text, 4 * most)), most)
 }
