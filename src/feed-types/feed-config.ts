@@ -62,9 +62,9 @@ interface AuditConfig {
 }
 
 interface SweepConfig {
-  /** From the beginning of one sweep to the beginning of the next; undefined: as often as the budget allows. */
+  /** Time between the starts of two whole rescans; undefined: as often as the budget allows. */
   everyMs: number | undefined
-  /** How far back a sweep reads; 0 of a feed that cannot be asked by time: it reads all of it. */
+  /** How far back a rescan reads; 0 for a feed without a time filter, which is read whole. */
   backMs: number
 }
 
@@ -297,7 +297,7 @@ export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> 
   const sweep = section(
     {
       every: every === undefined ? interval.optional() : interval.prefault(every),
-      // 1h: the least by which a new walk overlaps the one before it (ledger rules, Walks)
+      // 1h: the minimum overlap of a new scan with the one before it
       back: duration('How far back it reads.', '1h').prefault('7d'),
       ...laterKeys({ by: 'a sweep goes by when an event was created' }),
     },

@@ -80,7 +80,7 @@ async function fetchReports(feed: ReportsFeed, request: FeedRequest): Promise<Fe
     asked[requestId] = step.progress
     if (step.end) items.push(step.end)
   }
-  if (failure && !hasAnswer) throw failure // what was answered is taken in, whatever else failed
+  if (failure && !hasAnswer) throw failure // answers are taken in, whatever else failed
   const page = { items, next: null, asked, requests: feed.requests }
   return { page, requestedAtMs: nowMs }
 }
@@ -197,7 +197,7 @@ export function parseReport(
     source: 'threat_flow',
     severity,
     originalSeverity: null,
-    createdAtMs: null, // never below the floor: it was asked for by name
+    createdAtMs: null, // never below the start bound: it was requested by name
     matchedAtMs: null,
     ignoredAtMs: null,
     remediatedAtMs: null,
