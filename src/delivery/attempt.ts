@@ -1,4 +1,7 @@
-/** One attempt at sending: what the sink says becomes an outcome for the ledger. */
+/**
+ * One attempt: builds the delivery, sends it, and turns the sink's answer into an outcome for the
+ * ledger.
+ */
 import { ownFeed } from '../event.ts'
 import { type MessageAbout, readFrozenRefs } from '../grouping/freeze.ts'
 import { type Clock, timeoutSignal } from '../lib/clock.ts'
@@ -27,14 +30,18 @@ import type { Rerouter, RetryNow } from './reroute.ts'
 import { effectOn, decideRetry, pauseAfter } from './retry-policy.ts'
 
 export interface AttemptOptions extends DeliveryOptions {
-  /** After a sink accepted, before the outcome is written; must not throw. */
+  /** Called after a sink accepted and before the outcome is written; must not throw. */
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
-  /** Takes what the retry table gives up to the sink's fallback; undefined: no sink has one. */
+  /**
+   * Moves what the retry table gives up to the sink's fallback; undefined: no sink has a fallback.
+   */
   rerouter?: Pick<Rerouter, 'hasFallback' | 'reroute' | 'unfreeze'> | undefined
-  /** Brings tries forward once a circuit has closed; undefined: each waits for its time. */
+  /**
+   * Makes waiting retries due once a circuit has closed; undefined: each waits for its own time.
+   */
   retryNow?: Pick<RetryNow, 'retryAll'> | undefined
-  /** Names this process in the histories. */
+  /** Names this process in histories. */
   replica: string
   clock: Clock
   logger: Logger
@@ -44,21 +51,24 @@ export interface AttemptOptions extends DeliveryOptions {
 interface AttemptContext {
   ledger: AccountLedger
   sink: Sink
-  /** Aborts when the process stops or the claim is no longer its own. */
+  /** Aborts when the process stops or another process holds the claim. */
   signal: AbortSignal
 }
 
-/** What a sink will never take goes to its fallback at once; where that breaks off it is tried after as long. */
+/**
+ * A rejected message goes to the fallback at once; if that is interrupted, it is retried after this
+ * time.
+ */
 const fallbackRetryMs = 10_000
 
-/** A message whose attempt is open. */
+/** A message with an open attempt. */
 export type OpenMessage = Message & { attempt: number }
 
 export interface AttemptResult {
   outcome: Outcome
-  /** How the sink took it; undefined where nothing could be sent. */
+  /** How the sink answered; undefined if nothing could be sent. */
   sinkResult: 'ok' | SinkError | undefined
-  /** The sink will never take it, and it goes to its fallback. */
+  /** The sink will never accept the message, and it goes to the sink's fallback. */
   isGivenUp?: boolean
 }
 
@@ -111,7 +121,7 @@ function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: S
     tries: message.tries,
     ageMs: clock.now() - message.createdAtMs,
     retryAfterMs,
-    members: message.kind === 'summary' ? 1 : message.members.length, // a summary is never halved
+    members: message.kind === 'summary' ? 1 : message.members.length, // a summary is never split
     random: Math.random(),
   })
   const failure = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
@@ -125,7 +135,9 @@ const consequences = {
   dead: 'delivery failed for good: a dead letter',
 } as const
 
-/** Names the event as `explain` takes it; a batch is named by its events' number. */
+/**
+ * Names a single event by its uid, as `explain` takes it, and a batch by the number of its events.
+ */
 function logFailure(
   { logger }: AttemptOptions,
   { ledger, sink }: AttemptContext,
@@ -150,7 +162,10 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
   return Object.hasOwn(consequences, word)
 }
 
-/** Tells all replicas how the sink took it, whatever becomes of that; resolves with what the sink is by now. */
+/**
+ * Reports the sink's answer to the circuit. Returns 'shut' if sends have to wait, 'back' if the
+ * circuit closed.
+ */
 export async function reportToCircuit(
   { circuit, logger }: AttemptOptions,
   sink: Sink,
@@ -200,7 +215,10 @@ export function countSettled(
   }
 }
 
-/** A sink throws nothing else; what it throws all the same may have been sent. */
+/**
+ * Sinks throw only SinkErrors. Any other error counts as `connection_lost`: the message may have
+ * been sent.
+ */
 function asSinkError(error: unknown): SinkError {
   if (error instanceof SinkError) return error
   return new SinkError('connection_lost', `the sink broke off: ${errorMessage(error)}`, {
@@ -212,10 +230,10 @@ interface DeliveryOptions extends MemberOptions {
   findLedger: (account: string) => AccountLedger | undefined
 }
 
-/** Why there is nothing that could ever be sent. */
+/** Why a message can never be sent. */
 type Unsendable = 'payload_expired' | 'recipient_removed'
 
-/** The message that an attempt sends, or the reason why it can never be sent. */
+/** Returns the delivery that an attempt sends, or the reason why it can never be sent. */
 export async function createDelivery(
   { ledger, sink }: { ledger: AccountLedger; sink: Sink },
   message: OpenMessage,
@@ -253,19 +271,21 @@ export async function createDelivery(
   }
 }
 
-/** Tocsin's own test event: one of that type from the service is an event like any other. */
+/**
+ * Whether this is Tocsin's own test event; an upstream event of the same type is an ordinary event.
+ */
 function isCanary({ event, feed }: DeliveryMember): boolean {
   return event.type === 'canary' && feed === ownFeed
 }
-
-/** A summary as a delivery: the events that it shows, and the file with all of them where one is sent. */
 
 interface SummaryRequest {
   sink: Sink
   messageId: string
   findLedger: (account: string) => AccountLedger | undefined
   options: MemberOptions
-  /** All that it stands for, in one book; by default what is sealed. */
+  /**
+   * Returns the references of all members in one ledger; by default those of the frozen message.
+   */
   refs?: (book: AccountLedger) => Promise<string[]>
 }
 
@@ -277,10 +297,13 @@ interface SummaryParts {
 
 const readChunk = 300
 
-/** Rows of a file: more take seconds to pack, and the job's lock is short. The last line counts the rest. */
+/** Rows in an attachment: more take seconds to compress. The last line counts the omitted rows. */
 const maxRows = 20_000
 
-/** Members of an account that is not configured any more are counted and not shown. */
+/**
+ * Reads the events that a summary shows and its attachment. Members of accounts that are no longer
+ * configured are counted but not shown.
+ */
 export async function readSummaryParts(
   request: SummaryRequest,
   message: Pick<OpenMessage, 'about'>,
@@ -298,7 +321,10 @@ export async function readSummaryParts(
   }
 }
 
-/** Every event, where more were collected than the message shows. */
+/**
+ * Builds a file of all events if the summary stands for more than it shows and the sink can attach
+ * files.
+ */
 async function createAttachment(
   request: SummaryRequest,
   about: MessageAbout,
@@ -331,12 +357,15 @@ async function readCsvRows(
 }
 
 interface MemberOptions {
-  /** A leaked secret in clear; undefined where its account's key is another one now. */
+  /** Decrypts a leaked secret; undefined if the account's API key has changed since. */
   openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
   serviceLink: LinkFilter
 }
 
-/** One that was not begun by itself, as a summary shows it. */
+/**
+ * Builds a summary's member from its stored item, because a summary's members are not claimed one
+ * by one.
+ */
 function toSummaryMember(
   sink: Sink,
   { record, item, payload }: FoundItem,
@@ -352,7 +381,7 @@ function toSummaryMember(
   return toDeliveryMember(sink, account, member, options)
 }
 
-/** undefined where its payload is no longer kept. */
+/** Returns undefined if retention removed the payload. */
 function toDeliveryMember(
   sink: Sink,
   account: string,
@@ -380,10 +409,11 @@ function toDeliveryMember(
   }
 }
 
-/** The rate of each sink with a limit, shared by all replicas: who sends takes the place that has come. */
-
 export interface SendPace {
-  /** Takes the place of a sink's next send, if it has come; the place after it, or this one, comes in `nextInMs`. */
+  /**
+   * Takes the sink's next send slot if its time has come. `nextInMs` is the time until the next
+   * free slot.
+   */
   take(sink: Sink): Promise<{ isTaken: boolean; nextInMs: number }>
 }
 

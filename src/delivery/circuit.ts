@@ -1,6 +1,7 @@
 /**
- * A circuit for each sink, shared by all replicas: a sink that is down delays only itself, and one that
- * is gone is left alone until an operator acts.
+ * A circuit breaker for each sink, shared by all replicas. A sink that is down delays only its own
+ * items; a sink whose address is gone gets nothing until the address changes or an operator resumes
+ * it.
  */
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -10,22 +11,28 @@ import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
   /**
-   * How many of `count` sends may go: all, the one that tries whether the sink is back, or none, and then how long
-   * to wait before asking again, ms.
+   * Says how many of `count` sends may go: all of them, one as the probe, or none. With none,
+   * `waitMs` says when to ask again.
    */
   admit(sink: string, count: number, sendTimeoutMs?: number): Promise<AdmitResult>
-  /** Says what this report changed, if anything, or that it was open before. */
+  /**
+   * Reports how a send went. Returns what the report changed, 'open' if the circuit was open
+   * already, or undefined.
+   */
   report(
     sink: string,
     word: 'ok' | CircuitEffect,
     sent?: SentReport,
   ): Promise<'opened' | 'open' | 'closed' | 'disabled' | undefined>
-  /** The probe of a half-open circuit, which this process had, was not sent after all: the next may be it. */
+  /**
+   * Gives up the probe that this process holds but did not send; the next send may become the
+   * probe.
+   */
   releaseProbe(sink: string): Promise<void>
   read(sink: string, nowMs: number): Promise<CircuitReading>
   /**
-   * Nothing is sent to a paused sink until it is resumed (undefined), by any replica. One that is
-   * disabled is tried again then, too.
+   * Pauses a sink for all replicas until it is resumed (`undefined`). Resuming also enables a
+   * disabled sink.
    */
   pause(sink: string, pause: SinkPause | undefined): Promise<void>
 }
@@ -33,16 +40,19 @@ export interface Circuit {
 export interface AdmitResult {
   count: number
   waitMs: number
-  /** The one that goes tries whether the sink is back. */
+  /** The one send that may go is the probe: it tests whether the sink is back. */
   isProbe: boolean
 }
 
 export interface SentReport {
-  /** Kept where it says that the sink is gone. */
+  /** Stored as the reason when the sink says that its address is gone. */
   answer?: string | undefined
-  /** It was the probe: what was sent before the circuit opened says nothing of now. */
+  /**
+   * The send was the probe. Other sends that began before the circuit opened cannot close or extend
+   * it.
+   */
   isProbe?: boolean
-  /** The sink asked for it: no replica sends before it is over. */
+  /** The pause that the sink asked for; no replica sends before it is over. */
   pauseMs?: number | undefined
 }
 
@@ -55,19 +65,22 @@ export interface CircuitReading {
   state: 'closed' | 'open' | 'half_open' | 'disabled'
   /** When an open circuit lets a probe through. */
   untilMs: number | undefined
-  /** Since when nothing gets through; undefined: it does. */
+  /** Since when nothing gets through; undefined: sends get through. */
   openedAtMs: number | undefined
   lastSuccessMs: number | undefined
-  /** Why an operator paused it; undefined: nobody did. */
+  /** Why an operator paused the sink; undefined: it is not paused. */
   paused: SinkPause | undefined
-  /** What it answered that means that its address is no more. */
+  /** The answer that said that the sink's address is gone. */
   disabled: SinkPause | undefined
 }
 
-/** What stands for a sink's address, so that another address is another sink; '': not known. */
+/**
+ * Returns the fingerprint of a sink's address, so that a changed address is a new sink; '': not
+ * known.
+ */
 export type HashAddress = (sink: string) => string
 
-/** A probe that never reports back (its replica died) blocks the next one so much longer than a send. */
+/** A probe whose replica died blocks the next probe for this long after the send timeout. */
 const probeGraceMs = 15_000
 
 export function createCircuit(
@@ -134,7 +147,7 @@ function toReading(
   }
 }
 
-/** As stored: `of` is the fingerprint of the address that is no more. */
+/** As stored: `of` is the fingerprint of the address that is gone. */
 interface DisabledNote extends SinkPause {
   of: string
 }

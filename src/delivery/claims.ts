@@ -1,42 +1,51 @@
 /**
- * Claims: how work leaves the ledger. A process claims what is due for a sink, in batches; a claim keeps other
- * processes away until its lease ends and marks nothing. An attempt is opened right before its send, by the same
- * script that writes what came of the attempts before it. Between the two an item is `sending`, and only then.
+ * Claims: how work leaves the ledger. A process claims what is due for a sink, in batches. A claim
+ * changes no item: it only keeps other processes away until its lease ends. An attempt is opened
+ * right before its send, by the same script call that writes the outcomes of earlier attempts. An
+ * item is `sending` between these two calls, and at no other time.
  */
 import type { AnsweredMessage } from '../grouping/freeze.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import type { Payload } from '../store/records.ts'
 
-/** A piece of work in this process' hands. */
+/** A piece of work that this process has claimed. */
 export type Claim =
   | Message
-  /** The wait for its full event is over. */
+  /** An item whose wait for its full event is over. */
   | { kind: 'detail'; ref: string; rank: number }
-  /** A sink's batch has collected for long enough. */
+  /** A sink's batch that is full or has waited long enough to be frozen. */
   | { kind: 'collection'; ref: string; rank: number }
-  /** Its members are being taken out of it, and somebody has to go on with that. */
+  /**
+   * A frozen message whose members are being returned to the queue; unfreezing has to be continued.
+   */
   | { kind: 'unsealing'; ref: string; rank: number }
-  /** A summary whose answer is known: only its members are left to be settled. */
+  /** A summary with a known outcome; only its members remain to be settled. */
   | { kind: 'settling'; ref: string; rank: number; batch: AnsweredMessage }
 
-/** What one send carries: an item, a machine's batch, or a summary, whose members are read apart. */
+/**
+ * What one send carries: an item, a batch for a machine, or a summary, whose members are read
+ * separately.
+ */
 export interface Message {
   kind: 'item' | 'batch' | 'summary'
   ref: string
-  /** Of the worst severity in it, 1 to 5. */
+  /** Rank of the worst severity in it, 1 to 5. */
   rank: number
-  /** Attempts before this one, and those of them that the retry schedule counts. */
+  /**
+   * Attempts before this one (`attempts`), and how many of them count in the retry schedule
+   * (`tries`).
+   */
   attempts: number
   tries: number
   createdAtMs: number
-  /** An earlier attempt's answer was lost, or its process died. */
+  /** The answer to an earlier attempt was lost, or its process died. */
   mayBeRepeat: boolean
   destination: string
   /** Empty for a summary. */
   members: Member[]
-  /** Of a summary: what is kept of it (JSON). */
+  /** Only for a summary: its stored `MessageAbout`, as JSON. */
   about: string | undefined
-  /** How many events it stands for. */
+  /** How many events the message stands for. */
   total: number
 }
 
@@ -49,35 +58,40 @@ export interface Member {
   feed: string
   labels: Record<string, string>
   raisedFrom: string | undefined
-  /** What people did with it at the service. */
+  /** What people did with the event upstream. */
   closed: 'ignored' | 'remediated' | undefined
-  /** undefined when it is no longer kept: nothing can be sent then. */
+  /** undefined once retention removed it; the member can no longer be sent. */
   payload: Payload | undefined
 }
 
-/** Who claims, and for how long. */
+/** The process that claims, and how long its leases last. */
 export interface Holder {
-  /** Names the process; no white space. */
+  /** Names the process; contains no white space. */
   owner: string
   leaseMs: number
 }
 
 export interface ClaimRequest {
   sink: string
-  /** How many pieces of work at most. */
+  /** Most pieces of work to claim. */
   max: number
-  /** Takes nothing less severe, but for what its turn as the longest waiting brings; 1: it takes all. */
+  /**
+   * Lowest rank to claim; 1 claims everything. The places reserved for the longest waiting ignore
+   * it.
+   */
   leastRank: number
-  /** That piece alone, where it is due. */
+  /** Claims only this piece of work, if it is due. */
   ref?: string
 }
 
 export interface ClaimResult {
   claims: Claim[]
-  /** How many more are due, and the rank of the worst of them. */
+  /** How many more are due, and the worst rank among them. */
   left: number
   topRank: number | undefined
-  /** How long until the next piece of this sink is due, ms; what is claimed counts from the end of its lease. */
+  /**
+   * Time until this sink's next piece of work is due, ms; a claimed one is due when its lease ends.
+   */
   nextInMs: number | undefined
 }
 
@@ -109,10 +123,10 @@ interface StoredClaim {
   batch?: AnsweredMessage
 }
 
-/** One answer carries so many bytes of payloads at most; a single message may be larger. */
+/** Most bytes of payloads in one answer; a single message may exceed it. */
 const maxAnswerBytes = 1_048_576
 
-/** The worst first; one place in ten goes to the longest waiting. */
+/** Claims due work, the worst first; one place in ten goes to the longest waiting. */
 export async function claimDue(
   ledger: AccountLedger,
   holder: Holder,
@@ -209,15 +223,15 @@ function readMember(
   }
 }
 
-/** A member of a sink's collection. */
+/** An item that waits in a sink's batch. */
 export interface WaitingMember {
   ref: string
-  /** How long ago it was collected, by Redis' clock, ms. */
+  /** Time since it joined the batch, by Redis' clock, ms. */
   ageMs: number
   payload: Payload | undefined
 }
 
-/** The first members that wait in a sink's collection, oldest first. */
+/** Returns the first `max` items that wait in a sink's batch, oldest first. */
 export async function peekBatch(
   ledger: AccountLedger,
   sink: string,
@@ -240,7 +254,7 @@ export async function peekBatch(
   })
 }
 
-/** Freezes members of a sink's collection into a batch that is claimed; undefined where none was waiting any more. */
+/** Freezes waiting members into a batch and claims it; undefined if none of them still waits. */
 export async function freezeBatch(
   ledger: AccountLedger,
   holder: Holder,
@@ -261,47 +275,52 @@ export async function freezeBatch(
 }
 
 export interface Outcome {
-  /** `unsent`: nothing left this process, and the attempt is none. */
+  /** `unsent`: nothing left this process, so the attempt does not count. */
   outcome: 'delivered' | 'retry' | 'dead' | 'split' | 'unsent'
-  /** With `retry`: how long until then, by Redis' clock, ms. */
+  /** With `retry`: time until the next try, by Redis' clock, ms. */
   inMs?: number
-  /** The try counts against the retry schedule. */
+  /** Whether the try counts in the retry schedule. */
   counts?: boolean
-  /** The other side may have accepted. */
+  /** The receiver may have accepted the message although its answer was lost. */
   answerLost?: boolean
   reason?: string
   answer?: string
 }
 
-/** What a process has to say of what it holds, all in one step. */
+/** What a process changes about its claims, all in one script call. */
 export interface ClaimUpdate {
   settle?: readonly { ref: string; token: string; outcome: Outcome }[]
   begin?: readonly { ref: string; token: string }[]
-  /** Whose lease is to last. */
+  /** References whose leases are extended. */
   renew?: readonly string[]
-  /** Not begun, and for others: due in `inMs`, or since when it was. */
+  /**
+   * Claims that were not begun, for others to take: due in `inMs`, or since they first were due.
+   */
   giveBack?: readonly { ref: string; rank: number; inMs?: number }[]
 }
 
 export interface ClaimUpdateResult {
   /** In the order of `settle`. */
   settled: SettleResult[]
-  /** In the order of `begin`; undefined: it is another holder's by now, or there is nothing to send any more. */
+  /** In the order of `begin`; undefined: another process holds it, or nothing is left to send. */
   begun: ({ attempt: number; mayBeRepeat: boolean } | undefined)[]
-  /** Those of `renew` that another process holds, or that are settled. */
+  /** References from `renew` that another process holds or that are settled. */
   lost: string[]
 }
 
 export interface SettleResult {
-  /** `already`: another attempt had settled it; `stale`: a later attempt is running, nothing changed. */
+  /**
+   * `already`: another attempt had settled it; `stale`: a later attempt is running and nothing
+   * changed.
+   */
   status: 'settled' | 'already' | 'stale'
-  /** With `split`: the two frozen batches that took its place. */
+  /** With `split`: references of the two frozen batches that replaced it. */
   halves?: string[]
-  /** Of a summary: its members are to be settled next. */
+  /** Only for a summary: its members have to be settled next. */
   batch?: AnsweredMessage
 }
 
-/** `by` names the process in the histories of what it settles. */
+/** Applies a claim update; `by` names the process in the histories of the items it settles. */
 export async function advanceClaims(
   ledger: AccountLedger,
   holder: Holder & { by: string },
@@ -352,7 +371,9 @@ function toStoredOutcome({
   }
 }
 
-/** A summary whose outcome is known, with members left to be settled. */
+/**
+ * Reads a summary whose outcome is known while members remain to be settled; undefined otherwise.
+ */
 export async function readAnsweredMessage(
   ledger: AccountLedger,
   ref: string,
@@ -362,7 +383,10 @@ export async function readAnsweredMessage(
   return batch.o === undefined ? undefined : (batch as AnsweredMessage)
 }
 
-/** References that a machine's frozen batch holds; empty for a summary, whose members are kept apart. */
+/**
+ * Returns the item references in a frozen batch; empty for a summary, which stores its members
+ * separately.
+ */
 export async function readBatchRefs(ledger: AccountLedger, ref: string): Promise<string[]> {
   const text = await ledger.redis.get(ledger.key('batch', ref.split(':')[1] ?? ''))
   const { m = [] } = text === null ? {} : (JSON.parse(text) as { m?: string[] })

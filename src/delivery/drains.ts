@@ -1,6 +1,7 @@
 /**
- * The drains of all sinks. A sink costs something while it has work: who made the work nudges its drain, other
- * processes hear of it by a hint within a second, and a slow pass over all accounts finds what no hint names.
+ * Runs the drains of all sinks. A sink without work costs nothing: the process that creates work
+ * nudges its own drain, other processes read a hint within a second, and a slow pass over all
+ * accounts finds work that no hint names.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -30,25 +31,25 @@ interface Runner {
   ended: Promise<void>
 }
 
-/** Hints that are read at once. */
+/** Most hints read at once. */
 const maxHints = 1_000
 
-/** By so much this process' clock may differ from Redis' own. */
+/** Largest tolerated difference between this process' clock and Redis' clock. */
 const maxClockSkewMs = 300_000
 
-/** Accounts that the slow pass asks at once. */
+/** Accounts that the slow pass reads at the same time. */
 const ledgersAtOnce = 20
 
-/** After a failure of a turn that is no sink's: Redis, or a defect. */
+/** Pause after a step fails for a reason other than the sink: Redis, or a defect. */
 const failurePauseMs = 1_000
 
-/** What an aborted send gets to write its outcome. */
+/** Time that aborted sends have to write their outcomes. */
 const abortGraceMs = 500
 
 export class Drains implements WorkAnnouncer {
   readonly #options: DrainsOptions
   readonly #runners = new Map<string, Runner>()
-  /** By sink: books that have, or had, items for it. */
+  /** By sink: account ledgers that have, or had, items for it. */
   readonly #ledgersBySink = new Map<string, Set<AccountLedger>>()
   readonly #stopping = new AbortController()
   #hasStarted = false
@@ -83,27 +84,30 @@ export class Drains implements WorkAnnouncer {
     )
   }
 
-  /** Takes up what other processes told of. */
+  /** Reads the hints of other processes and nudges the drains they name. */
   async readHintsOnce(): Promise<void> {
     const { sinks, hints } = this.#options
     const found = await hints.read(maxHints)
     const [mine, others] = partition(found, ({ sink }) => sinks.has(sink))
     for (const hint of mine) this.#nudge(hint.account, hint.sink, { hint })
-    // of sinks that only another configuration knows, or none: its own processes, or the slow pass
+    // a sink that is not configured here is served by other processes, or by the slow pass
     await hints.clear(others.map((hint) => ({ ...hint, inMs: undefined })))
   }
 
-  /** Renews the leases of all that is in hand. */
+  /** Renews the leases of everything this process has claimed. */
   async renewOnce(): Promise<void> {
     const all = Promise.all([...this.#runners.values()].map(({ drain }) => drain.renew()))
-    // where one part of Redis hangs, the leases of the others are renewed all the same
+    // if one part of Redis hangs, the leases in the others are still renewed
     await this.#waitForFirst(
       all.then(() => undefined),
       this.#options.leaseMs / 4,
     )
   }
 
-  /** Looks at every account: nudges what is due, and holds or takes back what has no sink. */
+  /**
+   * The slow pass: nudges what is due in every account, and holds or takes back items without a
+   * sink.
+   */
   async reconcileOnce(signal?: AbortSignal, alive: () => void = () => undefined): Promise<void> {
     const { ledgers, orphans } = this.#options
     const failures: PromiseSettledResult<void>[] = []
@@ -130,7 +134,7 @@ export class Drains implements WorkAnnouncer {
     const { clock } = this.#options
     this.#stopping.abort()
     const all = [...this.#runners.values()]
-    // what cannot be given back is due again when its lease ends
+    // a claim that cannot be given back is due again when its lease ends
     const finishing = all.map(({ drain, ended }) =>
       drain.finish().then(
         () => ended,
@@ -146,7 +150,7 @@ export class Drains implements WorkAnnouncer {
     await clock.sleep(abortGraceMs, over.signal)
   }
 
-  /** While what runs finishes: its loops have ended. */
+  /** Renews leases while running sends finish, because the regular loops have already ended. */
   async #renewUntil(over: AbortSignal): Promise<void> {
     const { clock, leaseMs } = this.#options
     while (!over.aborted) {
@@ -184,7 +188,7 @@ export class Drains implements WorkAnnouncer {
       )
   }
 
-  /** Turn after turn while there is something in hand, or soon due. */
+  /** Steps the drain until it has nothing in hand and nothing is due soon. */
   async #run(runner: Runner, sink: string): Promise<void> {
     const { clock, logger } = this.#options
     const { drain } = runner
@@ -200,7 +204,7 @@ export class Drains implements WorkAnnouncer {
           list: 'records',
           name: sink,
         })
-        await clock.sleep(failurePauseMs) // also when stopping: nothing spins
+        await clock.sleep(failurePauseMs) // also while stopping, so that the loop does not spin
       }
     }
     runner.isRunning = false
@@ -235,7 +239,7 @@ export class Drains implements WorkAnnouncer {
     })
     for (const [i, sink] of names.entries()) {
       const [, dueText] = replies[2 * i] as string[]
-      // a clock that differs from Redis' hides nothing: whoever claims asks Redis
+      // the tolerance for clock skew hides no due work: the claim itself uses Redis' clock
       const isDue = dueText !== undefined && Number(dueText) <= clock.now() + maxClockSkewMs
       const hasOrphans = Number(replies[2 * i + 1]) > 0
       this.#noteLedger(ledger.account, sink)

@@ -1,6 +1,7 @@
 /**
- * Fetches the full event once for all sinks of a record, after routing and only where a feed asks. Its
- * items are held meanwhile; when the time is up they go with the search item, and the message says so.
+ * Fetches the full event of a record once for all sinks, after routing, if its feed asks for it.
+ * The record's items wait meanwhile; when the time is up they are sent with the search item, and
+ * the message says so.
  */
 import { DelayedError, type Job, Queue, Worker } from 'bullmq'
 import type { EventDetail } from '../event.ts'
@@ -18,9 +19,9 @@ import { UpstreamError, type UpstreamReason } from '../upstream/error.ts'
 
 export interface DetailJobs {
   start(): void
-  /** Queues one job for each record of which an item is held for its detail. */
+  /** Queues one job for each record with an item that waits for its full event. */
   add(account: string, changes: ItemChange[]): Promise<void>
-  /** One record: fetch, store, send its items on. */
+  /** Fetches and stores the full event of one record, and releases its items. */
   fetchOnce(job: DetailJob, signal: AbortSignal): Promise<void>
   stop(deadlineMs: number): Promise<void>
 }
@@ -33,7 +34,7 @@ interface DetailJob {
 
 export interface DetailJobsOptions {
   findLedger: (account: string) => AccountLedger | undefined
-  /** Handed in: 'unavailable' when it is not to be had before `signal` aborts. */
+  /** Resolves with 'unavailable' if there is no full event, or none before `signal` aborts. */
   fetchDetail(
     account: string,
     uid: string,
@@ -49,8 +50,9 @@ export interface DetailJobsOptions {
 }
 
 /**
- * Full events that a process waits for at once. One that waits for its organization's slot costs nothing, and
- * gives up when its time is over; so no organization keeps another's waiting.
+ * Full events that one process waits for at the same time. A fetch that waits for its
+ * organization's API slot costs nothing and stops when its time is up, so no organization delays
+ * another.
  */
 const maxConcurrentFetches = 2_000
 
@@ -73,7 +75,7 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
     try {
       await fetchOnce(options, job.data, stopping.signal)
     } catch (error) {
-      // the items go on when their time is up: they are due then
+      // the items become due when their time is up
       const { account } = job.data
       const cause = error instanceof Error ? error.name : 'unknown'
       const about = { cause, list: 'accounts', name: account } as const
@@ -86,7 +88,7 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
 
   return {
     start() {
-      if (worker.isRunning()) return // after an error of its connection it goes on by itself
+      if (worker.isRunning()) return // a worker resumes by itself after a connection error
       worker.run().catch((error: unknown) => logger.error({ err: error }, 'worker ended'))
     },
     async add(account, changes) {
@@ -135,12 +137,12 @@ function parseRecordId(ref: string): string {
   return parsed.kind === 'item' ? parsed.recordId : ''
 }
 
-/** What no repetition mends. */
+/** Errors that a retry does not mend. */
 const permanentReasons: ReadonlySet<UpstreamReason> = new Set(['rejected', 'invalid', 'contract'])
 
 /**
- * The full event with its secrets masked; 'unavailable' when the service has none for this type, or
- * when it is not to be had before `signal` aborts. The search item is enough for a message.
+ * Fetches the full event and masks its secrets. Returns 'unavailable' if upstream has none for this
+ * type, or none arrives before `signal` aborts; the search item is enough for a message.
  */
 export async function fetchDetail(
   client: UpstreamClient,

@@ -1,16 +1,18 @@
-/** What becomes of a failed attempt: one pure table over the reasons of SinkError. */
+/** Decides what follows a failed attempt: one pure table over the reasons of SinkError. */
 import type { SinkError, SinkReason } from '../sinks/sink.ts'
 
-/** Waits before the tries that follow; the last one repeats until the age limit. */
+/** Waits between counted tries; the last one repeats until the age limit. */
 const scheduleMs = [
   5_000, 30_000, 120_000, 600_000, 1_800_000, 3_600_000, 7_200_000, 14_400_000, 28_800_000,
   43_200_000,
 ]
 
-/** After this, an item that never got through becomes a dead letter. */
+/** An undelivered item becomes a dead letter at this age. */
 export const maxAgeMs = 72 * 3_600_000
 
-/** A refusal that may heal, such as 404 during a deployment, is tried for about an hour. */
+/**
+ * A refusal that may be temporary, such as 404 during a deployment, is retried for about an hour.
+ */
 const maxRejectedTries = 5
 
 const defaultRateLimitMs = 10_000
@@ -22,21 +24,21 @@ export type RetryDecision =
 
 export interface Failure {
   reason: SinkReason
-  /** Tries used up before this one. */
+  /** Counted tries before this one. */
   tries: number
-  /** Since the delivery was created, or replayed. */
+  /** Time since the delivery was created or replayed. */
   ageMs: number
   retryAfterMs: number | undefined
   /** How many items the message carries. */
   members: number
-  /** In [0, 1); spreads the waits by a fifth either way. */
+  /** In [0, 1); varies the waits by up to 20 % either way. */
   random: number
 }
 
 export function decideRetry(failure: Failure): RetryDecision {
   const { reason, tries, ageMs, retryAfterMs = 0, members } = failure
   if (reason === 'invalid') return members > 1 ? { act: 'split' } : { act: 'dead' }
-  // of a sink that is gone nothing ages: its backlog is parked until an operator acts
+  // items for a disabled sink do not expire: they wait until an operator acts
   const isTooOld = ageMs >= maxAgeMs && reason !== 'gone'
   if (reason === 'recipient_refused' || isTooOld) return { act: 'dead' }
   if (reason === 'rejected' && tries >= maxRejectedTries) return { act: 'dead' }
@@ -50,7 +52,7 @@ export function decideRetry(failure: Failure): RetryDecision {
 
 function waitMs(reason: SinkReason, tries: number): number {
   if (reason === 'rate_limited') return defaultRateLimitMs
-  if (needsOperator(reason)) return 30_000 // the circuit decides when the next one goes
+  if (needsOperator(reason)) return 30_000 // the circuit decides when the next send goes
   return scheduleMs[Math.min(tries, scheduleMs.length - 1)] ?? maxAgeMs
 }
 
@@ -63,7 +65,10 @@ function addJitter(ms: number, random: number): number {
   return Math.round(ms * (0.8 + 0.4 * random))
 }
 
-/** For how long the sink as a whole asked to be left alone, ms; a limit of its own is kept by a pause in any case. */
+/**
+ * Returns how long the sink as a whole must be left alone, ms; undefined: no pause. A 429 without
+ * Retry-After pauses only sinks with a rate limit of their own.
+ */
 export function pauseAfter(
   { reason, retryAfterMs }: Pick<SinkError, 'reason' | 'retryAfterMs'>,
   limitPerSecond: number | undefined,
@@ -72,7 +77,10 @@ export function pauseAfter(
   return retryAfterMs ?? (reason === 'rate_limited' && hasLimit ? defaultRateLimitMs : undefined)
 }
 
-/** What a reason says of the sink as a whole: alive, faltering, broken until somebody acts, or no more. */
+/**
+ * What a reason says about the sink as a whole: it answers, has a fault, is broken until somebody
+ * acts, is gone, or nothing.
+ */
 export type CircuitEffect = 'answered' | 'fault' | 'broken' | 'gone' | 'none'
 
 export function effectOn(reason: SinkReason): CircuitEffect {
@@ -82,7 +90,7 @@ export function effectOn(reason: SinkReason): CircuitEffect {
     case 'invalid':
     case 'recipient_refused':
       return 'answered'
-    case 'rejected': // one path that is wrong refuses everything
+    case 'rejected': // one wrong path makes the sink reject everything
     case 'unavailable':
     case 'timeout':
     case 'connection_lost':

@@ -1,4 +1,7 @@
-/** Freezes what a sink has collected into batches: at most `batch.max` items and `batch.maxBytes` each. */
+/**
+ * Applies the suppression rules right before the first attempt, and freezes a sink's waiting items
+ * into batches of at most `batch.max` items and `batch.maxBytes` bytes.
+ */
 import type { SuppressionRules, Verdict } from '../grouping/flush-context.ts'
 import { toSuppressionInput } from '../grouping/group-flush.ts'
 import { mutedGroup } from '../grouping/placement.ts'
@@ -18,16 +21,16 @@ import {
 
 export interface FreezeOptions extends SuppressionOptions {
   holder: Holder
-  /** Names this process in the histories. */
+  /** Names this process in histories. */
   replica: string
 }
 
-/** What a sink collected before its configuration lost `batch` goes one by one. */
+/** For items that joined a batch before the configuration lost `batch`: they go one by one. */
 const unbatched = { max: 1, waitMs: 0, maxBytes: 0 }
 
 /**
- * Every batch that is full or has waited long enough, at most `max`; each is claimed by who asks. The claim of the
- * collection is given back: due when the rest of it is, in `restInMs`.
+ * Freezes every batch that is full or has waited long enough, at most `max` of them, and claims
+ * each for this process. Gives back the claim of the batch itself; it is due again in `restInMs`.
  */
 export async function freezeBatches(
   options: FreezeOptions,
@@ -57,7 +60,7 @@ export async function freezeBatches(
   return { frozen, restInMs }
 }
 
-/** The longest run from the start that stays within the size; never less than one. */
+/** Returns the longest run from the start that fits into `maxBytes`; at least one member. */
 function takeFitting(
   sink: Sink,
   waiting: readonly WaitingMember[],
@@ -78,15 +81,16 @@ function memberBytes(sink: Sink, payload: Payload): number {
   return sink.measure?.(member) ?? 0
 }
 
-/** Keeps from being sent what a rule keeps just now, or for good: judged before the first attempt, and only then. */
-
 export interface SuppressionOptions {
-  /** undefined: nothing is kept back. */
+  /** undefined: nothing is suppressed. */
   rules?: SuppressionRules | undefined
   onSuppressed?: ((sink: string, severity: string, reason: Suppression) => void) | undefined
 }
 
-/** The messages that go. What was tried before may have been accepted, and batches were judged before. */
+/**
+ * Returns the messages to send. Suppression applies only to items that were never attempted: an
+ * attempted one may have been accepted, and batch members were checked when the batch was frozen.
+ */
 export async function selectSendable(
   options: SuppressionOptions,
   { ledger, sink }: { ledger: AccountLedger; sink: Sink },
@@ -98,7 +102,7 @@ export async function selectSendable(
   return messages.filter(({ ref }) => !withheld.has(ref))
 }
 
-/** Out of the collection from which a sink's batches are made; says how many were kept back. */
+/** Withholds items from a sink's waiting batch; returns how many. */
 async function withholdFromBatch(
   options: SuppressionOptions,
   { ledger, sink }: { ledger: AccountLedger; sink: Sink },
@@ -114,7 +118,7 @@ interface ItemSource {
   isBatch?: boolean
 }
 
-/** Those that do not go: what was not waiting any more does not either. */
+/** Returns the references that must not be sent, including those that no longer wait. */
 async function withholdByRules(
   { rules, onSuppressed }: SuppressionOptions,
   { ledger, sink, isBatch }: ItemSource,
