@@ -1,7 +1,7 @@
 /**
- * What happens to a sink's backlog while nothing can be sent to it, in order: people's items come
- * together for one message, then all goes to the fallback; and beyond `pending_max` the least severe are
- * given up. Any replica may do any of it, several at once.
+ * What happens to a sink's backlog while nothing can be sent to it, in order: items for people are
+ * grouped into one message, then everything goes to the fallback; beyond `pending_max` the least
+ * severe are given up. Any replica may do any step, several at once.
  */
 import { severityRank } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -27,7 +27,7 @@ import {
 } from './reroute.ts'
 
 export interface Failover {
-  /** One pass over all sinks. */
+  /** Makes one pass over all sinks. */
   failoverOnce(signal?: AbortSignal, alive?: () => void): Promise<void>
 }
 
@@ -39,11 +39,11 @@ export interface FailoverOptions {
   retryNow: Pick<RetryNow, 'ensureProbe'>
   clock: Clock
   logger: Logger
-  /** Items that were given up. */
+  /** Called with the number of items that became dead letters. */
   onOverflow: (sink: string, items: number) => void
 }
 
-/** A short fault leaves people's single messages single. */
+/** During a shorter fault, single messages for people stay single. */
 const groupAfterMs = 60_000
 
 export function createFailover(options: FailoverOptions): Failover {
@@ -66,7 +66,7 @@ export function createFailover(options: FailoverOptions): Failover {
           alive()
         }
       }
-      if (failures.length > 0) throw failures[0] // what a full Redis refuses keeps nothing else from its relief
+      if (failures.length > 0) throw failures[0] // a step that a full Redis refuses must not stop the others
     },
   }
 }
@@ -76,7 +76,7 @@ interface PassControl {
   alive: () => void
 }
 
-/** Not while a message tries whether the sink is back. */
+/** Whether the sink has been blocked for longer than `ms`; not while it is half open. */
 function isBlockedFor(
   { state, openedAtMs, paused }: CircuitReading,
   nowMs: number,
@@ -124,8 +124,9 @@ async function rerouteToFallback(
 }
 
 /**
- * A pause is the operator's: nothing goes elsewhere. While a message tries whether the sink is back, and
- * while the fallback takes nothing either, what waits stays.
+ * Whether items may go to the fallback now. A paused sink keeps its items: the pause is the
+ * operator's decision. They also stay while the circuit is half open, and while the fallback takes
+ * nothing either.
  */
 async function mayReroute(
   { circuit, clock }: FailoverOptions,
@@ -141,10 +142,11 @@ async function mayReroute(
   return other.paused === undefined && other.state !== 'open' && other.state !== 'disabled'
 }
 
-/** Bounds what waits for a sink: beyond `pending_max` the least severe are given up, of those the oldest. */
-
 interface Overflow {
-  /** Looks at the counters; where there are too many, at all pending records, and then not again for a while. */
+  /**
+   * Compares the counters with the limit; only if there are too many, scans all pending records, at
+   * most once per `betweenScansMs`.
+   */
   enforceLimit(sink: FailoverSink, paging: Paging): Promise<void>
 }
 
@@ -153,11 +155,11 @@ interface OverflowOptions {
   rerouter: Rerouter
   clock: Clock
   logger: Logger
-  /** Items that were given up. */
+  /** Called with the number of items that became dead letters. */
   onOverflow: (sink: string, items: number) => void
 }
 
-/** A walk over all pending records takes seconds. */
+/** A scan of all pending records takes seconds. */
 const betweenScansMs = 60_000
 
 const itemsPerStep = 100
@@ -180,7 +182,7 @@ export function createOverflow(options: OverflowOptions): Overflow {
       const nowMs = clock.now()
       if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? -Infinity) < betweenScansMs) return
       lastScanMs.set(sink.name, nowMs)
-      // the least severe may be among those that an upgrade has not put into the index yet
+      // the least severe items may be missing from the index while an upgrade still fills it
       if (!(await Promise.all(ledgers.map(isIndexed))).every(Boolean)) return
       const least = (await findWaiting(ledgers, sink.name, paging))
         .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
@@ -209,7 +211,7 @@ function sumCounts(counts: Iterable<number>): number {
   return [...counts].reduce((sum, count) => sum + count, 0)
 }
 
-/** What is in a message already, or being sent, stays. */
+/** Returns the sink's pending items, except those in a message or being sent. */
 async function findWaiting(
   ledgers: readonly AccountLedger[],
   sink: string,
@@ -230,7 +232,7 @@ async function findWaiting(
 interface Excess {
   ledger: AccountLedger
   refs: string[]
-  /** Where another replica has been here meanwhile, so many stay all the same. */
+  /** How many items must remain, so that two replicas at once do not give up too many. */
   keep: number
 }
 

@@ -1,4 +1,4 @@
-/** Items whose sink the configuration does not have: held until it is there again, and nothing of them is lost. */
+/** Holds items whose sink is not in the configuration until the sink is back; none is lost. */
 import { settleMembers } from '../grouping/freeze.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -13,22 +13,26 @@ import {
 import { readAnsweredMessage } from './claims.ts'
 
 export interface Orphans {
-  /** Holds what of the book is due for a sink that the configuration does not have, some at a time. */
+  /** Holds due items for a sink that is not in the configuration, one page per call. */
   hold(ledger: AccountLedger, sink: string): Promise<void>
-  /** Takes back what was held for a sink that is there again, some at a time; says how many. */
+  /**
+   * Returns held items to a sink that is back, a limited number per call; resolves with how many.
+   */
   takeBack(ledger: AccountLedger, sink: string): Promise<number>
-  /** Says what was done since it was last asked. */
+  /** Logs what was held and returned since the last call. */
   report(): void
 }
 
 export interface OrphansOptions {
   ledgers: readonly AccountLedger[]
   batchWaits: SinkBatchWaits
-  /** By destination: where what is taken back waits for company; empty where it goes singly. */
+  /** By destination: the group that returned items join; empty where they go singly. */
   returnGroups: (sink: string) => Record<string, Group>
-  /** Only the active configuration may call a sink unknown, or known again. */
+  /** Only the active configuration decides whether a sink is unknown or back. */
   isActive: () => boolean
-  /** What is due for less long is left alone: a newer configuration may have the sink. */
+  /**
+   * Items that have been due for less time are left alone: a newer configuration may have the sink.
+   */
   graceMs: number
   clock: Clock
   logger: Logger
@@ -43,7 +47,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
   let held = { items: 0, sinks: new Set<string>() }
   let returned = 0
 
-  /** False for a summary that was answered already: only its members were left to be settled. */
+  /** Returns false for a summary with a known outcome: only its members remained to be settled. */
   async function holdOne(ledger: AccountLedger, ref: string): Promise<boolean> {
     if (parseRef(ref).kind === 'batch') {
       const answered = await readAnsweredMessage(ledger, ref)
@@ -53,7 +57,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
         await settleMembers(ledger, ref, answered, find)
         return false
       }
-      // a digest may have members in other books too
+      // a digest may have members in other account ledgers too
       for (const other of ledgers) if (other !== ledger) await holdOrphan(other, ref)
     }
     await holdOrphan(ledger, ref)

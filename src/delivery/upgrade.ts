@@ -1,7 +1,7 @@
 /**
- * Takes over a store that an older version wrote. Layout 1 (0.1 to 0.4) had a BullMQ job for each delivery and each
- * feed; layout 2 has claims and lanes. What is to be delivered stands in the ledger alike, so that only the queues
- * have to go.
+ * Upgrades a store that an older version wrote. Layout 1 (0.1 to 0.4) had a BullMQ job for each
+ * delivery and each feed; layout 2 has claims and lanes. Both keep pending deliveries in the
+ * ledger, so only the queues have to be removed.
  */
 import { Queue } from 'bullmq'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -17,17 +17,17 @@ export interface UpgradeOptions {
   redis: Redis
   keys: Keys
   ledgers: readonly AccountLedger[]
-  /** Of the configuration; those of the ledger are found there. */
+  /** Sinks of the configuration; the ledger's own are read from it. */
   sinks: readonly string[]
-  /** How long replicas of the older version get to end what they send, ms. */
+  /** Time that replicas of the older version have to finish their sends, ms. */
   waitMs: number
   clock: Clock
   logger: Logger
 }
 
 /**
- * Replicas of an older version that still run find no work any more: their queues stay paused. Interrupted, it begins
- * anew at the next start.
+ * Upgrades the store if needed. Replicas of the older version that still run find no more work,
+ * because their queues stay paused. An interrupted upgrade starts again at the next start.
  */
 export async function upgradeStore(options: UpgradeOptions): Promise<void> {
   const { redis, keys, ledgers, waitMs, clock, logger } = options
@@ -53,8 +53,9 @@ export async function upgradeStore(options: UpgradeOptions): Promise<void> {
 }
 
 /**
- * Empties the queues once more, `afterMs` later: replicas of the older version that still ran had added the jobs of
- * their feeds and items again, which nobody takes. Does nothing where nothing was taken over since. Never throws.
+ * Empties the old queues once more, `afterMs` later: replicas of the older version that still ran
+ * may have added jobs again, which nobody takes. Does nothing if no upgrade left queues to empty.
+ * Never throws.
  */
 export async function drainOldQueues(
   options: Pick<UpgradeOptions, 'redis' | 'keys' | 'clock' | 'logger'> & { afterMs: number },
@@ -73,7 +74,7 @@ export async function drainOldQueues(
   }
 }
 
-/** The queues that are to be emptied once more. */
+/** Redis key of the set of queues to be emptied once more. */
 function oldQueuesKey(keys: Keys): string {
   return keys.shared('upgraded')
 }
@@ -85,7 +86,7 @@ async function withQueues(
 ): Promise<void> {
   for (const name of names) {
     const queue = new Queue(name, { connection: redis, prefix: keys.queuePrefix })
-    queue.on('error', () => undefined) // what fails rejects
+    queue.on('error', () => undefined) // a failing command rejects by itself
     try {
       await action(queue)
     } finally {
