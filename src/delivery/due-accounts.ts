@@ -1,4 +1,7 @@
-/** Which accounts may have something due for one sink, and whose turn it is. Hints and nudges, no truth. */
+/**
+ * Tracks which accounts may have work due for one sink and chooses the next one; and the hints in
+ * Redis that tell other processes of due work. Neither is the truth: the ledger is.
+ */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -9,9 +12,9 @@ export interface DueAccount {
   account: string
   /** When to look, monotonic ms. */
   atMs: number
-  /** Of the worst that may be due, as far as it is known. */
+  /** Rank of the worst item that may be due, as far as known. */
   rank: number
-  /** What says so in Redis. */
+  /** The hint in Redis that named the account. */
   hint: Hint | undefined
   servedAtMs: number
 }
@@ -23,9 +26,9 @@ export interface DueInfo {
 }
 
 interface ChoiceOptions {
-  /** The one that was served longest ago, whatever it has. */
+  /** Chooses the account that was served longest ago, whatever its rank. */
   isOldest?: boolean
-  /** Is looked at already. */
+  /** Whether the account is being served already. */
   isBusy?: (account: string) => boolean
 }
 
@@ -38,7 +41,7 @@ export interface Choice {
 
 const never = (): boolean => false
 
-/** What is due later than this is left to the hints, ms. */
+/** Work due later than this, ms, is left to the hints. */
 export const soonMs = 2_000
 
 export class DueAccounts {
@@ -60,7 +63,10 @@ export class DueAccounts {
     })
   }
 
-  /** Whose turn it is: the worst, of several the one that was served longest ago; or that one, whatever it has. */
+  /**
+   * Chooses the account with the worst rank, among equals the one served longest ago; with
+   * `isOldest` the one served longest ago, whatever its rank.
+   */
   choose(
     nowMs: number,
     { isOldest = false, isBusy = never }: ChoiceOptions = {},
@@ -76,15 +82,15 @@ export class DueAccounts {
   }
 
   /**
-   * What was found: the account is looked at again at once, soon (`inMs`), or when a hint says so. Resolves with
-   * the hint that has to be cleared, if there is one.
+   * Records the result of a look at an account: it is looked at again after `inMs` if that is soon,
+   * else when a hint names it. Returns the hint that has to be cleared, if any.
    */
   noteServed(
     seen: DueAccount,
     result: { inMs?: number; rank: number },
     nowMs: number,
   ): Hint | undefined {
-    if (this.#known.get(seen.account) !== seen) return undefined // told anew meanwhile
+    if (this.#known.get(seen.account) !== seen) return undefined // nudged again meanwhile
     this.#known.delete(seen.account)
     const { inMs, rank } = result
     if (inMs === undefined || inMs > soonMs) return seen.hint
@@ -92,7 +98,7 @@ export class DueAccounts {
     return undefined
   }
 
-  /** All hints: whoever takes them clears them. */
+  /** Removes and returns all hints; the caller clears them in Redis. */
   takeHints(): Hint[] {
     const hints = [...this.#known.values()].flatMap(({ hint }) => hint ?? [])
     for (const [account, one] of this.#known) this.#known.set(account, { ...one, hint: undefined })
@@ -103,7 +109,7 @@ export class DueAccounts {
     this.#known.delete(account)
   }
 
-  /** When the next look is due at an account that is not looked at already, monotonic ms. */
+  /** When the next look at an account that is not being served is due, monotonic ms. */
   nextMs({ isBusy = never }: ChoiceOptions = {}): number | undefined {
     let nextMs: number | undefined
     for (const { account, atMs } of this.#known.values()) {
@@ -113,7 +119,7 @@ export class DueAccounts {
   }
 }
 
-/** The turn with one more account to choose from. */
+/** Updates the choice with one more candidate. */
 function considerAccount(
   { chosen, rivals, leastRank }: Choice,
   candidate: DueAccount,
@@ -127,47 +133,48 @@ function considerAccount(
   return { chosen: isOlder ? candidate : chosen, rivals: rivals + 1, leastRank: candidate.rank }
 }
 
-/**
- * Which account has something due for which sink: a hint for whoever delivers, so that nobody asks every account.
- * Told after a commit. Redis may lose it, and who commits may die before it tells: a slow pass over all accounts,
- * every ten seconds, finds what no hint names.
- */
-
-/** Names of configurations hold no `|`. */
+/** Account and sink names contain no `|`. */
 interface AccountSink {
   account: string
   sink: string
 }
 
 export interface Hint extends AccountSink {
-  /** What was read; changes with each telling. */
+  /** The value that was read; it changes with each write. */
   value: string
 }
 
+/**
+ * Hints in Redis, written after a commit, so that no process has to ask every account for work. A hint
+ * may be lost, with Redis or with its writer; the slow pass, every ten seconds, finds such work.
+ */
 export interface WorkHints {
   write(hints: readonly (AccountSink & { inMs: number })[]): Promise<void>
-  /** Those whose time has come, the earliest first. */
+  /** Returns the hints whose time has come, the earliest first. */
   read(max: number): Promise<Hint[]>
-  /** Looked at: the next is due in `inMs` (undefined: nothing is), unless something was told meanwhile. */
+  /**
+   * Clears hints that were looked at; the next look is due in `inMs` (undefined: none). A hint that
+   * was written again meanwhile stays.
+   */
   clear(hints: readonly (Hint & { inMs: number | undefined })[]): Promise<void>
 }
 
-/** A piece of work as those who make it tell of it. */
+/** Due work as announced by the code that created it. */
 export interface DueWork {
   sink: string
   /** Rank of its severity, 1 to 5; left out: 4. */
   rank?: number
-  /** When it is due, ms from now; left out: it is. */
+  /** When it is due, ms from now; omitted: now. */
   inMs?: number
 }
 
-/** What those who make work need of the drains. */
+/** The part of the drains that creators of work need. */
 export interface WorkAnnouncer {
-  /** Says what an account has due; returns when other processes can know it. */
+  /** Announces due work of an account; resolves when other processes can see it. */
   announce(account: string, work: readonly DueWork[]): Promise<void>
-  /** What a ledger script made ready. */
+  /** Announces the changes that a ledger script returned. */
   announceChanges(account: string, made: readonly ItemChange[]): Promise<void>
-  /** The books that have, or had, items for a sink, as far as this process has seen. */
+  /** Account ledgers that have, or had, items for a sink, as far as this process has seen. */
   ledgersFor(sink: string): readonly AccountLedger[]
 }
 

@@ -1,6 +1,7 @@
 /**
- * Takes what cannot be sent to a sink to the sink's fallback. Each step is whole in itself: where the
- * process dies between two, the items are still the sink's, and the next pass goes on.
+ * Moves items that cannot be sent to a sink to the sink's fallback. Each step is complete in
+ * itself: if the process dies between two, the items still belong to the sink and the next pass
+ * continues.
  */
 import { ownFeed, type Severity } from '../event.ts'
 import {
@@ -33,11 +34,11 @@ import type { WorkAnnouncer } from './due-accounts.ts'
 export interface Rerouter {
   /** Whether the sink has a fallback. */
   hasFallback(sink: string): boolean
-  /** Diverts an item, or all that a sealed message holds; says how many items went. */
+  /** Reroutes an item, or all members of a frozen message; returns how many items moved. */
   reroute(ledger: AccountLedger, ref: string, paging?: Paging): Promise<number>
-  /** Diverts items of one sink, the worst first; resolves with the refs of those that went. */
+  /** Reroutes items of one sink, the worst first; returns the references of those that moved. */
   rerouteItems(ledger: AccountLedger, refs: readonly string[], paging?: Paging): Promise<string[]>
-  /** Takes a sealed message apart, or goes on with that. */
+  /** Unfreezes a message, or continues to. */
   unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult>
 }
 
@@ -48,7 +49,7 @@ interface RerouterOptions {
   metrics: Metrics
 }
 
-/** An attempt that has not ended so long after the longest possible send has died with its process. */
+/** An attempt that is still open this long after the send timeout died with its process. */
 const staleGraceMs = 60_000
 
 const itemsPerStep = 100
@@ -106,7 +107,7 @@ function staleAfterMs(sink: FailoverSink | undefined): number {
   return (sink?.sendTimeoutMs ?? 0) + staleGraceMs
 }
 
-/** A test of one sink says nothing at another. */
+/** Canaries are not rerouted: a test of one sink says nothing about another. */
 function isCanary({ record, item }: FoundItem): boolean {
   return record.type === 'canary' && record.sightings[item.sighting]?.feed === ownFeed
 }
@@ -152,8 +153,6 @@ async function rerouteFound(
   return rerouted
 }
 
-/** Everything that waits for one sink, whatever it waits as, goes to the sink's fallback. */
-
 export interface RerouteContext {
   ledger: AccountLedger
   sink: string
@@ -161,10 +160,10 @@ export interface RerouteContext {
   nowMs: number
 }
 
-/** The turns of a sink that takes nothing are put off again and again, by no more than this. */
+/** Timers of a sink that takes nothing are postponed again and again, by no more than this. */
 const maxPostponeMs = 15_000
 
-/** Says how many items went. */
+/** Reroutes everything that waits for one sink, in whatever form; returns how many items moved. */
 export async function rerouteAll(context: RerouteContext, paging: Paging): Promise<number> {
   const counts = [await rerouteDue(context, paging)]
   for (const timer of await readSinkTimers(context)) {
@@ -173,7 +172,7 @@ export async function rerouteAll(context: RerouteContext, paging: Paging): Promi
   return counts.reduce((sum, count) => sum + count, 0)
 }
 
-/** Single items, sealed messages, and what waits in the sink's batch. */
+/** Reroutes single items, frozen messages, and what waits in the sink's batch. */
 async function rerouteDue(context: RerouteContext, paging: Paging): Promise<number> {
   const { ledger, sink, rerouter } = context
   let items = 0
@@ -193,14 +192,17 @@ async function rerouteDue(context: RerouteContext, paging: Paging): Promise<numb
   return items + (await rerouteMembers(context, sink, paging))
 }
 
-/** Groups, digests and what was muted, whose time has come. */
+/** Returns the sink's due timers: of groups, digests and muted items. */
 async function readSinkTimers({ ledger, sink, nowMs }: RerouteContext): Promise<string[]> {
   const count = 10_000
   const timers = await readDueTimers(ledger, { nowMs: nowMs + maxPostponeMs, count })
   return timers.filter((timer) => parseRef(timer).sink === sink)
 }
 
-/** A turn that was cut off while it sealed has members in a message that is not there yet. */
+/**
+ * Reroutes a group's members, and first those in a message whose flush was interrupted while
+ * freezing.
+ */
 async function rerouteGroup(
   context: RerouteContext,
   timer: string,
@@ -230,12 +232,14 @@ async function rerouteMembers(
 }
 
 /**
- * Brings tries forward that wait since their sink failed: one while its circuit is half open and nothing
- * else tries it, all once it has closed. Their own times may be hours away.
+ * Makes retries due that wait because their sink failed: one while the circuit is half open and
+ * nothing else probes it, all once it has closed. Their own times may be hours away.
  */
-
 export interface RetryNow {
-  /** Whether something tries a sink whose circuit is half open, or will within seconds; false where it is not. */
+  /**
+   * Ensures that a sink with a half-open circuit is tried within seconds; false if the circuit is
+   * not half open, the sink is paused, or nothing waits for a retry.
+   */
   ensureProbe(sink: string): Promise<boolean>
   retryAll(sink: string): Promise<void>
 }
@@ -247,10 +251,13 @@ interface RetryNowOptions {
   logger: Logger
 }
 
-/** What is being sent is due again after as long. */
+/** Work due within this time serves as the probe; an item being sent is due again within it. */
 const probeSoonMs = 30_000
 
-/** Of one book: what waits for its next try has been tried, and few are while a circuit is open. */
+/**
+ * Most retries per account ledger: only attempted items wait for a retry, and few are while a
+ * circuit is open.
+ */
 const maxRetries = 500
 
 export function createRetryNow(options: RetryNowOptions): RetryNow {
@@ -299,37 +306,43 @@ async function retryInLedger(
   return refs.length
 }
 
-/** A sink as it is relieved. */
+/** A sink as failover sees it. */
 export interface FailoverSink {
   name: string
-  /** Where its items go when it takes none; undefined: they wait. */
+  /** The sink that gets its items when it takes none; undefined: they wait. */
   fallback: string | undefined
-  /** How long its circuit must have been open before that. */
+  /** How long its circuit must have been open before items are rerouted, ms. */
   fallbackAfterMs: number
-  /** Where the fallback gets an item of this severity. */
+  /** The fallback's destinations for an item of this severity. */
   targets: (severity: Severity) => MoveTarget[]
   pendingMax: number
-  /** The longest that a send to it may take. */
+  /** The sink's send timeout, ms. */
   sendTimeoutMs: number
   batchWaitMs: number | undefined
-  /** By destination: where people's items wait for company; empty for machines. */
+  /**
+   * By destination: the group that items for people join while the sink is blocked; empty for
+   * machines.
+   */
   blockedGroups: Readonly<Record<string, Group>>
 }
 
-/** Of work that may last: in pages, so that it can be broken off, and says that it lives. */
+/** Lets long work run in pages, so that it can be interrupted and reports progress. */
 export interface Paging {
-  /** Asked before each page. */
+  /** Checked before each page. */
   mayContinue: () => Promise<boolean>
-  /** Told after each page. */
+  /** Called after each page. */
   alive: () => void
 }
 
 const pageLength = 200
 
-/** Of one list in one pass: what is more waits for the next. */
+/** Most pages of one list in one pass; the rest waits for the next pass. */
 const maxPages = 50
 
-/** Works through a list that what is done leaves; `work` says how many of a page left it. */
+/**
+ * Pages through a list that shrinks as it is handled; `handlePage` returns how many of the page
+ * left it.
+ */
 export async function forEachPage(
   read: (page: { offset: number; count: number }) => Promise<string[]>,
   handlePage: (refs: readonly string[]) => Promise<number>,
