@@ -14,16 +14,16 @@ export interface AccountLedger {
   readonly redis: Redis
   readonly fingerprints: Fingerprints
   readonly horizonMs: number
-  /** As the scripts take it. */
+  /** In the form that scripts take, ms. */
   readonly retention: { story: number; payload: number }
-  /** How long an item waits for its full event before the message goes without. */
+  /** How long an item waits for its full event before it is sent without, ms. */
   readonly detailWaitMs: number
   key(...parts: string[]): string
   /** Runs a ledger script on this account's keys. */
   run: (script: string, ...args: (string | number)[]) => Promise<unknown>
-  /** Runs one whose reply is JSON of the shape T. */
+  /** Runs a ledger script whose reply is JSON of the shape T. */
   runJson: <T>(script: string, ...args: (string | number)[]) => Promise<T>
-  /** Whether an account has a ledger in this Redis; none: an operator discarded it. */
+  /** Whether an account has a ledger in this Redis; false after an operator discarded it. */
   hasLedger: (account: string) => Promise<boolean>
 }
 
@@ -35,7 +35,7 @@ export interface AccountLedgerOptions {
   detailWaitMs?: number
 }
 
-/** Makes the book of an account where there is none; the account is registered first. */
+/** Opens an account's ledger, and creates it if there is none; registers the account first. */
 export async function openLedger(options: AccountLedgerOptions): Promise<AccountLedger> {
   const { redis, keys, account } = options
   await registerAccount(options)
@@ -46,10 +46,10 @@ export async function openLedger(options: AccountLedgerOptions): Promise<Account
   return ledger
 }
 
-/** Accounts that are opened at once. */
+/** Accounts that are opened at the same time. */
 const openedAtOnce = 50
 
-/** The same of several accounts, in their order. */
+/** Opens several account ledgers; returns them in the order of `accounts`. */
 export async function openLedgers(
   options: Omit<AccountLedgerOptions, 'account'>,
   accounts: readonly string[],
@@ -71,7 +71,7 @@ async function registerAccount({ redis, keys, account }: AccountLedgerOptions): 
   await redis.hsetnx(name, field, await redisNow({ redis }))
 }
 
-/** Makes nothing: undefined for an account that has no book. */
+/** Opens an account's ledger without creating it; undefined if there is none. */
 export async function openExistingLedger({
   redis,
   keys,
@@ -130,19 +130,15 @@ export function parseRef(text: string): Ref {
   throw new Error(`not a ledger reference: ${text}`)
 }
 
-/**
- * One account's ledger leads: it holds the windows of digests, which span all accounts, and Tocsin's own events.
- * It is chosen once, and stays whatever order the accounts of a file have.
- */
-
 interface Store {
   redis: Redis
   keys: Keys
 }
 
 /**
- * Puts the leading book first; without one the first leads from now on. Where the ledger of the one that led
- * is not open any more, its digests go on here, in the windows in which they were.
+ * Puts the lead ledger first. The lead holds the windows of digests, which span all accounts, and
+ * Tocsin's own events. It is chosen once, the first of `ledgers`, whatever their later order. If its
+ * ledger is not open any more, the first takes over the lead and the open digest windows.
  */
 export async function claimLead({ redis, keys }: Store, ledgers: AccountLedger[]): Promise<void> {
   const [first] = ledgers
@@ -155,7 +151,7 @@ export async function claimLead({ redis, keys }: Store, ledgers: AccountLedger[]
   await redis.set(name, first.account)
 }
 
-/** The same for who changes nothing. */
+/** Puts the lead ledger first, if there is one; changes nothing in Redis. */
 export async function findLead({ redis, keys }: Store, ledgers: AccountLedger[]): Promise<void> {
   const lead = await redis.get(keys.shared('lead'))
   if (lead !== null) moveToFront(ledgers, lead)
@@ -168,7 +164,7 @@ function moveToFront(ledgers: AccountLedger[], account: string): boolean {
   return lead !== undefined
 }
 
-/** Again after a crash: a window that is set stays. */
+/** Safe to repeat after a crash: a window that is set stays. */
 async function takeOverDigests(
   { redis, keys }: Store,
   { from: account, to }: { from: string; to: AccountLedger },

@@ -1,4 +1,7 @@
-/** What waits for its time, by sink; claims and the metrics read it. */
+/**
+ * Pending items by sink: reads what is due, and moves items into groups, holds, batches and other
+ * sinks.
+ */
 import { severityRank } from '../event.ts'
 import { redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
@@ -13,12 +16,12 @@ import {
   type Suppression,
 } from './records.ts'
 
-/** Every sink that the book ever had an item for, in the configuration or not. */
+/** Returns every sink that the account ledger ever had an item for, configured or not. */
 export function readSinkNames(ledger: AccountLedger): Promise<string[]> {
   return ledger.redis.smembers(ledger.key('sinks'))
 }
 
-/** Refs of a sink that are due at `nowMs`, longest-waiting first, from `offset` on. */
+/** Returns a sink's references that are due at `nowMs`, longest waiting first, from `offset` on. */
 export function readDueRefs(
   ledger: AccountLedger,
   sink: string,
@@ -28,7 +31,7 @@ export function readDueRefs(
   return ledger.redis.zrangebyscore(ledger.key('due', sink), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
-/** Refs of a sink that are due or will be, in that order, from `offset` on. */
+/** Returns all of a sink's references, those due now or later, by due time from `offset` on. */
 export function readPendingRefs(
   ledger: AccountLedger,
   sink: string,
@@ -37,7 +40,10 @@ export function readPendingRefs(
   return ledger.redis.zrange(ledger.key('due', sink), String(offset), String(offset + count - 1))
 }
 
-/** Refs of items that wait for company, oldest first: in a sink's batch (by the sink), or in a collection. */
+/**
+ * Returns item references, oldest first, that wait in a sink's batch (`id` is the sink) or in a
+ * group.
+ */
 export function readMemberRefs(
   ledger: AccountLedger,
   id: string,
@@ -46,13 +52,13 @@ export function readMemberRefs(
   return ledger.redis.zrange(ledger.key('collect', id), String(offset), String(offset + count - 1))
 }
 
-/** When the longest-waiting work of a sink became or becomes due, ms; undefined where none waits. */
+/** When the sink's longest-waiting work became or becomes due, ms; undefined if there is none. */
 export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<number | undefined> {
   const [, score] = await ledger.redis.zrange(ledger.key('due', sink), '0', '0', 'WITHSCORES')
   return score === undefined ? undefined : Number(score)
 }
 
-/** Makes tries due now that wait for a later time because their sink failed; resolves with their refs. */
+/** Makes retries due now that wait because their sink failed; returns their references. */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
@@ -61,7 +67,7 @@ export async function makeRetriesDue(
   return (await ledger.run('wake-retries', sink, max)) as string[]
 }
 
-/** Looks at a piece of due work again only after `forMs`. */
+/** Postpones a piece of due work by `forMs`. */
 export async function postponeDue(
   ledger: AccountLedger,
   ref: string,
@@ -71,22 +77,20 @@ export async function postponeDue(
   await ledger.redis.zadd(ledger.key('due', ref.split(':').at(-1) ?? ''), 'XX', atMs, ref)
 }
 
-/** Items on their way to a message: held for the full event, collected for a batch, or orphaned. */
-
-/** Where items wait for company until they leave in one message for people. */
+/** A group that items wait in until they leave in one message for people. */
 export interface Group {
-  /** Names the collection: [a-z0-9]+, the same for all that belong together. */
+  /** Names the group: [a-z0-9]+, the same for all its items. */
   id: string
   /**
-   * `group` flushes `waitMs` after it opened, `backlog` as long after its last member came, `digest`
-   * and `held` at `atMs`.
+   * `group` flushes `waitMs` after it opened, `backlog` `waitMs` after its last member joined,
+   * `digest` and `held` at `atMs`.
    */
   kind: 'group' | 'digest' | 'backlog' | 'held'
   waitMs: number
   atMs?: number
   /** Does not wait for the group's interval. */
   isUrgent: boolean
-  /** What the message will need to know; kept with the collection. */
+  /** Facts that the message will need; stored with the group. */
   about: GroupFacts
 }
 
@@ -95,11 +99,11 @@ export interface GroupFacts {
   route: string | null
   labels: Record<string, string>
   feed: string | null
-  /** The sink that could not be reached, where this one is its fallback. */
+  /** The sink that could not be reached, if this one is its fallback. */
   divertedFrom?: string
 }
 
-/** Takes people's items that would go singly, those that still wait, to their places; says how many. */
+/** Moves single items for people that still wait into their groups; returns how many. */
 export async function groupItems(
   ledger: AccountLedger,
   refs: readonly string[],
@@ -109,7 +113,10 @@ export async function groupItems(
   return refs.length === 0 ? 0 : Number(await ledger.run('gather-items', JSON.stringify(args)))
 }
 
-/** Gives up what still waits while more than `keep` of the sink do: dead letters, for `overflow`; says how many. */
+/**
+ * Makes items that still wait dead letters with reason `overflow`, while more than `keep` of the
+ * sink's items wait; returns how many.
+ */
 export async function overflowItems(
   ledger: AccountLedger,
   refs: readonly string[],
@@ -119,7 +126,7 @@ export async function overflowItems(
   return Number(await ledger.run('overflow-items', JSON.stringify(args)))
 }
 
-/** A piece of work that a script just made ready. */
+/** A change that a script made to an item. */
 export interface ItemChange {
   ref: string
   /** Sink. */
@@ -136,10 +143,10 @@ export interface ItemChange {
   why?: Suppression
 }
 
-/** The sinks of this configuration: how long a batch may collect, or false where it sends singly. */
+/** By configured sink: how long its batch waits, ms, or false if it sends singly. */
 export type SinkBatchWaits = Record<string, number | false>
 
-/** Stores the full event (undefined: leaves the payload) and sends the record's held items on. */
+/** Stores the full event (undefined: keeps the payload) and releases the record's waiting items. */
 export async function releaseDetail(
   ledger: AccountLedger,
   recordId: string,
