@@ -145,8 +145,8 @@ export interface Hint extends AccountSink {
 }
 
 /**
- * Hints in Redis, written after a commit, so that no process has to ask every account for work. A hint
- * may be lost, with Redis or with its writer; the slow pass, every ten seconds, finds such work.
+ * Hints in Redis, written after a commit, so that no process has to ask every account for work. A
+ * hint may be lost, with Redis or its writer; the slow pass, every ten seconds, finds such work.
  */
 export interface WorkHints {
   write(hints: readonly (AccountSink & { inMs: number })[]): Promise<void>

@@ -53,22 +53,23 @@ export async function runScript(
   }
 }
 
-/** Of an answer in which names and values take turns. */
+/** Pairs up a reply in which names and values alternate. */
 export function pairsOf(answer: readonly string[]): [name: string, value: string][] {
   return answer.flatMap((name, at): [string, string][] =>
     at % 2 === 0 ? [[name, answer[at + 1] ?? '']] : [],
   )
 }
 
-/** Redis' clock, which the ledger goes by; ms. */
+/** Redis' clock, ms; the ledger uses it for all times. */
 export async function redisNow({ redis }: { redis: Redis }): Promise<number> {
   const [seconds, micros] = await redis.time()
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
-/** One holder at a time over all replicas; no promise, only less work: what it guards is safe to do twice. */
-
-/** Whether `holder` has it for so long from now: nobody else did. ms. */
+/**
+ * Takes or extends the lease for `ms`; returns false if another process holds it. A lease only
+ * saves work: what it guards is safe to do twice.
+ */
 export async function holdLease(
   redis: Redis,
   name: string,
@@ -77,7 +78,7 @@ export async function holdLease(
   return (await runScript(redis, 'hold-lease', [name], [holder, ms])) === 1
 }
 
-/** Only one's own. */
+/** Releases the lease only if `holder` holds it. */
 export async function releaseLease(redis: Redis, name: string, holder: string): Promise<void> {
   await runScript(redis, 'hold-lease', [name], [holder, 0])
 }
