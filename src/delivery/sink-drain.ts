@@ -1,7 +1,8 @@
 /**
- * Drains one sink, whatever the number of its accounts: claims what is due, has the rules judge it, sends it, and
- * writes what came of it together with the opening of the next attempts. A claim marks nothing; an attempt is opened
- * right before its send. The ledger decides what is true: whoever else claims the same does no harm.
+ * Drains one sink for all accounts: claims what is due, applies suppression, sends it, and writes
+ * outcomes together with the opening of the next attempts. A claim changes no item; an attempt is
+ * opened right before its send. The ledger is the truth, so a second process that claims the same
+ * does no harm.
  */
 import { randomUUID } from 'node:crypto'
 import { settleMembers } from '../grouping/freeze.ts'
@@ -36,20 +37,20 @@ export interface DrainOptions extends AttemptOptions, SuppressionOptions {
   pace: SendPace
   hints: Pick<WorkHints, 'write' | 'clear'>
   holder: Holder
-  /** Every sink of the configuration, and how long it collects a batch. */
+  /** By configured sink: how long its batch waits. */
   batchWaits: SinkBatchWaits
-  /** Sends on what a record's full event was awaited for. */
+  /** Announces the items that were released from their wait for a full event. */
   release: (account: string, made: ItemChange[]) => Promise<void>
 }
 
-/** What lies in this process' hands and was not begun. */
+/** A claimed message that was not begun. */
 interface ClaimedMessage {
   ledger: AccountLedger
   message: Message
-  /** Of its attempt: opened twice, because an answer was lost, it is one. */
+  /** Identifies the attempt: if it is opened twice because an answer was lost, it is still one. */
   token: string
   renewedAtMs: number
-  /** It tries whether the sink is back. */
+  /** The message is the circuit's probe. */
   isProbe: boolean
 }
 
@@ -65,11 +66,13 @@ interface EndedSend {
   sinkResult: AttemptResult['sinkResult']
   isGivenUp: boolean
   isProbe: boolean
-  /** A write of it broke off, and may have arrived all the same. */
+  /** A write of its outcome failed, and may have reached Redis all the same. */
   mayBeWritten?: boolean
 }
 
-/** A round under way: how many sends it opens, which have their place for so long. */
+/**
+ * A claim update in progress: how many sends it opens, and until when their places are reserved.
+ */
 interface RunningUpdate {
   opening: number
   untilMs: number
@@ -79,28 +82,31 @@ interface RunningUpdate {
 const maxClaims = 100
 const aheadMs = 2_000
 
-/** So long a leave to send holds: another replica may have met a sink that is down, or wants a pause. */
+/** How long an admission by the circuit holds: another replica may have found the sink down. */
 const admittedForMs = 250
 
-/** A process that was frozen may have lost its claims: it sends nothing that it renewed longer ago. */
+/**
+ * A frozen process may have lost its claims, so it sends nothing that it renewed longer ago than
+ * this.
+ */
 const maxLeaseAgeMs = 5_000
 
 /** Renewed when a third of a lease is over. */
 const renewalsPerLease = 3
 
-/** After a failure that is no sink's, what was to be sent is tried again after as long. */
+/** Wait after a failure that is not the sink's. */
 const errorRetryMs = 5_000
 
-/** An account whose claim failed is asked again after as long. */
+/** Wait before an account whose claim failed is asked again. */
 const failedClaimMs = 1_000
 
-/** A claim or a round that takes longer holds no other account's up. */
+/** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
 
-/** A shut circuit is looked at again as often: a late success may have closed it. */
+/** How often a shut circuit is read again: a late success may have closed it. */
 const shutRecheckMs = 5_000
 
-/** A sink that takes everything is reported once in so long. */
+/** Shortest interval between two reports of success. */
 const reportMs = 500
 
 export class SinkDrain {
@@ -111,7 +117,7 @@ export class SinkDrain {
   #waiting: ClaimedMessage[] = []
   readonly #running = new Map<string, RunningSend>()
   #ended: EndedSend[] = []
-  /** What goes on beside the turns. */
+  /** Work that runs beside the steps. */
   readonly #chores = new Set<Promise<void>>()
   #ready = (): void => undefined
   #isFinishing = false
@@ -123,7 +129,10 @@ export class SinkDrain {
   /** When it was reported that the sink takes everything, monotonic ms; -Infinity: another success is news. */
   #toldOkAtMs = -Infinity
   #claimCount = 0
-  /** Rounds and claims go on beside the turns, one for each account: where a part of Redis hangs, the others go on. */
+  /**
+   * Claim updates and claims run beside the steps, one per account, so that a part of Redis that
+   * hangs does not stop the others.
+   */
   readonly #updates = new Map<AccountLedger, RunningUpdate>()
   /** Since when, by account, monotonic ms. */
   readonly #claiming = new Map<string, number>()
@@ -140,14 +149,15 @@ export class SinkDrain {
     this.#ready()
   }
 
-  /** Is called whenever a turn would find something to do. */
+  /** Sets the listener that is called whenever a step would find something to do. */
   onReady(listener: () => void): void {
     this.#ready = listener
   }
 
   /**
-   * One turn: begins to write what has ended, to open what may go, and to claim more. Resolves with how long at most
-   * until the next turn, ms; undefined: until `onReady`. Throws what Redis threw at what an earlier turn began.
+   * Makes one step: starts writing outcomes, opening attempts, and claiming more. Returns the
+   * longest wait until the next step, ms; undefined: until `onReady`. Throws what Redis threw at
+   * the work of an earlier step.
    */
   async step(): Promise<number | undefined> {
     const failure = this.#failure
@@ -178,7 +188,7 @@ export class SinkDrain {
     await Promise.allSettled(renewing) // what is not renewed is somebody else's when its lease ends
   }
 
-  /** Claims nothing more, and gives back what is not begun. */
+  /** Claims nothing more, and gives back claims that were not begun. */
   async finish(): Promise<void> {
     this.#isFinishing = true
     const accounts = new Set(this.#waiting.map(({ ledger }) => ledger.account))
@@ -188,7 +198,7 @@ export class SinkDrain {
     this.#ready()
   }
 
-  /** Cuts off what is being sent. */
+  /** Aborts running sends. */
   abort(): void {
     for (const { cutOff } of this.#running.values()) cutOff.abort()
   }
