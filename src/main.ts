@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The door: arguments, signals, exit code; nothing else. */
+/** The entry point: arguments, signals and exit code. */
 const stopping = new AbortController()
 const reloads = new EventTarget()
 
@@ -8,13 +8,16 @@ function stop(signal: NodeJS.Signals): void {
   stopping.abort()
 }
 
-/** A command that does not read its configuration again ends with its terminal. */
+/** A command that does not handle reloads ends on SIGHUP, as when its terminal closes. */
 function reload(signal: NodeJS.Signals): void {
   const isUnheeded = reloads.dispatchEvent(new Event('reload', { cancelable: true }))
   if (isUnheeded) stop(signal)
 }
 
-/** Without a listener Node opens a debugger for every local user; so the program is loaded after this. */
+/**
+ * Without a listener Node opens a debugger for every local user, so the program is loaded after
+ * this.
+ */
 process.on('SIGUSR1', () => {})
 process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)

@@ -1,4 +1,7 @@
-/** `accounts`: every account that ever took something in, also those that left the configuration. */
+/**
+ * The `accounts` commands: every account that ever took in an event, also one that left the
+ * configuration.
+ */
 import { Command } from 'commander'
 import { type MessageRef, listUpcomingMessages } from '../audit/ledger-check.ts'
 import type { Config } from '../config/config.ts'
@@ -74,9 +77,9 @@ export function accountsCommand(context: Context): Command {
 interface AccountReport {
   entry: AccountEntry
   isConfigured: boolean
-  /** undefined: nothing of it is kept. */
+  /** undefined: nothing is left in its ledger. */
   holdings: Holdings | undefined
-  /** Accounts that left and that it looks like. */
+  /** Accounts that left the configuration and of which this one may be the new name. */
   renames: Rename[]
 }
 
@@ -192,8 +195,9 @@ function remedyLines({ name, discarding }: AccountEntry, { holdings }: AccountRe
 }
 
 /**
- * `accounts discard`: gives up what an account that left took in, then removes its ledger. Each item in one
- * script and the keys in small steps; whatever cuts it off, the same command again goes on.
+ * `accounts discard`: settles what an account that left still has, then removes its ledger. Each
+ * item is settled in one script and keys are removed in small steps, so after an interruption the
+ * same command continues.
  */
 
 export interface DiscardOptions extends CommonOptions, ByOption {
@@ -204,7 +208,9 @@ interface DiscardRun {
   context: Context
   ledger: OpenStore
   account: string
-  /** undefined: its book is removed already, a removal was cut off after that. */
+  /**
+   * undefined: the account ledger was already removed, by a run that was interrupted after that.
+   */
   book: AccountLedger | undefined
   by: string
 }
@@ -213,17 +219,20 @@ interface DiscardCounts {
   items: number
   deadLetters: number
   quarantined: number
-  /** In messages that are being sent just now: nothing was removed then. */
+  /** Items in messages that are being sent right now. While there are any, nothing is removed. */
   busy: number
 }
 
-/** A daemon says so often that it has the account; one that said so lately still has. */
+/**
+ * A running daemon registers its accounts more often than this; a later registration counts as
+ * current.
+ */
 const recentlyConfiguredMs = 20_000
 
-/** How long a daemon may go on with a book after it was told to close it, ms. */
+/** Longest time that a daemon keeps using an account ledger after it was told to close it. */
 const closeWaitMs = 12_000
 
-/** An attempt that began so long ago has died with its process. */
+/** An attempt that began longer ago than this died with its process. */
 const staleAttemptMs = 60_000
 
 export async function discardAccount(
@@ -261,7 +270,9 @@ export async function discardAccount(
   if (busy > 0) context.exitCode = 1
 }
 
-/** Throws CommandError for an account that is configured, here or in a running daemon, or that is unknown. */
+/**
+ * Throws CommandError for an account that is unknown, or configured here or in a running daemon.
+ */
 async function requireLeft(
   store: OpenStore,
   config: Config,
@@ -295,7 +306,10 @@ function questionLines(account: string, holdings: Holdings | undefined): string[
   ]
 }
 
-/** The windows of digests, where no daemon has run since the account left. */
+/**
+ * Hands the digest windows to a configured account, in case no daemon has run since the account
+ * left.
+ */
 async function handOverLead(store: OpenStore, config: Config, account: string): Promise<void> {
   if ((await store.redis.get(store.keys.shared('lead'))) !== account) return
   const names = config.accounts.map(({ name }) => name)
@@ -329,7 +343,6 @@ async function discardLedger(discarding: DiscardRun, quarantined: number): Promi
   )
 }
 
-/** Settles every pending item, then closes every dead letter. */
 async function settleAll(discarding: DiscardRun, counts: DiscardCounts): Promise<void> {
   const { context, book: ledger } = discarding
   if (!ledger) return
@@ -365,7 +378,10 @@ async function settleItem(
   return discardItem(ledger, ref, by)
 }
 
-/** Out of messages that this account leads: they go with it, and what others have in them stays to be told. */
+/**
+ * Takes the items of other accounts out of the frozen messages that this account leads, so that
+ * they remain to be delivered. Returns how many are in messages that are being sent.
+ */
 async function releaseOthers(discarding: DiscardRun, ledger: AccountLedger): Promise<number> {
   const others = discarding.ledger.ledgers.filter(({ account }) => account !== ledger.account)
   let busy = 0
@@ -391,7 +407,10 @@ async function listLedMessages(ledger: AccountLedger): Promise<MessageRef[]> {
   return messages
 }
 
-/** What `of` has in a message goes out of it, whoever is to send that; `other`: the message's outcome was known. */
+/**
+ * Removes the targets' items from a frozen message, whichever account leads it. Returns `other`
+ * when the message's outcome was already known.
+ */
 async function dissolveMessage(
   discarding: DiscardRun,
   { messageId, sink }: MessageRef,
@@ -421,7 +440,7 @@ async function isBeingSent(
   return sentAtMs !== undefined && (await redisNow(store)) - sentAtMs < staleAttemptMs
 }
 
-/** Where a sealed message is kept: with the account that leads it, which may be another one. */
+/** Finds a frozen message at the account that leads it, which may be another one. */
 async function findMessageHead(
   ledgers: readonly AccountLedger[],
   messageId: string,

@@ -1,3 +1,8 @@
+/**
+ * The `audit` command: compares feeds with the API, checks the ledger's consistency, and prints
+ * both.
+ */
+
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { auditFeed } from '../audit/audit-feed.ts'
 import { toAuditNote, readAuditNotes, writeAuditNote } from '../audit/audit-schedule.ts'
@@ -118,7 +123,7 @@ async function audit(context: Context, options: AuditCommandOptions): Promise<vo
 
 interface AuditReports {
   reports: AuditReport[]
-  /** Of the ledger itself; empty where one feed was asked for. */
+  /** Consistency checks of the account ledgers; empty when one feed was named. */
   checks: LedgerCheck[]
 }
 
@@ -162,7 +167,7 @@ interface AuditRun {
   partsFor: AuditParts
 }
 
-/** What fails of one feed is told with what was found of the others. */
+/** An error in one feed becomes its report, so that the reports of the others are still printed. */
 async function auditOne(auditing: AuditRun, feed: PolledFeed): Promise<AuditReport> {
   const { context, options, partsFor } = auditing
   const { ledger, clock } = partsFor(feed)
@@ -202,7 +207,10 @@ async function runAudit(
   }
 }
 
-/** What metrics go by is made better by a look at less only as far as that took in what was missing. */
+/**
+ * Updates the note behind the metrics. A note of a longer window with missing events is not
+ * replaced by that of a shorter one: only a repair lowers its count.
+ */
 async function recordAuditNote(
   { store: { redis, keys } }: AuditRun,
   result: AuditResult,
@@ -222,14 +230,16 @@ async function recordAuditNote(
   await writeAuditNote(redis, keys, result.feed, { ...before, missing })
 }
 
-/** Windows of one length differ by when the feed was last read. */
+/** Windows of the same length differ by when the feed was last read. */
 const windowToleranceMs = 3_600_000
 
 function windowLengthMs({ fromMs, toMs }: AuditWindow): number {
   return toMs - fromMs
 }
 
-/** What is missing still; the note that metrics go by then says so. */
+/**
+ * Takes in what is missing, updates the note behind the metrics, and returns what is still missing.
+ */
 async function repairFeed(
   auditing: AuditRun,
   feed: PolledFeed,
@@ -253,11 +263,11 @@ async function repairFeed(
 export type AuditReport = { feed: PolledFeed } & (
   | { why: NoWindowReason }
   | { failed: string }
-  /** `left`: what is missing still after a repair; undefined: none was asked for. */
+  /** `left`: what is missing after a repair; undefined: no repair was asked for. */
   | { result: AuditResult; left?: Finding[] }
 )
 
-/** Named in lines for people; JSON has all of them. */
+/** Findings printed for people; JSON has all of them. */
 const shownFindings = 50
 
 const findingReasons = {
@@ -317,7 +327,10 @@ export function auditLines(terminal: Terminal, report: AuditReport): string[] {
   ]
 }
 
-/** What cannot be read is in safe hands, and nobody was told of it: that never reads as "nothing is missing". */
+/**
+ * Quarantined items are stored but nobody was alerted to them, so with any the verdict is never
+ * "nothing is missing".
+ */
 function verdict(terminal: Terminal, lost: number, quarantined: number): string {
   if (lost > 0) return terminal.paint('red', `${lost} missing`)
   return quarantined > 0
@@ -371,7 +384,7 @@ const noWindowReasons: Record<NoWindowReason, string> = {
   behind: 'the feed was last read to its end before all that is to be compared; tocsin feeds list',
 }
 
-/** Looks at the ledger as a whole, and leaves for the metrics what it found. */
+/** Checks the consistency of the account ledgers and records the result for the metrics. */
 export async function auditLedger(
   context: Context,
   store: OpenStore,
@@ -395,7 +408,10 @@ export async function auditLedger(
   }
 }
 
-/** Another configuration than the replicas' may lack an account that messages are made of. */
+/**
+ * Records the result only if the replicas run this configuration: another one may lack an account
+ * that leads messages.
+ */
 async function recordLedgerCheck(
   { redis, keys }: OpenStore,
   hash: string,
@@ -405,7 +421,7 @@ async function recordLedgerCheck(
   if (active === hash) await writeLedgerCheckNote(redis, keys, checks, systemClock.now())
 }
 
-/** What a look at the ledger itself found, in words and in JSON. */
+/** The result of a consistency check, as JSON and as text. */
 
 export function ledgerJson(check: LedgerCheck): Record<string, unknown> {
   const { account, atMs, records, unfiled, accounting, stranded, dangling, hasMore } = check
@@ -511,7 +527,7 @@ function danglingLine({ ref, place, why }: DanglingRef): string {
   return `  dangling  ${sanitize(ref)}, among ${placeNames[place]}: ${danglingReasons[why]}`
 }
 
-/** What `sinks move` and `sinks discard` take. */
+/** The states that `sinks move` and `sinks discard` take. */
 const movableStates = ['queued', 'held', 'group', 'digest', 'retrying']
 
 function remedyLines(check: LedgerCheck): string[] {

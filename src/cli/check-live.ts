@@ -1,4 +1,6 @@
-/** What `check --live` asks each account's service: whether the words of its feeds' filters are known there. */
+/**
+ * `check --live`: asks the API of each account whether it knows the words in the feeds' filters.
+ */
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feed-types/feed-config.ts'
 import { findNearest } from '../lib/errors.ts'
@@ -7,13 +9,13 @@ import { UpstreamError } from '../upstream/error.ts'
 import type { CallOptions } from '../upstream/resources/operation.ts'
 
 export interface LiveFindings {
-  /** One line each; the service would refuse the feed. */
+  /** One line for each filter that the API would refuse. */
   mistakes: string[]
-  /** What could not be found out, and what to do. */
+  /** What could not be checked, and what to do about it. */
   remarks: string[]
 }
 
-/** Asks every account that has feeds with filters, one request for each kind of filter. */
+/** Checks every account that has feeds with filters; one request for each kind of filter. */
 export async function checkLive(
   { accounts, feeds }: Config,
   ask: { client: (account: string) => UpstreamClient; callOptions: () => CallOptions },
@@ -34,7 +36,10 @@ interface Filter {
   words: readonly string[]
 }
 
-/** Of the feeds by the v4 event searches; the words of other feeds are held against lists beforehand. */
+/**
+ * Filters of the feeds that use the v4 event searches; `check` compares the words of other feeds
+ * with lists.
+ */
 function listFilters(feed: FeedConfig): Filter[] {
   if (!('filters' in feed) || feed.type === 'legacy_search') return []
   const { filters } = feed as { filters?: { type?: unknown; severity?: unknown } }
@@ -69,7 +74,7 @@ async function checkAccount(
   }
 }
 
-/** The words that the server takes, or why it does not say. */
+/** Returns the words that the server accepts, or a text that says why they are unknown. */
 async function readKnownWords(
   client: UpstreamClient,
   kind: Kind,

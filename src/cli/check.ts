@@ -1,3 +1,5 @@
+/** The `check` command: validates the configuration and summarizes what it does. */
+
 import { Command } from 'commander'
 import { type Config, ConfigError, formatMistake, type SinkConfig } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -31,7 +33,7 @@ export function checkCommand(context: Context): Command {
     })
 }
 
-/** undefined: its mistakes were printed for a machine. Throws ConfigError for people. */
+/** Returns undefined when its mistakes were printed as JSON. Throws ConfigError for text output. */
 function load(
   context: Context,
   file: string | undefined,
@@ -47,7 +49,7 @@ function load(
   }
 }
 
-/** Exit code 2 where a service would refuse a feed. */
+/** Sets exit code 2 when the API would refuse a feed. */
 async function check(context: Context, loaded: LoadedConfig, options: CheckOptions): Promise<void> {
   const { config, warnings } = loaded
   const printSummary = (live?: LiveFindings): void =>
@@ -144,7 +146,10 @@ function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context)
 
 type BoundedFeed = Pick<FeedReport, 'feed' | 'bounds'> & { lane: LaneOutlook | undefined }
 
-/** As if each feed showed what most do, and no service filtered by match time: only Redis knows better. */
+/**
+ * Computes the feeds' bounds without Redis: assumes typical traffic and no API that filters by
+ * match time.
+ */
 function boundedFeeds(config: Config): BoundedFeed[] {
   const outlooks = findOutlooks(config)
   const lanes = new Map(outlooks.flatMap((lane) => lane.feeds.map((feed) => [feed, lane] as const)))
@@ -154,7 +159,7 @@ function boundedFeeds(config: Config): BoundedFeed[] {
   )
 }
 
-/** How often a feed is read: as often as it says, or as the limit allows. */
+/** How often a feed is polled: as configured, or as the rate limit allows. */
 function resolveIntervals({ feed, lane }: BoundedFeed): { intervalMs: number; longestMs: number } {
   const { everyMs, longestMs } = feed
   if (everyMs !== undefined || !lane) {
@@ -184,7 +189,7 @@ function feedLines(bounded: BoundedFeed): string[] {
   ]
 }
 
-/** What Tocsin says of itself: trouble to its operators, and test events. */
+/** Lines about the self-alerts and the canary. */
 function selfAlertLines({ selfAlerts: notices, canary }: Config): string[] {
   const otherwise =
     notices?.fallback === undefined ? '' : `, or ${notices.fallback} while that one takes nothing`
@@ -235,7 +240,7 @@ interface RouteEntry {
   name: string
   depth: number
   matchers: string[]
-  /** Its own, or what it has from above. */
+  /** Its own sinks, or those that it inherits. */
   sinks: string[]
   continue: boolean
   /** Names of time intervals. */

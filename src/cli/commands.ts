@@ -1,12 +1,13 @@
 /**
- * The commands by name: what help says of each, and the module that has it. A process loads the module of the
- * command that it runs, and none other: most need neither Redis nor the service nor the daemon.
+ * The table of commands: what help says of each, and the module that implements it. A process loads
+ * only the module of the command that it runs: most commands need neither Redis, the API nor the
+ * daemon.
  */
 import { Command, Help } from 'commander'
 import type { Context } from './context.ts'
 
 interface CommandEntry {
-  /** As help names it. */
+  /** The command and its arguments as help shows them. */
   term: string
   description: string
   load: () => Promise<(context: Context) => Command>
@@ -138,7 +139,10 @@ const commandEntries: readonly CommandEntry[] = [
   },
 ]
 
-/** Adds all, in their order; the one that the arguments name whole, the others as help shows them. */
+/**
+ * Adds all commands in order: loads the one that the arguments name, the others only as help
+ * entries.
+ */
 export async function addCommands(
   program: Command,
   args: readonly string[],

@@ -1,4 +1,4 @@
-/** What every command is given, and what it may ask for. */
+/** What every command is given, and the helpers that commands share. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
@@ -13,15 +13,18 @@ export interface Context {
   readonly terminal: Terminal
   /** Aborts when the process is asked to stop. */
   readonly stop: AbortSignal
-  /** Gets an event `reload` when the process is asked for one; who heeds it prevents its default, the end. */
+  /**
+   * Dispatches `reload` when the process is asked to reload. A listener that handles it calls
+   * preventDefault; otherwise the process ends.
+   */
   readonly reloads: EventTarget
-  /** By which a command waits before it asks again. */
+  /** Times the waits between retries and polls. */
   readonly clock: Clock
-  /** 0 unless the command says otherwise; a thrown error decides for itself. */
+  /** 0 unless the command sets it; a thrown error has its own exit code. */
   exitCode: number
 }
 
-/** What every command takes. */
+/** Options that every command takes. */
 export interface CommonOptions {
   config?: string
   output: 'text' | 'json'
@@ -37,7 +40,7 @@ export function addCommonOptions(command: Command): Command {
     )
 }
 
-/** What a command found: for machines whole, for people in lines. */
+/** Prints a result: everything as JSON, or lines for people. */
 export function print(
   { terminal }: Context,
   { output }: CommonOptions,
@@ -46,12 +49,12 @@ export function print(
   terminal.print(output === 'json' ? jsonText(found.json, 2) : found.lines().join('\n'))
 }
 
-/** For the parts that a command borrows from the daemon: what they would log, the command says itself. */
+/** For daemon parts that a command uses: the command itself reports what they would log. */
 export const silentLogger: Logger = createLogger({ level: 'silent' })
 
 const defaultConfigFiles = ['config/tocsin.yaml', 'tocsin.yaml'] as const
 
-/** The configuration that was named, else the one in its usual place. Throws ConfigError. */
+/** Loads the named configuration, or else the one in its default place. Throws ConfigError. */
 export function loadConfigFile({ env }: Context, path: string | undefined): LoadedConfig {
   return loadConfig({ path: path ?? defaultConfigFile(), env })
 }
@@ -60,7 +63,7 @@ export function defaultConfigFile(): string {
   return defaultConfigFiles.find((place) => existsSync(place)) ?? defaultConfigFiles[0]
 }
 
-/** Throws CommandError unless somebody says yes. */
+/** Throws CommandError unless somebody answers yes. */
 export async function requireConfirmation(
   { terminal }: Context,
   lines: readonly string[],
@@ -72,7 +75,7 @@ export async function requireConfirmation(
   if (!isWanted) throw new CommandError('refused', 'nothing was changed')
 }
 
-/** The text of a file, or of standard input for `-`. Throws CommandError that names the file. */
+/** Reads a file, or standard input for `-`. Throws CommandError with the file's name. */
 export async function readText({ terminal }: Context, file: string): Promise<string> {
   if (file === '-') return terminal.readInput()
   try {

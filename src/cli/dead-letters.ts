@@ -1,3 +1,5 @@
+/** The `dead-letters` commands: list, show, replay and discard. */
+
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { Message } from '../messages/message.ts'
@@ -205,7 +207,10 @@ function messageLines({ summary, facts, extract, notes, ...message }: Message): 
   ]
 }
 
-/** Replays or discards dead letters; each in one script, so that an interrupted run loses none. */
+/**
+ * `dead-letters replay` and `discard`. Each letter changes in one script, so an interrupted run
+ * loses none.
+ */
 
 export interface ChangeOptions extends CommonOptions {
   sink?: string
@@ -276,7 +281,7 @@ interface ChangeRun {
   verb: Verb
 }
 
-/** Fewer are done before anybody wonders. */
+/** Fewer are done before a progress line would help. */
 const progressThreshold = 100
 
 async function changeAll(
@@ -329,15 +334,16 @@ function formatFailure(outcome: LetterOutcome): string {
     : 'it is no dead letter any more: somebody replayed or discarded it meanwhile'
 }
 
-/** Which dead letters a command speaks of. */
-
-/** One sink's letters in one account's book. */
+/** One sink's dead letters in one account ledger. */
 export interface SinkLetters {
   ledger: AccountLedger
   sink: string
 }
 
-/** Those of one sink, or all; also of sinks that the configuration no longer has. Throws CommandError. */
+/**
+ * Finds the dead letters of one sink or all, including sinks that left the configuration. Throws
+ * CommandError.
+ */
 export async function findSinkLetters(
   { ledgers }: OpenStore,
   { sinks }: Config,
@@ -359,7 +365,7 @@ export async function findSinkLetters(
 
 const pageLength = 200
 
-/** Every letter of the drawers that stands there now. */
+/** Yields every dead letter of the given lists. */
 export async function* scanLetters(lists: readonly SinkLetters[]): AsyncGenerator<DeadLetter> {
   for (const { ledger, sink } of lists) {
     for (let offset = 0, total = 1; offset < total; offset += pageLength) {
@@ -370,7 +376,7 @@ export async function* scanLetters(lists: readonly SinkLetters[]): AsyncGenerato
   }
 }
 
-/** By the id that `dead-letters list` shows. Throws CommandError. */
+/** Finds a letter by the id that `dead-letters list` shows. Throws CommandError. */
 export async function requireLetter({ ledgers }: OpenStore, id: string): Promise<DeadLetter> {
   const [, account = '', localId = ''] = /^([a-z][a-z0-9_-]*)\.([0-9a-f]+\.\d+)$/.exec(id) ?? []
   if (localId === '') {

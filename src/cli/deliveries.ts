@@ -1,3 +1,5 @@
+/** The `deliveries` commands, and the changes of many items at once that other commands share. */
+
 import { Command } from 'commander'
 import { refang } from '../messages/sanitize.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -160,9 +162,7 @@ function resentLines(sink: string, counts: RedirectCounts, withoutRecipient: num
   ]
 }
 
-/** What an operator does with many items at once: each in one script, so that an interruption loses none. */
-
-/** An item and where it is; small, because there may be a hundred thousand. */
+/** An item and its place, kept small because there may be a hundred thousand. */
 export interface LedgerItem extends MovableItem {
   ledger: AccountLedger
   item: Pick<RecordItem['item'], 'severity' | 'state' | 'destination'>
@@ -170,10 +170,10 @@ export interface LedgerItem extends MovableItem {
 
 export type RedirectCounts = Record<Exclude<RedirectStatus, 'collect'>, number>
 
-/** Fewer are done before anybody wonders. */
+/** Fewer are done before a progress line would help. */
 const progressThreshold = 100
 
-/** Everything that `placed` finds in the books, with progress. */
+/** Collects everything that `find` yields in the account ledgers, with progress. */
 export async function findItems(
   context: Context,
   store: OpenStore,

@@ -1,3 +1,5 @@
+/** The `digests` commands: send a digest now, or preview it. */
+
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readSummaryParts } from '../delivery/attempt.ts'
@@ -32,7 +34,7 @@ export function digestsCommand(context: Context): Command {
 
 interface SentDigest {
   destination: string
-  /** `being_made`: a replica makes it just now. */
+  /** `being_made`: a replica is making it right now. */
   outcome: 'queued' | 'nothing_to_tell' | 'being_made'
 }
 
@@ -61,7 +63,7 @@ function toOutcome({ digest }: DigestSink, messages: number | undefined): SentDi
   return messages === 0 || messages === undefined ? 'being_made' : 'queued'
 }
 
-/** Why nothing is sent to the sink just now. */
+/** Why nothing can be sent to the sink now; undefined when it can. */
 async function describeBlock(
   { circuit, store }: OpenEngine,
   sinkName: string,
@@ -95,11 +97,11 @@ interface Preview {
   subject: string | null
   text: string
   html: string | null
-  /** Said besides: what the preview does not show. */
+  /** What the preview does not show. */
   notes: string[]
 }
 
-/** By the code that makes the real one; secrets that a sink reveals stay masked here. */
+/** Runs the code that makes the real digest; secrets that a sink reveals stay masked here. */
 export async function previewDigest(
   context: Context,
   name: string,
@@ -123,7 +125,7 @@ export async function previewDigest(
   })
 }
 
-/** The recipient that was named, else the first. Throws CommandError. */
+/** Finds the named recipient, else the first. Throws CommandError. */
 function findDestination(
   { sinks }: OpenEngine,
   name: string,

@@ -1,3 +1,5 @@
+/** The `explain` command: the history of an event, or the events of a delivery. */
+
 import { Command } from 'commander'
 import { lookUpInLedger } from '../audit/audit-feed.ts'
 import type { Config } from '../config/config.ts'
@@ -52,7 +54,7 @@ export function explainCommand(context: Context): Command {
     })
 }
 
-/** Also as `delivery b…`, and as the id of a mail: `<b….recipient@domain>`. */
+/** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
 function parseDeliveryId(given: string): string | undefined {
   const text = given
     .trim()
@@ -65,10 +67,10 @@ function parseDeliveryId(given: string): string | undefined {
 interface KnownEvent {
   account: string
   record: LedgerRecord | undefined
-  /** undefined when the payload is no longer kept. */
+  /** undefined: the payload is past its retention. */
   message: Message | undefined
   quarantined: Quarantined | undefined
-  /** The feeds that showed it before its story was dropped. */
+  /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
   shownBy: string[]
 }
 
@@ -130,7 +132,7 @@ interface DeliveredEvent {
   message: Message | undefined
 }
 
-/** The story of the event that went under this id, or the list of the events that did. */
+/** Prints the history of the event that was delivered under this id, or the list of the events. */
 async function explainDelivery(
   context: Context,
   id: string,
@@ -219,7 +221,7 @@ async function readKnownEvent(
   return { account: ledger.account, record, message, quarantined, shownBy }
 }
 
-/** By their marks, which outlive the story. */
+/** Finds the feeds by their dedupe fingerprints, which outlive the history. */
 async function findFeedsThatShowed(
   { feeds }: Config,
   ledger: AccountLedger,
@@ -269,9 +271,7 @@ function unknownLines(uid: string, { account }: ExplainOptions): string[] {
   ]
 }
 
-/** What happened to one event, as the ledger has it: the words of `explain` and of a dead letter. */
-
-/** The story for machines: times in ISO 8601, what is not known is null. */
+/** An event's history as JSON: times in ISO 8601, null for what is unknown. */
 export function historyJson(
   record: LedgerRecord,
   labels: DestinationLabels,
@@ -327,7 +327,7 @@ export function itemJson(item: Item, labels: DestinationLabels): Record<string, 
   }
 }
 
-/** The story for people. */
+/** An event's history for people. */
 export function historyLines(record: LedgerRecord, labels: DestinationLabels): string[] {
   const { account, uid, type, severity, sightings, items } = record
   const head = `${sanitize(uid, 600)} (${sanitize(type, 60)}, ${formatSeverity(severity)}), account ${account}`
@@ -439,7 +439,7 @@ export function formatState(item: Item): string {
   }
 }
 
-/** Why an item was not sent, with the rule by its name. */
+/** Why an item was suppressed, with the name of the rule. */
 function formatSuppressed({ heldFor, rule }: Item): string {
   const named = sanitize(rule ?? 'unknown', 200)
   switch (heldFor) {
@@ -490,7 +490,7 @@ function formatLastReason(item: Item): string {
   return ` because of ${failureReason(item)}${answerText}`
 }
 
-/** What an event is about, in the words of its messages; only while its payload is kept. */
+/** Renders an event as its messages do; possible only while its payload is retained. */
 
 export function renderRecordMessage(
   { accounts }: Pick<Config, 'accounts'>,

@@ -1,4 +1,4 @@
-/** How far each feed is, read from the ledger without touching it. */
+/** The state of each feed, read from the ledger without changing it. */
 import type { Config } from '../config/config.ts'
 import { expectPolling, type PollingConfig } from '../config/warnings.ts'
 import { leftLedgers } from '../daemon/context.ts'
@@ -15,19 +15,19 @@ import { type OpenStore } from './open-store.ts'
 
 export interface FeedReport {
   feed: FeedConfig
-  /** undefined: nobody has looked at it yet. */
+  /** undefined: no daemon has opened the feed yet. */
   state: FeedState | undefined
-  /** As the metric has it. */
+  /** As the metric reports it. */
   lagMs: number | undefined
   lagObjectiveMs: number
   counts: FeedCounts | undefined
-  /** Items in the quarantine that it showed last. */
+  /** Quarantined items that this feed showed last. */
   quarantined: number
-  /** How late finds are found at most; undefined: nothing is read again. */
+  /** How soon late events are found at most; undefined: nothing is rescanned. */
   bounds: { soonMs: number; wholeMs: number; isMatched: boolean } | undefined
 }
 
-/** A feed of an account that left the configuration: nothing more is read there. */
+/** A feed of an account that left the configuration; it is no longer polled. */
 export interface LeftFeed {
   name: string
   account: string
@@ -86,7 +86,7 @@ export async function reportFeeds(store: OpenStore, config: PollingConfig): Prom
   return withBounds(reports, config, organizations)
 }
 
-/** Accounts and their organizations, as far as the replicas found them out. */
+/** The organizations of the accounts, as far as the replicas have found them out. */
 export async function readKnownOrganizations(
   { redis, keys }: OpenStore,
   accounts: Config['accounts'],
@@ -102,7 +102,9 @@ export async function readKnownOrganizations(
   return organizations
 }
 
-/** As the daemon plans its rescans, by what all feeds of a tier were seen to show. */
+/**
+ * Adds the bounds by planning rescans as the daemon does, from what all feeds of a tier have shown.
+ */
 export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   reports: readonly Report[],
   { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,

@@ -1,3 +1,5 @@
+/** How commands describe a feed. */
+
 import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feed-types/config.ts'
 import { isFrequent } from '../feeds/rescan-plan.ts'
 import type { FeedReport } from './feed-report.ts'
@@ -27,7 +29,7 @@ export function describeFeed(feed: FeedConfig): string {
   }
 }
 
-/** The same under the keys of the file. */
+/** What a feed reads, under the keys of the configuration. */
 export function feedQueryJson(feed: FeedConfig): Record<string, unknown> {
   switch (feed.type) {
     case 'events':
@@ -60,13 +62,13 @@ function formatCredentialQuery(query: CredentialQuery): string {
   }
 }
 
-/** `keyword acme`, `name Jo Doe`: the kind, and what it looks for. */
+/** `keyword acme`, `name Jo Doe`: the kind, then the search terms. */
 function formatEventQuery({ type, ...terms }: EventSearchQuery): string {
   const values = Object.values(terms).filter((term) => typeof term === 'string')
   return [type.replaceAll('_', ' '), ...values].join(' ')
 }
 
-/** How soon what comes late is found, at most. */
+/** How soon late events are found at most. */
 export function formatBounds(
   feed: FeedConfig,
   { soonMs, wholeMs, isMatched }: NonNullable<FeedReport['bounds']>,

@@ -248,7 +248,7 @@ const latenessAges = {
   '7d': '7 days',
 }
 
-/** How old late events were when they were found: whether the vendor is late can be read here. */
+/** How late events were when they were found; shows whether the vendor publishes late. */
 function formatLateness({ state, counts }: FeedReport): string {
   const { lateness = {} } = state ?? {}
   const known = Object.entries(latenessAges).flatMap(([age, words]) => {
@@ -270,16 +270,14 @@ function formatRescan(report: FeedReport): string {
   return report.bounds ? `${status}; ${formatBounds(feed, report.bounds)}` : status
 }
 
-/** Which feed of each organization and tier is read next, and why, by what the replicas handed over last. */
-
-/** Why a feed is read next, or not yet. */
+/** Why a feed is polled next or not yet, from what the replicas recorded last. */
 interface PollReason {
-  /** As the daemon would choose now. */
+  /** The daemon would choose this feed now. */
   isNext: boolean
   words: string
   place: FeedPlace
   eventsPerHour: number
-  /** The part of the limit that feeds may use now. */
+  /** Share of the rate limit that feeds may use now. */
   share: number
 }
 

@@ -1,3 +1,5 @@
+/** The `feeds` commands that change a feed: rewind, pause and resume. */
+
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { FeedConfig } from '../feed-types/config.ts'
@@ -90,7 +92,7 @@ interface Rewind {
   config: Config
 }
 
-/** What a rewind would do that its operator may not expect. */
+/** Effects of a rewind that an operator may not expect. */
 function rewindWarnings({ state, toMs, nowMs, config }: Rewind): string[] {
   const horizonMs = config.ledger.dedupeHorizonMs
   const readUpToMs = state?.newestMs ?? state?.startBoundMs
@@ -113,7 +115,7 @@ export interface PauseOptions extends CommonOptions {
   reason: string
 }
 
-/** One that is paused already stays so since then, with the new reason. */
+/** A feed that is already paused keeps its time and gets the new reason. */
 export async function pauseByName(
   context: Context,
   name: string,
@@ -121,7 +123,7 @@ export async function pauseByName(
 ): Promise<void> {
   const { reason } = options
   const sinceMs = await withFeed(context, { name, options }, async (ledger, feed) => {
-    // also of a feed that never polled: a daemon that looks at it fixes its floor all the same
+    // Works before the first poll too: it fixes the feed's start bound, as a daemon would.
     const { paused, nowMs } = await openFeed(ledger, name, feed.startMs)
     const since = paused?.sinceMs ?? nowMs
     await pauseFeed(ledger, name, { reason, sinceMs: since })

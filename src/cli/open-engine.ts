@@ -1,4 +1,7 @@
-/** The daemon's own way of making digests, for a command; what it makes ready a running daemon sends. */
+/**
+ * The daemon's engine for one command: makes digests as the daemon does; a running daemon sends
+ * them.
+ */
 import type { Config } from '../config/config.ts'
 import { expectPolling } from '../config/warnings.ts'
 import {
@@ -28,7 +31,7 @@ export interface OpenEngine {
   flushContext: FlushContext
 }
 
-/** Throws StoreError, and whatever `work` throws. */
+/** Throws StoreError, and whatever `use` throws. */
 export async function withEngine<Result>(
   config: Config,
   use: (parts: OpenEngine) => Promise<Result>,

@@ -1,4 +1,7 @@
-/** Opens the ledger for one command: at once or not at all, and whatever Redis' safety. */
+/**
+ * Opens the account ledgers for one command: at once or not at all, without the daemon's safety
+ * checks of Redis.
+ */
 import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
@@ -37,14 +40,14 @@ import { CommandError, findNamed, parseShortText } from './terminal.ts'
 export interface OpenStore {
   redis: Redis
   keys: Keys
-  /** One for each account: those of the configuration first, then those that left it. */
+  /** One for each account: configured accounts first, then those that left. */
   ledgers: AccountLedger[]
 }
 
-/** How long a command waits for a Redis that is away. */
+/** How long a command waits for an unreachable Redis. */
 const defaultPatienceMs = 3_000
 
-/** Throws StoreError, and whatever `work` throws. */
+/** Throws StoreError, and whatever `use` throws. */
 export async function withStore<Result>(
   config: Config,
   use: (ledger: OpenStore) => Promise<Result>,
@@ -61,8 +64,9 @@ export async function withStore<Result>(
 }
 
 /**
- * What an older version left, accounts and records without an index, is found by a running daemon, or here
- * if there was none yet. Resolves with whether it is: not while a daemon looks.
+ * Makes sure that accounts and records of an older version are indexed: a running daemon does it,
+ * or this command when there is none. Resolves with whether all is indexed; false while a daemon
+ * scans.
  */
 export async function ensureIndexed(
   { terminal, clock, stop }: Context,
@@ -82,7 +86,10 @@ export async function ensureIndexed(
   return isDone
 }
 
-/** For what reads the books through their index of records. Throws CommandError while it is not whole. */
+/**
+ * Commands that read the ledgers through the index of records call this first. Throws CommandError
+ * while the index is incomplete.
+ */
 export async function requireIndex(context: Context, store: OpenStore): Promise<void> {
   const indexed = await Promise.all(store.ledgers.map(isIndexed))
   if (indexed.every(Boolean) || (await ensureIndexed(context, store))) return
@@ -92,20 +99,23 @@ export async function requireIndex(context: Context, store: OpenStore): Promise<
   )
 }
 
-/** Of an account that the configuration has. */
+/** The ledger of a configured account. */
 export function ledgerFor({ ledgers }: OpenStore, account: string): AccountLedger {
   const ledger = ledgers.find((one) => one.account === account)
   if (ledger === undefined) throw new Error(`no book is open for account ${account}`)
   return ledger
 }
 
-/** Its book, also of an account that the configuration no longer has. Throws CommandError. */
+/** The ledger of an account, configured or not. Throws CommandError. */
 export function requireLedger({ ledgers }: OpenStore, account: string): AccountLedger {
   const named = ledgers.map((ledger) => ({ name: ledger.account, ledger }))
   return findNamed(named, account, 'account').ledger
 }
 
-/** So that a running daemon looks at once at what a command made due, whichever sink has it. */
+/**
+ * Makes a running daemon look at once for work that a command made due, at every sink of the
+ * accounts.
+ */
 export async function notifyDaemon(
   { redis, keys, ledgers }: OpenStore,
   accounts: Iterable<string>,
@@ -117,7 +127,9 @@ export async function notifyDaemon(
   }
 }
 
-/** Throws StoreError: `unreachable` after `patienceMs` without Redis, or what Redis refuses. */
+/**
+ * Throws StoreError: `unreachable` after `patienceMs` without Redis, or with what Redis refuses.
+ */
 export async function withRedis<Result>(
   config: RedisConfig,
   use: (redis: Redis) => Promise<Result>,
@@ -136,7 +148,7 @@ async function connectAndUse<Result>(
   use: (redis: Redis) => Promise<Result>,
   patienceMs: number,
 ): Promise<Result> {
-  // what is loaded with a command that asks no Redis must not load its client
+  // Commands that do not use Redis load this module too, but must not load the Redis client.
   const connection = await import('../redis/connection.ts')
   const redis = connection.connectRedis(config, silentLogger)
   try {
@@ -149,7 +161,7 @@ async function connectAndUse<Result>(
   }
 }
 
-/** Waits a moment for a Redis that is away, and not at all for one that refuses the password. */
+/** Waits for an unreachable Redis, but not for one that refuses the password. */
 async function waitUntilReady(
   redis: Redis,
   config: RedisConfig,
@@ -181,7 +193,7 @@ function describeFailure(error: unknown): string {
   return errorMessage(error).replaceAll(/\s+/g, ' ')
 }
 
-/** Of commands whose operator the ledger keeps. */
+/** For commands whose operator the ledger records. */
 export interface ByOption {
   by?: string
 }
@@ -191,7 +203,10 @@ export function addByOption(command: Command): Command {
   return command.option('--by <name>', described, parseShortText)
 }
 
-/** Who asks: `--by`, else USER (on Windows USERNAME), else the system's user; undefined where it has none. */
+/**
+ * The operator's name: `--by`, else USER (on Windows USERNAME), else the system's user; undefined
+ * without any.
+ */
 export function operatorName(
   { env }: Pick<Context, 'env'>,
   { by }: ByOption = {},
@@ -205,7 +220,7 @@ function cleanName(given: string | undefined): string | undefined {
   return name === '' ? undefined : name.slice(0, 100)
 }
 
-/** A container may run under a number that has no name. */
+/** A container may run under a uid that has no name. */
 function readSystemUser(systemUser: () => string): string | undefined {
   try {
     return systemUser()
@@ -214,34 +229,38 @@ function readSystemUser(systemUser: () => string): string | undefined {
   }
 }
 
-/** What an operator reads instead of a destination's id, e.g. the recipient's address. */
+/** What operators read instead of a destination's id, e.g. the recipient's address. */
 export type DestinationLabels = ReadonlyMap<string, string>
 
-/** Of every destination that the configuration has. */
 export function destinationLabels(config: Config): DestinationLabels {
   const destinations = [...destinationsBySink(config).values()].flat()
   return new Map(destinations.map(({ id, label }) => [id, label]))
 }
 
-/** Every sink's destinations, by the sink's name. Loads no sink: most commands name them and send nothing. */
+/**
+ * The destinations of every sink, by its name. Loads no sink: most commands name them and send
+ * nothing.
+ */
 export function destinationsBySink({
   sinks,
 }: Pick<Config, 'sinks'>): ReadonlyMap<string, readonly Destination[]> {
   return new Map(sinks.map((sink) => [sink.name, listDestinations(sink)]))
 }
 
-/** Silences as a command knows them: those of the file, and those made by command while Redis answers. */
+/**
+ * Silences known to a command: those of the file, and those made by command while Redis answers.
+ */
 
 export interface KnownSilences {
   silences: readonly Silence[]
-  /** Why those made by command are not among them; undefined: they are. */
+  /** Why those made by command are missing; undefined: they are included. */
   unavailable: string | undefined
 }
 
 /** A command that can do without Redis does not wait long for it. */
 const silencesPatienceMs = 1_000
 
-/** Never throws because of Redis. */
+/** Does not throw when Redis fails. */
 export async function readKnownSilences(config: Config): Promise<KnownSilences> {
   try {
     const keys = createKeys(config.redis.prefix)
@@ -257,7 +276,7 @@ export async function readKnownSilences(config: Config): Promise<KnownSilences> 
   }
 }
 
-/** What is said where some may be missing. */
+/** Lines to print when silences may be missing. */
 export function unavailableSilenceLines({ unavailable }: KnownSilences): string[] {
   return unavailable === undefined
     ? []

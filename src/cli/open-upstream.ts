@@ -6,15 +6,15 @@ import { silentLogger } from './context.ts'
 import type { OpenStore } from './open-store.ts'
 
 /**
- * The service as a running daemon asks it, for one command: under the same limits, which Redis keeps.
- * Throws whatever `work` throws.
+ * Opens the API clients as a running daemon uses them, for one command, under the rate limits that
+ * Redis shares. Throws whatever `use` throws.
  */
 export async function withUpstream<Result>(
   config: Config,
   store: OpenStore,
   use: (upstream: Upstream, engineContext: EngineContext) => Promise<Result>,
 ): Promise<Result> {
-  // most commands ask only Redis: what speaks to the service is loaded here
+  // Most commands use only Redis, so the API client is loaded here.
   const { buildUpstream: buildService } = await import('../daemon/upstream.ts')
   const { createMetrics } = await import('../lib/metrics.ts')
   const parts = { clock: systemClock, logger: silentLogger }

@@ -1,4 +1,4 @@
-/** What options may hold; each refuses anything else before anything is opened. */
+/** Parsers of option values; each rejects a bad value before anything is opened. */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../config/config.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -19,14 +19,14 @@ export function parseText(text: string): string {
   throw new InvalidArgumentError('It is empty.')
 }
 
-/** `a,b`. */
+/** Parses `a,b`. Throws InvalidArgumentError. */
 export function parseList(text: string): string[] {
   const words = text.split(',').map((word) => word.trim())
   if (!words.includes('')) return words
   throw new InvalidArgumentError('Write words with a comma between each, such as a,b.')
 }
 
-/** `a,b`, each of a closed list. */
+/** Parses `a,b` where each word is of a closed list. Throws InvalidArgumentError. */
 export function listParser<Word extends string>(known: readonly Word[]): (text: string) => Word[] {
   return (text) => parseList(text).map((word) => parseWord(known, word))
 }
@@ -38,7 +38,7 @@ export function parseWord<Word extends string>(known: readonly Word[], word: str
   throw new InvalidArgumentError(`There is no "${word.slice(0, 40)}"; ${remedy}`)
 }
 
-/** A time that has passed, or how long ago; it is left as it is written. Throws CommandError. */
+/** Checks a past time or an age and returns it unchanged. Throws CommandError. */
 export function checkPastTime(text: string): string {
   parsePastTime(text, systemClock.now())
   return text
@@ -48,7 +48,10 @@ const agoField = duration('How long ago.')
 const isoTimePattern =
   /^\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?)?$/
 
-/** `7d` (ago) or `2026-11-01T12:00Z` (UTC unless it says otherwise); ms. Throws CommandError, also for the future. */
+/**
+ * Parses `7d` (ago) or `2026-11-01T12:00Z` (UTC by default) to ms. Throws CommandError, also for
+ * the future.
+ */
 export function parsePastTime(text: string, nowMs: number): number {
   const span = agoField.safeParse(text)
   const atMs = span.success ? nowMs - span.data : parseIsoTime(text)
@@ -70,7 +73,7 @@ function parseIsoTime(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}${hasTime && !hasZone ? 'Z' : ''}`)
 }
 
-/** A time to come, as `parsePastTime` reads one that has passed; ms. Throws CommandError. */
+/** Parses a time in the future to ms. Throws CommandError, also for the past. */
 export function parseFutureTime(text: string, nowMs: number): number {
   const atMs = parseIsoTime(text)
   if (Number.isNaN(atMs)) {
@@ -91,7 +94,7 @@ export interface PeriodOptions {
   until?: string
 }
 
-/** `what`: of what the time counts, e.g. `created`. */
+/** `what`: the event that the time refers to, e.g. `created`. */
 export function addPeriodOptions(command: Command, what: string): Command {
   return command
     .addOption(
@@ -103,13 +106,13 @@ export function addPeriodOptions(command: Command, what: string): Command {
     .addOption(new Option('--until <time>', `${what} then or before`).argParser(checkPastTime))
 }
 
-/** Milliseconds, both included. */
+/** Milliseconds, both inclusive. */
 export interface Period {
   fromMs?: number
   toMs?: number
 }
 
-/** What the options meant at `asOfMs`. Throws CommandError where nothing lies between them. */
+/** Resolves the options as of `asOfMs`. Throws CommandError when --since lies after --until. */
 export function resolvePeriod({ since, until }: PeriodOptions, asOfMs: number): Period {
   const fromMs = since === undefined ? undefined : parsePastTime(since, asOfMs)
   const toMs = until === undefined ? undefined : parsePastTime(until, asOfMs)
@@ -119,7 +122,7 @@ export function resolvePeriod({ since, until }: PeriodOptions, asOfMs: number): 
   return { ...(fromMs !== undefined && { fromMs }), ...(toMs !== undefined && { toMs }) }
 }
 
-/** As the searches filter by it; undefined where all times will do. */
+/** The period as the searches filter by it; undefined for an unlimited one. */
 export function toRangeFilter({
   fromMs,
   toMs,
@@ -131,13 +134,16 @@ export function toRangeFilter({
   }
 }
 
-/** How many, or the how-manieth: at most six digits. */
+/** Parses a count or an ordinal of at most six digits. Throws InvalidArgumentError. */
 export function parsePositive(text: string): number {
   if (/^[1-9]\d{0,5}$/.test(text)) return Number(text)
   throw new InvalidArgumentError('Write a whole number of at least 1.')
 }
 
-/** How long a sink collects a batch, ms; undefined where it sends singly, or is not configured. */
+/**
+ * How long a webhook sink collects a batch, ms; undefined when it does not batch or is not
+ * configured.
+ */
 export function findBatchWaitMs(
   { sinks }: Pick<Config, 'sinks'>,
   name: string,

@@ -1,4 +1,4 @@
-/** The commands, and how their ends become an exit code. */
+/** Runs one command and turns its end into an exit code. */
 import { Command, CommanderError } from 'commander'
 import { ConfigError, environment } from '../config/config.ts'
 import { type Clock, systemClock } from '../lib/clock.ts'
@@ -16,7 +16,7 @@ import {
 } from './terminal.ts'
 import { readVersion } from './version.ts'
 
-/** These end by themselves when they are asked to stop; any other is left where it stands. */
+/** Commands that stop by themselves when asked to; any other is abandoned. */
 const longRunningCommands = new Set(['run', 'sandbox', 'demo'])
 
 interface Surroundings extends Streams {
@@ -25,7 +25,7 @@ interface Surroundings extends Streams {
   clock?: Clock
 }
 
-/** Runs one command to its end; the exit code. Never throws. */
+/** Runs one command to its end and returns the exit code. Never throws. */
 export async function runProgram(
   args: readonly string[],
   { stop, reloads = new EventTarget(), clock = systemClock, ...streams }: Surroundings,
@@ -44,7 +44,7 @@ export async function runProgram(
     stop.addEventListener('abort', () => resolve('interrupted'), { once: true }),
   )
   let isLongRunning = false
-  // any other ends soon, and one that changes something had better do all of it
+  // Other commands end soon, and one that changes something should finish.
   terminal.outputClosed.addEventListener('abort', () => isLongRunning && readerLeft.abort())
   const ended = createProgram(args, context)
     .then((program) =>
@@ -69,7 +69,7 @@ async function createProgram(args: readonly string[], context: Context): Promise
   return program
 }
 
-/** Every command throws instead of ending the process, and speaks through the terminal. */
+/** Every command throws instead of ending the process, and writes through the terminal. */
 function configureOutput(command: Command, terminal: Terminal): void {
   command.exitOverride().configureOutput({
     writeOut: (text) => terminal.print(text.trimEnd()),
@@ -78,12 +78,13 @@ function configureOutput(command: Command, terminal: Terminal): void {
   for (const inner of command.commands) configureOutput(inner, terminal)
 }
 
-/** How an error ends a command: what is said about it, and the exit code. */
-
-/** As a shell has it: 128 and the number of SIGINT. */
+/** As in a shell: 128 plus the number of SIGINT. */
 const interruptedCode = 130
 
-/** 1 the world refused, 2 the operator's mistake. A bug of ours shows its stack and counts as 1. */
+/**
+ * Prints an error and returns the exit code: 2 for the operator's mistake, otherwise 1. A bug also
+ * prints its stack.
+ */
 export function reportError(error: unknown, terminal: Terminal): number {
   terminal.progress('')
   if (error instanceof CommanderError) return usageExitCode(error)
@@ -97,7 +98,7 @@ export function reportError(error: unknown, terminal: Terminal): number {
   return 1
 }
 
-/** Several fields that are wrong stand below each other; last, where to look next. */
+/** Lists several wrong fields one below the other; a hint where to look comes last. */
 function errorLines(error: TocsinError): string[] {
   if (!(error instanceof UpstreamError)) return [error.message]
   const { details, message, reason } = error
@@ -121,15 +122,17 @@ function isMistake(error: TocsinError): boolean {
   return error instanceof ConfigError
 }
 
-/** commander has said it already; it ends bad arguments with 1, and help that was asked for with 0. */
+/**
+ * commander has already printed the error; it ends bad arguments with 1, and requested help with 0.
+ */
 function usageExitCode({ code, exitCode }: CommanderError): number {
   return exitCode === 0 || code === 'commander.error' ? exitCode : 2
 }
 
-/** What becomes of standard output in the end: a reader may have seen enough, a disk may be full. */
+/** Watches how standard output ends: its reader may close it early, or its disk may be full. */
 
 export interface StandardOutput {
-  /** The exit code, once all that was written is out; of a command whose results are lost never 0. */
+  /** Resolves with the exit code once all output is written; never 0 when results were lost. */
   end(code: number): Promise<number>
 }
 
@@ -149,5 +152,5 @@ export function watchStandardOutput({
   }
 }
 
-/** Such as `head`, which closes what it needs no longer. */
+/** The reader, such as `head`, closed the pipe because it needs no more. */
 const brokenPipeCode = 'EPIPE'

@@ -1,3 +1,5 @@
+/** The `quarantine` commands: list, show, and replay of items that could not be parsed. */
+
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import { polledFeeds } from '../daemon/polled-feeds.ts'
@@ -78,7 +80,7 @@ export async function listEntries(context: Context, options: ListOptions): Promi
   })
 }
 
-/** Without what is kept of the item. */
+/** Without the stored item. */
 export function entryJson(entry: QuarantineEntry): Record<string, unknown> {
   const { id, account, feed, atMs, uid, problem, markedBy } = entry
   const canReplay = markedBy.length > 0
@@ -151,7 +153,7 @@ function entryLines({ id, account, feed, atMs, uid, problem, raw }: QuarantineEn
   ]
 }
 
-/** For people; as JSON it is whole. */
+/** Limit of the text form; JSON is not cut. */
 const maxShownLength = 4_000
 
 function formatClosing({ uid }: QuarantineEntry, endsMs: number): string {
@@ -160,8 +162,9 @@ function formatClosing({ uid }: QuarantineEntry, endsMs: number): string {
 }
 
 /**
- * Replays malformed items. What is kept of one is masked and cut, so it is not read from there: the entry
- * and its marks are forgotten, and the feed reads the item itself when the service shows it again.
+ * `quarantine replay`. The stored item is masked and cut, so it cannot be parsed again: the entry
+ * and its dedupe fingerprints are removed, and the feed takes the item in when the API shows it
+ * again.
  */
 
 export interface ReplayOptions extends CommonOptions {
@@ -254,16 +257,14 @@ function formatFailure(outcome: ReplayOutcome): string {
     : 'it is no longer in the quarantine: it was replayed, or reads by now'
 }
 
-/** Which items of the quarantine a command speaks of. */
-
-/** Enough to be unique among the few thousand that there can be. */
+/** Long enough to be unique among the few thousand possible entries. */
 export function shortId({ id }: QuarantineEntry): string {
   return id.slice(0, 12)
 }
 
 /**
- * All of the books, or what one feed showed, newest first; also of a feed that the configuration no
- * longer has. Throws CommandError.
+ * Entries of all ledgers, or those that one feed showed, newest first; the feed may have left the
+ * configuration. Throws CommandError.
  */
 export async function listQuarantineEntries(
   ledgers: readonly AccountLedger[],
@@ -282,12 +283,12 @@ export async function listQuarantineEntries(
   return entries.filter((entry) => listShowingFeeds(entry).includes(feed))
 }
 
-/** Every feed that is known to have shown the item. */
+/** Every feed known to have shown the item. */
 export function listShowingFeeds({ feed, markedBy }: QuarantineEntry): string[] {
   return [...new Set([feed, ...markedBy])]
 }
 
-/** By its id or a beginning of it. Throws CommandError. */
+/** Finds an entry by its id or a prefix of it. Throws CommandError. */
 export async function requireEntry(
   { ledgers }: OpenStore,
   given: string,
@@ -310,17 +311,17 @@ export async function requireEntry(
   throw new CommandError('mistake', `"${given}" begins more than one id; write more of it: ${ids}`)
 }
 
-/** Of an entry whose marks are unknown: it stays, and nothing is lost by that. */
+/** For an entry without known fingerprints: it stays, and nothing is lost by that. */
 export const notReplayableText =
   'an older version of Tocsin set it aside and kept no mark of it; leave it: if it reads by now, the next sweep takes it in all the same'
 
-/** What reads a feed's past again, and when: its next sweep, or the operator. */
+/** When a feed reads its past again: its next rescan, or a rewind by the operator. */
 
 export interface NextReading {
   feed: string
-  /** undefined: no sweep is to be expected as things stand. */
+  /** undefined: no rescan is expected as things stand. */
   rescanDueMs: number | undefined
-  /** A sentence. */
+  /** A full sentence for the operator. */
   sentence: string
 }
 
@@ -328,7 +329,7 @@ export function readingJson({ feed, rescanDueMs: dueMs, sentence }: NextReading)
   return { feed, sweep_due: formatIsoTime(dueMs), said: sentence }
 }
 
-/** Of each feed, also of one that the configuration no longer has. */
+/** One for each name; a feed may have left the configuration. */
 export async function findNextReadings(
   store: OpenStore,
   config: Config,

@@ -1,4 +1,7 @@
-/** `routes`: the tree with all that is inherited, and which way one event would take through it. */
+/**
+ * The `routes` commands: the tree with all inherited settings, and the route of one event through
+ * it.
+ */
 import { Command } from 'commander'
 import type { Config } from '../config/config.ts'
 import type { ThreatEvent } from '../event.ts'
@@ -105,7 +108,7 @@ function nodeJson(node: RouteNode): Record<string, unknown> {
   }
 }
 
-/** Grouping is said where it differs from the parent's. */
+/** Prints the grouping only where it differs from the parent's. */
 function nodeLines(node: RouteNode, parent?: RouteNode): string[] {
   const indent = '  '.repeat(node.path.length - 1)
   const grouping = formatGrouping(node)
@@ -156,7 +159,7 @@ function ruleLine({
   return `  ${name}: ${source} keeps back ${target}${same}, for ${formatDuration(windowMs)}`
 }
 
-/** `routes explain`: one event on its way through the tree of the configuration, judged now. */
+/** `routes explain`: traces one event through the configured tree as of now. */
 
 export interface ExplainRoutesOptions extends CommonOptions {
   uid?: string
@@ -165,7 +168,7 @@ export interface ExplainRoutesOptions extends CommonOptions {
   account?: string
 }
 
-/** What is asked about, and when. */
+/** The events to trace, and the time of the trace. */
 interface RouteInputs {
   inputs: RoutableEvent[]
   nowMs: number
@@ -218,7 +221,7 @@ async function readInputFromFile(
   }
 }
 
-/** The parser's own words quote the text, which may hold a secret. */
+/** The parser's own messages quote the text, which may hold a secret. */
 function parseEvent(text: string, file: string): ThreatEvent {
   const place = file === '-' ? 'standard input' : file
   const remedy = 'write one item of a search answer, with metadata.uid'
@@ -233,7 +236,9 @@ function parseEvent(text: string, file: string): ThreatEvent {
   throw new CommandError('mistake', `${place}: not an event: ${parsed.problem}; ${remedy}`)
 }
 
-/** As every feed that showed it, or as the one that was named, whether it did or not. */
+/**
+ * Reads the event as each feed showed it, or as the named feed would, whether it showed it or not.
+ */
 async function readInputsFromLedger(
   config: Config,
   uid: string,
@@ -276,8 +281,6 @@ function formatMissing(uid: string, isKnown: boolean): string {
     ? `${what}: its content is no longer kept (retention.payload); "explain" still has its story`
     : `${what} was never taken in, or its story has expired (retention.story)`
 }
-
-/** The words of `routes`: a way through the tree for people and for machines. */
 
 type Grouping = Pick<RouteNode, 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'>
 
@@ -432,9 +435,7 @@ function suppressionLines({
   return lines.length === 0 ? [`  by ${silences} and no inhibit rule`] : lines
 }
 
-/** The way that an event takes through the routing tree, and what would keep it back; pure. */
-
-/** The way of one event, as one feed brought it. */
+/** The route of one event, as one feed brought it, and what would suppress or hold it. */
 export interface RouteTrace {
   input: RoutableEvent
   nowMs: number
@@ -444,7 +445,7 @@ export interface RouteTrace {
   silence: Silence | undefined
   /** Whether the silences made by command were known. */
   areSilencesKnown: boolean
-  /** Rules whose source or target the event is. */
+  /** Rules whose source or target the event matches. */
   inhibits: InhibitRule[]
   inhibitedBy: InhibitRule[]
 }
@@ -457,7 +458,7 @@ export interface TracedDecision {
   mutedUntilMs: number | undefined
 }
 
-/** What an event would meet at `nowMs`; `destinations` by the name of their sink. */
+/** Traces an event at `nowMs`; `destinations` by the name of their sink. Pure. */
 export function traceRoute(
   config: Config,
   destinations: ReadonlyMap<string, readonly Destination[]>,

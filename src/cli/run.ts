@@ -1,3 +1,5 @@
+/** The `run` command: starts the daemon, reloads it and stops it. */
+
 import { Command } from 'commander'
 import { type Config, logLevel, type Mistake } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
@@ -66,7 +68,7 @@ async function runApp(
   }
 }
 
-/** `app.stop` bounds itself; whatever hangs nevertheless is left to the end of the process. */
+/** `app.stop` has its own deadlines; whatever hangs in spite of them ends with the process. */
 const stopDeadlineMs = 9_700
 
 async function stopApp(app: App, logger: Logger): Promise<void> {
@@ -78,11 +80,14 @@ async function stopApp(app: App, logger: Logger): Promise<void> {
 }
 
 interface ReloadRequests {
-  /** Calls `reload` for what was asked and will be, one after the other; what comes meanwhile is one more. */
+  /**
+   * Calls `reload` for each request, past and future, one at a time; requests during a reload count
+   * as one.
+   */
   serve(reload: () => Promise<unknown>): Promise<never>
 }
 
-/** Notes what is asked from now on: also before the first configuration is in force. */
+/** Records reload requests from now on, also before the first configuration is active. */
 function collectReloads({ reloads }: Context): ReloadRequests {
   let request = Promise.withResolvers<void>()
   reloads.addEventListener('reload', (event) => {
@@ -111,12 +116,12 @@ function logWarnings(warnings: readonly Mistake[], logger: Logger): void {
   for (const warning of warnings) logger.warn(warning, 'configuration warning')
 }
 
-/** /metrics is to answer soon, with Redis or without. */
+/** /metrics must answer soon, with Redis or without. */
 const firstCheckMs = 1_000
 
 /**
- * A Redis that is there and unsafe is refused before a port is open or a key is written. For one that
- * is away the daemon waits, and looks then.
+ * Refuses an unsafe Redis before a port is opened or a key is written. If Redis is unreachable the
+ * daemon waits for it and checks then.
  */
 async function refuseUnsafeEarly({ redis: config }: Config): Promise<void> {
   try {

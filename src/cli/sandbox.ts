@@ -1,3 +1,8 @@
+/**
+ * The `sandbox` command: starts the sandbox and prints a configuration for it and the messages it
+ * gets.
+ */
+
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { duration, rate } from '../lib/config-fields.ts'
 import { appHost } from '../sandbox/api/search.ts'
@@ -235,7 +240,10 @@ function parseShare(text: string): number {
   throw new InvalidArgumentError('Write a number from 0 to 1.')
 }
 
-/** Standard Webhooks, Signature scheme: 24 to 64 bytes in base64. */
+/**
+ * Accepts 24 to 64 bytes in base64 (Standard Webhooks, Signature scheme). Throws
+ * InvalidArgumentError.
+ */
 function parseWebhookSecret(text: string): string {
   const [, encoded = ''] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? []
   const { length } = Buffer.from(encoded, 'base64')
@@ -280,8 +288,8 @@ type SandboxAddresses = Pick<
 >
 
 /**
- * A configuration that polls the sandbox and delivers to its pretend sinks, as YAML: a feed for each
- * group, and with `hasCredentials` one for each identifier.
+ * A configuration, as YAML, that polls the sandbox and delivers to its mock receivers: a feed for
+ * each group, and with `hasCredentials` one for each identifier.
  */
 export function sandboxConfig(
   { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys }: SandboxAddresses,
@@ -342,7 +350,7 @@ route:
 `
 }
 
-/** One line for each message that a pretend sink took. */
+/** Prints one line for each message that a mock receiver took. */
 export function showReceived(
   { terminal }: Context,
   { output }: CommonOptions,

@@ -1,3 +1,5 @@
+/** The `silences` commands: create, list, expire. */
+
 import { randomInt } from 'node:crypto'
 import { Command } from 'commander'
 import { type Config, formatMistake } from '../config/config.ts'
@@ -97,7 +99,7 @@ export async function addSilence(
   })
 }
 
-/** Every mistake of the line at once; the owner where there is none. */
+/** Reports every mistake of the command line at once. Returns the silence's owner. */
 function checkOptions(
   context: Context,
   config: Config,
@@ -175,7 +177,7 @@ function parseDuration(text: string): number {
   throw new CommandError('mistake', `--for: ${problem}; ${remedy}`)
 }
 
-/** Where the file has a key, a command has an option or an argument. */
+/** Names the option or argument of the command in place of the key of the file. */
 function formatMistakes(
   { mistakes }: SilenceProblem,
   { matchers, options }: Pick<SilenceInput, 'matchers' | 'options'>,
@@ -194,7 +196,7 @@ function formatMistakes(
 
 const idCharacters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
-/** `s` and six of 36: one that is in use already comes once in two thousand million. */
+/** `s` and six of 36 characters: collides with an existing id once in two thousand million. */
 function newSilenceId(): string {
   return `s${Array.from({ length: 6 }, () => idCharacters[randomInt(idCharacters.length)]).join('')}`
 }
@@ -205,20 +207,21 @@ function formatEffect({ events, matching }: SilenceEffect): string {
   return `of the ${pluralize(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
 }
 
-/** What a silence would have kept back of what came lately. */
-
-/** Both null: more is kept than is worth a look, or not all of it is in the index yet. */
+/**
+ * What a silence would have suppressed lately. Both null: there are too many records to read, or
+ * the index is incomplete.
+ */
 export interface SilenceEffect {
   events: number | null
   matching: number | null
 }
 
-/** Reading so many records takes seconds, and the daemon shares Redis. */
+/** Reading more records takes seconds, and the daemon shares Redis. */
 const maxRecords = 20_000
 
 const dayMs = 24 * 3_600_000
 
-/** Of the last 24 h before `nowMs`; what is no longer kept in full is not counted as matching. */
+/** Covers the 24 h before `nowMs`; an event whose payload is gone does not count as matching. */
 export async function measureEffect(
   { terminal }: Context,
   store: OpenStore,
@@ -256,7 +259,7 @@ async function isSilencedBy(
   })
 }
 
-/** In the order in which an operator asks: what holds now first. */
+/** The order of the list: active silences first. */
 const phases = ['active', 'not begun', 'over'] as const
 
 export async function listSilences(context: Context, options: CommonOptions): Promise<void> {
@@ -288,7 +291,7 @@ function formatOrigin({ origin }: Silence): string {
   return origin === 'config' ? ' (of the file)' : ''
 }
 
-/** It stays listed as over for a week. */
+/** The silence stays listed as over for a week. */
 export async function expireSilence(
   context: Context,
   id: string,

@@ -112,20 +112,20 @@ function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {
   ]
 }
 
-/** How each sink does, read from Redis without changing anything that waits. */
+/** The state of a sink, read from Redis without changing it. */
 
 interface SinkReport {
   name: string
-  /** undefined: the configuration no longer has it. */
+  /** undefined: the sink left the configuration. */
   type: SinkConfig['type'] | undefined
   circuit: CircuitReading
-  /** Items by state, over all accounts; only states that occur. */
+  /** Items by state over all accounts; only states that occur. */
   pending: Record<string, number>
   deadLetters: number
   digest: DigestState | undefined
 }
 
-/** Sinks that are no longer configured come last, and only while something of theirs is left. */
+/** Sinks that left the configuration come last, and only while they still have items. */
 async function reportSinks(store: OpenStore, config: Config): Promise<SinkReport[]> {
   const { redis, keys } = store
   const nowMs = await redisNow(store)
@@ -159,7 +159,7 @@ function hasSomethingLeft({
   return deadLetters > 0 || Object.keys(pending).length > 0
 }
 
-/** Those of the configuration in its order, then those that only the ledger knows. */
+/** Configured sinks in their order, then those that only the ledger knows. */
 export async function listSinkNames({ ledgers }: OpenStore, { sinks }: Config): Promise<string[]> {
   const stored = await Promise.all(ledgers.map(readSinkNames))
   return [...new Set([...sinks.map(({ name }) => name), ...stored.flat().toSorted()])]

@@ -1,4 +1,4 @@
-/** `sinks move` and `sinks discard`: what waits for a sink is settled by hand. */
+/** `sinks move` and `sinks discard`: settle the items that wait for a sink. */
 import type { Config } from '../config/config.ts'
 import { groupingSinks } from '../daemon/grouping.ts'
 import { movedGroup } from '../grouping/placement.ts'
@@ -94,7 +94,7 @@ interface Settlement {
   config: Config
   sink: string
   verb: 'moved' | 'discarded'
-  /** What is asked; `count` says how many items. */
+  /** Text of the confirmation; `count` says how many items. */
   question: (count: string, states: string) => string[]
   done: (count: string) => string
   settle: Parameters<typeof redirectAll>[2]
@@ -154,7 +154,7 @@ function settledLines(
   ]
 }
 
-/** Where an item goes that is moved: to every destination of the sink, as the sink collects. */
+/** The targets of a moved item: every destination of the sink, with the sink's grouping. */
 async function findMoveTargets(
   config: Config,
   { from, to }: { from: string; to: string },

@@ -22,7 +22,7 @@ interface TestResult {
   advice?: string
 }
 
-/** Sends one message marked TEST to each destination; needs no Redis. */
+/** `sinks test`: sends one message marked TEST to each destination; does not use Redis. */
 export async function testSink(
   context: Context,
   name: string,
@@ -89,7 +89,7 @@ function resultLines({ terminal }: Context, sink: string, result: TestResult): s
   ]
 }
 
-/** What an operator does about each reason for which a send fails. */
+/** Advice for each reason for which a send fails. */
 const adviceByReason: Record<SinkReason, string> = {
   rate_limited: 'The other side asks for fewer messages: lower the limit of this sink, or wait.',
   unavailable:

@@ -77,7 +77,7 @@ export interface PauseOptions extends CommonOptions {
   reason: string
 }
 
-/** One that is paused already stays so since then, with the new reason. */
+/** A sink that is already paused keeps its time and gets the new reason. */
 export async function pauseSink(
   context: Context,
   name: string,
@@ -107,7 +107,7 @@ export async function pauseSink(
   })
 }
 
-/** Ends a pause; one that is disabled is tried again. */
+/** Ends a pause; a disabled sink is tried again. */
 export async function resumeSink(
   context: Context,
   name: string,

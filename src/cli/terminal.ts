@@ -1,4 +1,4 @@
-/** Where a command speaks: results on standard output, all else on standard error. */
+/** Where a command writes: results to standard output, everything else to standard error. */
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
@@ -9,24 +9,27 @@ import { escapeCharacters } from '../lib/logger.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 
 export interface Terminal {
-  /** Somebody reads standard output as it comes. */
+  /** Standard output is a terminal. */
   readonly isInteractive: boolean
-  /** Aborts when standard output takes no more: its reader has seen enough, or its disk is full. */
+  /** Aborts when standard output takes no more: its reader closed it, or its disk is full. */
   readonly outputClosed: AbortSignal
   print(text: string): void
-  /** All of standard input. */
+  /** Reads standard input to its end. */
   readInput(): Promise<string>
-  /** Errors may quote what somebody else wrote: what a terminal would act upon is shown instead. */
+  /**
+   * Writes to standard error; control characters are shown instead of sent, since errors may quote
+   * outside text.
+   */
   printError(text: string): void
-  /** Plain where colours are unwelcome: no terminal, NO_COLOR. */
+  /** Adds no colour where there is no terminal, or with NO_COLOR. */
   paint(style: Style, text: string): string
-  /** One line that is written over; '' takes it away. Nothing but on a terminal. */
+  /** Overwrites one status line; '' removes it. Does nothing without a terminal. */
   progress(text: string): void
-  /** undefined where nobody is there to answer. Throws Interruption. */
+  /** Resolves with undefined when nobody can answer. Throws Interruption. */
   confirm(question: string): Promise<boolean | undefined>
   /**
-   * What is typed, without showing it; undefined where nobody is there to answer. Throws Interruption, and
-   * CommandError where the question could not be seen.
+   * Reads a line without echo; undefined when nobody can answer. Throws Interruption, and
+   * CommandError when the question could not be seen.
    */
   askSecret(question: string): Promise<string | undefined>
 }
@@ -43,7 +46,7 @@ export interface Streams {
   errors: NodeJS.WritableStream & MaybeTerminal
 }
 
-/** Ctrl-C instead of an answer. */
+/** The user pressed Ctrl-C instead of answering. */
 export class Interruption extends Error {
   override readonly name = 'Interruption'
 }
@@ -51,7 +54,7 @@ export class Interruption extends Error {
 export function createTerminal({ input, output, errors }: Streams): Terminal {
   let hasProgressLine = false
   const outputClosed = watchOutputClosed(output)
-  // nowhere is left to say so
+  // There is no other stream on which to report this.
   errors.on('error', () => undefined)
   return {
     isInteractive: output.isTTY === true,
@@ -97,7 +100,7 @@ function watchOutputClosed(output: Streams['output']): AbortSignal {
   return closed.signal
 }
 
-/** Empty where the input ends instead. The terminal is as it was afterwards. */
+/** Resolves with '' at the end of input, and restores the terminal. */
 async function askLine(reader: Interface, question: string): Promise<string> {
   try {
     return await new Promise((resolve, reject) => {
@@ -109,8 +112,6 @@ async function askLine(reader: Interface, question: string): Promise<string> {
     reader.close()
   }
 }
-
-/** Times, spans and tables as people read them. */
 
 export { formatDuration } from '../lib/time-zone.ts'
 
@@ -127,12 +128,12 @@ export function pluralize(count: number, thing: string, several = `${thing}s`): 
   return `${count} ${count === 1 ? thing : several}`
 }
 
-/** Text that others wrote, on one line and harmless to a terminal. */
+/** Makes outside text one line that is safe to print on a terminal. */
 export function sanitize(text: string, maxLength = 300): string {
   return cleanLine(text, maxLength)
 }
 
-/** Columns two spaces apart; the last one is as long as it is. */
+/** Pads columns to two spaces apart; the last one is not padded. */
 export function formatTable(rows: readonly (readonly string[])[]): string[] {
   const widths = (rows[0] ?? []).map((_cell, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
@@ -145,27 +146,33 @@ export function formatTable(rows: readonly (readonly string[])[]): string[] {
   )
 }
 
-/** Invisible, or a line's end to some reader; of controls JSON itself escapes only some. */
+/**
+ * Characters that are invisible, or line breaks to some readers; JSON itself escapes only some of
+ * the controls.
+ */
 const invisibleCharacters = /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}]/gu
 
-/** JSON that no terminal acts upon: the same value when it is parsed. */
+/** JSON without characters that a terminal acts on; it parses to the same value. */
 export function jsonText(value: unknown, indent?: number): string {
   return escapeCharacters(JSON.stringify(value, null, indent), invisibleCharacters)
 }
 
 const maxShortText = 200
 
-/** What an operator writes for others to read. Throws commander's InvalidArgumentError. */
+/** Parses a text that an operator writes for others. Throws InvalidArgumentError. */
 export function parseShortText(text: string): string {
   const trimmed = text.trim()
   if (trimmed !== '' && trimmed.length <= maxShortText && !/\p{Cc}/u.test(trimmed)) return trimmed
   throw new InvalidArgumentError(`Write up to ${maxShortText} characters, in one line.`)
 }
 
-/** `mistake`: the operator must ask differently; `refused`: the world said no. */
+/**
+ * `mistake`: the operator must change the command; `refused`: the state of things does not allow
+ * it.
+ */
 type CommandReason = 'mistake' | 'refused'
 
-/** A command that cannot do what it was asked. */
+/** A command cannot do what it was asked to. */
 export class CommandError extends TocsinError {
   override readonly name = 'CommandError'
   readonly code = 'TOCSIN_COMMAND'
@@ -177,7 +184,7 @@ export class CommandError extends TocsinError {
   }
 }
 
-/** The member called `name`; throws CommandError with the nearest name, or all there are. */
+/** The member called `name`. Throws CommandError with the nearest name, or all names. */
 export function findNamed<Named extends { name: string }>(
   members: readonly Named[],
   name: string,
@@ -190,20 +197,20 @@ export function findNamed<Named extends { name: string }>(
   throw new CommandError('mistake', `there is no ${thing} "${name}"; ${remedy}`)
 }
 
-/** How many columns a terminal gives to a text. */
-
 const wideCharacter =
   /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
 const zeroWidthCharacter = /\p{M}/u
 
-/** Of text without control characters; two columns for what East Asia writes and for emoji. */
+/**
+ * Columns that a text without control characters takes; East Asian characters and emoji take two.
+ */
 export function measureWidth(text: string): number {
   let width = 0
   for (const character of text) width += measureCharacter(character)
   return width
 }
 
-/** At most `columns` wide, the last column an ellipsis where something was cut. */
+/** Cuts to at most `columns`, with an ellipsis in the last column. */
 export function cutToWidth(text: string, columns: number): string {
   if (measureWidth(text) <= columns) return text
   let cut = ''

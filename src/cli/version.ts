@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Of the package that this file belongs to. */
+/** The version in this package's package.json. */
 export function readVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
   return (JSON.parse(text) as { version: string }).version

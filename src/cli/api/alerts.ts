@@ -1,4 +1,4 @@
-/** `alerts get`: how an assets group is alerted on, read from the service, and without its secrets. */
+/** `alerts get`: the alerts of an assets group as the API returns them, with secrets masked. */
 import { Command } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
 import type { WireAlert } from '../../upstream/resources/assets.ts'
@@ -42,7 +42,7 @@ async function getAlerts(context: Context, groupId: number, options: AlertOption
   printer.end(null)
 }
 
-/** The alerts of a group; what configures their channel is masked unless `reveal`. */
+/** The listing of a group's alerts; the parameters of their channels are masked unless `reveal`. */
 export function alertListing(reveal: boolean): Listing<WireAlert> {
   const shownParams = ({ params }: WireAlert): unknown =>
     reveal || params === undefined || params === null ? params : maskAlertParams(params)
@@ -70,7 +70,7 @@ export function alertListing(reveal: boolean): Listing<WireAlert> {
   }
 }
 
-/** As the description lists them. */
+/** In the order of the API description. */
 const alertKeys = [
   'id',
   'type',
@@ -90,13 +90,16 @@ const alertKeys = [
   'tenant_alert_channel_id',
 ]
 
-/** Risks 1 to 5 as severities, worst first (docs/api-notes.md, Severities); other numbers as they are. */
+/**
+ * Risks 1 to 5 as severities, worst first (docs/api-notes.md, Severities); other numbers stay as
+ * they are.
+ */
 function formatSeverities({ risks }: WireAlert): string {
   const worstFirst = [...(risks ?? [])].toSorted((a, b) => b - a)
   return formatList(worstFirst.map((risk) => eventSeverities[risk - 1] ?? risk))
 }
 
-/** In the colour of the worst, as events have it. */
+/** The colour of the worst severity, as events show it. */
 function worstStyle({ risks }: WireAlert): Style | undefined {
   const worst = eventSeverities[Math.max(0, ...(risks ?? [])) - 1]
   return worst && severityStyle(worst)
@@ -108,7 +111,7 @@ function formatTarget({ feed_target_type: type, feed_target_id: id }: WireAlert)
 
 type Params = Readonly<Record<string, unknown>>
 
-/** Fields of channels that are no secrets (docs/api-notes.md, Alerts); any other text may be one. */
+/** Channel fields that hold no secret (docs/api-notes.md, Alerts); any other text may be one. */
 const publicFields = new Set([
   'alert_channel_id',
   'email',
@@ -128,8 +131,8 @@ const publicFields = new Set([
 ])
 
 /**
- * What configures an alert's channel, for everybody to see: of web addresses the host, since all behind
- * it may be a key; of what is nested, such as headers, nothing but its names.
+ * Masks an alert's channel parameters. A URL keeps only its host, since the rest may be a key; a
+ * nested value, such as headers, keeps only its keys.
  */
 export function maskAlertParams(params: Params): Record<string, unknown> {
   return maskParams(params, (key) => publicFields.has(key))

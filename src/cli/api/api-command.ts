@@ -1,4 +1,7 @@
-/** What the commands that ask the service share: their options, the account, its client, the turn. */
+/**
+ * What the commands that call the API share: options, the account, its client, the API slot, input
+ * and retries.
+ */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -19,7 +22,7 @@ export interface ServiceOptions {
   output: OutputForm
 }
 
-/** `text`: a table for people; the others for machines, all of them with every field. */
+/** `text` is a table for people; the other forms are for programs and hold every field. */
 export type OutputForm = 'text' | 'json' | 'ndjson' | 'csv'
 
 export function addServiceOptions(
@@ -37,16 +40,16 @@ export function addServiceOptions(
 export interface ApiContext {
   config: Config
   store: OpenStore
-  /** The name of the one whose key is used. */
+  /** Name of the account whose key is used. */
   account: string
   client: UpstreamClient
-  /** In whose name the next request takes its turn: after the feeds, or one slot in ten. */
+  /** Asks for the next call's API slot as a command: after the feeds, or one slot in ten. */
   callOptions: () => CallOptions
 }
 
 /**
- * Under the same limits as the running daemon's requests, which Redis keeps. Throws ConfigError,
- * CommandError, StoreError, and whatever `work` throws.
+ * Runs `use` with the account's client, under the rate limits that the daemon shares through Redis.
+ * Throws ConfigError, CommandError, StoreError, and whatever `use` throws.
  */
 export async function withClient<Result>(
   context: Context,
@@ -74,10 +77,12 @@ function chooseAccount({ accounts }: Config, named: string | undefined): string 
   throw new CommandError('mistake', `say whose key to use, with --account: there are ${names}`)
 }
 
-/** The service speaks of what it was asked for, not of the key, the way there or its own state. */
+/**
+ * Statuses that concern the requested thing, not the key, the connection or the state of the API.
+ */
 const requestFaultStatuses = new Set([400, 403, 404, 409, 410, 422])
 
-/** Puts the thing asked for in front of a refusal: `identifier group 99: …`. */
+/** Prefixes a refusal with the requested thing: `identifier group 99: …`. */
 export async function nameFailure<Result>(
   thing: string,
   request: Promise<Result>,
@@ -91,18 +96,19 @@ export async function nameFailure<Result>(
 }
 
 interface OptionalOperation {
-  /** Under which name it is remembered whether it is there. */
+  /** Name under which its availability is remembered. */
   capability: string
   operation: string
-  /** Which permission of the key's user it takes. */
+  /** Permission that the key's user needs. */
   permission: string
-  /** What to do where it is not to be had. */
+  /** What to do where the operation is not available. */
   instead: string
 }
 
 /**
- * Asks for what not every server has and not every key may, whatever is remembered; what comes of it is
- * remembered. A refusal says which permission or server it takes, and what to do instead.
+ * Calls an operation that not every server has and not every key may use, whatever is remembered
+ * about it, and remembers the outcome. A refusal names the permission or server needed and the
+ * alternative.
  */
 export async function callOptional<Result>(
   { capabilities }: Pick<UpstreamClient, 'capabilities'>,
@@ -125,7 +131,7 @@ export async function callOptional<Result>(
   }
 }
 
-/** Failures that may be over when the same is asked again. */
+/** Failures that a later attempt may not meet. */
 
 const transientReasons: ReadonlySet<UpstreamReason> = new Set([
   'unavailable',
@@ -139,10 +145,13 @@ export function isTransient(error: unknown): error is UpstreamError {
 
 const maxRetries = 3
 const firstWaitMs = 5_000
-/** A service that asks for more is better asked another day. */
+/** A longer Retry-After is not waited for. */
 const maxWaitMs = 300_000
 
-/** What changes nothing, asked again a few times where the failure may pass. Throws what `ask` threw last. */
+/**
+ * Retries a request that changes nothing while its failure is transient. Throws the last error of
+ * `request`.
+ */
 export async function withRetries<Answer>(
   { terminal, clock, stop }: Context,
   request: () => Promise<Answer>,
@@ -163,21 +172,19 @@ function retryWaitMs({ retryAfterMs }: UpstreamError, retries: number): number {
   return retryAfterMs ?? firstWaitMs * 2 ** retries
 }
 
-/** Ids as arguments and options take them, alone and several; each refuses anything else. */
-
-/** Of a thing at the service: a whole number from 1 on, below 2^53. */
+/** Parses an id of the API: a whole number from 1, below 2^53. Throws InvalidArgumentError. */
 export function parseId(text: string): number {
   const id = /^\d{1,16}$/.test(text) ? Number(text) : 0
   if (id >= 1 && Number.isSafeInteger(id)) return id
   throw new InvalidArgumentError('Write the id, a whole number of at least 1.')
 }
 
-/** One of several arguments. */
+/** Collects a repeatable argument. */
 export function appendId(text: string, before: readonly number[] = []): number[] {
   return [...before, parseId(text)]
 }
 
-/** `77,78`. */
+/** Parses `77,78`. */
 export function parseIdList(text: string): number[] {
   return parseList(text).map(parseId)
 }
@@ -187,13 +194,15 @@ export function parseUuid(text: string): string {
   throw new InvalidArgumentError('Write a UUID, such as 7e5f1c70-0000-4000-8000-000000000001.')
 }
 
-/** Of a report that is being made. Its form is not described: servers of today give UUIDs. */
+/**
+ * Parses the id of a report request. Its format is not documented; today's servers return UUIDs.
+ */
 export function parseRequestId(text: string): string {
   if (/^[\w.-]{1,100}$/.test(text)) return text
   throw new InvalidArgumentError('Write the id of the request as the service gave it.')
 }
 
-/** One of several arguments. */
+/** Collects a repeatable argument. */
 export function appendUuid(text: string, before: readonly string[] = []): string[] {
   return [...before, parseUuid(text)]
 }
@@ -201,8 +210,8 @@ export function appendUuid(text: string, before: readonly string[] = []): string
 export type JsonObject = Record<string, unknown>
 
 /**
- * The JSON object in a file, or on standard input for `-`. Throws CommandError that names the file and
- * where in it the mistake is; nothing of the text is quoted, since it may hold a secret.
+ * Reads a JSON object from a file, or from standard input for `-`. Throws CommandError with the
+ * file and the position of the mistake; the text is not quoted, since it may hold a secret.
  */
 export async function readJsonObject(context: Context, file: string): Promise<JsonObject> {
   const place = inputName(file)
@@ -230,7 +239,10 @@ function parseJson(text: string, place: string): unknown {
   }
 }
 
-/** The offset of the first character that no JSON has there; the parser does not always tell. */
+/**
+ * Offset of the first character that makes the text invalid JSON; the parser does not always report
+ * it.
+ */
 function findJsonError(text: string): number {
   let [good, bad] = [0, text.length + 1]
   while (bad - good > 1) {
@@ -241,7 +253,7 @@ function findJsonError(text: string): number {
   return good
 }
 
-/** Whether a text is the beginning of some JSON: all that is wrong with it is that it ends. */
+/** Whether the text is a prefix of valid JSON: its only fault is that it ends. */
 function isJsonPrefix(start: string): boolean {
   try {
     JSON.parse(start)
@@ -254,8 +266,9 @@ function isJsonPrefix(start: string): boolean {
 }
 
 /**
- * A secret to search for: typed unseen, or all of standard input without its last line break. Never from
- * the command line, where every user of the machine could read it. Throws CommandError where there is none.
+ * Asks for a secret without echo, or reads standard input without its last line break. A secret is
+ * never an argument: every user of the machine could read it. Throws CommandError when none is
+ * given.
  */
 export async function readSecret({ terminal }: Context, what: string): Promise<string> {
   const typed = await terminal.askSecret(`${what}:`)

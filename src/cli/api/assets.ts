@@ -1,3 +1,8 @@
+/**
+ * The `assets` commands that create, replace, enable and disable assets, and how assets are
+ * printed.
+ */
+
 import { Command } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
 import { maskSecrets } from '../../masking/masking.ts'
@@ -99,7 +104,7 @@ export interface CreateAssetOptions extends AssetOptions {
   group?: number
 }
 
-/** Prints the asset as the service made it. */
+/** Creates an asset and prints it as the API returned it. */
 export async function createAsset(
   context: Context,
   value: string | undefined,
@@ -125,7 +130,7 @@ function describeTarget(name: string, group: number | undefined): string {
   return group === undefined ? `asset "${name}"` : `asset "${name}" of assets group ${group}`
 }
 
-/** The field of `data`, for the types that have only one (docs/api-notes.md, Assets). */
+/** The key of `data` for the types that have only one (docs/api-notes.md, Assets). */
 const fieldOfSingleFieldType: Readonly<Record<string, string>> = {
   domain: 'fqdn',
   keyword: 'keyword',
@@ -139,7 +144,7 @@ const fieldOfSingleFieldType: Readonly<Record<string, string>> = {
   phone_number: 'phone_number',
 }
 
-/** Adds `is_strict` to a name: the v4 documents require it (docs/api-notes.md, Assets). */
+/** Adds `is_strict` to a name: the v4 API requires it (docs/api-notes.md, Assets). */
 function withStrictness(type: string, data: JsonObject | undefined): JsonObject | undefined {
   return type === 'name' && data ? { is_strict: false, ...data } : data
 }
@@ -170,7 +175,7 @@ async function readDataFile(context: Context, file: string): Promise<JsonObject>
   throw new CommandError('mistake', `${inputName(file)}: holds a masked secret; write it whole`)
 }
 
-/** `first_name=Ada`. The fields that take true or false are called `is_…`. */
+/** Parses `first_name=Ada`. Fields named `is_…` take true or false. Throws CommandError. */
 function parseField(text: string): [string, string | boolean] {
   const [, key, value] = /^([^=]+)=(.+)$/s.exec(text) ?? []
   if (key === undefined || value === undefined) {
@@ -181,7 +186,7 @@ function parseField(text: string): [string, string | boolean] {
   return [key, isBoolean ? value === 'true' : value]
 }
 
-/** Of a type that nobody knows nothing, so that the type alone is told as the mistake. */
+/** Returns {} for an unknown type, so that the type alone is reported as the mistake. */
 function toAssetData(type: string, value: string): JsonObject {
   const [, owner, repository] = /^([^/]+)\/([^/]+)$/.exec(value) ?? []
   if (type === 'github_repository' && owner !== undefined) {
@@ -203,7 +208,10 @@ const manyFieldsRemedies: Readonly<Record<string, string>> = {
   identity: 'give its attributes with --data-file',
 }
 
-/** `assets replace`, `enable` and `disable`. The service replaces an asset whole: no change of one field is guessed. */
+/**
+ * `assets replace`, `enable` and `disable`. The API replaces an asset whole; no command changes one
+ * field.
+ */
 
 export interface AssetOptions extends ServiceOptions, RevealOption {}
 
@@ -252,9 +260,10 @@ export async function toggleAssets(
   )
 }
 
-/** An asset as the commands show it; what it watches for may be a secret. */
-
-/** Every field as the service gives it; secrets in `data` masked unless `reveal`. */
+/**
+ * Every field as the API returns it; secrets in `data`, which may be what the asset watches for,
+ * are masked unless `reveal`.
+ */
 export function assetListing(reveal: boolean): Listing<WireAsset> {
   const shownData = (asset: WireAsset): unknown => (reveal ? asset.data : maskSecrets(asset.data))
   return {
@@ -282,7 +291,7 @@ export function assetListing(reveal: boolean): Listing<WireAsset> {
   }
 }
 
-/** As the description lists them. */
+/** In the order of the API description. */
 const assetKeys = [
   'id',
   'name',
@@ -302,12 +311,12 @@ const assetKeys = [
   'data_updated_at',
 ]
 
-/** An empty list as such: what the service makes of it is not published. */
+/** Says `none given` for an empty list: how the API treats one is not documented. */
 export function formatList(list: readonly (string | number)[] | null | undefined): string {
   return list === undefined || list === null || list.length === 0 ? 'none given' : list.join(', ')
 }
 
-/** Whether an asset was printed with a mask, which must never be written back as if it were the secret. */
+/** Whether a value holds a mask, which must never be written back in place of the secret. */
 export function holdsMask(value: unknown): boolean {
   return JSON.stringify(value).includes(fullMask)
 }

@@ -1,3 +1,8 @@
+/**
+ * `credentials feed` and `credentials search`: leaked credentials, with secrets masked unless
+ * revealed.
+ */
+
 import { Command, Option } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
 import { maskIdentity, maskKnown } from '../../masking/masking.ts'
@@ -156,10 +161,13 @@ interface CredentialsSearchOptions
   withoutQuota?: true
 }
 
-/** Not urls, which servers before 2026-07 refuse. */
+/** Without `urls`, which servers before 2026-07 refuse. */
 const defaultIncludes = ['known_password_id', 'auth_domains'] as const
 
-/** Sizes after a time-out: large pages are slow, and the gateway gives up at 30 s (docs/api-notes.md, Page sizes). */
+/**
+ * Sizes to try after a timeout: large pages are slow, and the gateway gives up at 30 s
+ * (docs/api-notes.md, Page sizes).
+ */
 const smallerSizes = [100, 50, 25, 10]
 const defaultSearchSize = 100
 
@@ -257,8 +265,8 @@ const astpSearch = {
 }
 
 /**
- * A page at the beginning of a walk is asked for in smaller pieces when it comes too slowly. Later ones
- * are not: other pages are another walk, and nothing says where in it this one stands.
+ * Retries the first page of a scan with a smaller size after a timeout. Later pages are not
+ * retried: another page size begins another scan, in which the position of this one is unknown.
  */
 async function requestInSmallerPages(
   context: Context,
@@ -283,7 +291,10 @@ function isTooSlow(error: unknown): error is UpstreamError {
   return error instanceof UpstreamError && (error.status === 504 || error.reason === 'timeout')
 }
 
-/** Filters by time again: servers before 2026-05-28 ignore times in most searches (docs/api-notes.md, Versions). */
+/**
+ * Filters by time again: servers before 2026-05-28 ignore times in most searches
+ * (docs/api-notes.md, Versions).
+ */
 function isImportedWithin({ imported_at }: WireCredential, { fromMs, toMs }: Period): boolean {
   const atMs = imported_at ? parseTimestamp(imported_at) : null
   if (atMs === null) return true
@@ -298,7 +309,7 @@ export interface CredentialQueryOptions {
   secret?: true
 }
 
-/** An option for each kind of query; what each matches: docs/api-notes.md, Credentials. */
+/** Adds an option for each kind of query (docs/api-notes.md, Credentials). */
 export function addCredentialQueryOptions(command: Command): Command {
   const term = (flag: string, help: string): Option => new Option(flag, help).argParser(parseText)
   return command
@@ -309,7 +320,7 @@ export function addCredentialQueryOptions(command: Command): Command {
     .option('--secret', 'whose secret it is, which is asked for or read from standard input')
 }
 
-/** Throws CommandError for more than one thing, or none. */
+/** Throws CommandError unless exactly one query is given. */
 export async function readCredentialQuery(
   context: Context,
   { domain, authDomain, email, keyword, secret }: CredentialQueryOptions,
@@ -329,17 +340,17 @@ export async function readCredentialQuery(
   return query ?? { type: 'secret', secret: await readSecret(context, 'secret') }
 }
 
-/** As the service has it, secrets masked unless they are revealed. */
+/** The record as the API returns it, with secrets masked unless `reveal`. */
 export function credentialRow(
   record: WireCredential,
   { reveal, secrets = [] }: { reveal: true | undefined; secrets?: readonly string[] },
 ): WireCredential {
   if (reveal) return record
   const known = maskKnown([...secrets, ...(record.hash ? [record.hash] : [])])
-  // a year is a common password, and a time is no place for one
+  // Known secrets are not masked within timestamps: a year is a common password.
   const hidden = mapTexts(record, (text) => (parseTimestamp(text) === null ? known(text) : text))
   const shown = maskAllSecrets(hidden) as WireCredential
-  // badly read dumps have login and secret in one
+  // Badly parsed dumps hold login and secret in one field.
   const { identity_name } = shown
   return { ...shown, ...(identity_name && { identity_name: maskIdentity(identity_name) }) }
 }
@@ -350,7 +361,7 @@ const identityWidth = 40
 
 const secretColumn: Column = { title: 'SECRET', width: 24, text: formatSecret }
 
-/** A revealed secret has a line of its own, where it is whole. */
+/** The table prints a revealed secret on a line of its own, in full. */
 export function credentialsListing({ reveal }: RevealOption): Listing<WireCredential> {
   return {
     columns: [
@@ -373,7 +384,10 @@ export function credentialsListing({ reveal }: RevealOption): Listing<WireCreden
   }
 }
 
-/** Badly read dumps have login and secret in one, which the table may cut. */
+/**
+ * Prints the identity too where the table cuts it: badly parsed dumps hold login and secret in one
+ * field.
+ */
 function revealedLines({
   identity_name: identity,
   hash,

@@ -1,4 +1,4 @@
-/** The legacy search (v2), with every parameter that it has. */
+/** `events legacy-search`: the search of v2, with all of its parameters. */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { severities } from '../../event.ts'
@@ -137,7 +137,10 @@ function toFilters(options: LegacySearchOptions): LegacySearchRequest['parameter
   }
 }
 
-/** `from@to`: this search takes no span that is open at its beginning. */
+/**
+ * Formats `from@to`. Throws CommandError for `--until` alone: this search takes no range without a
+ * beginning.
+ */
 function toTimeFilter(options: PeriodOptions, asOfMs: number): string | undefined {
   const { fromMs, toMs = asOfMs } = resolvePeriod(options, asOfMs)
   if (fromMs !== undefined) {
@@ -232,7 +235,7 @@ function parseTimeZone(text: string): string {
 }
 
 interface LegacyRow {
-  /** As the service has it, secrets masked unless they are revealed; `fields` may have left out any part. */
+  /** As the API returns it, secrets masked unless revealed; `fields` may have left out any part. */
   item: Record<string, unknown>
   severity: string
   created: string
@@ -241,7 +244,9 @@ interface LegacyRow {
   uid: string
 }
 
-/** A row of an item: `metadata`, `header` and `data` (docs/api-notes.md, The older shape). */
+/**
+ * Makes a row of an item's `metadata`, `header` and `data` (docs/api-notes.md, The older shape).
+ */
 function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRow {
   const item = reveal ? received : maskItem(received)
   const fields = readFields(item, {})
@@ -257,7 +262,7 @@ function legacyRow(received: Record<string, unknown>, reveal: boolean): LegacyRo
   }
 }
 
-/** The uids stay whole: they are what an event is asked for by. */
+/** Masks an item except for its uids, by which events are requested. */
 function maskItem(received: Record<string, unknown>): Record<string, unknown> {
   const item = maskAllSecrets(received)
   const parts = ['header', 'metadata', 'data'].flatMap((part) => {

@@ -1,3 +1,5 @@
+/** `events search`: its scopes, its queries and how its results are printed. */
+
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { EventDetail, ThreatEvent } from '../../event.ts'
@@ -86,7 +88,7 @@ interface EventsSearchOptions
   order: 'asc' | 'desc'
 }
 
-/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
+/** The largest page that the API returns (docs/api-notes.md, Page sizes). */
 const pageSize = 10
 
 export function eventsSearchCommand(context: Context): Command {
@@ -158,7 +160,7 @@ async function searchEvents(context: Context, options: EventsSearchOptions): Pro
   )
 }
 
-/** Where is searched: in everything, or in what the tenant watches for. */
+/** What is searched: everything, or only what the tenant watches for. */
 type SearchScope = { kind: 'everywhere' | 'tenant' } | { kind: 'group' | 'identifier'; id: number }
 
 function chooseScope({ group, identifier, tenant }: EventsSearchOptions): SearchScope {
@@ -172,7 +174,7 @@ function chooseScope({ group, identifier, tenant }: EventsSearchOptions): Search
   throw new CommandError('mistake', `${flags} are different places; choose one of them`)
 }
 
-/** Where and what for: only everything needs a query. */
+/** Scope and query; only a search of everything needs a query. */
 type SearchTarget =
   | { kind: 'tenant'; query: EventQuery | undefined }
   | { kind: 'group' | 'identifier'; id: number; query: EventQuery | undefined }
@@ -245,7 +247,7 @@ const tenantSearch = {
   instead,
 }
 
-/** A 403 or 404 about the identifier is not about the operation. */
+/** Names the identifier in a 403 or 404 that concerns it, rather than the operation. */
 async function searchIdentifier(
   client: UpstreamClient,
   identifier: number,
@@ -285,7 +287,10 @@ function toSearchBody(
   }
 }
 
-/** As the feed counts that reads the group; the configuration's default where none does. */
+/**
+ * The tier under which the feed of this group is rate limited; `search`, the default, when no feed
+ * reads it.
+ */
 function findTier({ feeds }: Config, account: string, target: SearchTarget): Tier {
   const group = target.kind === 'group' ? target.id : undefined
   const feed = feeds.find(
@@ -374,7 +379,7 @@ function addEventQueryOptions(command: Command): Command {
     .addOption(new Option('--credentials <username>', credentials).argParser(parseText))
 }
 
-/** undefined where nothing is looked for. Throws CommandError for more than one thing. */
+/** Returns undefined when no query is given. Throws CommandError for more than one. */
 async function readEventQuery(
   context: Context,
   options: EventQueryOptions,
@@ -424,12 +429,12 @@ function personQuery(text: string): EventQuery {
 }
 
 interface EventRow {
-  /** As the service has it, secrets masked unless they are revealed. */
+  /** As the API returns it, secrets masked unless revealed. */
   item: WireSearchItem
-  /** Mark tags where they were. */
+  /** The highlights with their mark tags. */
   received: WireSearchItem['highlights']
   severity: string
-  /** null: nothing but the uid is known. */
+  /** null: only the uid is known. */
   title: string | null
 }
 
@@ -452,7 +457,7 @@ function maskedTitle(event: ThreatEvent, secrets: readonly string[]): string | n
   return title === null ? null : maskKnown(secrets)(title)
 }
 
-/** The uid stays whole: it is what the event is asked for by. */
+/** Masks an item except for its uid, by which the event is requested. */
 function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchItem {
   const known = maskKnown(secrets)
   const { highlights, metadata, tenant_metadata: tenant, ...rest } = item
@@ -463,11 +468,11 @@ function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchI
     ...(tenant !== undefined && {
       tenant_metadata: tenant && {
         ...maskAllSecrets(tenant, secrets),
-        // people write tags such as token:github
+        // Users write tags such as token:github.
         ...(tenant.tags && { tags: tenant.tags.map((tag) => maskTag(known(tag))) }),
       },
     }),
-    // any of them may be a line of a dump
+    // Any highlight may be a line of a dump.
     ...(highlights !== undefined && {
       highlights: highlights && maskHighlights(extracts, true, metadata.uid),
     }),
@@ -530,12 +535,13 @@ type Highlights = WireSearchItem['highlights']
 
 const maxHighlightLines = 2
 const lineLength = 140
-/** What of a line stands before the first marked term, where that stands far back. */
+/** How many characters to show before the first marked term, where that is far into the text. */
 const leadLength = 40
 
 /**
- * Two extracts at most, a line each, what the service marked bold. `shown`: the same extracts without
- * mark tags, their secrets masked or not; a marked term that is masked there is not found again.
+ * Formats at most two extracts, one line each, with the marked terms in bold. `shown` holds the
+ * same extracts without mark tags, masked or not; a marked term that is masked there is not found
+ * and not bold.
  */
 export function highlightLines(
   terminal: Terminal,
@@ -551,7 +557,7 @@ export function highlightLines(
   })
 }
 
-/** All of them, each whole on its line: secrets may stand anywhere in them. */
+/** Every highlight in full on one line: a secret may stand anywhere in it. */
 function revealedHighlights(received: Highlights): string[] {
   return Object.entries(received ?? {}).flatMap(([field, texts]) =>
     texts.map((text) => `${sanitize(field, 60)}: ${formatRevealed(stripMarkTags(text))}`),
@@ -569,7 +575,7 @@ function markedIn(text: string): string[] {
   return [...marked].map(([, term = '']) => sanitize(stripMarkTags(term))).filter(Boolean)
 }
 
-/** As much of a text as fits a line, the first marked term within. */
+/** Cuts a text to one line that contains the first marked term. */
 function excerpt(text: string, [first]: readonly string[]): string {
   const found = first === undefined ? 0 : Math.max(text.indexOf(first), 0)
   const isFarBack = found > lineLength / 2
@@ -579,7 +585,7 @@ function excerpt(text: string, [first]: readonly string[]): string {
   return sanitize(lead, lineLength)
 }
 
-/** The terms in their order, each where it stands next. */
+/** Makes the terms bold in their order, each at its next occurrence. */
 function boldTerms(terminal: Terminal, line: string, terms: readonly string[]): string {
   let result = ''
   let rest = line
@@ -592,7 +598,7 @@ function boldTerms(terminal: Terminal, line: string, terms: readonly string[]): 
   return result + rest
 }
 
-/** What an event is about, as its messages say it, but not defanged; null where nothing is known. */
+/** The headline of an event's message, not defanged; null when only the uid is known. */
 export function eventTitle(event: ThreatEvent, detail: EventDetail | null): string | null {
   const subject = { feed: '', event, detail: detail ?? undefined }
   const title = buildHeadline(describeEvent(subject), { maxLength: 150, clean: cleanLine })

@@ -1,3 +1,5 @@
+/** `events get` and `events expand`: one event, and the credentials or cookies within it. */
+
 import { Command, Option } from 'commander'
 import { parseItem } from '../../feed-types/events.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -112,13 +114,15 @@ const maxFields = 200
 interface EventCard extends WireFullEvent {
   metadata: { uid: string }
   data: Readonly<Record<string, unknown>>
-  /** Its address as it may be clicked, or null: it does not lead to the service. */
+  /**
+   * Returns a URL that may be shown as a link; null when it does not lead to the API's own site.
+   */
   serviceLink: (url: string | null) => string | null
-  /** What the title is made of: it shows no secret, whatever the fields do. */
+  /** The title is built from this, so it shows no secret even when fields are revealed. */
   maskedData: Readonly<Record<string, unknown>>
 }
 
-/** An event for people: what it is, when and where, and every field that has a value, a line each. */
+/** Formats an event for people: type, time, place, and a line for each field that has a value. */
 export function eventCard(
   terminal: Terminal,
   { event_type, metadata, data, maskedData, serviceLink }: EventCard,
@@ -170,7 +174,7 @@ function cardHead(
   ]
 }
 
-/** Dotted paths; a list of plain values is one field. */
+/** Flattens to dotted paths; a list of plain values is one field. */
 function flattenFields(value: unknown, path = ''): [string, string][] {
   if (value === null || value === undefined || value === '') return []
   if (typeof value !== 'object') return [[path, `${value as string | number | boolean}`]]
@@ -182,7 +186,7 @@ function flattenFields(value: unknown, path = ''): [string, string][] {
   )
 }
 
-/** What a mask would change may be a secret: it is whole. */
+/** A value that masking would change may be a secret, so it is not cut when revealed. */
 function formatValue(value: string, { isRevealed }: { isRevealed: boolean }): string {
   return isRevealed
     ? formatRevealed(value)
@@ -193,7 +197,7 @@ interface EventsExpandOptions extends ServiceOptions, PagingOptions, SizeOption,
   field: ExpandField
 }
 
-/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
+/** The largest page that the API returns (docs/api-notes.md, Page sizes). */
 const pageSize = 20
 
 export function eventsExpandCommand(context: Context): Command {
@@ -241,7 +245,10 @@ async function expandEvent(
   )
 }
 
-/** The name of the field says how its members are masked: of a cookie every value that is not about it. */
+/**
+ * Masks a row under the name of its field, which decides what is masked: of a cookie, every value
+ * that does not describe it.
+ */
 function maskRow(field: ExpandField, row: ExpandedRow): ExpandedRow {
   const { password } = row
   const secrets = typeof password === 'string' ? [password] : []
@@ -250,7 +257,7 @@ function maskRow(field: ExpandField, row: ExpandedRow): ExpandedRow {
 
 export type ExpandedRow = Record<string, unknown>
 
-/** What a stealer log holds; a revealed secret has a line of its own, where it is whole. */
+/** Lists what a stealer log holds; a revealed secret is printed on a line of its own, in full. */
 export function expandListing(field: ExpandField, reveal: boolean): Listing<ExpandedRow> {
   const { columns, secret, csv } = listings[field]
   return {

@@ -1,6 +1,6 @@
 /**
- * What a command found, as it comes: a table for people, or JSON, JSON lines and CSV for machines.
- * Text that others wrote is made harmless to terminals and spreadsheets.
+ * Prints what a command found, row by row: a table for people, or JSON, JSON lines and CSV for
+ * programs. Text from outside is sanitized for terminals and spreadsheets.
  */
 import type { Command } from 'commander'
 import type { z } from 'zod'
@@ -16,7 +16,9 @@ import type { OutputForm, ServiceOptions } from './api-command.ts'
 
 export interface Column<Row> {
   title: string
-  /** Characters of the table that it gets; what is longer is cut. The last column is as long as it is. */
+  /**
+   * Width of the column in characters; longer text is cut. The last column is never cut or padded.
+   */
   width: number
   text: (row: Row) => string
   style?: (row: Row) => Style | undefined
@@ -24,21 +26,24 @@ export interface Column<Row> {
 
 export interface Listing<Row> {
   columns: readonly Column<Row>[]
-  /** Lines of the table below a row. */
+  /** Lines printed below a row of the table. */
   below?: (row: Row) => readonly string[]
-  /** Every field that machines get. */
+  /** Every field, for programs. */
   json: (row: Row) => Readonly<Record<string, unknown>>
-  /** What the CSV takes its cells from, where that is more than `json`. */
+  /** Source of the CSV cells where it is more than `json`. */
   csvFields?: (row: Row) => Readonly<Record<string, unknown>>
-  /** Keys of `json` (or `csvFields`) in the CSV, dotted for those of an object within; lists and objects are written as JSON. */
+  /**
+   * CSV columns: keys of `json` (or `csvFields`), dotted for nested objects; lists and objects are
+   * written as JSON.
+   */
   csv: readonly string[]
 }
 
 interface Printer<Row> {
   add(rows: readonly Row[]): void
-  /** `next`: where the rest begins, of a listing that has a rest. */
+  /** `next`: where the rest begins; null at the end. */
   end(next: string | null): void
-  /** Instead of `end`, where something ended it early: what was printed can be read all the same. */
+  /** Called instead of `end` after a failure or interruption: the output so far stays parseable. */
   stopEarly(next: string | null): void
 }
 
@@ -97,7 +102,7 @@ function cell(text: string, width: number, at: number, columns: number): string 
   return letters.length <= width ? text.padEnd(width) : `${letters.slice(0, width - 1).join('')}…`
 }
 
-/** One object, whose items are written as they come. */
+/** Prints one JSON object and writes its items as they come. */
 function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<Row> {
   let isFirst = true
   const open = (): void => {
@@ -120,7 +125,10 @@ function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<R
   }
 }
 
-/** Says at the end how many cells are not what the service sent: a revealed secret may be among them. */
+/**
+ * At the end, reports how many cells were changed for spreadsheets: a revealed secret may be among
+ * them.
+ */
 function csvPrinter<Row>(
   terminal: Terminal,
   { json, csvFields = json, csv }: Listing<Row>,
@@ -174,7 +182,7 @@ function cellText(value: unknown): string {
   return typeof value === 'string' ? value : jsonText(value)
 }
 
-/** The items of a page that are readable; of each other one it is said what is wrong with it. */
+/** Returns the valid items of a page and reports what is wrong with each other one. */
 export function parseRows<Item>(
   { terminal }: Context,
   shape: z.ZodType<Item>,
@@ -190,21 +198,21 @@ export function parseRows<Item>(
   })
 }
 
-/** `2026-11-01 12:00`, UTC; as the service wrote it where it is no time. */
+/** Formats `2026-11-01 12:00`, UTC; returns a text that is no time unchanged. */
 export function shortTime(text: string | null | undefined): string {
   const atMs = text ? parseTimestamp(text) : null
   if (atMs === null) return text ?? ''
   return new Date(atMs).toISOString().slice(0, 16).replace('T', ' ')
 }
 
-/** Red from high on, yellow for medium. A word that this version does not know counts as critical. */
+/** Red from high on, yellow for medium. An unknown severity counts as critical. */
 export function severityStyle(severity: string): Style {
   const rank = severityRank(severity.toLowerCase())
   if (rank >= 4) return 'red'
   return rank === 3 ? 'yellow' : 'dim'
 }
 
-/** What the service sent, as it may be shown: with its secrets masked, unless they are asked for. */
+/** Secrets in API responses are masked unless `reveal`. */
 
 export interface RevealOption {
   reveal?: true
@@ -214,12 +222,12 @@ export function addRevealOption(command: Command, help = 'show leaked secrets in
   return command.option('--reveal', help)
 }
 
-/** The secret that was searched for is masked wherever it stands. */
+/** Masks the secret that was searched for wherever it occurs, and every other secret. */
 export function maskAllSecrets<Value>(value: Value, secrets: readonly string[] = []): Value {
   return maskSecrets(mapTexts(value, maskKnown(secrets))) as Value
 }
 
-/** The same with every text in it changed, the keys left. */
+/** Changes every text in a value except keys. */
 export function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (Array.isArray(value)) return value.map((entry) => mapTexts(entry, change))
@@ -229,14 +237,14 @@ export function mapTexts(value: unknown, change: (text: string) => string): unkn
   )
 }
 
-/** No glyph, another space than the usual one, or a mark too many on one letter. */
+/** Characters that are invisible, unusual spaces, or the fourth and later marks on one letter. */
 const deceptiveCharacters =
   /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}|(?<=\p{M}{4})\p{M}/gu
 const quoteOrSpaceAtEnds = /^["\s]|\s$/u
 
 /**
- * A secret on one line of a terminal, nothing of it lost: as it is, or between quotes as JSON has it where
- * it would not be seen as it is.
+ * Formats a secret on one line without losing a character: as it is, or quoted as JSON where it
+ * holds characters that a terminal would not show.
  */
 export function formatRevealed(secret: string): string {
   const isPlain = secret.search(deceptiveCharacters) === -1 && !quoteOrSpaceAtEnds.test(secret)
@@ -245,14 +253,14 @@ export function formatRevealed(secret: string): string {
 
 interface EachChange<Id, Row> {
   listing: Listing<Row>
-  /** What happens to each, such as `disabled`. */
+  /** Past participle of the change, such as `disabled`. */
   done: string
   change: (id: Id) => Promise<Row>
 }
 
 /**
- * Changes one after the other and prints each as it is done. The first failure, or an interruption, ends
- * it; then it says what was done and what was not. Throws what `change` threw.
+ * Changes one thing after another and prints each result. Stops at the first failure or
+ * interruption, reports what was done and what was not, and throws what `change` threw.
  */
 export async function changeEach<Id extends string | number, Row>(
   context: Context,

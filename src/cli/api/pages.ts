@@ -1,4 +1,7 @@
-/** Page after page of what a command asked for, until there is enough; what is left can be asked for later. */
+/**
+ * Paging for commands that list things of the API: fetches pages up to a limit and prints where to
+ * continue.
+ */
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { Context } from '../context.ts'
@@ -16,7 +19,7 @@ export interface PagingOptions {
 export interface FetchedRows<Row> {
   rows: readonly Row[]
   next: string | null
-  /** Of a search that costs quota. */
+  /** Searches left in the quota, for a search that costs quota. */
   searchesRemaining?: number | undefined
 }
 
@@ -33,15 +36,15 @@ export function addPagingOptions(command: Command): Command {
 
 interface PagedRequest<Row> {
   listing: Listing<Row>
-  /** Of what is walked through, by `requestTag`. */
+  /** Identifies the scan; from `requestTag`. */
   tag: string
-  /** Of a page, the place of the first being null. */
+  /** Fetches the page at a cursor; null is the first page. */
   fetch: (from: string | null) => Promise<FetchedRows<Row>>
 }
 
 /**
- * Prints page after page. Where a failure or an interruption ends it early, it says how to go on, before
- * it throws what `fetch` threw; where nobody reads any longer it ends quietly.
+ * Prints page after page. After a failure or interruption it prints how to continue, then throws
+ * what `fetch` threw; when standard output is closed it ends without a message.
  */
 export async function printPages<Row>(
   context: Context,
@@ -99,7 +102,7 @@ function whenAborted(signal: AbortSignal): Promise<undefined> {
   })
 }
 
-/** Once `count` rows of the page at a place were shown; null: that was all. */
+/** Position after `count` rows of the page at the given position were shown; null at the end. */
 function nextPosition(
   { cursor, skip }: PagePosition,
   count: number,
@@ -128,8 +131,8 @@ function parseLimit(text: string): number {
 }
 
 /**
- * What `--from` takes: a page of the service by its cursor, how many of its rows were shown already, and
- * the mark of the walk that it belongs to.
+ * What `--from` takes: the cursor of a page, how many of its rows were already shown, and the tag
+ * of the scan.
  */
 
 interface PagePosition {
@@ -138,8 +141,8 @@ interface PagePosition {
 }
 
 /**
- * Stands for what is walked through: the same for the same command, account and request. Whoever has it
- * cannot test a guess at a secret in the request: that takes the account's key.
+ * Tag of a scan: the same for the same command, account and request. It is keyed with the account's
+ * API key, so it does not allow anybody else to test guesses at a secret in the request.
  */
 export function requestTag({ client }: ApiContext, command: string, request: unknown): string {
   const { name, apiKey } = client.account
@@ -149,12 +152,12 @@ export function requestTag({ client }: ApiContext, command: string, request: unk
 
 const tagLength = 10
 
-/** `<mark>.<skip>.<cursor>`. */
+/** `<tag>.<skip>.<cursor>`. */
 export function formatPagePosition({ cursor, skip }: PagePosition, tag: string): string {
   return `${tag}.${skip}.${cursor ?? ''}`
 }
 
-/** A cursor of the service by itself is a place too. Throws CommandError for one of another walk. */
+/** Also accepts a bare cursor of the API. Throws CommandError for a position in another scan. */
 export function parsePagePosition(text: string | undefined, tag: string): PagePosition {
   if (text === undefined) return { cursor: null, skip: 0 }
   const [, givenTag, skip, cursor = ''] = /^([0-9a-f]{10})\.(\d{1,6})\.(.*)$/s.exec(text) ?? []
@@ -167,14 +170,15 @@ const foreignPosition =
   '--from belongs to another request; repeat the one that gave it, with the same account, filters and order'
 
 /**
- * Where a walk stands, as one word for `--from`. Only the cursor may change within a walk (docs/api-notes.md,
- * Cursors and order), so the word also holds the time that `7d` counts from, and the page size.
+ * Position in a scan, as one word for `--from`. Only the cursor may change within a scan
+ * (docs/api-notes.md, Cursors and order), so the word also holds the page size and the time from
+ * which `7d` counts back.
  */
 
 export interface ScanPosition {
   asOfMs: number
   size: number
-  /** As the service gave it; null: at the beginning. */
+  /** As the API returned it; null: at the beginning. */
   cursor: string | null
 }
 
@@ -191,7 +195,7 @@ export function addSizeOption(
   return command.addOption(new Option('--size <n>', says).argParser(sizeParser(most)))
 }
 
-/** A cursor that an answer of the service itself held is a word too. Throws CommandError. */
+/** Also accepts a bare cursor of the API. Throws CommandError. */
 export function parseScanPosition(
   text: string | null,
   options: PagingOptions & SizeOption,
@@ -202,13 +206,16 @@ export function parseScanPosition(
   if (text === null) return { asOfMs: nowMs, size, cursor: null }
   const [, asOf, pageSize, cursor] = /^([0-9a-z]{6,9})-(\d{1,5})-(.+)$/s.exec(text) ?? []
   if (asOf === undefined || cursor === undefined) return { asOfMs: nowMs, size, cursor: text }
-  // smaller pages than --size allows come from --limit, or from a service that was too slow
+  // A smaller page than --size allows comes from --limit, or from retries after a timeout.
   if (options.size !== undefined && Number(pageSize) > options.size)
     throw sizeMismatch(Number(pageSize))
   return { asOfMs: parseInt(asOf, 36), size: Number(pageSize), cursor: unescapeCursor(cursor) }
 }
 
-/** What `parseScanPosition` reads; nothing in it means anything to a shell or a terminal. */
+/**
+ * Formats what `parseScanPosition` reads, without characters that are special to a shell or
+ * terminal.
+ */
 export function formatScanPosition(
   { asOfMs, size }: ScanPosition,
   next: string | null | undefined,
@@ -233,7 +240,10 @@ function unescapeCursor(cursor: string): string {
   }
 }
 
-/** One thing of the service: JSON as the service answered it, every other form as a listing has it. */
+/**
+ * Prints one thing of the API: as JSON the response itself, in every other form a listing of one
+ * row.
+ */
 export function printOne<Row>(
   context: Context,
   { output }: Pick<ServiceOptions, 'output'>,

@@ -1,3 +1,5 @@
+/** The `policies` commands: matching policies, alone or as they are assigned to identifiers. */
+
 import { Command } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
@@ -82,8 +84,6 @@ function deleteCommand(context: Context): Command {
     .action((uuids: string[], options: DeleteOptions) => deletePolicies(context, uuids, options))
 }
 
-/** `policies get` and `list`. */
-
 export async function getPolicy(
   context: Context,
   uuid: string,
@@ -132,7 +132,7 @@ export async function listPolicies(context: Context, options: ListPoliciesOption
   })
 }
 
-/** The largest page that the service gives (docs/api-notes.md, Page sizes). */
+/** The largest page that the API returns (docs/api-notes.md, Page sizes). */
 const pageSize = 25
 
 const noListRemedy = 'this server lists no policies; name an identifier with --identifier'
@@ -147,7 +147,7 @@ export interface CreatePolicyOptions extends ServiceOptions {
   file?: string
 }
 
-/** Prints the policy as the service made it. */
+/** Creates a policy and prints it as the API returned it. */
 export async function createPolicy(context: Context, options: CreatePolicyOptions): Promise<void> {
   const policy = checkRequest(policyCreation, await readPolicyBody(context, options))
   const created = await withClient(context, options, ({ client, callOptions }) =>
@@ -198,13 +198,14 @@ function keywordsKind(type: string, words: string[]): { type: string; value: Jso
   return { type, value: { keywords: words } }
 }
 
-/** A policy as it was read serves too: its type is called `policy_type` there, and the service sets the rest. */
+/**
+ * Also accepts a policy as the API returned it: its type is called `policy_type` there, and the
+ * fields that the API sets are dropped.
+ */
 function toPolicyCreation(written: JsonObject): JsonObject {
   const { policy_type: type, uuid, created_at: _made, last_updated_at: _changed, ...rest } = written
   return uuid === undefined || type === undefined ? written : { type, ...rest }
 }
-
-/** `policies assign` and `delete`. */
 
 export interface AssignOptions extends ServiceOptions {
   to: number[]
@@ -239,7 +240,7 @@ function formatIdentifiers(ids: readonly number[]): string {
   return `${ids.length === 1 ? 'identifier' : 'identifiers'} ${ids.join(', ')}`
 }
 
-/** The service answers an assignment with nothing: what was asked for. */
+/** The API answers an assignment with an empty body, so the request is printed. */
 interface AssignmentResult {
   policy_uuid: string
   identifier_ids: number[]
@@ -260,7 +261,7 @@ export interface DeleteOptions extends ServiceOptions {
   yes?: true
 }
 
-/** Nothing is deleted before all of them were found. */
+/** Finds all policies before it deletes the first. */
 export async function deletePolicies(
   context: Context,
   uuids: readonly string[],
@@ -313,9 +314,7 @@ const deletedListing: Listing<DeletedPolicy> = {
   csv: ['uuid', 'name', 'deleted'],
 }
 
-/** Matching policies as the commands show them, alone or as they are assigned to an identifier. */
-
-/** As the description lists them. */
+/** In the order of the API description. */
 const policyKeys = ['uuid', 'name', 'policy_type', 'value', 'created_at', 'last_updated_at']
 
 export const policyListing: Listing<WirePolicy> = {
@@ -343,7 +342,7 @@ function policyColumns<Row>(readPolicy: (row: Row) => WirePolicy): Column<Row>[]
   ]
 }
 
-/** `keywords: breach, leak`; what no description knows as JSON. */
+/** `keywords: breach, leak`; a field that is not documented is printed as JSON. */
 function valueLine({ value }: WirePolicy): string {
   const fields = Object.entries(value ?? {}).map(
     ([key, fieldValue]) => `${key}: ${formatFieldValue(fieldValue)}`,

@@ -1,3 +1,5 @@
+/** `reports get` and `reports wait`: threat-flow reports, printed as text, and sent to sinks. */
+
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseReport } from '../../feed-types/reports.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -50,7 +52,7 @@ export interface GetReportOptions extends ServiceOptions, RevealOption {
   request?: string
 }
 
-/** JSON as the service answers: the report, or the request with its status and its report. */
+/** As JSON, prints the API's response: the report, or the request with its status and report. */
 export async function getReport(
   context: Context,
   id: number | undefined,
@@ -69,7 +71,7 @@ async function printReport(context: Context, id: number, options: GetReportOptio
   printShown(context, options, { json: (shown) => shown, report })
 }
 
-/** A request without a report is no success: whoever asked has nothing to read. */
+/** Throws CommandError for a request without a report: the caller has nothing to read. */
 async function printRequest(
   context: Context,
   requestId: string,
@@ -99,7 +101,7 @@ function printShown(
   else terminal.print(reportLines(shown, (text) => terminal.paint('bold', text)).join('\n'))
 }
 
-/** Any status but `processing` and `completed` counts as a failure (docs/api-notes.md, Reports). */
+/** Any status but `processing` and `completed` is a failure (docs/api-notes.md, Reports). */
 function formatRequestState({ status }: WireReportRequest, requestId: string): string {
   if (status === 'processing') {
     return `the report is still being made; "tocsin reports wait ${requestId}" waits for it`
@@ -108,7 +110,7 @@ function formatRequestState({ status }: WireReportRequest, requestId: string): s
   return `no report was made, the service says "${sanitize(status, 100)}"`
 }
 
-/** Waits for a report that is being made, and sends it to sinks on the way of every event. */
+/** `reports wait` waits for a report and delivers it to sinks like any event. */
 
 interface WaitOptions extends ServiceOptions {
   sink?: string[]
@@ -116,7 +118,9 @@ interface WaitOptions extends ServiceOptions {
 }
 
 const timeoutField = duration('How long.', '1s')
-/** The first wait, as the official guide polls (docs/api-notes.md, Reports); later waits are longer. */
+/**
+ * The first wait, as in the official guide (docs/api-notes.md, Reports); later waits are longer.
+ */
 const firstPollMs = 5_000
 const maxPollMs = 60_000
 
@@ -159,7 +163,7 @@ async function waitForReport(
   })
 }
 
-/** Throws CommandError where it fails or takes too long. */
+/** Throws CommandError when the request fails or takes too long. */
 async function pollReport(
   { terminal, stop }: Context,
   { client, callOptions }: ApiContext,
@@ -189,13 +193,16 @@ async function pollReport(
   }
 }
 
-/** What may be over at the next look ends no wait that has begun. */
+/** After a first answer, a transient error counts as still processing. */
 function asProcessing(error: unknown, hasAnswered: boolean): WireReportRequest {
   if (!isTransient(error) || !hasAnswered) throw error
   return { status: 'processing', report: null }
 }
 
-/** Its uid: a report that a feed, or an earlier command, sent there already is not sent again. */
+/**
+ * Returns the event's uid. Deduplication applies: a sink that already has the report, from a feed
+ * or an earlier command, does not get it again.
+ */
 async function sendToSinks(
   { config, store, client }: ApiContext,
   { requestId, report, sinks }: { requestId: string; report: WireReport; sinks: string[] },
@@ -218,11 +225,11 @@ async function sendToSinks(
   return event.uid
 }
 
-/** A threat-flow report as text to read: what others wrote is harmless to a terminal. */
+/** Columns of a report's text. */
 
 const width = 96
 
-/** The report of a request that has one. Throws CommandError for what is none. */
+/** Throws CommandError when the response holds no valid report. */
 export function readReport(received: unknown, requestId: string): WireReport {
   const read = wireReport.safeParse(received)
   if (read.success) return read.data
@@ -230,7 +237,7 @@ export function readReport(received: unknown, requestId: string): WireReport {
   throw new CommandError('refused', `${problem}; read it in the service`)
 }
 
-/** Secrets that its texts quote, as stolen logins are written. */
+/** Masks the secrets that a report quotes, such as stolen logins. */
 export function maskReport(report: WireReport): WireReport {
   const { title, subtitle, summary, content, highlights } = report
   return {
@@ -291,7 +298,10 @@ function formatTimestamps(verb: string, text: string | null | undefined): string
   return [`${verb} ${atMs === null ? sanitize(text) : formatUtcTime(atMs)}`]
 }
 
-/** Markdown as plain text for a terminal: marks removed, long lines wrapped, nothing left out. */
+/**
+ * Renders Markdown as plain text for a terminal: markup is removed, long lines are wrapped, no text
+ * is lost.
+ */
 
 interface TextLayout {
   width: number
@@ -328,7 +338,7 @@ function formatBlock(block: Block, { width, strong }: TextLayout): string[] {
   }
 }
 
-/** An empty line ends a block; so does whatever begins one of another kind. */
+/** A block ends at an empty line or where a block of another kind begins. */
 function parseBlocks(markdown: string): Block[] {
   const blocks: Block[] = []
   let isOpen = false
@@ -345,7 +355,7 @@ function parseBlocks(markdown: string): Block[] {
   return blocks
 }
 
-/** Whether a line only goes on with the block before it, to which it is added. */
+/** Appends a line's block to the previous one when it continues it; returns whether it did. */
 function extendBlock(last: Block, block: Block): boolean {
   if (last.kind === 'table' && block.kind === 'table') {
     last.rows.push(...block.rows)
@@ -390,7 +400,9 @@ function plainInline(text: string): string {
   return sanitize(unmarked, Infinity)
 }
 
-/** Lines of at most `width` columns, unless one word is wider; `first` and `rest` stand before them. */
+/**
+ * Wraps at `width` columns, except within a word; `first` and `rest` are the prefixes of the lines.
+ */
 export function wrapText(
   text: string,
   width: number,

@@ -1,4 +1,7 @@
-/** The demo's account of one run: events fetched, items delivered, and whatever does not agree. */
+/**
+ * The demo's accounting of one run: events fetched, items delivered, and everything that does not
+ * agree.
+ */
 import type { Config } from '../../config/config.ts'
 import { expectPolling } from '../../config/warnings.ts'
 import type { FeedConfig } from '../../feed-types/config.ts'
@@ -30,11 +33,11 @@ import {
 } from './evidence.ts'
 import type { DemoSandbox } from './sandbox.ts'
 
-/** Of this run, except for `held` and `pending`: items that stand now. */
+/** Counts of this run, except `held` and `pending`: items in those states now. */
 export interface DemoFigures {
   fetched: number
   new: number
-  /** Of the new ones: found by a sweep, because they arrived late. */
+  /** New events that a rescan found because they arrived late. */
   late: number
   duplicate: number
   quarantined: number
@@ -44,9 +47,9 @@ export interface DemoFigures {
   dead: number
   pending: number
   unaccounted: number
-  /** What is unaccounted for, one phrase each. */
+  /** One phrase for each kind of unaccounted event or item. */
   differences: string[]
-  /** By sink and form, those that arrived. */
+  /** Messages that arrived, by sink and form. */
   messages: Record<DemoSink, Partial<Record<MessageForm, number>>>
 }
 
@@ -92,7 +95,6 @@ export function accountingLine(figures: DemoFigures): string {
   ].join(', ')
 }
 
-/** "messages slack 19 (4 groups, 3 first polls), email 3 (1 digest), webhook 25 (20 batches)". */
 export function messagesLine({ messages }: DemoFigures): string {
   const sinks = demoSinks.map((sink) => {
     const counts = messages[sink]
@@ -106,7 +108,7 @@ export function messagesLine({ messages }: DemoFigures): string {
   return `messages ${sinks.join(', ')}`
 }
 
-/** How messages with several events are called, in the order in which the line says them. */
+/** Names of messages about several events, in the order in which the line lists them. */
 const formNames: Record<Exclude<MessageForm, 'single'>, [one: string, several: string]> = {
   batch: ['batch', 'batches'],
   group: ['group', 'groups'],
@@ -125,11 +127,10 @@ function messagesBySink({ received }: Evidence): DemoFigures['messages'] {
 }
 
 /**
- * Where the counters of the ledger, its records, what the catchers received and what the service showed
- * do not agree: each difference is an event or an item that is unaccounted for.
+ * Finds where the ledger's counters, its records, the messages at the mock receivers and the events
+ * that the sandbox showed disagree. Each difference is an event or item that is unaccounted for.
  */
 
-/** Those that there are; none where all is accounted for. */
 function findDifferences(evidence: Evidence): Difference[] {
   return [
     ...compareCounters(evidence),
@@ -153,7 +154,7 @@ function compareCounters({ accounting: { feeds, sinks } }: Evidence): Difference
   ]
 }
 
-/** Counters of items against the records themselves. */
+/** Compares the item counters with the records. */
 function compareItems(evidence: Evidence): Difference[] {
   const { accounting, pendingFound } = evidence
   const pendingCounted = (sink: string): number => {
@@ -175,7 +176,7 @@ function compareItems(evidence: Evidence): Difference[] {
   ]
 }
 
-/** Counters of events against the records, and these against what the service showed. */
+/** Compares the event counters with the records, and the records with what the sandbox showed. */
 function compareEvents(evidence: Evidence): Difference[] {
   const { accounting, baseline, records, shown, quarantinedUids } = evidence
   const countNew = ({ feeds }: typeof accounting): number =>
@@ -203,12 +204,11 @@ function compareEvents(evidence: Evidence): Difference[] {
 }
 
 /**
- * What the ledger says was delivered against the messages that arrived. A message to a machine names its
- * items; of one about several events for people the ledger knows the members, and the message says how
- * many it stands for and shows some of them.
+ * Compares what the ledger says was delivered to one sink with the messages that arrived; includes
+ * differences of 0. A message to a machine names its items. For a message about several events to
+ * people, the ledger knows the members, and the message says how many events it stands for and
+ * shows some of them.
  */
-
-/** Of one sink, those of 0 too. */
 export function compareMessages(evidence: Evidence, sink: DemoSink): Difference[] {
   const known = findItems(evidence, sink)
   const byId = new Map(known.map((one) => [one.item.id, one]))
@@ -248,7 +248,7 @@ interface KnownItem {
 
 interface ArrivedMessage {
   receipt: Receipt
-  /** What it stands for, by the ledger. */
+  /** The items that the message stands for, according to the ledger. */
   members: readonly KnownItem[]
 }
 
@@ -268,7 +268,7 @@ function findMembers(
     : (byMessageId.get(id) ?? [])
 }
 
-/** How often an item arrived beyond once, not counting messages that say that they may be repeats. */
+/** Counts arrivals of an item beyond the first, without messages marked as possible repeats. */
 function repeatCounter(arrived: readonly ArrivedMessage[]): (id: string) => number {
   const times = new Map<string, number>()
   for (const { receipt, members } of arrived) {
@@ -278,7 +278,9 @@ function repeatCounter(arrived: readonly ArrivedMessage[]): (id: string) => numb
   return (id) => Math.max(0, (times.get(id) ?? 0) - 1)
 }
 
-/** A digest also lists what went to its reader at once. */
+/**
+ * Counts events that do not belong to the message. A digest also lists what its reader got at once.
+ */
 function countForeign({ receipt, members }: ArrivedMessage, known: ReadonlySet<string>): number {
   const own = receipt.form === 'digest' ? known : new Set(members.map(({ uid }) => uid))
   return receipt.uids.filter((uid) => !own.has(uid)).length
@@ -289,7 +291,7 @@ function countLeftOut({ receipt, members }: ArrivedMessage): number {
   return receipt.isComplete ? members.filter(({ uid }) => !shown.has(uid)).length : 0
 }
 
-/** A run of the demo as it stands: counters of the ledger, messages that arrived, what the feeds have read. */
+/** A run of the demo: what its current counters, messages and feed positions are read from. */
 
 export interface DemoRun {
   config: Config
@@ -297,7 +299,7 @@ export interface DemoRun {
   baseline: Baseline
   sandbox: Pick<DemoSandbox, 'shownAt' | 'credentialsShownAt'>
   received: readonly Receipt[]
-  /** By feed: when the last sweep of this run that ended had begun; kept by every reading. */
+  /** By feed, when the last finished rescan of this run began; every reading updates it. */
   rescannedAtMs: Map<string, number>
 }
 
@@ -311,7 +313,10 @@ export async function readRun(run: DemoRun): Promise<Omit<DemoReading, 'stage'>>
   }
 }
 
-/** Uids of what the service showed to every feed: its tail up to its end, and its last whole sweep. */
+/**
+ * Uids of what the sandbox showed to every feed: up to the end of its last poll, and in its last
+ * full rescan.
+ */
 export async function readShownUids(run: DemoRun): Promise<string[]> {
   const shown = run.config.feeds.map(async (feed) => {
     const { state } = await readFeed(run, feed)
@@ -326,7 +331,7 @@ export async function readShownUids(run: DemoRun): Promise<string[]> {
 interface FeedSnapshot {
   feed: FeedConfig
   nowMs: number
-  /** undefined: it never polled. */
+  /** undefined: the feed has never polled. */
   state: FeedState | undefined
 }
 

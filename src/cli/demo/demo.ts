@@ -1,3 +1,5 @@
+/** The `demo` command: runs the demo, ends it in order, and prints its view. */
+
 import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs'
 import { styleText } from 'node:util'
 import { Command, InvalidArgumentError, Option } from 'commander'
@@ -14,7 +16,7 @@ import { createDemoScreen } from './screen.ts'
 import { type DemoStage, startStage } from './stage.ts'
 
 interface DemoOptions {
-  /** How long it runs before it ends by itself, ms; undefined: until it is asked to stop. */
+  /** How long the demo runs, ms; undefined: until it is asked to stop. */
   for?: number
   fresh: boolean
   /** Events per second. */
@@ -76,7 +78,10 @@ function parseSeed(text: string): number {
   throw new InvalidArgumentError('Write a whole number from 0 to 999999999.')
 }
 
-/** Runs until the time is up or `signal` aborts; 1 where anything is unaccounted for, otherwise 0. */
+/**
+ * Runs until the time is up or `signal` aborts. Returns 1 if anything is unaccounted for, otherwise
+ * 0.
+ */
 async function runDemo(options: DemoOptions, surroundings: DemoProcess): Promise<number> {
   const { fresh: isFresh, folder: path, seed } = options
   const folder = openDemoFolder({ path, isFresh, seed })
@@ -118,10 +123,13 @@ function createView({ options: { output }, surroundings: { stdout, env } }: Demo
   return createDemoScreen({ stdout, paint })
 }
 
-/** How long the end may take, ms: longer than sweeps and groups wait, shorter where somebody waits for it. */
+/**
+ * Longest duration of the end phase: longer than the waits of rescans and groups, shorter after an
+ * interruption.
+ */
 const patienceMs = { asPlanned: 40_000, interrupted: 8_000 }
 
-/** As much of `--for` is left to the end: groups and the digest have to go out. */
+/** The part of `--for` that is reserved for the end, when groups and the digest go out. */
 function endPhaseMs(forMs: number): number {
   return Math.min(15_000, forMs / 3)
 }
@@ -177,7 +185,7 @@ function printResult(
 
 const maxLogBytes = 5_000_000
 
-/** Goes on behind earlier runs until it is long, then begins anew. */
+/** Appends to the log of earlier runs, or begins a new one when that is too long. */
 function openLog(path: string): { logger: Logger; close(): void } {
   const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
   if (bytes > maxLogBytes) rmSync(path)
@@ -194,17 +202,15 @@ function openLog(path: string): { logger: Logger; close(): void } {
   }
 }
 
-/**
- * The end of a demo, in order: what arrived is fetched, then nothing more is polled, groups go out when
- * their time comes and the digest, if it has anything to tell, once nothing else is on its way to its
- * reader. What is not out in time
- * stays pending and goes out in the next run.
- */
-
-/** How often the view is renewed, ms. */
+/** How often the view is refreshed. */
 export const refreshMs = 200
 
-/** Nothing new arrives any more at the service. */
+/**
+ * Ends a demo run after the last event has arrived: waits until the feeds have read all of them,
+ * pauses polling, lets groups go out when due, and sends the digest, if it has content, once
+ * nothing else is on its way to its reader. What is not delivered in time stays pending for the
+ * next run.
+ */
 export async function endRun(
   stage: Pick<DemoStage, 'read' | 'hasRead' | 'pausePolling' | 'sendDigest'>,
   view: Pick<DemoView, 'update'>,
@@ -213,7 +219,10 @@ export async function endRun(
   const beganMs = systemClock.now()
   const elapsedMs = createStopwatch()
 
-  /** The reading of which `isReached` is true; undefined: none was within so many ms of the end's begin. */
+  /**
+   * Resolves with the first reading for which `isReached` is true; undefined if none is within
+   * `atMostMs` after `endRun` began.
+   */
   async function waitUntil(
     atMostMs: number,
     isReached: (now: Reading) => boolean,
@@ -249,10 +258,10 @@ type Reading = Omit<DemoReading, 'stage'>
 
 type Print = (line: string) => void
 
-/** What comes beyond it within a second is counted instead. */
+/** Further arrivals within a second are only counted. */
 const linesPerSecond = 5
 
-/** A line for each arrival, as many as a reader or a build log can bear. */
+/** Prints one line for each arrival, at a rate that a reader or a build log can bear. */
 export function createDemoLines({ print, clock }: { print: Print; clock: Clock }): DemoView {
   let sinceMs = -Infinity
   let printed = 0
@@ -283,7 +292,7 @@ export function createDemoLines({ print, clock }: { print: Print; clock: Clock }
   }
 }
 
-/** One JSON value a line, every arrival. */
+/** Prints every arrival as one line of JSON. */
 export function createDemoJson(print: Print): DemoView {
   return {
     introduce: () => {},

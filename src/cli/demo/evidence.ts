@@ -1,4 +1,7 @@
-/** What a run of the demo left behind, read when nothing writes any more: the ledger, whole. */
+/**
+ * What a demo run leaves behind, read after the last write: the whole ledger and the messages that
+ * arrived.
+ */
 import { isKnownSeverity, noSeverity, severities, severityRank } from '../../event.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel, type SummaryKind } from '../../messages/summary.ts'
@@ -13,7 +16,7 @@ export const demoSinks = ['slack', 'email', 'webhook'] as const
 
 export type DemoSink = (typeof demoSinks)[number]
 
-/** What is compared of a message that arrived. */
+/** The parts of an arrived message that are compared. */
 export type Receipt = Pick<
   Arrival,
   'sink' | 'id' | 'form' | 'events' | 'items' | 'uids' | 'isComplete' | 'mayBeRepeat'
@@ -24,23 +27,23 @@ export interface Difference {
   what: string
 }
 
-/** Where the ledger stood when the run began. */
+/** The ledger's counters when the run began. */
 export interface Baseline {
   accounting: Accounting
-  /** By Redis' clock. */
+  /** Redis' clock. */
   atMs: number
 }
 
 export interface Evidence {
   baseline: Baseline
   accounting: Accounting
-  /** Pending items by sink, by a scan of the records. */
+  /** Pending items by sink, from a scan of the records. */
   pendingFound: Record<string, number>
   records: readonly LedgerRecord[]
   quarantinedUids: ReadonlySet<string>
   /** Every message that arrived in this run, in order. */
   received: readonly Receipt[]
-  /** Uids of the events that the service showed to a poll. */
+  /** Uids of the events that the sandbox showed to a poll. */
   shown: readonly string[]
 }
 
@@ -70,41 +73,41 @@ export function sumBy<Entry>(entries: Iterable<Entry>, count: (entry: Entry) => 
   return sum
 }
 
-/** Of this run, by the counters. */
+/** Deliveries of this run by the counters. */
 export function deliveredBySink({ accounting, baseline }: Evidence): Record<DemoSink, number> {
   const delivered = (sink: DemoSink): number =>
     (accounting.sinks[sink]?.delivered ?? 0) - (baseline.accounting.sinks[sink]?.delivered ?? 0)
   return { slack: delivered('slack'), email: delivered('email'), webhook: delivered('webhook') }
 }
 
-/** Of this run, by the records. */
+/** Deliveries of this run by the records. */
 export function deliveredItems({ records, baseline }: Evidence): Item[] {
   return records
     .flatMap(({ items }) => items)
     .filter(({ state, endedAtMs = 0 }) => state === 'delivered' && endedAtMs >= baseline.atMs)
 }
 
-/** What a message that a catcher of the sandbox took says, for the view and for the account. */
+/** A message that a mock receiver took, as the view and the accounting use it. */
 
 export interface Arrival {
   sink: SinkName
   atMs: number
-  /** Of the delivery: `e…` of one item, `b…` of a sealed message; '' where it names none. */
+  /** Delivery id: `e…` for one item, `b…` for a frozen message; '' when the message names none. */
   id: string
   form: MessageForm
-  /** How many events it stands for, by its own words. */
+  /** How many events the message says it stands for. */
   events: number
-  /** Ids of the items that it names one by one; a message for people about several names none. */
+  /** Ids of the items that it names; a message for people about several events names none. */
   items: string[]
-  /** Of the events that it shows. */
+  /** Uids of the events that it shows. */
   uids: string[]
-  /** It shows all that it stands for. */
+  /** It shows every event that it stands for. */
   isComplete: boolean
-  /** It says that it may have come before. */
+  /** It is marked as a possible repeat. */
   mayBeRepeat: boolean
-  /** The highest of what it carried; a word that the feed may have made up, harmless. */
+  /** The highest severity in it; sanitized, since the feed may hold any word. */
   severity: string
-  /** One line, harmless to a terminal: "HIGH Stealer log: …". */
+  /** One sanitized line: "HIGH Stealer log: …". */
   text: string
 }
 
@@ -113,7 +116,7 @@ export function toArrival(message: Received): Arrival {
   return { sink, atMs, uids, isComplete: false, ...readers[sink](message) }
 }
 
-/** The time of day here, as on the reader's own clock. */
+/** Local time of day. */
 export function clockTime(atMs: number): string {
   return new Date(atMs).toTimeString().slice(0, 8)
 }
@@ -124,7 +127,7 @@ type ReadMessage = Omit<Arrival, 'sink' | 'atMs' | 'uids' | 'isComplete'> &
 const readers: Record<SinkName, (message: Received) => ReadMessage> = {
   slack: ({ json, body }) => {
     const text = unescapeEntities((json as { text: string }).text)
-    // the last is ours: text of the feed stands above it
+    // The last match is Tocsin's own; text of the feed stands above it.
     const id = [...body.matchAll(/\bdelivery ([eb][0-9a-f]{32,40})\b/g)].at(-1)?.[1] ?? ''
     return readPersonMessage(id, text, body.includes('May be a repeat:'))
   },
@@ -154,7 +157,7 @@ const readers: Record<SinkName, (message: Received) => ReadMessage> = {
   },
 }
 
-/** `said`: the line that heads it, the same on every sink for people but for the brackets. */
+/** `headline`: the first line, the same on every sink for people except for the brackets. */
 function readPersonMessage(id: string, headline: string, mayBeRepeat: boolean): ReadMessage {
   const isSealed = id.startsWith('b')
   const summary = isSealed ? readSummary(headline) : undefined
@@ -176,7 +179,7 @@ interface Element {
   severity: string
 }
 
-/** One event stands alone in `data`, several in `data.items`. */
+/** A message about one event has it in `data`, one about several in `data.items`. */
 function readElements(json: unknown): Element[] {
   const { data } = json as { data: Element | { items: Element[] } }
   return 'items' in data ? data.items : [data]
@@ -202,27 +205,27 @@ function firstWord(text: string): string {
   return sanitize(text, 40).split(' ')[0]?.toLowerCase() ?? ''
 }
 
-/** Slack's three entities, the ampersand last. */
+/** Decodes Slack's three entities, the ampersand last. */
 function unescapeEntities(text: string): string {
   return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
 }
 
-/** What a message about several events says of itself, read as a person reads it. */
-
-/** `single`: one event; `batch`: several to a machine, each in full. */
+/**
+ * `single`: one event; `batch`: several events for a machine, each in full; else a kind of summary.
+ */
 export type MessageForm = SummaryKind | 'single' | 'batch'
 
 interface ReadSummary {
   form: SummaryKind
-  /** How many it stands for. */
+  /** How many events it stands for. */
   events: number
-  /** The word of its gravest events, in lower case; '' where it names none. */
+  /** The highest severity in lower case; '' when the headline names none. */
   severity: string
 }
 
 const countTag = String.raw`^(?:\[\d+ (?<severity>[^\s,\]]+)[^\]]*\] )?`
 
-/** As messages/summary-words.ts has them. */
+/** These patterns follow messages/summary-words.ts. */
 const summaryPatterns: readonly [SummaryKind, RegExp][] = [
   [
     'digest',
@@ -234,7 +237,9 @@ const summaryPatterns: readonly [SummaryKind, RegExp][] = [
   ['storm', new RegExp(String.raw`${countTag}(?<count>\d+) events? at once\b`)],
 ]
 
-/** Of the line that heads it: a Slack message's text, a mail's subject. undefined: it is no summary's. */
+/**
+ * Parses a headline (Slack text or mail subject). Returns undefined when the message is no summary.
+ */
 function readSummary(headline: string): ReadSummary | undefined {
   for (const [form, pattern] of summaryPatterns) {
     const { groups } = pattern.exec(headline) ?? {}
@@ -246,8 +251,8 @@ function readSummary(headline: string): ReadSummary | undefined {
 }
 
 /**
- * Uids of the events in an attached table, which holds all of a message; undefined where none is
- * attached that can be read as it is (a compressed one cannot).
+ * Uids of the events in an attached table, which holds all of a message; undefined without a
+ * readable table (a compressed one is not read).
  */
 function readTableUids(
   attachments: readonly { name: string; content: string }[],
@@ -259,23 +264,23 @@ function readTableUids(
   return uids.map(refang)
 }
 
-/** What a run of the demo shows while it goes on. */
+/** The live output of a demo run. */
 
 export interface DemoView {
-  /** What runs where, once, at the start. */
+  /** Called once at the start with what runs where. */
   introduce(lines: readonly string[]): void
   showArrival(arrival: Arrival): void
-  /** A few times a second. */
+  /** Called a few times a second. */
   update(reading: DemoReading): void
-  /** Leaves the cursor where printing may go on. */
+  /** Leaves the cursor where later output may begin. */
   end(): void
 }
 
-/** Of this run, except for lag and pending items. */
+/** Counts of this run, except lag and pending items, which are current. */
 export interface DemoReading {
-  /** Where the run stands, e.g. "ends in 12 s". */
+  /** The phase of the run, e.g. "ends in 12 s". */
   stage: string
-  /** Until when every feed was read to its end, wall clock ms; 0: one never was. */
+  /** The time until which every feed was read to its end, wall clock ms; 0: one never was. */
   caughtUpMs: number
   feeds: FeedReading[]
   sinks: SinkReading[]
@@ -287,20 +292,20 @@ export interface FeedReading {
   labels: string
   fetched: number
   new: number
-  /** Of the new ones: found by a sweep. */
+  /** New events that a rescan found. */
   late: number
   duplicate: number
-  /** undefined: it never caught up. */
+  /** undefined: the feed never caught up. */
   lagMs: number | undefined
   lagObjectiveMs: number
 }
 
 export interface SinkReading {
   name: DemoSink
-  /** Events, and the messages that they came in. */
+  /** Events, and the messages in which they arrived. */
   arrived: number
   messages: number
-  /** Items that wait for their group or digest, and all others that are on their way. */
+  /** Items that wait for a group or digest, and all other items on their way. */
   collected: number
   pending: number
 }

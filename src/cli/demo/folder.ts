@@ -1,4 +1,7 @@
-/** The folder that a demo keeps between runs: made by it alone, used by one run at a time. */
+/**
+ * The folder that the demo keeps between runs: only the demo creates it, and one run uses it at a
+ * time.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -25,32 +28,32 @@ const demoState = z.object({
   ports: z.object({ redis: z.int(), sandbox: z.int(), smtp: z.int(), http: z.int() }),
 })
 
-/** What the next run needs so that cursors, tokens and addresses keep their meaning. */
+/** What the next run needs so that cursors, tokens and addresses stay valid. */
 export type DemoState = z.infer<typeof demoState>
 
 export interface DemoFolder {
   readonly path: string
   readonly state: DemoState
-  /** The path of a file or folder in it. */
+  /** Path of a file or folder in it. */
   at(name: string): string
-  /** Moves the ports that another program has taken to free ones, and writes the state. */
+  /** Replaces ports that another program has taken with free ones, and writes the state. */
   settlePorts(): Promise<void>
-  /** Lets the next run in. */
+  /** Releases the lock for the next run. */
   close(): void
 }
 
 interface DemoFolderOptions {
   path: string
-  /** Everything of earlier runs goes first. */
+  /** Deletes everything of earlier runs first. */
   isFresh: boolean
-  /** undefined: that of the runs before, or 1. */
+  /** undefined: the seed of the earlier runs, or 1. */
   seed: number | undefined
 }
 
 const marker = 'made-by-tocsin-demo'
 const lockName = 'lock'
 
-/** Throws CommandError for a folder that is not a demo's, is in use, or tells of another seed. */
+/** Throws CommandError for a folder that is not a demo's, is in use, or has another seed. */
 export function openDemoFolder({ path, isFresh, seed }: DemoFolderOptions): DemoFolder {
   const at = (name: string): string => join(path, name)
   makeFolder(path)
@@ -141,7 +144,7 @@ function takeLock(path: string): void {
   throw new CommandError('mistake', `another demo runs in ${path}; ${remedy}`)
 }
 
-/** The port that could be had, 0 asking for any; undefined where another program has it. */
+/** Returns the port that it could bind (0 asks for any), or undefined when it is taken. */
 async function tryPort(port: number): Promise<number | undefined> {
   const server = createServer()
   server.listen(port, '127.0.0.1')
@@ -156,17 +159,16 @@ async function tryPort(port: number): Promise<number | undefined> {
   return typeof address === 'object' ? address?.port : undefined
 }
 
-/** Requests per second that the demo's sandbox grants: more than the service does, to be lively. */
+/** Requests per second that the demo's sandbox allows: more than the real API, to be lively. */
 export const demoLimits = { search: 5, basic: 10 }
 export const demoSlackLimit = { perSecond: 12, burst: 12 }
 
-/** The sink that has a digest. */
 export const digestSink = 'email'
 
 interface DemoConfigOptions {
   redisUrl: string
   httpPort: number
-  /** Whose leaked credentials are polled. */
+  /** The identifier whose leaked credentials are polled. */
   identifier: number
   sandbox: Pick<
     Sandbox,
@@ -176,7 +178,7 @@ interface DemoConfigOptions {
 
 const yamlText = JSON.stringify // a JSON text is a YAML text
 
-/** The configuration that the demo's daemon runs with, as an operator would write it. */
+/** The configuration of the demo's daemon, as an operator would write it. */
 export function demoConfig({ redisUrl, httpPort, identifier, sandbox }: DemoConfigOptions): string {
   return `# Written by the demo at every start: what its daemon runs with, every value filled in. Your own
 # has the same form; the examples to copy are config/minimal.yaml and config/tocsin.yaml.

@@ -1,4 +1,7 @@
-/** The demo's pretend service and sinks: what stood in earlier runs stands again, and the story goes on. */
+/**
+ * The demo's sandbox and mock receivers. Events and credentials of earlier runs are shown again,
+ * and their sequences continue.
+ */
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { systemClock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
@@ -13,37 +16,39 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts'
 import { type DemoFolder, demoLimits, demoSlackLimit } from './folder.ts'
 
 export interface DemoSandbox extends Sandbox {
-  /** From now on events arrive; the returned function ends that. */
+  /** Starts the arrival of events; the returned function stops it. */
   startArrivals(): () => Promise<void>
-  /** One event arrives that was created so long ago: behind the cursor, so only a sweep finds it. */
+  /** Adds one event created `ageMs` ago: behind every cursor, so only a rescan finds it. */
   showLate(ageMs: number): void
-  /** So many credentials arrive in the feed of `demoIdentifier`. */
+  /** Adds `count` credentials to the feed of `demoIdentifier`. */
   showCredentials(count: number): void
   /**
    * Uids of the events that a search of the group at `atMs` shows, and of the late ones among them
-   * those that a sweep begun at `sweptAtMs` does.
+   * that a rescan begun at `sweptAtMs` shows.
    */
   shownAt(groupId: number, atMs: number, sweptAtMs?: number): string[]
-  /** Uids of the credentials that a reading of their feed at `atMs` shows. */
+  /** Uids of the credentials that a poll of their feed at `atMs` shows. */
   credentialsShownAt(atMs: number): string[]
 }
 
-/** The sandbox's own: whose leaked credentials the demo shows. */
+/** The sandbox identifier whose leaked credentials the demo shows. */
 export const demoIdentifier = { id: 77, name: 'example.com' }
 
 interface DemoSandboxOptions {
   folder: DemoFolder
-  /** Mean of the events per second; above 0. */
+  /** Mean number of events per second; above 0. */
   rate: number
   logger: Logger
 }
 
-/** So many stand at the very first start, over the last hours; so many came between two runs. */
+/**
+ * Events that exist at the first start, spread over `backlogMs`, and that arrived between two runs.
+ */
 const firstBacklogCount = 40
 const backlogMs = 23 * 3_600_000
 const laterBacklogCount = 10
 
-/** Times of arrival are whole milliseconds of two processes' clocks. */
+/** Arrival times are whole milliseconds from the clocks of two processes. */
 const toleranceMs = 50
 
 export async function startDemoSandbox(options: DemoSandboxOptions): Promise<DemoSandbox> {
@@ -114,7 +119,7 @@ function arrivedBy<Shown extends { arrivedAtMs: number }>(
   return all.filter(({ arrivedAtMs }) => arrivedAtMs < atMs - toleranceMs)
 }
 
-/** Spread evenly between the last event there is and now. */
+/** Adds events spread evenly between the last event and now. */
 function addBacklog(sandbox: Sandbox, history: DemoHistory, nowMs: number): void {
   const last = history.earlierEvents.at(-1)
   const sinceMs = Math.max(last?.createdAtMs ?? 0, nowMs - backlogMs)
@@ -126,17 +131,17 @@ function addBacklog(sandbox: Sandbox, history: DemoHistory, nowMs: number): void
 }
 
 /**
- * The story that the demo's sandbox tells: one sequence of events that goes on where the last run
- * stopped. An event is on disk before the sandbox shows it, so no uid is used twice; and each but the
- * late ones is younger than all before it, so no cursor has passed it.
+ * The demo's sequence of events, which continues where the last run stopped. An event is on disk
+ * before the sandbox shows it, so no uid is used twice; and each event but the late ones is younger
+ * than all before it, so no cursor has passed it.
  */
 
 export interface DemoHistory {
-  /** Events of earlier runs that still stand, in the order in which they were told. */
+  /** Events of earlier runs that are still shown, in the order of the sequence. */
   readonly earlierEvents: readonly SandboxEvent[]
-  /** The next event of the story; it chooses its group, and shows itself at `nowMs`. */
+  /** The next event of the sequence, shown at `nowMs`; it chooses its group. */
   next(createdAtMs: number, nowMs: number): SandboxEvent
-  /** As `next`, but created just then, also where a cursor has passed that time. */
+  /** As `next`, but created exactly then, even where a cursor has passed that time. */
   late(createdAtMs: number, nowMs: number): SandboxEvent
   isLate(uid: string): boolean
 }
@@ -145,7 +150,7 @@ interface DemoHistoryOptions {
   file: string
   seed: number
   nowMs: number
-  /** How many events of earlier runs stand again at most. */
+  /** Maximum number of events of earlier runs that are shown again. */
   keep?: number
 }
 
@@ -154,7 +159,7 @@ interface EventLine extends LogLine {
   isLate?: true
 }
 
-/** Long before the ledger forgets that it had an event. */
+/** Far shorter than the ledger remembers an event. */
 const keptForMs = 30 * 86_400_000
 
 export function openDemoHistory(options: DemoHistoryOptions): DemoHistory {
@@ -184,7 +189,7 @@ export function openDemoHistory(options: DemoHistoryOptions): DemoHistory {
   }
 }
 
-/** The same events for the same seed, from behind the first `told` ones on. */
+/** Generates the same events for the same seed, beginning after the first `skip`. */
 function createEventSource(
   seed: number,
   skip: number,
@@ -197,12 +202,12 @@ function createEventSource(
   return nextEvent
 }
 
-/** The leaked credentials that the demo's sandbox shows: as the events, a story that goes on. */
+/** The demo's sequence of leaked credentials, which continues as that of the events does. */
 
 export interface DemoCredentials {
-  /** Those of earlier runs that still stand, oldest first. */
+  /** Those of earlier runs that are still shown, oldest first. */
   readonly earlier: readonly SandboxCredential[]
-  /** The next one, imported and shown at `nowMs`. */
+  /** The next credential, imported and shown at `nowMs`. */
   next(nowMs: number): SandboxCredential
 }
 
@@ -210,7 +215,7 @@ interface DemoCredentialsOptions {
   file: string
   seed: number
   nowMs: number
-  /** Whose feed shows them. */
+  /** The identifier whose feed shows them. */
   identifier: { id: number; name: string }
 }
 
@@ -218,7 +223,7 @@ interface CredentialLine extends LogLine {
   credential: SandboxCredential
 }
 
-/** As the events: so many, and long before the ledger forgets that it had one. */
+/** Limits as for events. */
 const maxKeptLines = 2_000
 
 export function openDemoCredentials(options: DemoCredentialsOptions): DemoCredentials {
@@ -240,24 +245,25 @@ export function openDemoCredentials(options: DemoCredentialsOptions): DemoCreden
   }
 }
 
-/** What the demo's sandbox told, on disk: a line of JSON each, written before it is shown. */
-
-/** `number` is its place in the story, from 1. */
+/**
+ * A line of JSON on disk, written before the sandbox shows it. `number` is its place in the
+ * sequence, from 1.
+ */
 interface LogLine {
   number: number
 }
 
 interface DemoLog<Line extends LogLine> {
-  /** Those of earlier runs that still stand, in the order in which they were told. */
+  /** Those of earlier runs that are still shown, in the order of the sequence. */
   readonly lines: readonly Line[]
-  /** The last number told, also where its line stands no more; 0: none yet. */
+  /** The last number written, even if its line is gone; 0: none yet. */
   readonly lastNumber: number
   append(line: Line): void
 }
 
 interface DemoLogOptions<Line> {
   file: string
-  /** How many of earlier runs stand again at most. */
+  /** Maximum number of lines of earlier runs that are shown again. */
   maxKept: number
   isCurrent: (line: Line) => boolean
 }

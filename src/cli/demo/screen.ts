@@ -1,6 +1,7 @@
 /**
- * The live view on a terminal. Every frame is one write that hides the cursor, overwrites in place and
- * shows the cursor again below: nothing flickers, and whenever the process ends the terminal is whole.
+ * The live view on a terminal. Every frame is one write that hides the cursor, overwrites in place
+ * and shows the cursor again below: nothing flickers, and the terminal is intact whenever the
+ * process ends.
  */
 import { cutToWidth, formatDuration, type Style, formatTable } from '../terminal.ts'
 import {
@@ -17,7 +18,7 @@ export type ScreenStream = Pick<
 >
 
 const csi = '\u001B['
-/** Synchronized output: a terminal that knows it shows the frame at once, others ignore it. */
+/** Synchronized output: a terminal that supports it shows a frame at once; others ignore it. */
 const beginFrame = `${csi}?2026h${csi}?25l${csi}H`
 const endFrame = `${csi}J${csi}?25h${csi}?2026l`
 const endLine = `${csi}K\r\n`
@@ -48,7 +49,10 @@ export function createDemoScreen({
     )
   }
 
-  /** What stood on the terminal before scrolls away unharmed; what a resize mangled is wiped. */
+  /**
+   * The first frame scrolls away what the terminal showed before; after a resize the screen is
+   * erased.
+   */
   function prepareScreen(columns: number, rows: number): string {
     const size = `${columns}x${rows}`
     const isFirst = drawnSize === ''
@@ -71,22 +75,22 @@ export function createDemoScreen({
   }
 }
 
-/** The live view as lines of text: a function of what is known and of the terminal's size. */
+/** The data from which a frame is rendered. */
 
 export interface DemoFrame {
   reading: DemoReading
   introduction: readonly string[]
-  /** Oldest first; the latest of each sink and as many as there is room for are shown. */
+  /** Oldest first; the view shows the latest of each sink and as many others as fit. */
   arrivals: readonly Arrival[]
   columns: number
   rows: number
   paint: (style: Style, text: string) => string
 }
 
-/** With fewer rows the introduction gives way. */
+/** With fewer rows the introduction is left out. */
 const roomyRows = 22
 
-/** At most `rows` lines, none wider than `columns`. */
+/** Renders at most `rows` lines of at most `columns` width. Pure. */
 export function renderScreen(frame: DemoFrame): string[] {
   const { reading, introduction, arrivals, columns, rows, paint } = frame
   const line = (text: string, ...styles: Style[]): string =>

@@ -1,4 +1,4 @@
-/** Everything that a demo runs: a Redis of its own, the sandbox, and the daemon itself in this process. */
+/** Everything that a demo runs: its own Redis, the sandbox, and the daemon in this process. */
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,20 +38,20 @@ import { demoIdentifier, type DemoSandbox, startDemoSandbox } from './sandbox.ts
 
 export interface DemoStage {
   introduction: string[]
-  /** From now on events arrive at the sandbox; the returned function ends that. */
+  /** Starts the arrival of events at the sandbox; the returned function stops it. */
   startArrivals(): () => Promise<void>
-  /** Between the two, a few times a second: has happen what does not arrive by itself. */
+  /** Called a few times a second while events arrive: runs the scripted extras. */
   step(reading: Pick<DemoReading, 'caughtUpMs'>): void
-  /** Whether the feeds have read all that arrived before `untilMs`, the late event too. */
+  /** Whether the feeds have read all that arrived before `untilMs`, including the late event. */
   hasRead(reading: Pick<DemoReading, 'caughtUpMs' | 'feeds'>, untilMs: number): boolean
-  /** From now on nothing more is polled. */
+  /** Pauses every feed. */
   pausePolling(): Promise<void>
-  /** Lets the daemon send its digest now. */
+  /** Ends the digest window, so that the daemon sends the digest now. */
   sendDigest(): Promise<void>
   read(): Promise<Omit<DemoReading, 'stage'>>
-  /** Ends the daemon, then reads the ledger whole. */
+  /** Stops the daemon, then reads the whole ledger. */
   finish(): Promise<DemoFigures>
-  /** Rejects when something that the demo stands on breaks. */
+  /** Rejects when something that the demo depends on breaks. */
   broken: Promise<never>
   close(): Promise<void>
 }
@@ -122,7 +122,7 @@ async function startStageParts(options: DemoStageOptions, closers: Closers): Pro
   }
 }
 
-/** Tells the demo's pause from one of an operator. */
+/** Distinguishes the demo's pause from an operator's. */
 const pauseReason = 'the demo ends'
 
 async function pausePolling(ledger: AccountLedger, { feeds }: Config): Promise<void> {
@@ -130,7 +130,7 @@ async function pausePolling(ledger: AccountLedger, { feeds }: Config): Promise<v
   for (const { name } of feeds) await pauseFeed(ledger, name, pause)
 }
 
-/** Takes back what the end of an earlier run left. */
+/** Ends the pause that the end of an earlier run left. */
 async function resumePolling(ledger: AccountLedger, { feeds }: Config): Promise<void> {
   for (const { name } of feeds) {
     const state = await peekFeed(ledger, name, systemClock.now())
@@ -151,7 +151,7 @@ async function startRedis(
   return startPrivateRedis({ ...server, port: folder.state.ports.redis })
 }
 
-/** What is written is what runs. */
+/** Writes the configuration and loads it from the file, so that the file shows what runs. */
 function writeConfig(folder: DemoFolder, redisUrl: string, sandbox: DemoSandbox): LoadedConfig {
   const path = folder.at('tocsin.yaml')
   const { id: identifier } = demoIdentifier
@@ -179,7 +179,7 @@ function rejectWhenRedisEnds(gone: AbortSignal, folder: DemoFolder): Promise<nev
 
 interface Closers {
   add(close: () => Promise<void>): void
-  /** Last in, first out; one that fails is logged and keeps none of the others open. */
+  /** Closes in reverse order; logs a failure and continues. */
   closeAll(): Promise<void>
 }
 
@@ -200,7 +200,7 @@ function onlyOnce(close: () => Promise<void>): () => Promise<void> {
   return () => (done ??= close())
 }
 
-/** Does what `tocsin digests send <sink>` does: the window ends now, and the daemon sends its digest. */
+/** As `tocsin digests send <sink>`: ends the window now, and the daemon sends its digest. */
 function sendDigestNow(config: Config, sink: string): Promise<void> {
   return withEngine(config, async (engine) => {
     const digestSink = requireDigestSink(engine, config, sink)
@@ -210,12 +210,14 @@ function sendDigestNow(config: Config, sink: string): Promise<void> {
 }
 
 /**
- * What the demo has happen besides the events that arrive by themselves: leaked credentials, and one
- * event that arrives too late for any cursor.
+ * The scripted extras besides the random events: leaked credentials, and one event that arrives
+ * behind every cursor.
  */
 
 interface DemoScript {
-  /** A few times a second. `isCaughtUp`: every feed was read to its end since the run began. */
+  /**
+   * Called a few times a second. `isCaughtUp`: every feed was read to its end since the run began.
+   */
   step(elapsedMs: number, isCaughtUp: boolean): void
   readonly isLateShown: boolean
 }
@@ -224,8 +226,8 @@ const credentialsEveryMs = 8_000
 const credentialsAtOnce = 3
 
 /**
- * Within `sweep.back` of the demo's feeds, and behind every cursor: the last page is read again at each
- * poll, and in a first run its ten events reach back half a day.
+ * Within `sweep.back` of the demo's feeds and behind every cursor: each poll reads the last page
+ * again, and in a first run its ten events reach back half a day.
  */
 const lateAgeMs = 20 * 3_600_000
 
@@ -252,22 +254,22 @@ export function createDemoScript(
 }
 
 /**
- * A private, persistent Redis: a child of this process that listens on loopback, asks for a password,
- * keeps its data in one folder, and never outlives whoever started it, however that one ends.
+ * A private, persistent Redis: a child process that listens on loopback, requires a password, keeps
+ * its data in one folder, and never outlives the process that started it, however that ends.
  */
 
 interface PrivateRedis {
-  /** Holds the password. */
+  /** Contains the password. */
   url: string
-  /** A connection of the starter's own. */
+  /** A client connection for the starter. */
   client: Redis
-  /** Aborts when the server is gone, wanted or not. */
+  /** Aborts when the server has ended, whether asked to or not. */
   gone: AbortSignal
   stop(): Promise<void>
 }
 
 interface PrivateRedisOptions {
-  /** Where data, log and configuration of the server lie; made where it is missing. */
+  /** Folder for the server's data, log and configuration; created when missing. */
   folder: string
   port: number
   /** Letters and digits. */
@@ -279,7 +281,7 @@ const startPatienceMs = 15_000
 const stopPatienceMs = 5_000
 const leftoverPatienceMs = 1_000
 
-/** Throws StoreError where there is no such program, CommandError where it does not come up. */
+/** Throws StoreError without a Redis program, CommandError when the server does not start. */
 async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateRedis> {
   const { folder, port, password } = options
   const listening = ['bind 127.0.0.1', `port ${port}`, `requirepass ${password}`]
@@ -298,8 +300,8 @@ async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateR
 }
 
 /**
- * Ends a server that an earlier run left on the port, waits until it is gone, and does nothing where
- * there is none. Only a server that takes our password is ours.
+ * Ends a server that an earlier run left on the port and waits until it has ended; does nothing
+ * without one. Only a server that accepts this demo's password is the demo's.
  */
 async function endLeftoverRedis(options: PrivateRedisOptions): Promise<void> {
   const client = connect(options)
@@ -325,7 +327,9 @@ function connect({ port, password }: PrivateRedisOptions): Redis {
   return connectRedis(config, silentLogger)
 }
 
-/** Whether a connection came to be before `signal` aborted; refusals on the way do not count. */
+/**
+ * Whether the client connects before `signal` aborts; refused attempts before that do not matter.
+ */
 async function becomesReady(client: Redis, signal: AbortSignal): Promise<boolean> {
   const ready = new AbortController()
   client.once('ready', () => ready.abort())

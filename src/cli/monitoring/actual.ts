@@ -1,3 +1,5 @@
+/** What `assets apply` reads from the API, and how it inspects adopted assets. */
+
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
@@ -18,13 +20,16 @@ import {
   type PolicyContent,
 } from './state-file.ts'
 
-/** The operations that change nothing. */
+/** The API operations that change nothing. */
 export type MonitoringReads = Pick<
   UpstreamClient,
   'listIdentifierPolicies' | 'getPolicy' | 'listPolicies' | 'listAssignments'
 >
 
-/** What of the state, and of what the operator names, is there, and which policies each asset really has. */
+/**
+ * Reads which assets and policies of the state, or named by the operator, exist, and which policies
+ * each asset has.
+ */
 export async function readActual(
   client: MonitoringReads,
   callOptions: () => CallOptions,
@@ -58,7 +63,7 @@ export async function readActual(
   return { assigned, policies, missingAssets: gone, ...describedOnly }
 }
 
-/** As if the server had the described operations alone. */
+/** For a server that has only the documented operations. */
 const describedOnly = { holders: new Map(), capabilities: { update: false, unassign: false } }
 
 function assetsToRead(
@@ -80,7 +85,10 @@ function policiesToRead(
   return [...known, ...retired, ...adopted]
 }
 
-/** What the server can beyond the description, and what has each of the policies; asked by GETs alone. */
+/**
+ * Finds out with GET requests which undocumented operations the server has, and the holders of each
+ * policy.
+ */
 export async function readUndescribed(
   client: MonitoringReads,
   callOptions: () => CallOptions,
@@ -95,7 +103,7 @@ export async function readUndescribed(
   return { holders, capabilities: { update: list !== undefined, unassign: holders.size > 0 } }
 }
 
-/** undefined: the server does not tell; a list that is not told to its end counts as none. */
+/** Returns undefined when the server does not list the holders, or not to the end. */
 async function readHolders(
   client: MonitoringReads,
   callOptions: () => CallOptions,
@@ -124,7 +132,7 @@ async function undefinedIfNotFound<Result>(read: Promise<Result>): Promise<Resul
   }
 }
 
-/** What of an asset as it came back goes into the state: all but what the file says in clear. */
+/** The part of a returned asset that the state remembers: all but `data`, which the file holds. */
 export function toAssetState(
   { data: _data, ...returned }: WireAsset,
   fallback: boolean | null,
@@ -132,14 +140,15 @@ export function toAssetState(
   return { returned, disabled: returned.is_disabled ?? fallback }
 }
 
-/** A policy as the service gives it, where its type has another name. */
+/** The content of a policy as the API returns it, where `type` is called `policy_type`. */
 export function toPolicyContent({ name, policy_type: type, value }: WirePolicy): PolicyContent {
   return { name, type, value: value ?? {} }
 }
 
 /**
- * What an adopted asset is. The API shows an asset only in answer to a change, so it is switched to
- * what the file says, which is asked about before; and what came back, before it is taken.
+ * Finds out what an adopted asset is. The API shows an asset only in answer to a change, so the
+ * asset is set to the enabled state of the file, after a confirmation; another confirmation
+ * precedes its adoption.
  */
 
 interface InspectParts {
@@ -152,7 +161,7 @@ interface UnseenAsset {
   known: KnownAsset
 }
 
-/** Those of the file that were adopted and never seen. */
+/** Assets of the file that were adopted and whose content is still unknown. */
 export function findUnseenAssets({ assets }: DesiredState, state: MonitoringState): UnseenAsset[] {
   return assets.flatMap((asset) => {
     const known = findAsset(state, asset.key)
@@ -160,7 +169,10 @@ export function findUnseenAssets({ assets }: DesiredState, state: MonitoringStat
   })
 }
 
-/** The state with what they are. Throws CommandError where one is of another type, or not wanted. */
+/**
+ * Returns the state with what the assets are. Throws CommandError when one has another type, or the
+ * operator says no.
+ */
 export async function inspectAdopted(
   context: Context,
   { yes, output }: { yes?: true; output: string },
@@ -180,13 +192,16 @@ export async function inspectAdopted(
   return current
 }
 
-/** `asset web: to see what 5001 is, it is enabled; the API shows an asset only in answer to a change`. */
+/**
+ * `asset web: to see what 5001 is, it is enabled; the API shows an asset only in answer to a
+ * change`.
+ */
 export function formatInspection({ asset, known }: UnseenAsset): string {
   const reason = 'the API shows an asset only in answer to a change'
   return `asset ${asset.key}: to see what ${known.id} is, it is ${formatSwitch(asset)}; ${reason}`
 }
 
-/** Switches it. */
+/** Enables or disables the asset, as the file says, and returns it. */
 export function inspectAsset(
   { asset, known }: UnseenAsset,
   { client, callOptions }: InspectParts,
@@ -196,7 +211,7 @@ export function inspectAsset(
   return nameServiceError(thing, client.toggleAsset({ id: known.id, isDisabled, ...callOptions() }))
 }
 
-/** What is there as the file says it counts as written from it. */
+/** Fields that already match the file count as written from it. */
 export function toKnownAsset(found: WireAsset, { asset, known }: UnseenAsset): KnownAsset {
   const { body, written, enabled } = asset
   const isDisabled = enabled === false
@@ -215,7 +230,7 @@ export function toKnownAsset(found: WireAsset, { asset, known }: UnseenAsset): K
   }
 }
 
-/** In lists the order means nothing. */
+/** The order of lists has no meaning. */
 function toComparable(value: unknown): string {
   return Array.isArray(value)
     ? canonicalJson(value.map(canonicalText).toSorted())
@@ -253,12 +268,12 @@ function formatSwitch({ enabled }: DesiredAsset): string {
   return enabled === false ? 'disabled' : 'enabled'
 }
 
-/** The service says that it has no such thing; a web page that is not found says nothing of it. */
+/** Whether the API says that the thing does not exist; a 404 that is a web page does not say so. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof UpstreamError && error.status === 404 && error.fault === undefined
 }
 
-/** Puts what a step was about in front of whatever went wrong: of several, nobody else can tell. */
+/** Prefixes an error with the thing that its step was about. */
 export async function nameServiceError<Result>(
   thing: string,
   request: Promise<Result>,

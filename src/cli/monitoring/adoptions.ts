@@ -1,4 +1,7 @@
-/** What only the operator knows: whether a creation without an answer was done, and under which id. */
+/**
+ * `--adopt` and `--create-again`: the operator says whether a creation without an answer was done,
+ * and under which id.
+ */
 import { InvalidArgumentError } from 'commander'
 import { suggestion } from '../../lib/errors.ts'
 import { parseUuid, parseId } from '../api/api-command.ts'
@@ -24,7 +27,7 @@ export interface AdoptionOptions {
   createAgain?: readonly string[]
 }
 
-/** A value of `--adopt`, which may be given several times. */
+/** Collects the values of `--adopt`. Throws InvalidArgumentError. */
 export function appendAdoption(text: string, before: readonly Adoption[] = []): Adoption[] {
   const [, name = '', id = ''] = /^([a-z][\w-]*)=(.+)$/.exec(text) ?? []
   if (name === '') throw new InvalidArgumentError('Write <name>=<id>, such as brand=5001.')
@@ -40,7 +43,7 @@ export function appendName(text: string, before: readonly string[] = []): string
   return [...before, text]
 }
 
-/** Throws CommandError where an option names what the file does not have. */
+/** Throws CommandError when an option names what the file does not have. */
 export function refuseUnknownNames(
   { adopt = [], createAgain = [] }: AdoptionOptions,
   { assets, policies }: DesiredState,
@@ -63,7 +66,10 @@ function refuseUnknown(kind: string, name: string, names: readonly string[]): vo
   throw new CommandError('mistake', `the file has no ${kind} "${name}"; ${remedy}`)
 }
 
-/** Throws CommandError where a creation was sent and nobody says what became of it. */
+/**
+ * Throws CommandError when a creation was sent, its outcome is unknown, and no option says what it
+ * was.
+ */
 export function refuseUnresolved(
   { pending }: MonitoringState,
   { adopt = [], createAgain = [] }: AdoptionOptions,
@@ -80,9 +86,10 @@ export function refuseUnresolved(
   )
 }
 
-/** The state with what the operator says of it, held against what the service shows. */
-
-/** Throws CommandError where it fits neither file, state nor service. */
+/**
+ * Returns the state with the operator's statements. Throws CommandError when one contradicts the
+ * file, the state or the API.
+ */
 export function applyAdoptions(
   input: PlanInput,
   { adopt = [], createAgain = [] }: AdoptionOptions,
@@ -98,7 +105,7 @@ function applyAdoption(adoption: Adoption, input: PlanInput): MonitoringState {
   return adoption.kind === 'asset' ? adoptAsset(adoption, input) : adoptPolicy(adoption, input)
 }
 
-/** What it is has not been seen: see `inspectAdopted`. */
+/** Adopts an asset whose content is not known yet; `inspectAdopted` finds it out. */
 function adoptAsset(
   { name, id }: Adoption & { kind: 'asset' },
   { state, actual }: PlanInput,
@@ -120,7 +127,10 @@ function adoptAsset(
   return { ...state, pending, assets: { ...state.assets, [name]: unseen } }
 }
 
-/** One that was created in the place of another: that one is deleted once this one is assigned. */
+/**
+ * Adopts a policy. One that replaces another retires it: the old policy is deleted once the new one
+ * is assigned.
+ */
 function adoptPolicy(
   { name, id }: Adoption & { kind: 'policy' },
   input: PlanInput,
@@ -151,7 +161,7 @@ function isTwin(there: PolicyContent | undefined, body: PolicyContent): boolean 
   return there !== undefined && isSame(there, body)
 }
 
-/** Of what is there, nothing is forgotten: it would be made twice. */
+/** Forgets a creation. Refuses to forget what exists, since it would be created twice. */
 function forgetCreated(name: string, input: PlanInput): MonitoringState {
   const { state, actual } = input
   if (state.pending?.name === name) return { ...state, pending: null }

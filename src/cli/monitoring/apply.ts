@@ -1,4 +1,6 @@
-/** `assets apply`: brings assets, their policies and who has which to the state of a file. */
+/**
+ * `assets apply`: changes assets, policies and their assignments to what a monitoring file says.
+ */
 import { basename, dirname, extname, join } from 'node:path'
 import { Command } from 'commander'
 import type { ParsedFile } from '../../config/parse-file.ts'
@@ -108,7 +110,7 @@ async function readMonitoring(
   return parseMonitoring(await terminal.readInput(), inputName(file), env)
 }
 
-/** `monitoring.yaml` has its `monitoring.state.json`. */
+/** The state of `monitoring.yaml` is `monitoring.state.json` beside it. */
 function chooseStatePath({ file, state }: ApplyCommandOptions): string {
   if (state !== undefined) return state
   if (file !== '-') return join(dirname(file), `${basename(file, extname(file))}.state.json`)
@@ -116,7 +118,7 @@ function chooseStatePath({ file, state }: ApplyCommandOptions): string {
   throw new CommandError('mistake', `${problem}; name the file of earlier runs with --state`)
 }
 
-/** What is there, and the state with what the operator says of it. */
+/** Reads what exists, and applies the operator's statements to the state. */
 async function readPlanInput(
   { client, callOptions }: ApiContext,
   {
@@ -134,7 +136,7 @@ async function readPlanInput(
   return input
 }
 
-/** Asks what a server can beyond the description only where that would help. */
+/** Asks for undocumented operations only when policies that still exist are to be deleted. */
 async function makePlan({ client, callOptions }: ApiContext, input: PlanInput): Promise<Plan> {
   const { desired, state, actual } = input
   const steps = planChanges(input)
@@ -156,7 +158,10 @@ function refuseImpossible(
   if (mistakes.length > 0) throw mistakesError(file, mistakes)
 }
 
-/** Shows a plan, asks, and takes its steps until one is refused; then says what was done and what not. */
+/**
+ * Shows a plan, asks for confirmation, and runs its steps until one fails; then reports how many
+ * were done.
+ */
 
 interface ApplyOptions {
   output: CommonOptions['output']
@@ -166,7 +171,7 @@ interface ApplyOptions {
 
 interface Plan {
   desired: DesiredState
-  /** From which the plan starts, with what the operator said about it. */
+  /** The state from which the plan starts, with the operator's statements applied. */
   state: MonitoringState
   steps: readonly Step[]
   notes: readonly string[]
@@ -178,7 +183,7 @@ interface ApplyParts {
   plan: Plan
 }
 
-/** Throws what a step throws, and CommandError where the operator says no. */
+/** Throws what a step throws, and CommandError when the operator says no. */
 async function applyPlan(
   context: Context,
   options: ApplyOptions,
@@ -201,7 +206,7 @@ async function applyPlan(
   } catch (error) {
     context.terminal.progress('')
     if (isText) printStopped(context, plan, doneCount)
-    // What the state file has not taken, its error tells.
+    // An error of the state file itself says what was not saved.
     if (isText && !(error instanceof CommandError)) context.terminal.printError(resumeHint)
     printJson(context, options, plan, doneCount)
     throw error
@@ -274,9 +279,10 @@ function printJson(
   print(context, { output }, { json, lines: () => [] })
 }
 
-/** One step of a plan, and what it leaves in the state. All but creations may be repeated. */
-
-/** Throws ServiceError, and what the state file throws. */
+/**
+ * Runs one step of a plan and saves its result in the state. Every step but a creation may be
+ * repeated. Throws UpstreamError, and what the state file throws.
+ */
 export async function applyStep(step: Step, parts: StepParts): Promise<void> {
   switch (step.do) {
     case 'create asset':
@@ -310,7 +316,7 @@ async function replaceAsset(step: StepOf<'replace asset'>, parts: StepParts): Pr
   saveAsset(asset.key, { ...known, ...toAssetState(replaced, known.disabled), written }, parts)
 }
 
-/** The whole of what came back last, with what the file says in its place. */
+/** The whole asset as the API returned it last, with the fields of the file in their place. */
 function toReplacement(
   { body }: DesiredAsset,
   { returned, disabled }: KnownAsset,
@@ -373,7 +379,10 @@ async function assignPolicy(
   file.save({ ...state, assets: { ...state.assets, ...Object.fromEntries(changed) } })
 }
 
-/** Whatever else the file says of them: what they matched before stays theirs. */
+/**
+ * Never cleans past events, whatever the file says: what these identifiers matched before stays
+ * theirs.
+ */
 async function assignToOthers(
   { key, ids }: StepOf<'assign to others'>,
   { client, callOptions, ...parts }: StepParts,
@@ -419,8 +428,9 @@ function requirePolicy(key: string, { file }: Pick<StepParts, 'file'>): { uuid: 
 }
 
 /**
- * Creations: each is written down before it leaves, so that one whose answer is lost is never sent
- * again unasked. One that never left, or was refused, leaves nothing behind.
+ * A creation is saved as an intent before it is sent, so that one whose answer is lost is never
+ * sent again without the operator's consent. The intent is removed when the request was not sent or
+ * was refused.
  */
 
 type Creation = Omit<Intent, 'at'>
@@ -482,7 +492,7 @@ async function withIntent<Made>(
   }
 }
 
-/** Where the state cannot be saved, the id is in the error: nobody else has it. */
+/** When the state cannot be saved, the error holds the id: it is known nowhere else. */
 function saveCreated(
   { kind, name, id }: Creation & { id: number | string },
   { file }: StepParts,
@@ -497,7 +507,7 @@ function saveCreated(
   }
 }
 
-/** The operations that change something. */
+/** The API operations that change something. */
 export type MonitoringWrites = Pick<
   UpstreamClient,
   | 'createAsset'
@@ -510,7 +520,7 @@ export type MonitoringWrites = Pick<
   | 'unassignPolicy'
 >
 
-/** What a step is taken with. */
+/** What a step needs. */
 interface StepParts {
   client: MonitoringWrites
   callOptions: () => CallOptions

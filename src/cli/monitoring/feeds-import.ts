@@ -1,4 +1,6 @@
-/** `feeds import`: what a group of assets is alerted on, as feeds to paste into the configuration. */
+/**
+ * `feeds import`: turns the alerts of an assets group into feeds to paste into the configuration.
+ */
 import { Command } from 'commander'
 import { isName } from '../../lib/config-fields.ts'
 import type { WireAlert } from '../../upstream/resources/assets.ts'
@@ -42,7 +44,7 @@ async function importFeeds(context: Context, options: ImportOptions): Promise<vo
   })
 }
 
-/** The alerts of an assets group as feeds of the configuration; nothing of their params, which hold secrets. */
+/** A feed made from alerts; without their params, which hold secrets. */
 
 interface ImportedFeed {
   name: string
@@ -50,19 +52,22 @@ interface ImportedFeed {
   account?: string
   identifier_group: number
   filters: { severity?: string[]; type?: string[] }
-  /** What has no equivalent, or should be looked at. */
+  /** What has no equivalent, or needs a review. */
   remarks: string[]
 }
 
 interface ImportTarget {
   groupId: number
-  /** undefined: the configuration has only one. */
+  /** undefined: the configuration has only one account. */
   account: string | undefined
-  /** Names of the feeds that the configuration has. */
+  /** Names of the feeds in the configuration. */
   feeds: readonly string[]
 }
 
-/** One feed for each distinct filter; several alerts may share it, since routes decide who gets what. */
+/**
+ * Makes one feed for each distinct filter. Alerts may share a feed, since routes decide who gets
+ * what.
+ */
 export function alertsToFeeds(
   alerts: readonly WireAlert[],
   { groupId, account, feeds }: ImportTarget,
@@ -88,7 +93,7 @@ export function alertsToFeeds(
   })
 }
 
-/** A severity list means exactly these; none, or all of them, is no filter. */
+/** A severity list selects exactly its severities; an empty or a full list is no filter. */
 function toFilters(alert: WireAlert): ImportedFeed['filters'] {
   const risks = alert.risks ?? []
   const severity = eventSeverities.filter((_word, index) => risks.includes(index + 1))
@@ -97,7 +102,7 @@ function toFilters(alert: WireAlert): ImportedFeed['filters'] {
   return { ...(isFilter ? { severity } : {}), ...(type.length > 0 ? { type } : {}) }
 }
 
-/** Anything else could be a variable or a comment where it is pasted. */
+/** Any other character could begin a variable or a comment where the word is pasted. */
 function isPlainWord(word: string): boolean {
   return /^[\w-]{1,64}$/.test(word)
 }
@@ -126,7 +131,7 @@ function alertRemarks(alert: WireAlert): string[] {
 }
 
 const maxNameLength = 40
-/** Of a number behind it. */
+/** Space for a number that makes a name unique. */
 const suffixLength = 6
 
 function toFeedName({ name }: WireAlert, groupId: number): string {
@@ -156,7 +161,7 @@ function findFreeName(base: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Lines that stand under `feeds:`. */
+/** Formats a feed as lines under `feeds:`. */
 export function feedLines({ name, remarks, ...feed }: ImportedFeed): string[] {
   const { account, filters } = feed
   const listed = Object.entries(filters).map(
@@ -172,7 +177,7 @@ export function feedLines({ name, remarks, ...feed }: ImportedFeed): string[] {
   ]
 }
 
-/** In quotes where YAML, of whatever version, would read something else than a text. */
+/** Quotes a word that some version of YAML would not read as text. */
 function yamlText(word: string): string {
   const isText =
     /^[a-z][a-z0-9_-]*$/i.test(word) && !/^(null|true|false|yes|no|on|off|y|n)$/i.test(word)

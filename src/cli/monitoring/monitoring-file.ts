@@ -1,3 +1,5 @@
+/** The file of `assets apply`: its schema, its parser, and the desired state that it describes. */
+
 import { basename } from 'node:path'
 import { z } from 'zod'
 import { ConfigError, type Environment, formatMistake, type Mistake } from '../../config/config.ts'
@@ -34,7 +36,10 @@ import {
 import type { PolicyCreation } from '../../upstream/resources/policies.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 
-/** The fields that the data of an asset must hold, by its type (docs/api-notes.md, Assets); it may hold more. */
+/**
+ * Fields that the data of an asset must hold, by type (docs/api-notes.md, Assets); it may hold
+ * more.
+ */
 const fieldsByType: Record<AssetType, readonly string[]> = {
   domain: ['fqdn'],
   name: ['first_name', 'last_name'],
@@ -56,7 +61,10 @@ const fieldsByType: Record<AssetType, readonly string[]> = {
   phone_number: ['phone_number'],
 }
 
-/** The fields that the asset's type asks for are there, and texts; an identity's is a list. */
+/**
+ * Checks that the fields required by the asset's type are texts; `attributes` of an identity is a
+ * list.
+ */
 const assetDataRule: Rule = ({ type, data }) => {
   const known = assetTypes.find((word) => word === type)
   if (known === undefined || !isSection(data)) return []
@@ -89,8 +97,6 @@ function checkAttributes({ attributes }: Data): Finding[] {
   const problem = attributes === undefined ? 'attributes is missing' : 'not a list of attributes'
   return [{ path: attributes === undefined ? ['data'] : ['data', 'attributes'], problem, remedy }]
 }
-
-/** The file of `assets apply`: which assets and policies there shall be; or every mistake in it at once. */
 
 const keywordsRemedy = 'write words, such as [leak, dump]'
 
@@ -196,7 +202,7 @@ export const monitoringFile = section(
 export type MonitoringContent = z.output<typeof monitoringFile>
 type WrittenPolicy = z.output<typeof policy>
 
-/** Throws CommandError. */
+/** Throws CommandError with every mistake in the file. */
 export function loadMonitoringFile(path: string, env: Environment): ParsedFile<MonitoringContent> {
   const text = rethrowMistakes(path, () =>
     readFileText(path, 'name the monitoring file with --file'),
@@ -204,7 +210,7 @@ export function loadMonitoringFile(path: string, env: Environment): ParsedFile<M
   return parseMonitoring(text, path, env)
 }
 
-/** `place` names the text in messages. Throws CommandError. */
+/** `place` names the text in messages. Throws CommandError with every mistake. */
 export function parseMonitoring(
   text: string,
   place: string,
@@ -215,7 +221,7 @@ export function parseMonitoring(
   return rethrowMistakes(place, () => parseFile(text, source, shape))
 }
 
-/** The same mistakes as of another file than the configuration. */
+/** Reports mistakes as those of the monitoring file, not of the configuration. */
 function rethrowMistakes<Result>(place: string, read: () => Result): Result {
   try {
     return read()
@@ -248,13 +254,13 @@ function checkPolicyReferences(file: unknown): Finding[] {
   )
 }
 
-/** The JSON Schema of the file as it is written, for editors. */
+/** The JSON Schema of the file, for editors. */
 export function monitoringSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(monitoringFile, { io: 'input', target: 'draft-07' })
   return { title: 'monitoring.yaml', ...schema }
 }
 
-/** What the monitoring file asks for, in the service's own terms. */
+/** What the monitoring file asks for, in the API's terms. */
 
 export interface DesiredState {
   assets: DesiredAsset[]
@@ -263,10 +269,10 @@ export interface DesiredState {
 }
 
 export interface DesiredAsset {
-  /** What it stands under in the file. */
+  /** Key in the file. */
   key: string
   body: AssetCreation
-  /** As the state remembers `body`: lists in order, a secret in `data` as its digest. */
+  /** `body` as the state remembers it: lists sorted, a secret in `data` as its digest. */
   written: Record<string, unknown>
   /** undefined: the file does not say. */
   enabled: boolean | undefined
@@ -279,7 +285,7 @@ export interface DesiredPolicy {
   body: PolicyCreation
 }
 
-/** `digest`: what stands for a secret; nobody without its key can test a guess. */
+/** `digest` replaces a secret by a keyed digest; without the key nobody can test a guess. */
 export function toDesiredState(
   content: MonitoringContent,
   digest: (parts: readonly string[]) => string,
@@ -302,7 +308,7 @@ export function toDesiredState(
 
 type WrittenAsset = NonNullable<MonitoringContent['assets']>[string]
 
-/** What the file leaves out is left to the service. */
+/** Omits what the file leaves out, so that the API chooses its default. */
 function toAssetBody(key: string, asset: WrittenAsset): AssetCreation {
   const { type, data, search_types, risks, experimental_search_types, group } = asset
   return {

@@ -1,4 +1,4 @@
-/** A plan as people read it, and as machines do; never a value of an asset, which may be a secret. */
+/** A plan as text and as JSON; never with a value of an asset, which may be a secret. */
 import { pluralize, sanitize, type Style } from '../terminal.ts'
 import { formatInspection, findUnseenAssets } from './actual.ts'
 import {
@@ -98,7 +98,7 @@ function formatOtherHolders(others: OtherHolders): string {
   return `; ${formatIds(others)}, not of this file, ${others.length === 1 ? 'has' : 'have'} it too`
 }
 
-/** Who loses a policy that is deleted; '' where nobody does. */
+/** Who loses a policy when it is deleted; '' when nobody does. */
 function formatLosers(losers: OtherHolders, before: string): string {
   if (losers === 'unknown') {
     return `${before}whatever has it and is not of this file loses it, and the server does not tell what that is`
@@ -114,7 +114,7 @@ function formatIds(ids: readonly number[]): string {
   return ids.length > maxIds ? `${shown} and ${ids.length - maxIds} more` : shown
 }
 
-/** What a plan leaves as it is, and who should know; each a sentence. */
+/** Sentences about what the plan leaves unchanged, and who should know. */
 
 export function planNotes(input: PlanInput): string[] {
   return [
@@ -125,7 +125,7 @@ export function planNotes(input: PlanInput): string[] {
   ]
 }
 
-/** Of a plan alone, which switches nothing. */
+/** Adopted assets that were not inspected, as in a mere plan, which changes nothing. */
 function adoptedAssets({ desired, state }: PlanInput): string[] {
   return findUnseenAssets(desired, state).map(
     (unseen) => `${formatInspection(unseen)}, so what must be replaced in it is not known yet`,
@@ -143,7 +143,7 @@ function adoptedPolicies({ desired, state, actual }: PlanInput): string[] {
   })
 }
 
-/** Policies of an asset that the file does not know, which are left alone. */
+/** Policies of the assets that are not of the file, and are left alone. */
 function foreignPolicies({ state, actual }: PlanInput): string[] {
   const own = ownUuids(state)
   return Object.entries(state.assets).flatMap(([key, { id }]) =>
@@ -168,7 +168,7 @@ function disabledByOthers({ desired, state }: PlanInput): string[] {
   })
 }
 
-/** Operations of a plan that the API's description does not have. */
+/** The undocumented operations that a plan uses. */
 export function listUndescribed(steps: readonly Step[]): string[] {
   const isGrouped = (step: Step): boolean =>
     step.do === 'create asset' && step.asset.body.assets_group_id !== undefined
@@ -180,7 +180,7 @@ export function listUndescribed(steps: readonly Step[]): string[] {
   ]
 }
 
-/** What cannot be taken back, as a sentence; undefined where there is nothing of it. */
+/** A sentence about what cannot be undone; undefined when there is nothing. */
 export function describeRisk(steps: readonly Step[], cleanPastEvents: boolean): string | undefined {
   const count = (kind: Step['do']): number =>
     steps.filter((step) => step.do === kind && !disablesNewAsset(step)).length
@@ -213,7 +213,7 @@ function formatCount(count: number, thing: string, done: string): string {
   return `${pluralize(count, thing, thing === 'policy' ? 'policies' : `${thing}s`)} ${done}`
 }
 
-/** A step without the values of what it writes. */
+/** A step without the values that it writes. */
 export function stepJson(step: Step): Record<string, unknown> {
   switch (step.do) {
     case 'create asset':
@@ -262,7 +262,7 @@ export function stepJson(step: Step): Record<string, unknown> {
   }
 }
 
-/** null: the server does not tell. */
+/** null: the server does not list the holders. */
 function idsOrNull(others: OtherHolders): readonly number[] | null {
   return others === 'unknown' ? null : others
 }

@@ -1,6 +1,6 @@
 /**
- * Which steps bring the service from what it is to what the file asks for; pure. No step takes a policy
- * from an asset before its successor is there; nothing is planned that is so already.
+ * Plans the steps from what the API has to what the file asks for; pure. No step takes a policy
+ * from an asset before its successor is assigned, and nothing is planned that is already so.
  */
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import type { Finding } from '../../lib/config-fields.ts'
@@ -16,7 +16,7 @@ import {
   findPolicy,
 } from './state-file.ts'
 
-/** In the order in which steps are taken. */
+/** The order in which steps run. */
 const stepOrder: readonly Step['do'][] = [
   'create policy',
   'disable asset',
@@ -46,7 +46,7 @@ function stepRank(step: Step): number {
   return stepOrder.indexOf(isNewAsset ? 'create asset' : step.do)
 }
 
-/** Of one that was adopted nothing is known, and nothing planned, until somebody has looked at it. */
+/** Plans nothing for an adopted asset until it was inspected: its content is unknown. */
 function assetSteps(asset: DesiredAsset, known: KnownAsset | undefined): Step[] {
   const { key } = asset
   if (known === undefined) {
@@ -62,19 +62,19 @@ function assetSteps(asset: DesiredAsset, known: KnownAsset | undefined): Step[] 
   return fields.length === 0 ? switched : [...switched, { do: 'replace asset', asset, id, fields }]
 }
 
-/** Where the file does not say, what somebody else has disabled stays so. */
+/** When the file does not say, an asset that somebody else disabled stays disabled. */
 function shouldBeEnabled({ enabled }: DesiredAsset, known: KnownAsset): boolean {
   return enabled ?? (known.disabled_by_file || known.disabled !== true)
 }
 
-/** The group counts at its creation alone. */
+/** The group counts only when the asset is created. */
 function changedFields({ written }: DesiredAsset, known: KnownAsset): string[] {
   return Object.keys(written)
     .filter((field) => field !== 'assets_group_id')
     .filter((field) => canonicalJson(known.written?.[field]) !== canonicalJson(written[field]))
 }
 
-/** The API deletes no asset. */
+/** Disables assets that left the file: the API cannot delete one. */
 function leftAssetSteps({ desired, state, actual }: PlanInput): Step[] {
   const named = new Set(desired.assets.map(({ key }) => key))
   return Object.entries(state.assets)
@@ -86,9 +86,9 @@ function leftAssetSteps({ desired, state, actual }: PlanInput): Step[] {
 }
 
 /**
- * A policy of the file: created and assigned, or changed. The description has neither a change nor an
- * un-assignment: where the server has none beyond it, another policy is created and assigned, and the
- * old one deleted.
+ * Creates and assigns, or changes, a policy of the file. The documented API neither changes nor
+ * unassigns a policy: unless the server can, a new policy is created and assigned, and the old one
+ * deleted.
  */
 function policySteps(policy: DesiredPolicy, input: PlanInput): Step[] {
   const { key } = policy
@@ -124,7 +124,7 @@ function policySteps(policy: DesiredPolicy, input: PlanInput): Step[] {
   ]
 }
 
-/** Those that left the file, and those whose successors are there; after all else. */
+/** Deletes policies that left the file or were replaced; runs after all other steps. */
 function policyDeletions(input: PlanInput): Step[] {
   const { desired, state } = input
   const named = new Set(desired.policies.map(({ key }) => key))
@@ -147,7 +147,10 @@ function deletionStep(
   return { do: 'delete policy', key, uuid, why, losers }
 }
 
-/** Of what they have in its place nobody but them knows, so it is not taken from them. */
+/**
+ * Assigns a new policy to holders that are not of the file too: only their owners know what else
+ * they have, so the policy is not taken from them.
+ */
 function assignmentToOthersSteps(
   key: string,
   replaced: readonly string[],
@@ -177,7 +180,7 @@ function unassignmentSteps(
   return [{ do: 'unassign policy', key, uuid, assets, drifted }]
 }
 
-/** What the service made of a value, such as a default that it added, is no change. */
+/** A value that the API itself changed, such as by adding a default, is no change. */
 function findPolicyChange(
   { body }: DesiredPolicy,
   { written, returned }: KnownPolicy,
@@ -210,29 +213,30 @@ function isAssignedByUs(asset: string, policy: string, { state }: PlanInput): bo
   return findAsset(state, asset)?.policies.includes(policy) ?? false
 }
 
-/** Assets of the file that have the policy and shall not. */
+/** Assets of the file that have the policy and should not. */
 function findWronglyAssigned(policy: string, uuid: string, input: PlanInput): string[] {
   return input.desired.assets
     .filter(({ key, policies }) => !policies.includes(policy) && hasPolicy(key, uuid, input))
     .map(({ key }) => key)
 }
 
-/** What `assets apply` may do, one thing at a time; and what it must know before it plans. */
-
-/** What the service said before anything is planned. */
+/** What the API said before planning. */
 export interface ActualState {
-  /** Of each identifier the uuids of its policies. */
+  /** Uuids of the policies of each identifier. */
   assigned: ReadonlyMap<number, readonly string[]>
-  /** Of the policies that the state knows, or the operator names, those that are there. */
+  /** The existing policies among those that the state knows or the operator names. */
   policies: ReadonlyMap<string, PolicyContent>
-  /** Ids of assets that are not there. */
+  /** Ids of assets that do not exist. */
   missingAssets: ReadonlySet<number>
-  /** To which identifiers a policy is assigned, whoever did it; none of one that the server does not tell. */
+  /**
+   * Identifiers to which a policy is assigned, by anybody; no entry when the server does not list
+   * them.
+   */
   holders: ReadonlyMap<string, readonly number[]>
   capabilities: Capabilities
 }
 
-/** Operations that the description does not have and a server may. */
+/** Operations that are not documented but that a server may have. */
 interface Capabilities {
   update: boolean
   unassign: boolean
@@ -247,17 +251,17 @@ export interface PlanInput {
 
 export type PolicyReason = 'new' | 'changed' | 'drifted' | 'unassign'
 
-/** Identifiers that are not of the file; `unknown`: the server does not tell. */
+/** Identifiers that are not of the file; `unknown`: the server does not list the holders. */
 export type OtherHolders = readonly number[] | 'unknown'
 
 export type Step =
-  /** `instead`: uuid of the one whose place it takes. */
+  /** `instead`: uuid of the policy that it replaces. */
   | { do: 'create policy'; policy: DesiredPolicy; why: PolicyReason; instead?: string }
   | { do: 'create asset'; asset: DesiredAsset }
   | { do: 'replace asset'; asset: DesiredAsset; id: number; fields: readonly string[] }
-  /** `id` is open of an asset that another step creates. */
+  /** `id` is missing for an asset that another step creates. */
   | { do: 'enable asset' | 'disable asset'; key: string; id?: number; why: 'asked' | 'left' }
-  /** `others` have it too. */
+  /** `others`: identifiers outside the file that also have the policy. */
   | {
       do: 'update policy'
       policy: DesiredPolicy
@@ -265,9 +269,12 @@ export type Step =
       why: PolicyReason
       others: OtherHolders
     }
-  /** Keys of assets, whose ids another step may bring; `drifted`: what somebody else has changed. */
+  /**
+   * `assets`: keys, since another step may bring the id; `drifted`: those that somebody else has
+   * changed.
+   */
   | { do: 'assign policy'; key: string; assets: readonly string[]; drifted: readonly string[] }
-  /** Those that have the policy whose place it takes, and are not of the file. */
+  /** Identifiers outside the file that have the replaced policy. */
   | { do: 'assign to others'; key: string; ids: readonly number[] }
   | {
       do: 'unassign policy'
@@ -276,7 +283,7 @@ export type Step =
       assets: readonly string[]
       drifted: readonly string[]
     }
-  /** `losers`: those that have it, and no successor. */
+  /** `losers`: identifiers that have the policy and get no successor. */
   | {
       do: 'delete policy'
       key: string
@@ -287,7 +294,7 @@ export type Step =
 
 export type StepOf<Kind extends Step['do']> = Extract<Step, { do: Kind }>
 
-/** What the file asks for and the API has no operation for; found before anything is sent. */
+/** Finds changes for which the API has no operation, before anything is sent. */
 export function findImpossibleChanges(
   desired: DesiredState,
   state: MonitoringState,
@@ -307,7 +314,10 @@ function checkGroupChanges({ assets }: DesiredState, state: MonitoringState): Fi
   })
 }
 
-/** Finds `ad` and `ads` where an asset is replaced: only a creation takes them (docs/api-notes.md, Assets). */
+/**
+ * Finds `ad` and `ads` where an asset is replaced: only a creation accepts them (docs/api-notes.md,
+ * Assets).
+ */
 function checkCreationOnlyTypes(steps: readonly Step[]): Finding[] {
   return steps.flatMap((step) => {
     if (step.do !== 'replace asset') return []
@@ -326,7 +336,7 @@ function checkCreationOnlyTypes(steps: readonly Step[]): Finding[] {
   })
 }
 
-/** What has a policy and is not of the file. */
+/** Identifiers outside the file that have the policy. */
 function findOtherHolders(uuid: string, input: PlanInput): OtherHolders {
   const { policies, holders } = input.actual
   if (!policies.has(uuid)) return []
@@ -334,7 +344,10 @@ function findOtherHolders(uuid: string, input: PlanInput): OtherHolders {
   return ids === undefined ? 'unknown' : excludeFileAssets(ids, input)
 }
 
-/** Those of them that are known by whatever way: an asset that left the file is always. */
+/**
+ * Identifiers outside the file that are known to have the policy from any source; assets that left
+ * the file are always known.
+ */
 function findKnownHolders(uuid: string, input: PlanInput): number[] {
   const others = findOtherHolders(uuid, input)
   const { assigned, missingAssets: gone } = input.actual
@@ -351,9 +364,10 @@ function excludeFileAssets(ids: readonly number[], { desired, state }: PlanInput
   return ids.filter((id) => !own.has(id)).toSorted((left, right) => left - right)
 }
 
-/** What the service no longer has, or has without the state knowing: signs of a state that is older than it. */
-
-/** Throws CommandError where an asset or policy of the file is no longer at the service. */
+/**
+ * Throws CommandError when an asset or policy of the file no longer exists: a sign of an outdated
+ * state file.
+ */
 export function refuseGone(input: PlanInput): void {
   const { desired, state, actual } = input
   const assets = desired.assets.flatMap(({ key }) => {
@@ -383,7 +397,10 @@ export function refuseGone(input: PlanInput): void {
   )
 }
 
-/** Throws CommandError where a policy is to be created that an asset of the file has already. */
+/**
+ * Throws CommandError when a policy to be created is already assigned to an asset of the file: a
+ * sign of an outdated state file.
+ */
 export function refuseTwins(input: PlanInput, createAgain: readonly string[] = []): void {
   const [twin] = input.desired.policies
     .filter(({ key }) => findPolicy(input.state, key) === undefined && !createAgain.includes(key))
@@ -398,7 +415,10 @@ export function refuseTwins(input: PlanInput, createAgain: readonly string[] = [
   )
 }
 
-/** Uuids of policies of the same name and content, which an asset of the file has and the state does not know. */
+/**
+ * Uuids of policies with the same name and content that an asset of the file has and the state does
+ * not know.
+ */
 export function findTwins(key: string, input: PlanInput): string[] {
   const policy = input.desired.policies.find((one) => one.key === key)
   if (policy === undefined) return []
@@ -418,12 +438,12 @@ function findNamesakes({ body }: DesiredPolicy, input: PlanInput): string[] {
   )
 }
 
-/** Of the policies that the state knows, those whose successors are there included. */
+/** Policies that the state knows, including replaced ones. */
 export function ownUuids({ policies, retired }: MonitoringState): Set<string> {
   return new Set([...Object.values(policies), ...retired].map(({ uuid }) => uuid))
 }
 
-/** The service may have added a default. */
+/** The API may have added a default. */
 function includesValue(there: PolicyContent, body: PolicyContent): boolean {
   return Object.entries(body.value).every(
     ([field, value]) => canonicalJson(there.value[field]) === canonicalJson(value),

@@ -1,6 +1,7 @@
 /**
- * What `assets apply` remembers from run to run, since it does not ask the service which assets there
- * are: ids, what was written, what came back. The file is either the old one or the new one, and nobody else's to read.
+ * The state that `assets apply` keeps between runs, since it does not ask the API which assets
+ * exist: ids, what was written, what came back. A write replaces the file whole; only its owner can
+ * read it.
  */
 import {
   closeSync,
@@ -24,22 +25,22 @@ export type PolicyContent = z.infer<typeof policyContent>
 
 const knownAsset = z.object({
   id: z.int().min(1),
-  /** The fields of the file as they were sent last; null of an asset that was adopted. */
+  /** The fields of the file as sent last; null for an adopted asset. */
   written: fields.nullable(),
-  /** As last seen; null: not known, of an asset that was adopted and not looked at. */
+  /** As last seen; null: unknown, for an adopted asset that was not inspected. */
   disabled: z.boolean().nullable(),
-  /** It was disabled because the file said so, or no longer had it; not by anybody else. */
+  /** The asset was disabled because the file said so or no longer had it, not by anybody else. */
   disabled_by_file: z.boolean().default(false),
-  /** Names of the policies that were assigned to it from the file. */
+  /** Keys of the policies that were assigned to it from the file. */
   policies: z.array(text),
-  /** As the service gave it last, without `data`, which the file says. */
+  /** As the API returned it last, without `data`, which the file holds. */
   returned: fields.nullable(),
 })
 export type KnownAsset = z.infer<typeof knownAsset>
 
 const knownPolicy = z.object({
   uuid: text.min(1),
-  /** Both null of a policy that was adopted. */
+  /** Both are null for an adopted policy. */
   written: policyContent.nullable(),
   returned: policyContent.nullable(),
 })
@@ -52,7 +53,7 @@ export type Intent = z.infer<typeof intent>
 const content = z.object({
   assets: z.record(text, knownAsset),
   policies: z.record(text, knownPolicy),
-  /** Policies that another one has replaced, and that are still to be deleted. */
+  /** Policies that were replaced and are still to be deleted. */
   retired: z.array(z.object({ name: text, uuid: text.min(1) })),
   pending: intent.nullable(),
 })
@@ -63,7 +64,7 @@ const version = 1
 const heading = z.object({ format: z.literal(format), version: z.number() })
 const owner = z.object({ account: z.object({ name: text, base_url: text }) })
 
-/** By its name in the file, which may be one that every object knows. */
+/** Looks up an own key only: a key may be called like a property of every object. */
 export function findAsset({ assets }: MonitoringState, key: string): KnownAsset | undefined {
   return Object.hasOwn(assets, key) ? assets[key] : undefined
 }
@@ -85,7 +86,7 @@ export function withoutPolicy(state: MonitoringState, key: string): MonitoringSt
   }
 }
 
-/** It was adopted, and nothing of it has come back yet. */
+/** Whether the asset was adopted and nothing of it has come back yet. */
 export function isUnseen({ disabled, returned }: KnownAsset): boolean {
   return disabled === null || returned === null
 }
@@ -94,9 +95,9 @@ export const emptyState: MonitoringState = { assets: {}, policies: {}, retired: 
 
 export interface StateFile {
   readonly path: string
-  /** As it is on disk. */
+  /** The state as on disk. */
   current(): MonitoringState
-  /** Replaces it; throws CommandError where somebody else has changed it meanwhile. */
+  /** Replaces the file. Throws CommandError when somebody else has changed it meanwhile. */
   save(state: MonitoringState): void
 }
 
@@ -105,7 +106,9 @@ export interface StateOwner {
   baseUrl: string
 }
 
-/** Throws CommandError where the file is torn, something else, or of another account. */
+/**
+ * Throws CommandError when the file is truncated, is something else, or belongs to another account.
+ */
 export function openStateFile(path: string, { name, baseUrl }: StateOwner): StateFile {
   let seen = readIfPresent(path)
   let state = seen === undefined ? emptyState : parseState(seen, path, { name, baseUrl })
@@ -169,7 +172,7 @@ function stateFileError(path: string, problem: string, cause?: unknown): Command
   return new CommandError('mistake', `${path}: ${problem}`, { cause })
 }
 
-/** Once something is remembered, another file would mean to create it all again. */
+/** Once there is a state, a lost file would mean that everything is created again. */
 function replaceFile(path: string, written: string, isFirst: boolean): void {
   const next = `${path}.new`
   try {
@@ -190,12 +193,12 @@ function replaceFile(path: string, written: string, isFirst: boolean): void {
   }
 }
 
-/** Of a run that was cut off. */
+/** Removes what an interrupted run left. */
 function removeLeftover(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false })) unlinkSync(path)
 }
 
-/** Else a power cut may bring the old file back. */
+/** Without this a power failure may bring the old file back. */
 function syncFolder(path: string): void {
   const folder = openSync(path, 'r')
   try {
