@@ -1,5 +1,4 @@
-/** The `silences` commands: create, list, expire. */
-
+/** The `silences` commands: add, list, expire. */
 import { randomInt } from 'node:crypto'
 import { Command } from 'commander'
 import { type Config, formatMistake } from '../config/config.ts'

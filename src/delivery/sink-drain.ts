@@ -70,9 +70,7 @@ interface EndedSend {
   mayBeWritten?: boolean
 }
 
-/**
- * A claim update in progress: how many sends it opens, and until when their places are reserved.
- */
+/** A claim update in progress: how many sends it opens, and how long their places are reserved. */
 interface RunningUpdate {
   opening: number
   untilMs: number
@@ -85,13 +83,9 @@ const aheadMs = 2_000
 /** How long an admission by the circuit holds: another replica may have found the sink down. */
 const admittedForMs = 250
 
-/**
- * A frozen process may have lost its claims, so it sends nothing that it renewed longer ago than
- * this.
- */
+/** A frozen process may have lost its claims: it sends nothing that it renewed longer ago. */
 const maxLeaseAgeMs = 5_000
 
-/** Renewed when a third of a lease is over. */
 const renewalsPerLease = 3
 
 /** Wait after a failure that is not the sink's. */
@@ -129,10 +123,7 @@ export class SinkDrain {
   /** When it was reported that the sink takes everything, monotonic ms; -Infinity: another success is news. */
   #toldOkAtMs = -Infinity
   #claimCount = 0
-  /**
-   * Claim updates and claims run beside the steps, one per account, so that a part of Redis that
-   * hangs does not stop the others.
-   */
+  /** Updates and claims run beside the steps, one per account: one that hangs stops no other. */
   readonly #updates = new Map<AccountLedger, RunningUpdate>()
   /** Since when, by account, monotonic ms. */
   readonly #claiming = new Map<string, number>()

@@ -1,5 +1,4 @@
 /** `events search`: its scopes, its queries and how its results are printed. */
-
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { EventDetail, ThreatEvent } from '../../event.ts'
@@ -287,10 +286,7 @@ function toSearchBody(
   }
 }
 
-/**
- * The tier under which the feed of this group is rate limited; `search`, the default, when no feed
- * reads it.
- */
+/** The tier that limits the group's feed; `search`, the default, when no feed reads it. */
 function findTier({ feeds }: Config, account: string, target: SearchTarget): Tier {
   const group = target.kind === 'group' ? target.id : undefined
   const feed = feeds.find(
@@ -468,11 +464,9 @@ function maskItem(item: WireSearchItem, secrets: readonly string[]): WireSearchI
     ...(tenant !== undefined && {
       tenant_metadata: tenant && {
         ...maskAllSecrets(tenant, secrets),
-        // Users write tags such as token:github.
         ...(tenant.tags && { tags: tenant.tags.map((tag) => maskTag(known(tag))) }),
       },
     }),
-    // Any highlight may be a line of a dump.
     ...(highlights !== undefined && {
       highlights: highlights && maskHighlights(extracts, true, metadata.uid),
     }),

@@ -112,9 +112,7 @@ function createWatchlist(parts: WatchlistParts): MonitoringWatchlist {
       const matching = watchers()
         .filter((one) => one.admits(searchable))
         .filter((one) => isSubject(one) || one.mentions(searchable))
-        .toSorted(
-          (left, right) => Number(isSubject(right)) - Number(isSubject(left)),
-        )
+        .toSorted((left, right) => Number(isSubject(right)) - Number(isSubject(left)))
       return toPlaces(matching.map(({ asset }) => asset))
     },
     placesAfterPolicy(event, asset, policy) {
