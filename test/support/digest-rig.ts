@@ -4,7 +4,7 @@ import type { ThreatEvent } from '../../src/event.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import { createSchedule } from '../../src/lib/cron-schedule.ts'
-import { aGatheringRig, type GatheringRig, type GatheringRigOptions } from './gathering.ts'
+import { aGatheringRig, type GatheringRig, type GatheringRigOptions } from './grouping.ts'
 import { takeIn, type RedisForTests } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 

@@ -16,7 +16,7 @@ import {
   settleAttempt,
 } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig, type DeliveryRigOptions } from '../../support/delivery.ts'
-import { around } from '../../support/gathering.ts'
+import { around } from '../../support/grouping.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'

@@ -4,7 +4,7 @@ import { scanEndedItems, resendItem, readSinkNames } from '../../../src/store/pe
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, peekBatch, sealBatch } from '../../support/attempts.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
-import { dieAt, uids } from '../../support/gathering.ts'
+import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
   redisForTests,
@@ -12,7 +12,7 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/relief.ts'
+import { aReliefRig, fallbackAfterMs, type ReliefRig } from '../../support/failover.ts'
 
 const tests = redisForTests()
 

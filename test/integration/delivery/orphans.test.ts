@@ -3,7 +3,7 @@ import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/d
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { around } from '../../support/gathering.ts'
+import { around } from '../../support/grouping.ts'
 import { redisForTests, routed, silent, takeIn, waitingIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -5,7 +5,7 @@ import { readDueRefs } from '../../../src/store/pending-items.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { formatLocal } from '../../../src/lib/time-zone.ts'
 import { createRandom } from '../../../src/sandbox/options.ts'
-import { aGatheringRig, type GatheringRig } from '../../support/gathering.ts'
+import { aGatheringRig, type GatheringRig } from '../../support/grouping.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 

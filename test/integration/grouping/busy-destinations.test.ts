@@ -1,11 +1,6 @@
 /** Very many groups at once, and what must not wait for them. */
 import { expect, test } from 'vitest'
-import {
-  aSlackRig,
-  uids,
-  type GatheringRigOptions,
-  type SlackRig,
-} from '../../support/gathering.ts'
+import { aSlackRig, uids, type GatheringRigOptions, type SlackRig } from '../../support/grouping.ts'
 import { redisForTests, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 

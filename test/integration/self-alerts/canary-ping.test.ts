@@ -7,7 +7,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
 import { type HttpServer, startHttpServer } from '../../support/http-server.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { aNoticesRig } from '../../support/notices.ts'
+import { aNoticesRig } from '../../support/self-alerts.ts'
 
 const tests = redisForTests()
 const hour = 3_600_000

@@ -6,7 +6,7 @@ import {
   type Canary,
 } from '../../../src/self-alerts/canary.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { aNoticesRig, type NoticesRig } from '../../support/notices.ts'
+import { aNoticesRig, type NoticesRig } from '../../support/self-alerts.ts'
 
 const tests = redisForTests()
 const hour = 3_600_000

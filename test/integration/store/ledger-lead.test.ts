@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
 import { type AccountLedger, claimLead, findLead } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, type DigestRig } from '../../support/digest-rig.ts'
-import { uids } from '../../support/gathering.ts'
+import { uids } from '../../support/grouping.ts'
 import { redisForTests, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()

@@ -15,7 +15,7 @@ import {
 } from '../../../src/store/pending-items.ts'
 import { readPayload, readRecord } from '../../../src/store/records.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { aGatheringRig } from '../../support/gathering.ts'
+import { aGatheringRig } from '../../support/grouping.ts'
 import {
   expectConservation,
   expectNothingStranded,

@@ -5,7 +5,7 @@ import {
   createTokenCache,
   type TokenCache,
 } from '../../../src/upstream/tokens.ts'
-import { clockToSet } from '../../support/gathering.ts'
+import { clockToSet } from '../../support/grouping.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 
 const tests = redisForTests()

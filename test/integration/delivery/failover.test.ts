@@ -8,7 +8,7 @@ import {
   makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
 import { scanRecords } from '../../../src/store/records.ts'
-import { dieAt, uids } from '../../support/gathering.ts'
+import { dieAt, uids } from '../../support/grouping.ts'
 import {
   expectConservation,
   redisForTests,
@@ -17,7 +17,7 @@ import {
   takeIn,
   waitingIn,
 } from '../../support/ledger.ts'
-import { aReliefRig, type ReliefRig, relievedAs } from '../../support/relief.ts'
+import { aReliefRig, type ReliefRig, relievedAs } from '../../support/failover.ts'
 
 const tests = redisForTests()
 

@@ -28,7 +28,7 @@ import {
 import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, claimRef } from '../../support/attempts.ts'
 import { aThreatEvent } from '../../support/events.ts'
-import { aSlackRig, type SlackRig } from '../../support/gathering.ts'
+import { aSlackRig, type SlackRig } from '../../support/grouping.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
 
 const given = redisForTests()

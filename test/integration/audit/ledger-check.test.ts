@@ -15,7 +15,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, replayDeadLetter, returnOrphans } from '../../../src/store/pending-items.ts'
 import { type Item, readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
-import { aSlackRig, type SlackRig, uids } from '../../support/gathering.ts'
+import { aSlackRig, type SlackRig, uids } from '../../support/grouping.ts'
 import {
   pastThisMillisecond,
   proofOf,

@@ -18,7 +18,7 @@ import {
   clockToSet,
   type GatheringRig,
   type GatheringRigOptions,
-} from './gathering.ts'
+} from './grouping.ts'
 import { type RedisForTests, silent } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 

@@ -16,7 +16,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
-import { around, uids } from '../../support/gathering.ts'
+import { around, uids } from '../../support/grouping.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 
 const given = redisForTests()

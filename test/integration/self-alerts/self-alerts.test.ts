@@ -3,7 +3,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { createSentLog } from '../../../src/self-alerts/self-alerts.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
-import { aNoticesRig, type NoticesRig } from '../../support/notices.ts'
+import { aNoticesRig, type NoticesRig } from '../../support/self-alerts.ts'
 
 const tests = redisForTests()
 const minute = 60_000

@@ -13,7 +13,7 @@ import {
   uids,
   type GatheringRigOptions,
   type SlackRig,
-} from '../../support/gathering.ts'
+} from '../../support/grouping.ts'
 import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
 
 const given = redisForTests()

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
-import { around, aSlackRig, dieAt, uids } from '../../support/gathering.ts'
+import { around, aSlackRig, dieAt, uids } from '../../support/grouping.ts'
 import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
 
 const given = redisForTests()

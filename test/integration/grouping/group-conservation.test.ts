@@ -21,7 +21,7 @@ import {
   readPendingRefs,
 } from '../../../src/store/pending-items.ts'
 import { type Item, pendingStates, scanRecords } from '../../../src/store/records.ts'
-import { aGatheringRig, type GatheringRig } from '../../support/gathering.ts'
+import { aGatheringRig, type GatheringRig } from '../../support/grouping.ts'
 import {
   expectConservation,
   expectNothingStranded,
@@ -29,7 +29,7 @@ import {
   takeIn,
 } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
-import { relievedAs } from '../../support/relief.ts'
+import { relievedAs } from '../../support/failover.ts'
 
 const given = redisForTests()
 

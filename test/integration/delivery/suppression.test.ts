@@ -9,7 +9,7 @@ import {
   dieAt,
   type GatheringRigOptions,
   type SlackRig,
-} from '../../support/gathering.ts'
+} from '../../support/grouping.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
