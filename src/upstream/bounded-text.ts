@@ -181,7 +181,8 @@ export class BoundedText {
       this.#isList = byte === openList
       this.#items = 0
       this.#itemFrom = this.#keptTo(at)
-    } else {
+    } else if (this.#depth > 2) {
+      // below 1 the text is no JSON: it has more closing brackets than opening ones
       if (this.#depth === this.#itemDepth + 1) this.#memberFrom = this.#keptTo(at)
       this.#prune(at + 1)
     }

@@ -212,3 +212,13 @@ test.each(everyPieceSize)(
     expect(read(last, { itemBytes: 76 }, pieceBytes)).toBe(last)
   },
 )
+
+test.each(everyPieceSize)(
+  'what closes more than it opened is kept alike, in pieces of %i',
+  (pieceBytes) => {
+    const text =
+      '"c"}items":[{"a":"long enough to be c9"},{"b":[1,2,3ut"},{"b"${:[1,2,3,4,5,6]}],"n":"c"}'
+    const limits = { pageSize: 1, textBytes: 5, itemBytes: 16, bytes: 257, values: 97 }
+    expect(read(text, limits, pieceBytes)).toBe(read(text, limits))
+  },
+)
