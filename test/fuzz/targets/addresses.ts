@@ -58,7 +58,8 @@ function checkHeaders(file: object): void {
   const mail = composeMail(delivery, { sink: 'oncall', from: data.from, to, nowMs: 0 })
   const { envelope, messageId, inReplyTo, headers } = mail
   const said = JSON.stringify([envelope, messageId, inReplyTo, headers, mail.from, mail.to])
-  assertThat(!/\\[rn]|\\u000/.test(said), 'a header may be forged', said)
+  const controls = said.replaceAll('\\\\', '') // a backslash in a name is none
+  assertThat(!/\\[rn]|\\u000/.test(controls), 'a header may be forged', said)
   const ids = [messageId, inReplyTo].every((id) => /^<[^<>\s]+@[^<>\s@]+>$/.test(String(id)))
   assertThat(ids, 'ids that are none', said)
   assertThat(
