@@ -1,22 +1,21 @@
 import { expect, test } from 'vitest'
-import { createDetailJobs } from '../../../src/delivery/full-events.ts'
+import {
+  createDetailJobs,
+  type DetailJobs,
+  type DetailJobsOptions,
+} from '../../../src/delivery/full-events.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
+import type { Keys } from '../../../src/redis/keys.ts'
 import type { ItemChange } from '../../../src/store/pending-items.ts'
 import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
 
-test('a record that wants its full event is asked for once, though it is told of twice, and no other is', async () => {
-  const keys = tests.keys()
-  const book = await tests.book({ keys, account: 'main' })
-  const asked: string[] = []
-  const jobs = createDetailJobs({
-    findLedger: () => book,
-    fetchDetail(_account, uid) {
-      asked.push(uid)
-      return new Promise((resolve) => setTimeout(resolve, 100, 'unavailable'))
-    },
+type Given = Partial<DetailJobsOptions> & Pick<DetailJobsOptions, 'findLedger' | 'fetchDetail'>
+
+function aDetailJobs(keys: Keys, given: Given): DetailJobs {
+  return createDetailJobs({
     batchWaits: {},
     release: () => Promise.resolve(),
     redis: tests.redis,
@@ -24,6 +23,20 @@ test('a record that wants its full event is asked for once, though it is told of
     clock: systemClock,
     logger: silent,
     timings: { ...shortTimings, detailWaitMs: 60_000 },
+    ...given,
+  })
+}
+
+test('a record that wants its full event is asked for once, though it is told of twice, and no other is', async () => {
+  const keys = tests.keys()
+  const book = await tests.book({ keys, account: 'main' })
+  const asked: string[] = []
+  const jobs = aDetailJobs(keys, {
+    findLedger: () => book,
+    fetchDetail(_account, uid) {
+      asked.push(uid)
+      return new Promise((resolve) => setTimeout(resolve, 100, 'unavailable'))
+    },
   })
   try {
     const accepted = await takeIn(book, [routed({ uid: 'first' }, ['soc'], true)])
@@ -47,15 +60,11 @@ test('a full event that is kept already is not asked for again, and what waits f
   const book = await tests.book({ keys, account: 'main' })
   let asked = 0
   const released: ItemChange[][] = []
-  const jobs = createDetailJobs({
+  const jobs = aDetailJobs(keys, {
     findLedger: () => book,
     fetchDetail: () => Promise.resolve(((asked += 1), 'unavailable' as const)),
     batchWaits: { soc: false },
     release: async (_account, made) => void released.push(made),
-    redis: tests.redis,
-    keys,
-    clock: systemClock,
-    logger: silent,
     timings: shortTimings,
   })
   const { signal } = new AbortController()
@@ -81,16 +90,9 @@ test('a process that has not started fetches none of the full events that others
   const book = await tests.book({ keys, account: 'main' })
   const asked: string[] = []
   const jobsOf = (owner: string) =>
-    createDetailJobs({
+    aDetailJobs(keys, {
       findLedger: () => book,
       fetchDetail: async () => (asked.push(owner), 'unavailable'),
-      batchWaits: {},
-      release: () => Promise.resolve(),
-      redis: tests.redis,
-      keys,
-      clock: systemClock,
-      logger: silent,
-      timings: { ...shortTimings, detailWaitMs: 60_000 },
     })
   const [idle, running] = [jobsOf('idle'), jobsOf('running')]
   running.start()
@@ -113,20 +115,13 @@ test('full events that an organization is slow to give keep no other organizatio
     ['quick', await tests.book({ keys, account: 'quick' })],
   ])
   const asked: string[] = []
-  const jobs = createDetailJobs({
+  const jobs = aDetailJobs(keys, {
     findLedger: (account) => books.get(account),
     async fetchDetail(account, _uid, signal) {
       asked.push(account)
       if (account === 'slow') await systemClock.sleep(60_000, signal)
       return 'unavailable'
     },
-    batchWaits: {},
-    release: () => Promise.resolve(),
-    redis: tests.redis,
-    keys,
-    clock: systemClock,
-    logger: silent,
-    timings: { ...shortTimings, detailWaitMs: 60_000 },
   })
   try {
     for (const [account, count] of [
