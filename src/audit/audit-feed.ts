@@ -216,10 +216,10 @@ async function updateSightings(
 
 /** No uid: it has a space. */
 function malformedId(
-  { fingerprints: digests }: AccountLedger,
+  { fingerprints }: AccountLedger,
   { raw, identity = raw }: MalformedItem,
 ): string {
-  return `malformed ${digests.recordId(identity)}`
+  return `malformed ${fingerprints.recordId(identity)}`
 }
 
 interface SearchedWindow extends AuditWindow {
@@ -283,15 +283,15 @@ export async function lookUpInLedger(
   { uids, malformed = [] }: { uids: readonly string[]; malformed?: readonly MalformedItem[] },
 ): Promise<{ events: LedgerStatus[]; malformed: LedgerStatus[] }> {
   if (uids.length + malformed.length === 0) return { events: [], malformed: [] }
-  const { fingerprints: digests, horizonMs } = ledger
+  const { fingerprints, horizonMs } = ledger
   const query = {
     feed,
     horizon: horizonMs,
     events: uids.map((uid) => ({
-      rid: digests.recordId(uid),
-      seen: digests.seen(feed, uid),
+      rid: fingerprints.recordId(uid),
+      seen: fingerprints.seen(feed, uid),
     })),
-    bad: malformed.map(({ raw, identity = raw }) => digests.malformed(feed, identity)),
+    bad: malformed.map(({ raw, identity = raw }) => fingerprints.malformed(feed, identity)),
   }
   const statuses = (await ledger.run('look-up-events', JSON.stringify(query))) as LedgerStatus[]
   return { events: statuses.slice(0, uids.length), malformed: statuses.slice(uids.length) }

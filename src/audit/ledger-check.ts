@@ -91,14 +91,14 @@ async function* scanWithConfirmation(
 /** Compares entries with records; resolves with where the next look at settled ones goes on, 0: from the first. */
 async function* checkIndex(
   ledger: AccountLedger,
-  { settledFromMs, maxSettled: mostSettled }: LedgerCheckOptions,
+  { settledFromMs, maxSettled }: LedgerCheckOptions,
   onFound: (found: DanglingRef[]) => void,
 ): AsyncGenerator<number, number> {
   let read = 0
   for await (const entries of scanPendingEntries(ledger)) {
     yield (read += await check(entries))
   }
-  let remaining = mostSettled
+  let remaining = maxSettled
   for await (const entries of scanSettledEntries(ledger, settledFromMs(ledger.account))) {
     yield (read += await check(entries))
     remaining -= entries.length

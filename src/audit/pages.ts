@@ -160,13 +160,13 @@ export function auditWindow(
   backMs: number,
 ): AuditWindow | NoWindowReason {
   if (feed.type === 'reports') return 'reports'
-  const { scan, lastCaughtUpMs, startBoundMs: floorMs, nowMs } = state ?? {}
-  if (!state || !scan || floorMs === undefined || nowMs === undefined) return 'not_read'
-  const isOld = scan.fingerprint !== scanFingerprint(feed, floorMs) || state.isRewound
+  const { scan, lastCaughtUpMs, startBoundMs, nowMs } = state ?? {}
+  if (!state || !scan || startBoundMs === undefined || nowMs === undefined) return 'not_read'
+  const isOld = scan.fingerprint !== scanFingerprint(feed, startBoundMs) || state.isRewound
   const isRead = lastCaughtUpMs !== undefined && lastCaughtUpMs >= firstStartMs(feed, state)
   if (isOld || !isRead || state.isBackfilling) return 'not_read'
   const fromMs = Math.max(
-    floorMs,
+    startBoundMs,
     nowMs - Math.min(backMs, retention.story, horizonMs),
     trimmedUntilMs,
     coveredFromMs(feed, state),
@@ -181,13 +181,10 @@ function firstStartMs(feed: PolledFeed, { scan }: FeedState): number {
 }
 
 /** From when on the present request was read: by the tail's walks, or by a sweep that ended. */
-function coveredFromMs(
-  feed: PolledFeed,
-  { scan, sweep, startBoundMs: floorMs }: FeedState,
-): number {
+function coveredFromMs(feed: PolledFeed, { scan, sweep, startBoundMs }: FeedState): number {
   const { unordered } = findFeedType(feed)
-  if (unordered && !unordered.byTime) return floorMs
-  const tailMs = (scan && scannedFromMs(scan)) ?? floorMs
+  if (unordered && !unordered.byTime) return startBoundMs
+  const tailMs = (scan && scannedFromMs(scan)) ?? startBoundMs
   const { fingerprint, fromMs = Infinity, toMs = 0 } = sweep.lastEnded ?? {}
   const isJoined = fingerprint === scan?.fingerprint && toMs >= tailMs // no gap lies between
   return isJoined ? Math.min(tailMs, fromMs) : tailMs

@@ -91,7 +91,7 @@ async function askServices(context: Context, config: Config): Promise<LiveFindin
 }
 
 function summaryJson(config: Config): Record<string, unknown> {
-  const { accounts, sinks, route, selfAlerts: notices, canary } = config
+  const { accounts, sinks, route, selfAlerts, canary } = config
   return {
     accounts: accounts.map(({ name, baseUrl, limits }) => ({ name, base_url: baseUrl, limits })),
     feeds: boundedFeeds(config).map(({ feed, bounds, lane }) => ({
@@ -111,7 +111,7 @@ function summaryJson(config: Config): Record<string, unknown> {
       digest: readDigest(sink) ?? null,
       fallback: sink.fallback ?? null,
     })),
-    self_alerts: notices ? { sink: notices.sink, or: notices.fallback ?? null } : null,
+    self_alerts: selfAlerts ? { sink: selfAlerts.sink, or: selfAlerts.fallback ?? null } : null,
     canary: canary ? { every_seconds: canary.everyMs / 1000, sinks: canary.sinks } : null,
     routes: flattenRoutes(route).map(({ depth: _depth, onMute, ...entry }) => ({
       ...entry,
@@ -190,11 +190,13 @@ function feedLines(bounded: BoundedFeed): string[] {
 }
 
 /** Lines about the self-alerts and the canary. */
-function selfAlertLines({ selfAlerts: notices, canary }: Config): string[] {
+function selfAlertLines({ selfAlerts, canary }: Config): string[] {
   const otherwise =
-    notices?.fallback === undefined ? '' : `, or ${notices.fallback} while that one takes nothing`
+    selfAlerts?.fallback === undefined
+      ? ''
+      : `, or ${selfAlerts.fallback} while that one takes nothing`
   return [
-    notices ? `  self-alerts: ${notices.sink}${otherwise}` : '  self-alerts: none',
+    selfAlerts ? `  self-alerts: ${selfAlerts.sink}${otherwise}` : '  self-alerts: none',
     canary
       ? `  canary: every ${formatDuration(canary.everyMs)} to ${canary.sinks.join(', ')}${canary.ping ? ', then a ping' : ''}`
       : '  canary: none',

@@ -462,17 +462,17 @@ export interface TracedDecision {
 export function traceRoute(
   config: Config,
   destinations: ReadonlyMap<string, readonly Destination[]>,
-  { event: input, nowMs, known }: { event: RoutableEvent; nowMs: number; known: KnownSilences },
+  { event, nowMs, known }: { event: RoutableEvent; nowMs: number; known: KnownSilences },
 ): RouteTrace {
   const { inhibitRules } = config
   const router = createRouter(config.route)
-  const { visits, decisions } = router.explain(input)
+  const { visits, decisions } = router.explain(event)
   const items = planItems(decisions, (sink) => (destinations.get(sink) ?? []).map(({ id }) => id))
   const labels = new Map([...destinations.values()].flat().map(({ id, label }) => [id, label]))
   const findRules = (keys: readonly { rule: string }[]): InhibitRule[] =>
     inhibitRules.filter(({ name }) => keys.some(({ rule }) => rule === name))
   return {
-    input,
+    input: event,
     nowMs,
     visits,
     decisions: decisions.map((decision): TracedDecision => {
@@ -480,7 +480,7 @@ export function traceRoute(
       return {
         decision,
         node,
-        labels: groupLabels(node.groupBy, input),
+        labels: groupLabels(node.groupBy, event),
         mutedUntilMs: mutedUntil(config.timeIntervals, node.muteTimeIntervals, nowMs),
       }
     }),
@@ -488,10 +488,10 @@ export function traceRoute(
       ...item,
       label: labels.get(item.destination) ?? item.destination,
     })),
-    silence: findSilence(known.silences, input, nowMs),
+    silence: findSilence(known.silences, event, nowMs),
     areSilencesKnown: known.unavailable === undefined,
-    inhibits: findRules(sourceKeys(inhibitRules, input)),
-    inhibitedBy: findRules(targetKeys(inhibitRules, input)),
+    inhibits: findRules(sourceKeys(inhibitRules, event)),
+    inhibitedBy: findRules(targetKeys(inhibitRules, event)),
   }
 }
 

@@ -64,9 +64,9 @@ function urlHost(url: string): string {
   return URL.parse(url)?.hostname ?? ''
 }
 
-function unusedSinks({ sinks, route, selfAlerts: notices, canary }: Config): Finding[] {
+function unusedSinks({ sinks, route, selfAlerts, canary }: Config): Finding[] {
   const selfAlertSinks = [
-    ...(notices ? [notices.sink, ...(notices.fallback ? [notices.fallback] : [])] : []),
+    ...(selfAlerts ? [selfAlerts.sink, ...(selfAlerts.fallback ? [selfAlerts.fallback] : [])] : []),
     ...(canary?.sinks ?? []),
   ]
   const routed = new Set([...listLiveSinks(route), ...selfAlertSinks])
@@ -187,7 +187,7 @@ function floorWarnings({ feeds, limits }: Config): Finding[] {
  * Each poll is at least one request. Rescans get what the polls leave of the feeds' share, and at
  * least a tenth of it.
  */
-function tierWarnings({ account, tier, polled, minIntervalMs: floorMs }: PolledTier): Finding[] {
+function tierWarnings({ account, tier, polled, minIntervalMs }: PolledTier): Finding[] {
   const path = ['accounts', account.name, 'limits', tier]
   const usable = account.limits[tier] * account.feedShare
   const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
@@ -202,7 +202,7 @@ function tierWarnings({ account, tier, polled, minIntervalMs: floorMs }: PolledT
     ]
   }
   const ratePolled = polled.filter(({ everyMs }) => everyMs === undefined)
-  const leftPerSecond = usable - perSecond - (1000 * ratePolled.length) / floorMs
+  const leftPerSecond = usable - perSecond - (1000 * ratePolled.length) / minIntervalMs
   const problem = sweepProblem(polled, Math.max(leftPerSecond, rescanShare * usable))
   if (problem === undefined) return rareRescans(polled, { path, usable })
   const remedy = 'raise every on the feeds or in their sweep, or the limit if the service allows it'

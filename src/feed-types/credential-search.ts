@@ -73,11 +73,11 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
  * page, and its cursor goes to the same search; if the capability is lost, the scan starts again.
  */
 async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Promise<FeedPage> {
-  const { client, slot: turn, signal } = request
+  const { client, slot, signal } = request
   const free = await isFree(request)
   const isLost = !free && lastSearch(request.scan) === freeSearchCapability
   const scan = noteSearch(isLost ? restartScan(request.scan) : request.scan, free)
-  const asked = { body: bodyWithCursor<WireCredentialSearchBody>(scan), slot: turn, signal }
+  const asked = { body: bodyWithCursor<WireCredentialSearchBody>(scan), slot: slot, signal }
   if (!free) return { ...(await client.searchCredentials({ ...asked, tier: feed.tier })), scan }
   try {
     return { ...(await client.searchAstpCredentials(asked)), scan }
@@ -99,12 +99,12 @@ function restartScan({ passed: _circle, ...scan }: Scan): Scan {
  * Checked with a page of one item, and again when the capability expires. If the check fails,
  * nothing is learned and the search that every account has is used meanwhile.
  */
-async function isFree({ client, scan, slot: turn, signal }: FeedRequest): Promise<boolean> {
+async function isFree({ client, scan, slot, signal }: FeedRequest): Promise<boolean> {
   if (scan.cursor !== null && lastSearch(scan) !== freeSearchCapability) return false
   const body = { ...(scan.body as unknown as WireCredentialSearchBody), size: 1 }
   try {
     return await client.capabilities.find(freeSearchCapability, () =>
-      client.searchAstpCredentials({ body, slot: turn, signal }),
+      client.searchAstpCredentials({ body, slot: slot, signal }),
     )
   } catch (error) {
     const isFailure =
@@ -184,7 +184,7 @@ const minCatchUpMs = 7 * 86_400_000
 const smallPagesMs = 86_400_000
 
 function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): NextScan {
-  const { scan, nowMs, startBoundMs: floorMs } = state
+  const { scan, nowMs, startBoundMs } = state
   const notes = readNotes(scan)
   const { isUnfiltered, lastPages } = notes
   const pageSize = usualPageSize(scan)
@@ -193,7 +193,10 @@ function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): 
   const staysSmall = smallSinceMs !== null && nowMs - smallSinceMs < smallPagesMs
   return {
     fromStart: true,
-    span: { fromMs: Math.max(floorMs, nextFromMs(state, feed)), toMs: nowMs + maxClockAheadMs },
+    span: {
+      fromMs: Math.max(startBoundMs, nextFromMs(state, feed)),
+      toMs: nowMs + maxClockAheadMs,
+    },
     notes: {
       ...initialNotes,
       hasCompleted: notes.hasCompleted,
@@ -207,11 +210,11 @@ function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): 
 }
 
 function nextFromMs(
-  { scan, nowMs, startBoundMs: floorMs, isBackfilling }: FeedState & { scan: Scan },
+  { scan, nowMs, startBoundMs, isBackfilling }: FeedState & { scan: Scan },
   { sweep }: CredentialSearch,
 ): number {
   if (readNotes(scan).hasCompleted) return Math.min(scan.startedAtMs, nowMs) - overlapMs
-  if (isBackfilling) return floorMs
+  if (isBackfilling) return startBoundMs
   return nowMs - Math.max(minCatchUpMs, sweep?.backMs ?? 0)
 }
 

@@ -37,12 +37,12 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   pageSizes: [20], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ identifier }) => [identifier],
   body: (_feed, _span, size) => ({ size }),
-  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
+  async fetch(feed, { client, scan, slot, signal }) {
     return client.credentialFeed({
       identifier: feed.identifier,
-      from: walk.cursor,
-      size: Number(walk.body['size']),
-      slot: turn,
+      from: scan.cursor,
+      size: Number(scan.body['size']),
+      slot: slot,
       tier: feed.tier,
       signal,
     })
@@ -55,8 +55,8 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
       const { hasCompleted, isAscending, lastWalkGrew } = readNotes(walk)
       return hasCompleted && !isAscending && !lastWalkGrew
     },
-    nextScan({ scan: walk }) {
-      const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(walk)
+    nextScan({ scan }) {
+      const { hasCompleted, isAscending, lastWalkGrew, ...notes } = readNotes(scan)
       const known = { hasCompleted, isAscending, lastWalkGrew }
       return isAscending
         ? { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
@@ -74,12 +74,12 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
     operation: 'GET /firework/v2/me/feed/credentials',
     what: 'the credentials of the tenant',
   }),
-  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
+  async fetch(feed, { client, scan, slot, signal }) {
     return client.tenantCredentials({
-      from: walk.cursor,
-      size: Number(walk.body['size']),
+      from: scan.cursor,
+      size: Number(scan.body['size']),
       order: 'asc',
-      slot: turn,
+      slot: slot,
       tier: feed.tier,
       signal,
     })
@@ -89,13 +89,13 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
   unordered: {
     note: noteTenantOrder,
     endsWhenKnown: () => false,
-    nextScan({ scan: walk }, feed) {
-      const { hasCompleted, isAscending, lastWalkGrew, lastPages, ...notes } = readNotes(walk)
+    nextScan({ scan }, feed) {
+      const { hasCompleted, isAscending, lastWalkGrew, lastPages, ...notes } = readNotes(scan)
       const known = { hasCompleted, isAscending, lastWalkGrew, lastPages }
       if (isAscending)
         return { fromStart: false, notes: { ...notes, ...known, isFromStart: false } }
       const dueMs =
-        lastPages > 1 ? walk.startedAtMs + fullScanIntervalMs(feed, lastPages) : undefined
+        lastPages > 1 ? scan.startedAtMs + fullScanIntervalMs(feed, lastPages) : undefined
       return { fromStart: true, notes: known, dueMs }
     },
     readsAll(walk) {

@@ -50,9 +50,9 @@ export const eventsFeed: FeedType<WatchedEvents> = {
         return toNeed(`identifiers/${feed.identifier}`, `identifier ${feed.identifier}`)
     }
   },
-  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
+  async fetch(feed, { client, scan, slot, signal }) {
     const { tier } = feed
-    const search = { body: bodyWithCursor<GroupSearchBody>(walk), slot: turn, tier, signal }
+    const search = { body: bodyWithCursor<GroupSearchBody>(scan), slot: slot, tier, signal }
     switch (feed.type) {
       case 'events':
         return client.searchGroupEvents({ groupId: feed.identifierGroup, ...search })
@@ -97,9 +97,9 @@ export const eventSearchFeed: FeedType<Polled<EventSearchFeedConfig>> = {
     }
     return { ...body }
   },
-  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
-    const body = bodyWithCursor<GlobalSearchBody>(walk)
-    return client.searchEvents({ body, slot: turn, tier: feed.tier, signal })
+  async fetch(feed, { client, scan, slot, signal }) {
+    const body = bodyWithCursor<GlobalSearchBody>(scan)
+    return client.searchEvents({ body, slot: slot, tier: feed.tier, signal })
   },
   parse: (raw) => parseItem(raw),
   maskMalformed: maskSecrets,

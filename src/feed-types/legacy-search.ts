@@ -30,12 +30,12 @@ export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
     }
     return { ...parameters }
   },
-  async fetch(feed, { client, scan: walk, slot: turn, signal }) {
-    const parameters = walk.body as LegacySearchRequest['parameters']
+  async fetch(feed, { client, scan, slot, signal }) {
+    const parameters = scan.body as LegacySearchRequest['parameters']
     return client.legacySearch({
       parameters,
-      from: walk.cursor,
-      slot: turn,
+      from: scan.cursor,
+      slot: slot,
       tier: feed.tier,
       signal,
     })

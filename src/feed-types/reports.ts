@@ -38,7 +38,7 @@ export const reportsFeed: FeedType<ReportsFeed> = {
   unordered: {
     note: noteProgress,
     endsWhenKnown: () => false,
-    nextScan: ({ scan: walk }) => ({ fromStart: true, notes: { ...walk.notes } }),
+    nextScan: ({ scan }) => ({ fromStart: true, notes: { ...scan.notes } }),
   },
 }
 
@@ -107,11 +107,11 @@ type RequestState = ReportOutcome | 'processing' | 'unknown' | UpstreamError
 /** A completed report without content counts as still processing. */
 async function readRequestState(
   feed: ReportsFeed,
-  { client, slot: turn, signal }: FeedRequest,
+  { client, slot, signal }: FeedRequest,
   requestId: string,
 ): Promise<RequestState> {
   try {
-    const query = { requestId, slot: turn, tier: feed.tier, signal }
+    const query = { requestId, slot: slot, tier: feed.tier, signal }
     const { status, report } = await client.getReportRequest(query)
     if (status === 'completed' && hasContent(report)) {
       return { requestId, outcome: 'completed', report }

@@ -175,9 +175,9 @@ export function createLaneReader(options: LaneOptions): LaneReader {
 
 /** Another replica's lane is known only from its last hand-over, which may be long ago. */
 function known(reader: ReaderState, id: string): Readonly<FeedPlace> | undefined {
-  const { configured, held, leftAtMs, places, laneFor: laneOf, clock, timings } = reader
+  const { configured, held, leftAtMs, places, laneFor, clock, timings } = reader
   const feed = configured.get(id)
-  const lane = feed && laneOf(feed).id
+  const lane = feed && laneFor(feed).id
   if (lane === undefined) return undefined
   const sinceMs = clock.monotonic() - (leftAtMs.get(lane) ?? -Infinity)
   return held.has(lane) || sinceMs < timings.laneHoldMs ? places.get(id) : undefined
@@ -512,7 +512,7 @@ function wakeLoops(held: HeldLane | undefined): void {
 /** Groups feeds by lane; recomputed only when an organization has become known. */
 function groupFeeds({
   feeds,
-  laneFor: laneOf,
+  laneFor,
   lanesVersion,
 }: LaneOptions): () => ReadonlyMap<string, LaneFeeds> {
   let known: { version: number; lanes: Map<string, LaneFeeds> } | undefined
@@ -521,7 +521,7 @@ function groupFeeds({
     if (known?.version === version) return known.lanes
     const lanes = new Map<string, LaneFeeds>()
     for (const feed of feeds) {
-      const limit = laneOf(feed)
+      const limit = laneFor(feed)
       const lane = lanes.get(limit.id) ?? { limit, feeds: [] }
       lane.feeds.push(feed)
       lanes.set(limit.id, lane)

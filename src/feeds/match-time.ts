@@ -194,14 +194,14 @@ async function demoteMatchFilter(
 export async function checkMatchFilter(
   options: PollerOptions,
   run: PollRun,
-  { startBoundMs: floorMs }: FeedState,
+  { startBoundMs }: FeedState,
   found: { scan: Scan; newEvents: readonly RoutedEvent[] },
 ): Promise<void> {
   const { feed } = run
   const { kind, matchedToMs } = readNotes(found.scan)
   if (kind !== 'whole' || matchedToMs === undefined) return
   const toCheck = found.newEvents.flatMap(({ event: { uid, matchedAtMs } }) => {
-    const isRead = matchedAtMs !== null && matchedAtMs >= floorMs && matchedAtMs < matchedToMs
+    const isRead = matchedAtMs !== null && matchedAtMs >= startBoundMs && matchedAtMs < matchedToMs
     return isRead ? [{ uid, matchedAtMs }] : []
   })
   for (const { uid, matchedAtMs } of toCheck.slice(0, maxChecked)) {

@@ -248,18 +248,18 @@ interface Intervals {
 /** After how long feeds are overdue, and whether the stated intervals fit the budget. */
 function overdueIntervals(
   candidates: readonly Candidate[],
-  { perSecond, minIntervalMs: floorMs }: Budget,
+  { perSecond, minIntervalMs }: Budget,
   nowMs: number,
 ): Intervals {
   const active = candidates.filter(({ place: { wait } }) => !(wait && wait.untilMs > nowMs))
   const feeds = active.map(({ feed }) => feed)
   const ratePolledCount = ruledFeeds(feeds).length
   const usualMs = Math.max(
-    floorMs,
+    minIntervalMs,
     (ceilingFactor * 1000 * ratePolledCount) / besideFixed(feeds, perSecond),
   )
-  const areStatedKept = neededPerSecond(feeds, { usualMs, floorMs }) <= perSecond
-  return { usualMs, floorMs, areStatedKept }
+  const areStatedKept = neededPerSecond(feeds, { usualMs, floorMs: minIntervalMs }) <= perSecond
+  return { usualMs, floorMs: minIntervalMs, areStatedKept }
 }
 
 /** The intervals that the feeds of a lane can expect, by configuration alone. */

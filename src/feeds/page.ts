@@ -254,18 +254,18 @@ interface ShortEnd {
 function judgeShort(
   { client }: Pick<PollerOptions, 'client'>,
   turn: PollRun,
-  { page, scan: walk, requestedAtMs }: FetchedPage,
+  { page, scan, requestedAtMs }: FetchedPage,
   { next, isFirstWalk }: { next: string | undefined; isFirstWalk: boolean },
 ): ShortEnd | undefined {
   const { feed, shortPages } = turn
   if (findFeedType(feed).unordered) return undefined
   const endpoint = `${feed.account} ${feed.type}`
-  const following = classifyFollowing(turn, walk, page.items)
+  const following = classifyFollowing(turn, scan, page.items)
   const count = page.items.length
-  if (next === undefined || count === 0 || count >= scanPageSize(walk))
+  if (next === undefined || count === 0 || count >= scanPageSize(scan))
     return { endpoint, following, last: undefined, isEnd: false }
   const askedAtMs = requestedAtMs + (client(feed.account).clockSkewMs() ?? 0)
-  const last = { askedAtMs, cursor: next, walkBegunMs: walk.startedAtMs }
+  const last = { askedAtMs, cursor: next, walkBegunMs: scan.startedAtMs }
   const isEnd = !isFirstWalk && following !== 'older' && shortPages.isEnd(endpoint)
   return { endpoint, following, last, isEnd }
 }
@@ -274,10 +274,10 @@ function judgeShort(
  * Call only after the page was committed: until then, another replica may commit another one in its
  * place.
  */
-export function noteShortEnd({ lastPage: short, shortPages }: PollRun, end: ShortEnd): void {
+export function noteShortEnd({ lastPage, shortPages }: PollRun, end: ShortEnd): void {
   const { endpoint, following, last } = end
   if (following) shortPages.noteFollowing(endpoint, following)
-  Object.assign(short, { last, isOfTurn: true })
+  Object.assign(lastPage, { last, isOfTurn: true })
 }
 
 /** Between two poll runs, ms. The API shows events seconds after their match. */
@@ -383,25 +383,18 @@ export function sortPage(
 }
 
 /** Hashes the whole item with a key that Redis does not have, because it may hold a secret. */
-function itemIdentity(raw: unknown, { pairDigest: pairIdOf }: SortOptions): string {
+function itemIdentity(raw: unknown, { pairDigest }: SortOptions): string {
   const whole = canonicalJson(raw)
-  return pairIdOf([whole]) ?? whole
+  return pairDigest([whole]) ?? whole
 }
 
 function routeItem(
   { event, pair, secret }: ParsedFeedItem & { ok: true },
-  {
-    feed,
-    startBoundMs: floorMs,
-    readsBaseline,
-    plan,
-    sealSecret: seal,
-    pairDigest: pairIdOf,
-  }: SortOptions,
+  { feed, startBoundMs, readsBaseline, plan, sealSecret, pairDigest }: SortOptions,
 ): RoutedEvent {
-  const isBelow = (event.createdAtMs ?? Infinity) < floorMs
+  const isBelow = (event.createdAtMs ?? Infinity) < startBoundMs
   const isBaseline = isBelow && readsBaseline
-  const sealedSecret = secret && !isBaseline ? seal(event.uid, secret) : undefined
+  const sealedSecret = secret && !isBaseline ? sealSecret(event.uid, secret) : undefined
   return {
     event,
     ...(isBaseline ? { decisions: [], items: [] } : plan(event)),
@@ -410,7 +403,7 @@ function routeItem(
     ),
     isBeforeStart: isBelow,
     isBaseline,
-    ...identifyPair(pair, pairIdOf),
+    ...identifyPair(pair, pairDigest),
     ...(sealedSecret !== undefined && { sealedSecret }),
   }
 }

@@ -209,12 +209,12 @@ async function findObstacle(
 
 /** Whether the next page would use quota that the feed must leave. */
 async function isTooCostly(
-  { client, readQuota: quotaOf, clock }: PollerOptions,
+  { client, readQuota, clock }: PollerOptions,
   { feed, kind, signal, dueSinceMs, onJoin, onSlot }: PollRun,
   scan: Scan,
 ): Promise<boolean> {
   const nowMs = clock.now()
-  if (!isReserveReached(feed, await quotaOf?.(feed.account), nowMs)) return false
+  if (!isReserveReached(feed, await readQuota?.(feed.account), nowMs)) return false
   const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
   const request = { client: client(feed.account), scan, slot, signal, nowMs }
   return !(await findFeedType(feed).isFree?.(request))
@@ -223,12 +223,13 @@ async function isTooCostly(
 /** Decides as the commit does. */
 function isSuperseded(
   feed: PolledFeed,
-  { startBoundMs: floorMs }: FeedState,
+  { startBoundMs }: FeedState,
   stored: { generation: number; scan: Scan | undefined },
   ownGeneration: number,
 ): boolean {
   return (
-    stored.generation > ownGeneration && stored.scan?.fingerprint !== scanFingerprint(feed, floorMs)
+    stored.generation > ownGeneration &&
+    stored.scan?.fingerprint !== scanFingerprint(feed, startBoundMs)
   )
 }
 

@@ -64,10 +64,10 @@ export function isFrequent({ type }: Pick<FeedConfig, 'type'>): boolean {
 /** Time between the starts of two whole rescans, ms. */
 export function wholeEveryMs(
   { sweep }: Pick<FeedConfig, 'sweep'>,
-  { plan, matchClockMs: matchedNowMs }: RescanContext,
+  { plan, matchClockMs }: RescanContext,
 ): number {
   if (sweep?.everyMs !== undefined) return sweep.everyMs
-  return matchedNowMs === undefined ? plan.wholeEveryMs : Math.max(dayMs, plan.wholeEveryMs)
+  return matchClockMs === undefined ? plan.wholeEveryMs : Math.max(dayMs, plan.wholeEveryMs)
 }
 
 /**

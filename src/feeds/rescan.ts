@@ -128,12 +128,12 @@ function runningScan(
   feed: PolledFeed,
   state: FeedState,
   place: RescanPlace,
-  { matchClockMs: matchedNowMs }: RescanContext,
+  { matchClockMs }: RescanContext,
 ): Scan | undefined {
   const { scan, isDone }: RescanState = state[place]
   if (!scan || isDone || scan.fingerprint !== scanFingerprint(feed, state.startBoundMs))
     return undefined
-  if (readNotes(scan).kind === 'matched' && matchedNowMs === undefined) return undefined
+  if (readNotes(scan).kind === 'matched' && matchClockMs === undefined) return undefined
   const pending = place === 'sweep' ? pendingSnapshot(state) : undefined
   return pending && readNotes(scan).snapshotOf !== pending.id ? undefined : scan
 }
@@ -180,9 +180,9 @@ function dueWhole(feed: PolledFeed, state: ReadState, context: RescanContext): D
   }
 }
 
-function wholeNotes(state: ReadState, { matchClockMs: matchedNowMs }: RescanContext): RescanNotes {
+function wholeNotes(state: ReadState, { matchClockMs }: RescanContext): RescanNotes {
   const { newestMs, rescans, scan } = state
-  const isMatched = matchedNowMs !== undefined && rescans.matched?.fingerprint === scan.fingerprint
+  const isMatched = matchClockMs !== undefined && rescans.matched?.fingerprint === scan.fingerprint
   const matchedToMs = isMatched ? rescans.matched?.toMs : undefined
   return {
     kind: 'whole',
@@ -193,8 +193,8 @@ function wholeNotes(state: ReadState, { matchClockMs: matchedNowMs }: RescanCont
 
 /** When the last whole rescan began; before the first one, when the feed was first polled. */
 function lastWholeMs({ startMs }: PolledFeed, state: FeedState): number {
-  const { sweep, startBoundMs: floorMs, rescans, nowMs } = state
-  const firstPollMs = rescans.firstPollMs ?? floorMs + startMs
+  const { sweep, startBoundMs, rescans, nowMs } = state
+  const firstPollMs = rescans.firstPollMs ?? startBoundMs + startMs
   return ignoreFuture(sweep.scan?.startedAtMs, nowMs) ?? ignoreFuture(firstPollMs, nowMs) ?? 0
 }
 

@@ -36,12 +36,12 @@ export function scanFingerprint(feed: PolledFeed, startBoundMs: number): string 
  * start bound.
  */
 export function tailScan(feed: PolledFeed, state: FeedState): Scan {
-  const { scan, startBoundMs: floorMs } = state
+  const { scan, startBoundMs } = state
   const rewound = state.isRewound ? ('rewound' as const) : undefined
   if (!scan) {
-    return beginScan(feed, state, { span: { fromMs: floorMs }, reason: rewound ?? 'first' })
+    return beginScan(feed, state, { span: { fromMs: startBoundMs }, reason: rewound ?? 'first' })
   }
-  if (rewound || scan.fingerprint !== scanFingerprint(feed, floorMs)) {
+  if (rewound || scan.fingerprint !== scanFingerprint(feed, startBoundMs)) {
     return beginScan(feed, state, {
       span: { fromMs: resumeFromMs(feed, state) },
       reason: rewound ?? 'configuration_changed',
@@ -54,10 +54,10 @@ export function tailScan(feed: PolledFeed, state: FeedState): Scan {
 
 /** When `sweep.back` has grown, leaves the range that it newly covers to a rescan. */
 function extendBehind(feed: PolledFeed, state: FeedState, scan: Scan): Scan {
-  const { nowMs, startBoundMs: floorMs } = state
+  const { nowMs, startBoundMs } = state
   if (!isBehindRescanned(feed)) return scan
   const fromMs = nowMs - feed.sweep.backMs
-  const lowestMs = rescanFromMs(scan, floorMs)
+  const lowestMs = rescanFromMs(scan, startBoundMs)
   if (fromMs >= lowestMs - overlapMs) return scan // only a clock that was set back
   const toMs = pendingSnapshot(state)?.toMs ?? lowestMs
   return { ...scan, behind: { id: String(nowMs), fromMs, toMs } }
@@ -72,8 +72,8 @@ export function tailDueMs(
   state: FeedState,
   isForgotten = false,
 ): number | undefined {
-  const { scan, isEnded, isRewound, startBoundMs: floorMs, lastCaughtUpMs } = state
-  if (!scan || !isEnded || isRewound || scan.fingerprint !== scanFingerprint(feed, floorMs))
+  const { scan, isEnded, isRewound, startBoundMs, lastCaughtUpMs } = state
+  if (!scan || !isEnded || isRewound || scan.fingerprint !== scanFingerprint(feed, startBoundMs))
     return undefined
   const { dueMs } = findFeedType(feed).unordered?.nextScan({ ...state, scan }, feed) ?? {}
   if (!isForgotten || feed.everyMs === undefined || lastCaughtUpMs === undefined) return dueMs
@@ -184,15 +184,15 @@ export function beginsAtStartBound(feed: PolledFeed, { scan, isRewound }: FeedSt
 
 /** Without a rescan of what lies behind it, the tail reaches back as far as `sweep.back`. */
 function resumeFromMs(feed: PolledFeed, state: FeedState): number {
-  const { newestMs, nowMs, startBoundMs: floorMs, isBackfilling, scan } = state
+  const { newestMs, nowMs, startBoundMs, isBackfilling, scan } = state
   const span = windowSpan(feed, scan)
   const isAnew = newestMs === undefined || beginsAtStartBound(feed, state)
-  if (isAnew || (span && isBackfilling)) return floorMs
+  if (isAnew || (span && isBackfilling)) return startBoundMs
   const unreadMs = span?.toMs === undefined ? Infinity : span.fromMs
   const backMs = isBehindRescanned(feed)
     ? overlapMs
     : Math.max(overlapWithoutRescanMs, feed.sweep?.backMs ?? 0)
-  return Math.max(floorMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
+  return Math.max(startBoundMs, Math.min(newestMs, nowMs, unreadMs) - backMs)
 }
 
 /** From when on this request was read, as far as known; ms. */
@@ -221,8 +221,8 @@ function beginScan(
   state: FeedState,
   { span, reason, pageSize }: ScanStart,
 ): Scan {
-  const { startBoundMs: floorMs, nowMs, scan: before } = state
-  const fingerprint = scanFingerprint(feed, floorMs)
+  const { startBoundMs, nowMs, scan: before } = state
+  const fingerprint = scanFingerprint(feed, startBoundMs)
   const same = before?.fingerprint === fingerprint && !state.isRewound ? before : undefined
   const behind = same ? same.behind : findBehind(feed, state, span.fromMs)
   return {
@@ -250,10 +250,10 @@ function scanRequest(
  * left more unread. undefined: nothing, or no rescan reads this feed by time.
  */
 function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Scan['behind'] {
-  const { startBoundMs: floorMs, nowMs, isRewound, scan } = state
+  const { startBoundMs, nowMs, isRewound, scan } = state
   if (!isBehindRescanned(feed)) return undefined
   const backMs = nowMs - feed.sweep.backMs
-  const earlierMs = isRewound && scan ? floorMs : (pendingSnapshot(state)?.fromMs ?? Infinity)
+  const earlierMs = isRewound && scan ? startBoundMs : (pendingSnapshot(state)?.fromMs ?? Infinity)
   const fromMs = Math.min(earlierMs, backMs)
   return fromMs < tailFromMs ? { id: String(nowMs), fromMs, toMs: tailFromMs } : undefined
 }
@@ -261,12 +261,12 @@ function findBehind(feed: PolledFeed, state: FeedState, tailFromMs: number): Sca
 /** Starts the scan of a rescan: a window whose two ends are fixed. */
 export function beginRescan(
   feed: PolledFeed,
-  { startBoundMs: floorMs, nowMs, scan: tail }: FeedState,
+  { startBoundMs, nowMs, scan: tail }: FeedState,
   { span, body, notes }: { span: ScanSpan; body?: Scan['body']; notes: Record<string, unknown> },
 ): Scan {
   const pageSize = tail ? usualPageSize(tail) : findFeedType(feed).pageSizes[0] // the gateway bears it
   return {
-    fingerprint: scanFingerprint(feed, floorMs),
+    fingerprint: scanFingerprint(feed, startBoundMs),
     body: body ?? findFeedType(feed).body(feed, span, pageSize),
     cursor: null,
     reason: 'again',

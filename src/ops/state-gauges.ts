@@ -99,7 +99,7 @@ function writeUnaccounted(
 
 /** Writes what concerns all accounts together or none. */
 export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: SharedNotes): void {
-  const { redis, retainedBytes: keptBytes, ledgerCheck: proof } = notes
+  const { redis, retainedBytes, ledgerCheck } = notes
   writeQuarantine(metrics, fleet.accounts)
   for (const [name, sink] of fleet.sinks)
     writeSink(metrics, name, { sink, notes, nowMs: fleet.atMs })
@@ -114,10 +114,10 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
     metrics.auditMissing.set({ feed }, missing)
     metrics.auditLastCompletedTimestampSeconds.set({ feed }, endedAtMs / 1000)
   }
-  if (keptBytes !== undefined) metrics.retentionKeptBytes.set(keptBytes)
-  if (!proof) return
-  metrics.ledgerAuditLastCompletedTimestampSeconds.set(proof.endedAtMs / 1000)
-  for (const [sink, count] of Object.entries(proof.discrepancies)) {
+  if (retainedBytes !== undefined) metrics.retentionKeptBytes.set(retainedBytes)
+  if (!ledgerCheck) return
+  metrics.ledgerAuditLastCompletedTimestampSeconds.set(ledgerCheck.endedAtMs / 1000)
+  for (const [sink, count] of Object.entries(ledgerCheck.discrepancies)) {
     metrics.ledgerDiscrepancies.set({ sink }, count)
   }
 }

@@ -37,7 +37,7 @@ function canaryUid(slotMs: number): string {
   return `${ownUidPrefixes.canary}${slotMs}`
 }
 
-export function createCanary({ config, publish: tell, isActive, clock }: CanaryOptions): Canary {
+export function createCanary({ config, publish, isActive, clock }: CanaryOptions): Canary {
   // spares a commit at every check; the ledger dedupes the event for all replicas
   let lastSlotMs: number | undefined
   return {
@@ -55,7 +55,7 @@ export function createCanary({ config, publish: tell, isActive, clock }: CanaryO
         { headline: 'test of the whole way', slot },
       )
       const why = `every ${formatDuration(config.everyMs)}`
-      await tell({ ...event, tags: ['TEST'] }, { route: 'canary', why, sinks: config.sinks })
+      await publish({ ...event, tags: ['TEST'] }, { route: 'canary', why, sinks: config.sinks })
       lastSlotMs = slotMs
     },
   }

@@ -53,13 +53,13 @@ export function createPublisher(options: PublisherOptions): Publish {
 }
 
 function publishedPage(
-  { destinationsFor: destinationsOf, generation, clock }: PublisherOptions,
+  { destinationsFor, generation, clock }: PublisherOptions,
   { event, way: target, sequence }: { event: ThreatEvent; way: PublishTarget; sequence: number },
 ): Page {
   const { route, why, sinks } = target
   const nowMs = clock.now()
   const items = sinks.flatMap((sink) =>
-    destinationsOf(sink).map((destination) => ({ sink, destination, routes: [route] })),
+    destinationsFor(sink).map((destination) => ({ sink, destination, routes: [route] })),
   )
   return {
     feed: ownFeed,

@@ -59,7 +59,7 @@ interface WatchedCondition {
 }
 
 export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
-  const { config, targets: ways, redis, keys, readSnapshot, isActive, clock } = options
+  const { config, targets, redis, keys, readSnapshot, isActive, clock } = options
   return {
     async watchOnce() {
       if (!isActive()) return
@@ -73,7 +73,7 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
         const condition = byId.get(id)
         const isCovered = condition?.coveredBy.some((cover) => standing.has(cover)) ?? false
         const trouble = parseConditionId(id)
-        const via = chooseTarget(ways, snapshot.sinks, trouble ? troubledSink(trouble) : null)
+        const via = chooseTarget(targets, snapshot.sinks, trouble ? troubledSink(trouble) : null)
         const watched = { id, condition, isCovered, nowMs, via }
         await advanceCondition(options, watched, stored[id])
         await rerouteAlert(options, watched, { stored: stored[id], sinks: snapshot.sinks })
@@ -133,7 +133,7 @@ function findKnownTarget(
 
 /** Moves a begin alert that waits for a sink which takes nothing to one that does. */
 async function rerouteAlert(
-  { config, sentLog: told, logger }: SelfAlertsOptions,
+  { config, sentLog, logger }: SelfAlertsOptions,
   { id, nowMs, via: to }: WatchedCondition,
   { stored, sinks }: { stored: string | undefined; sinks: Snapshot['sinks'] },
 ): Promise<void> {
@@ -142,9 +142,9 @@ async function rerouteAlert(
   if (trouble === undefined || noted?.saidMs === undefined || noted.goneMs !== undefined) return
   if (nowMs - noted.saidMs < config.afterMs || to === null || !takesMessages(sinks, to)) return
   const uid = beginUid(trouble, noted)
-  const from = await told.findSink(uid)
+  const from = await sentLog.findSink(uid)
   if (from === undefined || from === to || takesMessages(sinks, from)) return
-  const moved = await told.reroute(uid, { from, to })
+  const moved = await sentLog.reroute(uid, { from, to })
   if (moved > 0) logger.warn({ condition: id, from, to }, 'a notice goes another way')
 }
 
@@ -328,11 +328,7 @@ export interface SentLogOptions {
   batchWaitMs: (sink: string) => number | undefined
 }
 
-export function createSentLog({
-  ledger,
-  destinationsFor: destinationsOf,
-  batchWaitMs,
-}: SentLogOptions): SentLog {
+export function createSentLog({ ledger, destinationsFor, batchWaitMs }: SentLogOptions): SentLog {
   async function placedItems(uid: string): Promise<RecordItem[]> {
     const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
     if (record === undefined) return []
@@ -345,10 +341,10 @@ export function createSentLog({
     async findSink(uid) {
       const placed = await placedItems(uid)
       const last = placed.findLast(({ item }) => item.state !== 'diverted')?.item.sink
-      return last !== undefined && destinationsOf(last).length > 0 ? last : undefined
+      return last !== undefined && destinationsFor(last).length > 0 ? last : undefined
     },
     async reroute(uid, { from, to }) {
-      const targets = destinationsOf(to).map((destination) => {
+      const targets = destinationsFor(to).map((destination) => {
         return { sink: to, destination, batchWaitMs: batchWaitMs(to) }
       })
       let moved = 0

@@ -48,10 +48,10 @@ const capabilityTtlMs = 30 * 24 * 3_600_000
 const doubtTtlMs = 3_600_000
 
 export function createCapabilities(options: CapabilitiesOptions): Capabilities {
-  const { redis, keys, clock, logger, keyFingerprint: scope, account } = options
+  const { redis, keys, clock, logger, keyFingerprint, account } = options
 
   function capabilityKey(name: string): string {
-    return keys.shared('capability', scope(), name)
+    return keys.shared('capability', keyFingerprint(), name)
   }
 
   async function write(name: string, has: boolean, forMs: number): Promise<void> {

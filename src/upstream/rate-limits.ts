@@ -56,7 +56,7 @@ interface PacerOptions {
 }
 
 export function createPacer(options: PacerOptions): Pacer {
-  const { account, organizations, slots: turns, transport, clock, random = Math.random } = options
+  const { account, organizations, slots, transport, clock, random = Math.random } = options
   const waitedMs: Record<Tier, number> = { search: 0, basic: 0 }
   let clockSkewMs: number | undefined
 
@@ -67,7 +67,7 @@ export function createPacer(options: PacerOptions): Pacer {
   ): Promise<UpstreamError> {
     const failure = errorFromAnswer(answer, [...options.secrets(), ...(paced.secrets ?? [])])
     // Adds up to a tenth, so that replicas that were told the same do not all return at once.
-    await turns.pause(lane, (failure.retryAfterMs ?? 0) * (1 + 0.1 * random()))
+    await slots.pause(lane, (failure.retryAfterMs ?? 0) * (1 + 0.1 * random()))
     return failure
   }
 
@@ -84,7 +84,7 @@ export function createPacer(options: PacerOptions): Pacer {
   return {
     async send(request, paced) {
       const lane = organizations.laneFor(account.name, paced.tier)
-      const taken = await turns.take(paced.slot, lane, paced)
+      const taken = await slots.take(paced.slot, lane, paced)
       waitedMs[paced.tier] += taken.waitedMs
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
@@ -285,7 +285,7 @@ export function createTierLimiter({
   redis,
   keys,
   clock,
-  limitFor: limitOf,
+  limitFor,
 }: TierLimiterOptions): TierLimiter {
   function limitKeys(lane: Lane): string[] {
     return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
@@ -301,7 +301,7 @@ export function createTierLimiter({
     isPatient: boolean,
   ): Promise<number | undefined> {
     let askedAt = clock.monotonic()
-    const args = [spacingMicros(limitOf(lane)), isPatient ? patientSlotEvery : 0]
+    const args = [spacingMicros(limitFor(lane)), isPatient ? patientSlotEvery : 0]
     const reply = await runScript(redis, 'reserve-slot', limitKeys(lane), args)
     const [slot, reserved] = reply as [number, number]
     let wait = reserved
@@ -319,7 +319,7 @@ export function createTierLimiter({
   }
 
   return {
-    limitFor: limitOf,
+    limitFor: limitFor,
     async nextSlot(lane, signal, isPatient = () => false) {
       while (!signal.aborted) {
         const claimedAt = await awaitSlot(lane, signal, isPatient())

@@ -47,7 +47,7 @@ const maxTokens = 3
 const tokenSlotMs = 10_000
 
 export function createSession(options: SessionOptions): Session {
-  const { account, accountKey: credentials, state, tokens, pacer, clock } = options
+  const { account, accountKey, state, tokens, pacer, clock } = options
 
   async function accept(answer: Answer, secrets: readonly string[]): Promise<Answer> {
     if (answer.status >= 300) throw errorFromAnswer(answer, secrets)
@@ -63,7 +63,7 @@ export function createSession(options: SessionOptions): Session {
         const token = await tokens.get(asked)
         const answer = await pacer.send(toTransportRequest(asked, token), asked)
         if (isWelcome(answer)) return answer
-        const secrets = [...accountSecrets(account, credentials(), token), ...(asked.secrets ?? [])]
+        const secrets = [...accountSecrets(account, accountKey(), token), ...(asked.secrets ?? [])]
         if (answer.status !== 401) return accept(answer, secrets)
         await tokens.refuse(token)
         const isFinal = token.bornMs >= startedMs || used === maxTokens
@@ -125,9 +125,9 @@ function toTransportRequest(call: Call, token: Token): TransportRequest {
   return body === undefined ? request : { ...request, body }
 }
 
-function chooseLimits({ slot: turn, pageSize }: Call): AnswerLimits {
-  if (turn.kind === 'command') return commandLimits
-  return turn.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
+function chooseLimits({ slot, pageSize }: Call): AnswerLimits {
+  if (slot.kind === 'command') return commandLimits
+  return slot.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
 }
 
 /**

@@ -311,18 +311,11 @@ interface AccountAccessOptions {
 const maxPauseMs = 15 * 60_000
 
 export function createAccountAccess(options: AccountAccessOptions): AccountAccess {
-  const {
-    account,
-    redis,
-    keys,
-    logger,
-    accountKey: credentials,
-    timings = defaultTimings,
-  } = options
+  const { account, redis, keys, logger, accountKey, timings = defaultTimings } = options
   let isPaused = false
 
   function key(): string {
-    return keys.shared('account-pause', credentials().fingerprint)
+    return keys.shared('account-pause', accountKey().fingerprint)
   }
 
   async function current(): Promise<AccountPause | null> {

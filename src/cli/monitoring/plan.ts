@@ -350,9 +350,9 @@ function findOtherHolders(uuid: string, input: PlanInput): OtherHolders {
  */
 function findKnownHolders(uuid: string, input: PlanInput): number[] {
   const others = findOtherHolders(uuid, input)
-  const { assigned, missingAssets: gone } = input.actual
+  const { assigned, missingAssets } = input.actual
   const found = [...assigned].flatMap(([id, uuids]) =>
-    uuids.includes(uuid) && !gone.has(id) ? [id] : [],
+    uuids.includes(uuid) && !missingAssets.has(id) ? [id] : [],
   )
   return excludeFileAssets([...new Set([...(others === 'unknown' ? [] : others), ...found])], input)
 }

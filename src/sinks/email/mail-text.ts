@@ -128,12 +128,12 @@ function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
 
 function renderCoverage(coverage: SummaryMessage['coverage']): string[] {
   if (coverage === null) return []
-  const { unlisted: left, feeds, moreFeeds } = coverage
+  const { unlisted, feeds, moreFeeds } = coverage
   const width = Math.max(...feeds.map(({ feed }) => feed.length), 0)
   return [
     renderList(
       'Not listed above',
-      left.map((text) => `  ${text}`),
+      unlisted.map((text) => `  ${text}`),
       0,
     ),
     renderList(
