@@ -19,6 +19,9 @@ export function createLinkFilter(
   return (account, url) => (url === null ? null : (rules.get(account)?.(url) ?? null))
 }
 
+/** A DNS name or an IPv6 address. URLs allow more, such as `ap"p.example.com`. */
+const hostnamePattern = /^(?:[a-z0-9_-]+\.)*[a-z0-9_-]+$|^\[[\da-f:]+\]$/u
+
 /**
  * Allows https to a known host, on the default port or that of `base_url`; http only if the URL has
  * the origin of `base_url`.
@@ -32,7 +35,7 @@ function linkRule({ baseUrl, linkHosts }: LinkSource): (text: string) => string 
     if (url === null || url.username !== '' || url.password !== '') return null
     const isEncrypted = url.protocol === 'https:' && ports.includes(url.port)
     if (!isEncrypted && url.origin !== base.origin) return null
-    if (url.hostname.split('.').includes('')) return null // no host has an empty label
+    if (!hostnamePattern.test(url.hostname)) return null
     return hosts.some((host) => covers(host, url.hostname)) ? url.href : null
   }
 }
