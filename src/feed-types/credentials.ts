@@ -470,8 +470,8 @@ function timeAndText(
 function findSecrets(hash: unknown, depth = 0): string[] {
   if (typeof hash === 'string' || typeof hash === 'number') return [String(hash)]
   if (typeof hash !== 'object' || hash === null || depth === limits.secretDepth) return []
-  const parts = Object.values(hash).slice(0, limits.secretParts)
-  return parts.flatMap((part: unknown) => findSecrets(part, depth + 1)).slice(0, limits.secretParts)
+  const parts = Object.values(hash).flatMap((part: unknown) => findSecrets(part, depth + 1))
+  return parts.slice(0, limits.secretParts)
 }
 
 function toEvent(

@@ -112,7 +112,7 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
   const weighedBytes = weighed.reduce((sum, { weights }) => sum + totalBytes(weights), 0)
   const bytes = weighedBytes > maxBytes ? await trim(options, weighed, mayContinue) : weighedBytes
   if (bytes === undefined) return
-  const nowMs = Math.floor(clock.now())
+  const nowMs = clock.now()
   const growth = before && { bytes: weighedBytes - before.bytes, inMs: nowMs - before.endedAtMs }
   const note: RetentionNote = {
     endedAtMs: nowMs,

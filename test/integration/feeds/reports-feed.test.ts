@@ -177,6 +177,41 @@ test('a request that is unknown for a moment is asked about again', async () => 
   expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual(['threat_flow/report/1'])
 })
 
+test('a request that is unknown at three looks in a row is refused, and asked about no more', async () => {
+  await tests.redis.flushdb()
+  const { client, asked } = script([{ id: 'first', reportId: 1, looks: 0, end: 'unknown' }])
+  const book = await tests.book()
+  let nowMs = Date.now()
+  const clock: Clock = { ...systemClock, now: () => nowMs }
+  const signal = new AbortController().signal
+  const known: string[][] = []
+  for (let turn = 0; turn < 4; turn += 1) {
+    await aPoller(book, client, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
+    known.push((await recordsOf(book)).map(({ uid }) => uid))
+    nowMs += 4 * minuteMs
+  }
+  const refused = ['threat_flow/request/first/refused']
+  expect(known).toEqual([[], [], refused, refused])
+  expect(asked).toHaveLength(3)
+})
+
+test('an overdue report is looked at until 24 timeouts are over, and no longer', async () => {
+  await tests.redis.flushdb()
+  const { client, asked } = script([{ id: 'first', reportId: 1, looks: 0, end: 'never' }])
+  const book = await tests.book()
+  const feed = aReportsFeed({ everyMs: 15_000, timeoutMs: 10 * minuteMs })
+  const startMs = Date.now()
+  let nowMs = startMs
+  const clock: Clock = { ...systemClock, now: () => nowMs }
+  const signal = new AbortController().signal
+  // the second look finds it overdue
+  for (const timeouts of [0, 1, 24, 25, 26]) {
+    nowMs = startMs + timeouts * feed.timeoutMs
+    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+  }
+  expect(asked).toHaveLength(4)
+})
+
 test('one that is forbidden for ever is told as overdue, and given up', async () => {
   await tests.redis.flushdb()
   const asked: string[] = []

@@ -126,6 +126,7 @@ test.each([
   'password: ⟦ab⟧ | user: joe',
   'password: ⟦ab⟧<br>user: joe',
   'password: ⟦ab⟧<BR>user: joe',
+  'login=x password=<BR>user=y',
   'password: ⟦x⟧\nmore words\n  user: joe',
   'password: ⟦ab | cd ef⟧',
   'password: ⟦ab⟧ - user: joe',

@@ -63,6 +63,7 @@ test.each([
   '<STRING NAME="Password">⟦hunter22⟧</STRING>',
   '<string name="host">db1</string>',
   '<td>Password:</td> <td class="x"> ⟦hunter22⟧ </td><td>rome</td>',
+  '<TD>Password</TD><TD>⟦hunter22⟧</TD>',
   '<b>Login</b> <b>joe</b>',
 ])('an element is secret whose name, or the cell before it, says so: %s', (text) => {
   expect(found(text)).toBe(text)

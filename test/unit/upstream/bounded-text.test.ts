@@ -143,6 +143,7 @@ test.each(everyPieceSize)(
     const nested = `{"items":[{"uid":"d","in":${'['.repeat(5_000)}${']'.repeat(5_000)}}]}`
     const page = JSON.parse(read(nested, limits, pieceBytes)) as { items: unknown[] }
     expect(page.items).toMatchObject([{ uid: 'd' }])
+    expect(JSON.stringify(page).length).toBeLessThan(150)
     const full = `{"data":{"uid":"e","list":[${'1,'.repeat(500)}1],"late":true}}`
     expect(JSON.parse(read(full, limits, pieceBytes))).toMatchObject({ data: { uid: 'e' } })
     expect(read(full, limits, pieceBytes).length).toBeLessThan(100)

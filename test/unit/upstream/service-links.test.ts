@@ -129,6 +129,7 @@ test.each([
   '*.example.com',
   'app..example.com',
   'app.example.com.evil.example#',
+  'app.example.com\nevil.example',
   '.',
   '.com',
   '.co.uk',
