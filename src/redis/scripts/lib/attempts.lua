@@ -1,4 +1,5 @@
--- What claiming, settling and freezing share: how an item or a message is described to who sends it.
+-- Shared by claiming, settling and freezing: how an item or a message is described to its sender,
+-- who holds a claim, and how a member is settled.
 
 local function describe(rid, n, record, item)
   local sight = record.f[item.g]
@@ -6,7 +7,8 @@ local function describe(rid, n, record, item)
     rf = item.rf, cl = record.cl }
 end
 
--- What is known of an item or a message before its next attempt.
+-- A claim as the sender receives it. `holder` is the item or message: n attempts, x tries that
+-- count, rr lost answers. `repeat`: an earlier attempt may have been accepted.
 local function head_of(kind, ref, holder, rank)
   return { kind = kind, ref = ref, rank = rank, attempts = holder.n, tries = holder.x or 0, created = holder.c,
     ['repeat'] = holder.st == 'sending' or (holder.rr or 0) > 0 }
@@ -16,25 +18,28 @@ local function payload_of(rid)
   return redis.call('GET', key('pay', rid)) or ''
 end
 
--- A claim names who holds a ref, and since when it was due.
+-- Claims a ref: it is due again when the lease ends. The claim notes the owner and since when (ms)
+-- the ref was due, so that giving it back restores that time.
 local function claim(ref, owner, lease, due_since)
   redis.call('ZADD', due_of(ref), now + lease, ref)
   redis.call('ZREM', key('ready', sink_of(ref)), ref)
   redis.call('HSET', key('claims'), ref, owner .. ' ' .. string.format('%.0f', due_since))
 end
 
--- Since when a ref was due that this owner holds; nil: it does not hold it.
+-- Returns since when (ms) a ref was due that this owner holds; nil if it does not hold it.
 local function held_since(ref, owner)
   local holder, since = string.match(redis.call('HGET', key('claims'), ref) or '', '^(%S+) (%d+)$')
   return holder == owner and tonumber(since) or nil
 end
 
--- Whether an attempt can move it: neither settled nor in a message, with a sink, and waiting for no company.
+-- Whether the item can be sent by itself: pending, not in a frozen message or a group, and its sink
+-- is configured.
 local function is_sendable(item)
   return item and not final[item.st] and item.st ~= 'batch' and item.why ~= 'orphaned' and not item.y
 end
 
--- What became of a message is told of a member; how: {outcome, n (attempts), h? (their notes), rr?, retention}.
+-- Gives a member the outcome of its message; how: {outcome, n (attempts), h? (their notes), rr?,
+-- retention}.
 local function settle_member(ref, how)
   local place = split_ref(ref)
   local record, n = load_record(place[2]), tonumber(place[3])

@@ -1,5 +1,5 @@
--- How long settled records may be relied upon to be there. What was settled under an earlier, shorter retention.story
--- still ends by that one, until the last of it has.
+-- How long (ms) settled records are certain to exist. Records settled under an earlier, shorter
+-- retention.story still expire by that one, so it counts until the last of them has expired.
 local function kept_for(story)
   local past = redis.call('HMGET', key('kept-for'), 'story', 'shorter', 'until')
   local is_shorter = past[2] and tonumber(past[3]) > now

@@ -1,9 +1,12 @@
+-- One account's ledger: its keys, refs, and the state changes of items. KEYS[1] is the account's
+-- base. A ref names a piece of work: i:<record>:<index>:<sink> an item, b:<message>:<sink> a frozen
+-- message, c:<sink> the batch that a sink collects, c:<group>:<sink> a group.
 -- @include lib/clock.lua
 
 local base = KEYS[1]
 local final = { delivered = true, dead = true, suppressed = true, diverted = true, discarded = true }
 
--- Some fifty names are made for an event: a plain join costs a fraction of table.concat.
+-- Called some fifty times for each event: joining with `..` costs a fraction of table.concat.
 local function key(kind, id, part)
   if part then
     return base .. ':' .. kind .. ':' .. id .. ':' .. part
@@ -43,7 +46,8 @@ local function move(item, state)
   item.st = state
 end
 
--- Whether a message with this event is being sent: it has the same body on every attempt.
+-- Whether an attempt with this event has begun, or it is in a frozen message. Its payload must not
+-- change then: every attempt sends the same body.
 local function is_on_its_way(record)
   for _, item in ipairs(record.i) do
     if not final[item.st] and (item.n > 0 or item.st == 'batch') then
@@ -53,7 +57,6 @@ local function is_on_its_way(record)
   return false
 end
 
--- Every ref ends with its sink.
 local function sink_of(ref)
   return string.match(ref, '[^:]+$')
 end
@@ -62,15 +65,15 @@ local function due_of(ref)
   return key('due', sink_of(ref))
 end
 
-local default_rank = 4 -- of what holds several items, and of what stored none
+local default_rank = 4 -- for a sink's batch, and for what was stored without a rank
 
--- The order in which what is due is claimed: the worst first, then the longest waiting.
+-- Score in a sink's ready set, the order of claims: the highest rank first, then the longest due.
 local function ready_score(rank, at)
   return (10 - rank) * 1e13 + at
 end
 
--- What is due stands in the ready set, too, so that the worst is found; what is claimed has left it, and is due
--- again when its lease ends.
+-- Makes a ref due at `at` (ms) and drops any claim on it. The ready set holds the refs that are due
+-- and not claimed, so that the worst can be found.
 local function wake(ref, at, rank)
   redis.call('ZADD', due_of(ref), at, ref)
   redis.call('HDEL', key('claims'), ref)
@@ -91,7 +94,7 @@ local function unwake(ref)
   unwake_all(sink_of(ref), { ref })
 end
 
--- Keeps the order of what is collected within one millisecond.
+-- Fraction of the score that keeps items in order which join a group or batch in one millisecond.
 local collected = tonumber(clock[2]) % 1000
 
 local function collect(id, ref)
@@ -99,7 +102,7 @@ local function collect(id, ref)
   redis.call('ZADD', key('collect', id), string.format('%.3f', now + collected / 1000), ref)
 end
 
--- Out of where it waits for company; a sink's batch of which nothing is left is not due any more.
+-- Removes an item from its group or its sink's batch; an empty batch is no longer due.
 local function leave_collection(ref, item)
   local was_there = redis.call('ZREM', key('collect', item.y or item.k), ref) == 1
   if was_there and not item.y and redis.call('EXISTS', key('collect', item.k)) == 0 then
@@ -107,28 +110,31 @@ local function leave_collection(ref, item)
   end
 end
 
--- Of an item that a commit has just made nothing is due.
+-- An item without a state was created by this very commit and is not due anywhere yet.
 local function leave_due(rid, n, item)
   if item.st then
     unwake(item_ref(rid, n, item))
   end
 end
 
-local longest_backlog = 15 * 60000 -- what a first poll finds is told by then, however long it lasts
+local longest_backlog = 15 * 60000 -- the first poll's summary goes out by then, even while it lasts
 local state_in = { group = 'group', backlog = 'group', digest = 'digest', held = 'held' }
 
--- What a collection is for is written when its first member comes; place: {id, kind, wait, at?, about}.
+-- Writes a group's settings, and its opening time if it is new; place: {id, kind, wait (ms), at?
+-- (ms), about (JSON)}.
 local function open_gathering(place)
   local name = key('gather', place.id)
   redis.call('HSET', name, 'kind', place.kind, 'about', place.about, 'wait', place.wait, 'at', place.at or '')
   redis.call('HSETNX', name, 'opened', now)
 end
 
+-- `how` is a flag of ZADD: NX sets a timer only where there is none, LT moves one only to an
+-- earlier time.
 local function set_timer(id, sink, at, how)
   redis.call('ZADD', key('timers'), how, at, 'c:' .. id .. ':' .. sink)
 end
 
--- Puts an item among the others of its collection, and sets the timer that makes them one message.
+-- Adds an item to the group item.y and sets the timer at which the group is flushed as one message.
 local function gather(rid, n, item)
   local stored = redis.call('HMGET', key('gather', item.y), 'kind', 'wait', 'at', 'opened')
   local kind, wait, timer = stored[1], tonumber(stored[2]), 'c:' .. item.y .. ':' .. item.k
@@ -139,19 +145,20 @@ local function gather(rid, n, item)
   collect(item.y, item_ref(rid, n, item))
   local is_first = not redis.call('ZSCORE', key('timers'), timer)
   if kind == 'backlog' and item.ug then
-    set_timer(item.y, item.k, now + wait, 'LT') -- told within seconds, however long the reading lasts
+    set_timer(item.y, item.k, now + wait, 'LT') -- later members do not put an urgent one off
   elseif kind == 'backlog' then
     redis.call('ZADD', key('timers'), math.min(now + wait, tonumber(stored[4]) + longest_backlog), timer)
   elseif kind == 'held' then
     set_timer(item.y, item.k, tonumber(stored[3]), 'LT')
   elseif kind == 'digest' then
-    set_timer(item.y, item.k, tonumber(stored[3]), 'NX') -- one that is set is for the coming window
+    set_timer(item.y, item.k, tonumber(stored[3]), 'NX') -- an existing timer ends the current window
   elseif is_first or (kind == 'group' and item.ug) then
     set_timer(item.y, item.k, now + wait, 'LT')
   end
 end
 
--- Sends an item on its way: with its like, into its sink's batch (batch_wait in ms), or alone.
+-- Queues an item: in its group, in its sink's batch (batch_wait in ms), or by itself.
+-- Returns gather | collect | single.
 local function enqueue(rid, n, item, batch_wait)
   if item.y and redis.call('HEXISTS', key('gather', item.y), 'kind') == 1 then
     gather(rid, n, item)
@@ -173,7 +180,7 @@ local function enqueue(rid, n, item, batch_wait)
   return 'collect'
 end
 
--- Keeps an item back until a time: with its like in a collection (place), or by itself.
+-- Holds an item until why.at (ms): in a group (why.place), or by itself.
 local function hold(rid, n, item, why)
   local ref = item_ref(rid, n, item)
   if why.place then
@@ -199,8 +206,8 @@ local function suppress(rid, n, item, reason, rule)
   item.by = rule
 end
 
--- Where a record stands in its account's index: when it was settled (ms) or, negative, since when something of it
--- has been pending. An event without items was settled when it came.
+-- A record's score in its account's index: when it was settled (ms) or, negative, since when it has
+-- been pending. An event without items was settled when it was taken in.
 local function place_of(record)
   local settled, pending
   for _, item in ipairs(record.i) do
@@ -212,8 +219,9 @@ local function place_of(record)
   return pending and -pending or settled or record.t
 end
 
--- Files a record in the index; it expires once every item is final, and not before. Whatever makes items pending or
--- final ends with this. `is_new` records are counted by their maker, others that the index did not have here.
+-- Files a record in the index and sets its expiry: it expires only once every item is final. Every
+-- change that makes items pending or final ends with this call. `is_new`: the caller counts the
+-- record; otherwise it is counted here if the index did not have it.
 local function rest(rid, record, retention, is_new)
   local at = place_of(record)
   local is_added = redis.call('ZADD', key('records'), at, rid) == 1
@@ -229,15 +237,15 @@ local function rest(rid, record, retention, is_new)
   redis.call('PEXPIREAT', key('pay', rid), at + retention.payload)
 end
 
--- Makes an item final by what came of its message; how: {outcome, retention}.
+-- Makes an item final by the outcome of its attempt or message; how: {outcome, retention}.
 local function end_item(rid, n, record, item, how)
   if final[item.st] then
-    return -- delivered meanwhile by an attempt from before the batch
+    return -- an attempt from before the batch has delivered it meanwhile
   end
   local own = item_ref(rid, n, item)
-  if item.st ~= 'batch' then -- what is in a message has left all of these
+  if item.st ~= 'batch' then -- freezing has removed a message's members from all of these
     unwake(own)
-    leave_collection(own, item) -- where it was sent by itself all the same
+    leave_collection(own, item) -- an attempt that answers late may find it in a group or batch
     redis.call('SREM', key('orphans', item.k), own)
   end
   move(item, how.outcome)
@@ -250,7 +258,7 @@ local function end_item(rid, n, record, item, how)
   rest(rid, record, how.retention)
 end
 
--- Keeps the last five attempts and the count of all.
+-- Notes an attempt; the last five notes are kept.
 local function remember(holder, entry)
   local past = holder.h or {}
   past[#past + 1] = entry

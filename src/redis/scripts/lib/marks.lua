@@ -1,11 +1,14 @@
--- Exact memory of 64-bit marks in bucketed integer sets, one set of buckets a week. Members travel as decimal
--- strings: a Lua number would round them. A week begins with as many buckets as the week before filled, and splits
--- one after the other as it grows (linear hashing). A mark's bucket follows from `b` as far as the week began with
--- buckets, and beyond that from its member, so that a bucket can be split knowing its members alone.
+-- Dedupe fingerprints ("marks", 64 bits): an exact memory in integer sets, one series of buckets
+-- for each week. Members travel as decimal strings: a Lua number would round them. A week begins
+-- with as many buckets as the week before filled, and splits one after the other as it grows
+-- (linear hashing). `b` chooses among the buckets that the week began with; the member's own bits
+-- choose among those that were split off, so that a bucket can be split knowing its members alone.
 local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
-local bucket_fill = 200 -- on average; 400 where a split is next, since above set-max-intset-entries (512) a mark costs six times as much
-local split_bits = 262144 -- a bucket of the beginning can be split into so many
+-- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries (512)
+-- Redis drops the integer encoding, and a member takes six times the memory.
+local bucket_fill = 200
+local split_bits = 262144 -- at most so many buckets come from each one that the week began with
 
 local function power_below(number)
   local power = 1
@@ -15,7 +18,8 @@ local function power_below(number)
   return power
 end
 
--- 0.4.0 fixed the number of buckets for good when a week began; such a week goes on so.
+-- `first`: how many buckets the week began with. A week of version 0.4.0 has no such field; its
+-- number of buckets never changes.
 local function week_entry(week, buckets, first)
   return {
     week = week,
@@ -27,8 +31,9 @@ local function week_entry(week, buckets, first)
   }
 end
 
--- Weeks within the horizon, newest first; a clock that stepped back leaves weeks that are yet to come. One beyond the
--- horizon is not looked at, and forgotten only when its last bucket has expired: a clock may have been ahead.
+-- The weeks within the horizon (ms), newest first; future weeks are among them after the clock was
+-- set back. A week beyond the horizon is skipped, and forgotten only once its last bucket has
+-- expired: the clock may be ahead now.
 local function open_weeks(horizon, reads_only)
   local weeks = {}
   local oldest = math.floor((now - horizon) / week_ms)
@@ -67,7 +72,8 @@ local function open_this_week(weeks)
   return weeks[place]
 end
 
--- The low bits of a member, from its last 18 digits.
+-- The low 18 bits of a member: its last 18 digits decide them, read in two parts that a Lua number
+-- holds.
 local function bits_of(member)
   local high = math.abs(tonumber(string.sub(member, -18, -10)) or 0)
   return (high % 512 * 1e9 + math.abs(tonumber(string.sub(member, -9)))) % split_bits
@@ -83,7 +89,8 @@ local function bucket_key(entry, mark)
   return entry.name .. number
 end
 
--- Moves half of one bucket into a new one: each in its turn, so that all have been split when they have doubled.
+-- Moves half of the next bucket into a new one. Buckets are split in order, so each has been split
+-- once when their number has doubled.
 local function split_bucket(entry, horizon)
   local from, to = entry.buckets - entry.power, entry.buckets
   local moved = {}
@@ -115,7 +122,7 @@ local function write_mark(weeks, mark, horizon)
   end
 end
 
--- Whether the mark is known; it stays as it is.
+-- Whether the mark is known. Unlike is_marked it never renews the mark.
 local function has_mark(weeks, mark)
   for _, entry in ipairs(weeks) do
     if redis.call('SISMEMBER', bucket_key(entry, mark), mark.m) == 1 then
@@ -125,7 +132,7 @@ local function has_mark(weeks, mark)
   return false
 end
 
--- Whether it was known until now.
+-- Forgets a mark; returns whether it was known.
 local function erase_mark(weeks, mark)
   local was_known = false
   for _, entry in ipairs(weeks) do
@@ -137,7 +144,7 @@ local function erase_mark(weeks, mark)
   return was_known
 end
 
--- Whether the mark is known. One that was last seen over half the horizon ago is written again.
+-- Whether the mark is known. One that was written over half the horizon ago is written again.
 local function is_marked(weeks, mark, horizon)
   for _, entry in ipairs(weeks) do
     if redis.call('SISMEMBER', bucket_key(entry, mark), mark.m) == 1 then

@@ -1,4 +1,4 @@
--- Forgets an entry of the quarantine; the marks of its item stay.
+-- Removes an entry of the quarantine. Its item's fingerprints stay, so it is not reported again.
 local function close_entry(id)
   local text = redis.call('HGET', key('quarantine'), id)
   local uid = text and cjson.decode(text).uid

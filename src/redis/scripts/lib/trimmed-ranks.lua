@@ -1,5 +1,5 @@
--- How severe an event was whose record made room: a mark of its uid and rank, among all marks. Without it one
--- that comes back more severe would be a plain duplicate.
+-- The severity of an event whose record retention dropped, kept as a fingerprint of its uid and
+-- rank. Without it, an event that comes back more severe would be a plain duplicate.
 local rank_words = { 'info', 'low', 'medium', 'high', 'critical' }
 local mark_key = redis.call('GET', key('mark-key')) or ''
 
@@ -9,7 +9,8 @@ local function rank_mark(uid, rank)
   return { m = string.format('%.0f', member), b = tonumber(string.sub(digest, 14, 21), 16) }
 end
 
--- The highest rank that it had, as far as that decides whether one of `rank` is more severe; nil: not known.
+-- A rank that the event had: one of at least `rank` if there was one, else the highest; nil if none
+-- is known. That is enough to decide whether `rank` is more severe.
 local function trimmed_rank(weeks, uid, rank)
   for known = rank, #rank_words do
     if has_mark(weeks, rank_mark(uid, known)) then
