@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- Registers a configuration as the active one, or says that it still is. One that nobody confirmed for
--- too long gives way to whoever asks.
--- KEYS[1]  the generation's key
--- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm); patience in ms
--- Returns  its number, or 0 where another one is active
+-- Makes a configuration the active one, or confirms that it still is. An active configuration that
+-- no replica confirmed within the patience gives way to any other.
+-- KEYS[1]  hash: hash, number, confirmed (ms)
+-- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm);
+--          patience in ms
+-- Returns  the configuration's number, or 0 if another one is active
 -- @include lib/clock.lua
 
 local state = redis.call('HMGET', KEYS[1], 'hash', 'confirmed')

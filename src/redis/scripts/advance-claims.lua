@@ -1,18 +1,25 @@
 #!lua flags=allow-oom
--- One round of a claim's holder: writes what came of attempts, opens the next ones, renews and gives back. Runs when
--- memory is full: an outcome that is not recorded is a repeat.
+-- A claim update: records the outcomes of attempts, gives claims back, opens the next attempts and
+-- renews leases, in this order. Runs when memory is full: an outcome that is not recorded becomes a
+-- repeat.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: owner, lease (ms), by, retention, settle? [{ref, token, outcome (delivered | retry | dead | split |
---          unsent), wait? (retry, ms), counts (whether the try is used up), lost (answer lost), reason?, answer?}], begin?
---          [{ref, token}], renew? [ref], back? [{ref, rank, wait? (due in so many ms; else as before)}] (not begun)
--- Returns  JSON {settled? [{status: settled | already | stale, halves? [ref], batch? (a summary: its members come next)}],
---          begun? [{attempt, repeat} | {} (no longer this holder's, or nothing is to be sent)], lost? [ref] (of renew)}
+-- ARGV[1]  JSON: owner, lease (ms), by (replica, for the notes), retention {story, payload} (ms),
+--          settle? [{ref, token, outcome (delivered | retry | dead | split | unsent), wait? (of a
+--          retry, ms), counts (it counts as a try), lost (the answer was lost), reason?, answer?}],
+--          begin? [{ref, token}],
+--          renew? [ref],
+--          back? [{ref, rank, wait? (ms; without it due since when it was before)}]
+-- Returns  JSON {settled? [{status: settled | already | stale, halves? [ref], batch? (a summary;
+--          its members remain to be settled)}], begun? [{attempt, repeat} | {} (claimed by another
+--          owner, or nothing is left to send)], lost? [ref] (of renew)}; settled and begun in the
+--          order asked
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
 
--- Settling ------------------------------------------------------------------------------------------------------
+-- Settling
+-- ------------------------------------------------------------------------------------------------------
 
 local function note(holder, result)
   remember(holder, { n = holder.n, at = now, o = result.outcome, r = result.reason, a = result.answer, by = ask.by })
@@ -25,7 +32,7 @@ local function note(holder, result)
   holder.tok = nil
 end
 
--- An attempt that was opened and left no process is none.
+-- Takes back an attempt that was opened and never sent.
 local function undo(holder)
   holder.n = holder.n - 1
   holder.tok = nil
@@ -60,7 +67,7 @@ local function settle_item(result, rid, n)
   return { status = 'settled' }
 end
 
--- Two frozen halves with ids of their own take the place of a batch that was refused as a whole.
+-- Replaces a batch that was refused as a whole by two frozen halves with ids of their own.
 local function halve(batch)
   local halves = {}
   local middle = math.ceil(#batch.m / 2)
@@ -111,7 +118,7 @@ local function settle_batch(result, bid)
   if batch.kind then
     batch.o = result.outcome
     redis.call('SET', name, cjson.encode(batch))
-    wake(result.ref, now, batch.rk) -- until its members are settled too
+    wake(result.ref, now, batch.rk) -- stays due until its members are settled too
     return { status = 'settled', batch = batch }
   end
   unwake(result.ref)
@@ -125,9 +132,11 @@ local function settle_batch(result, bid)
   return { status = 'settled' }
 end
 
--- Opening -------------------------------------------------------------------------------------------------------
+-- Opening
+-- -------------------------------------------------------------------------------------------------------
 
--- The same token again is the same attempt: the script ran twice because its reply was lost.
+-- Opens an attempt; returns whether an earlier one may have been accepted. The same token is the
+-- same attempt: the script ran twice because its reply was lost.
 local function open(holder, token)
   if holder.st == 'sending' and holder.tok == token then
     return (holder.rr or 0) > 0

@@ -1,13 +1,14 @@
 #!lua flags=allow-oom
--- Tells a sink's circuit how a send went. Five faults in a row open it, one that cannot heal by itself
--- opens it at once; doubling to 15 min while probes fail. One that says that the address
--- is no more disables the sink, for as long as it has this address. A pause that the sink asked for holds whatever
--- else it answers.
+-- Reports to a sink's circuit how a send ended. Five faults in a row open the circuit, `broken` (a
+-- fault that does not heal by itself) at once; while probes fail it opens for twice as long each
+-- time, up to 15 minutes. `gone` disables the sink until its address changes. A pause that the sink
+-- asked for holds whatever the answer was.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
--- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone, none; fingerprint of the sink's
---          address ('': not known); what was answered (gone); how long it opens at first, ms; who sent it as the
---          probe ('': it was none); the pause asked for, ms (0: none)
--- Returns  'opened <until ms>', 'open' (before), 'closed', 'disabled', or ''
+-- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone, none (no
+--          answer that says anything); fingerprint of the sink's address ('': not known); the
+--          answer (of gone); how long it opens at first, ms; who sent it as the probe ('': it was
+--          no probe); the pause asked for, ms (0: none)
+-- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
 -- @include lib/clock.lua
 
 local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after')
@@ -25,7 +26,7 @@ if retry_after > math.max(now, tonumber(state[3] or '0')) then
 end
 if word == 'none' then
   if is_probe then
-    redis.call('DEL', KEYS[2]) -- the next one tries
+    redis.call('DEL', KEYS[2]) -- another send may be the probe
   end
   return ''
 end
@@ -33,7 +34,7 @@ if word == 'ok' then
   redis.call('HSET', KEYS[1], 'last_success', now)
 end
 if mark and (address == '' or mark.of == address) then
-  return '' -- what was in the air meanwhile changes nothing
+  return '' -- the sink is disabled: a send that was under way changes nothing
 end
 if word == 'gone' then
   close()
@@ -41,7 +42,7 @@ if word == 'gone' then
   return 'disabled'
 end
 if word == 'ok' then
-  redis.call('HDEL', KEYS[1], 'disabled') -- of another address, which may come back one day
+  redis.call('HDEL', KEYS[1], 'disabled') -- that was another address, which may be used again
 end
 if word == 'ok' or word == 'answered' then
   close()
@@ -50,7 +51,7 @@ end
 
 local faults = redis.call('HINCRBY', KEYS[1], 'faults', 1)
 if state[1] and not (is_probe and now >= tonumber(state[1])) then
-  return 'open' -- sent before it opened: the probe alone says whether the sink is back
+  return 'open' -- sent before the circuit opened: only a probe tells whether the sink is back
 elseif not state[1] and word == 'fault' and faults < 5 then
   return ''
 end

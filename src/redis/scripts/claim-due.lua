@@ -1,12 +1,15 @@
 #!lua flags=allow-oom
--- Claims what is due for one sink: the worst first, one place in ten to the longest waiting. A claim is no attempt:
--- it keeps others away until its lease ends. Runs when memory is full: what cannot leave never makes room.
+-- Claims what is due for one sink: the worst first, one place in ten for the longest waiting. A
+-- claim is no attempt: it keeps other processes away until its lease ends. Runs when memory is
+-- full: only what has left can make room.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads at most, the first one excepted), least
---          (rank; the longest waiting excepted), ref? (that one alone, if it is due)
--- Returns  {JSON {claims [{kind: item | batch | summary | detail | collection | settling | unsealing, ref, rank,
---          attempts, tries, created, repeat, members? | d, about, total | batch}], left (due and unclaimed), top? (the
---          worst rank of those), next? (ms until the next is due)}, payload of each member, …}
+-- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
+--          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
+--          if it is due)
+-- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
+--          unsealing, ref, rank, attempts, tries, created, repeat, members? | d, about, total |
+--          batch}], left (due and unclaimed), top? (worst rank of those), next? (ms until the next
+--          ref is due)}, payload of each member, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -30,13 +33,16 @@ local function rank_of(ref)
   return batch and batch.rk or default_rank
 end
 
--- What became due by itself joins the ready set, `looked` at a time, after the mark where the last look ended:
--- "<ms> <ref>", or "<ms>" where everything due by then had joined.
+-- Adds refs whose time has come to the ready set, at most `looked` at a time. `field` keeps the
+-- position where the last call ended: "<ms> <ref>", or "<ms>" if everything due by then had been
+-- added. Returns whether it reached the end.
 local function promote(field)
   local ms, ref = string.match(redis.call('HGET', readied, field) or '0', '^(%d+) ?(.*)$')
   ms = string.format('%.0f', math.min(tonumber(ms), now))
   local start, behind = redis.call('ZCOUNT', due, '-inf', '(' .. ms), redis.call('ZCOUNT', due, '-inf', ms)
-  while start < behind do -- of one millisecond they stand in the order of their refs; this one may have left
+  -- refs of one millisecond are sorted by name; the stored one may have left, so search for its
+  -- place
+  while start < behind do
     local middle = math.floor((start + behind) / 2)
     if ref ~= '' and redis.call('ZRANGE', due, middle, middle)[1] > ref then
       behind = middle
@@ -61,7 +67,7 @@ local function promote(field)
   return not last
 end
 
--- The longest waiting of all ranks, at most `count`.
+-- The longest waiting first, whatever their rank; up to `count` of each rank.
 local function longest_waiting(count)
   local heads = {}
   for rank = 1, 5 do
@@ -86,7 +92,7 @@ local function choose()
   local place = tonumber(redis.call('HGET', readied, ask.sink .. '|turn') or '0')
   local owed = math.floor((place + ask.max) / 10) - math.floor(place / 10)
   if redis.call('ZCARD', ready) == #chosen then
-    return chosen -- nothing is left behind
+    return chosen -- all fit: no place has to be reserved
   end
   redis.call('HSET', readied, ask.sink .. '|turn', (place + ask.max) % 10)
   local is_chosen = {}
@@ -118,7 +124,8 @@ local function add_payload(rid)
   bytes = bytes + #payload
 end
 
--- Whether there is something to do about it; what no attempt can move any more stops being due.
+-- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
+-- due.
 local function take_item(ref, place)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
@@ -142,9 +149,10 @@ local function take_batch(ref, place)
   end
   local rank = batch.rk or default_rank
   if batch.o then
-    add({ kind = 'settling', ref = ref, rank = rank, batch = batch }) -- its answer is known, some members are not settled yet
+    -- its outcome is known, some members are not settled yet
+    add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
   elseif batch.un then
-    add({ kind = 'unsealing', ref = ref, rank = rank }) -- its members are being taken out of it
+    add({ kind = 'unsealing', ref = ref, rank = rank }) -- its members are being returned singly
   elseif batch.kind then
     local head = add(head_of('summary', ref, batch, rank))
     head.about, head.d, head.total = batch.about, batch.d, batch.total
@@ -176,7 +184,7 @@ end
 
 promote(ask.sink)
 if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
-  -- clocks that jumped, or somebody who moved times by hand: from the start, some at a time
+  -- a clock jumped, or somebody moved times by hand: add refs from the start, some at each call
   local field = ask.sink .. '|again'
   if promote(field) then
     redis.call('HDEL', readied, field)
@@ -187,7 +195,7 @@ for _, ref in ipairs(choose()) do
   if bytes > ask.bytes then
     break
   elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
-    redis.call('ZREM', ready, ref) -- settled, or somebody holds it
+    redis.call('ZREM', ready, ref) -- it is settled, or claimed
   elseif take(ref) then
     claim(ref, ask.owner, ask.lease, at)
   else

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Asks, when a reserved slot has come, whether a request may go out now. A slot is void 250 ms after
--- its time and when the tier was paused since; two claims never stand closer than the limit allows.
+-- Asks at the time of a reserved slot whether the request may go out now. A slot is void 250 ms
+-- after its time, and once the tier was paused; two claims are never closer than the limit allows.
 -- KEYS     as reserve-slot
 -- ARGV[1]  the slot, µs
 -- Returns  0: go; above 0: ask again after so many µs; -1: void, reserve another
@@ -15,7 +15,8 @@ local pause = math.max(believable(state[1], spacing), believable(wide, spacing))
 if pause > slot or now > slot + 250000 then
   return -1
 end
--- Slots stand 3 % further apart than the limit asks; that much lateness is made up for here.
+-- Slots are 3 % further apart than the limit requires; up to that much lateness is made up for
+-- here.
 local next_use = math.max(slot, believable(state[2], spacing) + spacing / 1.03)
 if now < next_use then
   return math.ceil(next_use - now)

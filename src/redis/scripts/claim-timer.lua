@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- Takes a collection's timer in hand for a while, so that one replica makes the message.
+-- Claims a group's timer for the length of a lease, so that one replica flushes the group.
 -- KEYS[1]  the account's base
--- ARGV     timer (c:id:sink), the caller's clock in ms, lease in ms
--- Returns  JSON {due, kind?, about?, seq, opened?, from?, note?, storm?}, or '' where it is not due or somebody else's
+-- ARGV     timer (c:<group>:<sink>), the caller's clock in ms, lease in ms
+-- Returns  JSON {due (ms), kind?, about?, seq, opened?, from?, note?, storm?}, or '' if it is not
+--          due or claimed by another replica
 -- @include lib/ledger.lua
 
 local timer, at, lease = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])

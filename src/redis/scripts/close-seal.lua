@@ -1,22 +1,27 @@
 #!lua flags=allow-oom
--- Ends the turn of one or more collections: what was sealed becomes one message, their timers go on.
+-- Closes the flush of one or more groups: the frozen members become one message, and each group's
+-- timer is set to its next flush.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: bid, message? {k, d, kind, about, total, rr, rk (rank)}, members (number sealed here), collections (the first
---          leads) [{id, opened, seq (as its turn was claimed), bid (of a message of its own), k (sink), claimed (ms),
---          next (ms) | false (ends when nothing is in it), from?, told? (ms), note?}]
--- Returns  the message's ref, '' where there is none, or 'again' where members and count differ
+-- ARGV[1]  JSON: bid, members (how many are frozen here),
+--          message? {k (sink), d (destination), kind, about, total, rr, rk (rank)},
+--          collections (groups; the first leads) [{id, opened, seq (both as the flush was claimed),
+--          bid (of a message of its own), k (sink), claimed (ms, when the claim ends), next (ms) |
+--          false (the group ends once it is empty), from?, told? (ms; events listed as sent until
+--          then are dropped), note?}]
+-- Returns  the message's ref, '' if there is no message or the flush is over, or 'again' if not so
+--          many members are frozen
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
 local ref = ask.message and ('b:' .. ask.bid .. ':' .. ask.message.k) or ''
 
--- Whether the turn is the one that was claimed: another replica may have ended it meanwhile.
+-- Whether the flush is the one that was claimed: another replica may have closed it meanwhile.
 local function stands(collection)
   local fields = redis.call('HMGET', key('gather', collection.id), 'opened', 'seq')
   return fields[1] == collection.opened and tonumber(fields[2] or '0') == collection.seq
 end
 
--- Nothing was ever collected here: one of several books of a digest.
+-- Whether nothing ever joined the group in this account's ledger; a digest covers several of them.
 local function is_empty(collection)
   return not collection.opened and redis.call('EXISTS', key('gather', collection.id)) == 0
 end
@@ -24,7 +29,7 @@ end
 local lead = ask.collections[1]
 local is_closed = redis.call('HGET', key('gather', lead.id), 'closed') == ask.bid
 if is_closed or redis.call('EXISTS', key('batch', ask.bid)) == 1 then
-  return ref -- the reply was lost
+  return ref -- done before, the reply was lost
 end
 if is_empty(lead) or not stands(lead) then
   return ''
@@ -33,7 +38,8 @@ if redis.call('ZCARD', key('sealed', ask.bid)) ~= ask.members then
   return 'again'
 end
 
--- A collection of which another replica is making a message of its own goes on when that is done.
+-- Whether another replica is freezing this group into a message of its own; closing that one sets
+-- the timer.
 local function is_taken(collection)
   return collection.bid ~= ask.bid and redis.call('EXISTS', key('sealed', collection.bid)) == 1
 end
@@ -52,13 +58,13 @@ local function go_on(collection)
   end
   if collection.next then
     local set = tonumber(redis.call('ZSCORE', key('timers'), timer) or collection.claimed)
-    local is_urgent = set < collection.claimed -- something came meanwhile that does not wait for the interval
+    local is_urgent = set < collection.claimed -- a member joined that does not wait for the interval
     redis.call('ZADD', key('timers'), is_urgent and math.min(set, collection.next) or collection.next, timer)
   elseif redis.call('ZCARD', key('collect', collection.id)) == 0 then
     redis.call('ZREM', key('timers'), timer)
     redis.call('DEL', name, key('told', collection.id))
   else
-    local at = tonumber(redis.call('HGET', name, 'at')) or now -- of a mute: when it ends
+    local at = tonumber(redis.call('HGET', name, 'at')) or now -- of a held group: when the mute ends
     redis.call('ZADD', key('timers'), math.max(now, at), timer)
   end
 end

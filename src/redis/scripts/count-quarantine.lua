@@ -10,7 +10,7 @@ local entries = redis.call('ZRANGEBYSCORE', key('quarantine-ages'), '(' .. now -
 local counts = {}
 local names = {}
 
--- An entry of an older version is read once for its feed.
+-- An entry of an older version has no field for its feed; the field is written at the first look.
 local function feed_of(id)
   local feed = redis.call('HGET', feeds, id)
   if feed then

@@ -1,7 +1,9 @@
 -- Replays or discards one dead letter.
 -- KEYS[1]  the account's base
--- ARGV     ref, verb (replay | discard), batch wait in ms or '' , story retention ms, payload retention ms
--- Returns  done | collect | not_dead | no_payload
+-- ARGV     ref, verb (replay | discard), batch wait in ms or '', retention of the record (ms),
+--          retention of the payload (ms)
+-- Returns  done | collect (it waits in its sink's batch) | not_dead | no_payload (retention has
+--          dropped what would be sent)
 -- @include lib/ledger.lua
 
 local ref, verb = ARGV[1], ARGV[2]

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Forgets a message all of whose members are settled.
+-- Deletes a frozen message once all its members are settled.
 -- KEYS[1]  the account's base
 -- ARGV     its ref
 -- Returns  nothing

@@ -1,8 +1,8 @@
--- Sets a digest's timer where there is none or a later one, so that its first window begins now and its mail
--- comes though empty.
+-- Opens a digest before it has members, so that its first window begins now and an empty digest is
+-- sent, too. Sets its timer unless there is an earlier one.
 -- KEYS[1]  the account's base
--- ARGV     collection, sink, when it is due (ms), about (JSON), the caller's clock (ms),
---          note (what the first window does not count), when that window began (ms; none: with the collection)
+-- ARGV     group, sink, when it is due (ms), about (JSON), the caller's clock (ms), note (counters
+--          at the window's begin), when the window began (ms; without it when the group opened)
 -- Returns  nothing
 -- @include lib/ledger.lua
 

@@ -1,6 +1,7 @@
--- Finds references that stand where they move nothing: what they name is gone, or in another state. Changes nothing.
+-- Finds refs in a set that have no effect there: what they name is gone, or in another state.
+-- Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV     place (due | timers | orphans | dead | collect), name ('' | sink | collection), refs
+-- ARGV     place (due | timers | orphans | dead | collect), name ('' | sink | group), refs
 -- Returns  {ref, gone | other_state | unfiled (its record is not in the index), …}
 -- @include lib/ledger.lua
 
@@ -29,7 +30,7 @@ local fits = {
   end,
 }
 
--- A letter ends with its story, though its event may have come again since.
+-- A dead letter ends with its record. Its event may have come again since, as a new record.
 local function has_ended(ref, record)
   return place == 'dead' and (not record or record.t > tonumber(redis.call('ZSCORE', set, ref)))
 end

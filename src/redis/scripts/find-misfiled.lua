@@ -1,5 +1,6 @@
--- Finds entries of the index of records that have no record, or stand where it is not. Changes nothing. A record
--- that retention has ended leaves its entry behind for a while.
+-- Finds entries of the index that have no record, or a score that is not the record's. Changes
+-- nothing. The entry of a record that expired stays until the next pass of retention and is no
+-- finding.
 -- KEYS[1]  the account's base
 -- ARGV     retention.story (ms), ids of records
 -- Returns  {id, gone | other_state, …}

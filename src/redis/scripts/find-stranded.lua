@@ -1,8 +1,10 @@
--- Finds pending items that nothing will ever move: each must be where what moves it looks. Changes nothing.
+-- Finds pending items that nothing will ever move: each must be in the set that its mover reads.
+-- Changes nothing.
 -- KEYS[1]  the account's base
 -- ARGV     ids of records
--- Returns  JSON [{r (ref), u (uid), k, st, why?, b? (its message), lacks: due | orphans | collection | timer | message |
---          message_due | lead (its message's head, unless another account or a collection's turn has that)}]
+-- Returns  JSON [{r (ref), u (uid), k (sink), st (state), why?, b? (its message), lacks: due |
+--          orphans | collection | timer | message | message_due | lead (its message is not stored
+--          here; another account may hold it, or a flush may be about to write it)}]
 -- @include lib/ledger.lua
 
 local function has_due(ref)
@@ -14,12 +16,13 @@ local function lack_in_collection(ref, item)
     return 'collection'
   end
   local timer = redis.call('ZSCORE', key('timers'), 'c:' .. item.y .. ':' .. item.k)
-  -- a timer of a collection that says nothing of itself is thrown away
+  -- the timer of a group without settings is dropped when it fires
   local is_known = redis.call('HEXISTS', key('gather', item.y), 'kind') == 1
   return not (timer and is_known) and 'timer' or nil
 end
 
--- Of a batch its members; of a summary, whose members are read apart, none.
+-- The members of a batch by ref; {} for a summary, whose members are in `sealed`; false if it is
+-- gone.
 local messages = {}
 local function message_of(bid)
   if messages[bid] == nil then
@@ -45,7 +48,7 @@ local function lack_in_message(ref, item)
   return not has_due('b:' .. item.b .. ':' .. item.k) and 'message_due' or nil
 end
 
--- Among what its sink collects for the next batch, which is due itself.
+-- Whether the item waits in its sink's batch, and that batch is due at some time.
 local function is_in_batch(ref, item)
   return item.st == 'queued' and redis.call('ZSCORE', key('collect', item.k), ref) and has_due('c:' .. item.k)
 end

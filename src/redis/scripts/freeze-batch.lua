@@ -1,9 +1,10 @@
 #!lua flags=allow-oom
--- Freezes the given members of a sink's collection into one batch, claimed by who asks: its members and their order
--- never change.
+-- Freezes the given members of a sink's waiting batch into one message, claimed by the caller: its
+-- members and their order never change.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: sink, destination, wait (of a batch, ms), owner, lease (ms), refs (in order)
--- Returns  JSON of the claim as claim-due has it, with `refs` of its members; '' where no given member was waiting any more
+-- ARGV[1]  JSON: sink, destination, owner, lease (ms), refs (in order)
+-- Returns  JSON of the claim as in claim-due, with the `refs` of its members; '' if none of them
+--          was waiting any more
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -23,7 +24,7 @@ for _, ref in ipairs(ask.refs) do
   end
 end
 
--- The collection is held by who freezes it; what is left of it waits from now on.
+-- The caller holds the claim on c:<sink>. An empty batch is no longer due; a rest stays claimed.
 if redis.call('ZCARD', key('collect', ask.sink)) == 0 then
   unwake(collection)
 end

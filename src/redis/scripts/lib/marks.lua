@@ -5,8 +5,8 @@
 -- choose among those that were split off, so that a bucket can be split knowing its members alone.
 local week_ms = 7 * 24 * 3600 * 1000
 local this_week = math.floor(now / week_ms)
--- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries (512)
--- Redis drops the integer encoding, and a member takes six times the memory.
+-- Members of a bucket, on average; 400 in one that is split next. Above set-max-intset-entries
+-- (512) Redis drops the integer encoding, and a member takes six times the memory.
 local bucket_fill = 200
 local split_bits = 262144 -- at most so many buckets come from each one that the week began with
 
