@@ -18,8 +18,7 @@
 
 local ask = cjson.decode(ARGV[1])
 
--- Settling
--- ------------------------------------------------------------------------------------------------------
+-- Settling ----------------------------------------------------------------------------------------
 
 local function note(holder, result)
   remember(holder, { n = holder.n, at = now, o = result.outcome, r = result.reason, a = result.answer, by = ask.by })
@@ -132,8 +131,7 @@ local function settle_batch(result, bid)
   return { status = 'settled' }
 end
 
--- Opening
--- -------------------------------------------------------------------------------------------------------
+-- Opening -----------------------------------------------------------------------------------------
 
 -- Opens an attempt; returns whether an earlier one may have been accepted. The same token is the
 -- same attempt: the script ran twice because its reply was lost.
@@ -185,7 +183,7 @@ local function begin_batch(attempt, bid)
   return { attempt = batch.n, ['repeat'] = may_repeat }
 end
 
--- ---------------------------------------------------------------------------------------------------------------
+-- -------------------------------------------------------------------------------------------------
 
 local answer = { settled = {}, begun = {}, lost = {} }
 

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Asks at the time of a reserved slot whether the request may go out now. A slot is void 250 ms
 -- after its time, and once the tier was paused; two claims are never closer than the limit allows.
--- KEYS     as reserve-slot
+-- KEYS     as in reserve-slot
 -- ARGV[1]  the slot, µs
 -- Returns  0: go; above 0: ask again after so many µs; -1: void, reserve another
 -- @include lib/slots.lua

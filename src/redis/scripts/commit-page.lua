@@ -1,22 +1,30 @@
--- Takes one page in, or a piece of one: marks, records, items, counters and, with the last piece, cursor change
--- together or not at all.
+-- Takes in one page, or a piece of one: fingerprints, records, items, counters and, with the last
+-- piece, the cursor change together or not at all. A commit id that was seen before gets the stored
+-- reply.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, of ('' the tail's walk | 'recent_', 'long_', 'sweep_': a rescan's | 'repair_': events that
---          an audit missed), seq
---          (expected), cid (commit id), gen, fp (walk fingerprint), ends (the walk: JSON), at_end [field, value, …
---          set when a rescan was read to its end], horizon, retention
---          {story, payload}, detail_wait, requested, caught_up (bool),
---          known_ends (bool: a whole known page is the end), backfill (bool), newest (ms, 0: none), late_before?,
---          last (bool: of the page's pieces), shown and unread (items of the whole page, and how many of them are
---          no events), before? (counts of the pieces before this one),
---          events [{u, rid, q? (its id in the quarantine, had it been set aside), sv, rk, ty, seen {m, b}, base? {m, b} (below the start bound), bl (baseline), ca? (created), cl? (ignored | remediated),
---          l (labels), w (decisions), ur? (fields not read), nr (no readable severity), dt (detail wanted), pr? {id, src, ms, again}, ih [{k, ms}] (it inhibits),
---          items [{d, k, q (routes), m, b, bw?, sh (shadow), g? {id, kind, wait, at?, about, urgent}, li?}]}],
---          bad [{rid, m, b, uid?, problem}]
--- ARGV[2]  the walk after this page, stored as it is
+-- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'sweep_'
+--          a rescan's | 'repair_' events that an audit found missing), seq (the fence: the sequence
+--          that was read before the fetch), cid (commit id), gen (generation), fp (the scan's
+--          fingerprint), ends (JSON, what is kept of a scan read to its end), at_end [field, value,
+--          …] (set when a rescan was read to its end), horizon (ms), retention {story, payload}
+--          (ms), detail_wait (ms), requested (ms), caught_up (bool), known_ends (bool: a page whose
+--          items are all known is the end), backfill (bool), newest (ms, 0: none), late_before?
+--          (ms), last (bool: of the page's pieces), shown and unread (items of the whole page, and
+--          how many of them could not be read), before? (counts of the pieces before this one),
+--          events [{u (uid), rid, q? (its id in the quarantine, if it was ever there), sv and rk
+--          (severity and its rank), ty (type), seen {m, b} (fingerprint), base? {m, b} (fingerprint
+--          as baseline; only below the start bound), bl (baseline), ca? (created, ms), cl? (ignored
+--          | remediated), l (labels), w (decisions), ur? (fields not read), nr (no readable
+--          severity), dt (full event wanted), pr? {id, src, ms, again} (credential pair), ih [{k,
+--          ms}] (what it inhibits), items [{d, k, q (destination, sink, routes), m, b
+--          (fingerprint), bw? (batch wait, ms), sh (shadow), g? {id, kind, wait, at?, about,
+--          urgent} (group), li? (digest that lists it as sent)}]}], bad [{rid, m, b, uid?,
+--          problem}]
+-- ARGV[2]  the scan after this page, stored as it is
 -- ARGV[3…] one payload for each event, then one raw text for each bad item
--- Returns  JSON {status: committed | stale | superseded, counts, made? [{ref, k, sv, rk, kind, why?}],
---          fresh? [places of the new events], ended (bool)}
+-- Returns  JSON {status: committed | stale (another sequence) | superseded (a newer generation),
+--          counts, at (ms), made? [{ref, k, sv, rk, kind, why?}], fresh? [positions of the new
+--          events], ended (bool)}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 -- @include lib/quarantine.lua
@@ -61,7 +69,9 @@ local function tell_made(rid, n, item, kind)
   made[#made + 1] = { ref = item_ref(rid, n, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind, why = why }
 end
 
--- Who had this pair of login and secret before: the record that showed it first, and each destination.
+-- What is known of this pair of login and secret: the record that showed it first (r, u), in how
+-- many records it was seen (n), the first sources (s), and by destination the record that carried
+-- it (d). Returns nil for an event without a pair.
 local function known_pair(event, is_new_record)
   if not event.pr then
     return nil
@@ -78,7 +88,7 @@ local function known_pair(event, is_new_record)
   return pair, name
 end
 
--- The record that showed a pair first says in how many more sources it was seen.
+-- Notes in the record that showed a pair first in how many more records it was seen.
 local function tell_first(pair, event)
   if pair.r == event.rid then
     return
@@ -111,7 +121,7 @@ local function send_on(event, item, n, candidate)
     item.ug = candidate.g.urgent or nil
     open_gathering(candidate.g)
   end
-  -- a summary of a backlog shows titles: it does not wait for full events
+  -- the summary of a backlog shows titles only, so it does not wait for full events
   if event.dt and not (candidate.g and candidate.g.kind == 'backlog') then
     move(item, 'held')
     item.why = 'detail'
@@ -122,7 +132,8 @@ local function send_on(event, item, n, candidate)
   return enqueue(event.rid, n, item, candidate.bw)
 end
 
--- Whether the destination has, or will have, the pair from another record, and as severe as this.
+-- Whether the destination got, or will get, the pair from another record that is at least as
+-- severe.
 local function has_pair(pair, event, destination)
   local rid = pair and not event.pr.again and pair.d[destination]
   local other = rid and rid ~= event.rid and load_record(rid)
@@ -156,7 +167,8 @@ local function add_item(event, record, candidate, pair)
   tell_made(event.rid, n, item, kind)
 end
 
--- What inhibits others is remembered for its rule's window.
+-- Remembers an event that inhibits others, for its rule's window. The last three suffice: an event
+-- does not inhibit itself.
 local function remember_inhibitor(event)
   for _, source in ipairs(event.ih) do
     local name = key('inhibit', source.k)
@@ -174,8 +186,8 @@ local function keep_payload(event, record, payload, how)
   rest(event.rid, record, ask.retention, how.is_new)
 end
 
--- An event that waits with others and came back more severe (else the destination has it) is told once, as severe
--- as it is now.
+-- An event that came back more severe while its item waits in a group is sent once, with the new
+-- severity: the older item is suppressed.
 local function supersede(event, record, destination)
   for i, item in ipairs(record.i) do
     if item.d == destination and item.y and not final[item.st] then
@@ -205,7 +217,7 @@ local function add_items(event, record)
   end
 end
 
--- What people closed at the service meanwhile; absence proves nothing, so it never opens again.
+-- Notes that people closed the event upstream. Absence proves nothing, so it never reopens.
 local function note_closed(event, record)
   if record and event.cl and record.cl ~= event.cl then
     record.cl = event.cl
@@ -217,7 +229,7 @@ local function is_late(event)
   return ask.late_before and event.ca and event.ca < ask.late_before
 end
 
--- How old a late event was when it was found: the first of these that is not less.
+-- Upper bounds of a late event's age when it was found.
 local ages = { { '1m', 60000 }, { '10m', 600000 }, { '1h', 3600000 }, { '1d', 86400000 }, { '7d', 604800000 } }
 
 local function lateness(event)
@@ -229,8 +241,9 @@ local function lateness(event)
   return 'more'
 end
 
--- Of an event whose record is gone, or does not know this feed, nobody knows what became of it: it is new.
--- What was claimed for a destination, and is not in its record, may go there a second time.
+-- For a repair: an event whose record is gone, or does not name this feed, counts as new, for
+-- nobody knows what became of it. Where a destination's fingerprint exists without an item, the
+-- event may have been sent there: the new item says that it may be a repeat.
 local function forget_lost(event)
   local record = load_record(event.rid)
   for _, sight in ipairs(record and record.f or {}) do
@@ -245,7 +258,7 @@ local function forget_lost(event)
   end
 end
 
--- It reads now, whether or not it is new.
+-- Closes the quarantine entry of an item that can be read now, whether or not it is new.
 local function close_entry_of(event)
   if event.q and redis.call('HEXISTS', key('quarantine'), event.q) == 1 then
     close_entry(event.q)
@@ -256,7 +269,8 @@ local function close_entry_of(event)
   end
 end
 
--- Rank and word of the severity that an event had before; nil: it had none, or nobody knows.
+-- Returns rank and word of the severity that an event had before; nil if it is new or that is
+-- unknown.
 local function severity_before(event, record, is_seen)
   if record then
     return record.rk, record.sv
@@ -265,8 +279,8 @@ local function severity_before(event, record, is_seen)
   return rank, rank_words[rank]
 end
 
--- An event that the feed showed before is a duplicate; one that came back more severe is routed again.
--- What was marked as baseline stays it: it was there before the feed began.
+-- Takes in one event. One that the feed showed before is a duplicate; if it came back more severe,
+-- it is routed again. A baseline event stays baseline: it existed before the feed began.
 local function take_in(place, event, payload)
   local record = load_record(event.rid)
   local is_seen = is_marked(weeks, event.seen, ask.horizon)
@@ -274,7 +288,7 @@ local function take_in(place, event, payload)
     is_seen, event.bl = true, true
   end
   local rank_before, word_before = severity_before(event, record, is_seen)
-  -- that a severity cannot be read any more is no news of an event that was told with one
+  -- a known event whose severity cannot be read any more did not become more severe
   local raised = rank_before and event.rk > rank_before and not (is_seen and event.nr)
   if is_seen then
     counts.duplicate = counts.duplicate + 1
@@ -311,7 +325,7 @@ local function take_in(place, event, payload)
   keep_payload(event, record, payload, { changed = raised, is_new = is_new })
 end
 
--- An entry closes when its uid parses, when its time is over, or when a thousand newer ones came.
+-- Closes entries older than the retention of records, and the oldest beyond a thousand.
 local function trim_quarantine()
   local ages = key('quarantine-ages')
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.story)) do
@@ -322,7 +336,8 @@ local function trim_quarantine()
   end
 end
 
--- By feed; of what another feed set aside before. A replay erases them all.
+-- The fingerprints of an item by the feed that set it aside before; replaying the entry erases them
+-- all.
 local function marks_kept(id)
   local text = redis.call('HGET', key('quarantine'), id)
   return text and cjson.decode(text).marks or {}
@@ -347,8 +362,9 @@ local function set_aside(bad, raw)
   trim_quarantine()
 end
 
--- A page of which half or more cannot be read, something new among it, says that the feed is unreadable; the
--- next page with items that is better says that it is not. An empty page says nothing.
+-- Notes a feed as unreadable when half or more of a page cannot be read and some of that is new;
+-- the next page with items of which less than half is unreadable clears the note. Empty pages and
+-- repairs change nothing.
 local function note_unreadable(quarantined)
   if ask.shown == 0 or ask.of == 'repair_' then
     return
@@ -380,7 +396,7 @@ if records > 0 then
   bump('records', records)
 end
 for name, by in pairs(counts) do
-  if by > 0 or ask.seq == 0 then -- a feed that was read once has all its counters
+  if by > 0 or ask.seq == 0 then -- the first commit creates all counters of the feed
     bump('f|' .. ask.feed .. '|' .. name, by)
   end
 end
@@ -405,7 +421,7 @@ end
 note_unreadable(before.quarantined + counts.quarantined)
 redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
 if ask.of == '' then
-  redis.call('HDEL', feed, 'rewound') -- the fence says that this walk knew of it
+  redis.call('HDEL', feed, 'rewound') -- the fence has held: this scan began after the rewind
   redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
   if ended then
     redis.call('HSET', feed, 'caught_up', ask.requested)
@@ -419,7 +435,7 @@ else
     end
   end
 end
--- A rescan never moves the tail's high-water mark: it may be ahead of the tail.
+-- Only the tail moves its high-water mark: a rescan may be ahead of it.
 if ask.of == '' then
   local newest = math.min(ask.newest, now)
   if newest > tonumber(redis.call('HGET', feed, 'newest') or '0') then

@@ -1,7 +1,8 @@
--- Gathers people's items that would go singly, so that they come in one message. A test goes by itself.
+-- Moves single items for people into groups, so that they go out in one message. A canary stays
+-- single.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: members [ref], places {destination: place}
--- Returns  how many were gathered
+-- ARGV[1]  JSON: members [ref], places {destination: group}
+-- Returns  how many were moved
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Takes or renews a lease that one holder has at a time; with no time it is given back. Runs when memory is
--- full: what makes room is done under one.
+-- Takes, renews or releases a lease that one holder has at a time. Runs when memory is full:
+-- retention, which makes room, needs a lease.
 -- KEYS[1]  the lease
--- ARGV     holder, for how long in ms (0: give it back)
--- Returns  1 where the holder has it, or had it; 0 where somebody else does
+-- ARGV     holder, for how long in ms (0: release it)
+-- Returns  1 if the holder has it, or has released it; 0 if somebody else has it
 
 local held = redis.call('GET', KEYS[1])
 if held and held ~= ARGV[1] then

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Puts records of an older version into the index, and those that such a version still moved where they belong. Runs
--- when memory is full: what the index does not have cannot make room.
+-- Adds records of an older version to the index, and corrects the scores of those that such a
+-- version has changed since. Runs when memory is full: retention drops only what the index has.
 -- KEYS[1]  the account's base
 -- ARGV     ids of records
 -- Returns  nothing

@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
--- Keeps items that are about to be sent from it: for good, or until a time. What was tried once is not taken back.
+-- Suppresses items that are about to be sent, or holds them until a time. An item that was tried
+-- once is left alone.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: sink? (whose collection for a batch they are taken out of; without it they go singly), retention,
---          members [{r (ref), a: suppress | hold, reason, rule, at?, place?}]
--- Returns  the refs that were kept back
+-- ARGV[1]  JSON: sink? (the items wait in its batch; without it they are single), retention {story,
+--          payload} (ms), members [{r (ref), a: suppress | hold, reason, rule, at? (ms), place?
+--          (group)}]
+-- Returns  the refs that were suppressed or held
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])

@@ -1,8 +1,9 @@
--- Says of events that a feed shows whether the ledger has them. Changes nothing.
+-- Tells of each event that a feed shows whether the ledger has it. Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: feed, horizon, events [{rid, seen {m, b}}], bad [{m, b}]
--- Returns  one word for each event, then one for each bad item: taken (mark and record), unrecorded (a mark
---          without its record), unknown; quarantined or unknown
+-- ARGV[1]  JSON: feed, horizon (ms), events [{rid, seen {m, b}}], bad [{m, b}]
+-- Returns  one word for each event: taken (it has a fingerprint and a record), unrecorded (a
+--          fingerprint without a record that names the feed) or unknown; then one for each bad
+--          item: quarantined or unknown
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 

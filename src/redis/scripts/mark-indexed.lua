@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Notes that the index of an account has all its records, even when memory is full: only then retention makes room.
+-- Notes that an account's index has all its records. Runs when memory is full: retention makes room
+-- only after that.
 -- KEYS[1]  the note
 -- ARGV     none
 -- Returns  nothing

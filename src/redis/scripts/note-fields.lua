@@ -1,5 +1,6 @@
 #!lua flags=allow-oom
--- Writes fields of a hash even when memory is full: what an upgrade needs before anything can make room.
+-- Writes fields of a hash. Runs when memory is full: an upgrade needs it before retention can make
+-- room.
 -- KEYS[1]  the hash
 -- ARGV     fields with their values, in pairs
 -- Returns  nothing

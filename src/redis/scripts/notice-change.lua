@@ -1,7 +1,7 @@
--- Changes what is noted of a condition, unless another replica was first.
--- KEYS[1]  the notices: hash of condition → JSON
--- ARGV     condition; what was noted ('': nothing); what is to be noted ('': nothing any more)
--- Returns  1: changed; 0: something else is noted by now
+-- Changes the self-alert state of a condition, unless another replica changed it first.
+-- KEYS[1]  hash of condition → JSON
+-- ARGV     condition, its state as read ('': none), the new state ('': none)
+-- Returns  1: changed; 0: the stored state is another one
 local noted = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if noted ~= ARGV[2] then
   return 0

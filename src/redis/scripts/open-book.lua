@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Makes the book of an account where there is none: its digest key. What is begun here has an index from the start.
+-- Creates an account's ledger if there is none, by storing its fingerprint key. A new ledger has a
+-- complete index from the start.
 -- KEYS[1]  the account's base
--- ARGV     a new digest key
+-- ARGV     a new fingerprint key (hex)
 -- Returns  nothing
 -- @include lib/ledger.lua
 

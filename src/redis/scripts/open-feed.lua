@@ -1,7 +1,9 @@
--- Reads what a poll starts from; the first one ever fixes the floor below which nothing is read.
+-- Reads the state of a feed for a poll. The first call ever fixes the start bound, before which
+-- nothing is read.
 -- KEYS[1]  the account's base
 -- ARGV     feed, start in ms before now
--- Returns  {now, field, value, field, value, …}, `quarantined` among them where the account's quarantine is not empty
+-- Returns  {now (ms), field, value, …}, with `quarantined` among the fields if the account's
+--          quarantine is not empty
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])

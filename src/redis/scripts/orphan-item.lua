@@ -1,8 +1,10 @@
--- Holds an item whose sink the configuration no longer has, or takes it back when the sink is there again.
+-- Holds what a ref names because its sink is not in the configuration any more, or queues one held
+-- item again once the sink is back.
 -- KEYS[1]  the account's base
--- ARGV     ref, verb (hold | return), batch wait in ms or '', JSON {destination: place} (return: where people's
---          items wait for company)
--- Returns  1, 0 when there is more of the same ref to be held, or 'answered': a summary whose outcome is known is not held
+-- ARGV     ref, verb (hold | return), batch wait in ms or '', JSON {destination: group} (return:
+--          the groups of items for people)
+-- Returns  1: done; 0: call again, more is to be held; 'answered': a summary whose outcome is known
+--          is not held
 -- @include lib/ledger.lua
 
 local ref, verb = ARGV[1], ARGV[2]
@@ -18,7 +20,8 @@ local function change_item(place, change)
   end
 end
 
--- A send that is under way may yet be accepted: the next one has to say that it may be a repeat.
+-- Lost answers so far. A send that is under way may still be accepted, so it counts as one: the
+-- next attempt says that it may be a repeat.
 local function risks_of(holder)
   return (holder.rr or 0) + (holder.st == 'sending' and 1 or 0)
 end
@@ -35,7 +38,7 @@ local function hold(rid, n, item)
   item.at = nil
   item.b = nil
   item.y = nil
-  item.tok = nil -- a send under way may still say that it was delivered, and nothing else
+  item.tok = nil -- of a send under way only `delivered` is still accepted
   unwake(item_ref(rid, n, item))
   redis.call('SADD', key('orphans', item.k), item_ref(rid, n, item))
 end

@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
--- Gives items up of which too many wait for their sink: dead letters, which can be replayed.
+-- Makes items dead letters, reason `overflow`, while too many wait for their sink. They can be
+-- replayed.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: members [ref], sink (theirs), keep (so many stay pending, whoever gave up others meanwhile), retention
+-- ARGV[1]  JSON: members [ref], sink (theirs), keep (so many stay pending, counted anew at each
+--          call), retention {story, payload} (ms)
 -- Returns  how many became dead letters
 -- @include lib/ledger.lua
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Pauses an account: 30 s, doubled with every pause that no success has ended, up to 15 minutes.
--- A failure during a pause neither lengthens nor doubles it.
+-- Pauses an account: at first for a given time, then for twice the last pause until a success, up
+-- to a limit. A failure during a pause neither lengthens nor doubles it.
 -- KEYS[1]  the account's pause: hash of until (ms), times, reason
 -- ARGV     reason, first pause in ms, longest pause in ms
 -- Returns  {ms left, how many pauses since the last success, 1 if this call made the pause}

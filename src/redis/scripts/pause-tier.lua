@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Closes an organization's tier for everybody; never shortens a longer pause.
--- KEYS     as reserve-slot
+-- Pauses an organization's tier for every process; never shortens a longer pause.
+-- KEYS     as in reserve-slot
 -- ARGV[1]  for how long, ms
 -- Returns  what is left of the pause, ms
 -- @include lib/slots.lua
@@ -9,7 +9,7 @@ local own, base = KEYS[1], KEYS[2]
 local stop = now + tonumber(ARGV[1]) * 1000
 local before = believable(redis.call('HGET', own, 'pause'), 0)
 if before <= now then
-  redis.call('HINCRBY', own, 'pauses', 1) -- one for all answers 429 that come while it is closed
+  redis.call('HINCRBY', own, 'pauses', 1) -- further 429 answers during a pause do not count again
 end
 stop = math.max(stop, before)
 redis.call('HSET', own, 'pause', micros(stop))

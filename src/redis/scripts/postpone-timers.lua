@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Puts the timers of some collections off; one that is gone stays gone.
+-- Sets the timers of some groups to a time; a timer that is gone stays gone.
 -- KEYS[1]  the account's base
--- ARGV     the new time in ms, then the timers (c:id:sink)
+-- ARGV     the new time in ms, then the timers (c:<group>:<sink>)
 -- Returns  nothing
 -- @include lib/ledger.lua
 

@@ -1,9 +1,9 @@
 -- Reads what the metrics and self-alerts say of an account. Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV     retention.story ms, the names of feeds
--- Returns  {now, {counter, value, …}, {a feed's fields and values, for each feed asked for},
---          {sink, dead letters, when the first work is due or was (ms; '': none waits), for each sink},
---          1 where the quarantine is not empty}
+-- ARGV     retention.story in ms, names of feeds
+-- Returns  {now (ms), {counter, value, …}, {{field, value, …} of each feed asked for}, {sink, dead
+--          letters, when its longest-waiting work became or becomes due (ms; '': none), …}, 1 if
+--          the quarantine is not empty, else 0}
 -- @include lib/ledger.lua
 
 local feeds = {}

@@ -1,11 +1,13 @@
--- Ends an item's wait by an operator's word: moved to another sink, given up, or (one that is final) sent again.
--- Or its sink cannot be reached, and it goes to the fallback (divert).
+-- For operators: moves a pending item to another sink, gives it up, or sends a final one again. For
+-- failover (divert): reroutes an item whose sink cannot be reached to the sink's fallback.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch wait in ms), horizon,
---          retention, targets? [{d, k, m, b, bw?, place? (where it waits for company)}] (move, divert), stale? (divert: an
---          attempt that began so many ms ago has died)
--- Returns  done | collect | busy (on its way just now, or kept back) | other (not in such a state) | no_payload;
---          divert: JSON {status (one of these), made [{ref, k, sv, rk, kind}]}
+-- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch
+--          wait in ms), horizon (ms), retention {story, payload} (ms), targets? [{d, k, m, b, bw?,
+--          place? (group)}] (move, divert), stale? (divert: an attempt that began so many ms ago
+--          has died)
+-- Returns  done | collect (resent into its sink's batch) | busy (being sent, held, or for resend
+--          not final) | other (in no such state) | no_payload; divert: JSON {status (one of these),
+--          made? [{ref, k, sv, rk, kind}]}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 
@@ -28,7 +30,8 @@ local function take_out()
   item.tok = nil
 end
 
--- Whether the destination has or had the event, and the item that left it for elsewhere where it has none now.
+-- Returns whether the destination has or had the event, as severe as this item, and the index of
+-- its item if that one was diverted elsewhere and no other is there.
 local function find_item(destination)
   local left
   for m, other in ipairs(record.i) do
@@ -56,7 +59,7 @@ local function wait_in(one, gathering)
   end
 end
 
--- A final item on its way again, under its id; its first outcome stays counted.
+-- Queues a final item again under its id; its first outcome stays counted.
 local function send_again(m, one, target)
   bump('s|' .. one.k .. '|replayed', 1)
   redis.call('ZREM', key('dead', one.k), item_ref(rid, m, one))
@@ -89,7 +92,8 @@ local function add_item(target)
   note_made(n_moved, moved, enqueue(rid, n_moved, moved, target.bw))
 end
 
--- An attempt whose process died is over; what a rule keeps back, or what waits for its full event, stays.
+-- Whether an item can be rerouted. An attempt whose process died is over. An item that a mute
+-- holds, or that waits for its full event, stays until that time.
 local function ready_to_divert()
   if item.st == 'sending' and now - item.at >= ask.stale then
     item.rr = (item.rr or 0) + 1
@@ -129,7 +133,7 @@ local function give_up()
     move(item, 'diverted')
   else
     move(item, 'dead')
-    item.st = 'discarded' -- counted as dead, the letter closed at once
+    item.st = 'discarded' -- counted as dead, with its dead letter closed at once
   end
   item.why = nil
   item.by = ask.by

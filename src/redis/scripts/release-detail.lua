@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Stores a record's full event (or the word that there is none) and sends its held items on.
+-- Stores a record's full event, or that it is unavailable, and queues the items that waited for it.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: rid, sinks {sink: batch wait in ms, or false}
 -- ARGV[2]  the new payload, or '' to leave it as it is

@@ -1,7 +1,8 @@
--- Forgets one malformed item, entry and marks, so that it is new to the feeds that show it again.
+-- Removes an entry of the quarantine with its item's fingerprints, so that the item is new to every
+-- feed that shows it again.
 -- KEYS[1]  the account's base
--- ARGV     the entry's id, dedupe horizon ms
--- Returns  done | gone | no_mark (set aside before marks were kept with the entry: it stays)
+-- ARGV     the entry's id, dedupe horizon in ms
+-- Returns  done | gone | no_mark (an older version stored the entry without fingerprints: it stays)
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 -- @include lib/quarantine.lua

@@ -1,13 +1,13 @@
 #!lua flags=allow-oom
--- Takes the next free slot of an organization's tier: one request each, `spacing` apart, no burst.
--- Requests whose organization is not known yet count under their base URL; they and the known ones
--- keep their distance from each other, since they may be of the same organization.
+-- Takes the next free slot of an organization's tier: one request per slot, `spacing` apart, no
+-- burst. A request whose organization is not known yet counts under its base URL. It and those of
+-- known organizations keep that distance too, since they may belong to the same one.
 -- KEYS[1]  the organization's tier
 -- KEYS[2]  the same tier of its base URL; equal to KEYS[1] while the organization is unknown
 -- ARGV[1]  spacing in µs; the largest given within the last hour holds
--- ARGV[2]  above 0: a patient one, which takes a slot that nobody else wants, or one in so many
+-- ARGV[2]  0, or for a patient request: it takes a slot that nobody else wants, or one in so many
 -- Returns  {slot, wait}: µs since 1970, µs from now. With a wait of 0 the slot is claimed already.
---          {0, wait}: none for a patient one; it may ask again after so many µs
+--          {0, wait}: no slot for the patient request; it may ask again after so many µs
 -- @include lib/slots.lua
 
 local own, base = KEYS[1], KEYS[2]

@@ -1,12 +1,13 @@
--- Moves a feed's start bound. The tail goes on near the newest event, and a rescan reads from the new bound
--- on. Marks stay: what was delivered is not sent again.
+-- Moves a feed's start bound. The tail goes on near the newest event and a rescan reads from the
+-- new bound on; a feed without such rescans is read from the bound on by its tail. Fingerprints
+-- stay, so what was delivered is not sent again.
 -- KEYS[1]  the account's base
--- ARGV     feed, new floor in ms
+-- ARGV     feed, new start bound in ms
 -- Returns  nothing
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])
 local walk = redis.call('HGET', feed, 'walk')
-local begun = walk and cjson.decode(walk).startedAtMs or 0 -- the clock may have been ahead then
+local begun = walk and cjson.decode(walk).startedAtMs or 0 -- by a clock that may have been ahead
 redis.call('HSET', feed, 'floor', ARGV[2], 'rewound', math.max(now, begun + 1))
 redis.call('HINCRBY', feed, 'seq', 1)

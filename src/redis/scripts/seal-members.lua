@@ -1,10 +1,12 @@
 #!lua flags=allow-oom
--- Sorts members of collections: into a message that is being sealed, out of it for good, or back for later.
+-- Moves members of groups to where their verdict puts them: into the message that is being frozen,
+-- to suppressed, held until later, or on singly (free).
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: lead (collection whose turn it is), opened, seq (as its turn was claimed), storm (bool: of several
---          collections), bid, retention, members [{r (ref), a: keep | suppress | hold | free, o (order, keep),
---          reason?, rule?, at?, place?}]
--- Returns  1, or 0 where this turn is over: nothing changed
+-- ARGV[1]  JSON: lead (group that is flushed), opened, seq (both as the flush was claimed), storm
+--          (bool: the message covers several groups), bid, retention {story, payload} (ms), members
+--          [{r (ref), a: keep | suppress | hold | free, o (keep: position), reason?, rule?, at?
+--          (ms), place? (group)}]
+-- Returns  1, or 0 if this flush is over and nothing was changed
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])

@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
--- Settles some members of a message whose outcome is known.
+-- Settles up to `max` members of a summary whose outcome is known.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: bid, outcome, n (attempts), h? (their notes), rr, retention, max
+-- ARGV[1]  JSON: bid, outcome, n (attempts), h? (their notes), rr? (lost answers), retention
+--          {story, payload} (ms), max
 -- Returns  how many are left
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua

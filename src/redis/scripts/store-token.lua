@@ -1,8 +1,9 @@
 #!lua flags=allow-oom
--- Keeps a new token unless a newer one is there, and opens the renewal lock if it is ours.
--- KEYS[1]  the token: hash of sealed, fp
+-- Stores a new token unless one is there that stays valid longer, and releases the renewal lock if
+-- the caller holds it.
+-- KEYS[1]  the token: hash of sealed (encrypted), fp (fingerprint)
 -- KEYS[2]  the renewal lock
--- ARGV     sealed token, its fingerprint, ms that it stays valid, our lock id
+-- ARGV     encrypted token, its fingerprint, ms that it stays valid, the caller's lock id
 -- Returns  nothing
 if redis.call('GET', KEYS[2]) == ARGV[4] then
   redis.call('DEL', KEYS[2])

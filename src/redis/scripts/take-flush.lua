@@ -1,14 +1,15 @@
 #!lua flags=allow-oom
--- How many messages of collections a destination may get now: a burst, then one every so often.
+-- Decides how many group messages a destination may get now: a burst, then one per refill time.
 -- KEYS[1]  the account's base
 -- ARGV     destination, wanted, burst, refill in ms
--- Returns  {granted (all that were wanted, 1 for all in one, or 0), ms until the next one}
+-- Returns  {granted (all that were wanted, 1: all groups in one message, or 0), ms until the next
+--          one}
 -- @include lib/ledger.lua
 
 local name, wanted, burst, refill = key('flushes', ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
--- the time at which the bucket will be full again tells how much is in it
+-- stored is when the bucket will be full again, which tells how much is in it
 local full_at = math.max(tonumber(redis.call('GET', name) or '0'), now)
-full_at = math.min(full_at, now + burst * refill) -- the clock may have gone back
+full_at = math.min(full_at, now + burst * refill) -- a clock may be set back
 local left = burst - math.ceil((full_at - now) / refill)
 local granted = 0
 if wanted <= left then

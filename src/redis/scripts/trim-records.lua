@@ -1,9 +1,11 @@
 #!lua flags=allow-oom
--- Drops the oldest settled records with their payloads and letters, and as old entries of the quarantine: those that
--- retention has ended, then as many as make room. Runs when memory is full. A step looks at 200 at most.
+-- Drops settled records with their payloads and dead letters, oldest first: those beyond
+-- retention.story, then as many, together with entries of the quarantine, as free the bytes wanted.
+-- Runs when memory is full. One call looks at 200 at most.
 -- KEYS[1]  the account's base
--- ARGV     retention.story (ms), horizon of marks (ms), bytes that are to be freed
--- Returns  {stories, payloads, quarantined, bytes freed, when the last of those was settled (ms), 1 where more may go}
+-- ARGV     retention.story (ms), dedupe horizon (ms), bytes to free
+-- Returns  what was dropped to free bytes: {records, payloads, quarantine entries, bytes, when the
+--          last of them was settled (ms)}, then 1 if a further call may drop more, else 0
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 -- @include lib/trimmed-ranks.lua
@@ -53,7 +55,7 @@ for _ = 1, step do
   if is_ended or (at and at <= (entry_at or at)) then
     local record = load_record(rid)
     if record and place_of(record) < 0 then
-      redis.call('ZADD', key('records'), place_of(record), rid) -- pending, whatever the index said
+      redis.call('ZADD', key('records'), place_of(record), rid) -- pending: the index was wrong
     elseif is_ended then
       drop(rid, record)
     else
@@ -69,7 +71,7 @@ for _ = 1, step do
     q = q + 2
   end
 end
--- What was seen first later than this is all there: an audit compares no more than that.
+-- Of the events first seen after this time no record was dropped: an audit compares only those.
 if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
   redis.call('SET', key('trimmed'), string.format('%.0f', latest))
 end

@@ -1,12 +1,13 @@
 #!lua flags=allow-oom
--- Takes the members of a sealed message out of it again, some at a time; each keeps its attempts and the risk
--- that it was accepted. From the first step on nobody sends the message.
+-- Unfreezes a message: returns its members to the queue, up to `max` at a time. Each keeps the
+-- attempts and lost answers of the message. From the first call on nobody sends the message.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: ref, stale (an attempt that began so many ms ago has died), max, bw? (batch wait in ms), places
---          {destination: place} (where people's items wait for company), facts? (another account's message:
---          {n, h, rr, x} of its attempts)
--- Returns  JSON {status: open (a batch: all is done) | going (of a summary) | none (there is no such message) |
---          busy (it is being sent) | answered (its outcome is known), left, facts, about?}
+-- ARGV[1]  JSON: ref, stale (an attempt that began so many ms ago has died), max, bw? (batch wait
+--          in ms), places {destination: group} (for items of people), facts? ({n, h, rr, x} of the
+--          attempts, if another account holds the message)
+-- Returns  JSON {status: open (a batch, all is done) | going (a summary) | none (no such message is
+--          stored here) | busy (it is being sent) | answered (its outcome is known)}; going and
+--          none also have left (members that remain here), facts and about?
 -- @include lib/ledger.lua
 
 local ask = cjson.decode(ARGV[1])
@@ -29,7 +30,7 @@ local function close(message)
   end
   message.st = 'queued'
   message.un = true
-  message.tok = nil -- a send that lives on may still say that it was delivered, and nothing else
+  message.tok = nil -- of a send still under way only `delivered` is accepted
 end
 
 if batch and not batch.un then

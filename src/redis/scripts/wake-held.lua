@@ -1,4 +1,5 @@
--- Lets what a mute holds be judged anew: under another configuration it may be over, or end at another time.
+-- Makes all muted groups due now, so that they are checked again: under another configuration the
+-- mute may be over, or end at another time.
 -- KEYS[1]  the account's base
 -- ARGV     the caller's clock in ms
 -- Returns  nothing

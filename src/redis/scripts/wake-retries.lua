@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
--- Makes tries due now that wait for a later time because their sink failed; what the sink itself put off or
--- refused keeps its time.
+-- Makes retries due now that wait because their sink failed. Those that the sink itself put off or
+-- refused keep their time.
 -- KEYS[1]  the account's base
 -- ARGV     sink, how many at most
--- Returns  their refs, the first due first
+-- Returns  their refs, the earliest due first
 -- @include lib/ledger.lua
 
 local failures = { unavailable = true, timeout = true, connection_lost = true }

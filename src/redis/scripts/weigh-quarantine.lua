@@ -1,4 +1,4 @@
--- Weighs the quarantine, in bytes that Redis needs. Changes nothing.
+-- Estimates the bytes of Redis' memory that the quarantine takes. Changes nothing.
 -- KEYS[1]  the account's base
 -- Returns  the bytes
 -- @include lib/ledger.lua

@@ -1,6 +1,6 @@
--- Weighs records with their payloads, in bytes that Redis needs. Changes nothing.
+-- Estimates the bytes of Redis' memory that some records take with their payloads. Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV     places in the index of records, counted from its beginning
+-- ARGV     positions in the index of records, from 0
 -- Returns  the bytes of all of them together
 -- @include lib/ledger.lua
 -- @include lib/weight.lua

@@ -1,17 +1,18 @@
 #!lua flags=allow-oom
--- Names who has something due, so that nobody asks every account: pairs of account and sink by the time at which to
--- look. It holds no truth: what it misses is found by a slow pass.
+-- Hints at which pairs of account and sink have work due, and when, so that nobody has to ask every
+-- account. Not a source of truth: a slow pass finds what it misses.
 -- KEYS[1]  the hints
--- ARGV     verb: 'tell' [pair, ms from now, …]: to be looked at then, or earlier where it was so before
---          'read' count: those whose time has come; 'clear' [pair, value as read, ms from now | '', …]: looked at,
---          unless it was told anew meanwhile; '' : nothing more is due
+-- ARGV     verb and its arguments: 'tell' [pair, ms from now, …] sets when to look, unless an
+--          earlier time is set; 'read' count returns pairs whose time has come; 'clear' [pair,
+--          value as read, ms from now | '' (nothing more is due), …] sets the next time, unless the
+--          hint changed since it was read
 -- Returns  read: {pair, value, …}; else nothing
 -- @include lib/clock.lua
 
 local hints = KEYS[1]
 
--- Of one pair no write has the value of the one before it, nor of the 999 before that, though it be for the same
--- millisecond: a reader clears only what it read. The last three digits count them.
+-- Three decimals count the writes of a pair: even for the same millisecond a value comes back only
+-- after 1000 writes, so a reader clears only what it read.
 local function write(pair, at)
   local known = tonumber(redis.call('ZSCORE', hints, pair) or '')
   local count = known and math.floor((known % 1) * 1000 + 0.5) + 1 or tonumber(clock[2])
