@@ -302,6 +302,16 @@ test('a batch is as severe as its worst member', async () => {
   expect(claims[0]).toMatchObject({ kind: 'batch', destination: 'soc', total: 2, attempts: 0 })
 })
 
+test('of what collects for a batch each is known by how long it waits', async () => {
+  const book = await tests.book()
+  await bring(book, 3, 'high', { batchWaitMs: 1 })
+  const waiting = await peekBatch(book, 'soc', 3)
+  const sinces = waiting.flatMap(({ ref }, n) => [n * 1_000, ref])
+  await book.redis.zadd(book.key('collect', 'soc'), ...sinces)
+  const [first, ...others] = (await peekBatch(book, 'soc', 3)).map(({ ageMs }) => ageMs)
+  expect(others.map((ageMs) => Math.round(first! - ageMs))).toEqual([1_000, 2_000])
+})
+
 test('an attempt that left no process is none: it is due again at once, unmarked', async () => {
   const book = await tests.book()
   const [single = ''] = await bring(book, 1, 'low')
@@ -353,7 +363,8 @@ test('what became of a batch is told of each member: its attempts, their reasons
   const book = await tests.book()
   const batch = await frozen(book, 2)
   await attempt(book, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
-  await attempt(book, batch, { outcome: 'dead', reason: 'rejected', answer: 'HTTP 404' }, 't2')
+  const answer = 'HTTP 404 '.padEnd(300, 'x')
+  await attempt(book, batch, { outcome: 'dead', reason: 'rejected', answer }, 't2')
   for (const uid of ['a/high/0', 'a/high/1']) {
     expect(await itemOf(book, uid)).toMatchObject({
       state: 'dead',
@@ -361,7 +372,7 @@ test('what became of a batch is told of each member: its attempts, their reasons
       repeatRisks: 1,
       history: [
         { number: 1, outcome: 'retry', reason: 'timeout', replica: 'r1' },
-        { number: 2, outcome: 'dead', reason: 'rejected', answer: 'HTTP 404' },
+        { number: 2, outcome: 'dead', reason: 'rejected', answer: answer.slice(0, 200) },
       ],
     })
   }

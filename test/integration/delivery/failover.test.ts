@@ -197,6 +197,30 @@ test('two replicas that count the same excess give it up once', async () => {
   expect(sinks['lake']).toMatchObject({ dead: 2 })
 })
 
+test('hundreds above pending_max are given up a hundred at a time, as long as there is time', async () => {
+  const options = { fallbacks: {}, pendingMax: 1 }
+  const rig = await aReliefRig(tests, options)
+  await takeIn(rig.ledger, events('lake', ...Array.from({ length: 231 }, () => 'low')))
+  let steps = 0
+  const givenUp: number[] = []
+  const overflow = createOverflow({
+    drains: { ledgersFor: () => [rig.ledger] },
+    rerouter: rig.rerouter,
+    clock: rig.clock,
+    logger: silent,
+    onOverflow: (_sink, items) => void givenUp.push(items),
+  })
+  const lake = relievedAs([rig.sinks.lake], options).get('lake')!
+  const mayContinue = (): Promise<boolean> => Promise.resolve((steps += 1) !== 2)
+  const paging = { mayContinue, alive: () => undefined }
+  await overflow.enforceLimit(lake, paging)
+  expect(givenUp).toEqual([100])
+  rig.clock.aheadMs += 60_000
+  await overflow.enforceLimit(lake, paging)
+  expect(givenUp).toEqual([100, 130])
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
+})
+
 test('the same holds while an operator pauses the sink; machines get each', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   await takeIn(rig.ledger, events('soc', 'low', 'low'))

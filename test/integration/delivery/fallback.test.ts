@@ -116,6 +116,21 @@ test('a sink that is gone hands over at once', async () => {
   expect(body).toContain('tocsin_items_created_total{sink="lake"} 2\n')
 })
 
+test('a sink that is gone takes nothing along that another one gathers', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: { soc: 'lake', oncall: 'lake' } })
+  for (const sinks of [['soc'], ['oncall']]) {
+    await takeIn(
+      rig.ledger,
+      uids(3).map(({ uid }) => rig.event({ uid: `${uid}-${sinks[0]}` }, { sinks })),
+    )
+  }
+  await rig.circuit.report('soc', 'gone')
+  await rig.relieve()
+  await expectNothingWaits(rig, 'soc')
+  const { sinks } = await expectConservation(rig.ledger)
+  expect(waitingIn(sinks['oncall'])).toEqual({ group: 3 })
+})
+
 test('people get one message: how many could not be delivered where, and what sends them there', async () => {
   const rig = await aReliefRig(tests)
   await takeIn(

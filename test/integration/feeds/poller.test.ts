@@ -279,6 +279,19 @@ test('an older configuration leaves a feed that a newer one polls alone, without
   expect(await aPoller({ generation: 3 }).pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
 })
 
+test('the sweep of a configuration that was taken back keeps no feed from being read', async () => {
+  sandbox.addEvents(3)
+  const sweep = { everyMs: 1, backMs: 168 * hourMs }
+  const [feed, changed] = [aFeed({ sweep }), aFeed({ sweep, filters: { severity: ['high'] } })]
+  const swept = { ...never, kind: 'sweep' } as const
+  const caughtUp = { status: 'caught_up' }
+  expect(await aPoller({ generation: 2 }).pollOnce(changed, never)).toEqual(caughtUp)
+  expect(await aPoller({ generation: 2 }).pollOnce(changed, swept)).toEqual(caughtUp)
+  expect(await aPoller({ generation: 3 }).pollOnce(feed, never)).toEqual(caughtUp)
+  expect(await aPoller({ generation: 1 }).pollOnce(feed, swept)).toEqual({ status: 'superseded' })
+  expect(await aPoller({ generation: 1 }).pollOnce(feed, never)).toEqual(caughtUp)
+})
+
 test.each(['unavailable', 'contract'] as const)(
   'a turn that fails (%s) in the middle keeps what it read and the cursor, and goes on there',
   async (reason) => {
