@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { readSummaryParts } from '../../../src/delivery/attempt.ts'
 import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -212,4 +213,37 @@ test('an item whose recipient is gone becomes a dead letter, and nothing is sent
     state: 'dead',
     history: [{ reason: 'recipient_removed' }],
   })
+})
+
+test('twenty thousand events at most are read for a file, of all accounts together', async () => {
+  const keys = tests.keys()
+  const [main, other] = [await tests.book({ keys }), await tests.book({ keys, account: 'other' })]
+  const read: string[] = []
+  const redis = Object.assign(Object.create(tests.redis) as typeof tests.redis, {
+    mget: async (names: string[]) => {
+      read.push(...names)
+      return tests.redis.mget(names)
+    },
+  })
+  const ref = await made(main, 'a/b/1', ['soc'])
+  const summary = { kind: 'digest', total: 20_300, lastAtMs: 0 }
+  const { attachment } = await readSummaryParts(
+    {
+      sink: aRehearsedSink('soc', { canAttach: true }),
+      messageId: 'm1',
+      findLedger: (account) => (account === 'main' ? main : { ...other, redis }),
+      options: { serviceLink: () => null },
+      refs: ({ account }) =>
+        Promise.resolve(
+          account === 'main'
+            ? Array.from({ length: 300 }, () => ref)
+            : Array.from({ length: 20_000 }, () => 'i:gone:0:soc'),
+        ),
+    },
+    { about: JSON.stringify({ summary, accounts: ['main', 'other'], shown: [] }) },
+  )
+  expect(read).toHaveLength(2 * 19_700) // the record and the payload of each
+  const lines = Buffer.from(attachment!.content).toString().trim().split('\r\n')
+  expect(lines).toHaveLength(1 + 300 + 1)
+  expect(lines.at(-1)).toContain('20000 more rows left out')
 })

@@ -259,6 +259,25 @@ test('a group that leads two messages of many, one after the other, is known by 
   expect(storms).toEqual([true, true])
 })
 
+test('the window of an account ends with a digest that another one leads, whatever it had frozen as the lead', async () => {
+  const { ledger: book, ...rig } = await aSlackRig(given)
+  await takeIn(book, [rig.event({ uid: 'x/y/1' })])
+  const nowMs = rig.clock.now() + 11_000
+  const [timer = ''] = await readDueTimers(book, { nowMs, count: 1 })
+  const flush = (await claimFlush(book, timer, nowMs))!
+  const own = { messageId: deriveMessageId(flush), leadId: flush.id, fence: flush.fence }
+  await freezeMembers(book, own, (await readAllMemberRefs(flush)).map(going))
+  const closing = {
+    messageId: 'of-the-other',
+    members: 0,
+    flushes: [{ flush, nextMs: nowMs + 60_000 }],
+    window: { toMs: nowMs, note: '{}' },
+  }
+  expect(await closeMessage(book, closing)).toEqual({ status: 'closed', ref: '' })
+  const seq = Number(flush.fence.seq) + 1
+  expect(await readFence(book, flush.id)).toEqual({ ...flush.fence, seq })
+})
+
 test('a message that was sent and forgotten is named to who asks again whether it is closed', async () => {
   const rig = await aRig()
   await rig.show('a/b/1')
