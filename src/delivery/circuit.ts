@@ -47,7 +47,7 @@ export interface AdmitResult {
 export interface SentReport {
   /** Stored as the reason when the sink says that its address is gone. */
   answer?: string | undefined
-  /** The send was the probe: while the circuit is open, only a probe's fault extends it. */
+  /** The send was the probe: while the circuit is open, only a probe's outcome extends or closes it. */
   isProbe?: boolean
   /** The pause that the sink asked for; no replica sends before it is over. */
   pauseMs?: number | undefined

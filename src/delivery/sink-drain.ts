@@ -97,7 +97,7 @@ const failedClaimMs = 1_000
 /** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
 
-/** How often a shut circuit is read again: a late success may have closed it. */
+/** How often a shut circuit is read again: another replica's probe may have closed it. */
 const shutRecheckMs = 5_000
 
 /** Shortest interval between two reports of success. */

@@ -1,8 +1,11 @@
 #!lua flags=allow-oom
 -- Reports to a sink's circuit how a send ended. Five faults in a row open the circuit, `broken` (a
 -- fault that does not heal by itself) at once; while probes fail it opens for twice as long each
--- time, up to 15 minutes. `gone` disables the sink until its address changes. A pause that the sink
--- asked for holds whatever the answer was.
+-- time, up to 15 minutes. Only a probe extends or closes an open circuit: every other send began
+-- before it opened. A receiver that is half dead answers some of those late, and a circuit that
+-- closed then would send everything there at once and forget how often it had opened. `gone`
+-- disables the sink until its address changes. A pause that the sink asked for holds whatever the
+-- answer was.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone, none (no
 --          answer that says anything); fingerprint of the sink's address ('': not known); the
@@ -45,13 +48,16 @@ if word == 'ok' then
   redis.call('HDEL', KEYS[1], 'disabled') -- that was another address, which may be used again
 end
 if word == 'ok' or word == 'answered' then
-  close()
+  if state[1] and ARGV[5] == '' then
+    return 'open' -- sent before the circuit opened
+  end
+  close() -- also by a probe whose lease ended while it waited for the sink's pace
   return state[1] and 'closed' or ''
 end
 
 local faults = redis.call('HINCRBY', KEYS[1], 'faults', 1)
 if state[1] and not (is_probe and now >= tonumber(state[1])) then
-  return 'open' -- sent before the circuit opened: only a probe tells whether the sink is back
+  return 'open' -- sent before the circuit opened, or a probe whose lease is over
 elseif not state[1] and word == 'fault' and faults < 5 then
   return ''
 end

@@ -43,7 +43,7 @@ test('lets one probe through when its time is over; its success closes it for al
   await pass(keys)
   expect(await waitToSend(circuit, 'soc')).toBe(0)
   expect(await waitToSend(circuit, 'soc')).toBe(1_000)
-  expect(await circuit.report('soc', 'ok')).toBe('closed')
+  expect(await circuit.report('soc', 'ok', { isProbe: true })).toBe('closed')
   expect(await waitToSend(circuit, 'soc')).toBe(0)
   expect(await waitToSend(circuit, 'soc')).toBe(0)
 })
@@ -82,6 +82,32 @@ test('a fault of before it opened neither opens it anew nor takes the place of t
   expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'half_open', untilMs: 1 })
   expect(await waitToSend(circuit, 'soc')).toBe(1_000)
   expect(await circuit.report('soc', 'fault', { isProbe: true })).toBe('opened')
+})
+
+test('an answer to a send of before it opened does not close it: the next send is one probe, and not all at once', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'broken')
+  expect(await circuit.report('soc', 'ok')).toBe('open')
+  expect(await circuit.report('soc', 'answered')).toBe('open')
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(29_000)
+  expect((await circuit.read('soc', 0)).lastSuccessMs).toBeGreaterThan(0)
+  await pass(keys)
+  expect(await circuit.admit('soc', 8)).toMatchObject({ count: 1, isProbe: true })
+  expect(await circuit.report('soc', 'ok')).toBe('open')
+  await circuit.report('soc', 'fault', { isProbe: true })
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000) // it doubles
+})
+
+test('a probe that took longer than its lease closes it all the same', async () => {
+  const { circuit, keys } = fresh()
+  for (const word of ['ok', 'answered'] as const) {
+    await circuit.report('soc', 'broken')
+    await pass(keys)
+    await circuit.admit('soc', 1)
+    await tests.redis.del(keys.shared('circuit', 'soc', 'probe')) // as when its time is over
+    expect(await circuit.report('soc', word, { isProbe: true })).toBe('closed')
+    expect(await circuit.admit('soc', 8)).toMatchObject({ count: 8, isProbe: false })
+  }
 })
 
 test('a pause that the sink asked for holds everybody, whatever else it answers meanwhile', async () => {
@@ -130,7 +156,7 @@ test('knows since when nothing gets through, over all its openings, until it clo
   expect(await circuit.report('soc', 'fault', { isProbe: true })).toBe('opened')
   expect(openedAtMs).toBeGreaterThan(Date.now() - 5_000)
   expect((await circuit.read('soc', 0)).openedAtMs).toBe(openedAtMs! - 1_000)
-  await circuit.report('soc', 'ok')
+  await circuit.report('soc', 'ok', { isProbe: true })
   expect((await circuit.read('soc', 0)).openedAtMs).toBeUndefined()
 })
 
