@@ -134,7 +134,7 @@ const farName =
 
 /** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
 function nameFarBefore(text: string, separatorAt: number, separator: string): LabelName | null {
-  if (!/[:=>–—-]/u.test(separator) && !separatorWord.test(separator)) return null
+  if (!/[:=>：＝→⇒–—-]/u.test(separator) && !separatorWord.test(separator)) return null
   if (text.startsWith('://', separatorAt)) return null
   const before = textBefore(text, separatorAt, 110)
   if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre|kennw|mdp|clave|parola/iu.test(before))
