@@ -403,6 +403,7 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
   const outcome = await poll(reader, run, {
     dueSinceMs: Math.min(previous.atMs, clock.now()),
     pagesBefore: pages,
+    allowedPerSecond: () => allowedPerSecond(reader, held),
     onJoin: () => enterPhase(reader, run, 'queued'),
     onSlot: () => void takeSlot(reader, held, run),
     onPage() {

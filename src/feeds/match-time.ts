@@ -117,11 +117,13 @@ const maxPages = 5
 
 /**
  * Whether the request shows a wanted item; undefined when the first `maxPages` pages do not decide
- * it.
+ * it. Each page counts in the lane's share. The run does not count as queued meanwhile, because a
+ * queued run is aborted at the end of the hold, and a question of several requests would never end
+ * where slots are rare.
  */
 async function hasItems(
   { client, clock }: PollerOptions,
-  { feed, kind, signal, dueSinceMs }: PollRun,
+  { feed, kind, signal, dueSinceMs, onSlot }: PollRun,
   body: Record<string, unknown> = {},
   isWanted: (item: unknown) => boolean = () => true,
 ): Promise<boolean | undefined> {
@@ -130,7 +132,7 @@ async function hasItems(
     const { page } = await findFeedType(feed).fetch(feed, {
       client: client(feed.account),
       scan,
-      slot: { kind, name: feed.name, dueSinceMs },
+      slot: { kind, name: feed.name, dueSinceMs, onSlot },
       signal,
       nowMs: clock.now(),
     })

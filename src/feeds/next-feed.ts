@@ -386,12 +386,16 @@ export interface Share {
 }
 
 const minShare = 0.05
-const regainedPerMs = 0.01 / 60_000
+const regainedPerMinute = 0.01
 
-/** The share now: it regains a hundredth per minute, up to the configured one. */
+/**
+ * The share now: each full minute it regains a hundredth, up to the configured one. It stays the
+ * same in between, so that what is planned by it does too.
+ */
 export function currentShare(share: Share | undefined, configured: number, nowMs: number): number {
   if (!share) return configured
-  const grown = share.value + Math.max(0, nowMs - share.atMs) * regainedPerMs
+  const minutes = Math.floor(Math.max(0, nowMs - share.atMs) / 60_000)
+  const grown = share.value + minutes * regainedPerMinute
   return Math.min(configured, Math.max(minShare, grown))
 }
 

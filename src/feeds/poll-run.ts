@@ -62,6 +62,8 @@ export interface PollRequest {
   dueSinceMs?: number | undefined
   /** Whether the time of the last read of the tail was lost; then the ledger's time counts. */
   isForgotten?: boolean | undefined
+  /** Requests per second that the lane may send now; absent: as configured. */
+  allowedPerSecond?: (() => number) | undefined
   /** Called when the request of a page begins to wait for its slot, and for nothing else. */
   onJoin?: (() => void) | undefined
   /** Called when the request of a page gets its slot. */

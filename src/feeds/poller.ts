@@ -165,8 +165,11 @@ async function chooseRescan(
   const { feed } = run
   const isBegun = state.lastCaughtUpMs !== undefined && !state.isBackfilling
   const matchedNowMs = isBegun ? await readMatchClock(options, run, state) : undefined
-  const { perWeek } = state.rescans
-  const plan = options.rescanBudget?.plan(feed, { perWeek, isMatched: matchedNowMs !== undefined })
+  const plan = options.rescanBudget?.plan(feed, {
+    perWeek: state.rescans.perWeek,
+    isMatched: matchedNowMs !== undefined,
+    perSecond: run.allowedPerSecond?.(),
+  })
   const rememberedMs = options.ledger(feed.account).horizonMs
   const context = { plan: plan ?? unconstrainedPlan, matchClockMs: matchedNowMs, rememberedMs }
   options.metrics.feedSweepIntervalSeconds.set(

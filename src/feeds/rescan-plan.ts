@@ -233,13 +233,19 @@ function sum(numbers: readonly number[]): number {
 }
 
 export interface RescanBudget {
-  /** The plan of a feed, given what is known of all feeds of its tier. */
-  plan(feed: FeedConfig, known: { perWeek: number | undefined; isMatched: boolean }): RescanPlan
+  /**
+   * The plan of a feed, given what is known of all feeds of its tier. `perSecond`: the requests that
+   * they may send now; undefined: as configured.
+   */
+  plan(
+    feed: FeedConfig,
+    known: { perWeek: number | undefined; isMatched: boolean; perSecond?: number | undefined },
+  ): RescanPlan
 }
 
 /**
  * `laneFor` names the organization and tier that a feed's pages count against; `limitFor` gives the
- * requests per second that its feeds may send.
+ * requests per second that its feeds may send by configuration.
  */
 export function createRescanBudget(
   feeds: readonly FeedConfig[],
@@ -249,7 +255,7 @@ export function createRescanBudget(
   /** Feeds that share a plan, and the load of each: by lane, then by feed. */
   const lanes = new Map<string, Map<string, RescanLoad>>()
   const laneByFeed = new Map<string, string>()
-  const plans = new Map<string, RescanPlan>()
+  const plans = new Map<string, { plan: RescanPlan; perSecond: number }>()
   const feedKey = ({ account, name }: FeedConfig): string => `${account}\0${name}`
 
   /** Moves a feed when its organization becomes known at run time. */
@@ -271,16 +277,17 @@ export function createRescanBudget(
   }
 
   return {
-    plan(feed, { perWeek = usualPerWeek, isMatched }) {
+    plan(feed, { perWeek = usualPerWeek, isMatched, perSecond = limitFor(feed) }) {
       const lane = laneFor(feed)
       const load = feed.sweep && isFrequent(feed) ? assignToLane(lane, feed) : undefined
       if (load && (load.perWeek !== perWeek || load.isMatched !== isMatched)) {
         Object.assign(load, { perWeek, isMatched })
         plans.delete(lane)
       }
-      const plan =
-        plans.get(lane) ?? planRescans([...(lanes.get(lane)?.values() ?? [])], limitFor(feed))
-      plans.set(lane, plan)
+      const known = plans.get(lane)
+      if (known?.perSecond === perSecond) return known.plan
+      const plan = planRescans([...(lanes.get(lane)?.values() ?? [])], perSecond)
+      plans.set(lane, { plan, perSecond })
       return plan
     },
   }

@@ -53,6 +53,7 @@ interface Asked {
   kind: PollRequest['kind']
   atMs: number
   isForgotten?: boolean | undefined
+  allowedPerSecond?: number | undefined
 }
 
 type Rescanning = (feed: PolledFeed, nowMs: number) => Promise<PollOutcome> | undefined
@@ -65,7 +66,7 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
   async function pollOnce(feed: PolledFeed, asked: PollRequest): Promise<PollOutcome> {
     const { kind, isForgotten, onSlot, onPage, mayContinue: goesOn } = asked
     if (kind === 'sweep') {
-      looks.push({ feed, kind, atMs: clock.now() })
+      looks.push({ feed, kind, atMs: clock.now(), allowedPerSecond: asked.allowedPerSecond?.() })
       const outcome = await rescan(feed, clock.now())
       if (outcome) return outcome
     }
@@ -194,6 +195,21 @@ test('rescans are looked for when they are due, not before, and the next replica
   const later = times.filter((minutes) => minutes >= 1)
   expect(later).toHaveLength(50)
   for (const minutes of later) expect(minutes).toBeCloseTo(4, 0)
+}, 60_000)
+
+test('rescans are planned for the share that is in force after a 429, until it has come back', async () => {
+  const { clock, run } = aQuickClock()
+  const service = aService(clock, () => Promise.resolve({ status: 'not_due', untilMs: undefined }))
+  const keys = tests.keys()
+  const reader = readerOf(feedsOf('main', 1), { clock, keys, service })
+  const limit = keys.shared('limit', 'main', 'search')
+  await run(readFor(reader, clock, 60_000))
+  await tests.redis.hincrby(limit, 'pauses', 1)
+  await run(readFor(reader, clock, hourMs))
+  const planned = service.looks.map(({ allowedPerSecond }) => allowedPerSecond!)
+  expect(planned[0]).toBe(0.7)
+  expect(Math.min(...planned)).toBeLessThan(0.42) // a look every five minutes
+  expect(planned.at(-1)).toBe(0.7)
 }, 60_000)
 
 /** What the lane `main` has handed over. */

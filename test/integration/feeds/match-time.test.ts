@@ -90,6 +90,16 @@ test('what matches late is told, however old it is, and once: old matches of a n
   expect([...(await rig.records()).values()].every(({ items }) => items.length === 1)).toBe(true)
 })
 
+test('each request that asks whether the service filters by match time takes a slot of its feed', async () => {
+  const capabilities = await begin('honoured')
+  let slots = 0
+  await rig.turn(feed, 'sweep', { onSlot: () => void (slots += 1) })
+  const requests = rig.asked()
+  expect(requests.length).toBeGreaterThan(2) // two that ask, and a page at least
+  expect(slots).toBe(requests.length)
+  expect((await capabilities.read(name))?.has).toBe(true)
+})
+
 /** As if the feed had been read by match time up to so long ago. */
 async function matchedBefore(agoMs: number): Promise<string> {
   const { scan: walk } = await openFeed(rig.ledger, 'brand', startMs)

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
-import { unconstrainedPlan, type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
+import { createRescanBudget, unconstrainedPlan, type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
 import { overlapMs } from '../../../src/feeds/scan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -187,6 +187,23 @@ test('how often a feed is read again is what the budget of its tier gives', asyn
   const feed = aFeed({ sweep: { everyMs: undefined, backMs: 24 * hourMs } })
   await aPoller({ metrics, rescanBudget }).pollOnce(feed, { ...never, kind: 'sweep' })
   expect(await scraped(metrics, 'feed_sweep_interval_seconds{feed="brand"}')).toBe(5 * 3_600)
+})
+
+test('how often a feed is read again follows the requests that its lane may send at present', async () => {
+  const metrics = createMetrics({ clock: systemClock })
+  const feed = aFeed({ sweep: { everyMs: undefined, backMs: 7 * 24 * hourMs } })
+  const rescanBudget = createRescanBudget(
+    [feed],
+    () => 'main',
+    () => 0.7,
+  )
+  const poller = aPoller({ metrics, rescanBudget })
+  const intervalAt = async (perSecond: number): Promise<number> => {
+    const allowedPerSecond = (): number => perSecond
+    await poller.pollOnce(feed, { ...never, kind: 'sweep', allowedPerSecond })
+    return scraped(metrics, 'feed_sweep_interval_seconds{feed="brand"}')
+  }
+  expect(await intervalAt(0.05)).toBeCloseTo((await intervalAt(0.025)) / 2)
 })
 
 test('a turn ends after fifty pages and goes on in the next one: other feeds have theirs', async () => {

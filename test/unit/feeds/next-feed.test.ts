@@ -303,6 +303,7 @@ describe('the share of the limit', () => {
   test('halves, not below a twentieth, and comes back by a hundredth a minute', () => {
     const halved = halveShare(undefined, 0.7, 0)
     expect(currentShare(halved, 0.7, 0)).toBeCloseTo(0.35)
+    expect(currentShare(halved, 0.7, 59_999)).toBe(0.35)
     expect(currentShare(halved, 0.7, 600_000)).toBeCloseTo(0.45)
     expect(currentShare(halved, 0.7, 3_600_000)).toBe(0.7)
     let share = halved

@@ -574,6 +574,19 @@ describe('the plan of an organization', () => {
     )
   })
 
+  test('follows the requests that its feeds may send at present, and is kept while these stay', () => {
+    const budget = createRescanBudget(
+      mine,
+      ({ account }) => account,
+      () => 1,
+    )
+    const configured = budget.plan(mine[0]!, known)
+    const halved = budget.plan(mine[0]!, { ...known, perSecond: 0.5 })
+    expect(halved.wholeEveryMs).toBeCloseTo(2 * configured.wholeEveryMs)
+    expect(budget.plan(mine[1]!, { ...known, perSecond: 0.5 })).toBe(halved)
+    expect(budget.plan(mine[0]!, known)).toEqual(configured)
+  })
+
   test('leaves out feeds that are not read again, and those that cost quota', () => {
     const others = [
       aFeed({ account: 'mine', name: 'once', sweep: undefined }),
