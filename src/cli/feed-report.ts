@@ -4,6 +4,8 @@ import { expectPolling, type PollingConfig } from '../config/warnings.ts'
 import { leftLedgers } from '../daemon/context.ts'
 import { ownFeed } from '../event.ts'
 import type { FeedConfig } from '../feed-types/config.ts'
+import { readShare } from '../feeds/lane-store.ts'
+import { currentShare } from '../feeds/next-feed.ts'
 import { createRescanBudget, rescanBounds, type RescanPlan } from '../feeds/rescan-plan.ts'
 import { type FeedCounts, readAccounting } from '../store/accounts.ts'
 import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../store/feed-state.ts'
@@ -83,7 +85,28 @@ export async function reportFeeds(store: OpenStore, config: PollingConfig): Prom
       return { feed, state, lagMs, lagObjectiveMs, counts, quarantined }
     }),
   )
-  return withBounds(reports, config, organizations)
+  const shareFor = await readShares(store, config.feeds, { organizations, nowMs })
+  return withBounds(reports, config, organizations, shareFor)
+}
+
+/** The share of each lane that is in force: less than the configured one after a 429. */
+async function readShares(
+  { redis, keys }: OpenStore,
+  feeds: readonly FeedConfig[],
+  { organizations, nowMs }: { organizations: Organizations; nowMs: number },
+): Promise<(lane: Lane) => number> {
+  const lanes = feeds.map(({ account, tier }) => organizations.laneFor(account, tier))
+  const byId = new Map(lanes.map((lane) => [laneId(lane), lane]))
+  const entries = [...byId].map(async ([id, lane]) => {
+    const share = await readShare(redis, keys, lane)
+    return [id, currentShare(share, organizations.shareFor(lane), nowMs)] as const
+  })
+  const shares = new Map(await Promise.all(entries))
+  return (lane) => shares.get(laneId(lane)) ?? organizations.shareFor(lane)
+}
+
+function laneId({ organization, tier }: Lane): string {
+  return `${organization} ${tier}`
 }
 
 /** The organizations of the accounts, as far as the replicas have found them out. */
@@ -104,17 +127,19 @@ export async function readKnownOrganizations(
 
 /**
  * Adds the bounds by planning rescans as the daemon does, from what all feeds of a tier have shown.
+ * `shareFor`: the share of a lane; absent: the configured one.
  */
 export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   reports: readonly Report[],
   { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
   organizations = createOrganizations(accounts),
+  shareFor = (lane: Lane): number => organizations.shareFor(lane),
 ): (Report & Pick<FeedReport, 'bounds'>)[] {
   const laneFor = ({ account, tier }: FeedConfig): Lane => organizations.laneFor(account, tier)
   const budget = createRescanBudget(
     feeds,
-    (feed) => `${laneFor(feed).organization} ${feed.tier}`,
-    (feed) => organizations.limitFor(laneFor(feed)) * organizations.shareFor(laneFor(feed)),
+    (feed) => laneId(laneFor(feed)),
+    (feed) => organizations.limitFor(laneFor(feed)) * shareFor(laneFor(feed)),
   )
   const planRescan = ({ feed, state }: Pick<FeedReport, 'feed' | 'state'>): RescanPlan =>
     budget.plan(feed, { perWeek: state?.rescans.perWeek, isMatched: isMatched(state) })

@@ -119,6 +119,16 @@ export async function forgetFeeds(
   if (ids.length > 0) await redis.hdel(laneKey(keys, lane), ...ids)
 }
 
+/** The share after 429s, as a holder of the lane noted it last; undefined: as configured. */
+export async function readShare(
+  redis: Redis,
+  keys: Keys,
+  lane: LaneName,
+): Promise<Share | undefined> {
+  const own = await redis.hget(laneKey(keys, lane), '')
+  return parseOrEmpty<Partial<LaneState>>(own ?? undefined).share
+}
+
 /** Counts the times a 429 has paused the tier. */
 export async function readPauses(redis: Redis, keys: Keys, lane: LaneName): Promise<number> {
   const name = keys.shared('limit', lane.organization, lane.tier)

@@ -278,11 +278,26 @@ test('feeds list --why tells which feed is read next, and why the others are not
   expect(plain.out).not.toContain('polling')
 })
 
+test('feeds list tells how soon late events are found with the share that is left after 429s', async () => {
+  const { keys, config } = await aScene()
+  async function wholeWithin(): Promise<number> {
+    const [brand] = (await listed(config)) as { sweep: { whole_within_seconds: number } }[]
+    return brand!.sweep.whole_within_seconds
+  }
+  expect(await wholeWithin()).toBe(3_600)
+  const lane = { organization: laneOfTest(), tier: 'search' as const }
+  const nowMs = Date.now()
+  const state = { ...newLane(nowMs).state, share: { value: 0.05, atMs: nowMs } }
+  await saveLane(tests.redis, keys, lane, { state, places: new Map(), generation: 1 })
+  expect(await wholeWithin()).toBeCloseTo(100 / (0.05 / 20)) // a hundred pages by a twentieth of 0.05/s
+})
+
 test('feeds list --why says of no feed that it is next before limits.polls lets the daemon read it', async () => {
   const { keys, config } = await aScene({ top: 'limits: { polls: 0.1 }' })
   const lane = { organization: laneOfTest(), tier: 'search' as const }
   const nowMs = Date.now()
-  const readMs = { readAtMs: nowMs - 12_000, askedAtMs: nowMs - 12_000 }
+  // longer ago than any feed waits at least (5 s), and not so long as this limit asks for (12 s)
+  const readMs = { readAtMs: nowMs - 6_000, askedAtMs: nowMs - 6_000 }
   const places = new Map([
     ['main/brand', { ...newFeedPlace(), ...readMs }],
     ['main/leaks', { ...newFeedPlace(), ...readMs }],

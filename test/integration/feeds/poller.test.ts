@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { PollRequest } from '../../../src/feeds/poll-run.ts'
 import { createPoller, type Poller } from '../../../src/feeds/poller.ts'
-import { createRescanBudget, unconstrainedPlan, type RescanBudget } from '../../../src/feeds/rescan-plan.ts'
+import {
+  createRescanBudget,
+  unconstrainedPlan,
+  type RescanBudget,
+} from '../../../src/feeds/rescan-plan.ts'
 import { overlapMs } from '../../../src/feeds/scan.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
