@@ -94,9 +94,9 @@ export function createCircuit(
     async admit(sink, count, sendTimeoutMs = 15_000) {
       const args = [sendTimeoutMs + probeGraceMs, hashAddress(sink), replicaId]
       const answer = Number(await runScript(redis, 'circuit-admit', names(sink), args))
-      const isProbe = answer < 0
-      if (answer > 0) return { count: 0, waitMs: answer, isProbe }
-      return { count: isProbe ? 1 : count, waitMs: 0, isProbe }
+      if (answer === 0) return { count, waitMs: 0, isProbe: false }
+      if (answer === -1) return { count: 1, waitMs: 0, isProbe: true }
+      return { count: 0, waitMs: answer, isProbe: false }
     },
     async report(sink, word, { answer = '', isProbe = false, pauseMs = 0 } = {}) {
       if (word === 'none' && !isProbe && pauseMs === 0) return undefined

@@ -148,6 +148,8 @@ test('the slow pass looks at every account, though one of them fails, and says s
   )
   expect(alive).toBe(3)
   await until('both are sent', () => soc.received.length === 2)
+  const withItems = drains.ledgersFor('soc').map(({ account }) => account)
+  expect(withItems).toEqual(['account-0', 'account-40'])
   alive = 0
   await drains.reconcileOnce(AbortSignal.abort(), () => void (alive += 1))
   expect(alive).toBe(0)
