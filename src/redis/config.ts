@@ -1,4 +1,4 @@
-/** What the keys of `redis` say about each other. */
+/** The configuration section `redis`: its keys, their rules, and the shape that the code reads. */
 import type { z } from 'zod'
 import {
   type Finding,
@@ -28,7 +28,7 @@ const placeKeys = ['url', 'url_file', 'sentinels', 'cluster', 'embedded'] as con
 
 const urlRemedy = 'write redis://host:6379, rediss://host:6379 or unix:///path/to/redis.sock'
 
-/** What is wrong with an address of Redis, or with what stands beside it; never quotes it. */
+/** Checks an address of Redis. The refusal never quotes it, since it may hold a password. */
 function urlProblem(
   input: string,
   section: Readonly<Record<string, unknown>>,
@@ -78,7 +78,9 @@ function clearTextProblem(
   return refusal(`not encrypted, and ${beside} stands beside it`, 'write rediss:// for TLS')
 }
 
-/** Redis is in one place. */
+/**
+ * Only one of `url`, `sentinels`, `cluster` and `embedded`; secretRule refuses url beside url_file.
+ */
 const onePlaceRule: Rule = (section) => {
   const [first, second] = placeKeys
     .filter((key) => section[key] !== undefined)
@@ -88,7 +90,7 @@ const onePlaceRule: Rule = (section) => {
   return [{ path: [second], ...refusal(`given beside ${first}`, remedy) }]
 }
 
-/** What belongs to another kind of place than the one that is given, or misses its other half. */
+/** Refuses keys that do not apply to the given kind of Redis, and halves of pairs. */
 const samePlaceRule: Rule = (section) => {
   const has = (key: string): boolean => section[key] !== undefined
   const isEmbedded = has('embedded')
@@ -116,7 +118,7 @@ const samePlaceRule: Rule = (section) => {
 const loginKeys = ['username', 'password', 'password_file']
 const tlsKeys = ['tls', 'ca_file', 'cert_file', 'key_file']
 
-/** The system takes no longer path for a socket: the least of Linux and macOS, with its name in it. */
+/** macOS takes socket paths of at most 103 bytes, Linux 107; `/redis.sock` is part of the path. */
 const maxFolderBytes = 90
 
 function socketFindings(folder: unknown): Finding[] {
@@ -131,12 +133,12 @@ export interface Endpoint {
 }
 
 export interface SentinelsConfig {
-  /** Of the master, as the sentinels know it. */
+  /** Name of the master, as the sentinels know it. */
   name: string
   nodes: Endpoint[]
-  /** The number of the database at the master. */
+  /** Number of the database at the master. */
   db: number
-  /** Of the sentinels themselves. */
+  /** User and password at the sentinels themselves. */
   username: string | undefined
   password: Secret | undefined
 }
@@ -146,13 +148,13 @@ export interface RedisConfig {
   /** redis://, rediss:// or unix://; may hold a password. */
   url?: Secret | undefined
   sentinels?: SentinelsConfig | undefined
-  /** Some of the nodes; they name the others. */
+  /** Some nodes of a Cluster; they name the others. */
   cluster?: Endpoint[] | undefined
-  /** The folder of a private server; absolute. */
+  /** Folder of a private server; an absolute path. */
   embedded?: string | undefined
   username?: string | undefined
   password?: Secret | undefined
-  /** To sentinels and to a Cluster; `url` says so itself. */
+  /** For sentinels and a Cluster; `url` says it by its scheme. */
   tls?: boolean
   caFile?: string | undefined
   certFile?: string | undefined

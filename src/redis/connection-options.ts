@@ -1,6 +1,6 @@
 /**
- * The configuration as ioredis takes it. Files with addresses, passwords and certificates are read at
- * each call: a connection asks before every try, so that what was rotated meanwhile works.
+ * The configuration as ioredis takes it. Files with addresses, passwords and certificates are read
+ * at each call: a connection asks before every try, so that rotated ones take effect.
  */
 import { join } from 'node:path'
 import { getCACertificates } from 'node:tls'
@@ -17,7 +17,7 @@ type SentinelKey = 'sentinels' | 'sentinelUsername' | 'sentinelPassword' | 'sent
 type AddressKey = 'host' | 'port' | 'path' | 'family' | 'db' | 'name' | 'enableTLSForSentinelMode'
 export type AddressOptions = NodeOptions & Pick<RedisOptions, AddressKey | SentinelKey>
 
-/** Where Redis is, and how to sign in there; of a Cluster the latter only. */
+/** Where Redis is, and how to sign in there; for a Cluster only the latter. */
 export function addressOptions(config: RedisConfig): AddressOptions {
   if (config.embedded !== undefined) return { path: join(config.embedded, socketName) }
   if (config.url !== undefined) return urlOptions(config.url.reveal(), config)
@@ -25,7 +25,7 @@ export function addressOptions(config: RedisConfig): AddressOptions {
   return { ...nodeOptions(config), ...(sentinels ? sentinelOptions(sentinels, config) : {}) }
 }
 
-/** How to sign in at each node of several. */
+/** How to sign in at each node of a Cluster, or at a master that sentinels name. */
 export function nodeOptions(config: RedisConfig): NodeOptions {
   return { ...configLogin(config), ...(config.tls === true ? { tls: tlsOptions(config) } : {}) }
 }
@@ -87,7 +87,7 @@ function tlsOptions({ caFile, certFile, keyFile }: RedisConfig): NonNullable<Red
   }
 }
 
-/** Besides those that are known anyway. */
+/** The authorities of `caFile` in addition to Node's own. */
 function readAuthorities(caFile: string): string[] {
   return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
 }

@@ -1,3 +1,7 @@
+/**
+ * Connections to one Redis, to a master that sentinels name, or to a Cluster: how long they wait,
+ * how they come back, what they log; and the settings of BullMQ's queues and workers on them.
+ */
 import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
 import { replicaId, type Timings } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
@@ -5,13 +9,14 @@ import type { Logger } from '../lib/logger.ts'
 import type { Endpoint, RedisConfig } from './config.ts'
 import { addressOptions, nodeOptions } from './connection-options.ts'
 
-/** One Redis wherever it is, or a Cluster: what is done differently there stands in `nodes.ts`. */
+/** A single server or a Cluster; `health.ts` holds what has to be asked of each node. */
 export type Redis = IORedis | Cluster
 
 /**
- * One connection for commands and BullMQ. Waits for a Redis that is away (at most 1 s between tries)
- * instead of failing; `maxRetriesPerRequest: null` is what BullMQ's workers demand. A connection that
- * owes an answer for longer than any command or blocking read may take is dead, and made anew.
+ * Opens one connection for commands and BullMQ. While Redis is away it waits instead of failing (at
+ * most 1 s between tries); BullMQ's workers demand `maxRetriesPerRequest: null`. A connection
+ * without an answer for longer than any command or blocking read takes (`socketTimeout`) is opened
+ * anew.
  */
 export function connectRedis(config: RedisConfig, logger: Logger): Redis {
   const redis = config.cluster ? openCluster(config, config.cluster) : openSingle(config)
@@ -25,14 +30,14 @@ function retryDelayMs(times: number): number {
   return Math.min(50 * 2 ** Math.min(times, 5), 1000)
 }
 
-/** One that hangs must not keep us from asking the next. */
+/** How long to wait for one sentinel before the next is asked. */
 const sentinelPatienceMs = 2_000
 
-/** Between tries at a Cluster that is choosing a master, or moving a slot. */
+/** Between tries at a Cluster that elects a master or moves a slot. */
 const clusterRetryMs = 200
 
 function openSingle(config: RedisConfig): Redis {
-  // ioredis calls it on the options, also on those of BullMQ's duplicates
+  // `this` is the options object that ioredis uses, also for BullMQ's duplicates of the connection
   function refreshAndDelay(this: RedisOptions, times: number): number {
     refreshOptions(this, config)
     return retryDelayMs(times)
@@ -43,24 +48,25 @@ function openSingle(config: RedisConfig): Redis {
     retryStrategy: refreshAndDelay,
     sentinelRetryStrategy: refreshAndDelay,
     sentinelCommandTimeout: sentinelPatienceMs,
-    // a master that was demoted: sentinels know the new one, a name may lead to it
+    // after a demotion connect again: sentinels know the new master, a host name may lead to it
     reconnectOnError: (error: Error) => isDemoted(error) && (config.sentinels ? 2 : true),
   })
   return handleAllErrors(redis)
 }
 
 /**
- * ioredis hears the first error of a socket. TLS has a second one where the server answers a refused
- * certificate by an alert, and an error that nobody hears ends the process. BullMQ's duplicates too.
+ * Listens for all errors of a connection and of BullMQ's duplicates. ioredis listens only for the
+ * first error of a socket; with TLS a second one follows when the server answers a refused
+ * certificate by an alert, and an error without a listener ends the process.
  */
 function handleAllErrors(redis: IORedis): IORedis {
   const duplicate = redis.duplicate.bind(redis)
   const handleErrors = () => {
-    // undefined where the connection was given up at once
+    // undefined if the connection was given up at once
     const stream = redis.stream as IORedis['stream'] | undefined
     stream?.on('error', () => undefined)
   }
-  // by the first error too: a master that sentinels name has its socket later
+  // also at the first error: with sentinels the socket does not exist yet at `connecting`
   redis.on('connecting', () => setImmediate(handleErrors)).on('error', handleErrors)
   redis.duplicate = (...given) => handleAllErrors(duplicate(...given))
   return redis
@@ -81,14 +87,14 @@ function openCluster(config: RedisConfig, nodes: readonly Endpoint[]): Cluster {
       retryDelayOnClusterDown: clusterRetryMs,
       retryDelayOnTryAgain: clusterRetryMs,
       slotsRefreshTimeout: 5_000,
-      // certificates are for names
+      // keep host names: certificates are issued for them
       dnsLookup: (host, found) => found(null, host),
     },
   )
   return prepareCluster(cluster, config)
 }
 
-/** BullMQ's duplicates too: they have nodes of their own. */
+/** Applies to BullMQ's duplicates, too: they have nodes of their own. */
 function prepareCluster(cluster: Cluster, config: RedisConfig): Cluster {
   cluster.on('+node', (node: IORedis) => {
     handleAllErrors(node)
@@ -101,8 +107,9 @@ function prepareCluster(cluster: Cluster, config: RedisConfig): Cluster {
 }
 
 /**
- * ioredis forgets the promise of a `connect()` that found the Cluster down, although it tries again and
- * becomes ready (ioredis #741). A BullMQ worker that waited for it took no job for ever.
+ * Resolves once the Cluster is ready. ioredis never settles the promise of a `connect()` that found
+ * the Cluster down, although it tries again and becomes ready (ioredis #741): a BullMQ worker that
+ * awaits it would never take a job.
  */
 function untilReady(cluster: Cluster, connecting: Promise<void>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -111,16 +118,16 @@ function untilReady(cluster: Cluster, connecting: Promise<void>): Promise<void> 
   return promise.finally(() => cluster.off('ready', resolve))
 }
 
-/** With what the files hold by now; one that cannot be read is just being written. */
+/** Reads the files again. One that cannot be read is probably being written. */
 function refreshOptions(options: RedisOptions, config: RedisConfig): void {
   try {
     Object.assign(options, addressOptions(config))
   } catch {
-    // what was good before may still be
+    // the values read before may still work
   }
 }
 
-/** Once when it begins, and when it is over. */
+/** Logs a trouble once when it begins, and when it is over. */
 function logTrouble(redis: Redis, logger: Logger): void {
   let lastLogged: string | undefined
   const nodes = new Set<string>()
@@ -145,7 +152,10 @@ function logTrouble(redis: Redis, logger: Logger): void {
   })
 }
 
-/** Every reason for which a connection does not come to be, without the echoes that follow it. */
+/**
+ * Calls `listener` with every reason why a connection fails, without the errors that only follow
+ * it.
+ */
 export function onTrouble(redis: Redis, listener: (reason: unknown) => void): void {
   const hear = (error: unknown): void => {
     if (!/^(Connection is closed|All sentinels are unreachable)/.test(errorMessage(error)))
@@ -159,7 +169,7 @@ export function onTrouble(redis: Redis, listener: (reason: unknown) => void): vo
   })
 }
 
-/** A Cluster says only that no node was good. */
+/** The reason of the last node: a Cluster's own error says only that no node could be reached. */
 function unwrapNodeError(error: unknown): unknown {
   const isOfNodes = error instanceof Error && 'lastNodeError' in error
   return isOfNodes && error.lastNodeError instanceof Error ? error.lastNodeError : error
@@ -176,15 +186,14 @@ export function isSignInRefused(error: unknown): boolean {
 }
 
 /**
- * BullMQ as a cache of work: the ledger is the truth, so jobs carry references only and are forgotten
- * when they end, however they end; what a job was for is found again in the ledger (the figures: ledger
- * rules, Time-outs that hold together).
+ * Jobs carry references only, and BullMQ forgets them however they end: the ledger is the truth,
+ * and unfinished work is found there again.
  */
 export const jobOptions = { removeOnComplete: true, removeOnFail: true } as const
 
 export const queueSettings = { streams: { events: { maxLen: 1_000 } } } as const
 
-/** By the name (`pb` in a job's hash) an operator sees in whose hands a job is. */
+/** `name` is in each job's hash (`pb`): it tells an operator which replica works on the job. */
 export function workerSettings({ jobLockMs, stalledCheckMs }: Timings): WorkerSettings {
   return {
     name: replicaId,

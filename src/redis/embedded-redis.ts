@@ -1,6 +1,7 @@
 /**
- * The private Redis of one machine, behind a socket in its folder. Every process that needs it joins
- * the one that runs, or starts it; whoever starts it ends it, and those that stay start it again.
+ * The private Redis of one machine, behind a socket in its folder. A process that needs it joins
+ * the running server or starts one. The process that started the server ends it when it exits; a
+ * process that remains starts it again.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, rmSync, symlinkSync } from 'node:fs'
@@ -23,7 +24,7 @@ import { socketName } from './connection-options.ts'
 import { StoreError } from './health.ts'
 
 export interface RedisHandle {
-  /** Ends it if it is ours. */
+  /** Ends the server if this process started it. */
   release(): Promise<void>
 }
 
@@ -31,14 +32,14 @@ interface Home {
   folder: string
   logger: Logger
   stopping: AbortSignal
-  /** Where it was us who started it. */
+  /** The server, if this process started it. */
   own: ServerProcess | undefined
 }
 
 const startPatienceMs = 15_000
 const checkEveryMs = 500
 
-/** Nothing to do for a Redis that others run. Throws StoreError. */
+/** Starts or joins the embedded Redis; does nothing if none is configured. Throws StoreError. */
 export async function ensureRedis(
   { embedded: folder }: RedisConfig,
   logger: Logger,
@@ -66,7 +67,7 @@ async function bringUp(home: Home): Promise<void> {
   }
 }
 
-/** While another process starts it, waits for that. */
+/** Joins the server or starts it; waits while another process is starting it. */
 async function joinOrStart(home: Home): Promise<void> {
   const { folder, stopping } = home
   const isOpen = checkPrivateFolder(folder)
@@ -94,7 +95,7 @@ async function start(home: Home): Promise<void> {
     logger.info({ folder }, 'embedded redis started')
   } catch (error) {
     await stopOwn(home)
-    dropLockFile(lockPath(folder)) // also where there was nothing to leave
+    dropLockFile(lockPath(folder)) // stopOwn drops it only if a server process was started
     throw error
   }
   if (stopping.aborted) await stopOwn(home)
@@ -110,7 +111,7 @@ async function untilListening(server: ServerProcess, { folder, stopping }: Home)
   if (!stopping.aborted) throw folderError(folder, `it did not start; see ${join(folder, logName)}`)
 }
 
-/** Starts it again when it has died, or when the process that had started it has ended. */
+/** Starts the server again when it has died, or when the process that started it has ended. */
 async function keepRunning(home: Home): Promise<void> {
   const { folder, logger, stopping } = home
   let lastLogged = ''
@@ -161,11 +162,10 @@ function folderError(folder: string, problem: string): StoreError {
 
 /**
  * A redis-server as a child of this process. It keeps its data in one folder and never outlives
- * whoever started it, however that one ends.
+ * this process, however that ends.
  */
-
 interface ServerProcess {
-  /** Aborts when the server is gone, wanted or not. */
+  /** Aborts when the server has ended, by `stop` or by itself. */
   gone: AbortSignal
   stop(): Promise<void>
 }
@@ -175,13 +175,13 @@ export const logName = 'redis.log'
 const stopPatienceMs = 5_000
 
 /**
- * The server takes the place of the shell, so that it is our child. Beside it waits a line of shell
- * for our end of the pipe: when that closes, also because we were killed, it ends the server; a line
- * that comes through instead says that the server is gone already.
+ * The shell replaces itself by the server, so that the server is our child. A background subshell
+ * reads from a pipe: when our end closes, also because this process was killed, it ends the server.
+ * A line through the pipe tells it that the server has ended already.
  */
 const shellWrapper = `umask 077; exec 3<&0; (read -r _ <&3 || kill $$) & exec 3<&- "$0" redis.conf </dev/null`
 
-/** What Tocsin asks of a Redis: it neither evicts nor forgets. */
+/** The settings that `health.ts` demands: no eviction, durable storage. */
 const safeSettings = [
   'appendonly yes',
   'appendfsync everysec',
@@ -190,8 +190,8 @@ const safeSettings = [
 ]
 
 /**
- * `listening`: the lines of its configuration that say where it listens. Throws StoreError where there
- * is no such program.
+ * Starts a server in `folder`; `listening` are the lines of its configuration that say where it
+ * listens. Throws StoreError if no redis-server is installed.
  */
 export function startServerProcess(folder: string, listening: readonly string[]): ServerProcess {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
@@ -207,7 +207,9 @@ export function startServerProcess(folder: string, listening: readonly string[])
   return { gone: gone.signal, stop: () => end(child, gone.signal) }
 }
 
-/** Of a session of its own: a Ctrl-C at the terminal is not for the server. */
+/**
+ * `detached`: in a session of its own, so that Ctrl-C at the terminal does not reach the server.
+ */
 function launch(folder: string): ChildProcess {
   const log = openPrivateFile(join(folder, logName))
   try {
@@ -216,7 +218,7 @@ function launch(folder: string): ChildProcess {
       detached: true,
       stdio: ['pipe', log, log],
     })
-    child.stdin?.on('error', () => {}) // the reader went first
+    child.stdin?.on('error', () => {}) // the reading end may close first
     return child
   } finally {
     closeSync(log)
@@ -231,12 +233,14 @@ async function end(child: ChildProcess, gone: AbortSignal): Promise<void> {
   await systemClock.sleep(stopPatienceMs, gone)
 }
 
-/** Debian's redis-tools carries the server as redis-check-rdb: it goes by the name it is called by. */
+/**
+ * Debian's redis-tools has the server as redis-check-rdb: the binary acts by the name it is called.
+ */
 const binaries = ['redis-server', 'valkey-server', 'redis-check-rdb']
 
 const linkName = 'redis-server'
 
-/** Puts the server into the folder under its own name; throws StoreError where there is none. */
+/** Links the program into the folder as `redis-server`. Throws StoreError if none is installed. */
 function linkServer(folder: string): void {
   const program = findFirst(binaries)
   if (program === undefined)
@@ -259,7 +263,7 @@ function installLine(): string {
   return `run this once, then try again: ${line}`
 }
 
-/** The path of the first of the programs that there is. */
+/** The path of the first program that is installed. */
 function findFirst(names: readonly string[]): string | undefined {
   const search = names.map((name) => `command -v ${name}`).join(' || ')
   const found = spawnSync('/bin/sh', ['-c', search], { encoding: 'utf8' }).stdout?.trim()

@@ -1,4 +1,8 @@
-/** What Redis must be before Tocsin trusts it with the ledger: it may neither evict nor forget. */
+/**
+ * What Tocsin asks of Redis before it trusts it with the ledger: no eviction, durable storage,
+ * room, a known schema. Also the watch that tells an unreachable Redis from a hung process, what
+ * has to be asked of every node, and StoreError.
+ */
 import { setImmediate } from 'node:timers/promises'
 import type { Cluster, Redis as IORedis } from 'ioredis'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
@@ -12,21 +16,21 @@ import type { Keys } from './keys.ts'
 interface RedisSafety {
   isDurable: boolean
   isEvictionSafe: boolean
-  /** What is wrong and what to set, one sentence each. */
+  /** One sentence each: what is wrong, and what to set. */
   problems: string[]
 }
 
 export interface RedisHealth extends RedisSafety {
   /**
-   * All of it, not Tocsin's share: what an operator compares with `maxmemory`. Of several masters the
-   * one that uses most.
+   * All of Redis' memory, not only Tocsin's share: operators compare it with `maxmemory`. With
+   * several masters the largest value.
    */
   usedMemoryBytes: number
-  /** Nothing more is taken in: see `hasRoom`. */
+  /** No more events are taken in; see `hasRoom`. */
   isFull: boolean
 }
 
-/** Of all masters the worst. Reads INFO, not CONFIG: managed services refuse the latter. */
+/** Reports the worst of all masters. Reads INFO, because managed Redis services refuse CONFIG. */
 export async function inspectRedis(redis: Redis): Promise<RedisHealth> {
   const masters = await readMasterInfo(redis)
   return {
@@ -63,8 +67,9 @@ function inspectNode({ node, field }: NodeInfo): RedisSafety {
 }
 
 /**
- * Throws StoreError `unsafe` unless the configuration accepts it; then says so, loudly. Replicas count:
- * one of them is master after a failover.
+ * Throws StoreError `unsafe` if Redis may evict or forget; logs a warning instead if the
+ * configuration accepts that. Redis' replicas are checked, too: one of them is master after a
+ * failover.
  */
 export async function refuseUnsafe(
   redis: Redis,
@@ -84,10 +89,13 @@ export async function refuseUnsafe(
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
 }
 
-/** Beyond this share of its memory nothing more is taken in: the rest is for what has yet to leave. */
+/**
+ * Above this share of Redis' memory no events are taken in: the rest is for delivering what is
+ * pending.
+ */
 const maxMemoryShare = 0.7
 
-/** Whether Redis has room for more events, on each master; always where it has no limit of its own. */
+/** Whether every master has room for more events; one without `maxmemory` always has. */
 export async function hasRoom(redis: Redis): Promise<boolean> {
   return (await readMasterInfo(redis)).every(nodeHasRoom)
 }
@@ -97,10 +105,12 @@ function nodeHasRoom({ field }: NodeInfo): boolean {
   return limit === 0 || Number(field('used_memory') ?? 0) < limit * maxMemoryShare
 }
 
-/** How long an answer about room holds, ms: INFO takes Redis longer than a page that shows nothing new. */
+/** How long an answer is used: INFO takes Redis longer than a page without new events. */
 const roomAnswerMs = 1_000
 
-/** The same for who asks before each page: Redis is asked once a second at most. */
+/**
+ * `hasRoom` for callers that ask before each page: it asks Redis once per `roomAnswerMs` at most.
+ */
 export function createRoomCheck(redis: Redis, clock: Clock): () => Promise<boolean> {
   let known: { has: Promise<boolean>; atMs: number } | undefined
   return () => {
@@ -109,24 +119,24 @@ export function createRoomCheck(redis: Redis, clock: Clock): () => Promise<boole
     const answer = { has: hasRoom(redis), atMs: nowMs }
     known = answer
     answer.has.catch(() => {
-      if (known === answer) known = undefined // nobody knows
+      if (known === answer) known = undefined
     })
     return answer.has
   }
 }
 
-/** Of what is stored: 1 up to version 0.4, with a BullMQ job for each delivery; 2 with claims. */
+/** Of the stored layout: 1 (up to version 0.4) has a BullMQ job for each delivery, 2 has claims. */
 export const schemaVersion = 2
 
-/** undefined: nothing is stored yet. */
+/** Returns the stored schema version; undefined if nothing is stored yet. */
 export async function readSchema(redis: Redis, keys: Keys): Promise<number | undefined> {
   const stored = await redis.get(keys.shared('schema'))
   return stored === null ? undefined : Number(stored)
 }
 
 /**
- * Claims the key space for this version's layout; throws StoreError `too_new` on a newer one. An older one stays what
- * it is for a command; a daemon that has upgraded it says so.
+ * Marks the key space with this version's schema if it has none. Throws StoreError `too_new` if its
+ * schema is newer. An older one is raised only with `isUpgrade`, by a daemon that has migrated it.
  */
 export async function claimSchema(
   redis: Redis,
@@ -134,7 +144,7 @@ export async function claimSchema(
   { isUpgrade = false } = {},
 ): Promise<void> {
   const name = keys.shared('schema')
-  // a full Redis refuses even a write that would change nothing
+  // read first: a full Redis refuses even a write that would change nothing
   if ((await readSchema(redis, keys)) === undefined) await redis.set(name, schemaVersion, 'NX')
   const stored = (await readSchema(redis, keys)) ?? schemaVersion
   if (stored > schemaVersion) {
@@ -147,14 +157,13 @@ export async function claimSchema(
 }
 
 /**
- * Tells waiting for Redis from a process that hangs: /healthz must not end a replica because Redis is
- * away, answers nothing, or a Cluster has no master for one of our slots.
+ * Tells a process that waits for Redis from one that hangs: /healthz must not end a replica because
+ * Redis is away, does not answer, or a Cluster has no master for one of the slots in use.
  */
-
 export interface RedisWatch extends Pick<Loop, 'start' | 'stop'> {
-  /** When Redis last owed an answer, wall clock ms; 0: never. */
+  /** When Redis last failed to answer in time, wall clock ms; 0: never. */
   lastUnreachableMs(): number
-  /** Whether it owed one when it was last asked. */
+  /** Whether it failed to answer in time when it was last asked; true before the first question. */
   isUnreachable(): boolean
 }
 
@@ -173,9 +182,9 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
   let isUnreachable = true
   let pendingAnswer: Promise<void> | undefined
 
-  /** What is owed already is not asked for again: it would pile up. */
+  /** Never sends a second question before the first is answered: they would pile up. */
   function ask(): Promise<void> {
-    // of a slot that moves a Cluster answers for two keys only when it has moved, as scripts need it
+    // two keys: while their slot moves, a Cluster answers TRYAGAIN, as it does to scripts
     pendingAnswer ??= Promise.all(keys().map((key) => redis.exists(key, `${key}:moved`)))
       .then(() => undefined)
       .finally(() => (pendingAnswer = undefined))
@@ -184,7 +193,7 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
 
   async function isThere(signal: AbortSignal): Promise<boolean> {
     if (redis.status !== 'ready') return false
-    // an answer that came while this process was busy is heard first
+    // an answer that arrived while this process was busy counts as in time
     const late = clock
       .sleep(timings.redisWatchMs, signal)
       .then(() => setImmediate())
@@ -214,10 +223,11 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
   }
 }
 
-/** What has to be asked of every node, since a Cluster sends a command without a key to any of them. */
-
+/**
+ * INFO of one node. A Cluster sends a command without a key to any node, so each is asked directly.
+ */
 interface NodeInfo {
-  /** host:port of one of several; undefined for one that is the only one. */
+  /** host:port; undefined for a single server. */
   node: string | undefined
   field: (name: string) => string | undefined
 }
@@ -233,11 +243,11 @@ export async function readMasterInfo(redis: Redis): Promise<NodeInfo[]> {
   return [redis.options.sentinels ? { ...info, node: `${remoteAddress}:${remotePort}` } : info]
 }
 
-/** Of those that answer soon, behind sentinels and in a Cluster: any of them may be master next. */
+/** INFO of those replicas of sentinels' master or of a Cluster that answer in time. */
 async function readReplicaInfo(redis: Redis): Promise<NodeInfo[]> {
   const replicas = isCluster(redis) ? clusterReplicas(redis) : await sentinelReplicas(redis)
   const infos = replicas.map(async (node) => {
-    node.on('error', () => {}) // it is left out
+    node.on('error', () => {}) // a replica that cannot be reached is left out
     try {
       return [await readNodeInfo(node, formatNode(node))]
     } catch {
@@ -249,7 +259,7 @@ async function readReplicaInfo(redis: Redis): Promise<NodeInfo[]> {
   return (await Promise.all(infos)).flat()
 }
 
-/** Of connections that are for one question. */
+/** For connections that ask one question. */
 const singleUseOptions = {
   retryStrategy: () => null,
   connectTimeout: 1_000,
@@ -261,7 +271,7 @@ function clusterReplicas(cluster: Cluster): IORedis[] {
   return cluster.nodes('slave').map((node) => node.duplicate(singleUseOptions))
 }
 
-/** Of the master whom sentinels name, as it knows them itself. */
+/** Connections to the replicas that the master itself lists; none without sentinels. */
 async function sentinelReplicas(master: IORedis): Promise<IORedis[]> {
   const { sentinels, username, password, tls } = master.options
   if (!sentinels) return []
@@ -277,7 +287,10 @@ async function sentinelReplicas(master: IORedis): Promise<IORedis[]> {
   }
 }
 
-/** Names of keys by a pattern, in portions, after which the caller may pause; some are empty, some names come twice. */
+/**
+ * Scans for key names that match `pattern`, in portions, so that the caller can pause in between.
+ * Portions may be empty, and a name may come twice.
+ */
 export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<string[]> {
   for (const node of await listMasters(redis)) {
     let cursor = '0'
@@ -289,7 +302,7 @@ export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<s
   }
 }
 
-/** A server as it runs now: started again, it is another one to whoever keeps a cursor. */
+/** A running server process. After a restart `run` differs: SCAN cursors from before are void. */
 export interface MasterId {
   name: string
   run: string
@@ -306,7 +319,7 @@ export async function readMasterIds(redis: Redis): Promise<MasterId[]> {
   )
 }
 
-/** One step of a scan that its caller paces and resumes; the cursor 0 begins and ends it. */
+/** One step of a scan that the caller paces and can resume; cursor 0 begins and ends it. */
 export async function scanNode(
   node: IORedis,
   pattern: string,
@@ -322,7 +335,7 @@ function isCluster(redis: Redis): redis is Cluster {
 
 async function listMasters(redis: Redis): Promise<IORedis[]> {
   if (!isCluster(redis)) return [redis]
-  await redis.ping() // the nodes are known once one has answered
+  await redis.ping() // the client knows the nodes once one has answered
   return redis.nodes('master')
 }
 
@@ -353,7 +366,10 @@ export class StoreError extends TocsinError {
   }
 }
 
-/** What Redis says no to for reasons of its own, at its `placeOf`; undefined for anything else. */
+/**
+ * The StoreError for an error that Redis answered; undefined for any other error. `place` begins
+ * the message, see `describeRedis`.
+ */
 export function toStoreError(error: unknown, place: string): StoreError | undefined {
   const message = errorMessage(error)
   const [, word = ''] = /(?:^|because )([A-Z]+) /.exec(message) ?? []
@@ -389,14 +405,14 @@ function loginRemedy(place: string): string {
     : 'redis.password or redis.password_file'
 }
 
-/** The key of the file that says where Redis is. */
+/** The configuration key that says where Redis is. */
 export function redisConfigKey({ sentinels, cluster, embedded }: RedisConfig): string {
   if (sentinels) return 'redis.sentinels'
   if (cluster) return 'redis.cluster'
   return embedded === undefined ? 'redis.url' : 'redis.embedded'
 }
 
-/** As a sentence begins: the key of the file, and where Redis is; never a password. */
+/** The beginning of a sentence: the configuration key and where Redis is, without the password. */
 export function describeRedis(config: RedisConfig): string {
   const { sentinels, cluster, embedded, url } = config
   const key = redisConfigKey(config)

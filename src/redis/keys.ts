@@ -1,6 +1,7 @@
 /**
- * Names of everything in Redis. Two kinds of hash tag: `{prefix}` for what is shared and holds no
- * truth, `{prefix:account}` for one account's ledger, so that its scripts run in one Cluster slot.
+ * Names of everything in Redis. There are two kinds of hash tag: `{prefix}` for what all accounts
+ * share, and `{prefix:account}` for one account's ledger, so that its scripts run in one Cluster
+ * slot.
  */
 export interface Keys {
   /** Value of BullMQ's `prefix` option. */

@@ -1,6 +1,7 @@
 /**
  * Loads the Lua scripts beside this file and runs them by digest. A script may pull in shared
- * functions with lines of the form `-- @include lib/name.lua`; its `#!lua` line, if any, stays first.
+ * functions with lines of the form `-- @include lib/name.lua`; its `#!lua` line, if any, stays
+ * first.
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -14,7 +15,9 @@ interface Script {
 
 const scriptFolder = new URL('./scripts/', import.meta.url)
 
-/** The daemon's own, read once: a process that has run out of descriptors goes on with what it holds. */
+/**
+ * All read at the start: a process that runs out of file descriptors can still run every script.
+ */
 const scriptTexts = new Map(
   readdirSync(scriptFolder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua'))
@@ -37,7 +40,9 @@ function readWithIncludes(file: string): string {
   return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
 }
 
-/** Runs a script atomically in Redis; replies as ioredis gives them (strings, numbers, arrays, null). */
+/**
+ * Runs a script atomically. Returns the reply as ioredis gives it: string, number, array or null.
+ */
 export async function runScript(
   redis: Redis,
   name: string,
@@ -53,14 +58,14 @@ export async function runScript(
   }
 }
 
-/** Pairs up a reply in which names and values alternate. */
+/** Pairs of a reply in which names and values alternate. */
 export function pairsOf(answer: readonly string[]): [name: string, value: string][] {
   return answer.flatMap((name, at): [string, string][] =>
     at % 2 === 0 ? [[name, answer[at + 1] ?? '']] : [],
   )
 }
 
-/** Redis' clock, ms; the ledger uses it for all times. */
+/** Redis' clock, ms since 1970; the ledger uses it for all times. */
 export async function redisNow({ redis }: { redis: Redis }): Promise<number> {
   const [seconds, micros] = await redis.time()
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
@@ -78,7 +83,7 @@ export async function holdLease(
   return (await runScript(redis, 'hold-lease', [name], [holder, ms])) === 1
 }
 
-/** Releases the lease only if `holder` holds it. */
+/** Releases the lease if `holder` holds it. */
 export async function releaseLease(redis: Redis, name: string, holder: string): Promise<void> {
   await runScript(redis, 'hold-lease', [name], [holder, 0])
 }
