@@ -1,6 +1,7 @@
 /**
- * One account's book in the ledger: where its keys hang, under which digests, how long it keeps.
- * Everything else in this folder works on a book. It holds no state of its own; Redis does.
+ * One account's ledger: its keys, its fingerprints, how long it keeps what. Everything else in this
+ * folder works on one; it holds no state outside Redis. Also the lead ledger, the active
+ * configuration generation, and the ledger's sections of the configuration.
  */
 import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto'
 import { defaultTimings } from '../lib/clock.ts'
@@ -64,10 +65,10 @@ export async function openLedgers(
   return ledgers
 }
 
-/** For ever (see `accounts.ts`), so that what it takes in stays in sight when it leaves the configuration. */
+/** Registers the account for good, so that it stays visible after it left the configuration. */
 async function registerAccount({ redis, keys, account }: AccountLedgerOptions): Promise<void> {
   const [name, field] = [keys.shared('accounts'), `${account}|since`]
-  if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses even what would change nothing
+  if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses any write
   await redis.hsetnx(name, field, await redisNow({ redis }))
 }
 
@@ -82,10 +83,10 @@ export async function openExistingLedger({
   const key = (...parts: string[]): string => keys.account(account, ...parts)
   const fingerprintKey = await redis.get(key('mark-key'))
   if (fingerprintKey === null) return undefined
-  // the account's digest key, made once; every replica reads the same
   const fingerprints = createFingerprints(Buffer.from(fingerprintKey, 'hex'))
-  // scripts use the first; the second, which never exists, makes a Cluster whose slot moves say "try
-  // again" until it has: a script that names one key would run where half of the ledger is
+  // scripts use the first key only; the second never exists. While the slot moves, a Cluster
+  // answers TRYAGAIN to two keys, but runs a script that names one key where only half of the
+  // ledger is
   const names = [key(), key('moved')]
   const run = (script: string, ...args: (string | number)[]): Promise<unknown> =>
     runScript(redis, script, names, args)
@@ -104,7 +105,7 @@ export async function openExistingLedger({
   }
 }
 
-/** What the ledger hands out to name a piece of work; the only thing that a job carries. */
+/** A parsed reference to a piece of work. Jobs carry nothing else. */
 type Ref =
   | { kind: 'item'; recordId: string; index: number; sink: string }
   | { kind: 'batch'; batchId: string; sink: string }
@@ -112,8 +113,8 @@ type Ref =
   | { kind: 'gathering'; id: string; sink: string }
 
 /**
- * `i:<record>:<index>:<sink>` an item, `b:<batch>:<sink>` a sealed message, `c:<sink>` what a sink
- * collects for its next batch, `c:<gathering>:<sink>` what waits for company; throws on anything else.
+ * Parses a reference: `i:<record>:<index>:<sink>` an item, `b:<message>:<sink>` a frozen message,
+ * `c:<sink>` a sink's waiting batch, `c:<group>:<sink>` a group. Throws on anything else.
  */
 export function parseRef(text: string): Ref {
   const [kind, ...parts] = text.split(':')
@@ -137,8 +138,8 @@ interface Store {
 
 /**
  * Puts the lead ledger first. The lead holds the windows of digests, which span all accounts, and
- * Tocsin's own events. It is chosen once, the first of `ledgers`, whatever their later order. If its
- * ledger is not open any more, the first takes over the lead and the open digest windows.
+ * Tocsin's own events. It is chosen once, the first of `ledgers`, whatever their later order. If
+ * its ledger is not open any more, the first takes over the lead and the open digest windows.
  */
 export async function claimLead({ redis, keys }: Store, ledgers: AccountLedger[]): Promise<void> {
   const [first] = ledgers
@@ -182,30 +183,37 @@ async function takeOverDigests(
   }
 }
 
-/** A 64-bit mark as the scripts take it: `m` a signed decimal, `b` 32 other bits that choose among the buckets that a week began with. */
+/**
+ * A 64-bit fingerprint as the scripts take it: `m` is a signed decimal, `b` 32 further bits that
+ * choose among the buckets that a week began with.
+ */
 interface Fingerprint {
   m: string
   b: number
 }
 
 /**
- * Identities as keyed digests. Keyed, because whoever controls uids could otherwise look for a collision
- * that hides an event. A mark is compared with at most some 400 of each week that share all bits by which that
- * week chose its first buckets, so over 13 weeks like each other a false "already seen" has a chance of about
- * 3e-16 for each new uid; in a first week, which begins with one bucket, 5e-14 once a million are marked.
+ * Identities as keyed digests; without a key, whoever controls uids could search for a collision
+ * that hides an event. A fingerprint is compared with at most some 400 of each week, namely those
+ * in its bucket. Over 13 similar weeks a false "already seen" has a probability of about 3e-16 per
+ * new uid; in a first week, which begins with one bucket, 5e-14 once it holds a million
+ * fingerprints.
  */
 interface Fingerprints {
-  /** 24 hex characters that name a record in Redis. */
+  /** Names a record in Redis: 24 hex characters. */
   recordId(uid: string): string
   seen(feed: string, uid: string): Fingerprint
   claim(uid: string, severity: string, destination: string): Fingerprint
   malformed(feed: string, canonicalJson: string): Fingerprint
-  /** What a feed showed from before its floor: its own, so that a floor moved back finds it new. */
+  /**
+   * Of what a feed showed from before its start bound; separate, so that an earlier bound finds it
+   * new.
+   */
   baseline(feed: string, uid: string): Fingerprint
 }
 
 export function createFingerprints(keyBytes: Buffer): Fingerprints {
-  const key = createSecretKey(keyBytes) // made once: a raw key costs more than the digest
+  const key = createSecretKey(keyBytes) // once: importing the raw key costs more than the digest
 
   function digest(...parts: string[]): Buffer {
     return createHmac('sha256', key).update(parts.join('\0')).digest()
@@ -223,7 +231,7 @@ export function createFingerprints(keyBytes: Buffer): Fingerprints {
   }
 }
 
-/** An item's id, the same on every attempt and for ever: digest of what identifies it. 33 characters. */
+/** An item's id, 33 characters: a digest of what identifies it, the same on every attempt. */
 export function itemId(
   account: string,
   uid: string,
@@ -234,19 +242,19 @@ export function itemId(
   return `e${createHash('sha256').update(identity).digest('hex').slice(0, 32)}`
 }
 
-/** The active generation: which configuration the replicas agree on. */
-
-/** A configuration that no replica confirmed for so long has none any more. */
+/** A configuration that no replica confirmed for so long gives way to any other. */
 const desertedAfterMs = 60_000
 
-/** Registers `hash` as active unless it is; its number grows with every change. */
+/**
+ * Makes the configuration `hash` the active one; returns its number, which grows with every change.
+ */
 export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {
   return runGenerationScript(redis, keys, [hash, 'start', desertedAfterMs])
 }
 
 /**
- * The number of `hash` while it is the active generation, undefined while another one is: that one
- * was started later, and some replica confirmed it within `patienceMs`.
+ * Confirms `hash` and returns its number; undefined if another generation is active: one that was
+ * started later and that some replica confirmed within `patienceMs`.
  */
 export async function confirmGeneration(
   redis: Redis,
@@ -258,13 +266,13 @@ export async function confirmGeneration(
   return number === 0 ? undefined : number
 }
 
-/** Whether some replica runs, or did a minute ago. */
+/** Whether some replica has run within the last minute. */
 export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
   const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))
   return (await redisNow({ redis })) - confirmedMs < desertedAfterMs
 }
 
-/** The hash that is active or was last; undefined: none ever was. */
+/** The hash of the last active configuration; undefined if there never was one. */
 export async function readActiveHash(redis: Redis, keys: Keys): Promise<string | undefined> {
   return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined
 }
@@ -278,17 +286,20 @@ async function runGenerationScript(
 }
 
 export interface LedgerConfig {
-  /** How long a mark is remembered after its last sight. */
+  /** How long an event is recognised after it was last seen. */
   dedupeHorizonMs: number
   /** How long the payload is kept after the last item became final. */
   payloadRetentionMs: number
-  /** How long the story is kept after the last item became final. */
+  /** How long the record is kept after the last item became final. */
   historyRetentionMs: number
-  /** What records and payloads may take together; only what is settled makes room. */
+  /**
+   * Limit of records, payloads and the quarantine together; only settled records are dropped for
+   * it.
+   */
   maxBytes: number
 }
 
-/** The ledger's two sections of the file; `ledgerConfig` puts them together. */
+/** The ledger's two sections of the configuration file; `ledgerConfig` puts them together. */
 export const ledgerSections = {
   dedupe: section(
     {
@@ -317,7 +328,7 @@ export function ledgerConfig(file: {
 }): LedgerConfig {
   return {
     dedupeHorizonMs: file.dedupe.horizon,
-    // content without its story is of no use to anybody
+    // a payload without its record cannot be used
     payloadRetentionMs: Math.min(file.retention.payload, file.retention.story),
     historyRetentionMs: file.retention.story,
     maxBytes: file.retention.max_bytes,

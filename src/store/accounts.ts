@@ -1,6 +1,7 @@
 /**
- * The registry of accounts: every account that ever had a book, whether a configuration still has it or
- * not. What was taken in is delivered, counted and shown, whoever took it in.
+ * The registry of accounts: every account that ever had a ledger, whether the configuration still
+ * has it or not, so that what it took in is still delivered, counted and shown. Also the removal of
+ * an account's ledger, and the counters of feeds and sinks (accounting).
  */
 import { ownFeed } from '../event.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -18,27 +19,27 @@ import { pendingStates, scanPendingRecords } from './records.ts'
 
 export interface AccountEntry {
   name: string
-  /** When its book was first opened, or found by the look at what an older version left; ms. */
+  /** When its ledger was first opened, or found by the migration scan; ms. */
   sinceMs: number
-  /** When a daemon last had it in its configuration, ms; undefined: none ever said so. */
+  /** When a daemon last had it in its configuration, ms; undefined if none ever noted that. */
   configuredMs: number | undefined
-  /** What the configuration said of it then. */
+  /** What the configuration said of it when a daemon last started. */
   facts: AccountFacts | undefined
-  /** An operator discards it: its book is opened by nobody else any more. */
+  /** Set while an operator discards it: nobody else opens its ledger. */
   discarding: DiscardNote | undefined
 }
 
 interface DiscardNote {
   atMs: number
   by: string
-  /** Some of its keys may be gone: there is no way back. */
+  /** Keys are being removed: the account cannot be restored. */
   isRemoving?: true
 }
 
-/** By which a renamed account is recognised. */
+/** What a renamed account is recognised by. */
 export interface AccountFacts {
   baseUrl: string
-  /** A fingerprint of API key, tenant and base URL; left out where the key could not be read. */
+  /** A fingerprint of API key, tenant and base URL; left out if the key could not be read. */
   key?: string
   feeds: string[]
 }
@@ -48,7 +49,7 @@ interface Store {
   keys: Keys
 }
 
-/** Sorted by name. */
+/** All registered accounts, sorted by name. */
 export async function readAccounts({ redis, keys }: Store): Promise<AccountEntry[]> {
   const fields = await redis.hgetall(keys.shared('accounts'))
   const names = new Set(Object.keys(fields).map((field) => field.split('|')[0] ?? ''))
@@ -75,7 +76,7 @@ async function readDiscardNote(
   return text === null ? undefined : (JSON.parse(text) as DiscardNote)
 }
 
-/** What a daemon says of the accounts that its configuration has, at its start. */
+/** Stores at a daemon's start what its configuration says of its accounts. */
 export async function noteFacts(
   { redis, keys }: Store,
   accounts: ReadonlyMap<string, AccountFacts>,
@@ -84,7 +85,7 @@ export async function noteFacts(
   await noteFields({ redis, keys }, fields)
 }
 
-/** And what it says again and again: that it has them. */
+/** Notes, at regular intervals, that a daemon's configuration has these accounts. */
 export async function noteConfigured(
   { redis, keys }: Store,
   accounts: readonly string[],
@@ -94,14 +95,14 @@ export async function noteConfigured(
     { redis, keys },
     accounts.map((name) => [`${name}|configured`, nowMs]),
   )
-  // one that came back while it was being discarded stays: the command looks before each step
+  // an account that came back while it is discarded stays: the command checks this before each step
   await redis.hdel(keys.shared('accounts'), ...accounts.map((name) => `${name}|discarding`))
 }
 
-/** A script takes so many fields: its stack holds 8,000 values. */
+/** Fields per script call: `unpack` fails beyond Lua's stack of 8,000 values. */
 const fieldsAtOnce = 1_000
 
-/** Also when memory is full: only a daemon that knows its accounts makes room. */
+/** Writes fields even when memory is full: only a daemon that knows its accounts makes room. */
 async function noteFields({ redis, keys }: Store, fields: readonly string[][]): Promise<void> {
   for (let at = 0; at < fields.length; at += fieldsAtOnce) {
     const batch = fields.slice(at, at + fieldsAtOnce).flat()
@@ -109,7 +110,7 @@ async function noteFields({ redis, keys }: Store, fields: readonly string[][]): 
   }
 }
 
-/** From here on its book is closed to all but the command that discards it. */
+/** From here on only the command that discards the account opens its ledger. */
 export async function noteDiscarding(
   { redis, keys }: Store,
   account: string,
@@ -124,7 +125,9 @@ async function forgetAccount({ redis, keys }: Store, account: string): Promise<v
   await redis.hdel(keys.shared('accounts'), ...fields)
 }
 
-/** The books of registered accounts that are not `open`; none of an account that is being discarded. */
+/**
+ * Opens the ledgers of registered accounts that are not `open`, except of those being discarded.
+ */
 export async function openLeftLedgers(
   options: Omit<AccountLedgerOptions, 'account'>,
   open: readonly string[],
@@ -141,16 +144,15 @@ export async function openLeftLedgers(
 
 /** What an account has in the ledger. */
 export interface Holdings {
-  /** Items that are not final, by state; only states that occur. */
+  /** Pending items by state; only states that occur. */
   pending: Record<string, number>
   pendingTotal: number
   deadLetters: number
   quarantined: number
-  /** The feeds that it ever had, without Tocsin's own. */
+  /** Feeds that it ever had, without Tocsin's own feed. */
   feeds: string[]
 }
 
-/** Items that are not final. */
 export async function countPending(ledger: AccountLedger): Promise<number> {
   const { sinks } = await readAccounting(ledger)
   return Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0)
@@ -177,14 +179,14 @@ export async function readHoldings(ledger: AccountLedger): Promise<Holdings> {
   }
 }
 
-/** The feeds that an account ever had, without Tocsin's own. */
+/** Feeds that an account ever had, sorted, without Tocsin's own feed. */
 export function upstreamFeedNames(feeds: Accounting['feeds']): string[] {
   return Object.keys(feeds)
     .filter((feed) => feed !== ownFeed)
     .toSorted()
 }
 
-/** Why the new account looks like the one that left under another name; undefined: it does not. */
+/** Why a new account looks like one that left under another name; undefined if it does not. */
 export function findRenameReason(
   fresh: AccountFacts,
   left: { facts: AccountFacts | undefined; feeds: readonly string[] },
@@ -198,15 +200,19 @@ export function findRenameReason(
   return `it has the same ${shared.length === 1 ? 'feed' : 'feeds'}: ${shared.join(', ')}`
 }
 
-/** Between two steps of a removal, of some hundred keys each, ms. */
+/** Between two steps of a removal, each of some hundred keys. */
 const removalPauseMs = 5
 
-/** A pass may miss what was written while it went on; so many are enough for any book that is closed. */
+/**
+ * A pass may miss keys that are written meanwhile; so many passes suffice for a ledger nobody
+ * opens.
+ */
 const maxPasses = 5
 
 /**
- * Removes all keys of an account that is being discarded, in steps; the account itself goes last, so that a
- * removal that was broken off is seen and can be done again. False: the mark went away, and what is left stays.
+ * Removes all keys of an account that is being discarded, in steps. The registry entry goes last,
+ * so that an interrupted removal is seen and can be repeated. Returns false if the account came
+ * back meanwhile; what is left of it stays.
  */
 export async function removeLedger(
   store: Store,
@@ -228,33 +234,30 @@ export async function removeLedger(
       await pause(removalPauseMs)
     }
   }
-  if (!(await readDiscardNote(store, account))) return false // the last pass may have been a long one
+  if (!(await readDiscardNote(store, account))) return false // the last pass may have taken long
   await redis.unlink(fingerprintKey)
   await redis.del(keys.shared('quota', account))
   await forgetAccount(store, account)
   return true
 }
 
-/**
- * The conservation laws: every event fetched and every item created is somewhere, and the counters
- * (which the scripts keep) agree with a scan of the records themselves.
- */
-
+/** What became of the items that a feed fetched. The scripts count. */
 export interface FeedCounts {
   fetched: number
   new: number
   duplicate: number
   quarantined: number
-  /** Older than the feed's floor: marked, and nothing more. */
+  /** Created before the feed's start bound: its fingerprint is kept, and nothing more. */
   baseline: number
-  /** Of the new ones: created before the tail's position when the sweep that found them began. */
+  /** Of the new ones: created before the tail's position when the rescan that found them began. */
   late: number
-  /** Of the duplicates: come back more severe, and routed again. */
+  /** Of the duplicates: came back more severe and were routed again. */
   raised: number
-  /** fetched − new − duplicate − quarantined − baseline; 0, or there is a defect. */
+  /** fetched − new − duplicate − quarantined − baseline; other than 0 is a defect. */
   unaccounted: number
 }
 
+/** What became of the items that were created for a sink. */
 export interface SinkCounts {
   created: number
   replayed: number
@@ -262,9 +265,9 @@ export interface SinkCounts {
   dead: number
   suppressed: number
   diverted: number
-  /** By state. */
+  /** Pending items by state. */
   pending: Record<string, number>
-  /** created + replayed − every outcome − pending; 0, or there is a defect. */
+  /** created + replayed − every outcome − pending; other than 0 is a defect. */
   unaccounted: number
 }
 
@@ -273,7 +276,7 @@ export interface Accounting {
   sinks: Record<string, SinkCounts>
 }
 
-/** From the counters alone: one read, true at every instant. */
+/** Reads the counters in one command, so that they are consistent. */
 export async function readAccounting(ledger: AccountLedger): Promise<Accounting> {
   return parseAccounting(Object.entries(await ledger.redis.hgetall(ledger.key('counters'))))
 }
@@ -284,11 +287,11 @@ export interface AccountingSnapshot {
   accounting: Accounting
   /** How many records the index has. */
   records: number
-  /** How many it should have more: records that were made and not dropped since; 0, or there is a defect. */
+  /** Records created and not dropped, minus those in the index; other than 0 is a defect. */
   unfiled: number
 }
 
-/** The same, and the size of the index of records at the same instant. */
+/** The accounting and the size of the index of records at the same instant. */
 export async function readAccountingSnapshot(ledger: AccountLedger): Promise<AccountingSnapshot> {
   const [atMs, records, ...texts] = (await ledger.run('read-counters')) as [
     number,
@@ -300,7 +303,7 @@ export async function readAccountingSnapshot(ledger: AccountLedger): Promise<Acc
   return { atMs, records, unfiled: expected - records, accounting: parseAccounting(fields) }
 }
 
-/** Of counters as they are stored. */
+/** Parses counters as they are stored. */
 export function parseAccounting(counters: Iterable<[string, string]>): Accounting {
   const accounting: Accounting = { feeds: createNameMap(), sinks: createNameMap() }
   for (const [field, text] of counters) {
@@ -326,8 +329,8 @@ export function sumPending(sink: SinkCounts): number {
 }
 
 /**
- * Pending items as the records themselves show them, by sink: all pending records are read. What differs
- * from the counters is an item that a counter lost or invented.
+ * Counts pending items by sink from the records themselves, of which it reads all pending ones. A
+ * difference from the counters is an item that a counter lost or invented.
  */
 export async function scanPendingCounts(ledger: AccountLedger): Promise<Record<string, number>> {
   const counts = createNameMap<number>()
@@ -340,7 +343,7 @@ export async function scanPendingCounts(ledger: AccountLedger): Promise<Record<s
   return counts
 }
 
-/** Nothing inherited: `constructor` is a name like any other. */
+/** Without a prototype: a feed or sink may be called `constructor`. */
 function createNameMap<Value>(): Record<string, Value> {
   return Object.create(null) as Record<string, Value>
 }

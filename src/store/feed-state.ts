@@ -1,8 +1,8 @@
-/** A feed's place in the ledger: its walks, its floor, its fences and its times. */
+/** A feed's state in the ledger: its scans, start bound, fences and times; and its quarantine. */
 import { pairsOf, redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
 
-/** `again`: a walk that begins anew by plan, such as a sweep; the others are told as resets. */
+/** Why a scan began. `again`: by plan, such as a rescan; the others are reported as resets. */
 export type ScanReason =
   | 'first'
   | 'again'
@@ -12,39 +12,40 @@ export type ScanReason =
   | 'page_too_large'
   | 'rewound'
 
-/** One pass with one cursor and one unchanging request; stored whole, with absolute times. */
+/** One pass over a feed with one cursor and one unchanging request; stored with absolute times. */
 export interface Scan {
   fingerprint: string
   /** The request body without `from`. */
   body: Record<string, unknown>
-  /** The last non-null `next`; null before there was one. */
+  /** The last `next` that was not null; null before the first one. */
   cursor: string | null
-  /** Why this walk began. */
   reason: ScanReason
   startedAtMs: number
-  /** From when to when it reads; of feeds without times it means nothing. */
+  /** From when to when it reads; without meaning for feeds without times. */
   span?: ScanSpan
-  /** From when on this request was read, by this walk and those before it; ms. */
+  /** From when on this request was read, by this scan and those before it; ms. */
   readsFromMs?: number
-  /** What a feed type or a rescan keeps of its way besides the cursor; changes from page to page. */
+  /** What a feed type or a rescan keeps besides the cursor; changes from page to page. */
   notes?: Record<string, unknown>
-  /** Of a tail: what it left for a rescan to read; `id` names it. Undefined of walks of 0.4. */
+  /** Of a tail: the span that it left to a rescan, with an id. Undefined for scans of 0.4. */
   behind?: { id: string; fromMs: number; toMs: number }
-  /** Its pages are smaller than `usual` for `left` more of them: one of the usual size was too large to be read. */
+  /**
+   * For `left` more pages it asks for fewer items than `usual`: a page was too large to be read.
+   */
   small?: { usual: number; left: number }
-  /** A digest of a cursor of this pass, to notice where cursors lead round in a circle. */
+  /** A digest of an earlier cursor of this scan, to notice cursors that lead in a circle. */
   passed?: { anchor: string; steps: number; limit: number; isCircle?: true }
 }
 
 /** Both ends included, ms. */
 export interface ScanSpan {
   fromMs: number
-  /** undefined: on and on. */
+  /** undefined: without an end. */
   toMs?: number | undefined
 }
 
 export interface FeedState {
-  /** Redis' clock when this was read. */
+  /** Redis' clock when this state was read. */
   nowMs: number
   /** The fence: a commit names the value that it read. */
   sequence: number
@@ -52,32 +53,32 @@ export interface FeedState {
   /** Nothing older is read. */
   startBoundMs: number
   scan: Scan | undefined
-  /** Whether an operator moved the floor since the last walk began. */
+  /** Whether an operator moved the start bound since the last scan began. */
   isRewound: boolean
   newestMs: number | undefined
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
   isBackfilling: boolean
-  /** The walk was read to its end by the last page. */
+  /** The last page ended the scan. */
   isEnded: boolean
-  /** Reads the whole window again, and what a tail left behind it. */
+  /** Reads the whole window again, and what a tail left behind. */
   sweep: RescanState
   /** Reads the near past again and again. */
   recent: RescanState
   /** Reads the longer windows between those two. */
   long: RescanState
   rescans: RescanTimes
-  /** How many late events were at most so old when they were found: 1m, 10m, 1h, 1d, 7d, more. */
+  /** Late events by their age when they were found: 1m, 10m, 1h, 1d, 7d (at most so old), more. */
   lateness: Record<string, number>
   /** The fence of repairs. */
   repairSequence: number
-  /** Half or more of its last page with items could not be read; undefined: it could. */
+  /** Set if half or more of its last page with items could not be read. */
   unreadable: Unreadable | undefined
-  /** Whether the account's quarantine holds anything; false where nobody looked. */
+  /** Whether the account's quarantine holds anything; false if that was not read. */
   hasQuarantine: boolean
-  /** Why an operator paused it; undefined: it is not paused. */
+  /** Set while an operator has paused it. */
   paused: { reason: string; sinceMs: number } | undefined
-  /** Why it stopped: the service refuses what it asks for; undefined: it does not. */
+  /** Set while the API refuses its request, so that it is not polled. */
   refused: { reason: string; sinceMs: number } | undefined
 }
 
@@ -87,46 +88,46 @@ export interface Unreadable {
   /** Items of that page, and how many of them could not be read. */
   shown: number
   unread: number
-  /** Of the first of them. */
+  /** Of the first one that could not be read. */
   problem: string
 }
 
-/** A walk that was read to its end: its request, when it began, and what it read. */
+/** A scan that was read to its end: its request, when it began, and what it read. */
 export interface EndedScan extends Partial<ScanSpan> {
   fingerprint: string
   begunMs: number
-  /** It read only what a tail had left behind it, not the whole window. */
+  /** It read only what a tail had left behind, not the whole window. */
   isSnapshot?: boolean
 }
 
 /** What rescans have read. */
 interface RescanTimes {
-  /** The tail's `behind` that was read. */
+  /** Id of the tail's `behind` that was read. */
   snapshotId: string | undefined
-  /** When each window of the ladder was last read, by the beginning of that scan, ms; see rescan.ts. */
+  /** When the last scan of each window of the ladder began, ms; see `feeds/rescan-plan.ts`. */
   rungMs: (number | undefined)[]
-  /** Up to when the feed was read by match time, ms of the service's clock. */
+  /** Up to when the feed was read by match time, ms of the API's clock. */
   matched: { fingerprint: string; toMs: number } | undefined
   /** Events created in a week, by the last scan of the whole window. */
   perWeek: number | undefined
-  /** When the feed was first polled; undefined of feeds of 0.4. */
+  /** When the feed was first polled; undefined for feeds of 0.4. */
   firstPollMs: number | undefined
 }
 
-/** A walk of a rescan, which re-reads what the tail has passed; its fence is its own. */
+/** State of a rescan, which reads again what the tail has passed; it has a fence of its own. */
 export interface RescanState {
   sequence: number
   generation: number
-  /** The walk of the sweep that runs, or of the last one that ended. */
+  /** The scan that runs, or the last one that ended. */
   scan: Scan | undefined
-  /** Whether the walk was read to its end. */
+  /** Whether that scan was read to its end. */
   isDone: boolean
   lastCompletedMs: number | undefined
-  /** The last one that was read to its end; undefined also of an older version's. */
+  /** The last scan that was read to its end; undefined if an older version read it. */
   lastEnded: EndedScan | undefined
 }
 
-/** Reads a feed's state; the first call ever fixes the floor at `startMs` before now. */
+/** Reads a feed's state; the first call ever sets the start bound to `startMs` before now. */
 export async function openFeed(
   ledger: AccountLedger,
   feed: string,
@@ -136,7 +137,7 @@ export async function openFeed(
   return toFeedState(Number(now), Object.fromEntries(pairsOf(pairs)))
 }
 
-/** Reads it without touching anything; undefined for a feed that never polled. */
+/** Reads a feed's state without changing anything; undefined for a feed that was never polled. */
 export async function peekFeed(
   ledger: AccountLedger,
   feed: string,
@@ -145,12 +146,12 @@ export async function peekFeed(
   return parseFeed(await ledger.redis.hgetall(ledger.key('feed', feed)), nowMs)
 }
 
-/** Of fields as they are stored; undefined for a feed that never polled. */
+/** Parses fields as they are stored; undefined for a feed that was never polled. */
 export function parseFeed(fields: Record<string, string>, nowMs: number): FeedState | undefined {
   return fields['floor'] === undefined ? undefined : toFeedState(nowMs, fields)
 }
 
-/** How far a feed lags: since it was last read to its end, before that since it was first polled. */
+/** Time since a feed was last read to its end, before that since its first poll; ms. */
 export function feedLagMs(
   { lastCaughtUpMs, rescans, scan }: Pick<FeedState, 'lastCaughtUpMs' | 'rescans' | 'scan'>,
   nowMs: number,
@@ -158,7 +159,7 @@ export function feedLagMs(
   return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? scan?.startedAtMs ?? nowMs))
 }
 
-/** Moves the floor and begins a new walk there; what is marked as seen is not sent again. */
+/** Moves the start bound, ms; reading begins anew. Events seen before are not sent again. */
 export async function rewindFeed(
   ledger: AccountLedger,
   feed: string,
@@ -167,7 +168,7 @@ export async function rewindFeed(
   await ledger.run('rewind-feed', feed, Math.floor(startBoundMs))
 }
 
-/** A paused feed is not polled until it is resumed, by any replica. */
+/** Pauses a feed for all replicas; `pause` undefined resumes it. */
 export async function pauseFeed(
   ledger: AccountLedger,
   feed: string,
@@ -178,7 +179,9 @@ export async function pauseFeed(
   else await ledger.redis.hset(name, 'paused', JSON.stringify(pause))
 }
 
-/** Notes that the service refuses what the feed asks for, or no longer does; whether that is news. */
+/**
+ * Notes that the API refuses the feed's request, or no longer does; returns whether that changed.
+ */
 export async function noteRefusal(
   ledger: AccountLedger,
   feed: string,
@@ -259,8 +262,7 @@ function parseJson<T>(text: string | undefined): T | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as T)
 }
 
-/** Items that were set aside because they do not parse as an event. */
-
+/** An item that was set aside because it does not parse as an event. */
 export interface Quarantined {
   feed: string
   atMs: number
@@ -270,11 +272,11 @@ export interface Quarantined {
 }
 
 export interface QuarantineEntry extends Quarantined {
-  /** 24 hex characters; the first twelve are enough to tell it from the others. */
+  /** 24 hex characters; the first twelve suffice to name it. */
   id: string
   account: string
   uid: string | null
-  /** The feeds that know the item again by a mark; none where an older version made the entry. */
+  /** Feeds that recognise the item by a fingerprint; none if an older version made the entry. */
   markedBy: string[]
 }
 
@@ -287,7 +289,7 @@ interface StoredEntry {
   marks?: Record<string, unknown>
 }
 
-/** The open entry of an item that gave this uid; it closes when the uid arrives whole. */
+/** The open entry of an item with this uid; it closes once an event with the uid can be read. */
 export async function findQuarantined(
   ledger: AccountLedger,
   uid: string,
@@ -299,23 +301,23 @@ export async function findQuarantined(
   return { feed: stored.feed, atMs: stored.at, problem: stored.problem, raw: stored.raw }
 }
 
-/** What of a feed stands in the quarantine. */
+/** How much of a feed is in the quarantine. */
 export interface QuarantineCount {
-  /** Open entries, a thousand at most over all feeds of the account. */
+  /** Open entries; at most a thousand over all feeds of the account. */
   open: number
-  /** Of these: set aside since the time that was asked about. */
+  /** Of these: set aside at `sinceMs` or later. */
   fresh: number
   newestMs: number
 }
 
-/** By the feed that set them aside; a feed without any is left out. `sinceMs`: from when one is fresh. */
+/** Counts entries by the feed that set them aside; a feed without any is left out. */
 export async function countQuarantined(
   ledger: AccountLedger,
   sinceMs = 0,
 ): Promise<Record<string, QuarantineCount>> {
   const since = Math.floor(sinceMs)
   const reply = (await ledger.run('count-quarantine', ledger.retention.story, since)) as string[]
-  const counts = Object.create(null) as Record<string, QuarantineCount> // no feed's name is inherited
+  const counts = Object.create(null) as Record<string, QuarantineCount> // inherits no names
   for (let at = 0; at < reply.length; at += 4) {
     const [feed = '', open, fresh, newest] = reply.slice(at, at + 4)
     counts[feed] = { open: Number(open), fresh: Number(fresh), newestMs: Number(newest) }
@@ -325,7 +327,7 @@ export async function countQuarantined(
 
 const readAtOnce = 50
 
-/** Every open entry whose id begins so, newest first; there are a thousand at most. */
+/** Every open entry whose id begins with `prefix`, newest first; at most a thousand. */
 export async function listQuarantined(
   ledger: AccountLedger,
   prefix = '',
@@ -340,13 +342,16 @@ export async function listQuarantined(
   return entries
 }
 
-/** What is older than a story is over, though nothing came yet to sweep it out. */
+/**
+ * Leaves out entries older than `retention.story`: they have ended, though they may still be
+ * stored.
+ */
 async function readOpenIds(ledger: AccountLedger): Promise<string[]> {
   const oldestMs = (await redisNow(ledger)) - ledger.retention.story
   return ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), '+inf', `(${oldestMs}`)
 }
 
-/** None where the entry was closed meanwhile. */
+/** Empty if the entry was closed meanwhile. */
 function parseEntry(
   { account }: AccountLedger,
   id: string,
@@ -357,10 +362,12 @@ function parseEntry(
   return [{ id, account, feed, atMs: at, problem, uid, raw, markedBy: Object.keys(marks) }]
 }
 
-/** `gone`: it was closed meanwhile. `no_mark`: made by an older version, which kept no mark with it; it stays. */
+/**
+ * `gone`: closed meanwhile. `no_mark`: an older version stored it without fingerprints; it stays.
+ */
 export type ReplayOutcome = 'done' | 'gone' | 'no_mark'
 
-/** Forgets the entry and its marks: whatever feed shows the item again reads it as new. */
+/** Removes the entry and its fingerprints: the item is new to any feed that shows it again. */
 export async function replayQuarantined(ledger: AccountLedger, id: string): Promise<ReplayOutcome> {
   return (await ledger.run('replay-quarantined', id, ledger.horizonMs)) as ReplayOutcome
 }

@@ -1,6 +1,6 @@
 /**
- * Takes a page in exactly once: new events, their items, the cursor and the counters change in one
- * atomic commit, fenced by the feed's sequence. It never fetches and never sends.
+ * Intake: takes a page in exactly once. New events, their items, the cursor and the counters change
+ * in one atomic commit, fenced by the feed's sequence. Intake never fetches and never sends.
  */
 import { randomUUID } from 'node:crypto'
 import { noSeverity, severityRank, type ThreatEvent } from '../event.ts'
@@ -9,26 +9,26 @@ import type { EndedScan, Scan } from './feed-state.ts'
 import { type Group, type ItemChange, toStoredGroup } from './pending-items.ts'
 import type { Payload, StoredDecision } from './records.ts'
 
-/** What is kept of a malformed item, characters; its mark covers the whole. */
+/** Characters kept of a malformed item; its fingerprint covers all of it. */
 const maxRawLength = 16_384
 
-/** An event with its way fixed: which routes took it, and one planned item for each destination. */
+/** A routed event: which routes took it, and one planned item for each destination. */
 export interface RoutedEvent {
   event: ThreatEvent
   decisions: StoredDecision[]
   items: PlannedItem[]
   wantsDetail: boolean
-  /** Created before the feed's start bound: a duplicate where it was marked as baseline. */
+  /** Created before the feed's start bound: a duplicate if it is known as baseline. */
   isBeforeStart?: boolean
-  /** It is to be marked and counted as baseline, and nothing more. */
+  /** Only remember and count it, as baseline. */
   isBaseline?: boolean
-  /** As that of a malformed item: had it been set aside before, its entry closes. */
+  /** As of a malformed item: closes the quarantine entry if the item was set aside before. */
   identity?: string
-  /** A leaked credential's likeness, where the feed recognises the same pair in other sources. */
+  /** Recognises the same leaked credential in other sources; only if the feed wants that. */
   pair?: CredentialPair
-  /** The leaked secret, encrypted; only where a sink reveals. */
+  /** The leaked secret, encrypted; only if a sink reveals secrets. */
   sealedSecret?: string
-  /** What it keeps others from being told, and for how long. */
+  /** The inhibition keys that it sets, and for how long. */
   inhibits?: { key: string; windowMs: number }[]
 }
 
@@ -36,18 +36,18 @@ export interface RoutedEvent {
 export interface PlannedItem {
   sink: string
   destination: string
-  /** The first decides about muting and grouping. */
+  /** The first one decides about mutes and grouping. */
   routes: string[]
-  /** Only recorded: its first route is in `stage: shadow`. */
+  /** Only recorded, never sent: its first route is in `stage: shadow`. */
   isShadow?: boolean
-  /** Where it waits for company; undefined: it goes alone, or into its sink's batch. */
+  /** The group it joins; undefined: it is sent singly, or in its sink's batch. */
   group?: Group
   /** The digest that lists it as sent already. */
   listedIn?: string
 }
 
 export interface CredentialPair {
-  /** A digest of what it is recognised by, under a key that is not in Redis: nobody can test a guess there. */
+  /** A keyed digest of the pair. The key is not in Redis, so a guess cannot be tested there. */
   id: string
   /** The source that shows it. */
   source: string
@@ -61,11 +61,12 @@ export interface CredentialPair {
 export interface MalformedItem {
   uid: string | null
   problem: string
-  /** What is kept to look at: canonical JSON with secrets masked. */
+  /** Kept for people to look at: canonical JSON with secrets masked. */
   raw: string
   /**
-   * Canonical JSON of the whole, secrets included: by its keyed digest the item is known again. Never
-   * stored. Without it `raw` counts, and items that differ in what is masked are the same.
+   * Canonical JSON of the whole item, secrets included: its keyed digest recognises the item. Never
+   * stored. Without it `raw` is used, and items that differ only in masked values count as the
+   * same.
    */
   identity?: string
 }
@@ -73,22 +74,24 @@ export interface MalformedItem {
 export interface Page {
   feed: string
   labels: Record<string, string>
-  /** The fence that was read before the fetch. */
+  /** The fence, as read before the fetch. */
   sequence: number
   generation: number
-  /** The walk with its cursor after this page. */
+  /** The scan with its cursor after this page. */
   scan: Scan
   /**
-   * Set: the page belongs to a rescan, which has a fence, a walk and times of its own. An event created
-   * before `lateBeforeMs` (the tail's position when the rescan began) that is new is late.
+   * Set if the page belongs to a rescan, which has a fence, a scan and times of its own. A new
+   * event created before `lateBeforeMs` (the tail's position when the rescan began) is late.
    */
   rescan?: PageRescan | undefined
-  /** Set: events that an audit missed, behind a fence of their own. The feed's walks stay where they are. */
+  /**
+   * Set for events that an audit found missing: they have a fence of their own and move no scan.
+   */
   isRepair?: boolean
   /** When the request for this page left, wall clock ms. */
   requestedAtMs: number
   isCaughtUp: boolean
-  /** A page of which everything is known is the end too. */
+  /** A page whose items are all known counts as the end, too. */
   endsWhenKnown?: boolean
   isBackfilling: boolean
   events: RoutedEvent[]
@@ -99,7 +102,7 @@ export interface PageRescan {
   place: 'recent' | 'long' | 'sweep'
   lateBeforeMs: number | undefined
   isSnapshot: boolean
-  /** Fields of the feed's state that are set when the walk was read to its end. */
+  /** Fields of the feed's state that are set once the scan was read to its end. */
   fieldsAtEnd: [string, string][]
 }
 
@@ -110,9 +113,9 @@ export interface PageCounts {
   duplicate: number
   quarantined: number
   baseline: number
-  /** Of the new: found by a rescan that looked behind the tail. */
+  /** Of the new ones: found by a rescan behind the tail. */
   late: number
-  /** Of the duplicates: more severe than before, routed again. */
+  /** Of the duplicates: more severe than before and routed again. */
   raised: number
 }
 
@@ -121,26 +124,29 @@ export type AcceptResult = { status: 'stale' } | { status: 'superseded' } | Comm
 export interface CommitResult {
   status: 'committed'
   counts: PageCounts
-  /** The walk was read to its end. */
+  /** The scan was read to its end. */
   isEnded: boolean
-  /** Work to be queued at once; a slow pass would find it too. */
+  /** Items that were made, so that their sinks look at once; a slow pass would find them, too. */
   changes: ItemChange[]
   /** Those of the page's events that this feed had not shown before. */
   newEvents: RoutedEvent[]
-  /** Another replica went on with the feed before the whole page was taken in: the cursor did not move. */
+  /**
+   * Another replica took over the feed before the whole page was taken in: the cursor did not move.
+   */
   isBrokenOff?: true
 }
 
 /**
- * What one commit may take in, counted in events, items and quarantine entries: Redis serves nobody else
- * meanwhile, some 40 ms.
+ * Most events, items and quarantine entries of one commit: Redis serves nobody else while it runs,
+ * some 40 ms.
  */
 const maxCommitSize = 500
 
 /**
- * A page that is too large for one commit is taken in in pieces, each of them atomic, and each under the fence
- * of the one before; the cursor moves with the last. What was taken in of a page that broke off is known when
- * the page is read again. `batchWaitMs`: how long a sink collects a batch; undefined where it sends singly.
+ * Takes a page in. One that is too large for one commit is taken in in pieces, each atomic and
+ * fenced by the one before; the cursor moves with the last. If the intake breaks off, the pieces
+ * that were taken in are duplicates when the page is read again. `batchWaitMs`: how long a sink
+ * collects a batch; undefined if it sends singly.
  */
 export async function acceptPage(
   ledger: AccountLedger,
@@ -157,10 +163,10 @@ export async function acceptPage(
   return sum
 }
 
-/** A part of a page. All but the last leave the feed's walk and times as they are. */
+/** A part of a page. Only the last one changes the feed's scan and times. */
 interface Piece extends Page {
   isLast: boolean
-  /** Of the whole page. */
+  /** Items of the whole page (`shown`), and how many of them could not be read. */
   shown: number
   unread: number
   newestMs: number
@@ -283,14 +289,14 @@ function toCommitArgs(
   }
 }
 
-/** What is kept of a walk that was read to its end. */
+/** What is kept of a scan that was read to its end. */
 function toEndedScan({ scan, rescan }: Page): EndedScan {
   const { fingerprint, startedAtMs, span } = scan
   const isSnapshot = rescan?.isSnapshot === true
   return { fingerprint, begunMs: startedAtMs, ...span, ...(isSnapshot && { isSnapshot }) }
 }
 
-/** Under which names the feed keeps the fence and the walk of the page. */
+/** Prefix of the fields in which the feed keeps the fence and the scan of this page. */
 function fieldPrefix({ rescan, isRepair }: Page): string {
   if (isRepair) return 'repair_'
   return rescan ? `${rescan.place}_` : ''
@@ -341,7 +347,7 @@ function toStoredEvent(
   }
 }
 
-/** Believed from its times only: that an event is no longer shown proves nothing. */
+/** Only its times count: that an event is no longer shown proves nothing. */
 function findClosure({ ignoredAtMs, remediatedAtMs }: ThreatEvent): string | undefined {
   if (remediatedAtMs !== null) return 'remediated'
   return ignoredAtMs === null ? undefined : 'ignored'

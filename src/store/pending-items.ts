@@ -135,9 +135,10 @@ export interface ItemChange {
   sv: string
   rk: number
   /**
-   * `collect`: it waits in its sink's batch; `gather`: with its like, until their timer; `detail`: it is
-   * held until the full event is there; `suppressed`: it is final already, `why` says for what reason;
-   * `superseded`: so is an older item, whose event came back more severe.
+   * `single`: it is due at once; `collect`: it waits in its sink's batch; `gather`: it waits in a
+   * group; `detail`: it is held until the full event is there; `suppressed`: it is final already,
+   * for the reason `why`; `superseded`: so is an older item, because its event came back more
+   * severe.
    */
   kind: 'single' | 'collect' | 'gather' | 'detail' | 'suppressed' | 'superseded'
   why?: Suppression
@@ -159,15 +160,15 @@ export async function releaseDetail(
   return answer.made ?? []
 }
 
-/** What is kept from being sent: for good, or until a time, at a place where people's items wait for company. */
+/** An item to suppress, or to hold until a time; items for people are held in a group. */
 export type WithheldItem = { ref: string; rule: string } & (
   | { act: 'suppress'; reason: Suppression }
   | { act: 'hold'; untilMs: number; group?: Group | undefined }
 )
 
 /**
- * Keeps items back that were never tried: out of `collection`, a sink that batches, or such as go
- * singly. Resolves with those that still waited.
+ * Suppresses or holds items that were never tried: members of the batch of `batchSink`, or single
+ * items without it. Resolves with the refs of those that still waited.
  */
 export async function withholdItems(
   ledger: AccountLedger,
@@ -190,8 +191,8 @@ function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
 }
 
 /**
- * Holds what a ref stands for, because the configuration has no such sink. A summary whose outcome is
- * known stays as it is: its members are to be settled.
+ * Holds what a ref names, because the configuration has no such sink. A summary whose outcome is
+ * known stays as it is: only its members remain to be settled.
  */
 export async function holdOrphan(ledger: AccountLedger, ref: string): Promise<void> {
   while ((await ledger.run('orphan-item', ref, 'hold', '', '')) === 0);
@@ -200,11 +201,14 @@ export async function holdOrphan(ledger: AccountLedger, ref: string): Promise<vo
 interface ReturningSink {
   sink: string
   batchWait: number | false
-  /** By destination: where its items wait for company, to come as one summary. */
+  /** Groups by destination: the returned items for people come as one summary. */
   groups: Record<string, Group>
 }
 
-/** Takes back what was held for a sink that is there again; at most `max` a call. */
+/**
+ * Queues items again that were held for a sink which is back, at most `max` per call; returns how
+ * many.
+ */
 export async function returnOrphans(
   ledger: AccountLedger,
   { sink, batchWait, groups }: ReturningSink,
@@ -219,7 +223,7 @@ export async function returnOrphans(
   return refs.length
 }
 
-/** Places by destination as the scripts take them. */
+/** Groups by destination, as the scripts take them. */
 export function toStoredGroups(
   groups: Readonly<Record<string, Group>>,
 ): Record<string, Record<string, unknown>> {
@@ -227,24 +231,27 @@ export function toStoredGroups(
   return Object.fromEntries(stored) as Record<string, Record<string, unknown>>
 }
 
-/** A gathering as the scripts take it. */
+/** A group as the scripts take it. */
 export function toStoredGroup(group: Group): Record<string, unknown> {
   const { id, kind, waitMs, atMs, isUrgent, about } = group
   return { id, kind, wait: waitMs, at: atMs, urgent: isUrgent, about: JSON.stringify(about) }
 }
 
-/** Items that take another way: moved to another sink, given up or sent again by hand; diverted to a fallback. */
-
+/** An item with its record, as commands list, move, discard or resend it. */
 export interface RecordItem {
   ref: string
   record: LedgerRecord
   item: Item
 }
 
-/** `busy`: on its way just now (or, to be resent, not settled yet); `other`: not in such a state any more. */
+/**
+ * `collect`: done, it waits in its sink's batch; `busy`: it is being sent or held (to resend: not
+ * final yet); `other`: it is in no such state any more; `no_payload`: retention dropped what would
+ * be sent.
+ */
 export type RedirectStatus = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
 
-/** Every item of a sink, or of all, that is not final. */
+/** Scans the pending items of a sink, or of all sinks. */
 export async function* scanPendingItems(
   ledger: AccountLedger,
   sink?: string,
@@ -256,7 +263,7 @@ export async function* scanPendingItems(
   }
 }
 
-/** Every item of a sink that ended at `sinceMs` or later and can be sent to it again. */
+/** Scans the items of a sink that ended at `sinceMs` or later and can be sent to it again. */
 export async function* scanEndedItems(
   ledger: AccountLedger,
   sink: string,
@@ -266,7 +273,7 @@ export async function* scanEndedItems(
     yield* selectEndedItems(record, sink, sinceMs)
 }
 
-/** Those of one record: what the sink accepted, or what its fallback got instead of it. */
+/** Selects those of one record: what the sink accepted, or what its fallback got instead. */
 export function selectEndedItems(
   record: LedgerRecord,
   sink: string,
@@ -280,7 +287,7 @@ export function selectEndedItems(
 
 const fallbackRulePrefix = 'fallback to '
 
-/** Diverted by itself; what an operator moved went away for good. */
+/** Whether failover diverted the item; what an operator moved does not come back. */
 function wentToFallback({ state, rule = '' }: Pick<Item, 'state' | 'rule'>): boolean {
   return state === 'diverted' && rule.startsWith(fallbackRulePrefix)
 }
@@ -294,20 +301,20 @@ function selectSinkItems(record: LedgerRecord, sink: string | undefined): Record
 export interface MoveTarget {
   sink: string
   destination: string
-  /** How long its batch collects; undefined where it sends singly. */
+  /** How long its batch collects; undefined if it sends singly. */
   batchWaitMs: number | undefined
-  /** Where it waits for company; undefined: it goes by itself, or into the batch. */
+  /** The group it joins; undefined: it is sent singly, or in the batch. */
   group?: Group | undefined
 }
 
-/** What of an item has to be kept in memory to move it. */
+/** The part of an item that has to be kept in memory to move it. */
 export interface MovableItem {
   ref: string
   record: Pick<LedgerRecord, 'uid'>
   item: Pick<Item, 'severity'>
 }
 
-/** Ends the item as diverted; the targets get it unless they had the event already. */
+/** Ends a pending item as diverted; each target gets it unless it had the event already. */
 export function moveItem(
   ledger: AccountLedger,
   { ref, record, item }: MovableItem,
@@ -319,7 +326,7 @@ export function moveItem(
 }
 
 interface RerouteOptions {
-  /** The fallback, and its destinations. */
+  /** Name of the fallback sink. */
   to: string
   targets: readonly MoveTarget[]
   /** An attempt that began so many ms ago has died with its process. */
@@ -328,11 +335,13 @@ interface RerouteOptions {
 
 interface RerouteResult {
   status: RedirectStatus
-  /** What the fallback got: nothing where it had the event already. */
+  /** What the fallback got; empty if it had the event already. */
   made: ItemChange[]
 }
 
-/** Ends an item whose sink cannot be reached as diverted; the fallback gets it unless it had the event already. */
+/**
+ * Reroutes an item whose sink cannot be reached to the fallback, unless that had the event already.
+ */
 export async function rerouteItem(
   ledger: AccountLedger,
   { ref, record, item }: MovableItem,
@@ -364,7 +373,7 @@ function toStoredTarget(
   }
 }
 
-/** Gives the item up: counted as dead, its letter closed at once. */
+/** Gives a pending item up: it counts as dead, with its dead letter closed at once. */
 export function discardItem(
   ledger: AccountLedger,
   ref: string,
@@ -373,7 +382,9 @@ export function discardItem(
   return redirect(ledger, { ref, verb: 'discard', by })
 }
 
-/** Sends a final item again under its id; counted as replayed, its first outcome stays counted. */
+/**
+ * Queues a final item again under its id. It counts as replayed; its first outcome stays counted.
+ */
 export function resendItem(
   ledger: AccountLedger,
   ref: string,
@@ -394,15 +405,14 @@ async function runRedirect(ledger: AccountLedger, ask: Record<string, unknown>):
   return String(await ledger.run('redirect-item', JSON.stringify(args)))
 }
 
-/** The worst first: what is moved arrives in this order. */
+/** Sorts the most severe first: items arrive in the order in which they are moved. */
 export function worstFirst(a: MovableItem, b: MovableItem): number {
   return severityRank(b.item.severity) - severityRank(a.item.severity)
 }
 
-/** Dead letters: items that were given up, kept, and can be replayed while their payload is kept. */
-
+/** An item that was given up; it can be replayed while its payload is kept. */
 export interface DeadLetter {
-  /** `<account>.<record>.<index>`: what the commands take. */
+  /** `<account>.<record>.<index>`, as the commands take it. */
   id: string
   ref: string
   diedAtMs: number
@@ -415,7 +425,7 @@ interface DeadLetterPage {
   letters: DeadLetter[]
 }
 
-/** Newest first. */
+/** One page of a sink's dead letters, newest first, and how many there are. */
 export async function listDeadLetters(
   ledger: AccountLedger,
   sink: string,
@@ -433,7 +443,7 @@ export async function listDeadLetters(
   return { total, letters: letters.filter((letter) => letter !== undefined) }
 }
 
-/** A letter ends with its record's story; those that did are forgotten here. */
+/** Counts a sink's dead letters; drops those whose record has expired. */
 export async function countDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
   const name = ledger.key('dead', sink)
   const oldestMs = (await redisNow(ledger)) - ledger.retention.story
@@ -441,7 +451,7 @@ export async function countDeadLetters(ledger: AccountLedger, sink: string): Pro
   return ledger.redis.zcard(name)
 }
 
-/** undefined: no such letter in this book. `id` without the account. */
+/** Finds a dead letter by its id without the account; undefined if this account has none such. */
 export async function findDeadLetter(
   ledger: AccountLedger,
   id: string,
@@ -450,7 +460,7 @@ export async function findDeadLetter(
   return readLetter(ledger, recordId, index)
 }
 
-/** undefined where it is dead no more: its event may have come again since its record ended. */
+/** undefined if the item is not dead any more; its event may have come again as a new record. */
 async function readLetter(
   ledger: AccountLedger,
   recordId: string,
@@ -464,7 +474,10 @@ async function readLetter(
   return { id, ref, diedAtMs: item.endedAtMs ?? 0, record, item }
 }
 
-/** `no_payload`: the retention has dropped what would be sent. `collect`: it waits for a batch. */
+/**
+ * `no_payload`: retention dropped what would be sent. `collect`: done, it waits in its sink's
+ * batch.
+ */
 export type LetterOutcome = 'done' | 'collect' | 'not_dead' | 'no_payload'
 
 export async function replayDeadLetter(
@@ -475,7 +488,7 @@ export async function replayDeadLetter(
   return changeLetter(ledger, ref, 'replay', batchWaitMs)
 }
 
-/** Closes the letter; the item stays counted as dead. */
+/** Closes a dead letter; the item stays counted as dead. */
 export async function discardDeadLetter(
   ledger: AccountLedger,
   ref: string,

@@ -1,9 +1,10 @@
 /**
- * The index of an account's records: one sorted set beside them, written by the scripts that make records
- * pending or settled, in the same atomic step. The score is when the record was settled, ms; negative since
- * when something of it is pending. So retention finds the oldest settled first, listings what ended lately,
- * whoever moves pending items those alone, and a walk over all of it goes on from a score. About 130 bytes
- * for each record.
+ * The index of an account's records: a sorted set that the scripts update in the atomic step that
+ * makes a record pending or settled. The score is when the record was settled, ms, or, negative,
+ * since when it has been pending. So retention finds the oldest settled records, listings find what
+ * ended lately, work on pending items reads those alone, and a scan resumes from a score. It takes
+ * about 130 bytes for each record. Also the migration scan, which indexes the records of older
+ * versions.
  */
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -11,7 +12,7 @@ import { type MasterId, readMasterIds, scanNode } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, pairsOf, redisNow, releaseLease, runScript } from '../redis/scripts.ts'
 
-/** Where an account's keys are, and its scripts. */
+/** The part of an account ledger that its index needs. */
 export interface AccountStore {
   readonly account: string
   readonly redis: Redis
@@ -27,12 +28,15 @@ export interface IndexEntry {
 /** Entries that one step reads. */
 const pageLength = 200
 
-/** Whether all records are in the index. Those that 0.4.0 left get there by `first-look.ts`. */
+/** Whether all records are in the index. Those of 0.4.0 are added by the migration scan below. */
 export async function isIndexed({ redis, key }: AccountStore): Promise<boolean> {
   return (await redis.exists(key('indexed'))) === 1
 }
 
-/** Says of which accounts the index is not complete yet, once for each change of them: whoever needs it waits. */
+/**
+ * Tells whether the index of all given accounts is complete, which `dependent` waits for. Logs a
+ * warning whenever the list of incomplete ones changes.
+ */
 export function createIndexWatch(
   logger: Logger,
   dependent: string,
@@ -56,12 +60,14 @@ export function createIndexWatch(
   }
 }
 
-/** Records with items that are not final, the longest pending first; what becomes pending meanwhile comes last. */
+/** Scans pending records, the longest pending first; what becomes pending meanwhile comes last. */
 export function scanPendingEntries(store: AccountStore): AsyncGenerator<IndexEntry[]> {
   return scanIndex(store, { from: '(0', isPending: true })
 }
 
-/** Records settled at `sinceMs` or later, the first settled first; what is settled meanwhile comes last. */
+/**
+ * Scans records settled at `sinceMs` or later, oldest first; what is settled meanwhile comes last.
+ */
 export function scanSettledEntries(
   store: AccountStore,
   sinceMs: number,
@@ -70,8 +76,8 @@ export function scanSettledEntries(
 }
 
 /**
- * Every pending record and those settled at `sinceMs` or later, each that was there when the walk began at
- * least once, though it moves from one part to the other meanwhile.
+ * Scans every pending record and those settled at `sinceMs` or later. A record that existed when
+ * the scan began comes at least once, even if it becomes settled or pending meanwhile.
  */
 export async function* scanEntries(store: AccountStore, sinceMs = 0): AsyncGenerator<IndexEntry[]> {
   const begunMs = await redisNow(store)
@@ -89,7 +95,9 @@ export async function* scanEntries(store: AccountStore, sinceMs = 0): AsyncGener
   }
 }
 
-/** From a score on; entries of one score are told apart by their ids. */
+/**
+ * Scans from a score on; among entries of one score those already yielded are known by their ids.
+ */
 async function* scanIndex(
   { redis, key }: AccountStore,
   { from, isPending }: { from: string; isPending: boolean },
@@ -116,27 +124,23 @@ function parseEntries(answer: readonly string[]): IndexEntry[] {
   return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
 }
 
-/**
- * One look at all keys, ever, for what older versions left: accounts that nobody registered, and records
- * that no index has. Paused steps, resumed where they were broken off; afterwards nothing asks Redis for
- * names of keys.
- */
-
 interface Store {
   redis: Redis
   keys: Keys
 }
 
-/** How long one that no longer says so is believed to look, ms. */
+/** After so long without renewal another process may take over the scan. */
 const leaseMs = 60_000
 
-/** Names that one step asks Redis for, and the pause after it, ms: others use this Redis, too. */
+/** Keys per step, and the pause after it: others use this Redis, too. */
 const keysPerStep = 1_000
 export const migrationPauseMs = 20
 
 /**
- * Goes on where a look was broken off, unless that node was restarted meanwhile. Resolves with whether it is
- * done; false: another process is at it, or `mayGoOn` said no.
+ * The migration scan: a single scan of all keys for what older versions left, namely accounts that
+ * are not registered and records that no index has. It goes on where it was broken off, unless that
+ * node was restarted meanwhile. Resolves with whether it is done; false if another process has the
+ * lease, or `mayGoOn` said no.
  */
 export async function runMigrationScan(
   store: Store,
@@ -149,7 +153,7 @@ export async function runMigrationScan(
   if (!(await hold())) return false
   try {
     const hasEnded = (await redis.hexists(keys.shared('look'), 'done')) === 1
-    if (hasEnded) await redis.del(keys.shared('look')) // an older version added an account since
+    if (hasEnded) await redis.del(keys.shared('look')) // an older version added an account
     for (const node of await readMasterIds(redis)) {
       if (!(await scanMasterKeys(store, node, async () => (await mayGoOn()) && hold())))
         return false
@@ -169,7 +173,9 @@ export async function runMigrationScan(
   }
 }
 
-/** Whether it was made, and every account has an index: one that a replica of an older version added has none. */
+/**
+ * Whether the scan is done and every account has an index; one that an older version adds has none.
+ */
 export async function isMigrationScanDone(store: Store): Promise<boolean> {
   const { redis, keys } = store
   if ((await redis.hexists(keys.shared('look'), 'done')) === 0) return false
@@ -183,8 +189,8 @@ export async function isMigrationScanDone(store: Store): Promise<boolean> {
 }
 
 /**
- * What the look found is void once an older version has worked on the store: it keeps no index. The look is made
- * anew; until it is done, nothing relies on the index of these accounts.
+ * Discards the result of the migration scan, because an older version has worked on the store and
+ * keeps no index. Until the scan is done again, nothing relies on the index of these accounts.
  */
 export async function resetMigrationScan(
   { redis, keys }: Store,
@@ -197,13 +203,12 @@ export async function resetMigrationScan(
   await redis.unlink(keys.shared('look'))
 }
 
-/** Of the registered accounts. */
 async function readAccountNames({ redis, keys }: Store): Promise<string[]> {
   const fields = await redis.hkeys(keys.shared('accounts'))
   return [...new Set(fields.map((field) => field.split('|')[0] ?? ''))]
 }
 
-/** Accounts that are asked at once. */
+/** Accounts per round of requests. */
 const accountsAtOnce = 50
 
 async function scanMasterKeys(
@@ -214,7 +219,7 @@ async function scanMasterKeys(
   const { redis, keys } = store
   const look = keys.shared('look')
   const [savedRun, savedCursor] = ((await redis.hget(look, name)) ?? '').split(' ')
-  let cursor = savedRun === run ? (savedCursor ?? '0') : '0' // a cursor means nothing to a server that was restarted
+  let cursor = savedRun === run ? (savedCursor ?? '0') : '0' // a restart voids cursors
   while (cursor !== 'end') {
     const step = await scanNode(node, keys.account('*', '*'), { cursor, count: keysPerStep })
     await registerKeys(store, step.names)
@@ -225,7 +230,7 @@ async function scanMasterKeys(
   return true
 }
 
-/** The pattern may match keys that are nobody's account. */
+/** Registers accounts and indexes records by their keys; skips keys that belong to no account. */
 async function registerKeys({ redis, keys }: Store, names: readonly string[]): Promise<void> {
   const records = new Map<string, string[]>()
   for (const name of names) {
@@ -241,7 +246,7 @@ async function registerKeys({ redis, keys }: Store, names: readonly string[]): P
   for (const [account, ids] of records) {
     for (let at = 0; at < ids.length; at += pageLength) {
       const page = ids.slice(at, at + pageLength)
-      const base = [keys.account(account), keys.account(account, 'moved')] // as every book names its keys
+      const base = [keys.account(account), keys.account(account, 'moved')] // see openExistingLedger
       await runScript(redis, 'index-records', base, page)
     }
   }

@@ -1,4 +1,4 @@
-/** Records as the scripts store them, and as the rest of the house reads them. */
+/** Records: as the scripts store them (short fields), and as the rest of the code reads them. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
 import { type AccountLedger, itemId } from './account-ledger.ts'
 import { type IndexEntry, scanPendingEntries, scanEntries } from './record-index.ts'
@@ -28,7 +28,7 @@ export const pendingStates = [
   'retrying',
 ] as const
 
-/** Why an item is final without having been sent; `heldFor` names it, `rule` which one. */
+/** Why an item is final without having been sent: its `heldFor`; `rule` names the rule. */
 const suppressions = [
   'silence',
   'inhibition',
@@ -42,12 +42,12 @@ const suppressions = [
 
 export type Suppression = (typeof suppressions)[number]
 
-/** What is kept of one event besides its story: what a message needs. */
+/** What is kept of an event besides its record: the content that a message needs. */
 export interface Payload {
   event: ThreatEvent
   fetchedAtMs: number
   detail?: EventDetail | 'unavailable'
-  /** A leaked secret, encrypted with the account's key; only where a sink reveals. */
+  /** A leaked secret, encrypted with the account's key; only if a sink reveals secrets. */
   sealedSecret?: string
 }
 
@@ -58,7 +58,7 @@ export interface Sighting {
   labels: Record<string, string>
   /** The routes that took it: name, path from the root, matchers that held. */
   decisions: StoredDecision[]
-  /** Fields that came in a form that could not be read, by the service's names. */
+  /** Fields that could not be read, by the API's names. */
   unread?: string[]
 }
 
@@ -84,20 +84,22 @@ export interface Item {
   destination: string
   severity: string
   routes: string[]
-  /** The sighting that made it; its place among the record's. */
+  /** Index of the sighting that made it. */
   sighting: number
   state: ItemState
   /** Why it is held, or was suppressed. */
   heldFor: string | undefined
-  /** The rule by which it is held, suppressed or was redirected: a silence's id, an interval's name. */
+  /**
+   * The rule by which it is held, suppressed or was redirected: a silence's id, an interval's name.
+   */
   rule: string | undefined
-  /** The collection in which it waits for company. */
+  /** The group in which it waits. */
   groupId: string | undefined
-  /** Id of the sealed message of several in which it went, or is to go. */
+  /** Id of the frozen message that carries or carried it. */
   messageId: string | undefined
   /** What the event's severity was before it was raised to this item's. */
   raisedFrom: string | undefined
-  /** Next try, end of hold, or begin of the running attempt. */
+  /** Next try, end of the hold, or begin of the running attempt; ms. */
   atMs: number | undefined
   attempts: number
   repeatRisks: number
@@ -117,7 +119,7 @@ export interface LedgerRecord {
   firstSeenMs: number
   sightings: Sighting[]
   items: Item[]
-  /** What people did with it at the service. */
+  /** What people did with the event upstream. */
   closed: 'ignored' | 'remediated' | undefined
   /** The same login and secret from other sources: how many more, and the first of them by id. */
   seenAgain: { times: number; sources: string[] } | undefined
@@ -179,7 +181,7 @@ export async function readPayload(
   return text === null ? undefined : (JSON.parse(text) as Payload)
 }
 
-/** In their order; undefined for what is gone. */
+/** Payloads in the order of `recordIds`; undefined for those that are gone. */
 export async function readPayloads(
   ledger: AccountLedger,
   recordIds: readonly string[],
@@ -197,7 +199,7 @@ export interface FoundItem {
   payload: Payload | undefined
 }
 
-/** The items behind some item refs, in their order; those that are gone are left out. */
+/** The items that item refs name, in their order; those that are gone are left out. */
 export async function readItems(
   ledger: AccountLedger,
   refs: readonly string[],
@@ -223,12 +225,12 @@ export async function readItems(
   })
 }
 
-/** Every pending record of the book, then those settled at `sinceMs` or later; one may come twice. */
+/** Scans every pending record, then those settled at `sinceMs` or later; one may come twice. */
 export function scanRecords(ledger: AccountLedger, sinceMs = 0): AsyncGenerator<LedgerRecord> {
   return readRecordPages(ledger, scanEntries(ledger, sinceMs))
 }
 
-/** Records with items that are not final, the longest pending first. */
+/** Scans pending records, the longest pending first. */
 export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<LedgerRecord> {
   return readRecordPages(ledger, scanPendingEntries(ledger))
 }
@@ -257,12 +259,13 @@ async function* readRecordTexts(
   }
 }
 
-/** The id of a delivery: `e…` of one event, `b…` of a sealed message of several. */
+/** The id of a delivery: `e…` for one event, `b…` for a frozen message. */
 export const deliveryIdPattern = /^(?:e[0-9a-f]{32}|b[0-9a-f]{40})$/u
 
 /**
- * The items that went, or are to go, under a delivery's id. Reads every record of the book: the id of one
- * event is a digest that is stored nowhere, and a sealed message is forgotten once it is settled.
+ * Finds the items that were or will be sent under a delivery's id. Scans every record of the
+ * account: an item's id is a digest that is not stored, and a frozen message is deleted once it is
+ * settled.
  */
 export async function* findDeliveryItems(
   ledger: AccountLedger,
@@ -348,12 +351,12 @@ function parseItem(account: string, uid: string, item: StoredItem, index: number
   }
 }
 
-/** The service's clock may be ahead of Redis' by so much: an event is then created after it was seen. */
+/** How far the API's clock may be ahead of Redis': an event is then created after it was seen. */
 export const maxServiceClockSkewMs = 300_000
 
 /**
- * Events that were created before then may have been dropped to make room, ms; 0: none ever was. What was
- * created later was seen later than any that was dropped.
+ * Records of events that were created before this time, ms, may have been dropped to make room; 0:
+ * none ever was. Events created later were first seen after all that were dropped.
  */
 export async function readTrimmedUntilMs(ledger: AccountLedger): Promise<number> {
   const lastSeen = await ledger.redis.get(ledger.key('trimmed'))

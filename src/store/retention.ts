@@ -1,8 +1,8 @@
 /**
- * Ends what `retention.story` has ended, and keeps records, payloads and the quarantine within
- * `retention.max_bytes`: of the accounts above their fair share the oldest settled ones go first, each with
- * all that is kept of it; what is not settled never goes. One replica at a time, in small steps; what one
- * pass costs is bounded, however much is kept.
+ * Retention: drops settled records older than `retention.story`, and keeps records, payloads and
+ * the quarantine within `retention.max_bytes`. Accounts above their fair share lose their oldest
+ * settled records, each with all that is kept of it; pending records are never dropped. One replica
+ * at a time works in small steps, and the cost of a pass is bounded, however much is kept.
  */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
@@ -32,20 +32,20 @@ export interface RetentionOptions {
   keys: Keys
   clock: Clock
   logger: Logger
-  /** Only the active configuration says how much may be kept. */
+  /** Only replicas with the active configuration drop anything: it says how much may be kept. */
   isActive: () => boolean
   onTrimmed: (trimmed: TrimCounts) => void
 }
 
 export interface Retention {
-  /** One pass, if it is time for one. Throws what Redis throws. */
+  /** Makes one pass if it is due; `alive` is called between steps. Throws what Redis throws. */
   retainOnce(signal: AbortSignal, alive: () => void): Promise<void>
 }
 
 /** Between two steps, ms. */
 const pauseMs = 5
 
-/** How long a replica that no longer says so is believed to be at it, ms. */
+/** After so long without renewal another replica takes over. */
 const leaseMs = 60_000
 
 export function createRetention(options: RetentionOptions): Retention {
@@ -67,7 +67,7 @@ export function createRetention(options: RetentionOptions): Retention {
         return !signal.aborted && isActive() && hold()
       }
       try {
-        // what is not in the index would weigh nothing
+        // records that are not in the index would weigh nothing
         if (await index.isComplete(options.ledgers)) await runPass(options, mayContinue)
       } finally {
         await releaseLease(redis, lease, holder)
@@ -76,7 +76,7 @@ export function createRetention(options: RetentionOptions): Retention {
   }
 }
 
-/** undefined: there was no pass yet. */
+/** What the last pass found; undefined if there was none. */
 export async function readRetentionNote(
   redis: Redis,
   keys: Keys,
@@ -124,11 +124,15 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
   await redis.set(keys.shared('keeping'), JSON.stringify(note))
 }
 
-/** So many records are weighed at most of those that are settled, and of the others; and by one script. */
+/** Records weighed at most: of the settled ones, and of the pending ones. */
 const maxWeighed = 1_000
+/** Records that one script call weighs. */
 const pageLength = 200
 
-/** Of an account with more, an even sample in the order of the index is weighed. undefined: broken off. */
+/**
+ * Estimates the bytes of an account from an even sample, in the order of the index. undefined:
+ * broken off.
+ */
 async function weigh(
   { redis, key, run }: RetainedAccount,
   mayContinue: MayContinue,
@@ -156,7 +160,7 @@ async function weigh(
   return isBrokenOff ? undefined : { unsettledBytes, settledBytes: settledBytes + quarantineBytes }
 }
 
-/** Resolves with what is left of all accounts; undefined: broken off. */
+/** Resolves with the bytes that are left of all accounts; undefined: broken off. */
 async function trim(
   options: RetentionOptions,
   weighed: readonly WeighedLedger[],
@@ -191,11 +195,11 @@ async function trim(
 
 interface DropResult extends TrimCounts {
   bytes: number
-  /** When the last of them was settled. */
+  /** When the last dropped record was settled. */
   lastMs: number
 }
 
-/** What one step dropped, in bytes too, when the last of it was settled, and 1 where more may go. */
+/** The reply of trim-records. `more`: 1 if a further step may drop more. */
 type TrimStep = [
   stories: number,
   payloads: number,
@@ -205,7 +209,10 @@ type TrimStep = [
   more: number,
 ]
 
-/** Drops what retention has ended, and the oldest settled until so much is free. undefined: broken off. */
+/**
+ * Drops records beyond `retention.story`, then the oldest settled ones until `wantedBytes` are
+ * free. undefined: broken off.
+ */
 async function dropSettled(
   { onTrimmed }: RetentionOptions,
   { run, retention, horizonMs }: RetainedAccount,
@@ -232,7 +239,10 @@ async function readUsedBytes(redis: Redis): Promise<number> {
   return nodes.reduce((sum, node) => sum + Number(node.field('used_memory') ?? 0), 0)
 }
 
-/** Beyond 70 % of its memory nothing is polled: half of it leaves room for marks, jobs and what waits. */
+/**
+ * Warns if `max_bytes` is more than half of Redis' memory. Above 70 % no feed is polled, and
+ * fingerprints, jobs and pending items need the rest.
+ */
 async function warnOfMemory({ redis, maxBytes, logger }: RetentionOptions): Promise<void> {
   const nodes = await readMasterInfo(redis)
   const limits = nodes.map((node) => Number(node.field('maxmemory') ?? 0))
@@ -244,9 +254,7 @@ async function warnOfMemory({ redis, maxBytes, logger }: RetentionOptions): Prom
   )
 }
 
-/** How much each account may keep of the limit, and when to weigh again (pure). */
-
-/** What an account takes: bytes that cannot go, and bytes that can. */
+/** What an account takes: bytes that cannot be dropped, and bytes that can. */
 export interface Weights {
   unsettledBytes: number
   settledBytes: number
@@ -256,10 +264,10 @@ export function totalBytes({ unsettledBytes, settledBytes }: Weights): number {
   return unsettledBytes + settledBytes
 }
 
-/** So much of its share is left of an account that was trimmed, so that not every pass has to trim. */
+/** A trimmed account is left with this part of its share, so that not every pass has to trim. */
 const trimTargetShare = 0.9
 
-/** How many bytes an account gives up; 0: it fits as it is. What is not settled never goes. */
+/** How many bytes an account has to drop, at most its settled ones; 0 if it fits into its share. */
 export function excessBytes(weights: Weights, shareBytes: number): number {
   const bytes = totalBytes(weights)
   if (bytes <= shareBytes) return 0
@@ -267,9 +275,10 @@ export function excessBytes(weights: Weights, shareBytes: number): number {
 }
 
 /**
- * How much each account may keep once all of them together exceed `maxBytes`: an equal share, and what the
- * smaller ones leave over goes to the larger ones. What an account has not settled counts against its own share;
- * beyond it, it is nobody else's loss. There is at least one.
+ * How much each account may keep once all of them together exceed `maxBytes`: an equal share, and
+ * what smaller ones leave over goes to the larger ones. Bytes that cannot be dropped count against
+ * the account's own share; an account that exceeds its share with them takes nobody else below the
+ * equal share. Needs at least one account.
  */
 export function fairShareBytes(accounts: readonly Weights[], maxBytes: number): number {
   const sizes = accounts.map((weights) => {
@@ -288,13 +297,16 @@ export function fairShareBytes(accounts: readonly Weights[], maxBytes: number): 
   return shareBytes
 }
 
-/** Halvings of the range in which the share lies: then it is exact to less than a byte. */
+/** Halvings of the range that holds the share; so many make it exact to less than a byte. */
 const shareSteps = 60
 
 const shortestPauseMs = 60_000
 const longestPauseMs = 3_600_000
 
-/** Until records are weighed again: half of the time in which it would be full, as it has grown since the last one. */
+/**
+ * Time until records are weighed again, ms: half of the time in which the limit would be reached at
+ * the growth since the last pass.
+ */
 export function nextPauseMs(
   bytes: number,
   maxBytes: number,
@@ -306,29 +318,32 @@ export function nextPauseMs(
   return Math.min(longestPauseMs, Math.max(shortestPauseMs, fullInMs / 2))
 }
 
-/** Growth that is none, as a share of the limit: jobs come and go. */
+/** Growth below this share of the limit counts as none: jobs come and go. */
 const noiseShare = 0.01
 
-/** What the last pass found, for metrics and the next one. */
+/** What a pass found, stored for metrics and the next pass. */
 export interface RetentionNote {
   endedAtMs: number
-  /** What records and payloads take, after what had to go was dropped. */
+  /** What records, payloads and the quarantine take after the pass. */
   bytes: number
-  /** The limit that it kept to. */
+  /** The limit at that time. */
   maxBytes: number
-  /** What Redis used then for everything, less what was dropped. */
+  /** What Redis used for everything before the pass, less what it dropped. */
   usedBytes: number
   /** When the next pass is due at the latest. */
   dueAtMs: number
 }
 
-/** Whether records are to be weighed again: by its time, for a lower limit, or because Redis took more than was left then. */
+/**
+ * Whether records are to be weighed again: the time has come, the limit was lowered, or Redis has
+ * grown by more than there was room for.
+ */
 export function isPassDue(
   { dueAtMs, bytes, maxBytes, usedBytes }: RetentionNote,
   current: { nowMs: number; maxBytes: number; usedBytes: number },
 ): boolean {
   const waitMs = dueAtMs - current.nowMs
-  if (waitMs <= 0 || waitMs > longestPauseMs) return true // written by a clock that was ahead
+  if (waitMs <= 0 || waitMs > longestPauseMs) return true // the clock was set back
   if (maxBytes !== current.maxBytes && bytes > current.maxBytes) return true
   const roomBytes = Math.max(current.maxBytes - bytes, noiseShare * current.maxBytes)
   return current.usedBytes - usedBytes > roomBytes

@@ -1,4 +1,7 @@
-/** Silences made by command, for all replicas: texts as the routing writes and reads them. */
+/**
+ * Silences made by command, shared by all replicas, as texts that the routing room writes and
+ * parses; and the lookup of inhibitions.
+ */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { AccountLedger } from './account-ledger.ts'
@@ -7,7 +10,7 @@ export async function readSilenceTexts(redis: Redis, keys: Keys): Promise<Map<st
   return new Map(Object.entries(await redis.hgetall(keys.shared('silences'))))
 }
 
-/** Adds one, or writes another text for the same id. */
+/** Adds a silence, or replaces the one with the same id. */
 export async function writeSilence(
   redis: Redis,
   keys: Keys,
@@ -21,8 +24,9 @@ export async function removeSilence(redis: Redis, keys: Keys, id: string): Promi
 }
 
 /**
- * Which of the keys an event of another record has set within the window: what inhibits this one. The
- * answers stand in the order of `asked`. `nowMs`: Redis' clock, as near as this machine knows it.
+ * Tells for each query whether an event of another record has set the inhibition key within the
+ * window. Answers are in the order of `queries`. `nowMs`: Redis' clock, as near as this machine
+ * knows it.
  */
 export async function areInhibited(
   ledger: AccountLedger,
