@@ -1,6 +1,6 @@
 /**
- * Compares what the service shows of a window with the ledger: every event shown must be taken in, or
- * stand in the quarantine. It changes nothing but what it remembers of its own.
+ * The audit of a feed: compares what the API shows of a window with the ledger. Every event shown
+ * must be in the ledger or in the quarantine. An audit writes nothing but its own notes.
  */
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import { type SortOptions, sortPage } from '../feeds/page.ts'
@@ -28,16 +28,16 @@ import {
 export interface AuditOptions
   extends PageOptions, Pick<SortOptions, 'plan' | 'pairDigest' | 'sealSecret'> {
   ledger: AccountLedger
-  /** Whether findings keep the events, for a repair. */
+  /** Whether findings carry their events, for a repair. */
   keepsEvents?: boolean
 }
 
-/** How many findings at most keep their events. */
+/** Findings that carry their event, at most. */
 const maxKeptEvents = 1_000
 
 /**
- * Page by page: yields how many events were shown so far, so that the caller may pause in between.
- * Throws ServiceError and AuditError.
+ * Audits page by page; yields how many events were shown so far, so that the caller can pause in
+ * between. Throws UpstreamError and AuditError.
  */
 export async function* auditFeed(
   options: AuditOptions,
@@ -90,7 +90,7 @@ interface Audit extends SeenItems {
 interface SeenItems {
   uids: Set<string>
   found: Map<string, Finding>
-  /** By identity: pages that are read twice show the same. */
+  /** By identity: an item that is shown twice counts once. */
   malformed: Map<string, MalformedItem>
 }
 
@@ -99,8 +99,8 @@ function noSeenItems(): SeenItems {
 }
 
 /**
- * Servers that ignore the times, and feeds without any, show more than the window. What has no creation
- * time is not compared: nobody can say whether its record may have gone with its time.
+ * Compares one page. Servers that ignore times, and feeds without any, show more than the window.
+ * An event without a creation time is skipped: its record may have expired, and nobody can tell.
  */
 async function compareWithLedger(audit: Audit, items: readonly unknown[]): Promise<void> {
   const { options, feed, state, window, uids, found, malformed } = audit
@@ -143,8 +143,9 @@ function toFinding(
 }
 
 /**
- * Whether it may have become visible after the feed had passed its place for the last time: the tail,
- * and for what arrives late the sweep. Without a match time it became visible when an audit first saw it.
+ * Whether the event may have become visible after the feed last passed its position: the tail, or,
+ * for events that arrive late, the sweep. An event without a match time counts as visible since an
+ * audit first saw it.
  */
 function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
   const { before } = audit
@@ -155,7 +156,10 @@ function isAwaited(audit: Audit, { event }: RoutedEvent): boolean {
   return !hasPassed(audit, event.matchedAtMs ?? before.get(event.uid))
 }
 
-/** Whether the feed has passed since then what is perhaps behind its cursor; undefined: since just now. */
+/**
+ * Whether the feed has read everything again, also behind its cursor, since `visibleMs`; undefined:
+ * since just now.
+ */
 function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boolean {
   const { begunMs, isSnapshot = false } = state.sweep.lastEnded ?? {}
   const sweptMs = isSnapshot ? undefined : begunMs
@@ -163,7 +167,7 @@ function hasPassed({ feed, state }: Audit, visibleMs: number | undefined): boole
   return visibleMs !== undefined && visibleMs <= (passedMs ?? 0)
 }
 
-/** What the daemon took in meanwhile is no finding. */
+/** Leaves out what the daemon took in meanwhile. */
 export async function filterUnknown(
   ledger: AccountLedger,
   feed: string,
@@ -178,7 +182,7 @@ export async function filterUnknown(
   return unknown
 }
 
-/** What made room while the audit went on is no finding. */
+/** Leaves out records that retention dropped while the audit ran. */
 async function withoutTrimmed(ledger: AccountLedger, findings: Finding[]): Promise<Finding[]> {
   const trimmedMs = await readTrimmedUntilMs(ledger)
   return findings.filter(
@@ -206,7 +210,7 @@ async function updateSightings(
     ...uids,
     ...[...shown.values()].map((bad) => malformedId(ledger, bad)),
   ])
-  const untouched = [...before].filter(([id]) => !lookedAtIds.has(id)) // a narrow look forgets nothing
+  const untouched = [...before].filter(([id]) => !lookedAtIds.has(id)) // not shown now: they stay
   const sightings = new Map([
     ...untouched,
     ...ids.map((id): [string, number] => [id, before.get(id) ?? begunMs]),
@@ -214,7 +218,7 @@ async function updateSightings(
   await writeSightings(ledger, feed.name, sightings)
 }
 
-/** No uid: it has a space. */
+/** The id under which a malformed item is noted; it contains a space, as no uid does. */
 function malformedId(
   { fingerprints }: AccountLedger,
   { raw, identity = raw }: MalformedItem,
@@ -224,15 +228,16 @@ function malformedId(
 
 interface SearchedWindow extends AuditWindow {
   feed: string
-  /** What was taken in since then may stand behind the place that the audit had read. */
+  /** Events taken in since then may lie behind what the audit had read already. */
   begunMs: number
 }
 
 const recordsAtOnce = 200
 
 /**
- * Events of the window that the ledger has from the feed and the service did not show, as far back as payloads
- * are kept: nothing is settled before it was created. People may have ignored them, or the service took them back.
+ * Events of the window that the ledger has from the feed and the API did not show, as far back as
+ * payloads are kept. Records settled before the window are skipped: an event is settled after it
+ * was created. People may have ignored the events, or the API withdrew them.
  */
 async function findExtraEvents(
   ledger: AccountLedger,
@@ -271,12 +276,12 @@ async function filterByWindow(
 }
 
 /**
- * What the ledger knows of something that a feed shows. taken: mark and record; unrecorded: a mark without
- * its record; quarantined: of a malformed item.
+ * What the ledger has of an item that a feed shows. `taken`: fingerprint and record; `unrecorded`:
+ * a fingerprint without a record of this feed; `quarantined`: for a malformed item.
  */
 type LedgerStatus = 'taken' | 'unrecorded' | 'quarantined' | 'unknown'
 
-/** One word for each event, and one for each malformed item; read at one instant. */
+/** Looks events and malformed items up in the ledger, in their order and at one instant. */
 export async function lookUpInLedger(
   ledger: AccountLedger,
   feed: string,
@@ -298,11 +303,10 @@ export async function lookUpInLedger(
 }
 
 /**
- * What audits saw and the ledger did not have, and since when. An event without a match time may have
- * become visible a moment ago; that it stays unknown although a sweep has passed proves that it is missing.
+ * What audits saw and the ledger did not have: when it was first seen (ms), by uid or by the id of
+ * a malformed item. An event without a match time may have become visible a moment ago; it is
+ * missing if it stays unknown after a sweep.
  */
-
-/** By uid, or by the digest of what is malformed; ms. */
 type Sightings = ReadonlyMap<string, number>
 
 const maxSightings = 5_000
@@ -313,7 +317,7 @@ async function readSightings(ledger: AccountLedger, feed: string): Promise<Sight
   return new Map(Object.entries(stored).map(([id, atMs]) => [id, Number(atMs)]))
 }
 
-/** In the place of those before. */
+/** Replaces the stored sightings. */
 async function writeSightings(ledger: AccountLedger, feed: string, seen: Sightings): Promise<void> {
   const key = ledger.key('audit-saw', feed)
   const fields = [...seen].slice(0, maxSightings).flat()

@@ -1,6 +1,7 @@
 /**
- * Audits feeds as their configuration says, on the requests that feeds leave over. One replica at a time
- * audits a feed; an audit that ends early begins anew.
+ * Audits feeds on the schedule of their configuration, with API slots that polls leave over. One
+ * replica at a time audits a feed; an audit that was interrupted begins again. Also the notes of
+ * the last audit of each feed.
  */
 import { randomUUID } from 'node:crypto'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
@@ -26,22 +27,22 @@ interface AuditScheduleOptions {
 }
 
 export interface AuditSchedule {
-  /** Audits the feed that is due, to its end. Throws what Redis throws. */
+  /** Audits a feed that is due, to its end. Throws what Redis throws. */
   auditOnce(signal: AbortSignal, alive: () => void): Promise<void>
 }
 
-/** After a failure the next try comes so much later, ms; twice as much after each, up to a day. */
+/** Pause after a failed audit, ms; doubles with each further failure, up to a day. */
 const retryMs = 10 * 60_000
 const maxRetryMs = 86_400_000
 
-/** How often a wait for the service says that the process lives, and that the audit goes on, ms. */
+/** How often a wait for the API reports the loop alive and renews the lease. */
 const keepAliveMs = 15_000
 
 export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedule {
   const { redis, keys, clock, logger, isActive } = options
   const holder = randomUUID()
 
-  /** False: there is nothing to compare yet. */
+  /** Resolves with false if there is nothing to compare yet. */
   async function audit(
     feed: PolledFeed,
     signal: AbortSignal,
@@ -130,9 +131,7 @@ async function keepAliveDuring<T>(
   return ended
 }
 
-/** What the last audit of each feed found, for metrics and notices; and whose turn it is to audit. */
-
-/** Of an audit that ended; ms, and how many. */
+/** What the last audit of a feed found, for metrics and self-alerts: its window, and counts. */
 interface AuditNote {
   endedAtMs: number
   fromMs: number
@@ -166,7 +165,7 @@ export async function writeAuditNote(
   await redis.hdel(keys.shared('audit-failures'), feed)
 }
 
-/** By feed; those of feeds that were never audited are left out. */
+/** Reads the notes by feed; feeds that were never audited are left out. */
 export async function readAuditNotes(redis: Redis, keys: Keys): Promise<Record<string, AuditNote>> {
   const stored = await redis.hgetall(keys.shared('audits'))
   return Object.fromEntries(
@@ -196,7 +195,7 @@ async function readFailures(redis: Redis, keys: Keys): Promise<Record<string, Au
   )
 }
 
-/** How long a replica that no longer says so is believed to audit, ms. */
+/** After so long without renewal another replica may audit the feed. */
 const leaseMs = 120_000
 
 interface Lease {
@@ -204,7 +203,7 @@ interface Lease {
   holder: string
 }
 
-/** Whether this replica may audit the feed, or goes on with it. */
+/** Takes or renews the lease of a feed's audit; returns false if another replica holds it. */
 function holdAudit(redis: Redis, keys: Keys, { feed, holder }: Lease): Promise<boolean> {
   return holdLease(redis, keys.shared('auditing', feed), { holder, ms: leaseMs })
 }

@@ -1,4 +1,7 @@
-/** Proves the ledger now and then, one replica at a time, in small steps: nothing else waits for it. */
+/**
+ * Runs the consistency check of the ledger every 15 minutes, on one replica at a time and in small
+ * steps, so that nothing else has to wait. Also the note of the last check.
+ */
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -15,22 +18,25 @@ interface LedgerCheckScheduleOptions {
   keys: Keys
   clock: Clock
   logger: Logger
-  /** Only the active configuration has all the accounts that messages are made of. */
+  /** Only the active configuration has every account whose items a message may contain. */
   isActive: () => boolean
 }
 
 export interface LedgerCheckSchedule {
-  /** Makes the proof that is due, to its end. Throws what Redis throws. */
+  /** Runs the check, if it is due, to its end. Throws what Redis throws. */
   checkOnce(signal: AbortSignal, alive: () => void): Promise<void>
 }
 
-/** From the end of one proof to the beginning of the next, ms. */
+/** From the end of one check to the beginning of the next. */
 export const ledgerCheckEveryMs = 15 * 60_000
 
-/** Settled records of an account that one proof compares with the index; the next one goes on behind them. */
+/**
+ * Settled records per account that one check compares with the index; the next one goes on from
+ * there.
+ */
 const maxSettled = 10_000
 
-/** Between two steps of some hundred records, ms. */
+/** Between two steps of some hundred records. */
 const pauseMs = 5
 
 export function createLedgerCheckSchedule(
@@ -40,7 +46,7 @@ export function createLedgerCheckSchedule(
   const holder = randomUUID()
   const index = createIndexWatch(options.logger, 'the ledger audit')
 
-  /** undefined: broken off. */
+  /** Resolves with undefined if it was broken off. */
   async function runCheck(
     { settledToMs = {} }: Partial<LedgerCheckNote>,
     signal: AbortSignal,
@@ -61,11 +67,11 @@ export function createLedgerCheckSchedule(
   return {
     async checkOnce(signal, alive) {
       const lastNote = await readLedgerCheckNote(redis, keys)
-      // one from the future was written by a clock that was ahead
+      // a note from the future was written by a clock that was ahead: check again
       const isDue = Math.abs(clock.now() - (lastNote?.endedAtMs ?? 0)) >= ledgerCheckEveryMs
       if (!isDue || !isActive() || !(await holdLedgerCheck(redis, keys, holder))) return
       try {
-        if (!(await index.isComplete(ledgers))) return // what is not in the index yet is not missing
+        if (!(await index.isComplete(ledgers))) return // else what is missing may only be unindexed
         const checks = await runCheck(lastNote ?? {}, signal, alive)
         if (!checks) return
         await writeLedgerCheckNote(redis, keys, checks, clock.now())
@@ -77,7 +83,7 @@ export function createLedgerCheckSchedule(
   }
 }
 
-/** Findings of each kind that the log names; `tocsin audit --ledger` names more. */
+/** Findings of each kind in the log; `tocsin audit --ledger` shows more. */
 const maxLogged = 20
 
 function logResults({ logger }: LedgerCheckScheduleOptions, checks: readonly LedgerCheck[]): void {
@@ -97,14 +103,13 @@ function logResults({ logger }: LedgerCheckScheduleOptions, checks: readonly Led
   }
 }
 
-/** What the last proof of the ledger found, for metrics; and whose turn it is to make the next. */
-
+/** What the last check found, for metrics and the next check. */
 interface LedgerCheckNote {
   endedAtMs: number
   records: number
-  /** By sink: how many things are wrong with it. */
+  /** Number of defects by sink; '' for the index. */
   discrepancies: Record<string, number>
-  /** By account, where the next proof goes on with settled records. */
+  /** By account: from when on, ms, the next check compares settled records. */
   settledToMs?: Record<string, number>
 }
 
@@ -128,7 +133,7 @@ export async function writeLedgerCheckNote(
   await redis.set(keys.shared('proof'), JSON.stringify(note))
 }
 
-/** undefined: none was made yet. */
+/** What the last check found; undefined if there was none. */
 export async function readLedgerCheckNote(
   redis: Redis,
   keys: Keys,
@@ -137,10 +142,10 @@ export async function readLedgerCheckNote(
   return text === null ? undefined : (JSON.parse(text) as LedgerCheckNote)
 }
 
-/** How long a replica that no longer says so is believed to be at it, ms. */
+/** After so long without renewal another replica may run the check. */
 const leaseMs = 60_000
 
-/** Whether this replica may make the proof, or goes on with it. */
+/** Takes or renews the lease of the check; returns false if another replica holds it. */
 export function holdLedgerCheck(redis: Redis, keys: Keys, holder: string): Promise<boolean> {
   return holdLease(redis, keys.shared('proving'), { holder, ms: leaseMs })
 }

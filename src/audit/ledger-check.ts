@@ -1,8 +1,7 @@
 /**
- * Proves from the records themselves, while everything runs, that no event is lost in the ledger: counters
- * and records agree, every item that is not final stands where something will move it, and the index has
- * every record where it belongs. It changes
- * nothing, and asks nobody but Redis.
+ * The consistency check of the ledger, while everything runs: counters and records agree, every
+ * pending item is in the set from which something will move it, and the index has every record with
+ * the right score. It reads Redis only and changes nothing.
  */
 import { deriveMessageId } from '../grouping/freeze.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
@@ -16,22 +15,24 @@ import { readSinkNames } from '../store/pending-items.ts'
 import { type IndexEntry, scanPendingEntries, scanSettledEntries } from '../store/record-index.ts'
 import { type Item, type ItemState, pendingStates, scanRecords } from '../store/records.ts'
 
-/** Named at most, of each kind; one is enough to ring. */
+/** Findings of each kind that are listed at most; a single one raises the alert. */
 const maxListed = 1_000
 
-/** Entries of the index that one script looks at: it stops everybody else meanwhile. */
+/** References that one script checks: Redis serves nobody else while it runs. */
 const refsPerScript = 100
 
 interface LedgerCheckOptions {
-  /** Of each account, from where on settled records are compared with the index: when they were settled, ms. */
+  /**
+   * Compares with the index the records of an account that were settled at this time (ms) or later.
+   */
   settledFromMs: (account: string) => number
-  /** How many of them at most; what is pending is always compared. */
+  /** How many of them at most; pending records are always compared. */
   maxSettled: number
 }
 
 const fullCheck: LedgerCheckOptions = { settledFromMs: () => 0, maxSettled: Infinity }
 
-/** Yields how many records it has read, so that the caller may pause in between. */
+/** Checks ledgers; yields how many records it has read, so that the caller can pause in between. */
 export async function* checkLedgers(
   ledgers: readonly AccountLedger[],
   options = fullCheck,
@@ -48,7 +49,9 @@ export async function* checkLedgers(
   return checks
 }
 
-/** What moves meanwhile is no finding: each is looked at a second time. */
+/**
+ * Checks one ledger. Stranded items are checked a second time, since they may have moved meanwhile.
+ */
 async function* checkLedger(
   ledger: AccountLedger,
   ledgers: readonly AccountLedger[],
@@ -88,7 +91,10 @@ async function* scanWithConfirmation(
   return { ...second, differences: confirmDifferences(first.differences, second.differences) }
 }
 
-/** Compares entries with records; resolves with where the next look at settled ones goes on, 0: from the first. */
+/**
+ * Compares entries of the index with records. Returns from when on, ms, the next check compares
+ * settled ones; 0: from the first.
+ */
 async function* checkIndex(
   ledger: AccountLedger,
   { settledFromMs, maxSettled }: LedgerCheckOptions,
@@ -114,37 +120,37 @@ async function* checkIndex(
   }
 }
 
-/** What a look at the ledger itself found; empty lists and no differences: every event is where it should be. */
-
-/** Of one account's book. */
+/** What the check of one account's ledger found. */
 export interface LedgerCheck {
   account: string
-  /** When the counters stood so, by Redis' clock; ms. */
+  /** When the counters were read, by Redis' clock; ms. */
   atMs: number
   accounting: Accounting
   /** How many records the index has. */
   records: number
-  /** How many records that were made it does not have; below 0: how many it has too many. */
+  /** How many existing records the index lacks; below 0: how many it has too many. */
   unfiled: number
-  /** Up to where settled records were compared with the index, by when they were settled, ms; 0: to its end. */
+  /**
+   * Settled records were compared with the index up to this time of settling, ms; 0: all of them.
+   */
   settledToMs: number
   differences: SinkDifference[]
   stranded: StrandedItem[]
   dangling: DanglingRef[]
-  /** There are more stranded items or references than are named. */
+  /** There are more stranded items or references than are listed. */
   hasMore: boolean
 }
 
-/** Counters and records say different numbers of pending items, and did so a second time. */
+/** Counters and records differ in the number of pending items, and did so in two scans. */
 interface SinkDifference {
   sink: string
-  /** By the counters. */
+  /** According to the counters. */
   counted: number
-  /** In the records. */
+  /** According to the records. */
   found: number
 }
 
-/** A pending item that nothing would ever move. */
+/** A pending item that nothing will ever move. */
 export interface StrandedItem {
   ref: string
   uid: string
@@ -155,14 +161,15 @@ export interface StrandedItem {
 }
 
 /**
- * Where it is not, though what moves it looks there: its time, the orphans of its sink, its collection, that
- * collection's timer, its sealed message, that message's time.
+ * The place from which a stranded item would be moved and where it is missing: its due time, its
+ * sink's orphans, its group, that group's timer, its frozen message, that message's due time.
  */
 export type MissingPlace = 'due' | 'orphans' | 'collection' | 'timer' | 'message' | 'message_due'
 
 /**
- * A reference to something that is gone, or in a state in which it does not belong there, or whose record is
- * not in the index. In the index itself it is a record's id, and of no sink.
+ * A reference to something that is gone, that is in a state in which it does not belong there, or
+ * whose record is not in the index. For an entry of the index `ref` is the record's id, and `sink`
+ * is ''.
  */
 export interface DanglingRef {
   ref: string
@@ -173,7 +180,7 @@ export interface DanglingRef {
 
 type DanglingPlace = 'due' | 'timers' | 'orphans' | 'dead' | 'collect' | 'records'
 
-/** By sink: how many things are wrong with it. Every sink of the books is there; '': wrong with the index. */
+/** Number of defects by sink, 0 for a sink without any; '' stands for the index. */
 export function countDiscrepancies(checks: readonly LedgerCheck[]): Record<string, number> {
   const sums = new Map<string, number>()
   const add = (sink: string, count: number): void =>
@@ -187,7 +194,7 @@ export function countDiscrepancies(checks: readonly LedgerCheck[]): Record<strin
   return Object.fromEntries(sums)
 }
 
-/** Whether all adds up: feeds, sinks, the records, and what moves them. */
+/** Whether nothing is wrong: the sums of feeds and sinks, the index, and what moves items. */
 export function isConsistent(check: LedgerCheck): boolean {
   const { accounting, unfiled, differences, stranded, dangling } = check
   const accounts = [...Object.values(accounting.feeds), ...Object.values(accounting.sinks)]
@@ -195,22 +202,18 @@ export function isConsistent(check: LedgerCheck): boolean {
   return isBalanced && differences.length + stranded.length + dangling.length === 0
 }
 
-/**
- * One walk over what is pending in a book, or was until just now: items counted as of the moment at which its
- * counters were read, and pending ones looked at.
- */
-
+/** One scan of pending and just settled records, counted as of the moment of the snapshot. */
 interface LedgerScan extends AccountingSnapshot {
   differences: SinkDifference[]
 }
 
-/** Records between two steps, at which the caller may pause. */
+/** Records between two yields. */
 const recordsPerStep = 500
 
-/** Records with pending items that are handed on together. */
+/** Pending records per call of `onPending`. */
 const recordsPerPage = 50
 
-/** Yields how many records were read; `onPending` gets ids of records that have pending items. */
+/** Scans a ledger; yields how many records were read. `onPending` gets ids of pending records. */
 async function* scanLedger(
   ledger: AccountLedger,
   onPending: (recordIds: string[]) => Promise<void> = () => Promise.resolve(),
@@ -242,8 +245,8 @@ function compareCounts({ sinks }: Accounting, tallies: PendingTallies): SinkDiff
 }
 
 /**
- * Those that a second scan shows too, by as much: an item that was sent again while the first went on, or a
- * record that it read twice, is none.
+ * Keeps differences that a second scan shows by the same amount. An item that was resent during the
+ * first scan, or a record that it read twice, makes a difference in one scan only.
  */
 function confirmDifferences(first: SinkDifference[], second: SinkDifference[]): SinkDifference[] {
   return second.filter(({ sink, counted, found }) =>
@@ -251,19 +254,22 @@ function confirmDifferences(first: SinkDifference[], second: SinkDifference[]): 
   )
 }
 
-/** How many items were pending at one moment, though records are read at many (pure). */
-
-/** By sink. What was created or ended within the very millisecond may count or not: it is in `most` alone. */
+/**
+ * How many items of each sink were pending at one moment, though records are read one after the
+ * other. An item that was created or ended within that very millisecond counts in `most` only.
+ */
 export type PendingTallies = Map<string, PendingTally>
 
 interface PendingTally {
   least: number
   most: number
-  /** Of what was created or ended later, by what its record says; told apart when the scan has ended. */
+  /**
+   * Items created or ended after that moment, according to their records; counted by `tallyLater`.
+   */
   later: PendingSpan[]
 }
 
-/** ms; of what is pending without end. */
+/** Times of an item; a pending one ends at Infinity. */
 interface PendingSpan {
   createdAtMs: number
   endedAtMs: number
@@ -284,7 +290,10 @@ export function tallyItem(tallies: PendingTallies, item: Item, atMs: number): vo
   else tallySpan(tally, { createdAtMs, endedAtMs }, atMs)
 }
 
-/** What bears a time after the end of the scan was written before Redis' clock went back: it is over long since. */
+/**
+ * Counts the `later` items once the scan has ended at `endMs`. A time after that was written before
+ * Redis' clock was set back, so it counts as long past.
+ */
 export function tallyLater(tallies: PendingTallies, atMs: number, endMs: number): void {
   const clampToScan = (ms: number): number => (ms > endMs && ms !== Infinity ? 0 : ms)
   for (const tally of tallies.values()) {
@@ -305,7 +314,7 @@ function tallySpan(
   tally.most += 1
 }
 
-/** By how much the counter is off at least; 0: it may be right. */
+/** By how much at least the counter is wrong; 0: it may be right. */
 export function counterError(
   counted: number,
   { least, most }: Pick<PendingTally, 'least' | 'most'>,
@@ -316,11 +325,11 @@ export function counterError(
 
 interface RefPlace {
   place: Exclude<DanglingPlace, 'records'>
-  /** Of the sink or the collection; empty where there is one for all. */
+  /** The sink or group; empty for a set that all share. */
   name: string
 }
 
-/** References that stand where they move nothing. Yields after each page, so that the caller may pause. */
+/** Finds references that have no effect; yields after each page, so that the caller can pause. */
 async function* findDangling(ledger: AccountLedger): AsyncGenerator<DanglingRef[]> {
   for (const name of await readSinkNames(ledger)) {
     for (const place of ['due', 'orphans', 'dead', 'collect'] as const) {
@@ -373,7 +382,7 @@ async function checkRefs(
   })
 }
 
-/** Entries of the index that have no record, or stand where it is not, each at one instant. */
+/** Finds entries of the index without a record or with a score that is not the record's. */
 async function findMisfiled(
   ledger: AccountLedger,
   entries: readonly IndexEntry[],
@@ -397,10 +406,13 @@ interface StoredFinding {
   lacks: MissingPlace | 'lead'
 }
 
-/** Records that one script looks at: it stops everybody else meanwhile. */
+/** Records that one script reads: Redis serves nobody else while it runs. */
 const recordsPerScript = 50
 
-/** Pending items of the records that nothing would move, each record as it is at one instant. */
+/**
+ * Finds pending items of the given records that nothing will move; reads each record at one
+ * instant.
+ */
 async function findStranded(
   ledger: AccountLedger,
   ledgers: readonly AccountLedger[],
@@ -415,7 +427,10 @@ async function findStranded(
   return stranded
 }
 
-/** A member of a message is led by what has its head: often in another account's book. */
+/**
+ * Checks findings that lack a `lead`: the head of their message is often in another account's
+ * ledger.
+ */
 async function resolveLedMembers(
   ledgers: readonly AccountLedger[],
   stored: readonly StoredFinding[],
@@ -435,7 +450,7 @@ async function resolveLedMembers(
   return stranded
 }
 
-/** Those that are so still, and in the same way: all else moved on between two looks. */
+/** Keeps items that are stranded in the same way at a second look; the others have moved on. */
 async function confirmStranded(
   ledger: AccountLedger,
   ledgers: readonly AccountLedger[],
@@ -457,8 +472,9 @@ export interface MessageRef {
 }
 
 /**
- * What a sealed message lacks; undefined: nothing. Its head is in one of the books: the message itself, or,
- * while it is being made, the timer whose turn makes it. So a digest's is in the book that leads.
+ * What the head of a frozen message lacks; undefined: nothing. The head is in one of the ledgers:
+ * the message itself, or, until that is written, the timer of the flush that makes it. For a digest
+ * that is the lead ledger.
  */
 async function findMissingHead(
   ledgers: readonly AccountLedger[],
@@ -482,7 +498,7 @@ async function isUpcoming(
   return upcoming.some((message) => message.messageId === messageId)
 }
 
-/** Messages that the book's turns make, or would make next: for a sink, or for all. */
+/** The messages that the account's flushes are making or will make next, for a sink or for all. */
 export async function listUpcomingMessages(
   ledger: AccountLedger,
   sink?: string,

@@ -1,4 +1,7 @@
-/** The pages of an audit's window, however the service behaves. */
+/**
+ * The pages of an audit's window, however the API behaves; which window can be audited; and the
+ * shapes of an audit's result.
+ */
 import type { FeedPage, FeedRequest, PolledFeed } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import { advance, scanFingerprint, scannedFromMs, shrinkPages } from '../feeds/scan.ts'
@@ -14,23 +17,23 @@ import type { SlotRequest } from '../upstream/rate-limits.ts'
 export interface PageOptions {
   client: UpstreamClient
   clock: Clock
-  /** Whether a search would use what `quota_reserve` keeps. */
+  /** Whether a further search would use what `quota_reserve` keeps. */
   isReserveReached: () => Promise<boolean>
 }
 
-/** In whose name an audit asks, and until when. */
+/** The API slots that an audit uses, and the signal that ends it. */
 export interface AuditCaller {
   kind: SlotRequest['kind']
   signal: AbortSignal
 }
 
-/** So many pages without an item are no gap any more. */
+/** After more pages in a row without an item the pages count as endless. */
 const maxEmptyPages = 1_000
 
 /**
- * The items of every page; of smaller pages where the gateway gives up on large ones, from the beginning, and
- * of small ones for a while where one is too large to be read.
- * Throws ServiceError, and AuditError where the reserve is reached or the pages have no end.
+ * Yields the items of every page. Begins again with smaller pages if the gateway times out on large
+ * ones, and asks for small ones for a while if a page is too large to be read. Throws
+ * UpstreamError, and AuditError if the reserve is reached or the pages do not end.
  */
 export async function* auditPages(
   options: PageOptions,
@@ -51,7 +54,7 @@ export async function* auditPages(
   }
 }
 
-/** Once more from the beginning where a cursor is refused: what is shown twice counts once. */
+/** Begins once more if a cursor is refused: an item that is shown twice counts once. */
 async function* restartOnRefusal(
   scan: () => AsyncGenerator<readonly unknown[]>,
 ): AsyncGenerator<readonly unknown[]> {
@@ -104,7 +107,7 @@ async function* scanPages(
   }
 }
 
-/** The page, or the walk that asks for it in small pages. */
+/** Fetches a page, or returns the scan that asks for it in small pages. */
 async function fetchOrShrink(
   feed: PolledFeed,
   request: FeedRequest,
@@ -139,19 +142,22 @@ function endlessError({ name }: PolledFeed): AuditError {
 
 /** Why there is nothing to compare. */
 export type NoWindowReason =
-  /** Each report is asked for until it is there. */
+  /** The feed is of type `reports`: each report is asked for until it is there. */
   | 'reports'
-  /** The feed was not read to its end yet: never, or since it was changed or rewound. */
+  /** The feed was not read to its end: never, or not since it was changed or rewound. */
   | 'not_read'
-  /** The feed was last read to its end before all that is to be compared. */
+  /** The feed was last read to its end before the window begins. */
   | 'behind'
 
-/** What is kept, and since when all of it is: `trimmedUntilMs` of the ledger. */
+/**
+ * How long the ledger keeps what; `trimmedUntilMs`: records of older events may have been dropped.
+ */
 type RetainedLedger = Pick<AccountLedger, 'retention' | 'horizonMs'> & { trimmedUntilMs?: number }
 
 /**
- * From `backMs` before now to where the feed was read to its end. Never further back than its floor, than
- * what its present request has read, or than marks and records are kept: of older ones nobody can tell what became.
+ * The window to audit: from `backMs` before now to when the feed was last read to its end. It never
+ * begins before the start bound, before what the present request has read, or before what the
+ * ledger still keeps.
  */
 export function auditWindow(
   { retention, horizonMs, trimmedUntilMs = 0 }: RetainedLedger,
@@ -174,26 +180,31 @@ export function auditWindow(
   return fromMs < lastCaughtUpMs ? { fromMs, toMs: lastCaughtUpMs } : 'behind'
 }
 
-/** Since when its end means something; where the service keeps no order, walks begin again and again. */
+/**
+ * A feed that was read to its end at this time or later counts as read, ms. Where the API keeps no
+ * order, scans begin again and again, and one completed scan suffices.
+ */
 function firstStartMs(feed: PolledFeed, { scan }: FeedState): number {
   if (!findFeedType(feed).unordered) return scan?.startedAtMs ?? 0
   return scan?.notes?.['hasCompleted'] === true ? 0 : Infinity
 }
 
-/** From when on the present request was read: by the tail's walks, or by a sweep that ended. */
+/** From when on the present request was read, by the tail's scans or by a sweep that ended; ms. */
 function coveredFromMs(feed: PolledFeed, { scan, sweep, startBoundMs }: FeedState): number {
   const { unordered } = findFeedType(feed)
   if (unordered && !unordered.byTime) return startBoundMs
   const tailMs = (scan && scannedFromMs(scan)) ?? startBoundMs
   const { fingerprint, fromMs = Infinity, toMs = 0 } = sweep.lastEnded ?? {}
-  const isJoined = fingerprint === scan?.fingerprint && toMs >= tailMs // no gap lies between
+  const isJoined = fingerprint === scan?.fingerprint && toMs >= tailMs // no gap in between
   return isJoined ? Math.min(tailMs, fromMs) : tailMs
 }
 
-/** `quota`: a search would use what `quota_reserve` keeps; `endless`: the service's pages have no end. */
+/**
+ * `quota`: a search would use what `quota_reserve` keeps; `endless`: the API's pages do not end.
+ */
 export type AuditReason = 'quota' | 'endless'
 
-/** Why an audit ended early, though the service answered. */
+/** An audit ended early although the API answered. */
 export class AuditError extends TocsinError {
   override readonly name = 'AuditError'
   readonly code = 'TOCSIN_AUDIT'
@@ -205,26 +216,28 @@ export class AuditError extends TocsinError {
   }
 }
 
-/** An event that the service shows and the ledger does not account for. */
+/** An event that the API shows and the ledger does not account for. */
 export interface Finding {
   uid: string
-  /** ms. */
   createdAtMs: number
   why:
     | 'never_taken_in'
-    /** Known by its mark, but its record is gone: what became of it nobody can tell. */
+    /** Its fingerprint is known, but its record is gone: nobody can tell what became of it. */
     | 'record_gone'
-    /** Not yet: the feed, or its sweep, has not passed its place since it may have become visible. */
+    /**
+     * Not missing yet: since it may have become visible, neither tail nor sweep passed its
+     * position.
+     */
     | 'awaited'
-  /** What a repair takes in; left out of all but the first thousand, and where nobody repairs. */
+  /** What a repair takes in; only with `keepsEvents`, and only for the first thousand. */
   routed?: RoutedEvent
 }
 
-/** An event of the window that the ledger has and the service no longer shows. */
+/** An event of the window that the ledger has and the API no longer shows. */
 export interface ExtraEvent {
   uid: string
   firstSeenMs: number
-  /** What people did with it at the service; undefined: nothing that is known. */
+  /** What people did with the event upstream, as far as known. */
   closed: 'ignored' | 'remediated' | undefined
 }
 
@@ -235,15 +248,15 @@ export interface AuditWindow {
 
 export interface AuditResult extends AuditWindow {
   feed: string
-  /** Different events and malformed items that the service showed. */
+  /** Distinct events and malformed items that the API showed. */
   shown: number
   /** Of these: in the ledger as events. */
   accounted: number
   missing: Finding[]
   awaited: Finding[]
   extra: ExtraEvent[]
-  /** Items that cannot be read and stand in the quarantine, or stood there: nobody was told of them. */
+  /** Malformed items that are or were in the quarantine. */
   quarantined: number
-  /** Malformed items that are not in the quarantine, and that an earlier audit had seen. */
+  /** Malformed items that never were in the quarantine and that an earlier audit has seen. */
   malformed: MalformedItem[]
 }

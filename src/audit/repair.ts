@@ -1,3 +1,4 @@
+/** The repair after an audit: takes in the events and malformed items that it found missing. */
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import type { SortOptions } from '../feeds/page.ts'
 import { acceptPage, type MalformedItem, type Page, type RoutedEvent } from '../store/intake.ts'
@@ -11,19 +12,20 @@ import type { AuditResult, Finding } from './pages.ts'
 export interface RepairOptions extends Pick<SortOptions, 'plan'> {
   ledger: AccountLedger
   clock: Clock
-  /** How long a sink collects a batch; undefined where it sends singly. */
+  /** How long a sink collects a batch; undefined if it sends singly. */
   batchWaitMs: (sink: string) => number | undefined
-  /** Queues the work that a commit made; may fail, a slow pass finds it all the same. */
+  /** Makes sinks look at the items that were made; if it fails, a slow pass finds them. */
   queue: (account: string, made: ItemChange[]) => Promise<void>
 }
 
 const eventsAtOnce = 50
-/** Another repair may have been first: so many times the fence is read anew. */
+/** How often the fence is read again because another repair was first. */
 const maxTries = 10
 
 /**
- * Takes in what an audit found missing, by the same commit as a page of the feed, whose walks stay where
- * they are; what is malformed goes to the quarantine. What is missing still: more than a thousand were.
+ * Takes in what an audit found missing, by the same commit as a page of the feed, whose scans stay
+ * where they are. Malformed items go to the quarantine. Resolves with what is still missing, which
+ * is not empty if more than a thousand were missing.
  */
 export async function repair(
   options: RepairOptions,
@@ -46,7 +48,7 @@ async function acceptItems(
   const { ledger, batchWaitMs, queue, plan } = options
   for (let tries = 0; tries < maxTries; tries += 1) {
     const { repairSequence } = await openFeed(ledger, feed.name, feed.startMs)
-    // planned now: where an item waits for company depends on the time
+    // planned at each try: the group that an item joins depends on the time
     const events = items.events.map((routed) => ({ ...routed, ...plan(routed.event) }))
     const page = repairPage(options, feed, { ...items, events }, repairSequence)
     const accepted = await acceptPage(ledger, page, batchWaitMs)
@@ -68,7 +70,7 @@ function repairPage(
     feed: name,
     labels,
     sequence,
-    generation: 0, // never superseded: it is the same walk for every configuration
+    generation: 0, // never superseded: repairs have one scan for all configurations
     scan: { fingerprint: 'repair', body: {}, cursor: null, reason: 'again', startedAtMs: nowMs },
     isRepair: true,
     requestedAtMs: nowMs,
