@@ -1,5 +1,5 @@
 /**
- * Configuration of event feeds: those of a tenant, a group or an identifier, and global searches.
+ * Configuration of event feeds: of a tenant, a group or an identifier, and global searches.
  */
 import { z } from 'zod'
 import { isKnownSeverity, severities } from '../event.ts'
@@ -44,7 +44,7 @@ const severityRemedy = `write one of ${severities.join(', ')}, or a list of them
 
 const severityWord = z.string().meta({ enum: [...severities] })
 
-/** `severity` of `filters`: the words are the service's, checked here. */
+/** `severity` of `filters`; the API's words are checked here. */
 const severityFilter = z
   .union([severityWord, z.array(severityWord)], wrongKind('a severity or a list', severityRemedy))
   .superRefine((input, context) => {
@@ -90,7 +90,7 @@ const filters = section(
 )
   .transform((file): FeedFilters => {
     const { type, tags, is_ignored, is_remediated } = file
-    const severity = file.severity as FeedFilters['severity'] // refused above where it is none
+    const severity = file.severity as FeedFilters['severity'] // checked by severityFilter
     return {
       ...(severity === undefined ? {} : { severity }),
       ...(type === undefined ? {} : { type }),
@@ -107,7 +107,7 @@ const keysOfOtherFeeds = {
   dedupe: 'remove the line: the top-level dedupe holds for events',
 } as const
 
-/** What the three types have besides what says whose events they read. */
+/** The keys of the three types, without those that say whose events they read. */
 const watchedKeys = {
   filters,
   ...commonKeys,
@@ -179,7 +179,10 @@ export const identifierEventsFeedConfig = section(
   ...watchedParts(file),
 }))
 
-/** A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event queries). */
+/**
+ * A section for each kind of query; its keys are those of the API (docs/api-notes.md, Event
+ * queries).
+ */
 const query: z.ZodType<EventSearchQuery> = byType(
   [
     queryKind('domain', 'Mentions of a domain.', { fqdn: text('Domain, such as example.com.') }),
@@ -246,7 +249,7 @@ const searchFilters = section(
   { describe: 'What the service is asked for; nothing else arrives.' },
 )
   .transform((file): EventSearchFilters => {
-    const severity = file.severity as EventSearchFilters['severity'] // refused where it is none
+    const severity = file.severity as EventSearchFilters['severity'] // checked by severityFilter
     return {
       ...(severity === undefined ? {} : { severity }),
       ...(file.type === undefined ? {} : { type: file.type }),
@@ -262,7 +265,7 @@ const searchKeysOfOtherFeeds = {
   requests: 'remove the line, or write type: reports',
 } as const
 
-/** What both have besides type, query and filters. */
+/** The keys of both searches, without type, query and filters. */
 const searchKeys = {
   quota_reserve: quotaReserveKey,
   ...commonKeys,
@@ -338,7 +341,7 @@ const legacyFilters = section(
   )
   .prefault({})
 
-/** What the legacy search finds: for what the v4 search cannot express. */
+/** The legacy search, for queries that the v4 search cannot express. */
 export const legacySearchFeedConfig = section(
   {
     type: z.literal('legacy_search').meta({

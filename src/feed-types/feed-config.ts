@@ -34,17 +34,20 @@ export type FeedConfig =
 export interface FeedCommon {
   name: string
   account: string
-  /** The fixed interval; undefined for feeds that are read by rate (next-feed.ts). */
+  /** The fixed interval; undefined for feeds that are polled by rate (`feeds/next-feed.ts`). */
   everyMs: number | undefined
-  /** Of feeds that are read by rate, the longest interval that the operator states, if any. */
+  /** For feeds polled by rate: the longest interval that the operator states, if any. */
   longestMs: number | undefined
-  /** undefined: it follows from how often the feed is read (config/lane-outlook.ts). */
+  /** undefined: it follows from how often the feed is polled. */
   lagObjectiveMs: number | undefined
   /** How far back the very first poll begins. */
   startMs: number
-  /** Whether finds of the first poll are sent as one summary or one by one. */
+  /** Whether events of the first poll are sent as one summary or one by one. */
   backlog: 'summarise' | 'send'
-  /** Severities for which the full event is fetched before rendering; none but of events. */
+  /**
+   * Severities for which the full event is fetched before rendering; empty for other feeds than
+   * events.
+   */
   detail: string[]
   tier: Tier
   labels: Record<string, string>
@@ -87,7 +90,9 @@ interface WatchedEvents extends FeedCommon {
   filters: FeedFilters
 }
 
-/** As the service takes them. A severity string means "this or higher", an array exactly these. */
+/**
+ * Filters as the API takes them. A severity string means "this or higher", an array exactly these.
+ */
 export interface FeedFilters {
   severity?: KnownSeverity | KnownSeverity[]
   type?: string[]
@@ -107,13 +112,13 @@ export interface TenantCredentialsFeedConfig extends LeakedCredentials {
 
 interface LeakedCredentials extends FeedCommon {
   everyMs: number
-  /** Of all its credentials: the API gives them none. */
+  /** The severity of all its credentials: the API gives them none. */
   severity: string
   /** undefined: every source of a pair counts as another credential. */
   dedupe: PairDedupe | undefined
 }
 
-/** What a search for leaked credentials finds; every page costs quota, unless the account has ASTP. */
+/** A search for leaked credentials; every page costs quota, unless the account has ASTP. */
 export interface CredentialSearchFeedConfig extends LeakedCredentials {
   type: 'credential_search'
   query: CredentialQuery
@@ -121,22 +126,22 @@ export interface CredentialSearchFeedConfig extends LeakedCredentials {
   quotaReserve: number
 }
 
-/** What a global search for events finds; every page costs quota. */
+/** A global search for events; every page costs quota. */
 export interface EventSearchFeedConfig extends FeedCommon {
   type: 'event_search'
   everyMs: number
   query: EventSearchQuery
   filters: EventSearchFilters
-  /** As of a credential search. */
+  /** As for a credential search. */
   quotaReserve: number
 }
 
 export type EventSearchFilters = Pick<FeedFilters, 'severity' | 'type'>
 
-/** Kinds with a secret in them are left out: a secret does not belong in a configuration file. */
+/** Without queries for secrets: a secret does not belong in a configuration file. */
 export type EventSearchQuery = Exclude<EventQuery, { type: 'secret' | 'credentials' }>
 
-/** What the legacy search finds, deprecated by the service; every page costs quota. */
+/** A legacy search, which the API has deprecated; every page costs quota. */
 export interface LegacySearchFeedConfig extends FeedCommon {
   type: 'legacy_search'
   everyMs: number
@@ -159,39 +164,41 @@ export type LegacyFilters = Pick<
   | 'has_notes'
 >
 
-/** Threat-flow reports, by the requests that have them made. */
+/** Threat-flow reports. `requests` are the requests that make the API write one. */
 export interface ReportsFeedConfig extends FeedCommon {
   type: 'reports'
   everyMs: number
   requests: string[]
   severity: string
-  /** How long a report may be in the making before that is told. */
+  /** How long a report may take before that is reported. */
   timeoutMs: number
 }
 
-/** How a credential that another source shows is recognised. */
+/** How the same credential is recognised in another source. */
 export interface PairDedupe {
   by: PairPart[]
   /** How long a pair is remembered. */
   forMs: number
-  /** Whether who had the pair gets it again from another source. */
+  /** Whether a destination that had the pair gets it again from another source. */
   isSentAgain: boolean
 }
 
 type PairPart = 'identity' | 'secret' | 'domain'
 
-/** A search for a secret is none of them: a secret does not belong in a configuration file. */
+/** Without a search for a secret: a secret does not belong in a configuration file. */
 export type CredentialQuery =
   | { type: 'domain' | 'auth_domain'; fqdn: string }
   | { type: 'email'; email: string }
   | { type: 'keyword'; keyword: string }
 
-/** A feed as one entry of the file says it: its name is its key, its account may be left open. */
+/**
+ * A feed as the configuration file has it: the name is its key, and the account may be left out.
+ */
 export type Written<Feed extends FeedCommon> = Omit<Feed, 'name' | 'account'> & {
   account: string | undefined
 }
 
-/** `audit`: off unless it is asked for, since it reads again what was read already. */
+/** `audit` is off by default, since it costs requests for what was read already. */
 const audit = section(
   {
     every: duration('From the end of one audit to the beginning of the next.', '1m').prefault(
@@ -202,7 +209,7 @@ const audit = section(
   { describe: 'Compares what the service shows with the ledger, on spare requests.' },
 ).transform((file): AuditConfig => ({ everyMs: file.every, backMs: file.back }))
 
-/** The keys of every feed but for `tier`. */
+/** The keys that every type of feed has, without `tier`. */
 export const commonKeys = {
   account: name('Account that reads it. May be left out where there is only one.').optional(),
   audit: sectionOrFalse(audit, '{every: 24h, back: 7d}', false),
@@ -224,13 +231,13 @@ export const commonKeys = {
     .prefault({}),
 }
 
-/** For feeds whose every poll costs a search of the month's quota. */
+/** For feeds of which each poll costs a search of the month's quota. */
 export const quotaReserveKey = wholeNumber({
   describe: 'It stops before fewer searches of the month remain. 0: it may use them all.',
   min: 0,
 }).prefault(0)
 
-/** `tier`, with the default of the type of feed. */
+/** `tier`, with the default of the feed type. */
 export function tierKey(usual: Tier): z.ZodType<Tier> {
   return word(['search', 'basic'], 'The limit that its pages count against.').prefault(usual)
 }
@@ -238,7 +245,7 @@ export function tierKey(usual: Tier): z.ZodType<Tier> {
 type CommonFile = z.output<z.ZodObject<typeof commonKeys>> & { tier: Tier }
 type CommonParts = Omit<Written<FeedCommon>, 'detail' | 'sweep' | 'everyMs'>
 
-/** Of a feed that is read by rate: `every` and `lag_objective` bound its interval where they fit the budget. */
+/** For a feed polled by rate; `every` and `lag_objective` bound its interval within the budget. */
 export function ratePolledParts(
   file: CommonFile & { every?: number | undefined },
 ): CommonParts & { everyMs: undefined } {
@@ -251,7 +258,7 @@ export function ratePolledParts(
   }
 }
 
-/** Of a feed that keeps its interval. */
+/** For a feed with a fixed interval. */
 export function fixedIntervalParts(
   file: CommonFile & { every: number },
 ): CommonParts & { everyMs: number } {
@@ -286,8 +293,8 @@ export const labelNames: Rule = (feed) =>
 const sweepEvery = 'From the beginning of one sweep to the beginning of the next.'
 
 /**
- * `sweep` of a feed that can be asked by time; `every` is the default of its type. Without one the budget
- * of the tier decides (rescan.ts).
+ * `sweep` of a feed that can be read by time. `every`: the default of its type; without one the
+ * tier's budget decides (`feeds/rescan-plan.ts`).
  */
 export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> {
   const interval = duration(
@@ -297,7 +304,7 @@ export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> 
   const sweep = section(
     {
       every: every === undefined ? interval.optional() : interval.prefault(every),
-      // 1h: the minimum overlap of a new scan with the one before it
+      // at least 1h: the overlap of a new scan with the one before
       back: duration('How far back it reads.', '1h').prefault('7d'),
       ...laterKeys({ by: 'a sweep goes by when an event was created' }),
     },
@@ -306,7 +313,7 @@ export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> 
   return sectionOrFalse(sweep, every === undefined ? '{back: 7d}' : `{every: ${every}, back: 7d}`)
 }
 
-/** `sweep` of a feed that cannot be asked by time. */
+/** `sweep` of a feed that cannot be read by time, so that a sweep reads all of it. */
 export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
   const sweep = section(
     {
@@ -320,7 +327,9 @@ export function fullSweep(every: string): z.ZodType<SweepConfig | undefined> {
   return sectionOrFalse(sweep, '{every: 24h}')
 }
 
-/** A section, by default with its defaults; `false` in its place switches off what it sets. */
+/**
+ * A section that may be replaced by `false` to switch it off. By default it has its own defaults.
+ */
 export function sectionOrFalse<Output>(
   content: z.ZodType<Output>,
   example: string,
@@ -331,7 +340,7 @@ export function sectionOrFalse<Output>(
     io: 'input',
     target: 'draft-07',
   })
-  // One schema, not a union: that would say of a mistake inside only that neither fits.
+  // not a union: for a mistake inside the section it would report only that no member fits
   return z
     .unknown()
     .meta({ anyOf: [{ const: false }, written] })

@@ -1,33 +1,33 @@
 /**
  * Reads the fields of one API item, each with fallbacks: only the uid is required. A value of an
- * unexpected form is used as far as possible, and noted where it cannot be. Nothing here throws.
+ * unexpected form is used as far as possible and otherwise noted as unread. Nothing here throws.
  */
 import { severities } from '../event.ts'
 import type { unreadableFields } from '../lib/metric-table.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
 
-/** A field of an item by the service's name for it; label of a metric, so the list is closed. */
+/** A field of an item by its name in the API. It is a metric label, so the list is closed. */
 export type UnreadField = (typeof unreadableFields)[number]
 
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** The severity that a value states: a word, none, or something that cannot be read as one. */
+/** The severity that a value states: a word, none (null), or none because it cannot be read. */
 type StatedSeverity = { word: string | null; isReadable: boolean }
 
 export interface FieldReader {
-  /** Text; a number as its digits, an object by its name. null where there is none, or nothing readable. */
+  /** Text; a number as digits, an object by its name. null if absent or unreadable. */
   text(field: UnreadField, value: unknown): string | null
   /** The texts of a list, at most `max`; a single value is a list of one. */
   texts(field: UnreadField, value: unknown, max: number): string[]
-  /** Milliseconds since 1970: of a time with or without zone, of seconds or of milliseconds. */
+  /** Milliseconds since 1970, from a time with or without zone, or from seconds or milliseconds. */
   time(field: UnreadField, value: unknown): number | null
-  /** The members of an object; none where there is no object. A list of one object is that object. */
+  /** The members of an object, or of the only object in a list; {} if there is no object. */
   object(field: UnreadField, value: unknown): JsonObject
   /** A severity's word in lower case; 1 to 5 mean info to critical. */
   severity(value: unknown): StatedSeverity
   /** Notes a field that could not be read. */
   note(field: UnreadField): void
-  /** What could not be read, as an event carries it. */
+  /** The fields that could not be read, as an event carries them. */
   unread(): { unread?: UnreadField[] }
 }
 
@@ -74,18 +74,21 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The members of an object, or none: for looking further inside. */
+/** Returns the value if it is an object, else {}; notes nothing. */
 export function toJsonObject(value: unknown): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-/** An id that can stand in a uid: a whole number below 2^53, the digits of any number, or a UUID. */
+/**
+ * An id that may be part of a uid: a whole number below 2^53, up to 40 digits as text, or a UUID;
+ * else null.
+ */
 export function readId(value: unknown): string | null {
   if (typeof value === 'number') {
     return Number.isSafeInteger(value) && value >= 0 ? String(value) : null
   }
   if (typeof value !== 'string') return null
-  // other words may be what slipped from another field, a leaked secret among them
+  // other text may have come from another field, perhaps a leaked secret
   const id = value.trim().toLowerCase()
   return /^(?:0|[1-9]\d{0,39}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/u.test(id) ? id : null
 }
@@ -94,7 +97,7 @@ function isAbsent(value: unknown): value is null | undefined {
   return value === undefined || value === null
 }
 
-/** An empty list stands for an empty object where a server knows only lists. */
+/** Some servers write an empty object as an empty list. */
 function isEmpty(value: unknown): boolean {
   if (typeof value === 'string') return value.trim() === ''
   return isAbsent(value) || (Array.isArray(value) && value.length === 0)
@@ -124,13 +127,13 @@ function readSeverity(value: unknown): string | undefined {
 
 /** Earlier times count as none: servers write year 1 or 1970 for an unknown time. */
 const earliestMs = Date.UTC(1990, 0, 1)
-/** Numbers from here on are milliseconds: as seconds they would be the year 5138. */
+/** Numbers from here on are milliseconds: as seconds this is the year 5138. */
 const minMilliseconds = 1e11
 const latestMs = Date.UTC(2200, 0, 1)
 
 /**
- * A time that is wrong would hide an event, because what is older than the start of its feed is not sent:
- * so numbers count only where they are a likely time.
+ * Accepts numbers only in a plausible range. A wrong time would hide an event, because events older
+ * than the start bound of their feed are not sent.
  */
 function readTime(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^\d+(?:\.\d+)?$/u.test(value.trim())) {
@@ -143,12 +146,12 @@ function readTime(value: unknown): number | undefined {
   return atMs >= earliestMs && atMs <= latestMs ? atMs : undefined
 }
 
-/** Deeper values are written as "…": what differs only there is taken for the same. */
+/** Deeper values are written as "…", so values that differ only there count as equal. */
 const maxDepth = 64
 
 /**
- * JSON with sorted keys and no space: equal values give equal text, whatever the order of their keys.
- * For hashing what the service sent. Never throws: what JSON cannot hold is written as null.
+ * JSON with sorted keys and without spaces, for hashing: equal values give equal text, whatever the
+ * order of their keys. Never throws: what JSON cannot express is written as null.
  */
 export function canonicalJson(value: unknown, depth = 0): string {
   if (typeof value !== 'object' || value === null) return scalarJson(value)

@@ -1,4 +1,6 @@
-/** What the legacy search finds, ascending by creation time; deprecated by the service. */
+/**
+ * The feed type `legacy_search`: a search in ascending creation time, which the API has deprecated.
+ */
 import { maskSecrets } from '../masking/masking.ts'
 import type { ScanSpan } from '../store/feed-state.ts'
 import { type LegacyType, legacyTypeGroups } from '../upstream/resources/enumerations.ts'
@@ -15,7 +17,7 @@ import {
 } from './field-reader.ts'
 
 export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
-  pageSizes: [10], // the service's default; no maximum is published (docs/api-notes.md, Page sizes)
+  pageSizes: [10], // the API's default; no maximum is published (docs/api-notes.md, Page sizes)
   fingerprintParts: ({ query, filters }) => [query, sortedEntries(filters)],
   body({ query, filters }, span, size) {
     const { types } = filters
@@ -44,7 +46,9 @@ export const legacySearchFeed: FeedType<Polled<LegacySearchFeedConfig>> = {
   maskMalformed: maskSecrets,
 }
 
-/** Types, and what they contain by the description: servers differ in what they put into a group. */
+/**
+ * Adds the types that each group contains by the API description: servers differ in their groups.
+ */
 function expandTypeGroups(types: readonly LegacyType[]): LegacyType[] {
   return [...new Set(types.flatMap((type) => [type, ...(legacyTypeGroups[type] ?? [])]))]
 }
@@ -59,7 +63,7 @@ function formatTimeRange({ fromMs, toMs }: ScanSpan): string {
 
 /**
  * Parses one item of the legacy search, bare or within `activity` (docs/api-notes.md, The older
- * shape), with the fields of current search items too. Never throws; bounded like `parseItem`.
+ * shape); also reads the fields of current search items. Never throws; bounded like `parseItem`.
  */
 export function parseLegacyItem(raw: unknown): ParsedItem {
   const activity = toJsonObject(raw)['activity']
@@ -93,12 +97,12 @@ function locateLegacyFields(item: JsonObject, reader: FieldReader): ItemFields {
   }
 }
 
-/** The documented items have an empty object where nothing was matched. */
+/** The API documents an empty object for an item without highlights. */
 function unlessEmpty(highlights: unknown): unknown {
   return isJsonObject(highlights) && Object.keys(highlights).length === 0 ? undefined : highlights
 }
 
-/** The fields a person reads first, used where the item does not say which words matched. */
+/** The fields that people read first, used if the item does not say which words matched. */
 function readExtracts(header: JsonObject): JsonObject {
   const shown = [
     'title',

@@ -1,8 +1,9 @@
 /**
- * Secrets that follow a label: `Password: …`, `DB_PASSWORD=…`, `"apiKey": "…"`, `пароль — …`.
- * Unquoted, a phrase goes on to the end of its line, since a password may hold spaces, quotes, commas
- * and ampersands; a token goes on to white space. What ends either earlier: the closing quote, the `&` of
- * a query string, the bracket around the pair, and, where a line holds several labelled fields, the next label.
+ * Secrets behind a label: `Password: …`, `DB_PASSWORD=…`, `"apiKey": "…"`, `пароль — …`. An
+ * unquoted phrase reaches to the end of its line, since a password may contain spaces, quotes,
+ * commas and `&`; a token reaches to white space. Both end earlier at a closing quote, the `&` of a
+ * query string, the bracket around the pair, or, in a line of several labelled fields, the next
+ * label.
  */
 import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
 import { endsOf, textBefore, type Span } from './secret-shapes.ts'
@@ -11,18 +12,18 @@ interface FoundLabel extends Label {
   name: string
   nameAt: number
   separator: string
-  /** Nothing stands between name, separator and value. */
+  /** No space between name, separator and value. */
   isTight: boolean
   valueAt: number
-  /** The bracket around it that is still open on its line: `{`, `(` or `[`. */
+  /** The innermost bracket that is open here on its line: `{`, `(`, `[` or none. */
   bracket: string
-  /** No other label stands before it on its line. */
+  /** The first label on its line. */
   isFirst: boolean
-  /** The label before it, at most some lines up, says who or where. */
+  /** The label before it, at most 300 code units back, names who or where. */
   followsContext: boolean
 }
 
-/** Where labelled secrets stand; of a `tag` (`token:github`) a name with a colon is no label. Linear. */
+/** Finds labelled secrets in linear time. With `isTag` a tight `token:` is no label. */
 export function labelledSpans(text: string, isTag = false): Span[] {
   const labels = findLabels(text).filter(
     ({ separator, isTight }) => !(isTag && isTight && separator === ':'),
@@ -87,7 +88,7 @@ function findLabels(text: string): FoundLabel[] {
   return found
 }
 
-/** Verbs are `is` in English, `ist` in other languages, of which no list of common words is at hand. */
+/** Verbs become `is` if English, else `ist`: for other languages there is no list of words here. */
 function readSeparator(written: string): string {
   const separator = written.trim()
   if (!separatorWord.test(written)) return separator
@@ -97,7 +98,7 @@ function readSeparator(written: string): string {
 interface LabelName extends Label {
   name: string
   nameAt: number
-  /** Where it ends, quotes around it not counted. */
+  /** End of the name, without quotes. */
   end: number
 }
 
@@ -105,10 +106,10 @@ const nameCharacter = /[\p{L}\p{M}\p{N}_$.-]/u
 const around = new Set('"\'`*_~]})>”’»」』\\;')
 const maxNameLength = 40
 
-/** Spaces before a separator, where tools write their output in columns. */
+/** Most spaces before a separator: tools align their output in columns. */
 const maxAligned = 24
 
-/** The label that stands before a separator, whatever closes it: `"name"`, `[name]`, `name (in words)`. */
+/** The label before a separator, also quoted, in brackets or with a note: `name (in words)`. */
 function nameBefore(text: string, separatorAt: number): LabelName | null {
   let end = separatorAt
   const back = (limit: number, test: (character: string) => boolean): void => {
@@ -132,7 +133,7 @@ function nameBefore(text: string, separatorAt: number): LabelName | null {
 const farName =
   /(?:^|[^\p{L}\p{N}_])((?:password|passwort|pass|pwd|passwd|passphrase|contraseña|senha|mot de passe|пароль|wachtwoord|hasło|şifre|kennwort|mdp|clave|parola)s?)(?: (?:found|from|for|to|of|on|at|in|от|для|к|на|für|zu|zum|von|pour|du|de|del|para|da|do|voor|do|del|della|dem|der)(?: (?!where )[^:=<>\n.\s]{1,20}){1,4}| ?\[[^[\]\n]{1,30}\]| found)\s?$/iu
 
-/** `Password for root: …`, `Password [Chrome]: …`: words between the label and its separator. */
+/** A label with words before its separator: `Password for root: …`, `Password [Chrome]: …`. */
 function nameFarBefore(text: string, separatorAt: number, separator: string): LabelName | null {
   if (!/[:=>：＝→⇒–—-]/u.test(separator) && !separatorWord.test(separator)) return null
   if (text.startsWith('://', separatorAt)) return null
@@ -174,7 +175,7 @@ function wordStart(text: string, end: number): number {
   return from
 }
 
-/** Whether a code unit is of a name: 1 yes, 2 no, 0 not looked up yet. */
+/** Whether a code unit may be part of a name: 1 yes, 2 no, 0 not looked up yet. */
 const nameCodes = new Uint8Array(65_536)
 
 function isNameCode(code: number): boolean {
@@ -186,7 +187,7 @@ const lineBreak = /[\n\r\u2028\u2029\v\f]/gu
 const wordEnd = /[\s"'`<>]/gu
 const parameterEnd = /[&\s"<>#\\]|'(?=[\s,;)\]}>]|$)|…$/gu
 
-/** The start of the line of `to`, where `from` is on it or before it; 0 where no line begins between. */
+/** The start of the line that contains `to`, if it is behind `from`; otherwise 0. */
 function lastLineStart(text: string, from: number, to: number): number {
   for (let at = to; at > from; at -= 1)
     if (/[\n\r\u2028\u2029\v\f]/u.test(text.charAt(at - 1))) return at
@@ -195,7 +196,7 @@ function lastLineStart(text: string, from: number, to: number): number {
 
 const closers: Readonly<Record<string, string>> = { '{': '}', '(': ')', '[': ']' }
 
-/** Gives for a position the innermost bracket that is open on its line; positions must grow. */
+/** Returns a function for the innermost bracket open at a position; positions must not decrease. */
 function openBrackets(text: string): (at: number) => string {
   let open: string[] = []
   let scanned = 0
@@ -220,13 +221,13 @@ function skipSpaces(text: string, at: number): number {
 interface LineContext {
   next: FoundLabel | undefined
   lineEnd: number
-  /** Where a word, or a parameter of a query, ends that begins at a position. */
+  /** The end of a word, or of a query parameter, that begins at a position. */
   ends: Record<'word' | 'parameter', (at: number) => number>
 }
 
-/** Where a value is longer, it goes on to the end of its line. */
+/** A longer value reaches to the end of its line. */
 const maxValueLength = 1_000
-/** Of several lines. */
+/** For values of several lines. */
 const maxBlockLength = 4_000
 
 const markup =
@@ -247,18 +248,18 @@ function findSecretAfter(text: string, label: FoundLabel, near: LineContext): Sp
   return label.kind === 'cookie' ? { ...span, hidden: true } : skipScheme(text, span, label)
 }
 
-/** Behind `**` and tags, as in `**Password:** …` and `<b>Password:</b> …`. */
+/** Skips `**` and tags, as in `**Password:** …` and `<b>Password:</b> …`. */
 function valueStart(text: string, { valueAt }: FoundLabel): number {
   markup.lastIndex = valueAt
   return valueAt + (markup.exec(text)?.[0].length ?? 0)
 }
 
-/** `password: |`, in YAML, begins a block. */
+/** In YAML `password: |` begins a block. */
 function isBlockMark(start: string): boolean {
   return /^[|>][+-]?\d?$/u.test(start.trim())
 }
 
-/** Below `password: |`, the lines that stand further in than the name; null where none does. */
+/** The lines below `password: |` that are indented more than the name; null if there are none. */
 function blockBelow(text: string, { nameAt }: FoundLabel, lineEnd: number): Span | null {
   const [, before = ''] = /(?:^|[\r\n])([^\r\n]*)$/u.exec(textBefore(text, nameAt, 80)) ?? []
   if (!/^[ \t]*(?:- )?["']?$/u.test(before)) return null
@@ -270,7 +271,7 @@ function blockBelow(text: string, { nameAt }: FoundLabel, lineEnd: number): Span
   return { from: lineEnd + lead, to: lineEnd + block.trimEnd().length }
 }
 
-/** Between three quotes, lines may break. */
+/** A value of several lines between triple quotes. */
 function tripleQuoted(text: string, at: number): Span | null {
   const mark = text.slice(at, at + 3)
   if (mark !== '"""' && mark !== "'''") return null
@@ -282,7 +283,7 @@ function tripleQuoted(text: string, at: number): Span | null {
   return { from: at + 3 + lead, to: at + 3 + value.trimEnd().length }
 }
 
-/** With what stands between it and the credentials; RFC 9110 and the registry of IANA, and some that firms invented. */
+/** Schemes of `Authorization` and the space behind: of RFC 9110, IANA's registry, and vendors. */
 const scheme =
   /(?:api-?key|aws4-hmac-sha256|basic|bearer|digest|dpop|hawk|negotiate|ntlm|oauth|sharedkey|token)[ \t]+(?=\S)/iuy
 
@@ -291,13 +292,13 @@ function schemeAt(text: string, at: number): string {
   return scheme.exec(text)?.[0] ?? ''
 }
 
-/** Whether the value holds credentials, which may be of several words: `Authorization: Digest username=…, response=…`. */
+/** Whether the value is credentials, perhaps of several words: `Authorization: Digest …`. */
 function isCredentials(text: string, from: number, { name }: FoundLabel): boolean {
   if (/authorization$/iu.test(name)) return true
   return /authorization/iu.test(name) && schemeAt(text, from) !== ''
 }
 
-/** `Authorization: Bearer …`: a scheme that is known stays. */
+/** Leaves a known scheme readable: `Authorization: Bearer …`. */
 function skipScheme(text: string, span: Span, label: FoundLabel): Span {
   if (!isCredentials(text, span.from, label)) return span
   return { ...span, from: Math.min(span.from + schemeAt(text, span.from).length, span.to - 1) }
@@ -325,11 +326,11 @@ const quotes: readonly [string, string][] = [
 ]
 
 interface Quoted extends Span {
-  /** Behind the closing quote. */
+  /** Position behind the closing quote. */
   end: number
 }
 
-/** What stands between quotes; null where no quote begins, or none ends on this line. */
+/** The text between quotes; null if no quote begins here, or none ends on this line. */
 function quotedValue(text: string, at: number, lineEnd: number): Quoted | null {
   const [open, close] = quotes.find(([mark]) => text.startsWith(mark, at)) ?? ['', '']
   if (open === '') return null
@@ -340,7 +341,7 @@ function quotedValue(text: string, at: number, lineEnd: number): Quoted | null {
 
 const maxQuotes = 20
 
-/** Quotes within a quotation: `"say "hi" bob"`, `'it's me'`, `"a""b"`, `"a\"b"`. */
+/** Finds the closing quote behind inner ones: `"say "hi" bob"`, `'it's me'`, `"a""b"`, `"a\"b"`. */
 function closingQuote(
   text: string,
   { from, lineEnd, close }: { from: number; lineEnd: number; close: string },
@@ -374,7 +375,7 @@ function isEscaped(text: string, at: number, from: number): boolean {
   return slashes % 2 === 1
 }
 
-/** `Password: "hello" world`: the quotes are part of the password, as nothing but a label speaks after it. */
+/** `Password: "hello" world`: the quotes are part of the password, because text follows them. */
 function continuesAfter(
   text: string,
   { end }: Quoted,
@@ -385,7 +386,6 @@ function continuesAfter(
   return /^ +[\p{L}\p{N}]/u.test(text.slice(end, end + 20))
 }
 
-/** Where an unquoted value ends. */
 function unquotedEnd(
   text: string,
   from: number,
@@ -412,7 +412,7 @@ function unquotedEnd(
   )
 }
 
-/** `login: x password: y host: w`: the label that ends the value; -1: none does. */
+/** Where the next label ends the value, as in `login: x password: y host: w`; -1 if it does not. */
 function nextLabelEnd(text: string, label: FoundLabel, { next, lineEnd }: LineContext): number {
   if (next === undefined || next.nameAt > lineEnd) return -1
   let at = next.nameAt
@@ -435,14 +435,14 @@ function trimBack(text: string, at: number): number {
   )
 }
 
-/** `?password=…&`: only there does `&` end a secret. */
+/** Only in `?password=…&` an `&` ends a secret. */
 function isParameter(text: string, { nameAt, isTight, separator }: FoundLabel): boolean {
   if (!isTight || separator !== '=') return false
   const before = textBefore(text, nameAt, 40)
   return /[?&#](?:amp;)?[\w.%-]*(?:\[[\w%-]*\]|\[)*$/u.test(before)
 }
 
-/** `-H 'X-Api-Key: …'`, `-d "password=…"`, and a label within a text of JSON. */
+/** Closing quote around label and value: `-H 'X-Api-Key: …'`, `-d "password=…"`, JSON in a text. */
 function enclosingQuoteEnd(
   text: string,
   from: number,
@@ -464,7 +464,7 @@ function findBracketEnd(rest: string, bracket: string): number {
   return bracket === '[' ? rest.search(/\](?=[\s.,;:)}\]]|$)/u) : -1
 }
 
-/** What closes a sentence or a bracket is not part of it: its last 20 characters are looked at. */
+/** Length without punctuation and closing brackets at the end, of which 20 are looked at. */
 function wordLength(text: string, from: number, to: number): number {
   const tail = text.slice(Math.max(from, to - 20), to)
   return to - from - (tail.length - tail.replace(/[,;.)\]}…|]+$/u, '').length)
@@ -475,7 +475,7 @@ function findSentenceEnd(rest: string): number {
   return end === -1 ? rest.length : end
 }
 
-/** `PGPASSWORD=… psql -h db`: an assignment before a command ends where its word does. */
+/** `PGPASSWORD=… psql -h db`: the value of an assignment before a command is one word. */
 function isCommand({ isTight, separator, name }: FoundLabel, rest: string): boolean {
   if (!isTight || separator !== '=') return false
   if (name.startsWith('-') && /^\S+\s/u.test(rest)) return true
@@ -490,7 +490,7 @@ function trimSpan(text: string, from: number, to: number): Span | null {
   return length === 0 ? null : { from, to: from + length }
 }
 
-/** `Password:` alone on its line, the word below it. */
+/** The value below a line that is only `Password:`. */
 function findBelow(text: string, label: FoundLabel, { next, lineEnd }: LineContext): Span | null {
   if (label.weak || label.kind !== 'phrase' || /^[-–—|]?$/u.test(label.separator)) return null
   const [, gap = '', word = ''] =
@@ -551,7 +551,7 @@ function isSecret(
   return value.split(/\s+/u, label.kind === 'phrase' ? 6 : 1).some(looksSecret)
 }
 
-/** `?token=…`, `token=…`, `{token: …}`: written by machines. */
+/** Whether a program wrote it: `?token=…`, `token=…`, `{token: …}`. */
 function isFromTool(text: string, { isTight, separator, nameAt, bracket }: FoundLabel): boolean {
   if (bracket === '{') return true
   return isTight && separator === '=' && !/\p{L}\s$/u.test(textBefore(text, nameAt, 2))
@@ -560,29 +560,29 @@ function isFromTool(text: string, { isTight, separator, nameAt, bracket }: Found
 const attributeWords =
   /^(?:not|no|now|never|always|also|only|still|already|again|too|very|so|as|at|in|on|by|for|from|of|to|with|the|an?|this|that|your|my|his|her|their|our|its|one|all|any|same|wrong|incorrect|correct|invalid|valid|weak|strong|safe|secure|unsafe|short|long|easy|hard|simple|sent|set|shown|known|unknown|hidden|visible|plain|plaintext|reset|stolen|gone|lost|out|case|available|missing|empty|blank|optional|default|being|been|typed|given|written|kept|good|bad|old|new|important|there|here|what|why|how|where|when|because|if|more|less|than|up|down|[\p{L}-]+(?:ed|ing|ly|able|ible))(?=[\s.,;:!?]|$)/iu
 
-/** `the password is hunter2`, and not `the password is required`. */
+/** Tells `the password is hunter2` from `the password is required`. */
 function isStatedSecret(value: string): boolean {
   const [word = ''] = value.split(/\s/u)
   if (looksSecret(word)) return true
   return /^[\p{L}]+[.!]?$/u.test(value) && word.length >= 4 && !attributeWords.test(value)
 }
 
-/** Who, and no session. */
+/** A Windows SID names an account; it is no session id. */
 export function isWindowsSid(value: string): boolean {
   return /^S-1-\d+-[\d-]+$/u.test(value)
 }
 
-/** `Password` in a table's header, no secret. */
+/** Whether the value is itself a label, such as `Password` in a table's header. */
 export function isLabelWord(value: string): boolean {
   return /^[\p{L}_ -]{1,30}$/u.test(value) && labelAt(value.trim().split(' ')) !== null
 }
 
-/** `null`, `${VARIABLE}`, `********`: stands where a secret would. */
+/** Whether the value only takes a secret's place: `null`, `${VARIABLE}`, `********`. */
 export function isPlaceholder(value: string): boolean {
   return placeholder.test(value) || template.test(value)
 }
 
-/** Whether the first word is none of a language: digits among letters, symbols, capitals within, or very long. */
+/** Whether the first word mixes letters with digits or symbols, has inner capitals, or is long. */
 export function looksSecret(value: string): boolean {
   const [first = ''] = value.split(/\s/u)
   const word = first.replaceAll(/^["'`(]+|["'`).,;:!?]+$/gu, '')

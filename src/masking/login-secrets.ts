@@ -1,12 +1,14 @@
 /**
- * Secrets that stand beside a login and have no label: `mail:secret`, `url:user:secret`,
+ * Secrets beside a login and without a label: `mail:secret`, `url:user:secret`,
  * `scheme://user:secret@host`, lines of a combolist.
  */
 import { labelAt } from './secret-names.ts'
 import { isLabelWord, looksSecret } from './labelled-secrets.ts'
 import { textBefore, type Span } from './secret-shapes.ts'
 
-/** `isDump`: the text is a combolist or a stealer log, where one bare `user:secret` line is enough. */
+/**
+ * `isDump`: the text is a combolist or a stealer log, where one bare `user:secret` line is enough.
+ */
 export function loginSpans(text: string, isDump = false): Span[] {
   return [
     ...pairSpans(text),
@@ -24,7 +26,9 @@ const address = /^["'(<]?[^\s@:]{1,64}@[^\s@:]{1,64}\.\p{L}{2,}|^(?:https?:)?\/\
 const prose = /^\p{L}[\p{L}'’]*[,.]?(?:\s+\p{L}[\p{L}'’-]*[,.!?]?){2,}/u
 const time = /^(?:\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{2,4}|\d\d?:\d\d)(?=[\sT:,.]|$)/u
 
-/** `mail:secret`: at the start of a line to its end, since a secret may hold spaces; elsewhere the word. */
+/**
+ * `mail:secret`: from the start of a line the secret reaches to its end, elsewhere it is one word.
+ */
 function pairSpans(text: string): Span[] {
   const spans: Span[] = []
   let done = 0
@@ -61,7 +65,7 @@ function lineFrom(text: string, from: number): string {
   return (end === -1 ? line : line.slice(0, end)).trimEnd()
 }
 
-/** `mail | Password: …` is for the label. */
+/** `mail | Password: …` is left to the label. */
 function isLabelled(line: string): boolean {
   const [, name = ''] = /^["']?([\p{L}_-]{1,30})["']?\s?[:=]/u.exec(line) ?? []
   return name !== '' && labelAt([name]) !== null
@@ -71,7 +75,7 @@ function isQuotedIn(text: string, at: number): boolean {
   return /["'`(]/u.test(text[at - 1] ?? '')
 }
 
-/** The address behind a secret stays: `mail:secret:https://…`. */
+/** Cuts off an address behind a secret, which stays readable: `mail:secret:https://…`. */
 function cutAtAddress(line: string): string {
   const at = line.search(/[\s:;|,]+https?:\/\//u)
   return at > 0 ? line.slice(0, at) : line
@@ -82,7 +86,7 @@ function trimWord(word: string): string {
 }
 
 const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,400})/gu
-/** An address of four numbers, or a host with its port. */
+/** An IPv4 address, or a host with its port. */
 const machine = String.raw`(?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b`
 const soleUserinfo = new RegExp(String.raw`://([^\s:/@"'<>]{4,200})@(${machine})?`, 'gu')
 const bareUserinfo = new RegExp(
@@ -90,7 +94,7 @@ const bareUserinfo = new RegExp(
   'gu',
 )
 
-/** `scheme://user:secret@host`, the secret with `/` and `@` within. */
+/** `scheme://user:secret@host`; the secret may contain `/` and `@`. */
 function addressSpans(text: string): Span[] {
   const inUrls = [...text.matchAll(userinfo)].flatMap(
     ({ index, 0: whole, 1: user = '', 2: rest = '' }): Span[] => {
@@ -117,7 +121,10 @@ function isToken(userinfo: string): boolean {
   return /\d/u.test(userinfo) && /\p{L}/u.test(userinfo)
 }
 
-/** Of `secret@host/path?query`; 0 where it is a port. `isCut`: the text ends here, perhaps before the `@`. */
+/**
+ * Length of the secret in `secret@host/path?query`; 0 if it is a port. `isCut`: the text may end
+ * before `@`.
+ */
 function secretLength(rest: string, isCut: boolean): number {
   const query = rest.search(/[?#]/u)
   const near = query === -1 ? rest : rest.slice(0, query)
@@ -127,7 +134,7 @@ function secretLength(rest: string, isCut: boolean): number {
   return rest.replace(/[….,;)\]]+$/u, '').length
 }
 
-/** The last `@` that a host follows. */
+/** Position of the last `@` that a host follows; -1 if there is none. */
 function lastHostAt(text: string): number {
   for (let at = text.lastIndexOf('@'); at > 0; at = text.lastIndexOf('@', at - 1)) {
     if (/@(?:\[|[\p{L}\p{N}_])/u.test(text.slice(at, at + 2))) return at
@@ -135,26 +142,26 @@ function lastHostAt(text: string): number {
   return -1
 }
 
-/** `https://site.example/login:user:secret`, `site.example:8080:user:secret`, with `|`, `;`, `,` or a tab as well. */
+/** `https://site.example/login:user:secret`, `site.example:8080:user:secret`; also `|`, `;`, `,`, tab. */
 const sitePair =
   /^((?:[ \t>*•"'-]|\d{1,5}[.)] ){0,6}(?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]{1,300}|(?=[^:/|;,\s]{0,255}[.@])[^:/|;,\s]{1,255})(?::\d{1,5})?(?:\/[^:|;,\s]{0,300})?([:|;,\t]|[ \t]{1,2}[:|][ \t]{1,2})[^:|;,\s]{1,100}\2)(?!\/\/)(.+)/iu
 const siteInText =
   /(?<![^\s"'(])((?:[a-z][a-z0-9+.-]{0,30}:\/\/)?(?=[^:/\s"'()<>]{1,255}[.@])[^:/\s"'()<>]{1,255}(?::\d{1,5})?(?:\/[^:\s]{0,300})?:[^:\s]{1,100}:)([^\s]+)/giu
-/** `https://site.example/login user secret`, and nothing else. */
+/** `https://site.example/login user secret`, alone on its line. */
 const spacedSite = /^[ \t]*[a-z][a-z0-9+.-]{0,30}:\/\/\S{1,300}[ \t](\S{1,100})[ \t](\S{1,200})$/iu
-/** `"mail";"secret"`, whose secret may hold the delimiter. */
+/** `"mail";"secret"`; the secret may contain the delimiter. */
 const quotedPair = /^[ \t]*(["'])[^\s"'@]{1,64}@[^\s"'@]{1,255}\1([:;|,\t])\1(.{1,400}\1)[ \t]*$/u
 /** `1.2.3.4:3389@DOMAIN\user;secret`. */
 const desktopLine = /^[ \t]*(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}@[^\s;:]{1,100}[;:](\S.*)/u
-/** A line that is nothing but `user:secret`, the secret no port, time or address. */
+/** A line that is only `user:secret`, where the secret is no port, time or address. */
 const bareLine =
   /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:]{1,100}):)(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.*)/u
 const dumpLine =
   /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.*)/u
-/** Of JSON, where the label tells the secret from the login. */
+/** A line of JSON, where labels tell the secret from the login. */
 const labelledRecord = /^\s*[[{].*"(?:pass|passw|password|passwd|pwd|pw|secret)"\s*:/iu
 const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}(?:\/[^\s:;|]*)?[ \t]*$/u
-/** MAC and IPv6. */
+/** MAC or IPv6 address. */
 const machineAddress =
   /^[ \t]*(?:(?:[\da-f]{2}:){5}[\da-f]{2}|(?:[\da-f]{1,4}:){7}[\da-f]{1,4}|(?=[\da-f:]{0,40}::)[\da-f:]{3,40})[ \t]*$/iu
 const commonUsers =
@@ -203,7 +210,7 @@ function lineSpans(text: string, isDump: boolean): Span[] {
   return [...spans, ...pairs, ...inText]
 }
 
-/** The last member of a line such as `url:user:secret` or `host:5432:database:user:secret`; null: it is none. */
+/** The secret that ends a line such as `url:user:secret` or `host:5432:database:user:secret`. */
 function siteSecret(line: string): string | null {
   const [, quote = '', delimiterOfPair = '', quoted = ''] = quotedPair.exec(line) ?? []
   const isPair = quoted !== '' && (delimiterOfPair !== ',' || looksSecret(quoted))
@@ -215,18 +222,18 @@ function siteSecret(line: string): string | null {
   const [, , delimiter = '', secret = ''] = sitePair.exec(line) ?? []
   if (secret === '' || address.test(secret) || time.test(secret)) return null
   if (delimiter === ',' && /,/u.test(secret)) return null
-  // scheme://user:secret@host, the secret with a colon
+  // scheme://user:secret@host with a colon in the secret: addressSpans finds it
   if (/:\/\/[^./:@]{0,100}:[^\s]*@/u.test(line)) return null
   return /^\d{1,5}$/u.test(secret) && /^\s*[^\s/]+:\d+:/u.test(line) ? null : secret.trimEnd()
 }
 
-/** What stands before the colon of a digest, an address or a link. */
+/** Words before the colon of a digest, an address or a link. */
 const notLogins = /^(?:md5|sha-?\d{1,3}|imphash|ssdeep|tlsh|mailto|tel|urn|magnet)$/iu
 function isMachine(line: string): boolean {
   return hostAndPort.test(line) || machineAddress.test(line)
 }
 
-/** `login:password` tells how a list is written; `Title:words` and `Host:name` hold no secret. */
+/** `login:password` is the format line of a list; `Title:words` and `Host:name` hold no secret. */
 function isFormat(user: string, secret: string): boolean {
   if (notLogins.test(user) || (/^[a-z]$/iu.test(user) && /^[\\/]/u.test(secret))) return true
   const label = labelAt([user])

@@ -1,7 +1,7 @@
-/** Stands for a secret of which nothing is shown. */
+/** Replaces a secret of which nothing is shown. */
 export const fullMask = '••••'
 
-/** Keeps the first and last character of a secret of six or more, nothing of a shorter one. Idempotent. */
+/** Masks all but the first and last character; a secret of fewer than six entirely. Idempotent. */
 export function maskSecret(secret: string): string {
   const characters = Array.from(secret.trim())
   if (characters.length < 6) return fullMask

@@ -1,7 +1,6 @@
 /**
- * The one place that masks secrets: in text by their shape, label or neighbours, in structured values
- * by the name of their field as well. Whatever is stored, sent or printed went through it; masking twice
- * is masking once.
+ * Masks secrets: in text by their shape, label or neighbours, in structured values also by the name
+ * of their field. All that is stored, sent or printed passes through here. Masking is idempotent.
  */
 import type { EventDetail } from '../event.ts'
 import {
@@ -18,9 +17,9 @@ import { type Treatment, findTreatment } from './secret-names.ts'
 import { shapeSpans, type Span } from './secret-shapes.ts'
 
 /**
- * Masks what in free text reads as a secret; hosts, logins and addresses stay. In `dump` text (a
- * combolist, a stealer log), or where two lines or more look so, also plain `user:secret` lines. First and
- * last character remain. Mark tags, which would split a secret, are removed.
+ * Masks secrets in free text, all but their first and last character; hosts, logins and addresses
+ * stay. With `isDump` (a combolist, a stealer log), or if two or more lines look like one, plain
+ * `user:secret` lines are masked, too. Mark tags are removed, since they would split a secret.
  */
 export function maskText(text: string, isDump = false): string {
   return untilStable(removeInvisible(text), (part) => spansIn(part, isDump))
@@ -36,7 +35,7 @@ function spansIn(text: string, dump: boolean): Span[] {
   ]
 }
 
-/** As `maskText`, for a tag: `token:github` is how people write one, and stays. */
+/** As `maskText`, for a tag: `token:github` is a usual tag and stays. */
 export function maskTag(text: string): string {
   return untilStable(removeInvisible(text), (part) => [
     ...shapeSpans(part),
@@ -49,9 +48,9 @@ const identityPair =
   /^((?:[a-z][a-z0-9+.-]{0,30}:\/\/[^\s:|;,]+[\s:|;,]+[^\s:|;,]+|[^\s:|;,]*)[\s:|;,]+)(?!\/\/)(.+)$/isu
 
 /**
- * As `maskText`, for a field that should hold a login alone, and holds `login:secret` where a dump was
- * read badly: whatever follows the login is masked as one, whichever of `: | ; ,`, tab or space comes
- * between. An address with a scheme may stand before the login.
+ * As `maskText`, for a field that should hold only a login, but holds `login:secret` where a dump
+ * was parsed badly: everything behind the login and its delimiter (one of `: | ; ,`, tab or space)
+ * is masked as one secret. An address with a scheme may come before the login.
  */
 export function maskIdentity(text: string): string {
   return untilStable(removeInvisible(text).trim(), (part) => {
@@ -63,7 +62,7 @@ export function maskIdentity(text: string): string {
   })
 }
 
-/** Without mark tags, and without characters that nobody sees within a word (`pass\u00ADword`). */
+/** Removes mark tags and invisible characters within words (`pass\u00ADword`). */
 function removeInvisible(text: string): string {
   return withoutMarks(text).replaceAll(
     /(?<=[\p{L}\p{N}])[\u00AD\u200B\u2060\uFEFF]+(?=[\p{L}\p{N}])/gu,
@@ -71,7 +70,7 @@ function removeInvisible(text: string): string {
   )
 }
 
-/** Structure may come to light where a mask took another's place; each round only adds masks. */
+/** A mask may uncover another structure, so text is masked until it is stable. */
 const maxRounds = 6
 
 function untilStable(text: string, find: (text: string) => Span[]): string {
@@ -84,7 +83,7 @@ function untilStable(text: string, find: (text: string) => Span[]): string {
   return current
 }
 
-/** Masks each span; those that overlap are one. */
+/** Masks each span; overlapping ones are masked as one. */
 function maskSpans(text: string, spans: readonly Span[]): string {
   const merged: Span[] = []
   for (const span of spans.toSorted((a, b) => a.from - b.from)) {
@@ -104,12 +103,13 @@ function maskSpans(text: string, spans: readonly Span[]): string {
   return parts.join('') + text.slice(at)
 }
 
-/** Shorter ones stand in words that have nothing to do with them. */
+/** Shorter secrets occur in unrelated words. */
 const minKnownLength = 4
 
 /**
- * Gives a function that masks these secrets wherever they literally stand in a text, as they are and
- * trimmed, mark tags removed from both. Secrets of fewer than 4 characters are left to the other masks.
+ * Returns a function that masks these secrets wherever a text contains them literally, untrimmed or
+ * trimmed, after removing mark tags from both. Secrets of fewer than 4 characters are left to the
+ * other masks.
  */
 export function maskKnown(secrets: readonly string[]): (text: string) => string {
   const forms = secrets
@@ -128,7 +128,10 @@ export function maskKnown(secrets: readonly string[]): (text: string) => string 
 const markTag = /^<\/?mark(?:\s[^<>]*)?>$/iu
 const maxTagLength = 210
 
-/** The service wraps matched terms in mark tags; they would split what the masks look for. Tags within tags go as well. */
+/**
+ * Removes the mark tags that the API puts around matched terms: they would split secrets. Also tags
+ * within tags.
+ */
 export function withoutMarks(text: string): string {
   if (!/<\/?m/iu.test(text)) return text
   const pieces: string[] = []
@@ -145,12 +148,15 @@ export function withoutMarks(text: string): string {
   return pieces.join('')
 }
 
-/** Of a detail are kept: 64 levels, 20,000 code units a text, 200,000 in all, keys and values included. */
+/**
+ * What is kept of a full event: levels, code units per text, and code units of all keys and values.
+ */
 const detailLimits = { depth: 64, text: 20_000, all: 200_000 } as const
 
 /**
- * Masks every extract by its field's name and its own text, mark tags removed; `dump` as in `maskText`,
- * `uid` that of the event: a cookie's own fields say little more than `value`.
+ * Masks every extract by its field's name and its text. `dump`: as `isDump` of `maskText`. `uid`:
+ * of the event; it says whether the event is a cookie, whose own fields are called little more than
+ * `value`.
  */
 export function maskHighlights(
   highlights: Readonly<Record<string, readonly string[]>>,
@@ -166,8 +172,8 @@ export function maskHighlights(
 }
 
 /**
- * A copy of the `data` of the event `uid`, secrets masked; what exceeds the bounds is replaced by "…" or
- * left out.
+ * Returns a copy of the `data` of the event `uid` with secrets masked. What exceeds the limits is
+ * replaced by "…" or left out.
  */
 export function maskDetail(data: Readonly<Record<string, unknown>>, uid = ''): EventDetail {
   const [index = '', source = ''] = uid.split('/')
@@ -175,17 +181,19 @@ export function maskDetail(data: Readonly<Record<string, unknown>>, uid = ''): E
   return maskObject(data, { ...rootPlace(), treatment: eventTreatment(uid), dump })
 }
 
-/** Whether type or source tell of a combolist or a stealer log, where a bare `user:secret` is what it looks like. */
+/**
+ * Whether type or source name a combolist or stealer log, where a bare `user:secret` is a login.
+ */
 export function isDump(about: string): boolean {
   return /stealer|credential|combo|(?<!ransom)leak/iu.test(about)
 }
 
-/** The index of an event's uid is its kind. */
+/** The first part of a uid is the event's kind. */
 function eventTreatment(uid: string): Treatment {
   return /^cookies?\//iu.test(uid) ? 'cookie' : 'shown'
 }
 
-/** As `maskDetail`, for whatever the service sent. */
+/** As `maskDetail`, for any value that the API sent. */
 export function maskSecrets(value: unknown): unknown {
   return maskValue(value, rootPlace())
 }
@@ -250,7 +258,7 @@ function maskObject(object: object, place: Place): Record<string, unknown> {
 const namingKey = /^(?:name|key|field|label|type|id|title)$/iu
 const valueKey = /^(?:value|val|content|text|data|answer)$/iu
 
-/** `{name: 'password', value: …}`, as autofill data is written. */
+/** Whether the object names a secret, as `{name: 'password', value: …}` in autofill data. */
 function hasSecretName(object: object): boolean {
   return Object.entries(object).some(
     ([key, value]) =>
@@ -258,7 +266,7 @@ function hasSecretName(object: object): boolean {
   )
 }
 
-/** A key may be `mail:secret` where a list was made a map; one that is a plain name stays without a look. */
+/** A key is `mail:secret` where a list was made a map. Short plain names are not checked. */
 function maskKey(key: string): string {
   return /[\s:=@|;,<]|.{24}/su.test(key) ? maskText(key) : key
 }
@@ -270,14 +278,12 @@ function maskLeaf(marked: string, treatment: Treatment, dump: boolean): string {
   return maskText(text, dump)
 }
 
-/** Well-formed, at most `max` code units and an ellipsis. */
+/** Returns well-formed text of at most `max` code units, with an ellipsis if it was longer. */
 export function cut(text: string, max: number): string {
   const wellFormed = text.toWellFormed()
   if (wellFormed.length <= max) return wellFormed
   return `${wellFormed.slice(0, Math.max(max, 0)).replace(/[\uD800-\uDBFF]$/u, '')}…`
 }
-
-/** Secrets behind a label that only a space follows: options of commands, headers, and words of a chat. */
 
 const spokenLabel =
   /(?<![\p{L}\p{N}_/.])(?:-{1,2})?((?:[\w-]{1,30}[-_])?(?:password|passwd|passphrase|pass|pwd|passwort|kennwort|contraseña|senha|пароль|wachtwoord|密码|密碼|口令|パスワード|비밀번호|secret|token|api-?key|requirepass|masterauth)) (?:[0-9] )?(?=(\S+))/giu
@@ -311,7 +317,10 @@ const commandPatterns = [
   /(?:^|\s)(?:[Uu]|[Ll]|[Uu]ser|[Ll]ogin)\s?[:=]\s?\S{1,100}\s{1,4}[Pp]\s?[:=]\s?([^\s]{1,200})/gu,
 ]
 
-/** Labels that only a space follows, in commands and among words: the word behind them, where it reads as a secret. */
+/**
+ * Secrets behind a label and a mere space, in commands, headers and prose: the next word, if it
+ * looks like a secret; and secrets in the arguments of known commands and calls.
+ */
 export function spokenSpans(text: string): Span[] {
   const spans = [...text.matchAll(spokenLabel)].flatMap(
     ({ index, 0: label, 2: word = '' }): Span[] => {

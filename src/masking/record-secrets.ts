@@ -1,12 +1,12 @@
 /**
- * Secrets that the structure around them names: columns of CSV with a header, values of `INSERT`
- * statements, cookie files, XML, `{"name": "password", "value": …}`.
+ * Secrets that the structure around them names: CSV with a header, `INSERT` statements, cookie
+ * files, markup, `{"name": "password", "value": …}`.
  */
 import { isLabelWord, isPlaceholder, looksSecret } from './labelled-secrets.ts'
 import { labelAt, secretKind } from './secret-names.ts'
 import { textBefore, type Span } from './secret-shapes.ts'
 
-/** What the second column, tag or member says because the first names a secret. */
+/** Finds values that a column, tag or member beside them names as a secret. */
 export function recordSpans(text: string): Span[] {
   return [
     ...namedValueSpans(text),
@@ -45,7 +45,7 @@ function namedValueSpans(text: string): Span[] {
 const valueBelow =
   /^[ \t]*(?:- )?["']?(?:name|key|field|label|id)["']?[ \t]*[:=][ \t]*["']?([^"'\n\r:=]{1,60})["']?,?[ \t]*\r?\n[ \t]*["']?(?:value|val|content|text)["']?[ \t]*[:=][ \t]*(\S[^\n\r]{0,4000})/gimu
 
-/** `- name: DB_PASSWORD` and `value: …` below it, as manifests and autofill data are written. */
+/** `- name: DB_PASSWORD` with `value: …` on the next line, as in manifests and autofill data. */
 function valueBelowSpans(text: string): Span[] {
   return [...text.matchAll(valueBelow)].flatMap(
     ({ index, 0: whole, 1: name = '', 2: value = '' }) => {
@@ -59,7 +59,9 @@ function valueBelowSpans(text: string): Span[] {
   )
 }
 
-/** The first value that begins before `end`: a secret may hold the bracket that ends the pair. */
+/**
+ * The first value that begins before `end`; it may go on behind, since a secret may hold brackets.
+ */
 function findValue(part: string, offset: number, end = Infinity): Span[] {
   const match = valueMember.exec(part)
   const secret = match?.slice(1).find((group) => group !== undefined)
@@ -114,7 +116,9 @@ function markupSpans(text: string): Span[] {
 const cookieLine =
   /^(?:#HttpOnly_)?\.?[\w.-]{1,255}\t(?:TRUE|FALSE)\t[^\t]{0,300}\t(?:TRUE|FALSE)\t-?\d{1,20}\t[^\t]{1,300}\t/iu
 
-/** Tables with a header that names a secret (CSV, TSV, `|`), and cookie files, which have none. */
+/**
+ * Tables with a header that names a secret (CSV, TSV, `|`), and cookie files, which have no header.
+ */
 function tableSpans(text: string): Span[] {
   const spans: Span[] = []
   let table: Table | null = null
@@ -135,7 +139,7 @@ function tableSpans(text: string): Span[] {
 
 interface Table {
   delimiter: string
-  /** Of secrets. */
+  /** Indexes of the columns that hold secrets. */
   columns: number[]
   width: number
 }
@@ -174,7 +178,9 @@ interface Cell {
   to: number
 }
 
-/** Cells of a line, quotes and spaces around them taken off; `""` is a quote within quotes. */
+/**
+ * Splits a line into cells, without quotes and spaces around them; `""` is a quote within quotes.
+ */
 function splitCells(line: string, delimiter: string): Cell[] {
   const found: Cell[] = []
   let from = 0
@@ -226,7 +232,10 @@ const userInsert =
 const besideMail = /'[^'\s@]{1,64}@[^'\s@]{1,255}',\s?'((?:[^'\\\s]|\\.|''){4,200})'/gu
 const quotedHash = /(?<=')(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{64}|[\da-f]{128})(?=')/giu
 
-/** Of users without names of columns: hashes, and what stands beside an address and reads as a secret. */
+/**
+ * `INSERT` into a table of users without column names: hashes, and values next to an e-mail address
+ * that look like a secret.
+ */
 function unnamedInsertSpans(text: string): Span[] {
   if (!userInsert.test(text)) return []
   const besides = [...text.matchAll(besideMail)].flatMap(({ index, 0: whole, 1: secret = '' }) => {

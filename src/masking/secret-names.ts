@@ -1,25 +1,32 @@
 /**
- * Names under which secrets stand: keys of structured values, columns, and labels in text, in the
- * languages of the service's sources. A name counts in any case and spelling (`api_key`, `apiKey`,
- * `API-KEY`), with or without accents, and as a dotted path, the way highlights name fields.
+ * Names of secrets: keys of structured values, columns, and labels in text, in the languages of the
+ * API's sources. A name counts in any case and spelling (`api_key`, `apiKey`, `API-KEY`), with or
+ * without accents, and as a dotted path, the way highlights name fields.
  */
 
-/** What a name promises: a phrase may hold anything, spaces included; a token holds no white space. */
+/**
+ * What the value is: a phrase may contain anything, also spaces; a token contains no white space.
+ */
 export type SecretKind = 'phrase' | 'token' | 'cookie'
 
 /** How the value of a field is shown. */
 export type Treatment =
   | 'shown'
-  /** A secret: first and last character remain; so for everything below it. */
+  /** A secret, with all below it: first and last character remain. */
   | 'masked'
-  /** Nothing remains; so for everything below it. */
+  /** A secret, with all below it: nothing remains. */
   | 'hidden'
-  /** A cookie or a list of them: a text or number here is the cookie itself, members are judged by name. */
+  /**
+   * A cookie or a list of them: a text or number is the cookie itself, members go by their name.
+   */
   | 'cookie'
-  /** A member of a cookie that says whose it is. */
+  /** A member of a cookie that is not secret, such as its domain. */
   | 'of cookie'
 
-/** How the value of a member called `key` is shown, where `around` holds for the value it is part of. */
+/**
+ * How the value of a member called `key` is shown, if `outer` applies to the value that contains
+ * it.
+ */
 export function findTreatment(key: string, outer: Treatment = 'shown'): Treatment {
   return key.split('.').reduce(segmentTreatment, outer)
 }
@@ -34,7 +41,7 @@ function segmentTreatment(outer: Treatment, segment: string): Treatment {
   return kind === null ? 'shown' : 'masked'
 }
 
-/** The kind of secret that a field, column or variable of this name holds; null: none. */
+/** The kind of secret that a field, column or variable of this name holds; null if none. */
 export function secretKind(name: string): SecretKind | null {
   const known = knownKinds.get(name)
   if (known !== undefined) return known
@@ -61,13 +68,18 @@ function classifyWords(words: readonly string[]): SecretKind | null {
   return isKey && !nonSecretKeys.has(words.at(-2) ?? '') ? 'token' : null
 }
 
-/** What a label in running text announces. `weak`: a word of everyday language, so the value must look like a secret. */
+/**
+ * What a label in running text announces. `weak`: the label is an everyday word, so the value must
+ * look like a secret. `context`: it names who or where, not a secret.
+ */
 export interface Label {
   kind: SecretKind | 'context'
   weak: boolean
 }
 
-/** The label that ends in these words, of which the last may be an identifier such as `DB_PASSWORD`. */
+/**
+ * The label that ends in these words, of which the last may be an identifier such as `DB_PASSWORD`.
+ */
 export function labelAt(words: readonly string[]): Label | null {
   const last = words.at(-1) ?? ''
   if (!/\p{L}/u.test(last)) return null
@@ -99,18 +111,18 @@ function classifyLabel(folded: readonly string[], last: string): Label | null {
   return isContext || contextUnspaced.test(whole) ? { kind: 'context', weak: false } : null
 }
 
-/** Of these only digits are a secret. */
+/** Whether a label of this name announces a secret of digits only. */
 export function holdsDigits(name: string): boolean {
   const parts = splitWords(name)
   return digitsOnly.has(parts.at(-1) ?? '') || digitsOnly.has(parts.join(''))
 }
 
-/** More than one: `Passwords: 120` tells how many. */
+/** Whether the name is a plural: `Passwords: 120` states a number. */
 export function isPlural(name: string): boolean {
   return /(?:s|wörter|woerter|и|ов)$/iu.test(name) && !/(?:pass|credentials)$/iu.test(name)
 }
 
-/** Lower-case words of a name, accents and other marks taken off. */
+/** The words of a name, in lower case, without accents and other marks. */
 function splitWords(name: string): string[] {
   return fold(
     name
@@ -121,7 +133,7 @@ function splitWords(name: string): string[] {
     .filter((word) => word !== '')
 }
 
-/** `Contraseña` and `CONTRASENA` are one word; `hasło` has a letter that does not decompose. */
+/** Makes `Contraseña` and `CONTRASENA` equal; ł and ı do not decompose, so they are replaced. */
 function fold(text: string): string {
   if (/^[!-~]*$/u.test(text)) return text.toLowerCase()
   return text
@@ -136,7 +148,7 @@ function wordSet(...lists: string[]): Set<string> {
   return new Set(lists.flatMap((list) => list.split(/\s+/u)).map(fold))
 }
 
-/** Chosen by people. */
+/** Secrets that people choose. */
 const phraseWords = wordSet(
   'pass passes pwd pwds psw pswd pw passw passphrase passcode secret secrets plaintext cleartext mnemonic seedphrase',
   'contraseña contrasenia clave senha palavrapasse motdepasse mdp kennwort wachtwoord hasło heslo lösenord',
@@ -147,13 +159,13 @@ const phraseWords = wordSet(
 )
 const phraseStems =
   /passwo?r[dt]|passw(?:or|oe|o)rter|passwd|pasword|passphras|passcode|kennwort|wachtwoord|contrasen|secret(?!ar|ion|ely|ly|iv)|(?:user|db|ftp|mail|smtp|imap|root|admin|wp|wifi|vpn|ssh|sql|login|bind|ldap|redis|mongo|proxy|rpc|key|store)(?:pass|pwd|pw)$/u
-/** Scripts without spaces between words: the name ends in one of them. */
+/** In scripts without spaces between words the name ends in one of these. */
 const unspacedPhrase = new RegExp(
   `(?:${['密码', '密碼', '口令', '密钥', '密鑰', 'パスワード', 'パス', '暗証番号', '비밀번호', '비번', '암호', '패스워드', 'รหัสผ่าน'].map(fold).join('|')})$`,
   'u',
 )
 
-/** Made by machines, or digits. */
+/** Secrets that machines make, or digits. */
 const tokenWords = wordSet(
   'token tokens jwt bearer authorization apikey apikeys accesskey privatekey authkey psk sid sess sessid sessionid phpsessid jsessionid',
   'hash hashes ntlm nthash lmhash pin otp totp cvv cvv2 cvc cvn ssn pan cardnumber seed токен токена ключ 令牌',
@@ -166,23 +178,25 @@ const nonSecretInCookie = wordSet(
   'host hostkey domain path name browser url site expires expiresutc expirationdate expiry httponly issecure secure samesite ishttponly creationutc lastaccessutc',
 )
 
-/** `known_password_id` and `hash_type` are about a secret, and none; so is what begins with `has_`. */
+/** `known_password_id`, `hash_type` and names that begin with `has_` describe a secret. */
 const secretDescriptions = wordSet(
   'id ids type types count counts at name names length policy policies url uri endpoint expires expiry expiration ttl age size limit max min version format algorithm alg hint required enabled disabled changed updated strength score date time issuer audience scope server provider manager file path reset field fields used prefix status title rotation page link',
 )
 const descriptionPrefixes = wordSet(
   'has is requires require needs num number total max min forgot reset change confirm show hide no',
 )
-/** Words of search and marketing, not of locks. */
+/**
+ * Words that contain a name of a secret and are none: the keyword of a search in Romance languages.
+ */
 const keywords = wordSet(
   'palabraclave palabrasclave parolachiave secretservice passwordless bypass',
 )
-/** `primary_key` and its like open nothing. */
+/** With `key`, such as `primary_key`, these name no secret. */
 const nonSecretKeys = wordSet(
   'primary foreign public partition sort unique index host row object cache registry group map translation issue project routing dedup event idempotency message hash range column lookup natural surrogate candidate composite join parent child hot low turn off arrow function home shift enter delete locale i18n item list data file lang language sub short react config settings storage query search sorting order metric answer host major minor',
 )
 
-/** In running text these are ordinary words, and hashes of files are no secrets. */
+/** Names of secrets only as fields: in running text they are ordinary words, or hashes of files. */
 const fieldOnlyWords = wordSet('hash hashes plaintext cleartext pan seed ключ passes')
 const weakLabels = wordSet(
   'secret secrets token tokens pin otp totp cvv cvv2 cvc cvn ssn jwt bearer sid sess psk pw clave parola sandi токен 令牌 authorization ntlm passes',
@@ -190,7 +204,7 @@ const weakLabels = wordSet(
 const digitsOnly = wordSet(
   'pin otp totp cvv cvv2 cvc cvn ssn securitycode verificationcode backupcode backupcodes recoverycode recoverycodes smscode',
 )
-/** Labels of several words. */
+/** Labels of several words, joined. */
 const spacedLabels = wordSet(
   'clavedeacceso clavesecreta codigodeacceso paroladordine codicediaccesso codedacces keycontent',
   'apikey accesskey secretkey privatekey encryptionkey licensekey authkey sshkey masterkey signingkey sessionkey',
@@ -199,7 +213,7 @@ const spacedLabels = wordSet(
   'securitycode verificationcode backupcode backupcodes recoverycode recoverycodes smscode',
 )
 
-/** Who and where: a label that ends the secret before it, and stays readable. */
+/** Labels of who and where: they end a secret before them, and their values stay readable. */
 const contextLabels = wordSet(
   'login logins user username usr userid uid email mail account acct acc host hostname server url uri site website domain ip ipaddress port app application software soft browser profile storage date time name phone country city os hwid system machine computer pc id type role note notes comment status path database db dbname schema source group tenant link target service protocol',
   'usuario usuaria correo cuenta utilisateur identifiant courriel benutzer benutzername nutzer anwender konto utente usuário conta użytkownik gebruiker gebruikersnaam kullanıcı kullanici логин пользователь почта сайт хост сервер имя',

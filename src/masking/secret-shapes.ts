@@ -1,7 +1,7 @@
 /**
- * Secrets that are known by their own shape, wherever they stand. The shapes are facts that their
- * issuers document, or that the rule sets of secret scanners (gitleaks, trufflehog) list; lengths are
- * lower bounds, so that one which a cut shortened is found as well.
+ * Secrets that are recognised by their own shape: tokens, payment cards, private keys. The shapes
+ * are documented by their issuers, or listed in the rule sets of secret scanners (gitleaks,
+ * trufflehog). Lengths are lower bounds, so that a truncated secret is found, too.
  */
 
 /** A part of a text that is a secret. */
@@ -12,14 +12,14 @@ export interface Span {
   hidden?: boolean
 }
 
-/** At most so many code units that stand before a place. */
+/** Returns the text before a position, at most `length` code units. */
 export function textBefore(text: string, at: number, length: number): string {
   return text.slice(Math.max(0, at - length), at)
 }
 
 /**
- * Gives for a position the next place at which the global `pattern` matches; positions must grow.
- * All of them together take time that is linear in the text.
+ * Returns a function that finds the next match of the global `pattern` from a position on.
+ * Positions must not decrease; then all calls together take time linear in the text.
  */
 export function endsOf(text: string, pattern: RegExp): (at: number) => number {
   let known = -1
@@ -34,7 +34,7 @@ export function endsOf(text: string, pattern: RegExp): (at: number) => number {
 const word = '[A-Za-z0-9]'
 const wordy = String.raw`[\w-]`
 
-/** Anchored by `combined`: no letter or digit stands before one. Each with its source. */
+/** Each with its source. `anySecretShape` adds that no letter or digit comes before it. */
 const secretShapes: readonly string[] = [
   // AWS access key id: AWS IAM, unique identifiers
   '(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{12,}',
@@ -164,27 +164,27 @@ const secretShapes: readonly string[] = [
   '(?<=:)[0-9a-fA-F]{32}:[0-9a-fA-F]{32}(?=:)',
 ]
 
-/** Webhook addresses whose path is the key; the host stays. */
+/** Webhook addresses whose path is the secret; the host stays. */
 const secretPaths =
   /(?<=hooks\.slack\.com\/(?:services|workflows|triggers)\/|discord(?:app)?\.com\/api\/webhooks\/|\.webhook\.office\.com\/webhookb2\/|api\.telegram\.org\/bot)[^\s"'<>\\]{8,300}/gu
 
 const anySecretShape = new RegExp(`(?<![A-Za-z0-9])(?:${secretShapes.join('|')})`, 'gu')
 
-/** A number of a payment card before its expiry and code. */
+/** A payment card's number, followed by its expiry and code. */
 const cardDump = /(?<![\d.])(\d{13,19})([|:;,/ ]\d{1,2}[|:;,/ ]\d{2,4}[|:;,/ ])(\d{3,4})(?!\d)/gu
 
-/** Behind a label, or in the four groups in which it is printed. */
+/** A card number behind a label, or printed in four groups. */
 const wholeCard =
   /(?:\b(?:credit ?card|cc|pan|card|card ?(?:number|num|no)|kreditkarte|kartennummer|carte|tarjeta)["'#]{0,2}\s{0,3}[:=]\s{0,3}["']?(?=\d(?:[ -]?\d){12,18}(?![ .-]?\d))|(?<![\d.-]|\d )(?=[2-6]\d{3}([ -])\d{4}\1\d{4}\1\d{4}(?![ .-]?\d)))(\d(?:[ -]?\d){12,18})/giu
 
 const pemBegin = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/gu
 const pemEnd = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/gu
 const puttyLines = /Private-Lines: ?\d{1,4}(?:\r?\n|\\n)/gu
-/** A line of base64, as it stands before an END whose BEGIN is cut off. */
+/** A line of base64, for a key whose BEGIN line is cut off. */
 const base64Line = /^[A-Za-z0-9+/=]{1,80}$/u
 const maxKeyLength = 20_000
 
-/** Where secrets of a known shape stand. Linear in the length of the text. */
+/** Finds secrets of a known shape. Linear in the length of the text. */
 export function shapeSpans(text: string): Span[] {
   return [...tokenSpans(text), ...cardSpans(text), ...pemSpans(text), ...puttySpans(text)]
 }
@@ -215,7 +215,7 @@ function cardSpans(text: string): Span[] {
   return [...whole, ...dumped]
 }
 
-/** The check digit of ISO/IEC 7812 (Luhn). */
+/** Verifies the check digit of ISO/IEC 7812 (Luhn). */
 function hasCardSum(number: string): boolean {
   const digits = Array.from(number.replaceAll(/\D/gu, ''), Number).toReversed()
   const sum = digits.reduce((all, digit, at) => {
@@ -225,7 +225,7 @@ function hasCardSum(number: string): boolean {
   return sum % 10 === 0
 }
 
-/** RFC 7468: what stands between BEGIN and END; to the end of the text where END is cut off. */
+/** What is between BEGIN and END (RFC 7468), or behind BEGIN if END is cut off. */
 function pemSpans(text: string): Span[] {
   const spans: Span[] = []
   const ends = [...text.matchAll(pemEnd)].map(({ index }) => index)
@@ -240,7 +240,7 @@ function pemSpans(text: string): Span[] {
   return [...spans, ...ends.slice(at).flatMap((end) => headlessSpan(text, end))]
 }
 
-/** The lines of base64 right before an END without BEGIN. */
+/** The lines of base64 before an END without BEGIN. */
 function headlessSpan(text: string, end: number): Span[] {
   const lines = textBefore(text, end, maxKeyLength).split('\n')
   let from = end - (lines.pop() ?? '').length
