@@ -107,7 +107,7 @@ export class SinkDrain {
   readonly #sink: Sink
   readonly #options: DrainOptions
   readonly #due = new DueAccounts()
-  /** The worst first. */
+  /** Most severe first. */
   #waiting: ClaimedMessage[] = []
   readonly #running = new Map<string, RunningSend>()
   #ended: EndedSend[] = []
@@ -115,12 +115,12 @@ export class SinkDrain {
   readonly #chores = new Set<Promise<void>>()
   #ready = (): void => undefined
   #isFinishing = false
-  /** When the circuit let something through last, and until when it lets nothing, monotonic ms. */
+  /** When the circuit last admitted a send, and until when it admits none, monotonic ms. */
   #admittedAtMs = -Infinity
   #shutUntilMs = -Infinity
-  /** When the next message may go to a sink with a limit, as far as this process knows, monotonic ms. */
+  /** When the next message may go to a sink with a limit, as far as known here, monotonic ms. */
   #nextPlaceMs = -Infinity
-  /** When it was reported that the sink takes everything, monotonic ms; -Infinity: another success is news. */
+  /** When a success was last reported to the circuit, monotonic ms; -Infinity: report the next. */
   #toldOkAtMs = -Infinity
   #claimCount = 0
   /** Updates and claims run beside the steps, one per account: one that hangs stops no other. */
@@ -194,7 +194,7 @@ export class SinkDrain {
     for (const { cutOff } of this.#running.values()) cutOff.abort()
   }
 
-  /** How much lies in this process' hands. */
+  /** Messages, updates and chores that this process has in hand. */
   get inHand(): number {
     const running =
       this.#running.size + this.#chores.size + this.#claiming.size + this.#updates.size
@@ -217,7 +217,7 @@ export class SinkDrain {
     return this.#sink.concurrency - this.#running.size - opening
   }
 
-  /** How much waits for its turn; what waits for a part of Redis that hangs does not count. */
+  /** How many claimed messages wait, without those whose part of Redis hangs. */
   get #readyCount(): number {
     const nowMs = this.#nowMs()
     const isHung = ({ ledger }: ClaimedMessage): boolean =>
@@ -237,14 +237,14 @@ export class SinkDrain {
     if (this.#readyCount >= this.#sink.concurrency) return
     if (nowMs < this.#shutUntilMs || this.#nextPlaceMs - nowMs > aheadMs) return
     this.#claimCount = (this.#claimCount + 1) % 10
-    const isOldest = this.#claimCount === 0 // one turn in ten, whatever it has
+    const isOldest = this.#claimCount === 0 // one claim in ten, whatever its rank
     const choice = this.#due.choose(nowMs, { isOldest, isBusy: (name) => this.#claiming.has(name) })
     if (!choice) return
     const { chosen } = choice
     this.#claiming.set(chosen.account, nowMs)
     void this.#claimMore(choice)
       .catch((error: unknown) => {
-        // others first: it may be this account's part of Redis alone
+        // let other accounts go first: perhaps only this one's part of Redis fails
         this.#due.noteServed(chosen, { inMs: failedClaimMs, rank: chosen.rank }, this.#nowMs())
         this.#failure = { error }
       })
@@ -254,7 +254,7 @@ export class SinkDrain {
       })
   }
 
-  /** Until when the claims that go on are waited for, monotonic ms. */
+  /** Until when running claims keep further ones waiting, monotonic ms. */
   get #claimingUntilMs(): number {
     return Math.max(-Infinity, ...this.#claiming.values()) + hungAfterMs
   }
@@ -275,16 +275,16 @@ export class SinkDrain {
     }
   }
 
-  /** What waits for the circuit hides no other sink's work, and is not held. */
+  /** Stops while the circuit is shut: claims are given back, hints put off. */
   async #shut(waitMs: number): Promise<void> {
     this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, shutRecheckMs)
-    this.#toldOkAtMs = -Infinity // the probe's success is news
+    this.#toldOkAtMs = -Infinity // report the probe's success at once
     const inMs = Math.max(waitMs, soonMs)
     void this.#giveBack()
     await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
   }
 
-  /** Whether anything came of it that is to be sent. */
+  /** Claims for one account; resolves with whether anything is to be sent. */
   async #claimFrom(
     { chosen, rivals, leastRank }: Choice,
     { count, isProbe }: { count: number; isProbe: boolean },
@@ -316,13 +316,13 @@ export class SinkDrain {
     return messages.length > 0
   }
 
-  /** A lease that ended while Redis was away: what this process still has in hand goes on. */
+  /** Whether it is in hand here already: its lease ended while Redis was away, and it goes on. */
   #holds(ledger: AccountLedger, { ref }: Claim): boolean {
     const inHand = [...this.#waiting, ...this.#ended, ...this.#running.values()]
     return inHand.some((one) => one.ledger === ledger && one.message.ref === ref)
   }
 
-  /** Those that are to be sent; what else was claimed is seen to. `againInMs`: when the rest of a batch is due. */
+  /** Picks messages to send and handles other claims. `againInMs`: when a batch's rest is due. */
   async #selectMessages(
     ledger: AccountLedger,
     claims: readonly Claim[],
@@ -354,11 +354,11 @@ export class SinkDrain {
   }
 
   #freeze(ledger: AccountLedger, claim: Claim, count: number): ReturnType<typeof freezeBatches> {
-    const max = Math.min(count, this.#sink.concurrency) // the first of them wait for the last
+    const max = Math.min(count, this.#sink.concurrency) // frozen ones wait until all are frozen
     return freezeBatches(this.#options, { ledger, sink: this.#sink, claim, max })
   }
 
-  /** Its wait for the full event is over: all of the record go on without it. */
+  /** The wait for the full event is over: all items of the record go on without it. */
   async #releaseWithoutDetail(ledger: AccountLedger, ref: string): Promise<void> {
     const { batchWaits, release } = this.#options
     const parsed = parseRef(ref)
@@ -371,7 +371,7 @@ export class SinkDrain {
 
   // Sending ----------------------------------------------------------------------------------------
 
-  /** Begins to write what has ended and to open what may go now: one script for each account that has none going. */
+  /** Starts claim updates, which write outcomes and open attempts: at most one per account. */
   async #startUpdates(): Promise<void> {
     const opening = await this.#takeNext()
     const settling = this.#ended.filter(({ ledger }) => !this.#updates.has(ledger))
@@ -397,7 +397,7 @@ export class SinkDrain {
       })
   }
 
-  /** What may go now: as much as is free, or one for each place in the sink's pace. */
+  /** Takes messages to open now: as many as slots are free, or one per send slot of the pace. */
   async #takeNext(): Promise<ClaimedMessage[]> {
     const isEarly = this.#nowMs() < this.#nextPlaceMs
     if (this.#isFinishing || this.#freeSlots <= 0 || isEarly || !this.#hasNext) return []
@@ -418,14 +418,14 @@ export class SinkDrain {
     return this.#waiting.some(({ ledger }) => !this.#updates.has(ledger))
   }
 
-  /** Whether what was claimed may still go; else it is given back. */
+  /** Whether claimed messages may still be sent; otherwise they are given back. */
   async #isStillAdmitted(): Promise<boolean> {
     const { circuit } = this.#options
     const { name, sendTimeoutMs } = this.#sink
     const nowMs = this.#nowMs()
     if (nowMs - this.#admittedAtMs < admittedForMs || this.#waiting[0]?.isProbe) return true
     const { count, waitMs, isProbe } = await circuit.admit(name, 1, sendTimeoutMs)
-    if (isProbe) await circuit.releaseProbe(name) // it is claimed by itself
+    if (isProbe) await circuit.releaseProbe(name) // a probe gets a claim of its own
     if (count === 0 || isProbe) await this.#shut(waitMs)
     else this.#admittedAtMs = nowMs
     return count > 0 && !isProbe
@@ -444,15 +444,15 @@ export class SinkDrain {
       answer = await this.#write(ledger, { settle, begin })
     } catch (error) {
       const again = settling.map((ended) => ({ ...ended, mayBeWritten: true }))
-      this.#ended.push(...again) // written by a later turn
-      if (!this.#isFinishing) this.#waiting.unshift(...opening) // else due again when its lease ends
+      this.#ended.push(...again) // a later update writes them
+      if (!this.#isFinishing) this.#waiting.unshift(...opening) // else due again when leases end
       throw error
     } finally {
       this.#updates.set(ledger, { opening: 0, untilMs: renewedAtMs + hungAfterMs })
     }
     for (const [i, held] of opening.entries()) {
       const opened = answer.begun[i]
-      // undefined: another's by now, or there is nothing to send any more
+      // undefined: another process holds it by now, or there is nothing to send any more
       if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
       else if (held.isProbe)
         void this.#addChore(this.#options.circuit.releaseProbe(this.#sink.name))
@@ -483,7 +483,7 @@ export class SinkDrain {
     try {
       return await attemptSend(this.#options, { ledger, sink: this.#sink, signal }, message)
     } catch (error) {
-      // no sink's: Redis, or a defect, before anything left
+      // not the sink's failure: Redis, or a defect, before anything was sent
       const { logger } = this.#options
       const about = { sink: this.#sink.name, ref: message.ref, err: error }
       logger.warn(about, 'work broke off; it comes again')
@@ -510,14 +510,14 @@ export class SinkDrain {
     if (batch) void this.#addChore(settleMembers(ledger, message.ref, batch, findLedger))
     countSettled(this.#options, this.#sink, ended)
     const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'
-    const inMs = isAgain ? 0 : outcome.inMs // of a retry alone
+    const inMs = isAgain ? 0 : outcome.inMs // only a retry has one
     if (inMs === undefined) return
     if (inMs <= soonMs) this.nudge(ledger.account, { inMs, rank: message.rank })
     const hint = { account: ledger.account, sink: this.#sink.name, inMs }
     void this.#addChore(this.#options.hints.write([hint]))
   }
 
-  /** The circuit hears of every failure, and of success as often as it has to. */
+  /** Reports every failure to the circuit, and success at most once per `reportMs`. */
   async #reportResult(ended: EndedSend): Promise<void> {
     const atMs = this.#nowMs()
     const isOk = ended.sinkResult === 'ok'
@@ -530,7 +530,7 @@ export class SinkDrain {
     void this.#giveBack()
   }
 
-  /** What fails is due again when its lease ends. */
+  /** Runs work beside the steps. Work that fails is due again when its lease ends. */
   async #addChore(work: Promise<unknown> | undefined): Promise<void> {
     if (!work) return
     const { logger } = this.#options
@@ -589,7 +589,7 @@ function runningKey({ account }: AccountLedger, { ref }: Message): string {
   return `${account} ${ref}`
 }
 
-/** How many pieces of work a sink has room for: what it can send within two seconds, as far as that is known. */
+/** Most claims in hand: what the sink can send within `aheadMs`, as far as its limit is known. */
 function claimRoom({ limitPerSecond, concurrency }: Sink): number {
   if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
   return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
