@@ -80,7 +80,11 @@ test('what failed is told by its event, and a batch by how many it has', async (
   await deliver(soc, single)
   await deliver(soc, batch)
   const told = lines.map((line) => JSON.parse(line) as object)
-  expect(told).toMatchObject([{ uid: 'a/b/1' }, { events: 2 }])
+  const where = { sink: 'soc', account: 'main' }
+  expect(told).toMatchObject([
+    { ...where, uid: 'a/b/1' },
+    { ...where, events: 2 },
+  ])
   expect(told[0]).not.toHaveProperty('events')
   expect(told[1]).not.toHaveProperty('uid')
 })

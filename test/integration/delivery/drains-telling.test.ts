@@ -70,6 +70,7 @@ test('a hint for a sink of another configuration is cleared, and the own ones ar
   await drains.readHintsOnce()
   expect(Object.keys(await waits(keys))).not.toContain('main|elsewhere')
   await until('it is sent', () => soc.received.length === 1)
+  expect(drains.ledgersFor('soc')).toEqual([book])
   await drains.stop(1_000)
 })
 
