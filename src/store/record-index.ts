@@ -75,6 +75,9 @@ export function scanSettledEntries(
   return scanIndex(store, { from: String(sinceMs), isPending: false })
 }
 
+/** By how much Redis' clock may step back, or the nodes of a Cluster disagree about the time, ms. */
+const clockErrorMs = 60_000
+
 /**
  * Scans every pending record and those settled at `sinceMs` or later. A record that existed when
  * the scan began comes at least once, even if it becomes settled or pending meanwhile.
@@ -86,7 +89,7 @@ export async function* scanEntries(store: AccountStore, sinceMs = 0): AsyncGener
     for (const { recordId } of entries) seen.add(recordId)
     yield entries
   }
-  const replayed = { from: String(-begunMs), isPending: true }
+  const replayed = { from: String(clockErrorMs - begunMs), isPending: true }
   for (const part of [scanSettledEntries(store, sinceMs), scanIndex(store, replayed)]) {
     for await (const entries of part) {
       const unseen = entries.filter(({ recordId }) => !seen.has(recordId))

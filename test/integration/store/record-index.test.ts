@@ -9,6 +9,7 @@ import { type LedgerCheck, isConsistent, checkLedgers } from '../../../src/audit
 import { systemClock } from '../../../src/lib/clock.ts'
 import type { Logger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
+import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { noteConfigured, readAccounts } from '../../../src/store/accounts.ts'
 import {
@@ -135,6 +136,18 @@ test('a walk misses nothing that settles or is replayed while it goes on', async
   }
   expect(new Set(ids).size).toBe(660)
   expect(ids.length).toBe(660)
+})
+
+test('a walk misses nothing that is replayed after the clock of Redis stepped back', async () => {
+  const book = await tests.book()
+  await tests.redis.zadd(book.key('records'), -7, 'pending', 8, 'settled', 9, 'replayed')
+  const nowMs = await redisNow(book)
+  const ids: string[] = []
+  for await (const entries of scanEntries(book)) {
+    ids.push(...entries.map(({ recordId }) => recordId))
+    await tests.redis.zadd(book.key('records'), 2_000 - nowMs, 'replayed')
+  }
+  expect(ids).toEqual(['pending', 'settled', 'replayed'])
 })
 
 test('a record is pending since the first of its items was, though it came back more severe', async () => {
