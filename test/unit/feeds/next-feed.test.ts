@@ -51,6 +51,15 @@ describe('which feed is read next', () => {
     })
   })
 
+  test('one urgent event weighs a quarter more while it is all that was seen', () => {
+    const seen = (id: string, urgent: number, ageMs: number): Candidate =>
+      candidate({ id }, { events: 1, watchedSeconds: 60, urgent, readAtMs: nowMs - ageMs })
+    const against = (ageMs: number) =>
+      choose([...crowd(20), seen('urgent', 1, 10_000), seen('older', 0, ageMs)])
+    expect(against(10_000 * Math.sqrt(1.24))).toEqual({ feed: 'urgent', why: 'rate' })
+    expect(against(10_000 * Math.sqrt(1.26))).toEqual({ feed: 'older', why: 'rate' })
+  })
+
   test('a feed that waited for one and a half rounds goes before one with more pages or more events', () => {
     const late = candidate({ id: 'late' }, { readAtMs: nowMs - 34_000 })
     const busy = candidate({ id: 'busy' }, { events: 500, watchedSeconds: 7_200 })
