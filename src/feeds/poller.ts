@@ -63,7 +63,7 @@ export function createPoller(options: PollerOptions): Poller {
 
 /** One text per kind of API failure, whatever the feed. */
 function describeCause({ reason, status, fault }: UpstreamError): string {
-  return [reason, status, fault].join(' ')
+  return [reason, status, fault].filter((part) => part !== undefined).join(' ')
 }
 
 async function pollPages(options: PollerOptions, run: PollRun): Promise<PollOutcome> {

@@ -393,5 +393,6 @@ test('a service that is down costs one log line for all feeds, and the line that
   }
   expect(lines).toMatchObject([{ feed: 'a', msg: 'poll failed' }])
   logger.repeated.writeAll()
-  expect(lines[1]).toMatchObject({ times: 4, feeds: ['b', 'c', 'd'], others: 1 })
+  const counted = { cause: 'unavailable refused', times: 4, feeds: ['b', 'c', 'd'], others: 1 }
+  expect(lines[1]).toMatchObject(counted)
 })
