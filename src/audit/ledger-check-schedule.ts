@@ -44,7 +44,7 @@ export function createLedgerCheckSchedule(
 ): LedgerCheckSchedule {
   const { ledgers, redis, keys, clock, isActive } = options
   const holder = randomUUID()
-  const index = createIndexWatch(options.logger, 'the ledger audit')
+  const index = createIndexWatch(options.logger, 'the consistency check')
 
   /** Resolves with undefined if it was broken off. */
   async function runCheck(

@@ -498,10 +498,10 @@ function unfiledLines({ unfiled }: LedgerCheck): string[] {
 const lackReasons: Record<MissingPlace, string> = {
   due: 'nothing says when it is due',
   orphans: 'nothing would take it back with its sink',
-  collection: 'it is not in its collection',
-  timer: 'its collection has no timer',
-  message: 'its sealed message is gone',
-  message_due: 'nothing says when its sealed message is due',
+  collection: 'it is not in its group',
+  timer: 'its group has no timer',
+  message: 'its frozen message is gone',
+  message_due: 'nothing says when its frozen message is due',
 }
 
 function strandedLine({ uid, sink, state, lacks }: StrandedItem): string {
@@ -513,7 +513,7 @@ const placeNames: Record<DanglingRef['place'], string> = {
   timers: 'the timers',
   orphans: 'what waits for a removed sink',
   dead: 'the dead letters',
-  collect: 'a collection',
+  collect: 'the members of a group or batch',
   records: 'the index of records',
 }
 

@@ -308,7 +308,7 @@ async function changeOne(
   letter: ChosenLetter,
 ): Promise<LetterOutcome> {
   const ledger = store.ledgers.find(({ account }) => account === letter.account)
-  if (ledger === undefined) throw new Error(`no book is open for account ${letter.account}`)
+  if (ledger === undefined) throw new Error(`the ledger of account ${letter.account} is not open`)
   if (verb === 'discard') return discardDeadLetter(ledger, letter.ref)
   return replayDeadLetter(ledger, letter.ref, findBatchWaitMs(config, letter.sink))
 }

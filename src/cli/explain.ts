@@ -421,7 +421,7 @@ export function formatState(item: Item): string {
     case 'digest':
       return `waiting for the next digest since ${at(item.createdAtMs)}`
     case 'batch':
-      return 'in a sealed message, on its way'
+      return 'in a frozen message, on its way'
     case 'sending':
       return `being sent since ${at(item.atMs)}`
     case 'retrying':

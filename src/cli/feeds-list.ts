@@ -180,11 +180,11 @@ function feedLines(context: Context, report: FeedReport): string[] {
     ...quarantineLines(context, report),
     ...refusalLines(context, state),
     `  last success ${formatTimeOrNever(state.lastSuccessMs)}, last caught up ${formatTimeOrNever(state.lastCaughtUpMs)}${state.isBackfilling ? ', working off a backlog' : ''}`,
-    `  newest event ${formatTimeOrNever(state.newestMs)}, floor ${formatTimeOrNever(state.startBoundMs)}`,
+    `  newest event ${formatTimeOrNever(state.newestMs)}, start bound ${formatTimeOrNever(state.startBoundMs)}`,
     `  ${formatScan(report)}`,
     ...remarkLines(context, report),
     `  ${formatRescan(report)}`,
-    `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the floor`,
+    `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the start bound`,
     `  of these ${formatLateness(report)}, ${counts?.raised ?? 0} were raised in severity`,
   ]
 }
@@ -224,11 +224,11 @@ function formatLag(
 }
 
 function formatScan({ state }: FeedReport): string {
-  if (state?.isRewound) return 'rewound: a new walk begins with the next poll'
-  if (!state?.scan) return 'no walk yet'
+  if (state?.isRewound) return 'rewound: a new scan begins with the next poll'
+  if (!state?.scan) return 'no scan yet'
   const { reason, startedAtMs, cursor } = state.scan
   const place = cursor === null ? 'at its beginning' : 'with a cursor'
-  return `walk since ${formatUtcTime(startedAtMs)} (${reason.replaceAll('_', ' ')}), ${place}`
+  return `scan since ${formatUtcTime(startedAtMs)} (${reason.replaceAll('_', ' ')}), ${place}`
 }
 
 function remarkLines({ terminal }: Context, report: FeedReport): string[] {

@@ -102,7 +102,7 @@ export async function requireIndex(context: Context, store: OpenStore): Promise<
 /** The ledger of a configured account. */
 export function ledgerFor({ ledgers }: OpenStore, account: string): AccountLedger {
   const ledger = ledgers.find((one) => one.account === account)
-  if (ledger === undefined) throw new Error(`no book is open for account ${account}`)
+  if (ledger === undefined) throw new Error(`the ledger of account ${account} is not open`)
   return ledger
 }
 

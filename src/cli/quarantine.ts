@@ -313,7 +313,7 @@ export async function requireEntry(
 
 /** For an entry without known fingerprints: it stays, and nothing is lost by that. */
 export const notReplayableText =
-  'an older version of Tocsin set it aside and kept no mark of it; leave it: if it reads by now, the next sweep takes it in all the same'
+  'an older version of Tocsin set it aside and kept no fingerprint of it; leave it: if it reads by now, the next sweep takes it in all the same'
 
 /** When a feed reads its past again: its next rescan, or a rewind by the operator. */
 

@@ -156,7 +156,7 @@ function ruleLine({
     matchers.map(({ text }) => text).join(' and '),
   )
   const same = equal.length === 0 ? '' : ` with the same ${equal.join(', ')}`
-  return `  ${name}: ${source} keeps back ${target}${same}, for ${formatDuration(windowMs)}`
+  return `  ${name}: ${source} suppresses ${target}${same}, for ${formatDuration(windowMs)}`
 }
 
 /** `routes explain`: traces one event through the configured tree as of now. */
@@ -370,7 +370,7 @@ export function traceLines(trace: RouteTrace): string[] {
     ...trace.decisions.flatMap(decisionLines),
     'goes to',
     ...trace.items.map(itemLine),
-    'kept back',
+    'suppressed',
     ...suppressionLines(trace),
   ]
 }
@@ -428,7 +428,7 @@ function suppressionLines({
     ),
     ...inhibits.map(
       ({ name, windowMs }) =>
-        `  as the source of ${name} it keeps others back for ${formatDuration(windowMs)}`,
+        `  as the source of ${name} it suppresses others for ${formatDuration(windowMs)}`,
     ),
   ]
   const silences = areSilencesKnown ? 'no silence' : 'no silence of the file'

@@ -67,7 +67,7 @@ function sandboxFlags(): Option[] {
     flag('--seed <n>', 'the same seed makes the same events', parseCount).default(1),
     new Option(
       '--end <mode>',
-      'how a walk ends: next null on the last page, on an empty one, absent',
+      'how a scan ends: next null on the last page, on an empty one, absent',
     )
       .choices(['full', 'empty', 'absent', 'echo'])
       .default('full'),

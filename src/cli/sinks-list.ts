@@ -95,7 +95,7 @@ export function formatPending(pending: Readonly<Record<string, number>>): string
 const stateNames: Record<string, string> = {
   group: 'in groups',
   digest: 'for the next digest',
-  batch: 'in sealed messages',
+  batch: 'in frozen messages',
 }
 
 function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {

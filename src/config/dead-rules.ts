@@ -164,7 +164,7 @@ function inhibitWarnings(
   if (dead.length > 0 || !rule.sourceMatchers.every((matcher) => isImplied(matcher, target)))
     return dead
   const problem =
-    'keeps back nothing: each of its targets is a source too, and a source is never kept back'
+    'suppresses nothing: each of its targets is a source too, and a source is never suppressed'
   return [{ path, problem, remedy: 'narrow source_matchers, so that targets are left' }]
 }
 

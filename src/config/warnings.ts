@@ -107,7 +107,7 @@ function unusedIntervals({ timeIntervals, route }: Config): Finding[] {
 function broadInhibitions({ inhibitRules }: Config): Finding[] {
   return inhibitRules.flatMap(({ equal }, index) => {
     if (equal.length > 0) return []
-    const problem = 'one source keeps back every target, whatever it is about'
+    const problem = 'one source suppresses every target, whatever it is about'
     const remedy = 'name in equal what both must have in common, such as [identifier]'
     return [{ path: ['inhibit_rules', index], problem, remedy }]
   })

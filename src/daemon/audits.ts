@@ -25,7 +25,7 @@ export function buildAuditParts(
   const plan = buildPlanner(context, router, grouping.sinks)
   return (feed) => {
     const ledger = findLedger(context, feed.account)
-    if (!ledger) throw new Error(`no book is open for account ${feed.account}`)
+    if (!ledger) throw new Error(`the ledger of account ${feed.account} is not open`)
     return {
       client: upstream.client(feed.account),
       ledger,

@@ -23,7 +23,7 @@ export function buildPoller(
     client: (account) => upstream.client(account),
     ledger(account) {
       const ledger = findLedger(context, account)
-      if (!ledger) throw new Error(`no book is open for account ${account}`)
+      if (!ledger) throw new Error(`the ledger of account ${account} is not open`)
       return ledger
     },
     plan: buildPlanner(context, router, grouping.sinks),

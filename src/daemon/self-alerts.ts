@@ -30,7 +30,7 @@ export function buildSelfAlerts(
   const { config, generation } = context
   if (config.selfAlerts === undefined && config.canary === undefined) return undefined
   const [ledger] = context.ledgers
-  if (!ledger) throw new Error('no book is open')
+  if (!ledger) throw new Error('no account ledger is open')
   const targets = createTargets(ledger, delivery)
   const publish = buildPublisher(context, delivery, targets)
   const parts = { ...context, ledger, publish, isActive: () => generation.isActive }

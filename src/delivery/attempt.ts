@@ -130,7 +130,7 @@ function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: S
 }
 
 const consequences = {
-  retry: 'delivery failed: it comes again',
+  retry: 'delivery failed: it is retried',
   split: 'delivery failed: the batch is halved',
   dead: 'delivery failed for good: a dead letter',
 } as const

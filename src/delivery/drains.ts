@@ -199,7 +199,7 @@ export class Drains implements WorkAnnouncer {
         const waitMs = await drain.step()
         if (waitMs !== 0 && !drain.isIdle) await this.#waitForFirst(ready.promise, waitMs)
       } catch (error) {
-        logger.repeated.error({ sink, err: error }, 'work broke off; it comes again', {
+        logger.repeated.error({ sink, err: error }, 'work was interrupted; it is retried', {
           cause: `${sink} ${error instanceof Error ? error.name : 'unknown'}`,
           list: 'records',
           name: sink,

@@ -486,7 +486,7 @@ export class SinkDrain {
       // not the sink's failure: Redis, or a defect, before anything was sent
       const { logger } = this.#options
       const about = { sink: this.#sink.name, ref: message.ref, err: error }
-      logger.warn(about, 'work broke off; it comes again')
+      logger.warn(about, 'work was interrupted; it is retried')
       const outcome = { outcome: 'retry' as const, inMs: errorRetryMs, counts: false }
       return { outcome, sinkResult: undefined }
     }
@@ -535,7 +535,7 @@ export class SinkDrain {
     if (!work) return
     const { logger } = this.#options
     const logFailure = (error: unknown): void =>
-      logger.warn({ sink: this.#sink.name, err: error }, 'work broke off; it comes again')
+      logger.warn({ sink: this.#sink.name, err: error }, 'work was interrupted; it is retried')
     const chore = work.then(() => undefined, logFailure)
     this.#chores.add(chore)
     await chore

@@ -164,7 +164,7 @@ function logReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason
   if (reason === 'first' || reason === 'again') return
   metrics.feedCursorResetsTotal.inc({ feed: feed.name, reason })
   const rest = isBehindRescanned(feed) ? '; what lies behind it is read again' : ''
-  logger.warn({ feed: feed.name, reason }, `a new walk begins${rest}`)
+  logger.warn({ feed: feed.name, reason }, `a new scan begins${rest}`)
 }
 
 interface PageContext {

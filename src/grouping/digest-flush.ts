@@ -89,7 +89,7 @@ export async function previewWindow(
   destination: string,
 ): Promise<DigestDraft> {
   const [ledger] = options.ledgers
-  if (!ledger) throw new Error('a digest is previewed without a book')
+  if (!ledger) throw new Error('a digest cannot be previewed: no account ledger is open')
   const nowMs = options.clock.now()
   const flush = await peekFlush(ledger, { id: digestGroupId(destination), sink: sink.name, nowMs })
   return draftDigest(options, { flush, sink, digest: sink.digest, nowMs })

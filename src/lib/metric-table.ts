@@ -154,7 +154,7 @@ const sink = { sink: 'sinks' } as const
 const accountAndTier = { account: 'accounts', tier: tiers } as const
 
 export const metricTable = {
-  feed_polls_total: counter('Polls begun.', feed),
+  feed_polls_total: counter('Polls started.', feed),
   feed_polls_failed_total: counter(
     'Polls that failed, by reason.',
     {
@@ -166,7 +166,7 @@ export const metricTable = {
   feed_pages_total: counter('Pages taken in.', feed, 'sparse'),
   feed_empty_pages_total: counter('Pages taken in that held no item.', feed, 'omitted'),
   feed_cursor_resets_total: counter(
-    'Walks begun anew instead of going on at their cursor.',
+    'Scans that began anew instead of going on at their cursor.',
     {
       ...feed,
       reason: [
@@ -308,7 +308,7 @@ export const metricTable = {
     'sparse',
   ),
   events_baseline_total: counter(
-    'Items received that are older than the floor of the feed: marked, not sent.',
+    'Items received that are older than the start bound of the feed: remembered, not sent.',
     feed,
     'sparse',
   ),
@@ -461,7 +461,7 @@ export const metricTable = {
     'sparse',
   ),
   ledger_discrepancies: sharedWhenKnown(
-    'Items by which counters and records differ, and items and references that nothing moves, by the last look at the ledger; must be 0.',
+    'Items by which counters and records differ, and items and references that nothing moves, by the last consistency check; must be 0.',
     sink,
   ),
   ledger_audit_last_completed_timestamp_seconds: shared(
@@ -469,7 +469,7 @@ export const metricTable = {
     {},
   ),
   retention_kept_bytes: shared(
-    'What records, payloads and the quarantine take, by the last walk; retention.max_bytes bounds it. 0: there was none.',
+    'What records, payloads and the quarantine take, by the last pass of retention; retention.max_bytes bounds it. 0: there was none.',
     {},
   ),
   retention_trimmed_total: counter(

@@ -169,8 +169,8 @@ async function readyWithin(
   try {
     return await Promise.race([ready(), late])
   } catch (error) {
-    logger.warn({ reason: errorMessage(error) }, 'readiness cannot be told')
-    return { ok: false, reasons: ['readiness cannot be told; see the log'] }
+    logger.warn({ reason: errorMessage(error) }, 'readiness cannot be determined')
+    return { ok: false, reasons: ['readiness cannot be determined; see the log'] }
   } finally {
     answered.abort()
   }

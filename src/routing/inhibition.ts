@@ -36,7 +36,7 @@ const inhibitRule = section(
   {
     name: name('Its name where it kept something back. Default: its place.').optional(),
     source_matchers: requiredMatchers('Events that keep others back: all must match.'),
-    target_matchers: requiredMatchers('Events that are kept back: all must match.'),
+    target_matchers: requiredMatchers('Events that are suppressed: all must match.'),
     equal: z
       .array(
         text('Name that matchers use.'),
@@ -45,7 +45,7 @@ const inhibitRule = section(
       .meta({ description: 'Only where source and target have the same under these names.' })
       .prefault([]),
     window: duration(
-      `How long a source keeps targets back; at most ${maxWindow.text}.`,
+      `How long a source suppresses targets; at most ${maxWindow.text}.`,
       '1s',
     ).superRefine((windowMs, context) => {
       if (windowMs <= maxWindow.ms) return
@@ -53,7 +53,7 @@ const inhibitRule = section(
       context.addIssue({ code: 'custom', message })
     }),
   },
-  { describe: 'Keeps back events while a more telling one is fresh.' },
+  { describe: 'Suppresses events while a more telling one is fresh.' },
 )
 
 /** The file's `inhibit_rules`. */

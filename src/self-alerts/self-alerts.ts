@@ -145,7 +145,7 @@ async function rerouteAlert(
   const from = await sentLog.findSink(uid)
   if (from === undefined || from === to || takesMessages(sinks, from)) return
   const moved = await sentLog.reroute(uid, { from, to })
-  if (moved > 0) logger.warn({ condition: id, from, to }, 'a notice goes another way')
+  if (moved > 0) logger.warn({ condition: id, from, to }, 'a self-alert goes to another sink')
 }
 
 function logStep(

@@ -19,8 +19,8 @@ export async function diagnoseKey(
     const { limits, name } = client.account
     const lines = [
       `The key of account "${name}" works.`,
-      `Organization ${grant.organizationId ?? 'not told'}, tenant ${grant.tenantId ?? 'not told'}, user ${grant.userEmail ?? 'not told'}.`,
-      `Scopes: ${grant.scopes.join(', ') || 'none told'}.`,
+      `Organization ${grant.organizationId ?? 'not stated'}, tenant ${grant.tenantId ?? 'not stated'}, user ${grant.userEmail ?? 'not stated'}.`,
+      `Scopes: ${grant.scopes.join(', ') || 'none stated'}.`,
       `Limits used: search ${limits.search}/s, basic ${limits.basic}/s, for the whole organization.`,
     ]
     return {

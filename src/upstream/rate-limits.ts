@@ -241,7 +241,7 @@ function isPatient(waiting: ReadonlySet<SlotRequest>): boolean {
 }
 
 function noSlotError(): UpstreamError {
-  return new UpstreamError('timeout', 'no turn came in time under the rate limit')
+  return new UpstreamError('timeout', 'no API slot came in time under the rate limit')
 }
 
 /**

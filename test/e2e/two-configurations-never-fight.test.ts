@@ -24,7 +24,7 @@ interface Observed {
 }
 
 const standsBack = 'a newer configuration polls this feed; this replica does not'
-const newWalk = 'a new walk begins; what lies behind it is read again'
+const newWalk = 'a new scan begins; what lies behind it is read again'
 
 function observed(yaml: string): Observed {
   const lines: { msg: string; feed?: string; reason?: string }[] = []

@@ -132,7 +132,7 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
   await takeIn(book, [late, raised], { ...sweepPage(startedAtMs), isCaughtUp: false })
   const { out } = await tocsin('feeds', 'list', ...config)
   expect(out).toContain('last sweep ended never, one runs since 2026-01-03 00:00:00 UTC')
-  expect(out).toContain('3 fetched: 2 new, 1 known, 0 quarantined, 0 older than the floor')
+  expect(out).toContain('3 fetched: 2 new, 1 known, 0 quarantined, 0 older than the start bound')
   expect(out).toContain('of these 1 came late (1 by more), 1 were raised in severity')
   expect(out).toContain('sweeps are switched off')
   expect((await listed(config))[0]).toMatchObject({

@@ -108,7 +108,7 @@ test('routes show has the tree with its grouping, mutes and stages, silences and
   expect(out).toMatch(/^ {2}c[0-9a-f]{8} \(active\): type="paste", up to medium, .* jo: known/m)
   expect(out).toMatch(/^ {2}c[0-9a-f]{8} \(over\): type="chat"/m)
   expect(out).toContain(
-    'inhibit.1: type="ransomleak" keeps back type="paste", for 1 h\n  pastes: type="paste" keeps back type="chat" with the same identifier, for 2 h',
+    'inhibit.1: type="ransomleak" suppresses type="paste", for 1 h\n  pastes: type="paste" suppresses type="chat" with the same identifier, for 2 h',
   )
   expect(out).not.toContain('hush-hush')
 })
@@ -183,7 +183,7 @@ test('routes explain says the same to people', async () => {
     '  oncall, c@d.example, by brand, trial',
     '  soc, by trial: recorded, never sent',
     '  by inhibit.1, where its source came within 1 h before',
-    '  as the source of pastes it keeps others back for 2 h',
+    '  as the source of pastes it suppresses others for 2 h',
   ]
   for (const line of lines) expect(out.split('\n')).toContain(line)
   expect(out).toMatch(/^ {4}muted until 2\d{3}-.*: held$/m)

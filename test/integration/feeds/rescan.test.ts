@@ -191,7 +191,7 @@ test('a rewind finds what was missed also where no sweep reads it, as a summary'
   await rig.toEnd(tailOnly)
   expect(await known()).toEqual(uidsOf(rig.sandbox.events()))
   expect(missed.map(({ uid }) => summarised.get(uid))).toEqual(missed.map(() => true))
-  expect(lines.join('')).toContain('a new walk begins')
+  expect(lines.join('')).toContain('a new scan begins')
   expect(lines.join('')).not.toContain('read again') // nothing lies behind it
 })
 

@@ -196,7 +196,9 @@ test('where no book is open, a digest is neither begun nor ended, and none can b
   const sink = rig.options.sinks.get('oncall') as DigestSink
   await ensureDigests(options, Date.now())
   expect(await endWindowNow(options, sink, 'oncall:0')).toBeUndefined()
-  await expect(previewWindow(options, sink, 'oncall:0')).rejects.toThrow('without a book')
+  await expect(previewWindow(options, sink, 'oncall:0')).rejects.toThrow(
+    'no account ledger is open',
+  )
 })
 
 test('a digest may be a repeat where the answer about one of its events was lost before', async () => {

@@ -7,7 +7,7 @@ test.each([
   [{ queued: 1 }, '1 pending: 1 queued'],
   [
     { queued: 2, group: 3, batch: 1, digest: 4 },
-    '10 pending: 2 queued, 3 in groups, 1 in sealed messages, 4 for the next digest',
+    '10 pending: 2 queued, 3 in groups, 1 in frozen messages, 4 for the next digest',
   ],
 ])('pending items %j read as words', (pending, said) => {
   expect(formatPending(pending)).toBe(said)

@@ -47,7 +47,7 @@ const states: [Partial<Item>, string][] = [
     'held for its full event, at the latest until 2026-11-01 13:00:00 UTC',
   ],
   [{ state: 'held', heldFor: 'orphaned' }, 'held: the running configuration has no sink "soc"'],
-  [{ state: 'batch' }, 'in a sealed message, on its way'],
+  [{ state: 'batch' }, 'in a frozen message, on its way'],
   [{ state: 'sending', atMs: later }, 'being sent since 2026-11-01 13:00:00 UTC'],
   [
     { state: 'retrying', atMs: later, history: [failed] },

@@ -166,7 +166,7 @@ inhibit_rules:
       { at: 'inhibit_rules[0].source_matchers[0]', remedy: 'did you mean "brand"?' },
     ])
     expect(warningsOf(rule("['severity>=low']", "['severity=medium']"))).toMatchObject([
-      { at: 'inhibit_rules[0]', problem: expect.stringMatching(/^keeps back nothing/) },
+      { at: 'inhibit_rules[0]', problem: expect.stringMatching(/^suppresses nothing/) },
     ])
     expect(warningsOf(rule("['severity>=high']", "['severity=medium']"))).toEqual([])
   })

@@ -141,6 +141,6 @@ test('a rule of inhibition without equal is warned of: it keeps back whatever it
     )
   expect(said('equal: [identifier], ')).toEqual([])
   expect(said('')).toEqual([
-    'inhibit_rules[0]: one source keeps back every target, whatever it is about',
+    'inhibit_rules[0]: one source suppresses every target, whatever it is about',
   ])
 })

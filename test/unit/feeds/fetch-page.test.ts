@@ -113,7 +113,7 @@ describe('a cursor that the service refuses', () => {
     expect(asked.map(({ from }) => from)).toEqual(['c1', undefined])
     expect(fetched).toMatchObject({ scan: { reason: 'cursor_refused', cursor: null }, skipped: [] })
     expect(fetched.scan.span?.fromMs).toBe(nowMs - 600_000)
-    expect(lines.join()).toContain('a new walk begins; what lies behind it is read again')
+    expect(lines.join()).toContain('a new scan begins; what lies behind it is read again')
     const resets = 'feed_cursor_resets_total{feed="brand",reason="cursor_refused"}'
     expect(await scraped(metrics, resets)).toBe(1)
   })
@@ -203,9 +203,9 @@ test('a walk is said to be new where it takes the place of another, and not wher
   const changed: Scan = { ...tail, cursor: null, reason: 'configuration_changed' }
   const said = async (walk: Scan, state: Partial<FeedState>, of = feed): Promise<string> =>
     (await fetchWith([], { scan: walk, state, of })).lines.join()
-  expect(await said(changed, { scan: tail })).toContain('a new walk begins')
+  expect(await said(changed, { scan: tail })).toContain('a new scan begins')
   expect(await said(changed, { scan: changed })).toBe('')
-  expect(await said({ ...changed, startedAtMs: nowMs }, { scan: changed })).toContain('new walk')
+  expect(await said({ ...changed, startedAtMs: nowMs }, { scan: changed })).toContain('new scan')
   for (const reason of ['first', 'again'] as const)
     expect(await said({ ...changed, reason }, { scan: undefined })).toBe('')
   const alone = aFeed({ sweep: undefined })
