@@ -1,5 +1,9 @@
 /** How processes tell each other of work, and what the slow pass looks at. */
 import { expect, test } from 'vitest'
+import { Drains } from '../../../src/delivery/drains.ts'
+import type { Orphans } from '../../../src/delivery/orphans.ts'
+import type { SinkDrain } from '../../../src/delivery/sink-drain.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
@@ -7,7 +11,7 @@ import type { Sink } from '../../../src/sinks/sink.ts'
 import { attemptOf } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -87,6 +91,38 @@ test('a process that has not started, or is stopping, takes nothing up and tells
   await drains.reconcileOnce()
   expect(scripts).toEqual([])
   expect(Object.keys(await waits(keys))).toEqual(['main|soc'])
+})
+
+test('what is told of a sink while it is at work begins no second loop beside it', async () => {
+  const soc = aRehearsedSink('soc')
+  const { ledger, hints } = await rig(soc)
+  const step = Promise.withResolvers<number>()
+  let steps = 0
+  const drain = {
+    isIdle: false,
+    nudge: () => undefined,
+    onReady: () => undefined,
+    step: () => {
+      steps += 1
+      return step.promise
+    },
+  }
+  const drains = new Drains({
+    sinks: new Map([['soc', soc]]),
+    createDrain: () => drain as unknown as SinkDrain,
+    ledgers: [ledger],
+    hints,
+    orphans: {} as Orphans,
+    detailWaitMs: 0,
+    leaseMs: 10_000,
+    clock: systemClock,
+    logger: silent,
+  })
+  drains.start()
+  for (let told = 0; told < 3; told += 1) await drains.announce('main', [{ sink: 'soc' }])
+  expect(steps).toBe(1)
+  drain.isIdle = true
+  step.resolve(0)
 })
 
 test('a process whose clock is some minutes slow still finds what is due by the clock of Redis', async () => {

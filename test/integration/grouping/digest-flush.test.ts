@@ -9,7 +9,7 @@ import {
 } from '../../../src/grouping/digest-flush.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
-import { claimFlush, readDueTimers, peekFlush } from '../../../src/grouping/timers.ts'
+import { claimFlush, peekFlush, readDueTimers, readTimerMs } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -285,6 +285,8 @@ test('a digest whose schedule became rarer after its last window does not come a
   const weekly = await aDigestRig(given, { keys, ledgers: books, digest: { schedule } })
   weekly.toMorning(2)
   expect(await weekly.flush()).toBe(0)
+  const dueAtMs = await readTimerMs(books[0]!, digestGroupId('oncall:0'), 'oncall')
+  expect(dueAtMs).toBe(schedule.next(weekly.clock.now())) // nobody looks at it before
   weekly.toMorning(8)
   expect(await weekly.flush()).toBe(1)
   expect(weekly.oncall.received.map(({ summary }) => summary!.total)).toEqual([2])
