@@ -4,7 +4,7 @@
 import type { z } from 'zod'
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { readFileWithin } from '../lib/private-files.ts'
-import { ConfigError, type Mistake } from './config.ts'
+import { ConfigError, type Environment, type Mistake } from './config.ts'
 import {
   maxCharacters,
   type Path,
@@ -80,16 +80,55 @@ function toMistake({ path, message }: z.core.$ZodIssue): TreeMistake {
   return { path: path.map((key) => (typeof key === 'number' ? key : String(key))), problem, remedy }
 }
 
-function placeMistakes(mistakes: TreeMistake[], tree: Tree, { file }: Source): Mistake[] {
+function placeMistakes(mistakes: TreeMistake[], tree: Tree, { file, env }: Source): Mistake[] {
+  const hide = valueHider(tree, env)
   return mistakes
-    .map((mistake) => ({
-      file,
-      ...tree.positionOf(mistake),
-      path: pathText(mistake.path),
-      problem: nameVariables(mistake.problem, tree.variablesAt(mistake.path)),
-      remedy: mistake.remedy,
-    }))
+    .map((mistake) => {
+      const { problem, remedy } = hide(mistake)
+      return {
+        file,
+        ...tree.positionOf(mistake),
+        path: pathText(mistake.path),
+        problem: nameVariables(problem, tree.variablesAt(mistake.path)),
+        remedy,
+      }
+    })
     .toSorted((left, right) => left.line - right.line || left.column - right.column)
+}
+
+/** Characters of a variable's value that no message shows. */
+const fewestHidden = 6
+
+/**
+ * Returns a function that leaves the values of variables out of a mistake, because they may be
+ * secrets: the whole value stands as `${NAME}`. Of a value at the mistake's own place, no part is
+ * quoted either.
+ */
+function valueHider(
+  tree: Tree,
+  env: Environment,
+): (mistake: TreeMistake) => Pick<TreeMistake, 'problem' | 'remedy'> {
+  const long = [...tree.variables].filter((name) => (env[name] ?? '').length >= fewestHidden)
+  const hide = (text: string): string =>
+    long.reduce((rest, name) => rest.replaceAll(env[name] ?? '', () => `\${${name}}`), text)
+  return ({ problem, remedy, path }) => {
+    const values = tree.variablesAt(path).map((name) => env[name] ?? '')
+    if (values.length === 0) return { problem: hide(problem), remedy: hide(remedy) }
+    return {
+      problem: hide(problem).replace(/(["`'])(?!\$\{\w+\}\1).*\1/su, '"…"'),
+      remedy: values.some((value) => sharesPart(hide(remedy), value))
+        ? 'correct what the variable holds'
+        : hide(remedy),
+    }
+  }
+}
+
+function sharesPart(text: string, value: string): boolean {
+  const [within, of] = [text.toLowerCase(), value.toLowerCase()]
+  for (let at = 0; at + fewestHidden <= of.length; at += 1) {
+    if (within.includes(of.slice(at, at + fewestHidden))) return true
+  }
+  return false
 }
 
 /** Says that a value comes from the environment, because the line does not show it. */

@@ -42,6 +42,8 @@ export interface Tree {
   isReadable: boolean
   /** Names of the variables in a value; empty for a literal one. */
   variablesAt(path: Path): readonly string[]
+  /** Names of all variables in the file. */
+  variables: ReadonlySet<string>
   positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
 }
 
@@ -90,6 +92,7 @@ export function readTree(text: string, source: Source): Tree {
     mistakes,
     isReadable: isReadable && reading.repeated <= maxRepeated,
     variablesAt: (path) => variables.get(pathKey(path)) ?? [],
+    variables: new Set([...variables.values()].flat()),
     positionOf: ({ path, offset }) => {
       const { line, col } = lines.linePos(offset ?? findOffset(offsets, path))
       return { line: Math.max(1, line), column: Math.max(1, col) }

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
 import { afterAll, describe, expect, test } from 'vitest'
-import { ConfigError, type Environment, formatMistake } from '../../../src/config/config.ts'
+import {
+  ConfigError,
+  type Environment,
+  formatMistake,
+  type Mistake,
+} from '../../../src/config/config.ts'
 import { loadConfig, type LoadedConfig, parseConfig } from '../../../src/config/load.ts'
 import { expectPolling } from '../../../src/config/warnings.ts'
 
@@ -222,6 +227,44 @@ describe('variables', () => {
     expect(mistakesOf(fileWith({ feed: '${KEY}: 1' }), { KEY: 'every' })).toEqual([
       'feeds.brand.${KEY}: unknown key',
     ])
+  })
+})
+
+describe('a mistake quotes no part of what a variable holds, whatever matcher it was put into', () => {
+  test.each([
+    ['severity>${SECRET}', 'smtp://u:hush-hush@a.example', '"${SECRET}" is not a severity'],
+    ['severity>x${SECRET}', 'hush-hush', '"…" is not a severity'],
+    [
+      'type=~[${SECRET}]',
+      'z-a:hush-hush',
+      'not a valid pattern: invalid character class range: "…"',
+    ],
+    ['${SECRET}', 'hush_hush>5', '"…" compares severities only'],
+    ['type=${SECRET}', 'hush-hush,more', 'a bare value has no comma'],
+    ['type=${SECRET}', 'pastte', 'never matches: there is no type "${SECRET}"'],
+  ])('%s of %s', (matcher, secret, problem) => {
+    const route = `  routes: [{name: a, matchers: ['${matcher}']}]`
+    let told: readonly Mistake[] = []
+    try {
+      told = load(fileWith({ route }), { SECRET: secret }).warnings
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error
+      told = error.mistakes
+    }
+    const about = told.filter(({ path }) => path.startsWith('route.routes[0].matchers'))
+    expect(about.map((one) => one.problem)).toEqual([`${problem} (after replacing \${SECRET})`])
+    expect(about.map(formatMistake).join(' ')).not.toMatch(/hush|z-a|pastte/u)
+  })
+
+  test('nor elsewhere: a value of six characters and more stands under its name', () => {
+    const text = fileWith({
+      feed: 'labels: { team: "${TEAM}" }',
+      route: `  routes: [{name: a, matchers: ['team=blue-tem']}]`,
+    })
+    const [told] = load(text, { TEAM: 'blue-team' }).warnings.filter(({ path }) =>
+      path.startsWith('route'),
+    )
+    expect(told && formatMistake(told)).toContain('did you mean "${TEAM}"?')
   })
 })
 
