@@ -5,7 +5,7 @@ import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/
 import type { Snapshot } from '../self-alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../self-alerts/publisher.ts'
 import { createSelfAlerts, createSentLog, type SentLogOptions } from '../self-alerts/self-alerts.ts'
-import { sendPing } from '../sinks/webhook/webhook-sink.ts'
+import { sendPing } from '../sinks/http.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'

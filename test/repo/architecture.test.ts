@@ -62,7 +62,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
 const doorTo: Record<string, string[]> = {
   bullmq: ['delivery', 'feeds'],
   ioredis: ['redis'],
-  undici: ['upstream', 'sinks/webhook', 'sinks/slack'],
+  undici: ['upstream', 'sinks'],
   nodemailer: ['sinks/email'],
   '@slack/webhook': ['sinks/slack'],
   'smtp-server': ['sandbox'],

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { secretFromText } from '../../../../src/lib/secret.ts'
-import { sendPing } from '../../../../src/sinks/webhook/webhook-sink.ts'
-import { freePort } from '../../../support/redis.ts'
-import { anHttpServer, aTcpServer, failureOf } from './harness.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
+import { sendPing } from '../../../src/sinks/http.ts'
+import { freePort } from '../../support/redis.ts'
+import { anHttpServer, aTcpServer, failureOf } from './webhook/harness.ts'
 
 test('2xx is success, and the request says who asks', async () => {
   const server = await anHttpServer()

@@ -1,8 +1,8 @@
 /** What cannot be provoked over a real connection in milliseconds; the rest is in the integration tests. */
 import { expect, test } from 'vitest'
 import { errors } from 'undici'
-import { SinkError } from '../../../../src/sinks/sink.ts'
-import { errorFromFailure } from '../../../../src/sinks/webhook/webhook-sink.ts'
+import { SinkError } from '../../../src/sinks/sink.ts'
+import { errorFromFailure } from '../../../src/sinks/http.ts'
 
 function coded(code: string): Error {
   return Object.assign(new Error('failed'), { code })

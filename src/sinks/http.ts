@@ -1,0 +1,344 @@
+/**
+ * What every sink that speaks HTTP shares: reading its address, one request on a guarded connection
+ * (no redirect, no proxy, no private address unless allowed), and the reason of every failure. Also
+ * the ping of an address.
+ */
+import { lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
+import { Readable } from 'node:stream'
+import { Agent, buildConnector, type Dispatcher, request } from 'undici'
+import { timeoutSignal } from '../lib/clock.ts'
+import { errorMessage } from '../lib/errors.ts'
+import type { Secret } from '../lib/secret.ts'
+import { parseRetryAfter } from '../lib/web-address.ts'
+import { guardConnector, publicLookup } from './address-guard.ts'
+import { SinkError, type SinkReason } from './sink.ts'
+
+/**
+ * Where a request goes; checked again at each use, because a file may hold another address by now.
+ */
+export interface Target {
+  url: Secret
+  allowPrivate: boolean
+}
+
+/**
+ * Reads the current URL. Errors neither name it nor have as cause the parser's error, which quotes
+ * it.
+ */
+export function readTarget({ url, allowPrivate }: Target): URL {
+  const target = parseUrl(url)
+  if (target.username !== '' || target.password !== '') {
+    throw misconfiguredError('url carries a user or password; use secret to prove who sends')
+  }
+  if (target.protocol === 'https:') return target
+  if (target.protocol === 'http:' && allowPrivate) return target
+  throw misconfiguredError('url is not https; plain http needs allow_private: true')
+}
+
+function parseUrl(url: Secret): URL {
+  let text: string
+  try {
+    text = url.reveal()
+  } catch (error) {
+    throw misconfiguredError(`url cannot be read: ${errorMessage(error)}`)
+  }
+  const target = URL.parse(text)
+  if (target === null) throw misconfiguredError('url is not a URL; write https://host/path')
+  return target
+}
+
+function misconfiguredError(what: string): SinkError {
+  return new SinkError('misconfigured', what)
+}
+
+const pingTimeoutMs = 10_000
+
+export interface PingOptions {
+  /** Finds the addresses of a host. Default: the system's resolver. */
+  resolve?: LookupFunction
+  timeoutMs?: number
+}
+
+export async function sendPing(
+  target: Target,
+  { resolve, timeoutMs = pingTimeoutMs }: PingOptions = {},
+): Promise<void> {
+  const { allowPrivate } = target
+  const url = readTarget(target)
+  const transport = createHttpTransport({ allowPrivate, resolve, maxConnections: 1 })
+  try {
+    const { status } = await transport.get(url, timeoutSignal(timeoutMs))
+    if (isSuccess(status)) return
+    throw new SinkError('rejected', `the address answered ${status}`, { status })
+  } finally {
+    await transport.close()
+  }
+}
+
+const connectTimeoutMs = 5000
+const headersTimeoutMs = 10_000
+const bodyTimeoutMs = 5000
+const maxAnswerBytes = 64 * 1024
+const defaultReceiver = 'the receiver'
+
+export interface HttpTransport {
+  /** Resolves with any status; throws SinkError if no status came. */
+  post(url: URL, message: HttpMessage, signal: AbortSignal): Promise<HttpAnswer>
+  /**
+   * As `post`. Whether a GET was written is not known, so one that fails once connected counts as
+   * written.
+   */
+  get(url: URL, signal: AbortSignal): Promise<HttpAnswer>
+  close(): Promise<void>
+}
+
+export interface HttpMessage {
+  headers: Record<string, string>
+  body: string
+}
+
+interface TransportOptions {
+  allowPrivate: boolean
+  /** Finds the addresses of a host. Default: the system's resolver. */
+  resolve?: LookupFunction | undefined
+  maxConnections: number
+  /** What errors call the other side. Default: `the receiver`. */
+  receiver?: string
+  /**
+   * Whether the answer's body is read and each request has a connection of its own, because the
+   * reset of a stale one would look like a lost answer. Default: the status alone is the answer.
+   */
+  readsAnswer?: boolean
+}
+
+export function createHttpTransport(options: TransportOptions): HttpTransport {
+  const { receiver } = options
+  // A plain Agent ignores proxy variables: behind a proxy the address checks would see only the
+  // proxy.
+  const agent = new Agent({
+    connect: createConnector(options),
+    connections: options.maxConnections,
+    ...(options.readsAnswer && { pipelining: 0 }), // 0: no connection is kept
+    headersTimeout: headersTimeoutMs,
+    bodyTimeout: bodyTimeoutMs,
+  })
+
+  async function ask(url: URL, asked: HttpRequest, signal: AbortSignal): Promise<HttpAnswer> {
+    const pendingResponse = request(url, { dispatcher: agent, ...asked, signal })
+    const response = await Promise.race([pendingResponse, rejectOnAbort(signal)])
+    const { statusCode: status, headers } = response
+    const body = options.readsAnswer ? await readBody(response) : await skipBody(response, signal)
+    return { status, retryAfter: headers['retry-after'], body }
+  }
+
+  async function post(
+    url: URL,
+    { headers, body }: HttpMessage,
+    signal: AbortSignal,
+  ): Promise<HttpAnswer> {
+    let wasWritten = false
+    const stream = readOnce(body, () => (wasWritten = true))
+    const length = { 'content-length': String(Buffer.byteLength(body)) }
+    try {
+      const message = { method: 'POST', headers: { ...headers, ...length }, body: stream } as const
+      return await ask(url, message, signal)
+    } catch (error) {
+      throw errorFromFailure({ error, wasWritten, wasAborted: signal.aborted }, receiver)
+    }
+  }
+
+  async function get(url: URL, signal: AbortSignal): Promise<HttpAnswer> {
+    try {
+      return await ask(url, { method: 'GET', headers: { 'user-agent': 'tocsin' } }, signal)
+    } catch (error) {
+      throw errorFromFailure({ error, wasWritten: true, wasAborted: signal.aborted }, receiver)
+    }
+  }
+
+  return { post, get, close: () => agent.destroy() }
+}
+
+interface HttpRequest {
+  method: 'GET' | 'POST'
+  headers: Record<string, string>
+  body?: Readable
+}
+
+/**
+ * A body that reports when undici reads it, which happens on a live connection, right before
+ * writing.
+ */
+function readOnce(body: string, onRead: () => void): Readable {
+  return new Readable({
+    read() {
+      onRead()
+      this.push(body)
+      this.push(null)
+    },
+  })
+}
+
+/**
+ * Reads the body only so that the connection can be reused; an endless, cut or slow one does not
+ * change the outcome.
+ */
+async function skipBody({ body }: Dispatcher.ResponseData, signal: AbortSignal): Promise<string> {
+  await body.dump({ limit: maxAnswerBytes, signal }).catch(() => undefined)
+  return ''
+}
+
+/** Reads the first `maxAnswerBytes`. If the status already says no, a cut body does not matter. */
+async function readBody({ statusCode, body }: Dispatcher.ResponseData): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      bytes += chunk.byteLength
+      if (bytes > maxAnswerBytes) break
+    }
+  } catch (error) {
+    if (isSuccess(statusCode)) throw error
+  }
+  return Buffer.concat(chunks).toString('utf8', 0, maxAnswerBytes)
+}
+
+/** undici checks the signal only once it is connected; this ends the wait for a connection too. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const abort = (): void => reject(signal.reason as Error)
+    if (signal.aborted) abort()
+    else signal.addEventListener('abort', abort, { once: true })
+  })
+}
+
+function createConnector({
+  allowPrivate,
+  resolve = lookup,
+}: TransportOptions): buildConnector.connector {
+  // HTTP/1.1 only: a request has a connection to itself there, which makes `wasWritten` exact.
+  const settings = { timeout: connectTimeoutMs, allowH2: false }
+  if (allowPrivate) return buildConnector({ ...settings, lookup: resolve })
+  return guardConnector(buildConnector({ ...settings, lookup: publicLookup(resolve) }))
+}
+
+export interface HttpAnswer {
+  status: number
+  retryAfter?: string | string[] | undefined
+  /** At most 64 KiB; empty unless `readsAnswer` is set. */
+  body: string
+}
+
+export function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300
+}
+
+interface Refusal {
+  nowMs: number
+  /** Default: by the status. */
+  reason?: SinkReason | undefined
+  receiver?: string
+  /** What the receiver said, if it is one of the words that its protocol knows. */
+  word?: string
+  /** What the operator can do, by reason; follows the status in the message. */
+  advice?: Partial<Record<SinkReason, string>>
+}
+
+/**
+ * Builds the error of an answer that is not acceptance. The body is not repeated: it may echo what
+ * it was sent.
+ */
+export function errorFromAnswer(
+  { status, retryAfter }: Pick<HttpAnswer, 'status' | 'retryAfter'>,
+  { nowMs, reason = classifyStatus(status), word = '', ...said }: Refusal,
+): SinkError {
+  const { receiver = defaultReceiver, advice = {} } = said
+  const mayWait = reason === 'rate_limited' || reason === 'unavailable'
+  const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs) : undefined
+  const answer = word === '' ? String(status) : `${status} ${word}`
+  return new SinkError(reason, `${receiver} answered ${answer}${advice[reason] ?? ''}`, {
+    status,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  })
+}
+
+const reasonsByStatus: Record<number, SinkReason> = {
+  400: 'invalid',
+  401: 'unauthorized',
+  403: 'unauthorized',
+  408: 'unavailable',
+  410: 'gone',
+  413: 'invalid',
+  422: 'invalid',
+  425: 'unavailable',
+  429: 'rate_limited',
+}
+
+export function classifyStatus(status: number): SinkReason {
+  if (status >= 300 && status < 400) return 'redirected'
+  if (status >= 500 && status < 600) return 'unavailable'
+  return reasonsByStatus[status] ?? 'rejected'
+}
+
+/** How far a request had come when it failed. */
+export interface Failure {
+  error: unknown
+  /**
+   * Whether undici had begun to write the request: from then on the receiver may have accepted it.
+   */
+  wasWritten: boolean
+  wasAborted: boolean
+}
+
+export function errorFromFailure(
+  { error, wasWritten, wasAborted }: Failure,
+  receiver: string = defaultReceiver,
+): SinkError {
+  const code = errorCode(error)
+  const cause = error
+  if (error instanceof SinkError) return error
+  if (isCertificateError(code)) {
+    return new SinkError('misconfigured', `the TLS certificates do not fit (${code})`, { cause })
+  }
+  if (!wasWritten || isUnreached(code)) {
+    const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
+    return new SinkError('unavailable', `${receiver} was not reached (${why})`, { cause })
+  }
+  if (wasAborted || isTimeout(code)) {
+    return new SinkError('timeout', 'the request was sent and no answer came in time', { cause })
+  }
+  const why = code ?? 'closed'
+  return new SinkError('connection_lost', `cut before the answer was read (${why})`, { cause })
+}
+
+function errorCode(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | null)?.code
+  return typeof code === 'string' ? code : undefined
+}
+
+/**
+ * Node's and OpenSSL's codes for a certificate that is not trusted or not for this host. The last
+ * one is the server asking for a client certificate: under TLS 1.3 it arrives after the request was
+ * written, but no server reads a request whose handshake it refused.
+ */
+function isCertificateError(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    /^CERT_|SELF_SIGNED_CERT|^UNABLE_TO_(GET|VERIFY|DECRYPT)|^ERR_TLS_CERT|_CERTIFICATE_REQUIRED$/.test(
+      code,
+    )
+  )
+}
+
+/** Codes that only a failed connection has; for a request without a body nothing else can tell. */
+function isUnreached(code: string | undefined): boolean {
+  return (
+    code !== undefined &&
+    /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
+  )
+}
+
+function isTimeout(code: string | undefined): boolean {
+  return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT'
+}
