@@ -163,6 +163,7 @@ test('what is held never expires', () => {
 `,
   }
   const root = mkdtempSync(join(tmpdir(), 'tocsin-planted-'))
+  const script = 'src/redis/scripts/hold.lua'
   const sources = Object.keys(planted).filter((file) => file.startsWith('src/'))
   let tree: Tree | undefined
   let judge: Judge | undefined
@@ -231,6 +232,23 @@ test('what is held never expires', () => {
     expect(asked).toHaveLength(2)
   })
 
+  test('a script is judged by the tests that reached one of those that run it, also where that has changed since', async () => {
+    const asked: string[] = []
+    const tell = (line: string): void => void asked.push(line)
+    const learning = { trees: [tree!] as const, sources, cacheFile: join(root, 'coverage.json') }
+    await learnCoverage({ ...learning, tell: () => {} })
+    const [mutant] = mutantsOfLua(script, planted[script]!)
+    const moved = `// begins later\n${planted['src/hold.ts']!.replace(`name: 'hold'`, 'name: string')}`
+    tree!.write('src/hold.ts', moved)
+    try {
+      const coverage = await learnCoverage({ ...learning, tell })
+      expect(coverage.testsFor(mutant!).map(({ file }) => file)).toEqual(['test/unit/hold.test.ts'])
+      expect(asked).toEqual([])
+    } finally {
+      tree!.write('src/hold.ts', planted['src/hold.ts']!)
+    }
+  })
+
   test('a change that does not compile is neither', async () => {
     expect(
       await outcomeOf('src/hold.ts', `export const hold = (): string => script('hold_')`),
@@ -246,9 +264,8 @@ test('what is held never expires', () => {
   })
 
   test('a script of Redis is judged by the tests that reach its name', async () => {
-    const file = 'src/redis/scripts/hold.lua'
-    expect(await outcomeOf(file, '')).toMatchObject({ kind: 'killed' })
-    expect(await outcomeOf(file, `return redis.call('DECR', KEYS[1])`)).toMatchObject({
+    expect(await outcomeOf(script, '')).toMatchObject({ kind: 'killed' })
+    expect(await outcomeOf(script, `return redis.call('DECR', KEYS[1])`)).toMatchObject({
       kind: 'survived',
     })
   })

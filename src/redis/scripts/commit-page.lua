@@ -88,11 +88,9 @@ local function known_pair(event, is_new_record)
   return pair, name
 end
 
--- Notes in the record that showed a pair first in how many more records it was seen.
-local function tell_first(pair, event)
-  if pair.r == event.rid then
-    return
-  end
+-- Notes in the record that showed a pair first in how many more records it was seen. What it notes in the record of
+-- the event itself is overwritten when that record is saved whole.
+local function tell_first(pair)
   local first = load_record(pair.r)
   if first then
     first.ag = { n = pair.n - 1, s = pair.s }
@@ -213,7 +211,7 @@ local function add_items(event, record)
   end
   if pair then
     redis.call('SET', pair_name, cjson.encode(pair), 'PX', event.pr.ms)
-    tell_first(pair, event)
+    tell_first(pair)
   end
 end
 

@@ -1,7 +1,8 @@
 /**
  * Which test files reach which block of the rooms, learned by running each once on an unchanged copy whose
  * blocks note that they run. Kept between runs: a test file is asked again when it has changed, and all are
- * when the rooms have other files. Of a source that has changed since, only the file counts and not the block.
+ * when the rooms have other files. Of a source that has changed since, only the file counts and not the block;
+ * so it is of one that runs a script.
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -134,6 +135,12 @@ function callersOf(tree: Tree): string[] {
     })
 }
 
+/** Sources whose blocks are asked after: those of the rooms, and those that run their scripts. */
+function trackedOf(tree: Tree, sources: readonly string[]): string[] {
+  const inRooms = sources.filter((file) => file.endsWith('.ts'))
+  return [...new Set([...inRooms, ...callersOf(tree)])]
+}
+
 /** Takes test files from `waiting`, adds what they reach to `known`, and keeps it after each of them. */
 async function ask(
   tree: Tree,
@@ -145,8 +152,7 @@ async function ask(
     tell,
   }: Omit<Learning, 'tell'> & { tell: (index: number, rest: string) => void },
 ): Promise<void> {
-  const tracked = [...sources.filter((file) => file.endsWith('.ts')), ...callersOf(tree)]
-  const originals = new Map(tracked.map((file) => [file, tree.read(file)]))
+  const originals = new Map(trackedOf(tree, sources).map((file) => [file, tree.read(file)]))
   for (const [file, text] of originals) {
     const mark = ({ start }: Block): string => `globalThis.tocsinHit?.add('${file}:${start}')`
     tree.write(file, instrument(file, text, mark))
@@ -204,9 +210,7 @@ function coverageOf(
   const hitsOf = new Map([...reachedBy].map(([file, { hits }]) => [file, new Set(hits)]))
   const placesOfScript = readPlacesOfScripts(tree)
   const testTexts = new Map<string, string>()
-  const texts = new Map(
-    sources.filter((file) => file.endsWith('.ts')).map((file) => [file, tree.read(file)]),
-  )
+  const texts = new Map(trackedOf(tree, sources).map((file) => [file, tree.read(file)]))
   const blocks = new Map([...texts].map(([file, text]) => [file, blocksOf(file, text)]))
   const digests = new Map([...texts].map(([file, text]) => [file, digestOf(text)]))
 
@@ -226,18 +230,23 @@ function coverageOf(
     return text
   }
 
+  /** Its own, and of a script those that run it. */
+  function filesOf(mutant: Mutant): string[] {
+    const callers = placesOf(mutant).map((place) => place.slice(0, place.lastIndexOf(':')))
+    return [...new Set([mutant.file, ...callers])]
+  }
+
   function reaches(test: string, mutant: Mutant): boolean {
-    const known = reachedBy.get(test)?.sources[mutant.file]
-    if (known !== undefined && known !== digests.get(mutant.file)) return true
+    const before = reachedBy.get(test)?.sources ?? {}
+    const hasChanged = (file: string): boolean =>
+      before[file] !== undefined && before[file] !== digests.get(file)
+    if (filesOf(mutant).some(hasChanged)) return true
     if (placesOf(mutant).some((place) => hitsOf.get(test)?.has(place))) return true
     return namesOf(mutant).some((name) => textOf(test).includes(name))
   }
 
-  /** Of a script also from those that run it. */
   function distance(test: TestFile, mutant: Mutant): number {
-    const callers = mutant.file.endsWith('.lua') ? placesOf(mutant) : []
-    const files = [mutant.file, ...callers.map((place) => place.slice(0, place.lastIndexOf(':')))]
-    return Math.min(...[...new Set(files)].map((file) => distanceTo(test, file)))
+    return Math.min(...filesOf(mutant).map((file) => distanceTo(test, file)))
   }
 
   return {
