@@ -54,6 +54,19 @@ test('what is due for a sink that no configuration has is held, five hundred at 
   expect(orphans.said).toEqual([{ sinks: ['soc', 'siem'], items: 501 }])
 })
 
+test('a message that is known to have gone is settled and not held, though its sink is gone', async () => {
+  const book = await tests.book()
+  await bring(book, 1)
+  const message = { k: 'soc', d: 'soc', kind: 'group', n: 1, o: 'delivered' }
+  await tests.redis.set(book.key('batch', 'm1'), JSON.stringify(message))
+  await tests.redis.zadd(book.key('due', 'soc'), 1, 'b:m1:soc')
+  const orphans = orphansOf(book)
+  await orphans.hold(book, 'soc')
+  orphans.report()
+  expect(orphans.said).toEqual([{ sinks: ['soc'], items: 1 }])
+  expect(await tests.redis.exists(book.key('batch', 'm1'))).toBe(0)
+})
+
 test('what is due since a moment ago waits: a newer configuration may have its sink', async () => {
   const book = await tests.book()
   await bring(book, 1)

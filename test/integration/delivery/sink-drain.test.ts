@@ -520,6 +520,39 @@ test('a sink with a limit is sent to when its place has come, and is not asked f
   expect(asked).toBe(2)
 })
 
+test('what a shut circuit keeps back takes no place in the pace of its sink', async () => {
+  let isShut = false
+  const soc = aRehearsedSink('soc', { limitPerSecond: 5 })
+  let taken = 0
+  const rig = await aRig(soc, {
+    pace: { take: () => Promise.resolve({ isTaken: (taken += 1) > 0, nextInMs: 1_000 }) },
+    admit: (_sink, count) =>
+      Promise.resolve({ count: isShut ? 0 : count, waitMs: isShut ? 9_000 : 0, isProbe: false }),
+  })
+  standStill(rig)
+  await bring(rig.ledgers[0]!, 2)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'one is sent', () => rig.reports.length === 1)
+  isShut = true
+  rig.clock.aheadMs += 1_000
+  const backs = (): number => rig.asked.flatMap(({ back = [] }) => back).length
+  await turnsUntil(rig.drain, 'the other goes back', () => backs() === 1)
+  expect([soc.received.length, taken]).toEqual([1, 1])
+})
+
+test('what is tried again in minutes keeps no process busy: hints name it when its time comes', async () => {
+  const soc = aRehearsedSink('soc')
+  soc.next('unavailable')
+  const rig = await aRig(soc)
+  await bring(rig.ledgers[0]!, 1)
+  rig.drain.nudge('main')
+  const isOver = (): boolean => rig.told.length === 1 && rig.drain.inHand === 0
+  await turnsUntil(rig.drain, 'it is put off', isOver)
+  expect(rig.told).toMatchObject([{ account: 'main', sink: 'soc' }])
+  expect(rig.told[0]!.inMs).toBeGreaterThan(2_000)
+  expect(rig.drain.isIdle).toBe(true)
+})
+
 test('the success of a probe is told at once, though the sink took something a moment before it shut', async () => {
   let admitted: AdmitResult = { count: 1, waitMs: 0, isProbe: false }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(admitted) })

@@ -14,10 +14,11 @@ async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
   return (await readAccounts(place)).map(({ name }) => name)
 }
 
-/** Books as a version left them that registered none. */
+/** Books as a version left them that registered none, and kept no index. */
 async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
   for (const account of accounts) await openLedger({ ...place, account, config: ledgerConfig })
-  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'))
+  const indexed = accounts.map((account) => place.keys.account(account, 'indexed'))
+  await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'), ...indexed)
 }
 
 test('accounts that left before there was a registry are found among foreign keys, in steps, once', async () => {

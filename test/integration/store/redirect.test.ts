@@ -49,6 +49,9 @@ test('what was diverted while it was sent, and is sent again, does not die of th
   })
   const [again, atLake] = await itemsOf(book)
   expect(again).toMatchObject({ state: 'queued', rule: 'ann', repeatRisks: 1, replays: 1 })
+  expect(again!.history).toMatchObject([
+    { number: 1, outcome: 'answer lost', reason: 'interrupted' },
+  ])
   expect(atLake).toMatchObject({ state: 'queued', sink: 'lake', attempts: 0, repeatRisks: 0 })
   expect(await beginAttempt(book, ref, 't2', 30_000)).toMatchObject({ mayBeRepeat: true })
   await expectConservation(book)
