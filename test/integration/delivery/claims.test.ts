@@ -193,6 +193,33 @@ function asBack({ ref, rank, ...rest }: Claim & { inMs?: number }): {
   return { ref, rank, ...('inMs' in rest && { inMs: rest.inMs }) }
 }
 
+test('a send has the whole lease from its beginning on, however long its claim waited', async () => {
+  const ledger = await tests.book()
+  const [single = ''] = await bring(ledger, 1, 'low')
+  const batch = await frozen(ledger, 2)
+  await claim(ledger)
+  const begin = [single, batch].map((ref) => ({ ref, token: 't' }))
+  await advance(ledger, { begin }, 'r1', 3_600_000)
+  for (const ref of [single, batch]) {
+    const dueMs = Number(await ledger.redis.zscore(ledger.key('due', 'soc'), ref))
+    expect(dueMs - Date.now()).toBeGreaterThan(3_500_000)
+  }
+})
+
+test('what somebody holds is not claimed by its name either', async () => {
+  const ledger = await tests.book()
+  const [ref = ''] = await bring(ledger, 1)
+  await claim(ledger, {}, 'other')
+  expect((await claim(ledger, { ref })).claims).toEqual([])
+})
+
+test('what was due stays so though the clock was set back', async () => {
+  const ledger = await tests.book()
+  const [ref = ''] = await bring(ledger, 1)
+  await ledger.redis.zadd(ledger.key('due', 'soc'), Date.now() + 3_600_000, ref)
+  expect((await claim(ledger)).claims).toMatchObject([{ ref }])
+})
+
 test('who lost a claim neither opens nor gives back what another one holds', async () => {
   const book = await tests.book()
   const [ref = ''] = await bring(book, 1)
@@ -343,11 +370,13 @@ test('the halves of a batch are messages of their own: as old, as severe, and th
   const batch = await frozen(book, 3, 'critical')
   const [whole] = (await claim(book)).claims
   await attempt(book, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
+  const [milder = ''] = await bring(book, 1, 'high')
   const { halves } = await attempt(book, batch, { outcome: 'split', reason: 'invalid' }, 't2')
   const { claims } = await claim(book)
   if (whole?.kind !== 'batch') throw new Error('no batch')
   expect(halves).toHaveLength(2)
-  expect(new Set(claims.map(({ ref }) => ref))).toEqual(new Set(halves))
+  expect(new Set(claims.slice(0, 2).map(({ ref }) => ref))).toEqual(new Set(halves))
+  expect(claims[2]!.ref).toBe(milder)
   const parts = halves!.map((ref) => claims.find((one) => one.ref === ref)!)
   const about = { rank: 5, attempts: 0, tries: 0, createdAtMs: whole.createdAtMs }
   expect(parts).toMatchObject([
@@ -391,6 +420,19 @@ test('a process that died while it sent leaves its attempt in the story, as one 
   const { history, repeatRisks } = await itemOf(book, 'a/high/0')
   expect(history).toMatchObject([{ number: 1, outcome: 'answer lost', reason: 'interrupted' }])
   expect(repeatRisks).toBe(1)
+})
+
+test('a batch whose process died while it sent says that it may be a repeat, under the same token it is one attempt', async () => {
+  const ledger = await tests.book()
+  const ref = await frozen(ledger, 2)
+  const begin = async (token: string) => {
+    await makeDue(ledger, ref)
+    await claim(ledger)
+    return (await advance(ledger, { begin: [{ ref, token }] })).begun
+  }
+  expect(await begin('t1')).toEqual([{ attempt: 1, mayBeRepeat: false }])
+  expect(await begin('t1')).toEqual([{ attempt: 1, mayBeRepeat: false }])
+  expect(await begin('t2')).toEqual([{ attempt: 2, mayBeRepeat: true }])
 })
 
 test('what ended or went elsewhere between claim and send is not sent, and due no more', async () => {

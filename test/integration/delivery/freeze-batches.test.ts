@@ -56,9 +56,11 @@ test('full batches go at once, the rest when its time has come', async () => {
   const full = await flushOnce(book, siem(), { nowMs: Date.now() })
   expect(full).toMatchObject({ next: 'later' })
   expect(await sizes(book, full.batches)).toEqual([3, 3])
+  expect(await tests.redis.zscore(book.key('due', 'siem'), 'c:siem')).not.toBeNull()
   const rest = await flushOnce(book, siem(), { nowMs: Date.now() + 61_000 })
   expect(rest.next).toBe('done')
   expect(await sizes(book, rest.batches)).toEqual([1])
+  expect(await tests.redis.zscore(book.key('due', 'siem'), 'c:siem')).toBeNull()
   await expectConservation(book)
 })
 

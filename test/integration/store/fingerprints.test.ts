@@ -89,6 +89,14 @@ test('what was last seen in the oldest week that the horizon reaches is known', 
   expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
 })
 
+test('a week with as many marks as its own number is known like any other', async () => {
+  const book = await tests.book()
+  await takeIn(book, [event])
+  const { number } = await newestWeek(book)
+  await tests.redis.hset(book.key('weeks'), `${number}:n`, number)
+  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+})
+
 test('a lost event that is marked in two weeks is taken in again by a repair', async () => {
   const book = await tests.book()
   await takeIn(book, [event])

@@ -3,7 +3,14 @@ import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
-import { rerouteItem, moveItem, resendItem } from '../../../src/store/pending-items.ts'
+import {
+  countDeadLetters,
+  discardItem,
+  moveItem,
+  rerouteItem,
+  resendItem,
+  withholdItems,
+} from '../../../src/store/pending-items.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
@@ -124,4 +131,90 @@ test('what is not there any more is neither moved, nor diverted, nor sent again'
     })
   }
   expect(await itemsOf(book)).toEqual([item])
+})
+
+const hourMs = 3_600_000
+const lake = { sink: 'lake', destination: 'lake', batchWaitMs: undefined }
+
+/** One item of `soc`, brought into its state. */
+async function waitingAs(state: string, ledger: AccountLedger): Promise<string> {
+  await takeIn(ledger, [routed({ uid })])
+  const ref = `i:${ledger.fingerprints.recordId(uid)}:0:soc`
+  const untilMs = Date.now() + (state === 'held until a moment ago' ? -hourMs : hourMs)
+  if (state === 'retrying') {
+    await beginAttempt(ledger, ref, 't', 30_000)
+    await settle(ledger, ref, 't', { outcome: 'retry', inMs: hourMs, reason: 'unavailable' })
+  } else if (state !== 'queued') {
+    await withholdItems(ledger, [{ ref, rule: 'night', act: 'hold', untilMs }])
+  }
+  return ref
+}
+
+test.each(['queued', 'retrying', 'held'])(
+  'what is %s is moved or given up by hand, and is due no more where it was',
+  async (state) => {
+    for (const verb of ['move', 'discard']) {
+      const ledger = await tests.book()
+      const ref = await waitingAs(state, ledger)
+      const [item] = await itemsOf(ledger)
+      expect(item!.state).toBe(state)
+      const where = { ref, record: { uid }, item: item! }
+      const moving = verb === 'move'
+      const ended = moving ? moveItem(ledger, where, [lake], 'ann') : discardItem(ledger, ref, 'ann')
+      expect(await ended).toBe('done')
+      const states = (await itemsOf(ledger)).map((one) => one.state)
+      expect(states).toEqual(moving ? ['diverted', 'queued'] : ['discarded'])
+      expect(await tests.redis.zrange(ledger.key('due', 'soc'), '0', '-1')).toEqual([])
+      await expectConservation(ledger)
+    }
+  },
+)
+
+test.each([
+  ['retrying', 'done'],
+  ['held', 'busy'],
+  ['held until a moment ago', 'done'],
+])('a fallback gets what is %s: %s', async (state, status) => {
+  const ledger = await tests.book()
+  const ref = await waitingAs(state, ledger)
+  const [item] = await itemsOf(ledger)
+  const where = { ref, record: { uid }, item: item! }
+  const answer = await rerouteItem(ledger, where, { to: 'lake', targets: [lake], staleMs: 0 })
+  expect(answer.status).toBe(status)
+  expect(await itemsOf(ledger)).toHaveLength(status === 'done' ? 2 : 1)
+})
+
+test('what comes back from a fallback is sent by the sink that it left, under its id', async () => {
+  const { ledger, ref } = await divertedWhileSent()
+  const [left, atLake] = await itemsOf(ledger)
+  const away = { ref: ref.replace(':0:soc', ':1:lake'), record: { uid }, item: atLake! }
+  const soc = { sink: 'soc', destination: 'soc', batchWaitMs: undefined }
+  expect(await moveItem(ledger, away, [soc], 'ann')).toBe('done')
+  const items = await itemsOf(ledger)
+  expect(items.map(({ sink, state }) => [sink, state])).toEqual([
+    ['soc', 'queued'],
+    ['lake', 'diverted'],
+  ])
+  expect(items[0]!.id).toBe(left!.id)
+  expect(await beginAttempt(ledger, ref, 't2', 30_000)).toMatchObject({ status: 'send' })
+})
+
+test('what a fallback got is not sent to it again once the story of the event has ended', async () => {
+  const { ledger } = await divertedWhileSent()
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid)))
+  const again = await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])], { feed: 'second' })
+  expect(again).toMatchObject({ counts: { new: 1 }, changes: [] })
+})
+
+test('a dead letter that is sent again waits in its batch, and is no letter any more', async () => {
+  const ledger = await tests.book()
+  const ref = await waitingAs('queued', ledger)
+  await beginAttempt(ledger, ref, 't', 30_000)
+  await settle(ledger, ref, 't', { outcome: 'dead' })
+  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
+  expect(await resendItem(ledger, ref, { batchWaitMs: 60_000, by: 'ann' })).toBe('collect')
+  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
+  expect((await itemsOf(ledger))[0]).toMatchObject({ state: 'queued', replays: 1 })
+  expect(await tests.redis.zrange(ledger.key('collect', 'soc'), '0', '-1')).toEqual([ref])
+  await expectConservation(ledger)
 })
