@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { beginAttempt, claimRef } from '../../support/attempts.ts'
-import { readPendingRefs } from '../../../src/store/pending-items.ts'
+import { attemptOf, beginAttempt, claimRef } from '../../support/attempts.ts'
+import { readPendingRefs, replayDeadLetter } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -73,6 +73,21 @@ test('an event that came back more severe before its batch left is in it twice, 
   expect(batches).toHaveLength(1)
   const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   expect(record!.items.map(({ state }) => state)).toEqual(['batch', 'batch'])
+})
+
+test('a batch with an event that may have been told before says that it may be a repeat', async () => {
+  const ledger = await tests.book()
+  await takeIn(ledger, [routed({ uid: 'a/b/told' }, ['siem'])])
+  const told = `i:${ledger.fingerprints.recordId('a/b/told')}:0:siem`
+  await attemptOf(ledger, told, { outcome: 'dead', answerLost: true })
+  await replayDeadLetter(ledger, told, 60_000)
+  await takeIn(ledger, [routed({ uid: 'a/b/new' }, ['siem'])], { batchWaitMs: 60_000 })
+  const { batches } = await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000 })
+  expect(batches).toHaveLength(1)
+  expect(await beginAttempt(ledger, batches[0]!, 't', 1_000)).toMatchObject({
+    mayBeRepeat: true,
+    members: [{ uid: 'a/b/told' }, { uid: 'a/b/new' }],
+  })
 })
 
 test('a batch keeps within its size, and never carries less than one item', async () => {

@@ -233,6 +233,23 @@ describe('as a week grows', () => {
     },
   )
 
+  test('the bucket of a mark follows from its last 18 bits alone: what another version marked is found', async () => {
+    const book = await tests.book()
+    const week = Math.floor(Date.now() / weekMs)
+    const begun = { [week]: 300_000, [`${week}:first`]: 2, [`${week}:n`]: 0 }
+    await tests.redis.hset(book.key('weeks'), begun)
+    const short = ['0', '-7', '12345678', '-123456789', '1234567890'].map((m, b) => ({ m, b }))
+    const marks = [...short, ...someMarks(200)]
+    await write(book, marks)
+    const stored = await marksIn(book, week)
+    for (const { m, b } of marks) {
+      const bits = Number(BigInt.asUintN(18, BigInt(m.replace('-', ''))))
+      const hash = (b % 2) + 2 * bits
+      const bucket = hash < 300_000 ? hash : hash % 2 ** 18 // those from there on are not split yet
+      expect(stored.get(book.key('marks', String(week), String(bucket)))).toContain(m)
+    }
+  })
+
   test('what is written, erased and asked for in any order is what a plain set would say', async () => {
     const step = fc.record({ erase: fc.boolean(), from: fc.nat(1_500), count: fc.nat(400) })
     await fc.assert(

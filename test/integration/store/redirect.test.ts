@@ -160,7 +160,9 @@ test.each(['queued', 'retrying', 'held'])(
       expect(item!.state).toBe(state)
       const where = { ref, record: { uid }, item: item! }
       const moving = verb === 'move'
-      const ended = moving ? moveItem(ledger, where, [lake], 'ann') : discardItem(ledger, ref, 'ann')
+      const ended = moving
+        ? moveItem(ledger, where, [lake], 'ann')
+        : discardItem(ledger, ref, 'ann')
       expect(await ended).toBe('done')
       const states = (await itemsOf(ledger)).map((one) => one.state)
       expect(states).toEqual(moving ? ['diverted', 'queued'] : ['discarded'])
