@@ -99,7 +99,6 @@ export function createCircuit(
       return { count: 0, waitMs: answer, isProbe: false }
     },
     async report(sink, word, { answer = '', isProbe = false, pauseMs = 0 } = {}) {
-      if (word === 'none' && !isProbe && pauseMs === 0) return undefined
       const prober = isProbe ? replicaId : ''
       const args = [word, hashAddress(sink), answer.slice(0, 200), circuitOpenMs, prober, pauseMs]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))

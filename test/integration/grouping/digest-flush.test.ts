@@ -11,8 +11,10 @@ import type { Verdict } from '../../../src/grouping/flush-context.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
 import { claimFlush, peekFlush, readDueTimers, readTimerMs } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'
+import type { Delivery } from '../../../src/sinks/sink.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readDueRefs } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
@@ -199,6 +201,23 @@ test('where no book is open, a digest is neither begun nor ended, and none can b
   await expect(previewWindow(options, sink, 'oncall:0')).rejects.toThrow(
     'no account ledger is open',
   )
+})
+
+test('a digest that is wanted now was due now, and the next one begins with it', async () => {
+  const rig = await aDigestRig(given)
+  const [book] = rig.ledgers
+  await rig.show(book!, ...uids(2))
+  const sink = rig.options.sinks.get('oncall') as DigestSink
+  expect(await endWindowNow(rig.options, sink, 'oncall:0')).toBe(1)
+  const page = { offset: 0, count: 9 }
+  const [ref] = await readDueRefs(book!, 'oncall', rig.clock.now(), page)
+  await rig.deliver(ref!)
+  const [{ summary }] = rig.oncall.received as [Delivery]
+  expect(summary).toMatchObject({ total: 2, digest: { isLate: false } })
+  expect(summary!.digest!.dueAtMs).toBe(summary!.digest!.toMs)
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  expect(rig.oncall.received[1]!.summary!.digest!.fromMs).toBe(summary!.digest!.toMs)
 })
 
 test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
