@@ -185,9 +185,7 @@ const secretDescriptions = wordSet(
 const descriptionPrefixes = wordSet(
   'has is requires require needs num number total max min forgot reset change confirm show hide no',
 )
-/**
- * Words that contain a name of a secret and are none: the keyword of a search in Romance languages.
- */
+/** Words that contain the name of a secret and are none, such as `palabra clave` (keyword). */
 const keywords = wordSet(
   'palabraclave palabrasclave parolachiave secretservice passwordless bypass',
 )

@@ -167,8 +167,8 @@ export type WithheldItem = { ref: string; rule: string } & (
 )
 
 /**
- * Suppresses or holds items that were never tried: members of the batch of `batchSink`, or single
- * items without it. Resolves with the refs of those that still waited.
+ * Suppresses or holds items: members of the batch of `batchSink`, or, without it, single items that
+ * were never tried. Resolves with the refs of those that still waited.
  */
 export async function withholdItems(
   ledger: AccountLedger,
@@ -245,9 +245,9 @@ export interface RecordItem {
 }
 
 /**
- * `collect`: done, it waits in its sink's batch; `busy`: it is being sent or held (to resend: not
- * final yet); `other`: it is in no such state any more; `no_payload`: retention dropped what would
- * be sent.
+ * `collect`: done, it waits in its sink's batch; `busy`: it is being sent or in a frozen message
+ * (to reroute: also held until later; to resend: not final yet); `other`: it is in no such state
+ * any more; `no_payload`: retention dropped what would be sent.
  */
 export type RedirectStatus = 'done' | 'collect' | 'busy' | 'other' | 'no_payload'
 

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Suppresses items that are about to be sent, or holds them until a time. An item that was tried
--- once is left alone.
+-- Suppresses items that are about to be sent, or holds them until a time. A single item that was
+-- tried once is left alone.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink? (the items wait in its batch; without it they are single), retention {story,
 --          payload} (ms), members [{r (ref), a: suppress | hold, reason, rule, at? (ms), place?

@@ -5,9 +5,9 @@
 --          wait in ms), horizon (ms), retention {story, payload} (ms), targets? [{d, k, m, b, bw?,
 --          place? (group)}] (move, divert), stale? (divert: an attempt that began so many ms ago
 --          has died)
--- Returns  done | collect (resent into its sink's batch) | busy (being sent, held, or for resend
---          not final) | other (in no such state) | no_payload; divert: JSON {status (one of these),
---          made? [{ref, k, sv, rk, kind}]}
+-- Returns  done | collect (resent into its sink's batch) | busy (being sent or in a frozen message;
+--          divert: also held until later; resend: not final yet) | other (in no such state) |
+--          no_payload; divert: JSON {status (one of these), made? [{ref, k, sv, rk, kind}]}
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 
