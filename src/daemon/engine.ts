@@ -51,11 +51,7 @@ async function buildEngineParts(context: EngineContext, upstream: Upstream): Pro
     isActive: () => context.generation.isActive,
   })
   const state = buildState(context, upstream, { ...delivery, lanes })
-  const selfAlerts = buildSelfAlerts(context, {
-    delivery,
-    state,
-    expectedPolling: upstream.expectedPolling,
-  })
+  const selfAlerts = buildSelfAlerts(context, { delivery, state, upstream })
   const audits = buildAudits(context, upstream, delivery)
   const accounts = buildAccountWatch(context)
   const others = { accounts, lanes, audits, state, ...buildMaintenance(context) }

@@ -1,8 +1,9 @@
 /** Builds self-alerts, the canary and its ping. */
 import { reservedSearches } from '../feed-types/feed-type.ts'
+import { readLastFailure } from '../feeds/lane-store.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'
-import type { Snapshot } from '../self-alerts/conditions.ts'
+import { isStalled, type Snapshot } from '../self-alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../self-alerts/publisher.ts'
 import { createSelfAlerts, createSentLog, type SentLogOptions } from '../self-alerts/self-alerts.ts'
 import { sendPing } from '../sinks/http.ts'
@@ -17,15 +18,16 @@ export interface SelfAlertParts {
   checkOnce(): Promise<void>
 }
 
-export interface SelfAlertSources extends Pick<Upstream, 'expectedPolling'> {
+export interface SelfAlertSources {
   delivery: DeliveryParts
   state: StateWatch
+  upstream: Pick<Upstream, 'expectedPolling' | 'limit'>
 }
 
 /** Returns undefined if neither self-alerts nor a canary is configured. */
 export function buildSelfAlerts(
   context: EngineContext,
-  { delivery, state, expectedPolling }: SelfAlertSources,
+  { delivery, state, upstream }: SelfAlertSources,
 ): SelfAlertParts | undefined {
   const { config, generation } = context
   if (config.selfAlerts === undefined && config.canary === undefined) return undefined
@@ -34,8 +36,10 @@ export function buildSelfAlerts(
   const targets = createTargets(ledger, delivery)
   const publish = buildPublisher(context, delivery, targets)
   const parts = { ...context, ledger, publish, isActive: () => generation.isActive }
-  const readSnapshot = async (): Promise<Snapshot> =>
-    toSnapshot(context, await state.current(), expectedPolling)
+  const readSnapshot = async (): Promise<Snapshot> => {
+    const snapshot = toSnapshot(context, await state.current(), upstream.expectedPolling)
+    return { ...snapshot, feeds: await withFailures(context, snapshot.feeds, upstream) }
+  }
   const selfAlerts =
     config.selfAlerts &&
     createSelfAlerts({
@@ -156,6 +160,25 @@ function feedHealth(
     ...(state?.refused && { refused: state.refused }),
     ...(remaining !== undefined && { quota: { remaining, reserve } }),
   }
+}
+
+/** Adds to stalled feeds why their last poll failed, whichever replica made it. */
+function withFailures(
+  { config, redis, keys, clock }: EngineContext,
+  feeds: Snapshot['feeds'],
+  upstream: Pick<Upstream, 'limit'>,
+): Promise<Snapshot['feeds']> {
+  const nowMs = clock.now()
+  const tiers = new Map(config.feeds.map(({ name, tier }) => [name, tier]))
+  return Promise.all(
+    feeds.map(async (feed) => {
+      const tier = tiers.get(feed.name)
+      if (!tier || !isStalled(feed, nowMs)) return feed
+      const lane = upstream.limit(feed.account, tier)
+      const lastFailure = await readLastFailure(redis, keys, lane, feed)
+      return { ...feed, ...(lastFailure !== undefined && { lastFailure }) }
+    }),
+  )
 }
 
 function listUnaccounted(accounts: Record<string, { unaccounted: number }>): [string, number][] {

@@ -31,8 +31,8 @@ interface FeedHealth {
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
   /**
-   * Why the last poll failed, one of the upstream reasons; left out: it did not fail, or that is
-   * not known.
+   * Why the last poll failed, one of the upstream reasons; left out: it did not fail, that is not
+   * known, or the feed is not stalled.
    */
   lastFailure?: string
   /** At least half of its last page with items could not be read; left out: it could. */
@@ -126,8 +126,7 @@ function accountLeft(
  */
 function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Condition[] {
   const { name, account, lagObjectiveMs, lastCaughtUpMs } = feed
-  const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
-  if (feed.isPaused || !isBehind) return []
+  if (!isStalled(feed, nowMs)) return []
   const waitMs = Math.max(3 * lagObjectiveMs, afterMs)
   const covers = [
     { kind: 'account-refused', name: account },
@@ -147,6 +146,14 @@ function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Conditi
       },
     ),
   ]
+}
+
+export function isStalled(
+  { isPaused, lastCaughtUpMs, lagObjectiveMs }: FeedHealth,
+  nowMs: number,
+): boolean {
+  const isBehind = lastCaughtUpMs === undefined || nowMs - lastCaughtUpMs > lagObjectiveMs
+  return isBehind && !isPaused
 }
 
 function describeLag({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {

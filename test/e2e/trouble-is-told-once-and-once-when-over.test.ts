@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { App } from '../../src/daemon/daemon.ts'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
+import type { Redis } from '../../src/redis/connection.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startHttpServer } from '../support/http-server.ts'
 import { expectConservation, silent } from '../support/ledger.ts'
@@ -119,3 +120,37 @@ test('that the sink for notices is gone is told once through another, with what 
     await redis.stop()
   }
 }, 120_000)
+
+test('that a feed stalls is told with what its last poll failed of', async () => {
+  const redis = await startRedis()
+  const sandbox = await startSandbox({ organizations })
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503 })
+  let aheadMs = 0
+  const replica = aReplica(
+    configOf(sandbox, redis.url, 'route: {sinks: [siem]}\nnotices: {sink: soc}\n'),
+    silent,
+    aheadBy(() => aheadMs),
+  )
+  const stored = (): Redis => replica.ledgers[0]!.redis
+  const isFailureNoted = async (): Promise<boolean> => {
+    const lanes = await stored().keys('{tocsin}:lane:*')
+    const places = await Promise.all(lanes.map((lane) => stored().hget(lane, 'main/brand')))
+    return places.some((place) => place?.includes('unavailable'))
+  }
+  const isSeen = async (): Promise<boolean> =>
+    (await stored().hexists('{tocsin}:notices', 'feed-stalled-brand')) === 1
+  const notices = (): string[] => sandbox.received.slack.map(({ body }) => body)
+  try {
+    await replica.start()
+    await until('the failure is noted', isFailureNoted, 60_000)
+    await until('the feed is seen to stall', isSeen, 60_000)
+    aheadMs = 60 * 60_000
+    await until('the trouble is told', () => notices().length > 0, 60_000)
+    expect(notices()[0]).toContain('feed brand has not been read to its end')
+    expect(notices()[0]).toContain('the last poll failed: unavailable')
+  } finally {
+    await replica.stop()
+    await sandbox.close()
+    await redis.stop()
+  }
+}, 240_000)
