@@ -114,6 +114,9 @@ async function pollPage(
   if (accepted.status === 'stale') return { status: 'more' } // another replica committed it
   if (accepted.status !== 'committed') return { status: accepted.status }
   countPage(options, feed, page, accepted)
+  const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
+  if (kind === 'feed' && !isBacklog && !findFeedType(feed).unordered)
+    observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
   await clearRefusal(options, feed, state)
   if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
   await options.queue(feed.account, accepted.changes)
@@ -126,7 +129,7 @@ async function pollPage(
     newEvents: accepted.newEvents.length,
     urgentEvents: accepted.newEvents.filter(isUrgent).length,
     hasMore: isMore === true,
-    isBacklog: state.isBackfilling || beginsAtStartBound(feed, state),
+    isBacklog,
     isNewWalk: isNewWalk(state, page),
   })
   return { status: isMore ? 'more' : 'caught_up' }
@@ -316,6 +319,27 @@ function countNewEvent(
   if (shownAtMs === null || rescan) return // only the tail shows how soon events are fetched
   const waitedMs = Math.max(0, requestedAtMs - shownAtMs)
   metrics.eventMatchToFetchSeconds.observe({ feed }, waitedMs / 1000)
+}
+
+/**
+ * Bounds how long new events have waited. That cannot be seen: an event became visible after the
+ * request that last read the feed to its end, and before this one was answered. Call only for tails
+ * that keep an order, and not for what was there before the feed was first read.
+ */
+function observeDelays(
+  { metrics, clock }: PollerOptions,
+  given: { state: FeedState; page: Page; aheadMs: number; count: number },
+): void {
+  const { feed, requestedAtMs } = given.page
+  const { lastCaughtUpMs } = given.state
+  if (lastCaughtUpMs === undefined) return
+  const nowMs = clock.now() + given.aheadMs
+  const shortestSeconds = Math.max(0, nowMs - requestedAtMs) / 1000
+  const longestSeconds = Math.max(shortestSeconds, (nowMs - lastCaughtUpMs) / 1000)
+  for (let observed = 0; observed < given.count; observed += 1) {
+    metrics.eventDetectionLowerBoundSeconds.observe({ feed }, shortestSeconds)
+    metrics.eventDetectionUpperBoundSeconds.observe({ feed }, longestSeconds)
+  }
 }
 
 type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger' | 'metrics'>

@@ -145,6 +145,8 @@ export const unreadableFields = [
 /** From a minute to a week. */
 const latenessBuckets = [60, 600, 3600, 86_400, 604_800]
 const detectionBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600]
+/** From one quick answer to the longest that is waited for. */
+const answerBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
 /** From one quick webhook to an hour of retries. */
 const deliveryBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600]
@@ -343,6 +345,16 @@ export const metricTable = {
   }),
   event_match_to_fetch_seconds: histogram(
     'From the match at the service to the arrival here.',
+    feed,
+    { buckets: detectionBuckets, brief: { without: ['feed'] } },
+  ),
+  event_detection_lower_bound_seconds: histogram(
+    'From the request for the page that showed a new event in its turn to its being taken in: it has waited at least as long, unless it became visible while the request was under way.',
+    feed,
+    { buckets: answerBuckets, brief: { without: ['feed'] } },
+  ),
+  event_detection_upper_bound_seconds: histogram(
+    'From the request by which the feed was read to its end before to the same: a new event that came in its turn has waited at most as long.',
     feed,
     { buckets: detectionBuckets, brief: { without: ['feed'] } },
   ),

@@ -1,0 +1,82 @@
+/** Between what the waiting of new events lies, as the metrics say it. */
+import { afterEach, expect, test } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { rewindFeed } from '../../../src/store/feed-state.ts'
+import { aCredentialFeed, aFeed } from '../../support/feeds.ts'
+import { scraped, startFeedRig, type FeedRig } from '../../support/feed-rig.ts'
+import { redisForTests } from '../../support/ledger.ts'
+
+const tests = redisForTests()
+let rig: FeedRig
+
+afterEach(() => rig.stop())
+
+/** How many events were observed, and how many of them with up to so many seconds. */
+async function observed(bound: 'lower' | 'upper', ...buckets: number[]): Promise<number[]> {
+  const name = `event_detection_${bound}_bound_seconds`
+  const series = buckets.map((le) => `${name}_bucket{le="${le}",feed="brand"}`)
+  return Promise.all(
+    [`${name}_count{feed="brand"}`, ...series].map((one) => scraped(rig.metrics, one)),
+  )
+}
+
+/** The feed was last read to its end so long ago. */
+async function readBefore(ms: number): Promise<void> {
+  await tests.redis.hset(rig.ledger.key('feed', 'brand'), 'caught_up', Date.now() - ms)
+}
+
+test('each new event of a tail has waited between its own request and the one that read to the end before', async () => {
+  let aheadMs = 0
+  const clock = { ...systemClock, now: () => systemClock.now() + aheadMs }
+  rig = await startFeedRig({ tests, clock })
+  const { client } = rig.replica
+  const search = client.searchGroupEvents.bind(client)
+  client.searchGroupEvents = async (request) => {
+    const answer = await search(request)
+    aheadMs += 7_000 // until it is taken in
+    return answer
+  }
+  rig.sandbox.addEvents(3)
+  await rig.turn(aFeed())
+  expect(await observed('lower')).toEqual([0]) // nobody knows how long they had been there
+  expect(await observed('upper')).toEqual([0])
+  await rig.toEnd(aFeed())
+  await readBefore(40_000)
+  rig.sandbox.addEvents(2)
+  await rig.turn(aFeed())
+  expect(await observed('lower', 5, 10)).toEqual([2, 0, 2])
+  expect(await observed('upper', 30, 60)).toEqual([2, 0, 2])
+})
+
+test('what a rescan finds had its turn before, and is not among them', async () => {
+  rig = await startFeedRig({ tests })
+  const feed = aFeed({ sweep: { everyMs: 1, backMs: 86_400_000 } })
+  rig.sandbox.addEvents(3)
+  await rig.toEnd(feed)
+  rig.sandbox.addEvent({ createdAtMs: Date.now() - 3_600_000 })
+  await rig.toEnd(feed, 'sweep')
+  expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(1)
+  expect(await observed('upper')).toEqual([0])
+})
+
+test('what a rewound tail reads for the first time is not among them', async () => {
+  rig = await startFeedRig({ tests })
+  const feed = aFeed({ startMs: 3_600_000, sweep: undefined })
+  rig.sandbox.addEvents(2, { createdAtMs: Date.now() - 7_200_000 })
+  await rig.toEnd(feed)
+  await rewindFeed(rig.ledger, 'brand', Date.now() - 3 * 3_600_000)
+  await rig.toEnd(feed)
+  expect([...(await rig.records()).keys()]).toHaveLength(2)
+  expect(await observed('upper')).toEqual([0])
+})
+
+test('a feed without an order is not among them: what was read before says nothing of its next page', async () => {
+  rig = await startFeedRig({ tests })
+  const feed = aCredentialFeed({ name: 'brand' })
+  rig.sandbox.addCredentials(3)
+  await rig.toEnd(feed)
+  rig.sandbox.addCredentials(2)
+  await rig.toEnd(feed)
+  expect(await scraped(rig.metrics, 'events_new_by_severity_total{severity="high"}')).toBe(5)
+  expect(await observed('upper')).toEqual([0])
+})
