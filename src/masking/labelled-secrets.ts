@@ -135,7 +135,7 @@ const farName =
 
 /** A label with words before its separator: `Password for root: …`, `Password [Chrome]: …`. */
 function nameFarBefore(text: string, separatorAt: number, separator: string): LabelName | null {
-  if (!/[:=>：＝→⇒–—-]/u.test(separator) && !separatorWord.test(separator)) return null
+  if (!/[:=>：＝→⇒是为為は은는–—-]/u.test(separator) && !separatorWord.test(separator)) return null
   if (text.startsWith('://', separatorAt)) return null
   const before = textBefore(text, separatorAt, 110)
   if (!/pass|pwd|contras|senha|парол|wachtw|has|ifre|kennw|mdp|clave|parola/iu.test(before))

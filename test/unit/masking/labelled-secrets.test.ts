@@ -254,6 +254,7 @@ test.each([
   'Password for root → ⟦hunter22⟧',
   'Password for root＝⟦hunter22⟧',
   'Password [Chrome] ⇒ ⟦hunter22⟧',
+  'Password for root是⟦-hunter22⟧',
   'Password for my token: ⟦abcd1234⟧ x y',
   'Password for https://a.example/x',
   '{Password for root: ⟦hunter22⟧} joe',
