@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSummaryParts } from '../../../src/delivery/attempt.ts'
+import { readSummaryParts, reportToCircuit } from '../../../src/delivery/attempt.ts'
 import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -205,6 +205,19 @@ test('five faults in a row open the circuit: nothing is sent, the attempt is not
   expect((await item(book, 'a/b/1')).attempts).toBe(5)
   expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'open' })
   expect(await circuit.read('soc', Date.now() + 31_000)).toMatchObject({ state: 'half_open' })
+})
+
+test('a probe that the sink fails keeps the circuit open, for twice as long', async () => {
+  const soc = aRehearsedSink('soc')
+  const { keys, circuit, options } = await rig(soc)
+  await circuit.report('soc', 'broken')
+  await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
+  expect(await circuit.admit('soc', 1)).toMatchObject({ isProbe: true })
+  const sinkResult = new SinkError('unavailable', 'still away')
+  expect(await reportToCircuit(options, soc, { sinkResult, isProbe: true })).toBe('shut')
+  const { waitMs } = await circuit.admit('soc', 1)
+  expect(waitMs).toBeGreaterThan(30_000)
+  expect(waitMs).toBeLessThanOrEqual(60_000)
 })
 
 test('an item whose recipient is gone becomes a dead letter, and nothing is sent', async () => {

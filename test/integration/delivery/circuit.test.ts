@@ -146,6 +146,15 @@ test('of two replicas one sends the probe, and while it fails the next is as alo
   }
 })
 
+test('a sink that an operator paused is asked again every five seconds, and goes on once it is resumed', async () => {
+  const { circuit } = fresh()
+  await circuit.pause('soc', { reason: 'x', sinceMs: 1 })
+  expect(await circuit.admit('soc', 9)).toEqual({ count: 0, waitMs: 5_000, isProbe: false })
+  await circuit.pause('soc', undefined)
+  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect((await circuit.read('soc', 0)).paused).toBeUndefined()
+})
+
 test('knows since when nothing gets through, over all its openings, until it closes', async () => {
   const { circuit, keys } = fresh()
   await circuit.report('soc', 'broken')
