@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import { buildSink } from '../daemon/sinks.ts'
-import { timeoutSignal, systemClock } from '../lib/clock.ts'
+import { systemClock, withTimeout } from '../lib/clock.ts'
 import { sampleEvents } from '../messages/samples.ts'
 import {
   type Delivery,
@@ -66,8 +66,9 @@ function testDelivery({ accounts, feeds }: Config, destination: Destination): De
 async function sendTest(sink: Sink, delivery: Delivery, stop: AbortSignal): Promise<TestResult> {
   const destination = delivery.destination.label
   try {
-    const signal = timeoutSignal(sink.sendTimeoutMs, stop)
-    const { answer } = await sink.send(delivery, { signal })
+    const { answer } = await withTimeout(sink.sendTimeoutMs, [stop], (signal) =>
+      sink.send(delivery, { signal }),
+    )
     return { destination, ok: true, answer }
   } catch (error) {
     if (!(error instanceof SinkError)) throw error

@@ -4,7 +4,7 @@
  */
 import { ownFeed } from '../event.ts'
 import { type MessageAbout, readFrozenRefs } from '../grouping/freeze.ts'
-import { type Clock, timeoutSignal } from '../lib/clock.ts'
+import { type Clock, withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
@@ -86,7 +86,9 @@ export async function attemptSend(
   if (message.mayBeRepeat) metrics.deliveryRepeatRiskTotal.inc({ sink: sink.name })
   let receipt: Receipt
   try {
-    receipt = await sink.send(delivery, { signal: timeoutSignal(sink.sendTimeoutMs, signal) })
+    receipt = await withTimeout(sink.sendTimeoutMs, [signal], (own) =>
+      sink.send(delivery, { signal: own }),
+    )
   } catch (error) {
     const sinkError = asSinkError(error)
     const hasFallback = !delivery.isTest && options.rerouter?.hasFallback(sink.name) === true

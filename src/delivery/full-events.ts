@@ -5,7 +5,7 @@
  */
 import { DelayedError, type Job, Queue, Worker } from 'bullmq'
 import type { EventDetail } from '../event.ts'
-import { type Clock, timeoutSignal, type Timings, waitAtMost } from '../lib/clock.ts'
+import { type Clock, type Timings, waitAtMost, withTimeout } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createWorkerPause } from '../lib/loop.ts'
 import { maskDetail } from '../masking/masking.ts'
@@ -123,7 +123,9 @@ async function fetchOnce(
   const leftMs = Math.max(0, job.deadlineMs - options.clock.now())
   const detail =
     payload.detail ??
-    (await options.fetchDetail(job.account, payload.event.uid, timeoutSignal(leftMs, signal)))
+    (await withTimeout(leftMs, [signal], (own) =>
+      options.fetchDetail(job.account, payload.event.uid, own),
+    ))
   if (signal.aborted) return
   const changes = await releaseDetail(ledger, job.recordId, options.batchWaits, {
     ...payload,

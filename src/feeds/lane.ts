@@ -129,7 +129,7 @@ interface LaneRun {
   /** Whether the lane waits for this run. */
   isFollowed: boolean
   stopping: AbortController
-  ended: AbortController
+  hasEnded: boolean
   end: Promise<void>
 }
 
@@ -213,16 +213,11 @@ async function readUntilOver(reader: ReaderState, held: HeldLane, kind: Kind): P
   }
 }
 
-/** Sleeps for at most `maxSleepMs`; ends early on `signal` or when `wakeLoops` is called. */
-async function sleepUntilWoken(
-  { clock }: ReaderState,
-  held: HeldLane,
-  ms: number,
-  signal = new AbortController().signal,
-): Promise<void> {
+/** Sleeps for at most `maxSleepMs`; ends early when `wakeLoops` is called. */
+async function sleepUntilWoken({ clock }: ReaderState, held: HeldLane, ms: number): Promise<void> {
   const waking = new AbortController()
   held.naps.add(waking)
-  await clock.sleep(Math.min(ms, maxSleepMs), AbortSignal.any([signal, waking.signal]))
+  await clock.sleep(Math.min(ms, maxSleepMs), waking.signal)
   held.naps.delete(waking)
 }
 
@@ -331,7 +326,7 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
     phaseSinceMs: reader.clock.monotonic(),
     isFollowed: true,
     stopping: new AbortController(),
-    ended: new AbortController(),
+    hasEnded: false,
     end: Promise.resolve(),
   }
   const id = runKey(kind, feed)
@@ -339,8 +334,10 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
   const take = kind === 'feed' ? runTail : runRescan
   run.end = take(reader, held, run).finally(() => {
     reader.runs.delete(id)
-    run.ended.abort()
-    wakeLoops(reader.held.get(held.lane.id)) // a loop may have waited for this feed
+    run.hasEnded = true
+    wakeLoops(held) // the loop that follows the run
+    const holder = reader.held.get(held.lane.id)
+    if (holder !== held) wakeLoops(holder) // a loop may have waited for this feed
   })
   return run
 }
@@ -349,8 +346,8 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
 async function waitForRun(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
   const { clock } = reader
   const patienceMs = Math.max(minPatienceMs, slotSpacingMs(reader, held))
-  while (!run.ended.signal.aborted) {
-    await sleepUntilWoken(reader, held, patienceMs, run.ended.signal)
+  while (!run.hasEnded) {
+    await sleepUntilWoken(reader, held, patienceMs)
     const { phase, phaseSinceMs } = run
     const longestMs = phase === 'sent' ? patienceMs : Math.max(patienceMs, preparationMs)
     if (phase === 'queued') {
@@ -507,7 +504,7 @@ function runKey(kind: Kind, feed: PolledFeed): string {
 }
 
 function wakeLoops(held: HeldLane | undefined): void {
-  for (const waking of held?.naps ?? []) waking.abort()
+  for (const waking of held?.naps ?? []) waking.abort('woken') // without a reason, each would be an error with a stack
 }
 
 /** Groups feeds by lane; recomputed only when an organization has become known. */

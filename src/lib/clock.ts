@@ -45,13 +45,36 @@ function sleepOnce(ms: number, signal?: AbortSignal): Promise<void> {
 }
 
 /**
- * Returns a signal that aborts after `ms` (rounded up, at least 0), or when one of `parents` does.
- * Its timer never keeps the process alive.
+ * Runs `work` with a signal that aborts after `ms` (rounded up, at least 0), or when one of
+ * `parents` does; when `work` has settled, the signal is let go and its timer with it. The timer
+ * never keeps the process alive.
+ *
+ * `AbortSignal.any` and `AbortSignal.timeout` say the same, but V8 keeps what their weak references
+ * reach until the next full collection: the garbage of every request.
  */
-export function timeoutSignal(ms: number, ...parents: (AbortSignal | undefined)[]): AbortSignal {
-  const given = parents.filter((parent) => parent !== undefined)
+export async function withTimeout<T>(
+  ms: number,
+  parents: readonly (AbortSignal | undefined)[],
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const own = new AbortController()
   const delayMs = Math.min(Math.max(0, Math.ceil(ms)), longestTimerMs)
-  return AbortSignal.any([AbortSignal.timeout(delayMs), ...given])
+  const timer = setTimeout(() => {
+    own.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError'))
+  }, delayMs).unref()
+  function follow({ target }: Event): void {
+    own.abort((target as AbortSignal).reason)
+  }
+  for (const parent of parents) {
+    if (parent?.aborted) own.abort(parent.reason)
+    parent?.addEventListener('abort', follow, { once: true })
+  }
+  try {
+    return await work(own.signal)
+  } finally {
+    clearTimeout(timer)
+    for (const parent of parents) parent?.removeEventListener('abort', follow)
+  }
 }
 
 /** Waits for `promise`, but at most `ms`; a later result or error is ignored. */

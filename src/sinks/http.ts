@@ -7,7 +7,7 @@ import { lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { Agent, buildConnector, type Dispatcher, request } from 'undici'
-import { timeoutSignal } from '../lib/clock.ts'
+import { withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
 import { parseRetryAfter } from '../lib/web-address.ts'
@@ -68,7 +68,7 @@ export async function sendPing(
   const url = readTarget(target)
   const transport = createHttpTransport({ allowPrivate, resolve, maxConnections: 1 })
   try {
-    const { status } = await transport.get(url, timeoutSignal(timeoutMs))
+    const { status } = await withTimeout(timeoutMs, [], (signal) => transport.get(url, signal))
     if (isSuccess(status)) return
     throw new SinkError('rejected', `the address answered ${status}`, { status })
   } finally {

@@ -227,7 +227,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
         return await taken.promise
       } finally {
         waiting.delete(waiter)
-        settled.abort()
+        settled.abort('settled') // without a reason, each would be an error with a stack
         signal?.removeEventListener('abort', giveUp)
       }
     },

@@ -4,7 +4,7 @@
  */
 import { getCACertificates } from 'node:tls'
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
-import { type Clock, timeoutSignal, systemClock } from '../lib/clock.ts'
+import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
 import { certificateLimits, readFileWithin } from '../lib/private-files.ts'
 import { type AnswerLimits, BoundedText, daemonLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
@@ -65,9 +65,8 @@ export function createTransport(options: TransportOptions): Transport {
   const isProxied = account.proxy !== undefined
   let dispatcher: Dispatcher | undefined
 
-  async function send(asked: TransportRequest): Promise<Answer> {
+  async function send(asked: TransportRequest, signal: AbortSignal): Promise<Answer> {
     dispatcher ??= createDispatcher(account, limits)
-    const signal = timeoutSignal(limits.totalMs, asked.signal)
     const sentAtMs = clock.now()
     const response = await request(`${account.baseUrl}${asked.path}`, {
       dispatcher,
@@ -83,7 +82,7 @@ export function createTransport(options: TransportOptions): Transport {
   return {
     async request(asked) {
       try {
-        return await send(asked)
+        return await withTimeout(limits.totalMs, [asked.signal], (signal) => send(asked, signal))
       } catch (error) {
         if (asked.signal?.aborted) throw abandonedError()
         throw error instanceof UpstreamError ? error : errorFromFailure(error, isProxied)

@@ -6,7 +6,7 @@ import type { Config } from '../../config/config.ts'
 import { loadConfig, type LoadedConfig } from '../../config/load.ts'
 import { createApp } from '../../daemon/daemon.ts'
 import { endWindowNow } from '../../grouping/digest-flush.ts'
-import { timeoutSignal, systemClock } from '../../lib/clock.ts'
+import { systemClock, withTimeout } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { secretFromText } from '../../lib/secret.ts'
 import { connectRedis, type Redis } from '../../redis/connection.ts'
@@ -291,7 +291,7 @@ async function startPrivateRedis(options: PrivateRedisOptions): Promise<PrivateR
     client.disconnect()
     await server.stop()
   }
-  if (!(await becomesReady(client, timeoutSignal(startPatienceMs, server.gone)))) {
+  if (!(await becomesReady(client, startPatienceMs, server.gone))) {
     await stop()
     const log = join(folder, logName)
     throw new CommandError('refused', `the private Redis did not start; see ${log}`)
@@ -308,8 +308,8 @@ async function endLeftoverRedis(options: PrivateRedisOptions): Promise<void> {
   const refused = new AbortController()
   client.once('error', () => refused.abort())
   try {
-    if (!(await becomesReady(client, timeoutSignal(leftoverPatienceMs, refused.signal)))) return
-    const closed = once(client, 'close', { signal: timeoutSignal(stopPatienceMs) })
+    if (!(await becomesReady(client, leftoverPatienceMs, refused.signal))) return
+    const closed = withTimeout(stopPatienceMs, [], (signal) => once(client, 'close', { signal }))
     client.call('SHUTDOWN').catch(() => {})
     await closed
     options.logger.warn('ended a redis-server that an earlier run had left')
@@ -328,12 +328,13 @@ function connect({ port, password }: PrivateRedisOptions): Redis {
 }
 
 /**
- * Whether the client connects before `signal` aborts; refused attempts before that do not matter.
+ * Whether the client connects within `ms` and before `gone` aborts; refused attempts before that do
+ * not matter.
  */
-async function becomesReady(client: Redis, signal: AbortSignal): Promise<boolean> {
+async function becomesReady(client: Redis, ms: number, gone: AbortSignal): Promise<boolean> {
   const ready = new AbortController()
   client.once('ready', () => ready.abort())
-  await systemClock.sleep(Infinity, AbortSignal.any([ready.signal, signal]))
+  await withTimeout(ms, [ready.signal, gone], (signal) => systemClock.sleep(Infinity, signal))
   return client.status === 'ready'
 }
 

@@ -5,7 +5,7 @@
  */
 import { domainToASCII } from 'node:url'
 import type { SendMailOptions } from 'nodemailer'
-import { type Clock, timeoutSignal } from '../../lib/clock.ts'
+import { type Clock, withTimeout } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
@@ -75,7 +75,8 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     reveals: config.reveal,
     concurrency: maxConnections,
     sendTimeoutMs: emailSendTimeoutMs,
-    send: (delivery, { signal }) => send(delivery, timeoutSignal(emailSendTimeoutMs, signal)),
+    send: (delivery, { signal }) =>
+      withTimeout(emailSendTimeoutMs, [signal], (own) => send(delivery, own)),
     close() {
       pool.close()
       return Promise.resolve()

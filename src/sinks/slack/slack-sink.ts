@@ -4,7 +4,7 @@
  * more as plain text.
  */
 import { IncomingWebhook } from '@slack/webhook'
-import { type Clock, timeoutSignal } from '../../lib/clock.ts'
+import { type Clock, withTimeout } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { listDestinations } from '../destinations.ts'
 import {
@@ -67,7 +67,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send: (delivery, { signal }) =>
-      send(delivery, timeoutSignal(slackSendTimeoutMs, signal, closing.signal)),
+      withTimeout(slackSendTimeoutMs, [signal, closing.signal], (own) => send(delivery, own)),
     async close() {
       closing.abort()
       await transport.close()

@@ -3,7 +3,7 @@
  * is success.
  */
 import type { LookupFunction } from 'node:net'
-import { type Clock, timeoutSignal } from '../../lib/clock.ts'
+import { type Clock, withTimeout } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { listDestinations } from '../destinations.ts'
@@ -45,10 +45,11 @@ export function createWebhookSink(
     if (delivery.summary) {
       throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
     }
-    const signal = timeoutSignal(sendTimeoutMs, options.signal)
     const body = renderBody(delivery)
     const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
-    const answer = await transport.post(readTarget(config), { headers, body }, signal)
+    const answer = await withTimeout(sendTimeoutMs, [options.signal], (signal) =>
+      transport.post(readTarget(config), { headers, body }, signal),
+    )
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
     if (!isSuccess(status)) throw errorFromAnswer(answer, { nowMs: clock.now(), advice })

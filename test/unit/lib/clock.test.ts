@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { afterEach, describe, expect, test, vi } from 'vitest'
-import { timeoutSignal, systemClock } from '../../../src/lib/clock.ts'
+import { getEventListeners } from 'node:events'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { systemClock, withTimeout } from '../../../src/lib/clock.ts'
 
 const clockModule = new URL('../../../src/lib/clock.ts', import.meta.url).href
 
@@ -85,30 +86,66 @@ describe('sleep', () => {
   })
 })
 
-describe('signalWithin', () => {
-  test('aborts when a parent does, with its reason', () => {
+describe('withTimeout', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => vi.useRealTimers())
+
+  function waitForever(signal: AbortSignal): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error))
+    })
+  }
+
+  test('aborts when a parent does, with its reason', async () => {
     const parent = new AbortController()
-    const signal = timeoutSignal(60_000, undefined, parent.signal)
-    expect(signal.aborted).toBe(false)
+    const work = withTimeout(60_000, [undefined, parent.signal], waitForever)
     parent.abort(new Error('stopping'))
-    expect(signal.reason).toEqual(new Error('stopping'))
+    await expect(work).rejects.toEqual(new Error('stopping'))
   })
 
-  test.each([1, 0.2, 0, -3.7])('aborts by itself after %d ms', async (ms) => {
-    const signal = timeoutSignal(ms)
-    await vi.waitUntil(() => signal.aborted)
-    expect(signal.reason).toMatchObject({ name: 'TimeoutError' })
+  test('begins aborted where a parent is aborted', async () => {
+    const parents = [new AbortController().signal, AbortSignal.abort(new Error('stopping'))]
+    const own = await withTimeout(60_000, parents, (signal) => Promise.resolve(signal))
+    expect(own.reason).toEqual(new Error('stopping'))
   })
 
-  test('does not abort early for being further ahead than the longest timer', async () => {
-    const signal = timeoutSignal(2 ** 33)
-    const later = timeoutSignal(20)
-    await vi.waitUntil(() => later.aborted)
-    expect(signal.aborted).toBe(false)
+  test.each([
+    [20, 20],
+    [0.2, 1],
+    [2 ** 33, 2 ** 31 - 1],
+  ])('of %d ms aborts after %d ms, not before', async (ms, afterMs) => {
+    const failed = withTimeout(ms, [], waitForever).catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(afterMs - 1)
+    expect(vi.getTimerCount()).toBe(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(await failed).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  test.each([0, -3.7])('of %d ms aborts at once', async (ms) => {
+    const failed = withTimeout(ms, [], waitForever).catch((error: unknown) => error)
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await failed).toMatchObject({ name: 'TimeoutError' })
+  })
+
+  test.each([
+    ['resolved', () => Promise.resolve()],
+    ['failed', () => Promise.reject(new Error('failed'))],
+  ])('leaves nothing behind once its work has %s', async (_how, end) => {
+    const parent = new AbortController()
+    let own: AbortSignal | undefined
+    const work = withTimeout(60_000, [parent.signal], (signal) => {
+      own = signal
+      return end()
+    })
+    await work.catch(() => undefined)
+    expect(vi.getTimerCount()).toBe(0)
+    expect(getEventListeners(parent.signal, 'abort')).toEqual([])
+    parent.abort()
+    expect(own?.aborted).toBe(false)
   })
 
   test('does not keep the process alive', () => {
-    const program = `import { timeoutSignal } from '${clockModule}'; globalThis.kept = timeoutSignal(60000)`
+    const program = `import { withTimeout } from '${clockModule}'; globalThis.kept = withTimeout(60000, [], () => new Promise(() => {}))`
     const { status, error } = spawnSync(process.execPath, ['--input-type=module', '-e', program], {
       timeout: 10_000,
     })
