@@ -208,8 +208,8 @@ async function readUntilOver(reader: ReaderState, held: HeldLane, kind: Kind): P
     const next = kind === 'feed' ? nextTail(reader, held) : nextRescan(reader, held)
     if (typeof next === 'object') await waitForRun(reader, held, startRun(reader, held, next, kind))
     else await sleepUntilWoken(reader, held, next - clock.now())
-    if (kind === 'feed' && clock.now() - held.savedAtMs >= saveEveryMs)
-      await saveState(reader, held)
+    const isNews = kind === 'feed' && held.changed.size > 0
+    if (isNews && clock.now() - held.savedAtMs >= saveEveryMs) await saveState(reader, held)
   }
 }
 

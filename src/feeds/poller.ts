@@ -4,7 +4,12 @@
  * messages.
  */
 import { isKnownSeverity, severityRank } from '../event.ts'
-import { isReserveReached, type Need, type PolledFeed } from '../feed-types/feed-type.ts'
+import {
+  isReserveReached,
+  reservedSearches,
+  type Need,
+  type PolledFeed,
+} from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import type { UnreadField } from '../feed-types/field-reader.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -220,6 +225,7 @@ async function isTooCostly(
   scan: Scan,
 ): Promise<boolean> {
   const nowMs = clock.now()
+  if (reservedSearches(feed) === 0) return false // most feeds reserve none, and ask nobody
   if (!isReserveReached(feed, await readQuota?.(feed.account), nowMs)) return false
   const slot = { kind, name: feed.name, dueSinceMs, onJoin, onSlot }
   const request = { client: client(feed.account), scan, slot, signal, nowMs }

@@ -319,9 +319,10 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
   }
 
   async function current(): Promise<AccountPause | null> {
-    const [state, time] = await Promise.all([redis.hmget(key(), 'until', 'times'), redis.time()])
+    const state = await redis.hmget(key(), 'until', 'times')
     isPaused = state[1] !== null && state[1] !== undefined
     if (!isPaused) return null
+    const time = await redis.time()
     const nowMs = Number(time[0]) * 1000 + Number(time[1]) / 1000
     const leftMs = Number(state[0]) - nowMs
     // An end further ahead than any pause was written before Redis' clock was set back.

@@ -17,7 +17,7 @@ async function commandCalls(): Promise<Map<string, number>> {
   )
 }
 
-test('a poll that finds nothing takes three scripts and thirty commands of Redis at most', async () => {
+test('a poll that finds nothing takes three scripts and twenty-five commands of Redis at most', async () => {
   const rig = await startFeedRig({ tests })
   const feed = aFeed({ sweep: undefined })
   try {
@@ -33,7 +33,7 @@ test('a poll that finds nothing takes three scripts and thirty commands of Redis
     const commands = each.filter(([name]) => name !== 'info' && !name.startsWith('eval'))
     const scripts = each.filter(([name]) => name === 'evalsha')
     expect(sum(scripts)).toBeLessThanOrEqual(3)
-    expect(sum(commands)).toBeLessThanOrEqual(30)
+    expect(sum(commands)).toBeLessThanOrEqual(25)
     expect(sum(commands)).toBeGreaterThan(10)
   } finally {
     await rig.stop()
