@@ -177,7 +177,7 @@ async function startDaemon(
 ): Promise<Daemon> {
   const beganMs = performance.now()
   const child = fork(main, ['run', '--config', config], {
-    execArgv: ['--import', join(import.meta.dirname, 'probe.ts')],
+    execArgv: ['--max-semi-space-size=16', '--import', join(import.meta.dirname, 'probe.ts')],
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env,
   })
