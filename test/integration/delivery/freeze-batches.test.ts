@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { attemptOf, beginAttempt, claimRef } from '../../support/attempts.ts'
+import { attemptOf, beginAttempt, claimRef, sealBatch } from '../../support/attempts.ts'
 import { readPendingRefs, replayDeadLetter } from '../../../src/store/pending-items.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
@@ -88,6 +88,17 @@ test('a batch with an event that may have been told before says that it may be a
     mayBeRepeat: true,
     members: [{ uid: 'a/b/told' }, { uid: 'a/b/new' }],
   })
+})
+
+test('a batch goes where its sink sent when it was frozen, whoever takes it over, and so do its halves', async () => {
+  const ledger = await collected(2)
+  const refs = await tests.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
+  const batch = (await sealBatch(ledger, { sink: 'siem', destination: 'siem:new' }, refs))!
+  expect(await beginAttempt(ledger, batch, 't', 1_000)).toMatchObject({ destination: 'siem:new' })
+  const { halves } = await attemptOf(ledger, batch, { outcome: 'split', reason: 'invalid' })
+  for (const half of halves!) {
+    expect(await beginAttempt(ledger, half, 't', 1_000)).toMatchObject({ destination: 'siem:new' })
+  }
 })
 
 test('a batch keeps within its size, and never carries less than one item', async () => {

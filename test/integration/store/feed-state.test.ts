@@ -40,6 +40,17 @@ test('half a page that cannot be read makes its feed unreadable, until a page re
   expect(await unreadable()).toBeUndefined()
 })
 
+test('a page of which nothing can be read makes its feed unreadable also where it goes in in two halves', async () => {
+  const ledger = await tests.book()
+  const malformed = Array.from({ length: 1_000 }, (_none, n) => {
+    return { uid: null, problem: 'no event', raw: JSON.stringify({ n }) }
+  })
+  await takeIn(ledger, [], { malformed })
+  const { unreadable, sequence } = await openFeed(ledger, 'brand', 0)
+  expect(sequence).toBe(2)
+  expect(unreadable).toMatchObject({ shown: 1_000, unread: 1_000 })
+})
+
 test('a page that was fetched before its feed was rewound is stale', async () => {
   const book = await tests.book()
   await takeIn(book, [])
