@@ -1,11 +1,12 @@
 /** The `check` command: validates the configuration and summarizes what it does. */
 
 import { Command } from 'commander'
-import { type Config, ConfigError, formatMistake, type SinkConfig } from '../config/config.ts'
+import { type Config, ConfigError, formatMistake } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { findOutlooks, keptInterval, type LaneOutlook } from '../config/warnings.ts'
 import { systemClock } from '../lib/clock.ts'
 import type { RouteConfig } from '../routing/config.ts'
+import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { CallOptions } from '../upstream/resources/operation.ts'
 import type { LiveFindings } from './check-live.ts'
 import {
@@ -136,7 +137,9 @@ function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context)
     heading('feeds'),
     ...boundedFeeds(config).flatMap(feedLines),
     heading('sinks'),
-    ...sinks.map((sink) => `  ${sink.name}: ${describeSink(sink)}${formatExtras(sink)}`),
+    ...sinks.map(
+      (sink) => `  ${sink.name}: ${sinkTypeOf(sink).describe(sink)}${formatExtras(sink)}`,
+    ),
     heading('routes'),
     ...flattenRoutes(route).map(routeLine),
     heading('of its own'),
@@ -212,21 +215,8 @@ function formatCounts({ accounts, feeds, sinks, route }: Config): string {
   ].join(', ')
 }
 
-function describeSink(sink: SinkConfig): string {
-  switch (sink.type) {
-    case 'slack':
-      return 'Slack'
-    case 'email':
-      return `e-mail to ${sink.to.join(', ')}`
-    case 'webhook': {
-      const signed = sink.secrets.length > 0 ? 'signed' : 'unsigned'
-      return `webhook, ${signed}${sink.batch ? `, batches of up to ${sink.batch.max}` : ''}`
-    }
-  }
-}
-
 function readDigest(sink: SinkConfig): { schedule: string; timezone: string } | undefined {
-  const digest = sink.type === 'webhook' ? undefined : sink.digest
+  const { digest } = sink
   return digest && { schedule: digest.cron, timezone: digest.timeZone }
 }
 

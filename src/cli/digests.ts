@@ -4,9 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readSummaryParts } from '../delivery/attempt.ts'
 import { type DigestSink, endWindowNow, previewWindow } from '../grouping/digest-flush.ts'
-import { mailContent } from '../sinks/email/email-sink.ts'
 import type { Delivery, Destination } from '../sinks/sink.ts'
-import { previewSlack } from '../sinks/slack/slack-message.ts'
 import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
@@ -148,7 +146,7 @@ async function buildPreview(
   destination: Destination,
 ): Promise<Preview> {
   const sink = sinks.get(digestSink.name)
-  if (!sink) throw new Error(`${digestSink.name} was not built`)
+  if (!sink?.preview) throw new Error(`${digestSink.name} has no preview`)
   const { about, members: going } = await previewWindow(flushContext, digestSink, destination.id)
   const { members, attachment } = await readSummaryParts(
     {
@@ -171,10 +169,13 @@ async function buildPreview(
     mayBeRepeat: false,
   }
   const events = about.summary.total
+  const { subject = null, text, html = null } = sink.preview(delivery)
   return {
     destination: destination.label,
     events,
-    ...renderPreview(sink.type, sink.name, delivery),
+    subject,
+    text,
+    html,
     notes: [
       ...(sink.destinations.length > 1 && sink.type === 'email'
         ? [`for ${sanitize(destination.label)}; --recipient names another one`]
@@ -190,18 +191,6 @@ async function buildPreview(
         : []),
     ],
   }
-}
-
-function renderPreview(
-  type: 'slack' | 'email' | 'webhook',
-  sink: string,
-  delivery: Delivery,
-): Pick<Preview, 'subject' | 'text' | 'html'> {
-  if (type === 'email') {
-    const { subject, text, html } = mailContent(delivery, sink)
-    return { subject, text, html }
-  }
-  return { subject: null, text: previewSlack(delivery).plainText.text ?? '', html: null }
 }
 
 async function writeHtml(sink: string, html: string | null, file: string): Promise<void> {

@@ -148,6 +148,5 @@ export function findBatchWaitMs(
   { sinks }: Pick<Config, 'sinks'>,
   name: string,
 ): number | undefined {
-  const sink = sinks.find((one) => one.name === name)
-  return sink?.type === 'webhook' ? sink.batch?.waitMs : undefined
+  return sinks.find((one) => one.name === name)?.batch?.waitMs
 }

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
-import { buildSink } from '../daemon/sinks.ts'
 import { systemClock, withTimeout } from '../lib/clock.ts'
 import { sampleEvents } from '../messages/samples.ts'
 import {
@@ -10,6 +9,7 @@ import {
   SinkError,
   type SinkReason,
 } from '../sinks/sink.ts'
+import { sinkTypeOf } from '../sinks/sink-types.ts'
 import { type CommonOptions, type Context, loadConfigFile, print, silentLogger } from './context.ts'
 import { findNamed, sanitize } from './terminal.ts'
 
@@ -30,7 +30,10 @@ export async function testSink(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sinkConfig = findNamed(config.sinks, name, 'sink')
-  const sink = await buildSink(sinkConfig, { logger: silentLogger, clock: systemClock })
+  const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
+    logger: silentLogger,
+    clock: systemClock,
+  })
   try {
     const results: TestResult[] = []
     for (const destination of sink.destinations) {

@@ -9,14 +9,9 @@ import type { InhibitRule } from '../routing/inhibition.ts'
 import type { Silence } from '../routing/silences.ts'
 import type { TimeIntervals } from '../routing/time-intervals.ts'
 import type { CanaryConfig, SelfAlertsConfig } from '../self-alerts/config.ts'
-import type { FailoverConfig } from '../sinks/config.ts'
-import type { EmailConfig } from '../sinks/email/config.ts'
-import type { SlackConfig } from '../sinks/slack/config.ts'
-import type { WebhookConfig } from '../sinks/webhook/config.ts'
+import type { SinkConfig } from '../sinks/sink-types.ts'
 import type { LedgerConfig } from '../store/account-ledger.ts'
 import type { AccountConfig } from '../upstream/config.ts'
-
-export type SinkConfig = (SlackConfig | EmailConfig | WebhookConfig) & FailoverConfig
 
 /** The whole configuration, validated and frozen. Every part sees only its slice. */
 export interface Config {

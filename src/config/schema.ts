@@ -10,7 +10,6 @@ import { inhibitRulesConfig } from '../routing/inhibition.ts'
 import { silencesConfig } from '../routing/silences.ts'
 import { timeIntervalsConfig } from '../routing/time-intervals.ts'
 import {
-  byType,
   isMarkedRefused,
   isSection,
   laterKeys,
@@ -18,13 +17,7 @@ import {
   section,
 } from '../lib/config-fields.ts'
 import { accountConfig } from '../upstream/config.ts'
-import { emailConfig } from '../sinks/email/config.ts'
-import { slackConfig } from '../sinks/slack/config.ts'
-import { webhookConfig } from '../sinks/webhook/config.ts'
-
-const sinkConfig = byType([slackConfig, emailConfig, webhookConfig], {
-  known: ['slack', 'email', 'webhook'],
-})
+import { sinkConfig } from '../sinks/sink-types.ts'
 
 /** The whole file, each section by its own part. */
 export const configFile = section(

@@ -12,6 +12,7 @@ import type { Finding } from '../lib/config-fields.ts'
 import { formatDuration } from '../lib/time-zone.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { RouteConfig } from '../routing/config.ts'
+import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { AccountConfig, Tier } from '../upstream/config.ts'
 import { linksOnlyToBase, redundantLinkHosts } from '../upstream/links.ts'
 import { createOrganizations } from '../upstream/organizations.ts'
@@ -48,15 +49,11 @@ function linkWarnings({ accounts }: Config): Finding[] {
 
 function sinkWarnings({ sinks }: Config): Finding[] {
   return sinks.flatMap((sink) => {
-    const path = ['sinks', sink.name]
-    if (sink.type === 'webhook' && sink.secrets.length === 0) {
-      const remedy = 'give a secret, so that the receiver can tell who sends'
-      return [{ path, problem: 'its requests are not signed', remedy }]
-    }
-    const host = sink.type === 'email' && sink.tls === 'off' ? urlHost(sink.smtp.reveal()) : ''
-    if (host === '' || isLoopback(host)) return []
-    const remedy = 'remove the line if the server speaks TLS'
-    return [{ path: [...path, 'tls'], problem: 'mail and passwords go in clear', remedy }]
+    const found = sinkTypeOf(sink).warn?.(sink) ?? []
+    return found.map(({ key, ...finding }) => ({
+      ...finding,
+      path: ['sinks', sink.name, ...(key === undefined ? [] : [key])],
+    }))
   })
 }
 

@@ -22,6 +22,7 @@ import { targetKeys } from '../routing/inhibition.ts'
 import type { RoutableEvent, RouteNode, Router } from '../routing/router.ts'
 import { findSilence, isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
 import { mutedUntil } from '../routing/time-intervals.ts'
+import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { readHoldings } from '../store/accounts.ts'
@@ -95,10 +96,10 @@ export function groupingSinks(
 ): Map<string, GroupingSink> {
   return new Map(
     config.sinks.map((sink) => {
-      const digest = sink.type === 'webhook' ? undefined : sink.digest
+      const { digest } = sink
       const groupingSink: GroupingSink = {
         name: sink.name,
-        isForPeople: sink.type !== 'webhook',
+        isForPeople: sinkTypeOf(sink).audience === 'people',
         destinations: sinks.get(sink.name)?.destinations ?? [],
         digest: digest && {
           schedule: createSchedule(digest),
@@ -242,7 +243,8 @@ function hasMutes({ muteTimeIntervals, routes }: RouteNode): boolean {
 }
 
 function isMachine({ config }: RuleParts, name: string): boolean {
-  return config.sinks.some((sink) => sink.name === name && sink.type === 'webhook')
+  const sink = config.sinks.find((one) => one.name === name)
+  return sink !== undefined && sinkTypeOf(sink).audience === 'machines'
 }
 
 /** Suppresses for people what was closed upstream; machines get it, with the times. */

@@ -6,6 +6,7 @@ import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/
 import { isStalled, type Snapshot } from '../self-alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../self-alerts/publisher.ts'
 import { createSelfAlerts, createSentLog, type SentLogOptions } from '../self-alerts/self-alerts.ts'
+import { sinkTypeOf } from '../sinks/sink-types.ts'
 import { sendPing } from '../sinks/http.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext } from './context.ts'
@@ -45,7 +46,10 @@ export function buildSelfAlerts(
     createSelfAlerts({
       ...parts,
       config: config.selfAlerts,
-      targets: orderTargets(config.selfAlerts, config.sinks),
+      targets: orderTargets(
+        config.selfAlerts,
+        config.sinks.map((sink) => ({ ...sink, audience: sinkTypeOf(sink).audience })),
+      ),
       sentLog: createSentLog(targets),
       readSnapshot,
     })

@@ -1,10 +1,10 @@
 /** Builds the sinks, the encryption of leaked secrets and the hash of sink addresses. */
-import type { Config, SinkConfig } from '../config/config.ts'
+import type { Config } from '../config/config.ts'
 import type { HashAddress } from '../delivery/circuit.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
-import type { Secret } from '../lib/secret.ts'
+import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext } from './context.ts'
@@ -20,26 +20,10 @@ export async function buildSinks(
   parts: Parts,
 ): Promise<Map<string, Sink>> {
   const sinks = new Map<string, Sink>()
-  for (const config of configs) sinks.set(config.name, await buildSink(config, parts))
-  return sinks
-}
-
-/** The only place that knows all sink types; loads those that the configuration uses. */
-export async function buildSink(config: SinkConfig, parts: Parts): Promise<Sink> {
-  switch (config.type) {
-    case 'slack': {
-      const { createSlackSink } = await import('../sinks/slack/slack-sink.ts')
-      return createSlackSink(config, parts)
-    }
-    case 'email': {
-      const { createEmailSink } = await import('../sinks/email/email-sink.ts')
-      return createEmailSink(config, parts)
-    }
-    case 'webhook': {
-      const { createWebhookSink } = await import('../sinks/webhook/webhook-sink.ts')
-      return createWebhookSink(config, parts)
-    }
+  for (const config of configs) {
+    sinks.set(config.name, await sinkTypeOf(config).create(config, parts))
   }
+  return sinks
 }
 
 /** Leaked secrets on their way through the ledger, encrypted under each account's own API key. */
@@ -97,7 +81,7 @@ export function createAddressHasher(
   const [first] = accounts
   const account = accounts.find(({ name }) => name === ledgers[0]?.account) ?? first
   const box = account && createSecretBox(() => account.apiKey.reveal())
-  const addresses = new Map(sinks.map((sink) => [sink.name, sinkAddress(sink)]))
+  const addresses = new Map(sinks.map((sink) => [sink.name, sinkTypeOf(sink).address(sink)]))
   return (sink) => {
     const address = addresses.get(sink)
     if (!box || !address) return ''
@@ -107,8 +91,4 @@ export function createAddressHasher(
       return '' // the file cannot be read: a disabled sink stays disabled
     }
   }
-}
-
-function sinkAddress(sink: SinkConfig): Secret {
-  return sink.type === 'email' ? sink.smtp : sink.url
 }

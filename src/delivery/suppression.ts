@@ -146,6 +146,7 @@ function toWithheld(
   if (!verdict || verdict.act === 'send') return undefined
   if (verdict.act === 'suppress') return { member: { ref, ...verdict }, severity }
   const untilMs = Math.floor(verdict.untilMs)
-  const group = sink.type === 'webhook' ? undefined : mutedGroup(destination, verdict.rule, untilMs)
+  const isForPeople = sink.audience === 'people'
+  const group = isForPeople ? mutedGroup(destination, verdict.rule, untilMs) : undefined
   return { member: { ref, ...verdict, untilMs, group }, severity }
 }

@@ -2,7 +2,6 @@
 import { ownFeed, type ThreatEvent } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { openFeed } from '../store/feed-state.ts'
 import { acceptPage, type Page } from '../store/intake.ts'
 import type { ItemChange } from '../store/pending-items.ts'
 import type { SinkHealth } from './conditions.ts'
@@ -31,32 +30,20 @@ interface PublishTarget {
  */
 export type Publish = (event: ThreatEvent, way: PublishTarget) => Promise<void>
 
-/** Other replicas publish too: this many commits may come between reading the fence and ours. */
-const maxTries = 10
-
 export function createPublisher(options: PublisherOptions): Publish {
   const { ledger, batchWaitMs, queue } = options
   return async (event, target) => {
-    for (let tries = 0; tries < maxTries; tries += 1) {
-      const { sequence } = await openFeed(ledger, ownFeed, 0)
-      const accepted = await acceptPage(
-        ledger,
-        publishedPage(options, { event, way: target, sequence }),
-        batchWaitMs,
-      )
-      if (accepted.status !== 'committed') continue
-      if (accepted.changes.length > 0) await queue(ledger.account, accepted.changes)
-      return
-    }
-    throw new Error(`${event.uid} was not taken in: others were first ${maxTries} times`)
+    const accepted = await acceptPage(ledger, publishedPage(options, event, target), batchWaitMs)
+    if (accepted.status !== 'committed') throw new Error(`${event.uid}: ${accepted.status}`)
+    if (accepted.changes.length > 0) await queue(ledger.account, accepted.changes)
   }
 }
 
 function publishedPage(
   { destinationsFor, generation, clock }: PublisherOptions,
-  { event, way: target, sequence }: { event: ThreatEvent; way: PublishTarget; sequence: number },
+  event: ThreatEvent,
+  { route, why, sinks }: PublishTarget,
 ): Page {
-  const { route, why, sinks } = target
   const nowMs = clock.now()
   const items = sinks.flatMap((sink) =>
     destinationsFor(sink).map((destination) => ({ sink, destination, routes: [route] })),
@@ -64,7 +51,6 @@ function publishedPage(
   return {
     feed: ownFeed,
     labels: {},
-    sequence,
     generation: generation(),
     // A constant fingerprint: which configuration publishes makes no difference to this feed.
     scan: { fingerprint: ownFeed, body: {}, cursor: null, reason: 'first', startedAtMs: nowMs },
@@ -82,6 +68,7 @@ function publishedPage(
 interface TargetSink {
   name: string
   type: string
+  audience: 'people' | 'machines'
   fallback?: string | undefined
 }
 
@@ -91,13 +78,13 @@ interface TargetSink {
  * same, because failures often affect one type.
  */
 export function orderTargets(
-  { sink, fallback: or }: SelfAlertsConfig,
+  { sink, fallback: named }: SelfAlertsConfig,
   sinks: readonly TargetSink[],
 ): string[] {
-  if (or !== undefined) return [sink, or]
+  if (named !== undefined) return [sink, named]
   const first = sinks.find(({ name }) => name === sink)
-  const isMachine = ({ type }: TargetSink): boolean => type === 'webhook'
-  const rank = (one: TargetSink): number => (isMachine(one) ? 2 : Number(one.type === first?.type))
+  const rank = ({ audience, type }: TargetSink): number =>
+    audience === 'machines' ? 2 : Number(type === first?.type)
   const others = sinks.toSorted((left, right) => rank(left) - rank(right)).map(({ name }) => name)
   const fallback = first?.fallback === undefined ? [] : [first.fallback]
   return [...new Set([sink, ...fallback, ...others])]

@@ -1,16 +1,22 @@
-/** Configuration that several types of sinks share: digests and failover. */
+/** What the types of sinks share: digests, failover, and what a type says of its sinks. */
+import type { z } from 'zod'
 import { severities, type Severity } from '../event.ts'
 import {
   duration,
   flag,
   name,
+  type Refusal,
   section,
   textField,
   timeZone,
   wholeNumber,
   word,
 } from '../lib/config-fields.ts'
+import type { Clock } from '../lib/clock.ts'
 import { cronProblem } from '../lib/cron-schedule.ts'
+import type { Logger } from '../lib/logger.ts'
+import type { Secret } from '../lib/secret.ts'
+import type { Audience, Sink } from './sink.ts'
 
 /** How a sink for people collects its events into messages on a schedule. */
 export interface DigestConfig {
@@ -98,6 +104,27 @@ export function readFailover(file: FailoverFile): FailoverConfig {
     fallbackAfterMs: file.fallback_after,
     pendingMax: file.pending_max,
   }
+}
+
+/** What a type of sinks says about one of its kind. */
+export interface SinkType<Config> {
+  /** Reads one sink of the file; its key is its name. */
+  config: z.core.$ZodTypeDiscriminable
+  /** People get groups, digests and what they can act on; machines get every event, one by one. */
+  audience: Audience
+  /** Where it sends; when this changes, what was learned of the sink no longer holds. */
+  address(config: Config): Secret
+  /** For `tocsin check`: `e-mail to oncall@example.com`. */
+  describe(config: Config): string
+  /** What is allowed and probably not meant; `key`: where in the section, undefined: as a whole. */
+  warn?(config: Config): (Refusal & { key?: string })[]
+  /** Loads the sink's own modules, so that only those of the configured types are loaded. */
+  create(config: Config, parts: SinkParts): Promise<Sink>
+}
+
+export interface SinkParts {
+  logger: Logger
+  clock: Clock
 }
 
 /** Keys that sinks for people will have in a later version, with what happens instead. */

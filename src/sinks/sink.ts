@@ -11,7 +11,8 @@ import type { Summary } from '../messages/summary.ts'
  */
 export interface Sink {
   readonly name: string
-  readonly type: 'slack' | 'email' | 'webhook'
+  readonly type: string
+  readonly audience: Audience
   /**
    * One event becomes one item per destination: the sink's name, or each recipient of an e-mail
    * sink.
@@ -36,7 +37,18 @@ export interface Sink {
   send(delivery: Delivery, options: SendOptions): Promise<Receipt>
   /** Size of one member in this sink's body, bytes; called only if `batch` is set. */
   measure?(member: DeliveryMember): number
+  /** What people would read, without sending it; only sinks for people have it. */
+  preview?(delivery: Delivery): Preview
   close(): Promise<void>
+}
+
+export type Audience = 'people' | 'machines'
+
+export interface Preview {
+  /** undefined: messages of this type have none. */
+  subject?: string
+  text: string
+  html?: string
 }
 
 /** `id` is stable and part of ledger identities: `soc`, or `oncall:<recipient digest>`. */

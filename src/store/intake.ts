@@ -74,8 +74,8 @@ export interface MalformedItem {
 export interface Page {
   feed: string
   labels: Record<string, string>
-  /** The fence, as read before the fetch. */
-  sequence: number
+  /** The fence, as read before the fetch; none for Tocsin's own events, which have no cursor. */
+  sequence?: number
   generation: number
   /** The scan with its cursor after this page. */
   scan: Scan
@@ -199,7 +199,7 @@ function splitPage(page: Page): Piece[] {
   return pieces.map((part, index) => ({
     ...page,
     ...part,
-    sequence: page.sequence + index,
+    ...(page.sequence !== undefined && { sequence: page.sequence + index }),
     isLast: index === pieces.length - 1,
     shown: events.length + malformed.length,
     unread: malformed.length,

@@ -14,6 +14,7 @@ export function aRehearsedSink(name: string, given: Partial<Sink> = {}): Rehears
   return {
     name,
     type: 'webhook',
+    audience: (given.type ?? 'webhook') === 'webhook' ? 'machines' : 'people',
     destinations: [{ id: name, label: name }],
     concurrency: 1,
     sendTimeoutMs: 15_000,

@@ -3,8 +3,8 @@
 -- reply.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'sweep_'
---          a rescan's | 'repair_' events that an audit found missing), seq (the fence: the sequence
---          that was read before the fetch), cid (commit id), gen (generation), fp (the scan's
+--          a rescan's | 'repair_' events that an audit found missing), seq? (the fence: the sequence
+--          that was read before the fetch; none: nothing was fetched), cid (commit id), gen (generation), fp (the scan's
 --          fingerprint), ends (JSON, what is kept of a scan read to its end), at_end [field, value,
 --          …] (set when a rescan was read to its end), horizon (ms), retention {story, payload}
 --          (ms), detail_wait (ms), requested (ms), caught_up (bool), known_ends (bool: a page whose
@@ -43,7 +43,8 @@ end
 if tonumber(state[4] or '0') > ask.gen and state[5] ~= ask.fp then
   return cjson.encode({ status = 'superseded' })
 end
-if tonumber(state[1] or '0') ~= ask.seq then
+local sequence = tonumber(state[1] or '0')
+if ask.seq and ask.seq ~= sequence then
   return cjson.encode({ status = 'stale' })
 end
 
@@ -394,7 +395,7 @@ if records > 0 then
   bump('records', records)
 end
 for name, by in pairs(counts) do
-  if by > 0 or ask.seq == 0 then -- the first commit creates all counters of the feed
+  if by > 0 or sequence == 0 then -- the first commit creates all counters of the feed
     bump('f|' .. ask.feed .. '|' .. name, by)
   end
 end
@@ -411,7 +412,7 @@ if #fresh > 0 then
   answer.fresh = fresh
 end
 local result = cjson.encode(answer)
-redis.call('HSET', feed, of('seq'), ask.seq + 1, of('cid'), ask.cid, of('result'), result)
+redis.call('HSET', feed, of('seq'), sequence + 1, of('cid'), ask.cid, of('result'), result)
 if not ask.last then
   return result
 end

@@ -13,7 +13,7 @@ import {
   word,
 } from '../../lib/config-fields.ts'
 import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
-import { loginProblem } from '../../lib/web-address.ts'
+import { isLoopback, loginProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
   type DigestConfig,
@@ -21,6 +21,7 @@ import {
   type FailoverConfig,
   readFailover,
   failoverKeys,
+  type SinkType,
 } from '../config.ts'
 
 export interface EmailConfig {
@@ -35,6 +36,7 @@ export interface EmailConfig {
    */
   tls: 'required' | 'off'
   limitPerSecond: number | undefined
+  batch?: undefined
   /** undefined: events go at once or in groups. */
   digest: DigestConfig | undefined
   /** Leaked credentials are shown in clear. */
@@ -73,7 +75,7 @@ const eachRecipientOnce: Rule = ({ to }) => {
 }
 
 /** One e-mail sink of the file; its key is its name. */
-export const emailConfig = section(
+const emailConfig = section(
   {
     type: z.literal('email').meta({ description: 'People, by e-mail.' }),
     ...secretKeys('smtp', 'smtp:// or smtps:// address with user and password.'),
@@ -114,3 +116,24 @@ function smtpProblem(input: string): Refusal | undefined {
   }
   return loginProblem(url)
 }
+
+export const emailType = {
+  config: emailConfig,
+  audience: 'people',
+  address({ smtp }) {
+    return smtp
+  },
+  describe({ to }) {
+    return `e-mail to ${to.join(', ')}`
+  },
+  warn({ tls, smtp }) {
+    const host = tls === 'off' ? (URL.parse(smtp.reveal())?.hostname ?? '') : ''
+    if (host === '' || isLoopback(host)) return []
+    const remedy = 'remove the line if the server speaks TLS'
+    return [{ key: 'tls', problem: 'mail and passwords go in clear', remedy }]
+  },
+  async create(config, parts) {
+    const { createEmailSink } = await import('./email-sink.ts')
+    return createEmailSink(config, parts)
+  },
+} satisfies SinkType<EmailConfig & FailoverConfig>

@@ -69,6 +69,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
   return {
     name,
     type: 'email',
+    audience: 'people',
     canAttach: true,
     destinations,
     limitPerSecond,
@@ -77,6 +78,10 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     sendTimeoutMs: emailSendTimeoutMs,
     send: (delivery, { signal }) =>
       withTimeout(emailSendTimeoutMs, [signal], (own) => send(delivery, own)),
+    preview(delivery) {
+      const { subject, text, html } = mailContent(delivery, name)
+      return { subject, text, html }
+    },
     close() {
       pool.close()
       return Promise.resolve()

@@ -10,6 +10,7 @@ import {
   type FailoverConfig,
   readFailover,
   failoverKeys,
+  type SinkType,
 } from '../config.ts'
 
 export interface SlackConfig {
@@ -19,6 +20,7 @@ export interface SlackConfig {
   limitPerSecond: number
   /** Lets the address be private or loopback, over http too. */
   allowPrivate: boolean
+  batch?: undefined
   /** undefined: events go at once or in groups. */
   digest: DigestConfig | undefined
   /** Leaked credentials are shown in clear. */
@@ -26,7 +28,7 @@ export interface SlackConfig {
 }
 
 /** One Slack sink of the file; its key is its name. */
-export const slackConfig = section(
+const slackConfig = section(
   {
     type: z.literal('slack').meta({ description: 'A Slack channel, by an incoming webhook.' }),
     ...secretKeys('url', 'Address of the incoming webhook.'),
@@ -56,3 +58,16 @@ export const slackConfig = section(
   reveal: file.reveal,
   ...readFailover(file),
 }))
+
+export const slackType = {
+  config: slackConfig,
+  audience: 'people',
+  address({ url }) {
+    return url
+  },
+  describe: () => 'Slack',
+  async create(config, parts) {
+    const { createSlackSink } = await import('./slack-sink.ts')
+    return createSlackSink(config, parts)
+  },
+} satisfies SinkType<SlackConfig & FailoverConfig>

@@ -4,8 +4,8 @@
  * more as plain text.
  */
 import { IncomingWebhook } from '@slack/webhook'
-import { type Clock, withTimeout } from '../../lib/clock.ts'
-import type { Logger } from '../../lib/logger.ts'
+import { withTimeout } from '../../lib/clock.ts'
+import type { SinkParts } from '../config.ts'
 import { listDestinations } from '../destinations.ts'
 import {
   classifyStatus,
@@ -19,17 +19,12 @@ import type { Delivery, Receipt, Sink, SinkError, SinkReason } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
 
-export interface SlackEnvironment {
-  logger: Logger
-  clock: Clock
-}
-
 /** Covers both the message and, if needed, its plain form. */
 const slackSendTimeoutMs = 15_000
 const receiver = 'slack'
 
 /** Reads the URL at each send, so that it can change without a restart. */
-export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnvironment): Sink {
+export function createSlackSink(config: SlackConfig, { logger, clock }: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
   const closing = new AbortController()
   const transport = createHttpTransport({
@@ -61,6 +56,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
   return {
     name,
     type: 'slack',
+    audience: 'people',
     destinations: listDestinations(config),
     limitPerSecond,
     reveals: config.reveal,
@@ -68,6 +64,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SlackEnv
     sendTimeoutMs: slackSendTimeoutMs,
     send: (delivery, { signal }) =>
       withTimeout(slackSendTimeoutMs, [signal, closing.signal], (own) => send(delivery, own)),
+    preview: (delivery) => ({ text: previewSlack(delivery).plainText.text ?? '' }),
     async close() {
       closing.abort()
       await transport.close()

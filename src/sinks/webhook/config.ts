@@ -23,7 +23,7 @@ import {
   secretRule,
 } from '../../lib/secret.ts'
 import { webAddressProblem } from '../../lib/web-address.ts'
-import { type FailoverConfig, readFailover, failoverKeys } from '../config.ts'
+import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
 export interface WebhookConfig {
@@ -34,6 +34,7 @@ export interface WebhookConfig {
   secrets: Secret[]
   allowPrivate: boolean
   batch: { max: number; waitMs: number; maxBytes: number } | undefined
+  digest?: undefined
   limitPerSecond: number | undefined
   /** Leaked credentials are shown in clear. */
   reveal: boolean
@@ -71,7 +72,7 @@ const noDigest: Rule = (sink) =>
       ]
 
 /** One webhook of the file; its key is its name. */
-export const webhookConfig = section(
+const webhookConfig = section(
   {
     type: z.literal('webhook').meta({ description: 'An HTTP endpoint of a machine.' }),
     ...secretKeys('url', 'Where the requests go.'),
@@ -121,6 +122,26 @@ export const webhookConfig = section(
     ...readFailover(file),
   }
 })
+
+export const webhookType = {
+  config: webhookConfig,
+  audience: 'machines',
+  address({ url }) {
+    return url
+  },
+  describe({ secrets, batch: most }) {
+    const signed = secrets.length > 0 ? 'signed' : 'unsigned'
+    return `webhook, ${signed}${most ? `, batches of up to ${most.max}` : ''}`
+  },
+  warn({ secrets }) {
+    const remedy = 'give a secret, so that the receiver can tell who sends'
+    return secrets.length > 0 ? [] : [{ problem: 'its requests are not signed', remedy }]
+  },
+  async create(config, parts) {
+    const { createWebhookSink } = await import('./webhook-sink.ts')
+    return createWebhookSink(config, parts)
+  },
+} satisfies SinkType<WebhookConfig & FailoverConfig>
 
 /** Standard Webhooks 1.0.0, signature schemes. */
 const mostKeyBytes = 64

@@ -71,6 +71,7 @@ export function createWebhookSink(
   return {
     name: config.name,
     type: 'webhook',
+    audience: 'machines',
     destinations: listDestinations(config),
     batch: config.batch,
     limitPerSecond: config.limitPerSecond,

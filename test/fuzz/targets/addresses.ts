@@ -1,5 +1,5 @@
 /** Addresses of mail: what the configuration takes, the sink can use, and nothing else gets into a header. */
-import { emailConfig } from '../../../src/sinks/email/config.ts'
+import { emailType } from '../../../src/sinks/email/config.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { readSmtpAddress } from '../../../src/sinks/email/smtp.ts'
 import { SinkError } from '../../../src/sinks/sink.ts'
@@ -33,7 +33,7 @@ export function fuzz(data: Uint8Array): void {
 }
 
 function checkServer(file: object): void {
-  const { success, data } = emailConfig.safeParse(file)
+  const { success, data } = emailType.config.safeParse(file)
   if (!success) return
   try {
     const { host, port, user } = readSmtpAddress({ name: 'oncall', ...data })
@@ -45,7 +45,7 @@ function checkServer(file: object): void {
 }
 
 function checkHeaders(file: object): void {
-  const { success, data } = emailConfig.safeParse(file)
+  const { success, data } = emailType.config.safeParse(file)
   if (!success) return
   const [to = ''] = data.to
   const delivery = {

@@ -4,12 +4,12 @@ import type { SinkHealth } from '../../../src/self-alerts/conditions.ts'
 import { chooseTarget, orderTargets, takesMessages } from '../../../src/self-alerts/publisher.ts'
 
 const sinks = [
-  { name: 'siem', type: 'webhook' },
-  { name: 'soc', type: 'slack' },
-  { name: 'ops', type: 'slack' },
-  { name: 'oncall', type: 'email' },
-  { name: 'lab', type: 'webhook' },
-]
+  { name: 'siem', type: 'webhook', audience: 'machines' },
+  { name: 'soc', type: 'slack', audience: 'people' },
+  { name: 'ops', type: 'slack', audience: 'people' },
+  { name: 'oncall', type: 'email', audience: 'people' },
+  { name: 'lab', type: 'webhook', audience: 'machines' },
+] as const
 
 function orderOf(given: { sink: string; fallback?: string }, fallback?: string): string[] {
   const config = { fallback: undefined, afterMs: 0, ...given }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { emailConfig } from '../../../../src/sinks/email/config.ts'
+import { emailType } from '../../../../src/sinks/email/config.ts'
 import { composeMail } from '../../../../src/sinks/email/email-sink.ts'
 import { aMember } from '../../../support/deliveries.ts'
 
@@ -24,7 +24,7 @@ test.each([
   ['The "night" watch <a@b.example>', 'The "night" watch'],
   ['"night" watch<a@b.example>', '"night" watch'],
 ])('%j is the sender a@b.example, called %j', (from, name) => {
-  expect(emailConfig.safeParse({ ...usual, from }).success).toBe(true)
+  expect(emailType.config.safeParse({ ...usual, from }).success).toBe(true)
   expect(senderOf(from)).toEqual({ name, address: 'a@b.example' })
 })
 
@@ -36,7 +36,7 @@ test.each(['\u0007', '\u0000', '\u009F', '\u001B'])(
       { from: `N${character} <a@b.example>` },
       { to: [`a${character}@b.example`] },
     ]) {
-      expect(emailConfig.safeParse({ ...usual, ...wrong }).success).toBe(false)
+      expect(emailType.config.safeParse({ ...usual, ...wrong }).success).toBe(false)
     }
   },
 )

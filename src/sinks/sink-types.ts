@@ -1,0 +1,37 @@
+/**
+ * The table of sink types. A new type is one row here, its configuration and its sink; nothing else
+ * of the program knows the types by name.
+ */
+import type { z } from 'zod'
+import { byType } from '../lib/config-fields.ts'
+import type { SinkType } from './config.ts'
+import { emailType } from './email/config.ts'
+import { slackType } from './slack/config.ts'
+import { webhookType } from './webhook/config.ts'
+
+const sinkTypes = {
+  slack: slackType,
+  email: emailType,
+  webhook: webhookType,
+}
+
+type SinkTypes = typeof sinkTypes
+type TypeName = keyof SinkTypes
+
+/** A sink of the configuration. */
+export type SinkConfig = {
+  [Name in TypeName]: z.output<SinkTypes[Name]['config']> & { name: string }
+}[TypeName]
+
+const schemas = Object.values(sinkTypes).map(({ config }) => config)
+type Schema = (typeof schemas)[number]
+
+/** One sink of the file, whose `type` selects the schema. */
+export const sinkConfig = byType(schemas as [Schema, ...Schema[]], {
+  known: Object.keys(sinkTypes),
+})
+
+/** What the type of a configured sink says about it. */
+export function sinkTypeOf({ type }: Pick<SinkConfig, 'type'>): SinkType<SinkConfig> {
+  return sinkTypes[type]
+}
