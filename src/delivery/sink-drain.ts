@@ -373,7 +373,8 @@ export class SinkDrain {
 
   /** Starts claim updates, which write outcomes and open attempts: at most one per account. */
   async #startUpdates(): Promise<void> {
-    const opening = await this.#takeNext()
+    // without an await where none is opened: what ends meanwhile would be settled without a successor
+    const opening = this.#mayOpen ? await this.#takeNext() : []
     const settling = this.#ended.filter(({ ledger }) => !this.#updates.has(ledger))
     this.#ended = this.#ended.filter(({ ledger }) => this.#updates.has(ledger))
     for (const ledger of new Set([...settling, ...opening].map((entry) => entry.ledger))) {
@@ -399,8 +400,6 @@ export class SinkDrain {
 
   /** Takes messages to open now: as many as slots are free, or one per send slot of the pace. */
   async #takeNext(): Promise<ClaimedMessage[]> {
-    const isEarly = this.#nowMs() < this.#nextPlaceMs
-    if (this.#isFinishing || this.#freeSlots <= 0 || isEarly || !this.#hasNext) return []
     if (!(await this.#isStillAdmitted())) return []
     let count = this.#freeSlots
     if (this.#sink.limitPerSecond !== undefined) {
@@ -412,6 +411,11 @@ export class SinkDrain {
     const next = new Set(idle.slice(0, count))
     this.#waiting = this.#waiting.filter((message) => !next.has(message))
     return [...next]
+  }
+
+  get #mayOpen(): boolean {
+    const isEarly = this.#nowMs() < this.#nextPlaceMs
+    return !this.#isFinishing && this.#freeSlots > 0 && !isEarly && this.#hasNext
   }
 
   get #hasNext(): boolean {
@@ -572,15 +576,11 @@ export class SinkDrain {
     const times: number[] = []
     for (const { untilMs } of this.#updates.values()) if (untilMs > nowMs) times.push(untilMs)
     const isFree = this.#freeSlots > 0 && !this.#isFinishing
-    if (isFree && this.#hasNext) {
-      times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
-    }
+    if (isFree && this.#hasNext) times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
     const nextMs = this.#due.nextMs({ isBusy: (name) => this.#claiming.has(name) })
     const mayClaim = !this.#isFinishing && this.#readyCount < this.#sink.concurrency
-    if (mayClaim && nextMs !== undefined) {
-      const placeMs = this.#nextPlaceMs - aheadMs
-      times.push(Math.max(nextMs, this.#shutUntilMs, placeMs, this.#claimingUntilMs))
-    }
+    const claimMs = Math.max(this.#shutUntilMs, this.#nextPlaceMs - aheadMs, this.#claimingUntilMs)
+    if (mayClaim && nextMs !== undefined) times.push(Math.max(nextMs, claimMs))
     return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - nowMs)
   }
 }
