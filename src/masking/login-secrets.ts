@@ -85,7 +85,7 @@ function trimWord(word: string): string {
   return word.replace(/["'`)\]}>]+[,;.]?$/u, '')
 }
 
-const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,400})/gu
+const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,4000})/gu
 /** An IPv4 address, or a host with its port. */
 const machine = String.raw`(?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b`
 const soleUserinfo = new RegExp(String.raw`://([^\s:/@"'<>]{4,200})@(${machine})?`, 'gu')
@@ -150,7 +150,7 @@ const siteInText =
 /** `https://site.example/login user secret`, alone on its line. */
 const spacedSite = /^[ \t]*[a-z][a-z0-9+.-]{0,30}:\/\/\S{1,300}[ \t](\S{1,100})[ \t](\S{1,200})$/iu
 /** `"mail";"secret"`; the secret may contain the delimiter. */
-const quotedPair = /^[ \t]*(["'])[^\s"'@]{1,64}@[^\s"'@]{1,255}\1([:;|,\t])\1(.{1,400}\1)[ \t]*$/u
+const quotedPair = /^[ \t]*(["'])[^\s"'@]{1,64}@[^\s"'@]{1,255}\1([:;|,\t])\1(.{1,4000}\1)[ \t]*$/u
 /** `1.2.3.4:3389@DOMAIN\user;secret`. */
 const desktopLine = /^[ \t]*(?:\d{1,3}\.){3}\d{1,3}:\d{2,5}@[^\s;:]{1,100}[;:](\S.*)/u
 /** A line that is only `user:secret`, where the secret is no port, time or address. */
@@ -173,7 +173,7 @@ function lineSpans(text: string, isDump: boolean): Span[] {
   const bare: { span: Span; isSure: boolean; hasSpaces: boolean }[] = []
   let at = 0
   for (const line of text.split(/[\n\r\u2028\u2029]/u)) {
-    const value = line.length <= 4_000 ? line.trimEnd() : ''
+    const value = line.length <= 20_000 ? line.trimEnd() : ''
     const site = /[.@]|:\/\//u.test(value) ? siteSecret(value) : null
     if (site !== null) spans.push({ from: at + value.length - site.length, to: at + value.length })
     const [, before = '', user = '', secret = ''] =
