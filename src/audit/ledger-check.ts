@@ -388,7 +388,7 @@ async function findMisfiled(
   entries: readonly IndexEntry[],
 ): Promise<DanglingRef[]> {
   const ids = entries.map(({ recordId }) => recordId)
-  const answer = (await ledger.run('find-misfiled', ledger.retention.story, ...ids)) as string[]
+  const answer = (await ledger.run('find-misfiled', ledger.retention.history, ...ids)) as string[]
   return answer.flatMap((ref, i): DanglingRef[] =>
     i % 2 === 1
       ? []

@@ -173,7 +173,7 @@ export function auditWindow(
   if (isOld || !isRead || state.isBackfilling) return 'not_read'
   const fromMs = Math.max(
     startBoundMs,
-    nowMs - Math.min(backMs, retention.story, horizonMs),
+    nowMs - Math.min(backMs, retention.history, horizonMs),
     trimmedUntilMs,
     coveredFromMs(feed, state),
   )

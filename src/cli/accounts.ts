@@ -302,7 +302,7 @@ function questionLines(account: string, holdings: Holdings | undefined): string[
   ]
   return [
     `${counts.slice(0, -1).join(', ')} and ${counts.at(-1)} of ${account} will be given up and never sent.`,
-    'Its ledger is removed: stories, cursors, and what tells that an event is known.',
+    'Its ledger is removed: histories, cursors, and what tells that an event is known.',
   ]
 }
 

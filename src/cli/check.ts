@@ -112,7 +112,9 @@ function summaryJson(config: Config): Record<string, unknown> {
       digest: readDigest(sink) ?? null,
       fallback: sink.fallback ?? null,
     })),
-    self_alerts: selfAlerts ? { sink: selfAlerts.sink, or: selfAlerts.fallback ?? null } : null,
+    self_alerts: selfAlerts
+      ? { sink: selfAlerts.sink, fallback: selfAlerts.fallback ?? null }
+      : null,
     canary: canary ? { every_seconds: canary.everyMs / 1000, sinks: canary.sinks } : null,
     routes: flattenRoutes(route).map(({ depth: _depth, onMute, ...entry }) => ({
       ...entry,

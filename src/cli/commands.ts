@@ -63,7 +63,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'explain [options] <uid>',
-    description: 'the story of one event: where it came from, where it went, and why',
+    description: 'the history of one event: where it came from, where it went, and why',
     load: async () => (await import('./explain.ts')).explainCommand,
   },
   {

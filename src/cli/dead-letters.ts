@@ -59,7 +59,7 @@ export function deadLettersCommand(context: Context): Command {
     .option('--page <n>', 'which page', parsePositive, 1)
     .action((options: ListOptions) => listLetters(context, options))
   const show = addCommonOptions(new Command('show'))
-    .description('one dead letter: its story and what it would have said')
+    .description('one dead letter: its history and what it would have said')
     .argument('<id>', 'as list shows it')
     .action((id: string, options: CommonOptions) => showLetter(context, id, options))
   const command = new Command('dead-letters')
@@ -388,6 +388,6 @@ export async function requireLetter({ ledgers }: OpenStore, id: string): Promise
   if (letter !== undefined) return letter
   throw new CommandError(
     'refused',
-    `there is no dead letter ${id}: it was replayed or discarded, or its story has expired`,
+    `there is no dead letter ${id}: it was replayed or discarded, or its history has expired`,
   )
 }

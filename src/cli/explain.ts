@@ -181,7 +181,7 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   if (first === undefined) {
     return [
       `No event that the ledger still knows went under the id ${id}.`,
-      'Its story has expired (retention.story), it was sent again under another id, or the message was a test.',
+      'Its history has expired (retention.history), it was sent again under another id, or the message was a test.',
     ]
   }
   const { sink, destination } = first.item
@@ -201,7 +201,7 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
       `      ${sanitize(record.uid, 600)}, account ${record.account}: ${formatState(item)}`,
       ...(message ? linkLines(message) : []).map((line) => `      ${line}`),
     ]),
-    '"tocsin explain <uid>" tells the whole story of each.',
+    '"tocsin explain <uid>" tells the whole history of each.',
   ]
 }
 
@@ -242,8 +242,8 @@ function isKnown({ record, quarantined, shownBy }: KnownEvent): boolean {
 
 function droppedLines(uid: string, account: string, feeds: string[]): string[] {
   return [
-    `${sanitize(uid, 600)}, account ${account}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its story is no longer kept`,
-    '  it had been settled for longer than retention.story, or it made room (retention.max_bytes); otherwise somebody removed it',
+    `${sanitize(uid, 600)}, account ${account}: taken in by the ${feeds.length === 1 ? 'feed' : 'feeds'} ${feeds.join(', ')}; its history is no longer kept`,
+    '  it had been settled for longer than retention.history, or it made room (retention.max_bytes); otherwise somebody removed it',
   ]
 }
 
@@ -262,7 +262,7 @@ function quarantineLines(
 function unknownLines(uid: string, { account }: ExplainOptions): string[] {
   const whom = account === undefined ? 'any account' : `the account ${account}`
   return [
-    `${sanitize(uid, 600)} was never taken in by ${whom}, or its story has expired (retention.story).`,
+    `${sanitize(uid, 600)} was never taken in by ${whom}, or its history has expired (retention.history).`,
     ...(uid.includes('/')
       ? []
       : [

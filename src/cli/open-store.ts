@@ -199,7 +199,7 @@ export interface ByOption {
 }
 
 export function addByOption(command: Command): Command {
-  const described = "who does it, as stories tell it (default: $USER, else the system's user)"
+  const described = "who does it, noted in the history (default: $USER, else the system's user)"
   return command.option('--by <name>', described, parseShortText)
 }
 

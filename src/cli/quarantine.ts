@@ -117,7 +117,7 @@ export async function showEntry(
     const { retention } = ledgerFor(store, found.account)
     return {
       entry: found,
-      endsMs: found.atMs + retention.story,
+      endsMs: found.atMs + retention.history,
       readings: await findNextReadings(store, config, listShowingFeeds(found)),
     }
   })
@@ -158,7 +158,7 @@ const maxShownLength = 4_000
 
 function formatClosing({ uid }: QuarantineEntry, endsMs: number): string {
   const parsed = uid === null ? '' : 'when its uid comes in an item that reads, '
-  return `it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.story)`
+  return `it closes by itself ${parsed}when a thousand newer ones have come, or after ${formatUtcTime(endsMs)} (retention.history)`
 }
 
 /**

@@ -278,8 +278,8 @@ async function readInputsFromLedger(
 function formatMissing(uid: string, isKnown: boolean): string {
   const what = JSON.stringify(uid.slice(0, 600))
   return isKnown
-    ? `${what}: its content is no longer kept (retention.payload); "explain" still has its story`
-    : `${what} was never taken in, or its story has expired (retention.story)`
+    ? `${what}: its content is no longer kept (retention.payload); "explain" still has its history`
+    : `${what} was never taken in, or its history has expired (retention.history)`
 }
 
 type Grouping = Pick<RouteNode, 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'>

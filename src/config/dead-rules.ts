@@ -138,9 +138,13 @@ function silenceWarnings(
   if (dead.length > 0) return dead
   const silenced = severities.slice(0, severityRank(maxSeverity))
   if (silenced.some((word) => allAccept('severity', matchers, [word]))) return []
-  const problem = `silences nothing: its matchers want more than its severity, ${maxSeverity}`
+  const problem = `silences nothing: its matchers want more than its max_severity, ${maxSeverity}`
   return [
-    { path: [...path, 'severity'], problem, remedy: 'raise severity, or correct the matchers' },
+    {
+      path: [...path, 'max_severity'],
+      problem,
+      remedy: 'raise max_severity, or correct the matchers',
+    },
   ]
 }
 

@@ -10,6 +10,7 @@ import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
 import { parseFile, readFileText } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
+import { findRenamedKey } from './renamed-keys.ts'
 import { configFile } from './schema.ts'
 import { environmentWarnings, secretWarnings } from './secret-warnings.ts'
 import { findWarnings } from './warnings.ts'
@@ -35,7 +36,8 @@ export function loadConfig({ path, env }: { path: string; env: Environment }): L
 /**
  * `source.file` names the text in messages; secret files are relative to it. Throws ConfigError.
  */
-export function parseConfig(text: string, source: Source): LoadedConfig {
+export function parseConfig(text: string, { file, env }: Source): LoadedConfig {
+  const source = { file, env, findRenamed: findRenamedKey }
   const shape = { schema: configFile, references: referenceMistakes }
   const { content, tree, place } = parseFile(text, source, shape)
   const config = deepFreeze(toConfig(content))
@@ -43,7 +45,11 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
     config,
     warnings: [
       ...environmentWarnings(source.env),
-      ...place([...findWarnings(config, systemClock.now()), ...secretWarnings(tree, source)]),
+      ...place([
+        ...tree.renamed,
+        ...findWarnings(config, systemClock.now()),
+        ...secretWarnings(tree, source),
+      ]),
     ],
     hash: configHash(config),
     place,
@@ -70,7 +76,7 @@ function toConfig(file: z.output<typeof configFile>): Config {
     inhibitRules: file.inhibit_rules,
     silences: file.silences,
     ledger: ledgerConfig(file),
-    selfAlerts: file.notices,
+    selfAlerts: file.self_alerts,
     canary: file.canary,
   }
 }

@@ -26,7 +26,7 @@ export interface ParsedFile<Content> {
   /** The file as written, variables replaced. */
   tree: Tree
   /** Adds file, line and column to findings that are made later. */
-  place: (findings: Finding[]) => Mistake[]
+  place: (findings: TreeMistake[]) => Mistake[]
 }
 
 /** Characters take at most four bytes each. */

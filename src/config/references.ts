@@ -63,8 +63,8 @@ function findSinkReferences(
     ...lists.flatMap(({ path, route }) =>
       toList(route['sinks']).map((sink, index) => ({ path: [...path, 'sinks', index], sink })),
     ),
-    ...['sink', 'or'].map((key) => {
-      return { path: ['notices', key], sink: toSection(sections['notices'])[key] }
+    ...['sink', 'fallback'].map((key) => {
+      return { path: ['self_alerts', key], sink: toSection(sections['self_alerts'])[key] }
     }),
     ...listFallbacks(toSection(sections['sinks'])).map(({ path, to }) => ({ path, sink: to })),
   ]

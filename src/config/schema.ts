@@ -33,7 +33,7 @@ export const configFile = section(
     time_intervals: timeIntervalsConfig.optional(),
     inhibit_rules: inhibitRulesConfig.prefault([]),
     silences: silencesConfig.prefault([]),
-    notices: selfAlertsConfig.optional(),
+    self_alerts: selfAlertsConfig.optional(),
     canary: canaryConfig.optional(),
     ...laterKeys({ templates: 'every sink has its one message' }),
   },

@@ -25,8 +25,18 @@ export type Path = readonly (string | number)[]
 export interface Source {
   file: string
   env: Environment
+  /** Finds the new name of a key that an older version called otherwise. */
+  findRenamed?: (path: Path, key: string) => RenamedKey | undefined
   /** The top-level sections, e.g. `accounts, feeds`; default: those of the configuration. */
   sections?: string
+}
+
+/** A key that an older version called otherwise. */
+export interface RenamedKey {
+  was: string
+  now: string
+  /** Words of its value that changed with it. */
+  words?: Readonly<Record<string, string>>
 }
 
 /** A mistake at a place of the tree; `offset` if the place has no path. */
@@ -44,6 +54,8 @@ export interface Tree {
   variablesAt(path: Path): readonly string[]
   /** Names of all variables in the file. */
   variables: ReadonlySet<string>
+  /** Old names of keys in the file; the value has them under their new ones. */
+  renamed: TreeMistake[]
   positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
 }
 
@@ -58,6 +70,7 @@ interface Reading {
   document: Document.Parsed
   source: Source
   mistakes: TreeMistake[]
+  renamed: TreeMistake[]
   offsets: Map<string, number>
   variables: Map<string, string[]>
   ancestors: Set<Node>
@@ -86,13 +99,14 @@ export function readTree(text: string, source: Source): Tree {
   const isReadable = !isTooLong && collectSyntaxMistakes(reading, text, lines)
   if (isTooLong) addMistake(reading, [], tooLong)
   const value = isReadable ? readNode(reading, document.contents, []) : undefined
-  const { mistakes, offsets, variables } = reading
+  const { mistakes, renamed, offsets, variables } = reading
   return {
     value: value === absent ? undefined : value,
     mistakes,
     isReadable: isReadable && reading.repeated <= maxRepeated,
     variablesAt: (path) => variables.get(pathKey(path)) ?? [],
     variables: new Set([...variables.values()].flat()),
+    renamed,
     positionOf: ({ path, offset }) => {
       const { line, col } = lines.linePos(offset ?? findOffset(offsets, path))
       return { line: Math.max(1, line), column: Math.max(1, col) }
@@ -105,6 +119,7 @@ function createReading(document: Document.Parsed, source: Source): Reading {
     document,
     source,
     mistakes: [],
+    renamed: [],
     offsets: new Map(),
     variables: new Map(),
     ancestors: new Set(),
@@ -196,23 +211,41 @@ function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
 
 function readMap(reading: Reading, map: YAMLMap, path: Path): unknown {
   const entries: [string, unknown][] = []
-  const seen = new Set<string>()
+  const seen = new Map<string, string>()
   for (const { key, value } of map.items) {
-    const name = isScalar(key) ? String(key.value) : ''
+    const written = isScalar(key) ? String(key.value) : ''
+    const renamed = reading.source.findRenamed?.(path, written)
+    const name = renamed?.now ?? written
     const place = [...path, name]
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
-    const problem = seen.has(name) ? repeatedKey : keyProblem(name)
+    const problem = seen.has(name) ? repeatedKey(written, seen.get(name)) : keyProblem(name)
     if (problem !== undefined) reading.mistakes.push({ path: place, offset, ...problem })
     if (seen.has(name)) continue
-    seen.add(name)
+    seen.set(name, written)
     reading.offsets.set(pathKey(place), offset)
+    if (renamed) reading.renamed.push({ path: place, offset, ...oldName(renamed) })
     const content = problem === undefined ? readNode(reading, value, place) : absent
-    if (content !== absent) entries.push([name, content])
+    if (content !== absent) entries.push([name, currentWord(content, renamed)])
   }
   return Object.fromEntries(entries)
 }
 
-const repeatedKey = refusal('the key is written twice', 'keep one of the two')
+function repeatedKey(key: string, other: string | undefined): Refusal {
+  const problem =
+    key === other
+      ? 'the key is written twice'
+      : `${key} and ${other} are the same key under two names`
+  return refusal(problem, 'keep one of the two')
+}
+
+function oldName({ was, now }: RenamedKey): Refusal {
+  const remedy = `write ${now}: the next version no longer reads the old name`
+  return refusal(`${was} is called ${now} now`, remedy)
+}
+
+function currentWord(value: unknown, renamed: RenamedKey | undefined): unknown {
+  return typeof value === 'string' ? (renamed?.words?.[value] ?? value) : value
+}
 
 function keyProblem(name: string): Refusal | undefined {
   if (name === '<<') return refusal('merge keys are not supported', 'write the keys out')

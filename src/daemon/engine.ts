@@ -210,8 +210,8 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
       ...context,
       maxBytes: config.ledger.maxBytes,
       isActive,
-      onTrimmed({ stories, payloads, quarantined }) {
-        metrics.retentionTrimmedTotal.inc({ what: 'story' }, stories)
+      onTrimmed({ histories, payloads, quarantined }) {
+        metrics.retentionTrimmedTotal.inc({ what: 'story' }, histories)
         metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
         metrics.retentionTrimmedTotal.inc({ what: 'quarantine' }, quarantined)
       },

@@ -61,7 +61,7 @@ export function buildPlanner(
       decisions: decisions.map(({ route, path, why, stage }) => ({
         route,
         path,
-        why: stage === 'shadow' ? [...why, 'stage: shadow'] : why,
+        why: stage === 'shadow' ? [...why, 'mode: shadow'] : why,
       })),
       items: planItems(decisions, listDestinations).map((item) =>
         placeInGroup(item, input, isBacklog),

@@ -65,7 +65,7 @@ const reportsFeedConfig = section(
     tier: tierKey('basic'),
     ...foreignKeys({
       start: 'remove the line: a report is told whenever it was made',
-      backlog: 'remove the line: each report is a message',
+      initial_poll: 'remove the line: each report is a message',
       audit: 'remove the line: each report is asked for until it is there',
       sweep: 'remove the line: a report is asked for until it is there',
       detail: 'remove the line: a report comes whole',
@@ -86,7 +86,7 @@ const reportsFeedConfig = section(
   longestMs: undefined,
   lagObjectiveMs: undefined,
   startMs: 0,
-  backlog: 'send',
+  initialPoll: 'send',
   tier: file.tier,
   labels: file.labels,
   audit: undefined,

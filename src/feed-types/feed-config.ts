@@ -43,7 +43,7 @@ export interface FeedCommon {
   /** How far back the very first poll begins. */
   startMs: number
   /** Whether events of the first poll are sent as one summary or one by one. */
-  backlog: 'summarise' | 'send'
+  initialPoll: 'summary' | 'send'
   /**
    * Severities for which the full event is fetched before rendering; empty for other feeds than
    * events.
@@ -217,10 +217,10 @@ export const commonKeys = {
     'How far behind it may fall. Default: the larger of 5m and 3 × the interval that the limit allows, or every.',
   ).optional(),
   start: duration('How far back the very first poll begins.').prefault('24h'),
-  backlog: word(
-    ['summarise', 'send'],
+  initial_poll: word(
+    ['summary', 'send'],
     'What the first poll finds: one summary for people, or every event by itself.',
-  ).prefault('summarise'),
+  ).prefault('summary'),
   labels: z
     .record(
       z.string(),
@@ -274,7 +274,7 @@ function commonParts(file: CommonFile): Omit<CommonParts, 'longestMs' | 'lagObje
   return {
     account: file.account,
     startMs: file.start,
-    backlog: file.backlog,
+    initialPoll: file.initial_poll,
     tier: file.tier,
     labels: file.labels,
     audit: file.audit,

@@ -210,7 +210,7 @@ export function buildPage(
     hasQuarantine: state.hasQuarantine,
     plan: (event) => {
       const isOld = isOlderThanWindow(event, feed, requestedAtMs)
-      const isInSummary = feed.backlog === 'summarise' && (isBacklog || isOld)
+      const isInSummary = feed.initialPoll === 'summary' && (isBacklog || isOld)
       return options.plan(event, feed, { isBacklog: isInSummary, isFresh: isTail && !isFirstWalk })
     },
     pairDigest: (parts) => options.pairDigest?.(feed.account, parts),

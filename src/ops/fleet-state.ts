@@ -102,7 +102,7 @@ async function readAccount(
 ): Promise<{ state: AccountState; work: SinkWork }> {
   const { sources, names, isConfigured, nowMs } = asked
   const [answer, isRefused, searchesRemaining] = await Promise.all([
-    ledger.run('read-account', ledger.retention.story, ...names),
+    ledger.run('read-account', ledger.retention.history, ...names),
     isConfigured && sources.isRefused(ledger.account),
     isConfigured ? sources.searchesRemaining(ledger.account) : undefined,
   ])

@@ -55,7 +55,7 @@ interface RouteFile {
   group_wait?: number | undefined
   group_interval?: number | undefined
   continue?: boolean | undefined
-  stage?: RouteStage | undefined
+  mode?: RouteStage | undefined
   mute_time_intervals?: string[] | undefined
   on_mute?: OnMute | undefined
   routes: RouteFile[]
@@ -108,19 +108,19 @@ const groupByOnce: Rule = (route) => {
   )
 }
 
-/** Refuses `stage: live` below a shadow, where nothing is ever sent. */
+/** Refuses `mode: live` below a shadow, where nothing is ever sent. */
 const nothingLiveBelowShadow: Rule = (route) =>
-  route['stage'] === 'shadow' ? liveBelow(route['routes'], ['routes']) : []
+  route['mode'] === 'shadow' ? liveBelow(route['routes'], ['routes']) : []
 
 function liveBelow(routes: unknown, path: Finding['path']): Finding[] {
-  const problem = 'a route above it is in stage: shadow, and so is all that stands below'
+  const problem = 'a route above it is in mode: shadow, and so is all that stands below'
   const remedy = 'move the route out of that one, or remove the line'
   return (Array.isArray(routes) ? routes : []).flatMap((route: unknown, index) => {
-    if (!isSection(route) || route['stage'] === 'shadow') return []
+    if (!isSection(route) || route['mode'] === 'shadow') return []
     const here = [...path, index]
-    const isLive = route['stage'] === 'live'
+    const isLive = route['mode'] === 'live'
     return [
-      ...(isLive ? [{ path: [...here, 'stage'], problem, remedy }] : []),
+      ...(isLive ? [{ path: [...here, 'mode'], problem, remedy }] : []),
       ...liveBelow(route['routes'], [...here, 'routes']),
     ]
   })
@@ -135,7 +135,7 @@ const childRoute: z.ZodType<RouteFile> = section(
     group_wait: groupWait.optional(),
     group_interval: groupInterval.optional(),
     continue: flag('Try the following siblings too.').optional(),
-    stage: word(['live', 'shadow'], 'shadow: recorded, never sent, stops no sibling.').optional(),
+    mode: word(['live', 'shadow'], 'shadow: recorded, never sent, stops no sibling.').optional(),
     mute_time_intervals: list(
       text('Name of a time interval.'),
       'While one of them is active, nothing is sent.',
@@ -153,7 +153,7 @@ const childRoute: z.ZodType<RouteFile> = section(
 
 const catchesAll = 'the root of the tree takes every event that no branch takes'
 
-const branchKeys = ['name', 'matchers', 'continue', 'stage', 'mute_time_intervals', 'on_mute']
+const branchKeys = ['name', 'matchers', 'continue', 'mode', 'mute_time_intervals', 'on_mute']
 
 const rootOnly: Rule = (root) =>
   branchKeys
@@ -177,7 +177,7 @@ export const routeConfig = section(
     name: onlyOnBranches,
     matchers: onlyOnBranches,
     continue: onlyOnBranches,
-    stage: onlyOnBranches,
+    mode: onlyOnBranches,
     mute_time_intervals: onlyOnBranches,
     on_mute: onlyOnBranches,
   },
@@ -196,7 +196,7 @@ function routeAt(file: RouteFile, place: string): RouteConfig {
     groupWaitMs: file.group_wait,
     groupIntervalMs: file.group_interval,
     continue: file.continue ?? false,
-    stage: file.stage ?? 'live',
+    stage: file.mode ?? 'live',
     muteTimeIntervals: file.mute_time_intervals ?? [],
     onMute: file.on_mute ?? 'hold',
     routes: file.routes.map((route, index) => routeAt(route, `${place}.${index + 1}`)),

@@ -1,7 +1,7 @@
 /**
  * Decides which routes take an event, by Alertmanager's rules: depth first, the first match among
  * siblings wins unless it says `continue`, and a node handles what none of its children takes. A
- * route in `stage: shadow` is evaluated and recorded, but its parent and siblings behave as if it
+ * route in `mode: shadow` is evaluated and recorded, but its parent and siblings behave as if it
  * were not there. Pure: the same event and tree give the same decisions. At least one is live,
  * because the root takes the rest.
  */
@@ -57,7 +57,7 @@ export interface RouteNode {
   continue: boolean
   /** Its own or inherited: every node below a shadow is shadow. */
   stage: RouteStage
-  /** The node itself says `stage: shadow`: parent and siblings go on as if it had not matched. */
+  /** The node itself says `mode: shadow`: parent and siblings go on as if it had not matched. */
   isShadowItself: boolean
   /** Its own only: mutes are not inherited. */
   muteTimeIntervals: readonly string[]
@@ -182,7 +182,7 @@ export interface PlannedItem {
   destination: string
   /** Names of all routes that named the sink, live ones first; the first decides about the item. */
   routes: string[]
-  /** Only routes in `stage: shadow` named the sink: the item is recorded and never sent. */
+  /** Only routes in `mode: shadow` named the sink: the item is recorded and never sent. */
   isShadow?: boolean
 }
 

@@ -96,7 +96,7 @@ const silenceFile = section(
     starts: timeField('When it begins. Default: 30 days before its end.').optional(),
     owner: note('Who answers for it.', 100),
     reason: note('Why.', 500),
-    severity: word(severities, 'The highest severity that it silences.'),
+    max_severity: word(severities, 'The highest severity that it silences.'),
   },
   { describe: 'What is not sent until a time.', rules: [endsInTime] },
 )
@@ -118,7 +118,7 @@ export const silencesConfig = z
   .meta({ description: 'What is not sent until a time, by whom and why.' })
 
 function toSilence(file: SilenceFile, identity: Pick<Silence, 'id' | 'origin'>): Silence {
-  const { matchers, starts, until, owner, reason, severity } = file
+  const { matchers, starts, until, owner, reason, max_severity: maxSeverity } = file
   const startsAtMs = starts ?? until - maxSilenceMs
   return {
     ...identity,
@@ -127,7 +127,7 @@ function toSilence(file: SilenceFile, identity: Pick<Silence, 'id' | 'origin'>):
     endsAtMs: until,
     owner,
     reason,
-    maxSeverity: severity,
+    maxSeverity,
   }
 }
 
@@ -207,8 +207,13 @@ export function parseSilence(json: unknown): Silence | SilenceProblem {
   return parseFile(isSection(json) ? json : {})
 }
 
-function parseFile({ id, ...file }: Readonly<Record<string, unknown>>): Silence | SilenceProblem {
-  const parsed = silenceFile.safeParse(file)
+/** A stored silence says `severity` where the configuration says `max_severity`. */
+function parseFile({
+  id,
+  severity,
+  ...file
+}: Readonly<Record<string, unknown>>): Silence | SilenceProblem {
+  const parsed = silenceFile.safeParse({ ...file, max_severity: severity })
   const isUsable = typeof id === 'string' && /^[a-z0-9][a-z0-9_-]{0,39}$/.test(id)
   if (isUsable && parsed.success) return toSilence(parsed.data, { id, origin: 'command' })
   const idMistake = {
@@ -218,7 +223,11 @@ function parseFile({ id, ...file }: Readonly<Record<string, unknown>>): Silence 
   }
   const mistakes = (parsed.error?.issues ?? []).map(({ path, message }) => {
     const [problem = '', remedy = ''] = message.split('\n')
-    return { place: path.map(String).join('.'), problem, remedy }
+    return {
+      place: path.map(String).join('.').replace('max_severity', 'severity'),
+      problem,
+      remedy,
+    }
   })
   return { mistakes: [...(isUsable ? [] : [idMistake]), ...mistakes] }
 }

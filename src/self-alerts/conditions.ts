@@ -77,7 +77,7 @@ export interface Condition extends Trouble {
 
 interface AlertTiming {
   nowMs: number
-  /** The configuration's `notices.after`. */
+  /** The configuration's `self_alerts.after`. */
   afterMs: number
 }
 

@@ -22,15 +22,20 @@ export interface CanaryConfig {
   ping: { url: Secret; allowPrivate: boolean } | undefined
 }
 
-const differentSinks: Rule = ({ sink, or }) =>
-  or === undefined || or !== sink
+const differentSinks: Rule = ({ sink, fallback }) =>
+  fallback === undefined || fallback !== sink
     ? []
-    : [{ path: ['or'], ...refusal('the same sink again', 'name another, or remove the line') }]
+    : [
+        {
+          path: ['fallback'],
+          ...refusal('the same sink again', 'name another, or remove the line'),
+        },
+      ]
 
 export const selfAlertsConfig = section(
   {
     sink: name('The sink that is told when Tocsin itself is in trouble, and when that is over.'),
-    or: name(
+    fallback: name(
       'The sink that is told while the first takes nothing, or is in trouble itself. Default: the fallback, or any other.',
     ).optional(),
     after: duration(
@@ -41,7 +46,7 @@ export const selfAlertsConfig = section(
     describe: 'Tells operators of trouble: once when it begins, once when it is over.',
     rules: [differentSinks],
   },
-).transform(({ sink, or, after }): SelfAlertsConfig => ({ sink, fallback: or, afterMs: after }))
+).transform(({ sink, fallback, after }): SelfAlertsConfig => ({ sink, fallback, afterMs: after }))
 
 export const canaryConfig = section(
   {

@@ -16,7 +16,7 @@ export interface AccountLedger {
   readonly fingerprints: Fingerprints
   readonly horizonMs: number
   /** In the form that scripts take, ms. */
-  readonly retention: { story: number; payload: number }
+  readonly retention: { history: number; payload: number }
   /** How long an item waits for its full event before it is sent without, ms. */
   readonly detailWaitMs: number
   key(...parts: string[]): string
@@ -95,7 +95,7 @@ export async function openExistingLedger({
     redis,
     fingerprints,
     horizonMs: config.dedupeHorizonMs,
-    retention: { story: config.historyRetentionMs, payload: config.payloadRetentionMs },
+    retention: { history: config.historyRetentionMs, payload: config.payloadRetentionMs },
     detailWaitMs,
     key,
     run,
@@ -312,7 +312,7 @@ export const ledgerSections = {
       payload: duration('How long the content of an event is kept once it is settled.').prefault(
         '14d',
       ),
-      story: duration('How long the record of what happened to it is kept.').prefault('90d'),
+      history: duration('How long the record of what happened to it is kept.').prefault('90d'),
       max_bytes: size(
         'What is kept of all events together; the oldest settled ones go first.',
         '1MiB',
@@ -324,13 +324,13 @@ export const ledgerSections = {
 
 export function ledgerConfig(file: {
   dedupe: { horizon: number }
-  retention: { payload: number; story: number; max_bytes: number }
+  retention: { payload: number; history: number; max_bytes: number }
 }): LedgerConfig {
   return {
     dedupeHorizonMs: file.dedupe.horizon,
     // a payload without its record cannot be used
-    payloadRetentionMs: Math.min(file.retention.payload, file.retention.story),
-    historyRetentionMs: file.retention.story,
+    payloadRetentionMs: Math.min(file.retention.payload, file.retention.history),
+    historyRetentionMs: file.retention.history,
     maxBytes: file.retention.max_bytes,
   }
 }

@@ -316,7 +316,7 @@ export async function countQuarantined(
   sinceMs = 0,
 ): Promise<Record<string, QuarantineCount>> {
   const since = Math.floor(sinceMs)
-  const reply = (await ledger.run('count-quarantine', ledger.retention.story, since)) as string[]
+  const reply = (await ledger.run('count-quarantine', ledger.retention.history, since)) as string[]
   const counts = Object.create(null) as Record<string, QuarantineCount> // inherits no names
   for (let at = 0; at < reply.length; at += 4) {
     const [feed = '', open, fresh, newest] = reply.slice(at, at + 4)
@@ -343,11 +343,11 @@ export async function listQuarantined(
 }
 
 /**
- * Leaves out entries older than `retention.story`: they have ended, though they may still be
+ * Leaves out entries older than `retention.history`: they have ended, though they may still be
  * stored.
  */
 async function readOpenIds(ledger: AccountLedger): Promise<string[]> {
-  const oldestMs = (await redisNow(ledger)) - ledger.retention.story
+  const oldestMs = (await redisNow(ledger)) - ledger.retention.history
   return ledger.redis.zrevrangebyscore(ledger.key('quarantine-ages'), '+inf', `(${oldestMs}`)
 }
 

@@ -38,7 +38,7 @@ export interface PlannedItem {
   destination: string
   /** The first one decides about mutes and grouping. */
   routes: string[]
-  /** Only recorded, never sent: its first route is in `stage: shadow`. */
+  /** Only recorded, never sent: its first route is in `mode: shadow`. */
   isShadow?: boolean
   /** The group it joins; undefined: it is sent singly, or in its sink's batch. */
   group?: Group

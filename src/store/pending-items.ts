@@ -446,7 +446,7 @@ export async function listDeadLetters(
 /** Counts a sink's dead letters; drops those whose record has expired. */
 export async function countDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
   const name = ledger.key('dead', sink)
-  const oldestMs = (await redisNow(ledger)) - ledger.retention.story
+  const oldestMs = (await redisNow(ledger)) - ledger.retention.history
   await ledger.redis.zremrangebyscore(name, '-inf', oldestMs)
   return ledger.redis.zcard(name)
 }
@@ -502,7 +502,7 @@ async function changeLetter(
   verb: 'replay' | 'discard',
   batchWaitMs: number | undefined,
 ): Promise<LetterOutcome> {
-  const { story, payload } = ledger.retention
-  const answer = await ledger.run('dead-letter', ref, verb, batchWaitMs ?? '', story, payload)
+  const { history, payload } = ledger.retention
+  const answer = await ledger.run('dead-letter', ref, verb, batchWaitMs ?? '', history, payload)
   return answer as LetterOutcome
 }

@@ -1,5 +1,5 @@
 /**
- * Retention: drops settled records older than `retention.story`, and keeps records, payloads and
+ * Retention: drops settled records older than `retention.history`, and keeps records, payloads and
  * the quarantine within `retention.max_bytes`. Accounts above their fair share lose their oldest
  * settled records, each with all that is kept of it; pending records are never dropped. One replica
  * at a time works in small steps, and the cost of a pass is bounded, however much is kept.
@@ -15,11 +15,11 @@ import { type AccountStore, createIndexWatch } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {
   readonly horizonMs: number
-  readonly retention: { story: number }
+  readonly retention: { history: number }
 }
 
 interface TrimCounts {
-  stories: number
+  histories: number
   payloads: number
   /** Entries of the quarantine. */
   quarantined: number
@@ -178,9 +178,9 @@ async function trim(
     const leftBytes = totalBytes(weights) - (dropped ? dropped.bytes : 0)
     bytes += leftBytes
     if (!dropped) continue
-    const { stories, payloads, quarantined, lastMs } = dropped
+    const { histories, payloads, quarantined, lastMs } = dropped
     const settledUntil = new Date(lastMs).toISOString()
-    const sum = { stories, payloads, quarantined, settledUntil, bytes: leftBytes }
+    const sum = { histories, payloads, quarantined, settledUntil, bytes: leftBytes }
     logger.info(
       { account: ledger.account, ...sum, shareBytes: Math.floor(shareBytes) },
       'the oldest settled events were dropped',
@@ -201,7 +201,7 @@ interface DropResult extends TrimCounts {
 
 /** The reply of trim-records. `more`: 1 if a further step may drop more. */
 type TrimStep = [
-  stories: number,
+  histories: number,
   payloads: number,
   quarantined: number,
   bytes: number,
@@ -210,7 +210,7 @@ type TrimStep = [
 ]
 
 /**
- * Drops records beyond `retention.story`, then the oldest settled ones until `wantedBytes` are
+ * Drops records beyond `retention.history`, then the oldest settled ones until `wantedBytes` are
  * free. undefined: broken off.
  */
 async function dropSettled(
@@ -218,13 +218,13 @@ async function dropSettled(
   { run, retention, horizonMs }: RetainedAccount,
   { wantedBytes, mayGoOn: mayContinue }: { wantedBytes: number; mayGoOn: MayContinue },
 ): Promise<DropResult | undefined> {
-  const sum: DropResult = { stories: 0, payloads: 0, quarantined: 0, bytes: 0, lastMs: 0 }
+  const sum: DropResult = { histories: 0, payloads: 0, quarantined: 0, bytes: 0, lastMs: 0 }
   for (;;) {
-    const args = [retention.story, horizonMs, wantedBytes - sum.bytes]
+    const args = [retention.history, horizonMs, wantedBytes - sum.bytes]
     const answer = (await run('trim-records', ...args)) as TrimStep
-    const [stories, payloads, quarantined, bytes, lastMs, more] = answer
-    onTrimmed({ stories, payloads, quarantined })
-    sum.stories += stories
+    const [histories, payloads, quarantined, bytes, lastMs, more] = answer
+    onTrimmed({ histories, payloads, quarantined })
+    sum.histories += histories
     sum.payloads += payloads
     sum.quarantined += quarantined
     sum.bytes += bytes

@@ -37,9 +37,9 @@ accounts:
   one: ${account('fw_one')}
   two: ${account('fw_two')}
 feeds:
-  brand: {type: events, account: one, identifier_group: 1042, detail: [], every: 5s, backlog: send, labels: {team: brand}}
-  people: {type: events, account: one, identifier_group: 1043, detail: [], every: 5s, backlog: send, labels: {team: people}}
-  twin: {type: events, account: two, identifier_group: 2042, detail: [], every: 5s, backlog: send, labels: {team: twin}}
+  brand: {type: events, account: one, identifier_group: 1042, detail: [], every: 5s, initial_poll: send, labels: {team: brand}}
+  people: {type: events, account: one, identifier_group: 1043, detail: [], every: 5s, initial_poll: send, labels: {team: people}}
+  twin: {type: events, account: two, identifier_group: 2042, detail: [], every: 5s, initial_poll: send, labels: {team: twin}}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}
   people: {type: webhook, url: '${sandbox.url}/hooks/people', secret: '${sandbox.webhookSecret}', allow_private: true, batch: {max: 7, wait: 250ms}}

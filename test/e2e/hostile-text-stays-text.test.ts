@@ -123,7 +123,7 @@ redis: {url: '${redis.url}'}
 http: {port: ${port}, metrics: detailed}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 50, basic: 100}}}
 feeds:
-  main: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: [high], labels: {constructor: x}}
+  main: {type: events, identifier_group: 1042, every: 5s, initial_poll: send, detail: [high], labels: {constructor: x}}
 sinks:
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 50/s}

@@ -19,7 +19,7 @@ function configOf(sandbox: Sandbox, redisUrl: string, more: string): string {
 redis: {url: '${redisUrl}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
-feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, backlog: send}}
+feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, initial_poll: send}}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', limit: 20/s, allow_private: true}
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
@@ -40,7 +40,7 @@ test('two replicas tell of a refused key once, and once when it works again', as
     redis.url,
     `
 route: {sinks: [siem]}
-notices: {sink: soc}
+self_alerts: {sink: soc}
 canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_private: true}
 `,
   )

@@ -19,12 +19,12 @@ test('a feed whose items lost their uids is not green in log, metric, notice, di
 redis: {url: '${redis.url}'}
 http: {port: ${port}, metrics: detailed}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_one, limits: {search: 50, basic: 50}}}
-feeds: {brand: {type: events, identifier_group: 1042, every: 5s, backlog: send, detail: []}}
+feeds: {brand: {type: events, identifier_group: 1042, every: 5s, initial_poll: send, detail: []}}
 sinks:
   siem: {type: webhook, url: '${sandbox.webhookUrl}', secret: '${sandbox.webhookSecret}', allow_private: true}
   soc: {type: email, smtp: '${sandbox.smtpUrl}', from: t@example.com, to: [a@example.com], tls: off, digest: {schedule: '0 8 1 1 *'}}
 route: {sinks: [siem, soc]}
-notices: {sink: siem}
+self_alerts: {sink: siem}
 `
   const lines: string[] = []
   const destination = new Writable({

@@ -3,7 +3,7 @@
 -- renews leases, in this order. Runs when memory is full: an outcome that is not recorded becomes a
 -- repeat.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: owner, lease (ms), by (replica, for the notes), retention {story, payload} (ms),
+-- ARGV[1]  JSON: owner, lease (ms), by (replica, for the notes), retention {history, payload} (ms),
 --          settle? [{ref, token, outcome (delivered | retry | dead | split | unsent), wait? (of a
 --          retry, ms), counts (it counts as a try), lost (the answer was lost), reason?, answer?}],
 --          begin? [{ref, token}],

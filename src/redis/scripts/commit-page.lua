@@ -6,7 +6,7 @@
 --          a rescan's | 'repair_' events that an audit found missing), seq? (the fence: the sequence
 --          that was read before the fetch; none: nothing was fetched), cid (commit id), gen (generation), fp (the scan's
 --          fingerprint), ends (JSON, what is kept of a scan read to its end), at_end [field, value,
---          …] (set when a rescan was read to its end), horizon (ms), retention {story, payload}
+--          …] (set when a rescan was read to its end), horizon (ms), retention {history, payload}
 --          (ms), detail_wait (ms), requested (ms), caught_up (bool), known_ends (bool: a page whose
 --          items are all known is the end), backfill (bool), newest (ms, 0: none), late_before?
 --          (ms), last (bool: of the page's pieces), shown and unread (items of the whole page, and
@@ -327,7 +327,7 @@ end
 -- Closes entries older than the retention of records, and the oldest beyond a thousand.
 local function trim_quarantine()
   local ages = key('quarantine-ages')
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.story)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', ages, '-inf', now - ask.retention.history)) do
     close_entry(id)
   end
   for _, id in ipairs(redis.call('ZRANGE', ages, 0, -1 - 1000)) do

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Counts the open entries of the quarantine by the feed that set them aside.
 -- KEYS[1]  the account's base
--- ARGV     retention.story ms, from when an entry counts as fresh (ms)
+-- ARGV     retention.history ms, from when an entry counts as fresh (ms)
 -- Returns  {feed, open, fresh, when the newest was set aside (ms), …}
 -- @include lib/ledger.lua
 

@@ -30,5 +30,5 @@ else
 end
 redis.call('ZREM', key('dead', item.k), ref)
 save_record(rid, record)
-rest(rid, record, { story = tonumber(ARGV[4]), payload = tonumber(ARGV[5]) })
+rest(rid, record, { history = tonumber(ARGV[4]), payload = tonumber(ARGV[5]) })
 return (verb == 'replay' and ARGV[3] ~= '') and 'collect' or 'done'

@@ -2,7 +2,7 @@
 -- nothing. The entry of a record that expired stays until the next pass of retention and is no
 -- finding.
 -- KEYS[1]  the account's base
--- ARGV     retention.story (ms), ids of records
+-- ARGV     retention.history (ms), ids of records
 -- Returns  {id, gone | other_state, …}
 -- @include lib/ledger.lua
 -- @include lib/kept-for.lua

@@ -2,7 +2,7 @@
 -- Suppresses items that are about to be sent, or holds them until a time. A single item that was
 -- tried once is left alone.
 -- KEYS[1]  the account's base
--- ARGV[1]  JSON: sink? (the items wait in its batch; without it they are single), retention {story,
+-- ARGV[1]  JSON: sink? (the items wait in its batch; without it they are single), retention {history,
 --          payload} (ms), members [{r (ref), a: suppress | hold, reason, rule, at? (ms), place?
 --          (group)}]
 -- Returns  the refs that were suppressed or held

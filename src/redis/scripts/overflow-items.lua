@@ -3,7 +3,7 @@
 -- replayed.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: members [ref], sink (theirs), keep (so many stay pending, counted anew at each
---          call), retention {story, payload} (ms)
+--          call), retention {history, payload} (ms)
 -- Returns  how many became dead letters
 -- @include lib/ledger.lua
 

@@ -1,6 +1,6 @@
 -- Reads what the metrics and self-alerts say of an account. Changes nothing.
 -- KEYS[1]  the account's base
--- ARGV     retention.story in ms, names of feeds
+-- ARGV     retention.history in ms, names of feeds
 -- Returns  {now (ms), {counter, value, …}, {{field, value, …} of each feed asked for}, {sink, dead
 --          letters, when its longest-waiting work became or becomes due (ms; '': none), …}, 1 if
 --          the quarantine is not empty, else 0}

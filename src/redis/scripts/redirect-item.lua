@@ -2,7 +2,7 @@
 -- failover (divert): reroutes an item whose sink cannot be reached to the sink's fallback.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: ref, verb (move | divert | discard | resend), by (who asked), bw? (resend: batch
---          wait in ms), horizon (ms), retention {story, payload} (ms), targets? [{d, k, m, b, bw?,
+--          wait in ms), horizon (ms), retention {history, payload} (ms), targets? [{d, k, m, b, bw?,
 --          place? (group)}] (move, divert), stale? (divert: an attempt that began so many ms ago
 --          has died)
 -- Returns  done | collect (resent into its sink's batch) | busy (being sent or in a frozen message;

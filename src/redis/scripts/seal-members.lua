@@ -3,7 +3,7 @@
 -- to suppressed, held until later, or on singly (free).
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: lead (group that is flushed), opened, seq (both as the flush was claimed), storm
---          (bool: the message covers several groups), bid, retention {story, payload} (ms), members
+--          (bool: the message covers several groups), bid, retention {history, payload} (ms), members
 --          [{r (ref), a: keep | suppress | hold | free, o (keep: position), reason?, rule?, at?
 --          (ms), place? (group)}]
 -- Returns  1, or 0 if this flush is over and nothing was changed

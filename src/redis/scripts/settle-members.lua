@@ -2,7 +2,7 @@
 -- Settles up to `max` members of a summary whose outcome is known.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: bid, outcome, n (attempts), h? (their notes), rr? (lost answers), retention
---          {story, payload} (ms), max
+--          {history, payload} (ms), max
 -- Returns  how many are left
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua

@@ -1,9 +1,9 @@
 #!lua flags=allow-oom
 -- Drops settled records with their payloads and dead letters, oldest first: those beyond
--- retention.story, then as many, together with entries of the quarantine, as free the bytes wanted.
+-- retention.history, then as many, together with entries of the quarantine, as free the bytes wanted.
 -- Runs when memory is full. One call looks at 200 at most.
 -- KEYS[1]  the account's base
--- ARGV     retention.story (ms), dedupe horizon (ms), bytes to free
+-- ARGV     retention.history (ms), dedupe horizon (ms), bytes to free
 -- Returns  what was dropped to free bytes: {records, payloads, quarantine entries, bytes, when the
 --          last of them was settled (ms)}, then 1 if a further call may drop more, else 0
 -- @include lib/ledger.lua
@@ -17,7 +17,7 @@ local ended_before, horizon, wanted = now - tonumber(ARGV[1]), tonumber(ARGV[2])
 local step = 200
 note_retention(tonumber(ARGV[1]))
 local weeks = open_weeks(horizon)
-local stories, payloads, quarantined, freed, last, latest = 0, 0, 0, 0, 0, 0
+local histories, payloads, quarantined, freed, last, latest = 0, 0, 0, 0, 0, 0
 
 local function drop(rid, record)
   for i, item in ipairs(record and record.i or {}) do
@@ -35,7 +35,7 @@ local function make_room(rid, record)
   if record then
     write_mark(weeks, rank_mark(record.u, record.rk), horizon)
     latest = math.max(latest, record.t + 1)
-    stories = stories + 1
+    histories = histories + 1
     payloads = payloads + redis.call('EXISTS', key('pay', rid))
   end
   drop(rid, record)
@@ -75,4 +75,4 @@ end
 if latest > tonumber(redis.call('GET', key('trimmed')) or '0') then
   redis.call('SET', key('trimmed'), string.format('%.0f', latest))
 end
-return { stories, payloads, quarantined, freed, last, more }
+return { histories, payloads, quarantined, freed, last, more }

@@ -47,7 +47,7 @@ function accountOf(url: string, key: string): string {
 }
 
 function feedOf(account: string, group: number, every: string): string {
-  return `{type: events, account: ${account}, identifier_group: ${group}, detail: [], every: ${every}, backlog: send}`
+  return `{type: events, account: ${account}, identifier_group: ${group}, detail: [], every: ${every}, initial_poll: send}`
 }
 
 function webSink(name: string, type: string, url: string): string {

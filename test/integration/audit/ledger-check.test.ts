@@ -330,12 +330,12 @@ describe('a reference dangles', () => {
     },
   )
 
-  test('but not a letter whose story has expired', async () => {
+  test('but not a letter whose history has expired', async () => {
     const book = await aBookWith(1)
     await settle(book, refOf(book, 0), 'dead')
     const id = book.fingerprints.recordId('paste/site/0')
     await tests.redis.del(book.key('rec', id))
-    await tests.redis.zadd(book.key('records'), Date.now() - book.retention.story, id)
+    await tests.redis.zadd(book.key('records'), Date.now() - book.retention.history, id)
     expect(await danglingIn(book)).toEqual([])
   })
 

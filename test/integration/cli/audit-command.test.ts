@@ -205,6 +205,6 @@ test('explain says of what made room what is still known of it', async () => {
   await book.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
   const known = await run('explain', 'a/b/1')
   expect(known.code).toBe(0)
-  expect(known.out).toContain('taken in by the feed brand; its story is no longer kept')
+  expect(known.out).toContain('taken in by the feed brand; its history is no longer kept')
   expect((await run('explain', 'a/b/2')).code).toBe(1)
 })

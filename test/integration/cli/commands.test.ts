@@ -39,7 +39,7 @@ test('check shows warnings, and they are no mistakes', async () => {
 test('check names digests, fallbacks, mutes, self-alerts and the canary', async () => {
   const more = `
 time_intervals: { night: [{ times: [{ start_time: '00:00', end_time: '07:00' }] }] }
-notices: { sink: soc, or: oncall }
+self_alerts: { sink: soc, fallback: oncall }
 canary: { every: 2h, sinks: [soc, siem] }
 `
   const path = aConfig((text) =>
@@ -69,7 +69,7 @@ canary: { every: 2h, sinks: [soc, siem] }
     routes: expect.arrayContaining([
       expect.objectContaining({ name: 'urgent', mutes: ['night'], on_mute: 'hold' }),
     ]),
-    self_alerts: { sink: 'soc', or: 'oncall' },
+    self_alerts: { sink: 'soc', fallback: 'oncall' },
     canary: { every_seconds: 7_200, sinks: ['soc', 'siem'] },
   })
 })

@@ -173,7 +173,7 @@ test('explain says of an unknown uid that nobody took it in', async () => {
   const { config } = await aScene()
   const { code, out } = await tocsin('explain', 'leak/x/9', ...config)
   expect(out).toBe(
-    'leak/x/9 was never taken in by any account, or its story has expired (retention.story).\n',
+    'leak/x/9 was never taken in by any account, or its history has expired (retention.history).\n',
   )
   expect(code).toBe(1)
 })
@@ -285,7 +285,7 @@ test('dead letters are listed in pages, newest first', async () => {
   expect(none.out).toBe('There are no dead letters.\n')
 })
 
-test('a dead letter shows its story and what it would have said', async () => {
+test('a dead letter shows its history and what it would have said', async () => {
   const { ledger: book, config } = await aScene()
   await deadLetters(book, [uid])
   const [id] = await idsOf(config)

@@ -149,7 +149,7 @@ test('show tells what is wrong, what is kept, what closes it and what to do', as
   expect(out).toContain('  uid: a/b/1\n')
   expect(out).toContain('  what is kept, secrets masked: {"bad":')
   expect(out).toMatch(
-    /closes by itself when its uid comes .* or after \d{4}-.* \(retention.story\)/,
+    /closes by itself when its uid comes .* or after \d{4}-.* \(retention.history\)/,
   )
   expect(out).toContain('The next sweep of feed brand, due ')
   expect(out).toContain(`tocsin quarantine replay ${id.slice(0, 12)}\n`)

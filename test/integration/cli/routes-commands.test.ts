@@ -33,7 +33,7 @@ sinks:
 route:
   sinks: [oncall]
   routes:
-    - { name: trial, matchers: ['type="paste"'], sinks: [soc, oncall], stage: shadow }
+    - { name: trial, matchers: ['type="paste"'], sinks: [soc, oncall], mode: shadow }
     - { name: urgent, matchers: ['severity>=high', 'tag="vip"'], sinks: [soc] }
     - name: brand
       matchers: ['team="brand"']
@@ -46,8 +46,8 @@ inhibit_rules:
   - { source_matchers: ['type="ransomleak"'], target_matchers: ['type="paste"'], window: 1h }
   - { name: pastes, source_matchers: ['type="paste"'], target_matchers: ['type="chat"'], equal: [identifier], window: 2h }
 silences:
-  - { matchers: ['type="paste"'], starts: ${hence(-1)}, until: ${hence(1)}, owner: jo, reason: 'known campaign', severity: medium }
-  - { matchers: ['type="chat"'], until: ${hence(-24)}, owner: al, reason: 'of yesterday', severity: low }
+  - { matchers: ['type="paste"'], starts: ${hence(-1)}, until: ${hence(1)}, owner: jo, reason: 'known campaign', max_severity: medium }
+  - { matchers: ['type="chat"'], until: ${hence(-24)}, owner: al, reason: 'of yesterday', max_severity: low }
 `
 }
 
@@ -232,7 +232,7 @@ test('a feed that the file no longer has is asked about with the labels it had',
   expect(way).toMatchObject({ feed: 'gone', decisions: [{ route: 'brand' }] })
 })
 
-test('an event that is not known, or of which only the story is left, ends with 1', async () => {
+test('an event that is not known, or of which only the history is left, ends with 1', async () => {
   const { ledger: book, config } = await aScene()
   await takeIn(book, [routed({ uid })])
   const args = ['routes', 'explain', ...config, '--uid']

@@ -105,6 +105,6 @@ silences:
     until: 2026-01-01T00:00:00Z
     owner: al
     reason: of yesterday
-    severity: low
+    max_severity: low
 `
 }

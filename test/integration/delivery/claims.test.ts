@@ -407,7 +407,7 @@ test('what became of a batch is told of each member: its attempts, their reasons
   }
 })
 
-test('a process that died while it sent leaves its attempt in the story, as one whose answer was lost', async () => {
+test('a process that died while it sent leaves its attempt in the history, as one whose answer was lost', async () => {
   const book = await tests.book()
   const [ref = ''] = await bring(book, 1)
   await claim(book, {}, 'dead')

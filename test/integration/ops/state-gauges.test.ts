@@ -136,7 +136,7 @@ test('dead letters and the longest-waiting work of a sink are those of all accou
     await book.redis.zadd(book.key('due', 'soc'), index === 0 ? late : early, ref!)
     await book.redis.zadd(book.key('due', 'soc'), late + 60_000, 'i:later:0:soc')
     await book.redis.zadd(book.key('dead', 'soc'), Date.now(), 'i:x:0:soc')
-    await book.redis.zadd(book.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its story
+    await book.redis.zadd(book.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its history
   }
   const body = await scrapeOf({ ledgers: books, sinks: ['soc'], nowMs: late })
   expect(body).toContain('tocsin_dead_letters{sink="soc"} 2\n')

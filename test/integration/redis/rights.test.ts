@@ -23,7 +23,7 @@ async function useAll(scene: Scene): Promise<void> {
   for (const book of scene.replica.ledgers) {
     await book.run('weigh-records', 0)
     await book.run('weigh-quarantine')
-    await book.run('trim-records', book.retention.story, book.horizonMs, 0)
+    await book.run('trim-records', book.retention.history, book.horizonMs, 0)
   }
   const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
   const file = aFile('tocsin.yaml', scene.yaml)

@@ -142,7 +142,7 @@ test('a lost answer makes the next attempt a possible repeat; a refusal does not
   await expectConservation(book)
 })
 
-test('the story keeps the last five attempts and counts all', async () => {
+test('the history keeps the last five attempts and counts all', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')
   for (let n = 1; n <= 7; n += 1) {
@@ -154,7 +154,7 @@ test('the story keeps the last five attempts and counts all', async () => {
   expect(item.history.map(({ number }) => number)).toEqual([3, 4, 5, 6, 7])
 })
 
-test('of an answer the story keeps 200 characters, however much a sink says', async () => {
+test('of an answer the history keeps 200 characters, however much a sink says', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')
   await beginAttempt(book, ref, 't1', lease)
@@ -162,7 +162,7 @@ test('of an answer the story keeps 200 characters, however much a sink says', as
   expect((await itemOf(book, 'a/b/1')).history[0]!.answer).toBe('x'.repeat(200))
 })
 
-test('settled records expire with story and payload; unsettled ones never', async () => {
+test('settled records expire with history and payload; unsettled ones never', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1', ['soc', 'siem'])
   const id = book.fingerprints.recordId('a/b/1')
@@ -173,12 +173,12 @@ test('settled records expire with story and payload; unsettled ones never', asyn
   expect(await ttl()).toEqual([-1, -1])
   await beginAttempt(book, ref.replace(':0:soc', ':1:siem'), 't', lease)
   await settle(book, ref.replace(':0:soc', ':1:siem'), 't', { outcome: 'delivered' })
-  const [story = 0, payload = 0] = await ttl()
-  expect(story).toBeGreaterThan(payload)
+  const [history = 0, payload = 0] = await ttl()
+  expect(history).toBeGreaterThan(payload)
   expect(payload).toBeGreaterThan(0)
 })
 
-test('a settled event that is to go to one more destination keeps story and payload until it went', async () => {
+test('a settled event that is to go to one more destination keeps history and payload until it went', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')
   const id = book.fingerprints.recordId('a/b/1')
@@ -225,12 +225,12 @@ test('a discarded letter stays counted as dead', async () => {
   expect(accounting.sinks['soc']).toMatchObject({ dead: 1 })
 })
 
-test('a letter whose story has expired is no longer counted', async () => {
+test('a letter whose history has expired is no longer counted', async () => {
   const book = await tests.book()
   const [ref = ''] = await madeBy(book, 'a/b/1')
   await beginAttempt(book, ref, 't', lease)
   await settle(book, ref, 't', { outcome: 'dead' })
-  const endsMs = Date.now() - book.retention.story
+  const endsMs = Date.now() - book.retention.history
   await tests.redis.zadd(book.key('dead', 'soc'), endsMs + 60_000, ref)
   expect(await countDeadLetters(book, 'soc')).toBe(1)
   await tests.redis.zadd(book.key('dead', 'soc'), endsMs - 60_000, ref)

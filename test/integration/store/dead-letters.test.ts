@@ -83,15 +83,15 @@ test('a letter is found by its id, and nothing else is', async () => {
   }
 })
 
-test('a letter is kept as long as its story, also once it is discarded', async () => {
+test('a letter is kept as long as its history, also once it is discarded', async () => {
   const book = await aBookWithLetters(1)
   const recordId = book.fingerprints.recordId('a/b/0')
   const [record, payload] = [book.key('rec', recordId), book.key('pay', recordId)]
   for (const name of [record, payload]) await tests.redis.persist(name)
   expect(await discardDeadLetter(book, refOf(book, 0))).toBe('done')
   expect((await itemOf(book, 0)).state).toBe('discarded')
-  const { story, payload: contentMs } = book.retention
-  expect(story - (await tests.redis.pttl(record))).toBeLessThan(60_000)
+  const { history, payload: contentMs } = book.retention
+  expect(history - (await tests.redis.pttl(record))).toBeLessThan(60_000)
   expect(contentMs - (await tests.redis.pttl(payload))).toBeLessThan(60_000)
   expect(await tests.redis.pttl(payload)).toBeLessThanOrEqual(contentMs)
 })

@@ -501,7 +501,7 @@ test('a payload keeps numbers, empty lists and unicode as they were', async () =
   expect(payload?.event).toEqual(event.event)
 })
 
-test('the quarantine keeps the newest thousand entries and nothing older than a story', async () => {
+test('the quarantine keeps the newest thousand entries and nothing older than a history', async () => {
   const book = await tests.book()
   const malformed = (from: number, count: number) =>
     Array.from({ length: count }, (_, i) => ({

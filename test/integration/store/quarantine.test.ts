@@ -53,7 +53,7 @@ test('a feed knows whether anything of its account was set aside', async () => {
   expect((await openFeed(book, 'brand', 0)).hasQuarantine).toBe(true)
 })
 
-test('in the very millisecond in which its story ends an entry is over', async () => {
+test('in the very millisecond in which its history ends an entry is over', async () => {
   const book = await aBookWithEntries(1)
   const [id = ''] = await tests.redis.zrange(book.key('quarantine-ages'), '0', '-1')
   await tests.redis.zadd(book.key('quarantine-ages'), 1_000_000, id)
@@ -83,12 +83,12 @@ test('entries are found by the beginning of their ids', async () => {
   expect(await listQuarantined(book, 'none')).toEqual([])
 })
 
-test('what is older than a story is neither listed nor counted, though nothing came to sweep it out', async () => {
+test('what is older than a history is neither listed nor counted, though nothing came to sweep it out', async () => {
   const book = await aBookWithEntries(2)
-  await setAsideBefore(book, 1, book.retention.story + 60_000)
+  await setAsideBefore(book, 1, book.retention.history + 60_000)
   expect((await listQuarantined(book)).map(({ uid }) => uid)).toEqual(['a/b/0'])
   expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
-  await setAsideBefore(book, 1, book.retention.story - 60_000)
+  await setAsideBefore(book, 1, book.retention.history - 60_000)
   expect(await listQuarantined(book)).toHaveLength(2)
   expect(await countQuarantined(book)).toMatchObject({ brand: { open: 2 } })
 })

@@ -265,7 +265,7 @@ test('an index that lost a record, or has one too many, is found so, and what na
   expect(isConsistent(proof)).toBe(false)
 })
 
-test('records that a shorter retention.story had ended are not missed after it was made longer', async () => {
+test('records that a shorter retention.history had ended are not missed after it was made longer', async () => {
   const book = await tests.book()
   await takeIn(book, [routed({ uid: 'a/b/1' }, [])])
   const id = book.fingerprints.recordId('a/b/1')

@@ -47,7 +47,7 @@ function item(severity: string, destination: string, rest: object): object {
   }
 }
 
-test('the story of an event that was raised, tried, held and shadowed is whole', async () => {
+test('the history of an event that was raised, tried, held and shadowed is whole', async () => {
   const book = await tests.book()
   const recordId = book.fingerprints.recordId(uid)
   const shadowed = routed({ uid, severity: 'low' }, ['soc', 'lake'])

@@ -201,7 +201,7 @@ test('what comes back from a fallback is sent by the sink that it left, under it
   expect(await beginAttempt(ledger, ref, 't2', 30_000)).toMatchObject({ status: 'send' })
 })
 
-test('what a fallback got is not sent to it again once the story of the event has ended', async () => {
+test('what a fallback got is not sent to it again once the history of the event has ended', async () => {
   const { ledger } = await divertedWhileSent()
   await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid)))
   const again = await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])], { feed: 'second' })

@@ -90,7 +90,7 @@ test('the log says what went, of which account, up to when, and what is left', a
   expect(lines).toHaveLength(1)
   expect(JSON.parse(lines[0]!)).toMatchObject({
     account: 'main',
-    stories: 450 - left,
+    histories: 450 - left,
     payloads: 449 - left,
     quarantined: 3,
     settledUntil: new Date(startMs + 449 - left).toISOString(),
@@ -157,7 +157,7 @@ test('the next pass comes in half of the time in which it would be full, after a
 })
 
 test.each([
-  ['what retention.story has ended', 2 ** 40],
+  ['what retention.history has ended', 2 ** 40],
   ['what makes room', 1],
 ])(
   'a pass that is stopped between two steps drops no more of %s, and notes nothing',
@@ -169,7 +169,7 @@ test.each([
     if (hasEnded) {
       const uids = Array.from({ length: 450 }, (_none, n) => `paste/site/${n}`)
       for (const [n, uid] of uids.entries()) {
-        const endedMs = startMs - book.retention.story - minuteMs + n
+        const endedMs = startMs - book.retention.history - minuteMs + n
         await tests.redis.zadd(book.key('records'), endedMs, book.fingerprints.recordId(uid))
       }
     }

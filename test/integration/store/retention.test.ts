@@ -21,7 +21,7 @@ const minuteMs = 60_000
 interface Scene {
   keys: Keys
   ledger: AccountLedger
-  trimmed: { stories: number; payloads: number }
+  trimmed: { histories: number; payloads: number }
   /** One pass, `aheadMs` from now. */
   keep: (
     maxBytes: number,
@@ -32,7 +32,7 @@ interface Scene {
 async function aScene(): Promise<Scene> {
   const keys = tests.keys()
   const book = await tests.book({ keys })
-  const trimmed = { stories: 0, payloads: 0 }
+  const trimmed = { histories: 0, payloads: 0 }
   return {
     keys,
     ledger: book,
@@ -51,8 +51,8 @@ async function aScene(): Promise<Scene> {
         clock,
         logger: silent,
         isActive: () => true,
-        onTrimmed({ stories, payloads }) {
-          trimmed.stories += stories
+        onTrimmed({ histories, payloads }) {
+          trimmed.histories += histories
           trimmed.payloads += payloads
         },
         ...given,
@@ -75,12 +75,12 @@ async function settled(
   const ref = `i:${id}:0:soc`
   await beginAttempt(book, ref, 't', 60_000)
   await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
-  const { story, payload } = book.retention
+  const { history, payload } = book.retention
   const agoMs = agoMinutes * minuteMs
   const record = JSON.parse((await tests.redis.get(book.key('rec', id))) ?? '') as Stored
   record.t -= agoMs
   for (const item of record.i) item.e -= agoMs
-  await tests.redis.set(book.key('rec', id), JSON.stringify(record), 'PX', story - agoMs)
+  await tests.redis.set(book.key('rec', id), JSON.stringify(record), 'PX', history - agoMs)
   await tests.redis.pexpire(book.key('pay', id), payload - agoMs)
   await refile(book, id)
 }
@@ -125,7 +125,7 @@ async function weighed({ keys, keep }: Scene): Promise<number> {
 test('the quarantine counts, and its oldest entries make room with the oldest events', async () => {
   const { keys, ledger: book, keep } = await aScene()
   await settled(book, 0, { agoMinutes: 5 })
-  const before = await weighed({ keys, ledger: book, keep, trimmed: { stories: 0, payloads: 0 } })
+  const before = await weighed({ keys, ledger: book, keep, trimmed: { histories: 0, payloads: 0 } })
   const malformed = Array.from({ length: 40 }, (_none, n) => ({
     uid: n % 2 === 0 ? `a/b/${n}` : null,
     problem: 'x: y',
@@ -135,7 +135,7 @@ test('the quarantine counts, and its oldest entries make room with the oldest ev
   const ages = book.key('quarantine-ages')
   const ids = await tests.redis.zrange(ages, '0', '-1')
   for (const [n, id] of ids.entries()) await tests.redis.zadd(ages, Date.now() - n * minuteMs, id)
-  const bytes = await weighed({ keys, ledger: book, keep, trimmed: { stories: 0, payloads: 0 } })
+  const bytes = await weighed({ keys, ledger: book, keep, trimmed: { histories: 0, payloads: 0 } })
   expect(bytes - before).toBeGreaterThan(40 * 16_000)
   let dropped = 0
   await keep(Math.floor(bytes / 2), {
@@ -157,10 +157,10 @@ test('nothing goes while it fits', async () => {
   expect(bytes).toBeGreaterThan(3 * 500)
   await scene.keep(bytes)
   expect(await kept(scene.ledger, 3)).toBe('+++')
-  expect(scene.trimmed).toEqual({ stories: 0, payloads: 0 })
+  expect(scene.trimmed).toEqual({ histories: 0, payloads: 0 })
 })
 
-test('the oldest settled go first, story and payload together; what is not settled stays', async () => {
+test('the oldest settled go first, history and payload together; what is not settled stays', async () => {
   const scene = await aScene()
   const { ledger: book } = scene
   const ages = [10, 50, 30, 40, 20, 60]
@@ -170,7 +170,7 @@ test('the oldest settled go first, story and payload together; what is not settl
   const bytes = await weighed(scene)
   await scene.keep(Math.floor((bytes * 6) / 8))
   expect(await kept(book, 8)).toBe('+-+-+-++') // 90 % of six of eight are five
-  expect(scene.trimmed).toEqual({ stories: 3, payloads: 3 })
+  expect(scene.trimmed).toEqual({ histories: 3, payloads: 3 })
   expect((await readRetentionNote(tests.redis, scene.keys))?.bytes).toBeLessThan((bytes * 6) / 8)
   const [proof] = await proofOf([book])
   expect(proof).toMatchObject({ differences: [], stranded: [], dangling: [] })
@@ -309,7 +309,7 @@ test('two keepers at once drop no more than one', async () => {
   const left = (await kept(book, 40)).replaceAll('-', '').length
   expect(left).toBeGreaterThanOrEqual(17)
   expect(left).toBeLessThanOrEqual(19)
-  expect(scene.trimmed).toEqual({ stories: 40 - left, payloads: 40 - left })
+  expect(scene.trimmed).toEqual({ histories: 40 - left, payloads: 40 - left })
 })
 
 test('one replica walks at a time', async () => {
@@ -348,11 +348,11 @@ test('what was seen after the newest that made room is known to be all there', a
   expect(await readTrimmedUntilMs(book)).toBe(seenMs + 1 + 5 * minuteMs) // the service's clock may be ahead
 })
 
-test('a shorter retention.story lets the oldest go first all the same', async () => {
+test('a shorter retention.history lets the oldest go first all the same', async () => {
   const { keys, ledger: book, keep } = await aScene()
   for (const n of [0, 1, 2]) await settled(book, n, { agoMinutes: 60 - n })
-  const story = 14 * 24 * 60 * minuteMs // less than what the first ones have left
-  const shorter = { ...book, retention: { ...book.retention, story } }
+  const history = 14 * 24 * 60 * minuteMs // less than what the first ones have left
+  const shorter = { ...book, retention: { ...book.retention, history } }
   for (const n of [3, 4, 5]) await settled(shorter, n, { agoMinutes: 10 - n })
   const bytes = await weighed({ keys, keep } as Scene)
   await keep(Math.floor(0.7 * bytes), { ledgers: [shorter] })
@@ -482,7 +482,7 @@ test('of an account with many records a sample is weighed, in as many steps as o
   expect(Math.abs(sampled / bytes - 1)).toBeLessThan(0.02)
 })
 
-test('what retention.story has ended leaves the index, and what is left of it goes', async () => {
+test('what retention.history has ended leaves the index, and what is left of it goes', async () => {
   const { ledger: book, keep } = await aScene()
   const days = 24 * 60
   await settled(book, 0, { agoMinutes: 89 * days })
@@ -495,7 +495,7 @@ test('what retention.story has ended leaves the index, and what is left of it go
   await keep(2 ** 40)
   const ids = await tests.redis.zrange(book.key('records'), '0', '-1')
   expect(ids).toEqual([1, 2].map((n) => book.fingerprints.recordId(uidOf(n))))
-  const shorter = { ...book, retention: { story: 14 * days * minuteMs, payload: 1 } }
+  const shorter = { ...book, retention: { history: 14 * days * minuteMs, payload: 1 } }
   await keep(2 ** 40, { ledgers: [shorter], aheadMs: 2 * 3_600_000 })
   expect(await kept(book, 3)).toBe('--+')
   expect(await countDeadLetters(book, 'soc')).toBe(0)
@@ -520,7 +520,7 @@ test('a step drops the oldest that it needs to, and says what it freed and how f
   const { i } = JSON.parse((await tests.redis.get(book.key('rec', id)))!) as Stored
   const bytes = Number(await book.run('weigh-records', 0))
   const trim = (wanted: number) =>
-    book.run('trim-records', book.retention.story, book.horizonMs, wanted)
+    book.run('trim-records', book.retention.history, book.horizonMs, wanted)
   expect(await trim(0)).toEqual([0, 0, 0, 0, 0, 0])
   expect(await trim(bytes)).toEqual([1, 1, 0, bytes, i[0]!.e, 0])
   expect(await countDeadLetters(book, 'soc')).toBe(0)

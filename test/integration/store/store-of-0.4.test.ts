@@ -81,7 +81,7 @@ test('a feed goes on at the cursor and behind the fence of 0.4.0', async () => {
   expect(state).toMatchObject({ sequence: 3, generation: 1, isEnded: true, scan: { cursor: 'c' } })
 })
 
-test('a record of 0.4.0 tells the same story', async () => {
+test('a record of 0.4.0 tells the same history', async () => {
   const id = book.fingerprints.recordId('paste/x/dead')
   const record = await readRecord(book, id)
   expect(record).toMatchObject({

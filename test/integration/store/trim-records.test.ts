@@ -7,7 +7,7 @@ const tests = redisForTests()
 const plenty = 2 ** 40
 
 async function trim(book: AccountLedger, wanted: number): Promise<number[]> {
-  const answer = await book.run('trim-records', book.retention.story, book.horizonMs, wanted)
+  const answer = await book.run('trim-records', book.retention.history, book.horizonMs, wanted)
   return answer as number[]
 }
 
@@ -37,7 +37,7 @@ test('a step drops two hundred events at most, so that nobody waits for it, and 
   expect(await tests.redis.keys(book.key('pay', '*'))).toEqual([])
 })
 
-test('an event weighs what its story and its content take, and their places in the tables and the index', async () => {
+test('an event weighs what its history and its content take, and their places in the tables and the index', async () => {
   const book = await tests.book()
   await takeInSettled(book, 1)
   const [id = ''] = await tests.redis.zrange(book.key('records'), '0', '-1')
@@ -102,11 +102,11 @@ test('an entry of the index whose record is gone makes room for itself, and coun
   expect(await tests.redis.exists(book.key('trimmed'))).toBe(0)
 })
 
-test('what retention.story has ended goes whether or not there is room, and counts as ended', async () => {
+test('what retention.history has ended goes whether or not there is room, and counts as ended', async () => {
   const book = await tests.book()
   await takeInSettled(book, 3)
   const [first = '', second = ''] = await tests.redis.zrange(book.key('records'), '0', '-1')
-  const endedMs = Date.now() - book.retention.story - 60_000
+  const endedMs = Date.now() - book.retention.history - 60_000
   await tests.redis.zadd(book.key('records'), endedMs, first, endedMs + 120_000, second)
   expect(await trim(book, 0)).toEqual([0, 0, 0, 0, 0, 0])
   expect(await tests.redis.zscore(book.key('records'), first)).toBeNull()

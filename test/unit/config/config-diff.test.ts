@@ -20,7 +20,7 @@ const sections = {
     '{soc: {type: slack, url: https://hooks.example.com/the-slack-token}, siem: {type: webhook, url: https://siem.example.com/in, secret: the-old-secret-of-24-bytes}}',
   route:
     "{sinks: [soc], routes: [{name: urgent, matchers: ['severity>=high'], sinks: [siem]}, {name: paste, matchers: ['type=paste']}]}",
-  retention: '{story: 90d}',
+  retention: '{history: 90d}',
 }
 
 function configWith(changed: Partial<typeof sections> = {}): Config {
@@ -72,7 +72,7 @@ describe('what is added, removed and changed is named', () => {
   })
 
   test('other sections, as the file calls them', () => {
-    expect(changes({ retention: '{story: 30d}' })).toEqual({ sections: ['dedupe or retention'] })
+    expect(changes({ retention: '{history: 30d}' })).toEqual({ sections: ['dedupe or retention'] })
   })
 })
 

@@ -116,7 +116,7 @@ describe('a route behind another', () => {
   test.each([
     ["matchers: ['severity=critical']", "matchers: ['severity>=high']"],
     ["matchers: ['severity>=high'], continue: true", "matchers: ['severity=critical']"],
-    ["matchers: ['severity>=high'], stage: shadow", "matchers: ['severity=critical']"],
+    ["matchers: ['severity>=high'], mode: shadow", "matchers: ['severity=critical']"],
     ["matchers: ['tag!=vip']", "matchers: ['tag=other']"],
     ["matchers: ['identifier=a']", "matchers: ['identifier=b']"],
     ["matchers: ['severity=critical']", `matchers: ['severity=~"critical|urgent"']`],
@@ -129,7 +129,7 @@ describe('silences, mutes and rules that never act', () => {
   const silence = (matchers: string, until = '2099-01-01T00:00Z', severity = 'low'): string => `
 route: { sinks: [soc] }
 silences:
-  - { matchers: ${matchers}, until: '${until}', owner: jo, reason: r, severity: ${severity} }
+  - { matchers: ${matchers}, until: '${until}', owner: jo, reason: r, max_severity: ${severity} }
 `
 
   test('a silence that has ended', () => {
@@ -149,8 +149,8 @@ silences:
     ])
     expect(warningsOf(silence("['severity>=high']", undefined, 'medium'))).toMatchObject([
       {
-        at: 'silences[0].severity',
-        problem: 'silences nothing: its matchers want more than its severity, medium',
+        at: 'silences[0].max_severity',
+        problem: 'silences nothing: its matchers want more than its max_severity, medium',
       },
     ])
     expect(warningsOf(silence("['severity>=high']", undefined, 'high'))).toEqual([])

@@ -111,7 +111,7 @@ describe('what is left out has its default', () => {
         longestMs: undefined,
         lagObjectiveMs: undefined,
         startMs: 86_400_000,
-        backlog: 'summarise',
+        initialPoll: 'summary',
         sweep: { everyMs: undefined, backMs: 604_800_000 },
         detail: ['high', 'critical'],
         tier: 'search',

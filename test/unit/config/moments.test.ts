@@ -17,7 +17,7 @@ const silence = `
     until: 2099-11-21T12:00Z
     owner: jo
     reason: known
-    severity: low
+    max_severity: low
 `
 const rule = `
   - source_matchers: ['severity>=high']
@@ -52,7 +52,7 @@ test('a root that says nothing groups by feed and type, after 10 s and then ever
   expect(config).toMatchObject({ timeIntervals: {}, inhibitRules: [], silences: [] })
 })
 
-test('what a route says about grouping, muting and its stage reaches it', () => {
+test('what a route says about grouping, muting and its mode reaches it', () => {
   const route = `
 route:
   sinks: [soc]
@@ -60,7 +60,7 @@ route:
   group_wait: 0s
   group_interval: 10s
   routes:
-    - { stage: shadow, mute_time_intervals: [night], on_mute: drop }
+    - { mode: shadow, mute_time_intervals: [night], on_mute: drop }
     - { group_by: [team, identifier], group_wait: 1m, group_interval: 1h }
 `
   const { config, warnings } = load(`${night}${route}`)
@@ -76,8 +76,8 @@ describe('what is allowed and probably not meant', () => {
   test('a sink that only shadow routes name, directly or from above', () => {
     const sinks =
       "  siem: { type: webhook, url: 'https://siem.example.com', secret: a-secret-of-24-bytes-abc }\n"
-    const route = (stage: string): string =>
-      `${sinks}route: { sinks: [soc], routes: [{ stage: ${stage}, routes: [{ sinks: [siem] }] }] }`
+    const route = (mode: string): string =>
+      `${sinks}route: { sinks: [soc], routes: [{ mode: ${mode}, routes: [{ sinks: [siem] }] }] }`
     expect(warningsOf(route('shadow'))).toEqual([
       'sinks.siem: no live route names it, so nothing goes there',
     ])
@@ -90,8 +90,8 @@ describe('what is allowed and probably not meant', () => {
   })
 
   test('a shadow route takes nothing from those behind it', () => {
-    const routes = (stage: string): string =>
-      `route: { sinks: [soc], routes: [{ name: early, stage: ${stage} }, { name: late }] }`
+    const routes = (mode: string): string =>
+      `route: { sinks: [soc], routes: [{ name: early, mode: ${mode} }, { name: late }] }`
     expect(warningsOf(routes('shadow'))).toEqual([])
     expect(warningsOf(routes('live'))).toEqual([
       'route.routes[1]: never matches: the route early before it takes all of its events',

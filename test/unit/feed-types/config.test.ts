@@ -88,7 +88,7 @@ describe('dedupe of credentials', () => {
 })
 
 test('a first poll may send each event by itself', () => {
-  expect(feedOf(`${events}, backlog: send`).backlog).toBe('send')
+  expect(feedOf(`${events}, initial_poll: send`).initialPoll).toBe('send')
 })
 
 test.each([
@@ -124,7 +124,7 @@ test('feeds of all types stand side by side, each with its own labels', () => {
 test('whatever changes what a feed reads or tells is another configuration', () => {
   const variants = [
     events,
-    `${events}, backlog: send`,
+    `${events}, initial_poll: send`,
     `${events}, sweep: false`,
     `${events}, sweep: { every: 2h }`,
     tenantEvents,

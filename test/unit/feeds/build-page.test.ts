@@ -324,7 +324,7 @@ describe('how people hear of an event', () => {
     [
       'of a feed whose backlog is sent',
       items(1),
-      { of: aFeed({ backlog: 'send' }), state: { isBackfilling: true } },
+      { of: aFeed({ initialPoll: 'send' }), state: { isBackfilling: true } },
       [false, false],
     ],
     ['of a tail that began anew', items(1), { scan: anew, state: { scan: anew } }, [false, true]],

@@ -121,7 +121,7 @@ test('siblings that do not match the event change nothing, wherever they stand',
   )
 })
 
-/** Without the routes that say `stage: shadow`, and all below them. */
+/** Without the routes that say `mode: shadow`, and all below them. */
 function withoutShadows(route: TestRoute): TestRoute {
   const routes = (route.routes ?? []).filter(({ stage }) => stage !== 'shadow').map(withoutShadows)
   return { ...route, routes }

@@ -173,7 +173,7 @@ describe('a silence of the file', () => {
     until: '2026-11-21T13:00:00+01:00',
     owner: 'jo',
     reason: 'known',
-    severity: 'low',
+    max_severity: 'low',
   }
 
   test('without a begin starts 30 days before its end, so that it never lasts longer', () => {
@@ -189,7 +189,7 @@ describe('a silence of the file', () => {
     const idOf = (file: object): string | undefined => silencesConfig.parse([file])[0]?.id
     expect(idOf(written)).toMatch(/^c[0-9a-f]{8}$/)
     expect(idOf({ ...written })).toBe(idOf(written))
-    for (const [key, value] of Object.entries({ reason: 'x', owner: 'al', severity: 'high' })) {
+    for (const [key, value] of Object.entries({ reason: 'x', owner: 'al', max_severity: 'high' })) {
       expect(idOf({ ...written, [key]: value })).not.toBe(idOf(written))
     }
     expect(idOf({ ...written, matchers: ['type=chat'] })).not.toBe(idOf(written))
@@ -197,7 +197,7 @@ describe('a silence of the file', () => {
 })
 
 test('times may be written without seconds', () => {
-  const rest = { matchers: ['type=paste'], owner: 'jo', reason: 'known', severity: 'low' }
+  const rest = { matchers: ['type=paste'], owner: 'jo', reason: 'known', max_severity: 'low' }
   const times = { starts: '2026-11-21T10:00-01:00', until: '2026-11-21T12:00Z' }
   expect(silencesConfig.parse([{ ...rest, ...times }])).toMatchObject([
     { startsAtMs: nowMs - hourMs, endsAtMs: nowMs },
@@ -213,7 +213,7 @@ test('an owner and a reason fit into a line of a list', () => {
     until: '2026-11-21T12:00:00Z',
     owner: 'o'.repeat(100),
     reason: 'r'.repeat(500),
-    severity: 'low',
+    max_severity: 'low',
   }
   expect(() => silencesConfig.parse([written])).not.toThrow()
   expect(() => silencesConfig.parse([{ ...written, owner: 'o'.repeat(101) }])).toThrow('owner')

@@ -21,14 +21,16 @@ test('without the sections nobody is told and nothing is tested', () => {
 })
 
 test('trouble is told after five minutes, and the canary comes each hour, unless the file says otherwise', () => {
-  const { config } = load('notices: {sink: ops}\ncanary: {sinks: [siem]}')
+  const { config } = load('self_alerts: {sink: ops}\ncanary: {sinks: [siem]}')
   expect(config.selfAlerts).toEqual({ sink: 'ops', fallback: undefined, afterMs: 300_000 })
   expect(config.canary).toEqual({
     everyMs: 3_600_000,
     sinks: ['siem'],
     ping: undefined,
   })
-  const other = load('notices: {sink: ops, after: 1m}\ncanary: {sinks: [siem], every: 5m}').config
+  const other = load(
+    'self_alerts: {sink: ops, after: 1m}\ncanary: {sinks: [siem], every: 5m}',
+  ).config
   expect(other.selfAlerts?.afterMs).toBe(60_000)
   expect(other.canary?.everyMs).toBe(300_000)
 })
@@ -36,15 +38,15 @@ test('trouble is told after five minutes, and the canary comes each hour, unless
 test('a sink for notices or the canary alone is used', () => {
   const paths = ({ warnings }: LoadedConfig): string[] => warnings.map(({ path }) => path)
   expect(paths(load(''))).toEqual(['sinks.ops', 'sinks.siem'])
-  expect(paths(load('notices: {sink: ops}\ncanary: {sinks: [siem]}'))).toEqual([])
+  expect(paths(load('self_alerts: {sink: ops}\ncanary: {sinks: [siem]}'))).toEqual([])
 })
 
 test('replicas that differ in them alone are of one generation', () => {
-  expect(load('notices: {sink: ops}').hash).toBe(load('canary: {sinks: [siem]}').hash)
+  expect(load('self_alerts: {sink: ops}').hash).toBe(load('canary: {sinks: [siem]}').hash)
 })
 
 test('a sink named second is used, too', () => {
-  const paths = load('notices: {sink: ops, or: siem}').warnings.map(({ path }) => path)
+  const paths = load('self_alerts: {sink: ops, fallback: siem}').warnings.map(({ path }) => path)
   expect(paths).toEqual([])
 })
 

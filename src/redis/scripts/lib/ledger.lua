@@ -233,7 +233,7 @@ local function rest(rid, record, retention, is_new)
     redis.call('PERSIST', key('pay', rid))
     return
   end
-  redis.call('PEXPIREAT', key('rec', rid), at + retention.story)
+  redis.call('PEXPIREAT', key('rec', rid), at + retention.history)
   redis.call('PEXPIREAT', key('pay', rid), at + retention.payload)
 end
 
