@@ -83,7 +83,7 @@ export async function attemptSend(
   if (typeof delivery === 'string') {
     return { outcome: { outcome: 'dead', reason: delivery }, sinkResult: undefined }
   }
-  if (message.mayBeRepeat) metrics.deliveryRepeatRiskTotal.inc({ sink: sink.name })
+  if (message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
   let receipt: Receipt
   try {
     receipt = await withTimeout(sink.sendTimeoutMs, [signal], (own) =>

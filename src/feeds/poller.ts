@@ -314,7 +314,7 @@ function countNewEvent(
   if (!isKnownSeverity(severity)) metrics.unknownSeverityTotal.inc({ feed })
   for (const { route } of decisions) metrics.eventsRoutedTotal.inc({ route, severity })
   if (decisions.every(({ path }) => path.length === 1))
-    metrics.eventsRootOnlyTotal.inc({ severity })
+    metrics.eventsUnroutedTotal.inc({ severity })
   const isLate =
     rescan?.lateBeforeMs !== undefined && (event.createdAtMs ?? Infinity) < rescan.lateBeforeMs
   if (isLate) {

@@ -340,7 +340,7 @@ export const metricTable = {
     },
     { without: ['severity'] },
   ),
-  events_root_only_total: counter('Events that no route but the root took.', {
+  events_unrouted_total: counter('Events that no route but the root took.', {
     severity: 'severity',
   }),
   event_match_to_fetch_seconds: histogram(
@@ -402,7 +402,7 @@ export const metricTable = {
     },
     'sparse',
   ),
-  delivery_repeat_risk_total: counter(
+  possible_duplicates_total: counter(
     'Attempts that may repeat an earlier one whose answer was lost.',
     sink,
     'sparse',
@@ -467,7 +467,7 @@ export const metricTable = {
     'The configured audit.every; only for feeds that are audited by schedule.',
     feed,
   ),
-  audit_unaccounted: shared(
+  feed_items_unaccounted: shared(
     'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',
     feed,
     'sparse',
@@ -511,7 +511,7 @@ export const metricTable = {
   ),
   redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
   redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
-  ledger_bytes: shared('Memory that Redis uses, the ledger and all else in it.', {}),
+  redis_memory_used_bytes: shared('Memory that Redis uses, the ledger and all else in it.', {}),
 } as const satisfies Record<string, MetricDefinition>
 
 export type MetricTable = typeof metricTable

@@ -93,7 +93,7 @@ function writeUnaccounted(
 ): void {
   for (const [feed, { unaccounted }] of Object.entries(accounting.feeds)) {
     if (unaccounted !== 0 || configured.some(({ name }) => name === feed))
-      metrics.auditUnaccounted.set({ feed }, Math.abs(unaccounted))
+      metrics.feedItemsUnaccounted.set({ feed }, Math.abs(unaccounted))
   }
 }
 
@@ -105,7 +105,7 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
     writeSink(metrics, name, { sink, notes, nowMs: fleet.atMs })
   metrics.redisDurable.set(redis.isDurable ? 1 : 0)
   metrics.redisEvictionSafe.set(redis.isEvictionSafe ? 1 : 0)
-  metrics.ledgerBytes.set(redis.usedMemoryBytes)
+  metrics.redisMemoryUsedBytes.set(redis.usedMemoryBytes)
   metrics.silencesActive.set(notes.silencesActive)
   for (const [sink, atMs] of Object.entries(notes.canaries)) {
     metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)

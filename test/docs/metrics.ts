@@ -7,9 +7,10 @@ const groups: Record<string, RegExp> = {
   feeds: /^(feed|sweep|match_time|quarantine)_/,
   service: /^(api|token|account)_/,
   events: /^(events?|unknown_severity)_/,
-  audits: /^(audit_|ledger_(?!bytes)|retention_)/,
-  deliveries: /^(items|deliver(y|ies)|dead_letters|sink|canary|suppressed|silences|digest)/,
-  process: /^(config|build|redis|state|ledger_bytes)/,
+  audits: /^(audit_|ledger_|retention_)/,
+  deliveries:
+    /^(items|deliver(y|ies)|possible_duplicates|dead_letters|sink|canary|suppressed|silences|digest)/,
+  process: /^(config|build|redis|state|redis_memory_used_bytes)/,
 }
 
 export function metricBlocks(): [string, string][] {

@@ -19,8 +19,22 @@ export interface RuleCase {
   promql_expr_test: { expr: string; exp_samples: unknown[] }[]
 }
 
+/** A series under another name. */
+export interface RecordingRule {
+  record: string
+  expr: string
+}
+
 export function alertRules(): AlertRule[] {
-  const { groups } = read<{ groups: { rules: AlertRule[] }[] }>('rules.yaml')
+  return allRules().filter((rule) => 'alert' in rule)
+}
+
+export function recordingRules(): RecordingRule[] {
+  return allRules().filter((rule) => 'record' in rule)
+}
+
+function allRules(): (AlertRule | RecordingRule)[] {
+  const { groups } = read<{ groups: { rules: (AlertRule | RecordingRule)[] }[] }>('rules.yaml')
   return groups.flatMap(({ rules }) => rules)
 }
 

@@ -6,6 +6,7 @@ import {
   alertRules,
   mistakesIn,
   prometheusFolder,
+  recordingRules,
   ruleCases,
   ruleTestFiles,
 } from '../../support/alert-rules.ts'
@@ -77,6 +78,15 @@ test('no case is for an alert that does not exist, and no alert stands there twi
   const tested = cases.map(({ name }) => name.split(' ')[0] ?? '')
   expect(tested.filter((name) => !names.includes(name))).toEqual([])
 })
+
+test.each(recordingRules())(
+  'the old name $record stands for a metric that exists, and is none itself',
+  ({ record, expr }) => {
+    expect(mistakesIn(expr)).toEqual([])
+    expect(expr).toMatch(/^tocsin_\w+$/)
+    expect(mistakesIn(record)).toEqual([`no metric ${record}`])
+  },
+)
 
 describe('an expression is wrong', () => {
   test.each([

@@ -70,7 +70,7 @@ test('what an account that left could not read, or does not account for, is coun
   const body = await scrapeOf({ ledgers: [main, left], accounts: ['main'], feeds })
   expect(body).toContain('tocsin_quarantine_entries{feed="brand"} 2\n')
   expect(body).toContain('tocsin_quarantine_entries{feed="people"} 1\n')
-  expect(body).toContain('tocsin_audit_unaccounted{feed="brand"} 5\n')
+  expect(body).toContain('tocsin_feed_items_unaccounted{feed="brand"} 5\n')
 })
 
 test('a feed tells when its last sweep ended and whether an operator paused it', async () => {

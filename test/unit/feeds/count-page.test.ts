@@ -137,11 +137,11 @@ test('a new event is counted by severity, by its routes, and where the root alon
     'events_routed_total{route=root,severity=high}': 1,
     'events_routed_total{route=root/leaks,severity=high}': 1,
     'events_routed_total{route=root/leaks,severity=unknown}': 1,
-    'events_root_only_total{severity=low}': 2,
+    'events_unrouted_total{severity=low}': 2,
     'event_fields_unread_total{feed=brand,field=tags}': 2,
     'event_fields_unread_total{feed=brand,field=notes}': 1,
   })
-  expect(Object.keys(samples).filter((name) => name.startsWith('events_root_only'))).toHaveLength(1)
+  expect(Object.keys(samples).filter((name) => name.startsWith('events_unrouted'))).toHaveLength(1)
   expect(lines.slice(1)).toEqual([
     {
       level: 'warn',
