@@ -5,41 +5,25 @@ import type { WireAlert } from '../../upstream/resources/assets.ts'
 import { eventSeverities } from '../../upstream/resources/enumerations.ts'
 import type { Context } from '../context.ts'
 import { sanitize, jsonText, type Style } from '../terminal.ts'
-import {
-  addServiceOptions,
-  nameFailure,
-  type ServiceOptions,
-  parseId,
-  withClient,
-} from './api-command.ts'
+import { nameFailure, parseId } from './api-command.ts'
 import { formatList } from './assets.ts'
-import {
-  addRevealOption,
-  createPrinter,
-  type Listing,
-  type RevealOption,
-  severityStyle,
-} from './listing.ts'
-
-interface AlertOptions extends ServiceOptions, RevealOption {}
+import { type Listing, severityStyle } from './listing.ts'
+import { listCommand } from './pages.ts'
 
 export function alertsCommand(context: Context): Command {
-  const get = addServiceOptions(addRevealOption(new Command('get'), revealHelp))
-    .description('how an assets group is alerted on')
-    .argument('<group>', 'id of the assets group', parseId)
-    .action((group: number, options: AlertOptions) => getAlerts(context, group, options))
+  const get = listCommand(context, {
+    name: 'alerts get',
+    description: 'how an assets group is alerted on',
+    options: (command) => command.argument('<group>', 'id of the assets group', parseId),
+    reveal: 'show secrets and addresses as they are',
+    ask: (_options, group) => Number(group),
+    listing: ({ reveal }) => alertListing(reveal === true),
+    async fetch({ client, callOptions, asked: groupId }) {
+      const alerts = client.groupAlerts({ groupId, ...callOptions() })
+      return { rows: await nameFailure(`assets group ${groupId}`, alerts), next: null }
+    },
+  })
   return new Command('alerts').addCommand(get)
-}
-
-const revealHelp = 'show secrets and addresses as they are'
-
-async function getAlerts(context: Context, groupId: number, options: AlertOptions): Promise<void> {
-  const alerts = await withClient(context, options, ({ client, callOptions }) =>
-    nameFailure(`assets group ${groupId}`, client.groupAlerts({ groupId, ...callOptions() })),
-  )
-  const printer = createPrinter(context, options.output, alertListing(options.reveal === true))
-  printer.add(alerts)
-  printer.end(null)
 }
 
 /** The listing of a group's alerts; the parameters of their channels are masked unless `reveal`. */

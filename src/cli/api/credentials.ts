@@ -27,18 +27,8 @@ import {
   parseText,
 } from '../options.ts'
 import { CommandError, sanitize } from '../terminal.ts'
+import { callOptional, nameFailure, type ApiContext, readSecret, parseId } from './api-command.ts'
 import {
-  addServiceOptions,
-  callOptional,
-  nameFailure,
-  type ApiContext,
-  readSecret,
-  type ServiceOptions,
-  parseId,
-  withClient,
-} from './api-command.ts'
-import {
-  addRevealOption,
   type Listing,
   mapTexts,
   maskAllSecrets,
@@ -47,17 +37,7 @@ import {
   type RevealOption,
   shortTime,
 } from './listing.ts'
-import {
-  addPagingOptions,
-  addSizeOption,
-  type PagingOptions,
-  parseScanPosition,
-  printPages,
-  type SizeOption,
-  requestTag,
-  type ScanPosition,
-  formatScanPosition,
-} from './pages.ts'
+import { listCommand, type ListOptions, type ListRequest, type ScanPosition } from './pages.ts'
 
 export function credentialsCommand(context: Context): Command {
   return new Command('credentials')
@@ -65,78 +45,46 @@ export function credentialsCommand(context: Context): Command {
     .addCommand(credentialsFeedCommand(context))
 }
 
-interface CredentialsFeedOptions extends ServiceOptions, PagingOptions, SizeOption, RevealOption {
+interface CredentialsFeedOptions extends ListOptions {
   tenant?: true
   order?: 'asc' | 'desc'
 }
+
+/** The identifier whose feed is read, or else the order of the tenant's feed. */
+type CredentialsFeed = { identifier: number } | { tenant: 'asc' | 'desc' }
 
 const defaultFeedSize = 20
 /** No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors. */
 const maxPageSize = 10_000
 
 export function credentialsFeedCommand(context: Context): Command {
-  const command = new Command('feed')
-    .description('the leaked credentials of an identifier, or of all identifiers of the tenant')
-    .argument('[identifier]', 'its id', parseId)
-    .option('--tenant', 'of all identifiers of the tenant')
-    .addOption(
-      new Option('--order <order>', 'with --tenant: by import (default: desc)').choices(orders),
-    )
-  addSizeOption(command, { usual: defaultFeedSize, most: maxPageSize, mostInWords: '1 or more' })
-  addPagingOptions(addRevealOption(command))
-  return addServiceOptions(command).action(
-    (identifier: number | undefined, options: CredentialsFeedOptions) =>
-      readFeed(context, identifier, options),
-  )
+  return listCommand(context, {
+    name: 'credentials feed',
+    description: 'the leaked credentials of an identifier, or of all identifiers of the tenant',
+    options: (command) =>
+      command
+        .argument('[identifier]', 'its id', parseId)
+        .option('--tenant', 'of all identifiers of the tenant')
+        .addOption(
+          new Option('--order <order>', 'with --tenant: by import (default: desc)').choices(orders),
+        ),
+    pageSize: { usual: defaultFeedSize, most: maxPageSize, mostInWords: '1 or more' },
+    reveal: true,
+    ask: chooseFeed,
+    listing: credentialsListing,
+    async fetch(request) {
+      const { reveal } = request.options
+      const { page } = await requestFeed(request)
+      const records = parseRows(request.context, wireCredential, page.items)
+      return { rows: records.map((record) => credentialRow(record, { reveal })), next: page.next }
+    },
+  })
 }
 
-async function readFeed(
-  context: Context,
-  identifier: number | undefined,
-  options: CredentialsFeedOptions,
-): Promise<void> {
-  refuseConflicting(identifier, options)
-  const nowMs = systemClock.now()
-  const { order = 'desc' } = options
-  await withClient(context, options, (api) =>
-    printPages(context, options, {
-      listing: credentialsListing(options),
-      tag: requestTag(api, 'credentials feed', identifier ? { identifier } : { tenant: order }),
-      async fetch(word) {
-        const position = parseScanPosition(word, options, { usual: defaultFeedSize, nowMs })
-        const { cursor: from, size } = position
-        const { client, callOptions } = api
-        const { page } = await (identifier === undefined
-          ? callOptional(
-              client,
-              tenantFeed,
-              client.tenantCredentials({ from, size, order, ...callOptions() }),
-            )
-          : nameFailure(
-              `identifier ${identifier}`,
-              client.credentialFeed({ identifier, from, size, ...callOptions() }),
-            ))
-        const records = parseRows(context, wireCredential, page.items)
-        return {
-          rows: records.map((record) => credentialRow(record, { reveal: options.reveal })),
-          next: formatScanPosition(position, page.next),
-        }
-      },
-    }),
-  )
-}
-
-const tenantFeed = {
-  capability: 'tenant_credentials',
-  operation: "the feed of the tenant's credentials",
-  permission: 'to read its credentials',
-  instead: 'read the feed of each identifier',
-}
-
-function refuseConflicting(
-  identifier: number | undefined,
+function chooseFeed(
   { tenant, order }: CredentialsFeedOptions,
-): void {
+  identifier?: string | number,
+): CredentialsFeed {
   if (identifier === undefined && !tenant) {
     throw new CommandError('mistake', 'name an identifier by its id, or all by --tenant')
   }
@@ -146,16 +94,32 @@ function refuseConflicting(
   if (identifier !== undefined && order) {
     throw new CommandError('mistake', '--order goes with --tenant only; leave it out')
   }
+  return identifier === undefined ? { tenant: order ?? 'desc' } : { identifier: Number(identifier) }
 }
 
-interface CredentialsSearchOptions
-  extends
-    ServiceOptions,
-    PagingOptions,
-    SizeOption,
-    PeriodOptions,
-    RevealOption,
-    CredentialQueryOptions {
+function requestFeed({
+  client,
+  callOptions,
+  asked,
+  position: { cursor: from, size },
+}: ListRequest<CredentialsFeedOptions, CredentialsFeed>): Promise<SearchPage> {
+  if ('tenant' in asked) {
+    const request = { from, size, order: asked.tenant, ...callOptions() }
+    return callOptional(client, tenantFeed, client.tenantCredentials(request))
+  }
+  const { identifier } = asked
+  const request = client.credentialFeed({ identifier, from, size, ...callOptions() })
+  return nameFailure(`identifier ${identifier}`, request)
+}
+
+const tenantFeed = {
+  capability: 'tenant_credentials',
+  operation: "the feed of the tenant's credentials",
+  permission: 'to read its credentials',
+  instead: 'read the feed of each identifier',
+}
+
+interface CredentialsSearchOptions extends ListOptions, PeriodOptions, CredentialQueryOptions {
   include: (typeof credentialIncludes)[number][]
   order: 'asc' | 'desc'
   withoutQuota?: true
@@ -172,8 +136,31 @@ const smallerSizes = [100, 50, 25, 10]
 const defaultSearchSize = 100
 
 export function credentialsSearchCommand(context: Context): Command {
-  const command = new Command('search').description('search all leaked credentials (costs quota)')
-  addPeriodOptions(addCredentialQueryOptions(command), 'imported')
+  return listCommand(context, {
+    name: 'credentials search',
+    description: 'search all leaked credentials (costs quota)',
+    options: addSearchOptions,
+    pageSize: { usual: defaultSearchSize, most: maxPageSize },
+    reveal: true,
+    ask(options: CredentialsSearchOptions) {
+      resolvePeriod(options, systemClock.now()) // said before a secret is asked for
+      return readCredentialQuery(context, options)
+    },
+    scan: (query, { since, until, include, order, withoutQuota }) => ({
+      query,
+      since,
+      until,
+      include,
+      order,
+      ...(withoutQuota && { withoutQuota }),
+    }),
+    listing: credentialsListing,
+    fetch: searchCredentials,
+  })
+}
+
+function addSearchOptions(command: Command): Command {
+  return addPeriodOptions(addCredentialQueryOptions(command), 'imported')
     .addOption(
       new Option('--include <names>', 'what each record holds besides')
         .argParser(listParser(credentialIncludes))
@@ -186,52 +173,30 @@ export function credentialsSearchCommand(context: Context): Command {
     .addOption(
       new Option('--order <order>', "in the service's order").choices(orders).default('desc'),
     )
-  addSizeOption(command, { usual: defaultSearchSize, most: maxPageSize })
-  addPagingOptions(addRevealOption(command))
-  return addServiceOptions(command).action((options: CredentialsSearchOptions) =>
-    searchCredentials(context, options),
-  )
 }
 
-async function searchCredentials(
-  context: Context,
-  options: CredentialsSearchOptions,
-): Promise<void> {
-  const nowMs = systemClock.now()
-  resolvePeriod(options, nowMs) // said before anything is opened or a secret asked for
-  const query = await readCredentialQuery(context, options)
+async function searchCredentials({
+  context,
+  options,
+  asked: query,
+  position: firstPosition,
+  ...api
+}: ListRequest<CredentialsSearchOptions, WireCredentialQuery>) {
   const secrets = query.type === 'secret' ? [query.secret] : []
-  await withClient(context, options, (api) =>
-    printPages(context, options, {
-      listing: credentialsListing(options),
-      tag: searchTag(api, options, query),
-      async fetch(word) {
-        const firstPosition = parseScanPosition(word, options, { usual: defaultSearchSize, nowMs })
-        const found = await requestInSmallerPages(context, firstPosition, (position) =>
-          requestPage(api, { options, query, position }),
-        )
-        const { page, searchesRemaining, position } = found
-        const span = resolvePeriod(options, position.asOfMs)
-        const records = parseRows(context, wireCredential, page.items)
-        return {
-          rows: records
-            .filter((record) => isImportedWithin(record, span))
-            .map((record) => credentialRow(record, { reveal: options.reveal, secrets })),
-          next: formatScanPosition(position, page.next),
-          searchesRemaining,
-        }
-      },
-    }),
+  const found = await requestInSmallerPages(context, firstPosition, (position) =>
+    requestPage(api, { options, query, position }),
   )
-}
-
-function searchTag(
-  api: ApiContext,
-  { since, until, include, order, withoutQuota }: CredentialsSearchOptions,
-  query: WireCredentialQuery,
-): string {
-  const request = { query, since, until, include, order, ...(withoutQuota && { withoutQuota }) }
-  return requestTag(api, 'credentials search', request)
+  const { page, searchesRemaining, position } = found
+  const span = resolvePeriod(options, position.asOfMs)
+  const records = parseRows(context, wireCredential, page.items)
+  return {
+    rows: records
+      .filter((record) => isImportedWithin(record, span))
+      .map((record) => credentialRow(record, { reveal: options.reveal, secrets })),
+    next: page.next,
+    searchesRemaining,
+    position,
+  }
 }
 
 interface SearchRequest {

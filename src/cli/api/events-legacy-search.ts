@@ -1,5 +1,6 @@
 /** `events legacy-search`: the search of v2, with all of its parameters. */
-import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { severities } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
@@ -24,34 +25,10 @@ import {
   parseText,
 } from '../options.ts'
 import { CommandError, pluralize, sanitize } from '../terminal.ts'
-import {
-  addServiceOptions,
-  type ApiContext,
-  type ServiceOptions,
-  withClient,
-} from './api-command.ts'
-import {
-  addRevealOption,
-  type Listing,
-  maskAllSecrets,
-  parseRows,
-  type RevealOption,
-  severityStyle,
-  shortTime,
-} from './listing.ts'
-import {
-  addPagingOptions,
-  addSizeOption,
-  type PagingOptions,
-  parseScanPosition,
-  printPages,
-  type SizeOption,
-  requestTag,
-  formatScanPosition,
-} from './pages.ts'
+import { type Listing, maskAllSecrets, parseRows, severityStyle, shortTime } from './listing.ts'
+import { listCommand, type ListOptions } from './pages.ts'
 
-interface LegacySearchOptions
-  extends ServiceOptions, PagingOptions, SizeOption, PeriodOptions, RevealOption, LegacyOptions {}
+interface LegacySearchOptions extends ListOptions, PeriodOptions, LegacyOptions {}
 
 const defaultPageSize = 10
 /** No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors. */
@@ -60,53 +37,39 @@ const maxPageSize = 10_000
 const anyItem = z.record(z.string(), z.unknown())
 
 export function eventsLegacySearchCommand(context: Context): Command {
-  const command = new Command('legacy-search').description(
-    'the search of v2, which the service has deprecated (costs quota); events search replaces it',
-  )
-  addLegacyOptions(command)
-  addSizeOption(command, { usual: defaultPageSize, most: maxPageSize, mostInWords: '1 or more' })
-  addPagingOptions(addRevealOption(command))
-  return addServiceOptions(command).action((options: LegacySearchOptions) =>
-    searchLegacyEvents(context, options),
-  )
-}
-
-async function searchLegacyEvents(context: Context, options: LegacySearchOptions): Promise<void> {
-  const nowMs = systemClock.now()
-  toTimeFilter(options, nowMs) // said before anything is opened
-  context.terminal.printError(
-    'this search is deprecated by the service; use "tocsin events search --query" where it will do',
-  )
-  const method = options.method === 'get' ? 'GET' : 'POST'
   let isCountPrinted = false
-  await withClient(context, options, (api) =>
-    printPages(context, options, {
-      listing: legacyListing(context),
-      tag: searchTag(api, options),
-      async fetch(word) {
-        const position = parseScanPosition(word, options, { usual: defaultPageSize, nowMs })
-        const parameters = toParameters(options, position)
-        const { client, callOptions } = api
-        const request = { parameters, from: position.cursor, method } as const
-        const found = await client.legacySearch({ ...request, ...callOptions() })
-        if (found.hits !== undefined && !isCountPrinted) {
-          context.terminal.printError(`${pluralize(found.hits, 'event')} found in all`)
-        }
-        isCountPrinted = true
-        const items = parseRows(context, anyItem, found.page.items)
-        return {
-          rows: items.map((item) => legacyRow(item, options.reveal ?? false)),
-          next: formatScanPosition(position, found.page.next),
-          searchesRemaining: found.searchesRemaining,
-        }
-      },
-    }),
-  )
-}
-
-function searchTag(api: ApiContext, options: LegacySearchOptions): string {
-  const { since, until } = options
-  return requestTag(api, 'events legacy-search', { ...toFilters(options), since, until })
+  return listCommand(context, {
+    name: 'events legacy-search',
+    description:
+      'the search of v2, which the service has deprecated (costs quota); events search replaces it',
+    options: addLegacyOptions,
+    pageSize: { usual: defaultPageSize, most: maxPageSize, mostInWords: '1 or more' },
+    reveal: true,
+    ask(options: LegacySearchOptions) {
+      toTimeFilter(options, systemClock.now()) // said before anything is opened
+      context.terminal.printError(
+        'this search is deprecated by the service; use "tocsin events search --query" where it will do',
+      )
+    },
+    scan: (_asked, { since, until, ...options }) => ({ ...toFilters(options), since, until }),
+    listing: () => legacyListing(context),
+    async fetch({ client, callOptions, options, position }) {
+      const parameters = toParameters(options, position)
+      const method = options.method === 'get' ? 'GET' : 'POST'
+      const request = { parameters, from: position.cursor, method } as const
+      const found = await client.legacySearch({ ...request, ...callOptions() })
+      if (found.hits !== undefined && !isCountPrinted) {
+        context.terminal.printError(`${pluralize(found.hits, 'event')} found in all`)
+      }
+      isCountPrinted = true
+      const items = parseRows(context, anyItem, found.page.items)
+      return {
+        rows: items.map((item) => legacyRow(item, options.reveal ?? false)),
+        next: found.page.next,
+        searchesRemaining: found.searchesRemaining,
+      }
+    },
+  })
 }
 
 function toParameters(

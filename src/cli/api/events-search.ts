@@ -1,5 +1,6 @@
 /** `events search`: its scopes, its queries and how its results are printed. */
-import { Command, InvalidArgumentError, Option } from 'commander'
+import type { Command } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { EventDetail, ThreatEvent } from '../../event.ts'
 import { parseItem } from '../../feed-types/events.ts'
@@ -32,48 +33,20 @@ import {
   parseText,
 } from '../options.ts'
 import { CommandError, sanitize, type Terminal } from '../terminal.ts'
+import { callOptional, nameFailure, type ApiContext, readSecret, parseId } from './api-command.ts'
 import {
-  addServiceOptions,
-  callOptional,
-  nameFailure,
-  type ApiContext,
-  readSecret,
-  type ServiceOptions,
-  parseId,
-  withClient,
-} from './api-command.ts'
-import {
-  addRevealOption,
   type Column,
   type Listing,
   mapTexts,
   maskAllSecrets,
   parseRows,
   formatRevealed,
-  type RevealOption,
   severityStyle,
   shortTime,
 } from './listing.ts'
-import {
-  addPagingOptions,
-  addSizeOption,
-  type PagingOptions,
-  parseScanPosition,
-  printPages,
-  type SizeOption,
-  requestTag,
-  type ScanPosition,
-  formatScanPosition,
-} from './pages.ts'
+import { listCommand, type ListOptions, type ScanPosition } from './pages.ts'
 
-interface EventsSearchOptions
-  extends
-    ServiceOptions,
-    PagingOptions,
-    SizeOption,
-    PeriodOptions,
-    RevealOption,
-    EventQueryOptions {
+interface EventsSearchOptions extends ListOptions, PeriodOptions, EventQueryOptions {
   group?: number
   identifier?: number
   tenant?: true
@@ -91,10 +64,35 @@ interface EventsSearchOptions
 const pageSize = 10
 
 export function eventsSearchCommand(context: Context): Command {
-  const command = new Command('search')
-    .description(
+  return listCommand(context, {
+    name: 'events search',
+    description:
       'search all events (costs quota), or those that the tenant watches for (costs none)',
-    )
+    options: addSearchOptions,
+    pageSize: { usual: pageSize, most: pageSize },
+    reveal: true,
+    async ask(options: EventsSearchOptions) {
+      const nowMs = systemClock.now()
+      resolvePeriod(options, nowMs) // said before anything is opened or a secret asked for
+      resolveMatchedPeriod(options, nowMs)
+      const scope = chooseScope(options)
+      return toTarget(scope, await readEventQuery(context, options))
+    },
+    scan: (target, options) => ({ target, ...toScan(options) }),
+    listing: ({ reveal = false }, { kind }) =>
+      eventsListing(context, { hasIdentifiers: kind !== 'everywhere', reveal }),
+    async fetch({ options, asked: target, position, ...api }) {
+      const { page, searchesRemaining } = await requestPage(api, { options, target, position })
+      const items = parseRows(context, wireSearchItem, page.items)
+      const shown = { reveal: options.reveal ?? false, secrets: listQuerySecrets(target.query) }
+      const rows = items.map((item) => eventRow(item, shown))
+      return { rows, next: page.next, searchesRemaining }
+    },
+  })
+}
+
+function addSearchOptions(command: Command): Command {
+  command
     .addOption(new Option('--group <id>', 'of this identifier group').argParser(parseId))
     .addOption(new Option('--identifier <id>', 'of this identifier').argParser(parseId))
     .option('--tenant', 'of all identifiers of the tenant')
@@ -106,7 +104,7 @@ export function eventsSearchCommand(context: Context): Command {
       ).argParser(parseSeverity),
     )
     .addOption(new Option('--type <types>', 'of these types, such as a,b').argParser(parseList))
-  addPeriodOptions(command, 'created')
+  return addPeriodOptions(command, 'created')
     .addOption(
       new Option('--matched-since <time>', 'matched then or later, whenever created').argParser(
         checkPastTime,
@@ -119,11 +117,6 @@ export function eventsSearchCommand(context: Context): Command {
     .option('--ignored', 'only what was ignored')
     .option('--remediated', 'only what was remediated')
     .addOption(new Option('--order <order>', 'by creation').choices(orders).default('desc'))
-  addSizeOption(command, { usual: pageSize, most: pageSize })
-  addPagingOptions(addRevealOption(command))
-  return addServiceOptions(command).action((options: EventsSearchOptions) =>
-    searchEvents(context, options),
-  )
 }
 
 function parseSeverity(text: string): NonNullable<EventsSearchOptions['severity']> {
@@ -131,32 +124,6 @@ function parseSeverity(text: string): NonNullable<EventsSearchOptions['severity'
   const listed = text.trim().replace(/,$/, '')
   if (listed === '') throw new InvalidArgumentError('Write a severity, such as high.')
   return listParser(eventSeverities)(listed.toLowerCase())
-}
-
-async function searchEvents(context: Context, options: EventsSearchOptions): Promise<void> {
-  const nowMs = systemClock.now()
-  resolvePeriod(options, nowMs) // said before anything is opened or a secret asked for
-  resolveMatchedPeriod(options, nowMs)
-  const scope = chooseScope(options)
-  const target = toTarget(scope, await readEventQuery(context, options))
-  const { reveal = false } = options
-  const shown = { reveal, secrets: listQuerySecrets(target.query) }
-  await withClient(context, options, (api) =>
-    printPages(context, options, {
-      listing: eventsListing(context, { hasIdentifiers: scope.kind !== 'everywhere', reveal }),
-      tag: searchTag(api, options, target),
-      async fetch(word) {
-        const position = parseScanPosition(word, options, { usual: pageSize, nowMs })
-        const { page, searchesRemaining } = await requestPage(api, { options, target, position })
-        const items = parseRows(context, wireSearchItem, page.items)
-        return {
-          rows: items.map((item) => eventRow(item, shown)),
-          next: formatScanPosition(position, page.next),
-          searchesRemaining,
-        }
-      },
-    }),
-  )
 }
 
 /** What is searched: everything, or only what the tenant watches for. */
@@ -200,12 +167,12 @@ function resolveMatchedPeriod(
   )
 }
 
-function searchTag(api: ApiContext, options: EventsSearchOptions, target: SearchTarget): string {
+function toScan(options: EventsSearchOptions): object {
   const { since, until, severity, type, tag, ignored, remediated, order } = options
   const { matchedSince, matchedUntil } = options
   const filters = { since, until, severity, type, tag, ignored, remediated }
   const matched = { ...(matchedSince && { matchedSince }), ...(matchedUntil && { matchedUntil }) }
-  return requestTag(api, 'events search', { target, filters: { ...filters, ...matched }, order })
+  return { filters: { ...filters, ...matched }, order }
 }
 
 interface SearchRequest {

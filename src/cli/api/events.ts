@@ -2,7 +2,6 @@
 
 import { Command, Option } from 'commander'
 import { parseItem } from '../../feed-types/events.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { maskDetail } from '../../masking/masking.ts'
 import { typeLabel } from '../../messages/message.ts'
 import { cutWithCount, sanitizeLine, refang } from '../../messages/sanitize.ts'
@@ -33,16 +32,7 @@ import {
   severityStyle,
   shortTime,
 } from './listing.ts'
-import {
-  addPagingOptions,
-  addSizeOption,
-  type PagingOptions,
-  parseScanPosition,
-  printPages,
-  type SizeOption,
-  requestTag,
-  formatScanPosition,
-} from './pages.ts'
+import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
 
 export function eventsCommand(context: Context): Command {
   return new Command('events')
@@ -193,56 +183,52 @@ function formatValue(value: string, { isRevealed }: { isRevealed: boolean }): st
     : cutWithCount(sanitize(value, Infinity), maxValueLength)
 }
 
-interface EventsExpandOptions extends ServiceOptions, PagingOptions, SizeOption, RevealOption {
-  field: ExpandField
-}
-
 /** The largest page that the API returns (docs/api-notes.md, Page sizes). */
 const pageSize = 20
 
-export function eventsExpandCommand(context: Context): Command {
-  const command = new Command('expand')
-    .description('the credentials or cookies within an event; only stealer logs have any')
-    .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
-    .addOption(
-      new Option('--field <name>', 'what of it').choices(expandFields).makeOptionMandatory(),
-    )
-  addSizeOption(command, { usual: pageSize, most: pageSize })
-  addPagingOptions(addRevealOption(command))
-  return addServiceOptions(command).action((uid: string, options: EventsExpandOptions) =>
-    expandEvent(context, uid, options),
-  )
+interface ExpandOptions extends ListOptions {
+  field: ExpandField
 }
 
-async function expandEvent(
-  context: Context,
-  uid: string,
-  options: EventsExpandOptions,
-): Promise<void> {
-  const { field, reveal } = options
+export function eventsExpandCommand(context: Context): Command {
+  return listCommand(context, {
+    name: 'events expand',
+    description: 'the credentials or cookies within an event; only stealer logs have any',
+    options: (command) =>
+      command
+        .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
+        .addOption(
+          new Option('--field <name>', 'what of it').choices(expandFields).makeOptionMandatory(),
+        ),
+    pageSize: { usual: pageSize, most: pageSize },
+    reveal: true,
+    ask: ({ field }: ExpandOptions, uid) => ({ uid: String(uid), field }),
+    listing: ({ reveal }, { field }) => expandListing(field, reveal === true),
+    fetch: expandEvent,
+  })
+}
+
+async function expandEvent({
+  context,
+  client,
+  callOptions,
+  options: { reveal },
+  asked: { uid, field },
+  position: { size, cursor },
+}: ListRequest<ExpandOptions, { uid: string; field: ExpandField }>): Promise<
+  FetchedRows<ExpandedRow>
+> {
   const shape = field === 'cookies' ? wireExpandedCookie : wireExpandedCredential
-  const nowMs = systemClock.now()
-  await withClient(context, options, (api) =>
-    printPages<ExpandedRow>(context, options, {
-      listing: expandListing(field, reveal === true),
-      tag: requestTag(api, 'events expand', { uid, field }),
-      async fetch(word) {
-        const position = parseScanPosition(word, options, { usual: pageSize, nowMs })
-        const { size, cursor } = position
-        const expansion = { uid, field, size, ...(cursor !== null && { from: cursor }) }
-        const { client, callOptions } = api
-        const answer = await nameFailure(
-          sanitize(uid),
-          client.expandEvent({ expansion, ...callOptions() }),
-        )
-        const rows: ExpandedRow[] = parseRows<ExpandedRow>(context, shape, answer.items)
-        return {
-          rows: reveal ? rows : rows.map((row) => maskRow(field, row)),
-          next: formatScanPosition(position, answer.next),
-        }
-      },
-    }),
+  const expansion = { uid, field, size, ...(cursor !== null && { from: cursor }) }
+  const answer = await nameFailure(
+    sanitize(uid),
+    client.expandEvent({ expansion, ...callOptions() }),
   )
+  const rows: ExpandedRow[] = parseRows<ExpandedRow>(context, shape, answer.items)
+  return {
+    rows: reveal ? rows : rows.map((row) => maskRow(field, row)),
+    next: answer.next ?? null,
+  }
 }
 
 /**

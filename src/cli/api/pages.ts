@@ -1,14 +1,105 @@
 /**
- * Paging for commands that list things of the API: fetches pages up to a limit and prints where to
- * continue.
+ * Commands that list things of the API, each described by one row: `listCommand` makes the command,
+ * fetches pages up to a limit and prints where to continue.
  */
-import { type Command, InvalidArgumentError, Option } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { Context } from '../context.ts'
 import { sizeParser } from '../options.ts'
 import { CommandError, pluralize, jsonText } from '../terminal.ts'
-import { withRetries, type ApiContext, type ServiceOptions } from './api-command.ts'
-import { createPrinter, type Listing } from './listing.ts'
+import {
+  addServiceOptions,
+  withRetries,
+  type ApiContext,
+  type ServiceOptions,
+  withClient,
+} from './api-command.ts'
+import { addRevealOption, createPrinter, type Listing, type RevealOption } from './listing.ts'
+
+/** A command that prints a list of the API. */
+interface ListCommand<Options extends ListOptions, Asked, Row> {
+  /** `credentials feed`; its scans are tagged with it. */
+  name: string
+  description: string
+  /** Adds the arguments and options that the command has of its own. */
+  options?: (command: Command) => Command
+  /** Left out where the API answers with the whole list, so that there are no pages. */
+  pageSize?: { usual: number; most: number; mostInWords?: string }
+  /** Whether it takes `--reveal`, and the help of it. */
+  reveal?: true | string
+  /**
+   * Checks the command line and reads what is asked for, before anything is opened. Throws
+   * CommandError.
+   */
+  ask: (options: Options, argument?: string | number) => Asked | Promise<Asked>
+  /** What must stay the same over a scan; by default what is asked for. */
+  scan?: (asked: Asked, options: Options) => unknown
+  listing: (options: Options, asked: Asked) => Listing<Row>
+  /** `next` is the API's own cursor. */
+  fetch: (request: ListRequest<Options, Asked>) => Promise<FetchedList<Row>>
+}
+
+export interface ListRequest<Options extends ListOptions, Asked> extends ApiContext {
+  context: Context
+  options: Options
+  asked: Asked
+  position: ScanPosition
+}
+
+interface FetchedList<Row> extends Omit<FetchedRows<Row>, 'next'> {
+  next: string | null | undefined
+  /** Where another page size was asked for than that of the request. */
+  position?: ScanPosition
+}
+
+export interface ListOptions extends ServiceOptions, PagingOptions, SizeOption, RevealOption {}
+
+/** Makes the command of a row. */
+export function listCommand<Options extends ListOptions, Asked, Row>(
+  context: Context,
+  row: ListCommand<Options, Asked, Row>,
+): Command {
+  const { name, description, options: addOptions, pageSize, reveal } = row
+  const command = new Command(name.split(' ').at(-1)).description(description)
+  addOptions?.(command)
+  if (pageSize) addSizeOption(command, pageSize)
+  if (reveal) addRevealOption(command, reveal === true ? undefined : reveal)
+  if (pageSize) addPagingOptions(command)
+  return addServiceOptions(command).action(async () => {
+    const given = command.opts<Options>()
+    const options = pageSize ? given : { ...given, all: true }
+    await printList(context, row, { options, argument: command.processedArgs[0] as string })
+  })
+}
+
+async function printList<Options extends ListOptions, Asked, Row>(
+  context: Context,
+  {
+    name,
+    pageSize,
+    ask,
+    scan = (asked) => asked,
+    listing,
+    fetch,
+  }: ListCommand<Options, Asked, Row>,
+  { options, argument }: { options: Options; argument?: string | number },
+): Promise<void> {
+  const nowMs = systemClock.now()
+  const usual = pageSize?.usual ?? defaultLimit
+  const asked = await ask(options, argument)
+  await withClient(context, options, (api) =>
+    printPages(context, options, {
+      listing: listing(options, asked),
+      tag: requestTag(api, name, scan(asked, options)),
+      async fetch(word) {
+        const position = parseScanPosition(word, options, { usual, nowMs })
+        const found = await fetch({ ...api, context, options, asked, position })
+        return { ...found, next: formatScanPosition(found.position ?? position, found.next) }
+      },
+    }),
+  )
+}
 
 export interface PagingOptions {
   limit: number
@@ -186,7 +277,7 @@ export interface SizeOption {
   size?: number
 }
 
-export function addSizeOption(
+function addSizeOption(
   command: Command,
   { usual, most, mostInWords }: { usual: number; most: number; mostInWords?: string },
 ): Command {
