@@ -118,6 +118,16 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./api/assets.ts')).assetsCommand,
   },
   {
+    term: 'identifiers',
+    description: 'what is watched, as feeds and event searches name it (assets)',
+    load: async () => (await import('./api/identifiers.ts')).identifiersCommand,
+  },
+  {
+    term: 'groups',
+    description: 'groups of identifiers: what a feed of type events reads',
+    load: async () => (await import('./api/identifiers.ts')).groupsCommand,
+  },
+  {
     term: 'policies',
     description: 'matching policies: which events match an identifier',
     load: async () => (await import('./api/policies.ts')).policiesCommand,

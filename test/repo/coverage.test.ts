@@ -49,6 +49,11 @@ const published = [
   'GET /firework/v2/me/feed/credentials',
   'POST /firework/v2/me/feed/credentials',
   'POST /astp/v2/credentials/_search',
+  'GET /firework/v2/me/tenants',
+  'GET /firework/v4/identifiers/',
+  'GET /firework/v3/identifiers/',
+  'GET /firework/v3/identifiers/groups',
+  'GET /firework/v2/assets/groups/',
 ]
 
 interface Row {

@@ -79,6 +79,9 @@ const asked: [string[], string[]][] = [
   [['assets', 'disable', '999'], ['text']],
   [['policies', 'create', '--name=p', '--included-keywords=a'], tables],
   [['policies', 'get', '00000000-0000-4000-8000-000000000000'], ['text']],
+  [['identifiers', 'list'], tables],
+  [['groups', 'list'], tables],
+  [['tenants', 'list'], tables],
   [['tenants', 'create', '--name=Acme'], tables],
   [['reports', 'get', '9999'], ['text']],
   [

@@ -6,7 +6,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { isUnknownPath } from '../../upstream/capabilities.ts'
+import { isOperationMissing, isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
 import type { CallOptions } from '../../upstream/resources/operation.ts'
@@ -95,7 +95,7 @@ export async function nameFailure<Result>(
   }
 }
 
-interface OptionalOperation {
+export interface OptionalOperation {
   /** Name under which its availability is remembered. */
   capability: string
   operation: string
@@ -103,6 +103,8 @@ interface OptionalOperation {
   permission: string
   /** What to do where the operation is not available. */
   instead: string
+  /** Its request names nothing that may be missing: every 404 is about the operation. */
+  namesNothing?: true
 }
 
 /**
@@ -112,7 +114,7 @@ interface OptionalOperation {
  */
 export async function callOptional<Result>(
   { capabilities }: Pick<UpstreamClient, 'capabilities'>,
-  { capability, operation, permission, instead }: OptionalOperation,
+  { capability, operation, permission, instead, namesNothing }: OptionalOperation,
   request: Promise<Result>,
 ): Promise<Result> {
   try {
@@ -121,7 +123,8 @@ export async function callOptional<Result>(
     return result
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    const isUnknown = isUnknownPath(error) || error.status === 405
+    const isMissing = namesNothing ? error.status === 404 : isUnknownPath(error)
+    const isUnknown = isMissing || error.status === 405
     if (!isUnknown && error.status !== 403) throw error
     await capabilities.note(capability, false)
     const why = isUnknown
@@ -129,6 +132,29 @@ export async function callOptional<Result>(
       : `${operation} takes the permission ${permission}, which the key's user lacks; ask an administrator`
     throw new UpstreamError(error.reason, `${why}; ${instead}`, error)
   }
+}
+
+/**
+ * Calls the newer of two operations for the same thing, and the older one where the newer is known
+ * to be missing, or turns out to be. Throws what the last one failed with.
+ */
+export async function callNewest<Result>(
+  client: Pick<UpstreamClient, 'capabilities'>,
+  newer: { capability: string; request: () => Promise<Result> },
+  older: OptionalOperation & { request: () => Promise<Result> },
+): Promise<Result> {
+  const { capability, request } = newer
+  if ((await client.capabilities.read(capability))?.has !== false) {
+    try {
+      const result = await request()
+      await client.capabilities.note(capability, true)
+      return result
+    } catch (error) {
+      if (!(error instanceof UpstreamError) || !isOperationMissing(error)) throw error
+      await client.capabilities.note(capability, false)
+    }
+  }
+  return callOptional(client, older, older.request())
 }
 
 /** Failures that a later attempt may not meet. */

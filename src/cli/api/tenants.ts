@@ -3,7 +3,7 @@ import type { UpstreamClient } from '../../upstream/client.ts'
 import { diagnoseKey, type Diagnosis } from '../../upstream/diagnose-key.ts'
 import { industries } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
-import { tenantCreation, type WireTenant } from '../../upstream/resources/tenants.ts'
+import { tenantCreation, wireTenant, type WireTenant } from '../../upstream/resources/tenants.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -16,14 +16,15 @@ import { withUpstream } from '../open-upstream.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
+  callOptional,
   nameFailure,
   type ServiceOptions,
   parseId,
   withClient,
 } from './api-command.ts'
 import { formatList } from './assets.ts'
-import type { Listing } from './listing.ts'
-import { printOne } from './pages.ts'
+import { type Listing, parseRows } from './listing.ts'
+import { listCommand, printOne } from './pages.ts'
 
 interface CreateTenantOptions extends ServiceOptions {
   name: string
@@ -40,8 +41,29 @@ export function tenantsCommand(context: Context): Command {
     .option('--industry <word>', `one of ${industries.join(', ')}`)
     .option('--organization <id>', "the organization (default: the key's own)", parseId)
     .action((options: CreateTenantOptions) => createTenant(context, options))
-  return new Command('tenants').addCommand(create)
+  return new Command('tenants').addCommand(tenantsListCommand(context)).addCommand(create)
 }
+
+function tenantsListCommand(context: Context): Command {
+  return listCommand(context, {
+    name: 'tenants list',
+    description: "the tenants that the key's user may use",
+    ask: () => ({}),
+    listing: () => tenantListing,
+    async fetch({ client, callOptions }) {
+      const items = await callOptional(client, tenantList, client.listTenants(callOptions()))
+      return { rows: parseRows(context, wireTenant, items), next: null }
+    },
+  })
+}
+
+const tenantList = {
+  capability: 'tenants',
+  operation: 'the list of tenants',
+  permission: "to see its user's tenants",
+  instead: 'the profile page of the web application lists them',
+  namesNothing: true,
+} as const
 
 async function createTenant(context: Context, options: CreateTenantOptions): Promise<void> {
   const { name, description, industry, organization } = options

@@ -1,5 +1,5 @@
 /** Assets, matching policies and alerts over HTTP. */
-import type { FastifyInstance, FastifyReply, HTTPMethods, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { z } from 'zod'
 import {
   assetCreation,
@@ -8,20 +8,23 @@ import {
   wireAsset,
 } from '../../upstream/resources/assets.ts'
 import { policyAssignment, policyCreation } from '../../upstream/resources/policies.ts'
-import { decodeCursor, takePage, wirePage } from '../api/cursor.ts'
 import { findGrant, type Tokens } from '../api/guard.ts'
 import { formatZonelessTime } from '../history/draft.ts'
-import { comparePositions, type History, type Placed, toPosition } from '../history/history.ts'
+import { createRandom, hashText, type Random, type SandboxGroup } from '../options.ts'
+import { type RequestLog, validationEntry } from '../server.ts'
+import { identifierRoutes } from './identifiers.ts'
 import {
-  createRandom,
-  type EndMode,
-  hashText,
-  type Random,
-  type SandboxGroup,
-  type SandboxSettings,
-} from '../options.ts'
-import { type ErrorAnswer, type RequestLog, sendError, validationEntry } from '../server.ts'
-import type { Monitoring } from './monitoring.ts'
+  createHandler,
+  invalidInput,
+  listPage,
+  type MonitoringParts,
+  type MonitoringRoute,
+  parseInteger,
+  parseWith,
+  refusal,
+  requireOwn,
+  type TenantRequest,
+} from './route.ts'
 import {
   type AssetContent,
   toAssetItem,
@@ -35,32 +38,6 @@ import {
   type SandboxPolicy,
   makeUuid,
 } from './store.ts'
-
-/** The parts of a request that a route sees. */
-interface TenantRequest {
-  tenantId: number
-  organizationId: number
-  params: Record<string, string>
-  query: unknown
-  body: unknown
-}
-
-/** A route and its JSON answer; `answer` throws a Refusal to refuse the request. */
-interface MonitoringRoute {
-  method: HTTPMethods
-  path: string
-  answer: (asked: TenantRequest) => unknown
-  /**
-   * Missing from the API description (docs/api-notes.md, Operations that only some servers have).
-   */
-  isUndescribed?: true
-}
-
-interface MonitoringParts {
-  settings: SandboxSettings
-  history: History
-  monitoring: Monitoring
-}
 
 const spellings = { underscore: 'matching_policies', hyphen: 'matching-policies' } as const
 
@@ -82,7 +59,8 @@ export function addMonitoring(
       })
     })
 
-  for (const route of [...assetRoutes(parts), ...alertRoutes(parts)]) {
+  const plainRoutes = [...assetRoutes(parts), ...identifierRoutes(parts), ...alertRoutes(parts)]
+  for (const route of plainRoutes) {
     app.route({ method: route.method, url: route.path, handler: handlerFor(route) })
   }
   for (const [spelling, word] of Object.entries(spellings)) {
@@ -95,20 +73,6 @@ export function addMonitoring(
       const isThere = settings.undescribed || !route.isUndescribed
       const handler = isThere ? handlerFor(route) : plainAnswer(405, 'Method Not Allowed')
       app.route({ method: route.method, url: base + route.path, handler })
-    }
-  }
-}
-
-function createHandler(
-  answer: (request: Parameters<RouteHandlerMethod>[0]) => unknown,
-): RouteHandlerMethod {
-  return (request, reply) => {
-    try {
-      const body = JSON.stringify(answer(request))
-      return reply.type('application/json').send(body)
-    } catch (error) {
-      if (error instanceof Refusal) return error.answer(reply)
-      throw error
     }
   }
 }
@@ -461,109 +425,4 @@ function makeAlert(group: SandboxGroup, organizationId: number, index: number): 
     risks: random.pick([[], [3, 4, 5], [5]]),
     tenant_alert_channel_id: 90_000 + id,
   }
-}
-
-/** Why a request is refused: thrown where it is found out, answered in one place. */
-class Refusal extends Error {
-  override readonly name = 'Refusal'
-  readonly answer: (reply: FastifyReply) => FastifyReply
-
-  constructor(answer: (reply: FastifyReply) => FastifyReply) {
-    super('a request to the sandbox is refused')
-    this.answer = answer
-  }
-}
-
-/** The version of the path, which decides the shape of an error (docs/api-notes.md, Errors). */
-type Version = 'v2' | 'v4'
-
-function refusal(version: Version, answer: Omit<ErrorAnswer, 'shape'>): Refusal {
-  return new Refusal((reply) =>
-    sendError(reply, { ...answer, shape: version === 'v2' ? 'message' : 'error' }),
-  )
-}
-
-/** Returns a Refusal with 422 and one entry per mistake. */
-function invalidInput(...detail: Record<string, unknown>[]): Refusal {
-  return new Refusal((reply) => reply.code(422).send({ detail }))
-}
-
-/** Returns the id in a path; throws a 422 Refusal if it is not an integer. */
-function parseInteger(text: string, name: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text)
-  throw invalidInput(validationEntry(['path', name], 'not an integer', text))
-}
-
-/**
- * Returns `thing` if it is the tenant's. Throws a Refusal: 404 if it does not exist, 403 if it is
- * another tenant's.
- */
-function requireOwn<Thing extends { tenantId: number }>(
-  thing: Thing | undefined,
-  { version, what, tenantId }: { version: Version; what: string; tenantId: number },
-): Thing {
-  if (!thing) throw refusal(version, { status: 404, message: `no such ${what}` })
-  if (thing.tenantId === tenantId) return thing
-  throw refusal(version, { status: 403, message: `the ${what} is another tenant's` })
-}
-
-/**
- * Parses `input`. Throws a Refusal: 400 with one message (v2), or 422 with one entry per mistake
- * (v4).
- */
-function parseWith<Schema extends z.ZodType>(
-  schema: Schema,
-  input: unknown,
-  { version, part }: { version: Version; part: 'body' | 'query' },
-): z.infer<Schema> {
-  const parsed = schema.safeParse(input)
-  if (parsed.success) return parsed.data
-  const { issues } = parsed.error
-  if (version === 'v4') {
-    throw invalidInput(
-      ...issues.map(({ path, message }) => toEntry(part, path, { message, input })),
-    )
-  }
-  const messages = issues.map(({ path, message }) => [...path, message].map(String).join(': '))
-  throw refusal('v2', { status: 400, message: messages.join('; ') })
-}
-
-function toEntry(
-  part: string,
-  path: readonly PropertyKey[],
-  { message, input }: { message: string; input: unknown },
-): Record<string, unknown> {
-  const place = path.map((key) => (typeof key === 'number' ? key : String(key)))
-  let value: unknown = input
-  for (const key of place) value = (value as Record<string | number, unknown> | null)?.[key]
-  return validationEntry([part, ...place], message, value ?? null)
-}
-
-/**
- * Query parameters of a list. `size` is at most 25, which is also the default (docs/api-notes.md,
- * Page sizes).
- */
-const listQuery = z.object({
-  from: z.string().optional(),
-  size: z.coerce.number().int().min(1).max(25).default(25),
-  order: z.enum(['asc', 'desc']).default('desc'),
-})
-
-/** Returns one page of a list that only the public documentation has: `{items, next}`. */
-function listPage<Entry extends Placed>(
-  entries: readonly Entry[],
-  query: unknown,
-  { endMode, itemOf }: { endMode: EndMode; itemOf: (entry: Entry) => unknown },
-): unknown {
-  const { from = null, size, order } = parseWith(listQuery, query, { version: 'v4', part: 'query' })
-  const position = from === null ? null : decodeCursor(from)
-  if (from !== null && !position) {
-    throw refusal('v4', { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
-  }
-  const page = takePage(
-    entries.toSorted((a, b) => comparePositions(toPosition(a), toPosition(b))),
-    { order, size, from: position, matches: () => true, isHidden: () => false },
-    { endMode, usedSize: (places) => places },
-  )
-  return wirePage(page.items.map(itemOf), page.next, from)
 }

@@ -2,6 +2,7 @@
 import { type AssetOperations, createAssetOperations } from './assets.ts'
 import { createCredentialOperations, type CredentialOperations } from './credentials.ts'
 import { createEventOperations, type EventOperations } from './events.ts'
+import { createIdentifierOperations, type IdentifierOperations } from './identifiers.ts'
 import { createLegacySearchOperations, type LegacySearchOperations } from './legacy-search.ts'
 import {
   createPolicyOperations,
@@ -20,6 +21,7 @@ export interface Operations
     CredentialOperations,
     LegacySearchOperations,
     AssetOperations,
+    IdentifierOperations,
     PolicyOperations,
     UndocumentedPolicyOperations,
     ReportOperations,
@@ -33,6 +35,7 @@ export function createOperations(options: PolicyPathsOptions): Operations {
     ...createCredentialOperations(parts),
     ...createLegacySearchOperations(parts),
     ...createAssetOperations(parts),
+    ...createIdentifierOperations(parts),
     ...createPolicyOperations(parts, paths),
     ...createUndocumentedPolicyOperations(parts, paths),
     ...createReportOperations(parts),

@@ -1,4 +1,4 @@
-/** Tenants: creating one in an organization. */
+/** Tenants: those of the key's user, and creating one in an organization. */
 import { z } from 'zod'
 import { industries } from './enumerations.ts'
 import {
@@ -6,9 +6,11 @@ import {
   checkRequest,
   type OperationParts,
   pathPart,
+  read,
   readWritten,
   write,
 } from './operation.ts'
+import { wireItems } from './page.ts'
 
 export interface TenantOperations {
   /**
@@ -18,6 +20,11 @@ export interface TenantOperations {
   createTenant(
     request: { organizationId: number; tenant: TenantCreation } & CallOptions,
   ): Promise<WireTenant>
+  /**
+   * Returns the tenants that the key's user may use; each is parsed alone. `GET
+   * /firework/v2/me/tenants`; basic tier. Not every server has it.
+   */
+  listTenants(asked: CallOptions): Promise<unknown[]>
 }
 
 export function createTenantOperations(parts: OperationParts): TenantOperations {
@@ -26,6 +33,10 @@ export function createTenantOperations(parts: OperationParts): TenantOperations 
       const path = `/firework/v2/organizations/${pathPart(organizationId)}/tenants`
       const body = checkRequest(tenantCreation, tenant)
       return readWritten(await write(parts, { method: 'POST', path, body }, asked), wireTenant)
+    },
+    async listTenants(asked) {
+      const request = { method: 'GET', path: '/firework/v2/me/tenants' } as const
+      return (await read(parts, wireTenantsAnswer, request, asked)).tenants ?? []
     },
   }
 }
@@ -48,6 +59,8 @@ export const wireTenant = z.looseObject({
   prevent_global_search: z.boolean().nullish(),
 })
 export type WireTenant = z.infer<typeof wireTenant>
+
+const wireTenantsAnswer = z.looseObject({ tenants: wireItems.nullish() })
 
 /**
  * The API requires no field (docs/api-notes.md, Tenants); Tocsin requires a name to find the tenant

@@ -18,6 +18,7 @@ import {
   eventFilterTypes,
 } from '../../../src/upstream/resources/enumerations.ts'
 import type { EventQuery, GroupSearchBody } from '../../../src/upstream/resources/events.ts'
+import { wireGroupEntry, wireIdentifier } from '../../../src/upstream/resources/identifiers.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import {
   operations,
@@ -312,6 +313,26 @@ const checks: ClientCheck[] = [
       wrongWith: readLegacy,
     },
   ]),
+  ...(['listIdentifiers', 'listOlderIdentifiers'] as const).map((list): ClientCheck => ({
+    name: list,
+    ask: (client) =>
+      walk((cursor) => {
+        const filters = { group: 5, types: ['domain' as const], isDisabled: false }
+        const request = { filters: { ...filters, orderBy: 'name' as const }, size: 100 }
+        return client[list]({ ...request, from: cursor, ...asked() })
+      }),
+    wrongWith: (item) => wireIdentifier.safeParse(item).error ?? null,
+  })),
+  {
+    name: 'groups',
+    ask: async (client) =>
+      walk((cursor) => client.listGroups({ from: cursor, size: 20, ...asked() })),
+    wrongWith: (item) => wireGroupEntry.safeParse(item).error ?? null,
+  },
+  {
+    name: 'older groups',
+    ask: (client) => client.listOlderGroups(asked()).then((groups) => void groups),
+  },
   {
     name: 'assets',
     ask: async (client) => {
@@ -376,6 +397,8 @@ describe.each(manners)('answers with %s', (manner) => {
     ['assets', 'create', 'a.example', '--type=domain', '--search-types=all'],
     ['assets', 'disable', '77'],
     ['alerts', 'get', '1042'],
+    ['identifiers', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
+    ['groups', 'list', '--all'],
     ['policies', 'create', '--name=x', '--included-keywords=acme'],
     ['policies', 'get', uuid],
     ['policies', 'list'],

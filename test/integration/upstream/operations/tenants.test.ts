@@ -25,6 +25,17 @@ function create(
   return client.createTenant({ organizationId, tenant, ...asked() })
 }
 
+test("the tenants of the key's user are listed", async () => {
+  const { client, sent } = await aScene(tests)
+  const tenants = await client.listTenants(asked())
+  expect(tenants).toMatchObject([
+    { id: 42, organization_id: 7 },
+    { id: 43, organization_id: 7 },
+  ])
+  const request = { method: 'GET', path: '/firework/v2/me/tenants', query: {}, tier: 'basic' }
+  expect(sent()).toEqual([{ ...request, body: undefined }])
+})
+
 describe('a tenant', () => {
   test.each([
     [{ name: 'Acme' }],

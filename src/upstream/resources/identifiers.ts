@@ -1,0 +1,119 @@
+/**
+ * Identifiers (assets) and their groups, listed. Each list has a newer and an older operation: a
+ * server may have only one of them.
+ */
+import { z } from 'zod'
+import type { AssetType } from './enumerations.ts'
+import { type CallOptions, type OperationParts, read } from './operation.ts'
+import { wireItems, wireSearchPage, type WireSearchPage } from './page.ts'
+
+interface PageRequest extends CallOptions {
+  /** The cursor as it was received; null for the first page. */
+  from: string | null
+  /** v4 allows 100; the default is 20 (docs/api-notes.md, Page sizes). */
+  size: number
+}
+
+export interface IdentifierFilters {
+  group?: number | undefined
+  types?: readonly AssetType[] | undefined
+  /** Undefined: v4 lists both, v3 only those that are enabled. */
+  isDisabled?: boolean | undefined
+  orderBy: 'id' | 'name' | 'type'
+}
+
+/** All operations use the basic tier. */
+export interface IdentifierOperations {
+  /** Returns one page of the tenant's identifiers. `GET /firework/v4/identifiers/`. */
+  listIdentifiers(request: { filters: IdentifierFilters } & PageRequest): Promise<WireSearchPage>
+  /** The same in the shape of v3, which has more types. `GET /firework/v3/identifiers/`. */
+  listOlderIdentifiers(
+    request: { filters: IdentifierFilters } & PageRequest,
+  ): Promise<WireSearchPage>
+  /**
+   * Returns one page of the tenant's groups, with counts. `GET /firework/v3/identifiers/groups`.
+   */
+  listGroups(request: PageRequest): Promise<WireSearchPage>
+  /** Returns all groups, without counts. `GET /firework/v2/assets/groups/`. */
+  listOlderGroups(asked: CallOptions): Promise<unknown[]>
+}
+
+export function createIdentifierOperations(parts: OperationParts): IdentifierOperations {
+  async function readPage(
+    path: string,
+    query: URLSearchParams,
+    { from, size, ...asked }: PageRequest,
+  ): Promise<WireSearchPage> {
+    query.set('size', String(size))
+    if (from !== null) query.set('from', from)
+    const request = { method: 'GET', path: `${path}?${query.toString()}`, pageSize: size } as const
+    return read(parts, wireSearchPage, request, asked)
+  }
+
+  return {
+    listIdentifiers: ({ filters, ...asked }) =>
+      readPage('/firework/v4/identifiers/', toQuery(filters, 'group_id'), asked),
+    listOlderIdentifiers: ({ filters, ...asked }) =>
+      readPage('/firework/v3/identifiers/', toQuery(filters, 'parent_group_id'), asked),
+    listGroups: (asked) =>
+      readPage('/firework/v3/identifiers/groups', new URLSearchParams(), asked),
+    async listOlderGroups(asked) {
+      const request = { method: 'GET', path: '/firework/v2/assets/groups/' } as const
+      return (await read(parts, wireGroupsAnswer, request, asked)).assets_groups ?? []
+    },
+  }
+}
+
+function toQuery(
+  { group, types = [], isDisabled, orderBy }: IdentifierFilters,
+  groupKey: string,
+): URLSearchParams {
+  const query = new URLSearchParams({ order_by: orderBy })
+  if (group !== undefined) query.set(groupKey, String(group))
+  if (isDisabled !== undefined) query.set('is_disabled', String(isDisabled))
+  for (const type of types) query.append('types', type)
+  return query
+}
+
+const text = z.string()
+/** A malformed field reads as null, so that it does not cost the whole item. */
+const optionalText = text.nullish().catch(null)
+const optionalTexts = z.array(text).nullish().catch(null)
+const optionalNumber = z.number().nullish().catch(null)
+
+/** An identifier in the shape of v4, or of v3; each leaves out fields that the other has. */
+export const wireIdentifier = z.looseObject({
+  id: z.int(),
+  name: optionalText,
+  type: optionalText,
+  data: z.record(text, z.unknown()).nullish().catch(null),
+  group_id: optionalNumber,
+  categories: optionalTexts,
+  search_types: optionalTexts,
+  is_disabled: z.boolean().nullish().catch(null),
+  enrichments: z.looseObject({ event_count: optionalNumber }).nullish().catch(null),
+  event_count: optionalNumber,
+})
+export type WireIdentifier = z.infer<typeof wireIdentifier>
+
+const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
+
+/** A group with its counts, in the shape of v3; one of v2 reads as a group without counts. */
+export const wireGroupEntry = z.union([
+  z.looseObject({
+    group: wireGroup,
+    identifier_count: optionalNumber,
+    total_identifier_count: optionalNumber,
+    event_count: optionalNumber,
+  }),
+  wireGroup.transform((group) => ({ group })),
+])
+export interface WireGroupEntry {
+  group: z.infer<typeof wireGroup>
+  identifier_count?: number | null | undefined
+  total_identifier_count?: number | null | undefined
+  event_count?: number | null | undefined
+}
+
+/** The description has an object where servers may send a list, as with alerts. */
+const wireGroupsAnswer = z.looseObject({ assets_groups: wireItems.nullish() })

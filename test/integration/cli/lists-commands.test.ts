@@ -1,0 +1,136 @@
+/** `tenants list`, `groups list` and `identifiers list`: the ids that a configuration names. */
+import { describe, expect, test } from 'vitest'
+import { redisForTests } from '../../support/ledger.ts'
+import { aServiceScene, type ServiceScene } from './service-scene.ts'
+
+const tests = redisForTests()
+
+function pathsOf({ sent }: ServiceScene): string[] {
+  return sent().map(({ path }) => path)
+}
+
+test("tenants list shows the tenants of the key's user", async () => {
+  const { run } = await aServiceScene(tests)
+  const { code, out } = await run('tenants', 'list')
+  expect(code).toBe(0)
+  expect(out).toMatch(/^ID +ORGANIZATION +INDUSTRY +NAME$/m)
+  expect(out.match(/^(42|43) +7 +global +Tenant \1$/gm)).toHaveLength(2)
+  const { items } = JSON.parse((await run('tenants', 'list', '--output=json')).out) as {
+    items: object[]
+  }
+  expect(items).toMatchObject([{ id: 42 }, { id: 43, prevent_global_search: false }])
+})
+
+test('groups list shows each group with what it watches, page after page', async () => {
+  const groups = Array.from({ length: 45 }, (_, index) => ({
+    id: 2001 + index,
+    name: `Group ${index}`,
+    tenantId: 42,
+    identifiers: [
+      {
+        id: 5001 + index,
+        name: `brand${index}.example`,
+      },
+    ],
+  }))
+  const scene = await aServiceScene(tests, { groups, endMode: 'empty' })
+  const { code, out, err } = await scene.run('groups', 'list', '--all')
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out.match(/^20\d\d +1 +0 +Group \d+$/gm)).toHaveLength(45)
+  expect(pathsOf(scene)).toHaveLength(4)
+  const begun = await scene.run('groups', 'list', '--limit=30', '--output=ndjson')
+  const place = /--from '([^']+)'/.exec(begun.err)?.[1] ?? ''
+  const rest = await scene.run('groups', 'list', '--output=ndjson', '--from', place)
+  const idsIn = ({ out: lines }: { out: string }): number[] =>
+    lines
+      .trim()
+      .split('\n')
+      .map((line) => (JSON.parse(line) as { group: { id: number } }).group.id)
+  expect([...idsIn(begun), ...idsIn(rest)]).toEqual(groups.map(({ id }) => id))
+})
+
+describe('identifiers list', () => {
+  test('shows what is watched, and whether it is', async () => {
+    const { run } = await aServiceScene(tests)
+    await run('assets', 'disable', '78')
+    const { code, out } = await run('identifiers', 'list', '--order-by', 'name')
+    expect(code).toBe(0)
+    expect(out).toMatch(/^77 +domain +enabled +1042 +0 +example\.com$/m)
+    expect(out).toMatch(/^78 +keyword +disabled +1042 +0 +Example Bank\n {4}data: /m)
+    expect(out.match(/^\d+/gm)).toHaveLength(5)
+  })
+
+  test.each([
+    [['--group=1043'], [91, 92]],
+    [['--type=keyword'], [78, 92]],
+    [['--disabled'], [78]],
+    [
+      ['--enabled', '--group=1042'],
+      [77, 406_285_232_303],
+    ],
+  ])('%j narrows it', async (options, ids) => {
+    const { run } = await aServiceScene(tests)
+    await run('assets', 'disable', '78')
+    const { out } = await run('identifiers', 'list', '--output=csv', ...options)
+    const shown = [...out.matchAll(/^"?(\d+)/gm)].map(([, id]) => Number(id))
+    expect(shown).toEqual(ids)
+  })
+
+  test('masks a watched secret in data and name, unless it is revealed', async () => {
+    const { runGiven, run } = await aServiceScene(tests)
+    const given = ['assets', 'create', '--type=secret', '--search-types=leak', '--name=Zebra77!x']
+    expect((await runGiven('Zebra77!x', ...given)).code).toBe(0)
+    for (const form of ['text', 'json', 'ndjson', 'csv']) {
+      const list = ['identifiers', 'list', '--type=secret', `--output=${form}`]
+      const masked = await run(...list)
+      expect([masked.code, masked.out.includes('Zebra77')]).toEqual([0, false])
+      expect((await run(...list, '--reveal')).out).toContain('Zebra77!x')
+    }
+  })
+
+  test('asks the older operation of a server without the newer one, which is then remembered', async () => {
+    const scene = await aServiceScene(tests)
+    const missing = { effect: 'status', status: 404, body: 'message' } as const
+    scene.sandbox.faults.add({ on: '/firework/v4/identifiers/', ...missing })
+    const { code, out, err } = await scene.run('identifiers', 'list')
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: expect.stringContaining('the enabled identifiers alone'),
+    })
+    expect(out).toMatch(/^77 +domain +enabled +0 +example\.com$/m)
+    await scene.run('identifiers', 'list', '--enabled')
+    expect(pathsOf(scene)).toEqual([
+      '/firework/v4/identifiers/',
+      '/firework/v3/identifiers/',
+      '/firework/v3/identifiers/',
+    ])
+  })
+
+  test('refuses what no identifier has before anything is sent', async () => {
+    const { run, sandbox } = await aServiceScene(tests)
+    for (const mistake of ['--type=domian', '--group=1042/../7', '--size=101', '--order-by=age']) {
+      expect([mistake, (await run('identifiers', 'list', mistake)).code]).toEqual([mistake, 2])
+    }
+    expect((await run('identifiers', 'list', '--enabled', '--disabled')).code).toBe(2)
+    expect(sandbox.requests).toEqual([])
+  })
+})
+
+test.each([
+  ['tenants', "to see its user's tenants", 'the list of tenants'],
+  ['groups', 'to read groups of identifiers', 'a list of groups'],
+  ['identifiers', 'to read identifiers', 'a list of identifiers'],
+])('%s list says which permission or server it takes', async (noun, permission, operation) => {
+  const { run, sandbox } = await aServiceScene(tests)
+  const refuse = sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 403 })
+  const forbidden = await run(noun, 'list')
+  expect(forbidden.err).toContain(`takes the permission ${permission}, which the key's user lacks`)
+  refuse()
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 404 })
+  const missing = await run(noun, 'list')
+  expect(missing.err).toContain(`this server does not have ${operation}`)
+  expect([forbidden, missing].map(({ code, out }) => ({ code, out }))).toEqual([
+    { code: 1, out: '' },
+    { code: 1, out: '' },
+  ])
+})
