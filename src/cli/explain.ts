@@ -21,6 +21,7 @@ import {
   readRecord,
   type Sighting,
 } from '../store/records.ts'
+import { type KnownTriage, readTriage } from '../store/triage.ts'
 import { createLinkFilter } from '../upstream/links.ts'
 import {
   addCommonOptions,
@@ -72,6 +73,8 @@ interface KnownEvent {
   quarantined: Quarantined | undefined
   /** The feeds that showed it, from their dedupe fingerprints, once its history is gone. */
   shownBy: string[]
+  /** What commands did to it at the service, and who asked for it. */
+  triage: KnownTriage[]
 }
 
 async function explain(context: Context, given: string, options: ExplainOptions): Promise<void> {
@@ -96,7 +99,7 @@ async function explain(context: Context, given: string, options: ExplainOptions)
 }
 
 function knownJson(
-  { account, record, message, quarantined, shownBy }: KnownEvent,
+  { account, record, message, quarantined, shownBy, triage }: KnownEvent,
   uid: string,
   labels: DestinationLabels,
 ): Record<string, unknown> {
@@ -109,11 +112,14 @@ function knownJson(
       ? { ...quarantined, atMs: undefined, at: formatIsoTime(quarantined.atMs) }
       : null,
     ...(shownBy.length > 0 && { dropped: true, shown_by: shownBy }),
+    ...(triage.length > 0 && {
+      triage: triage.map(({ atMs, ...note }) => ({ at: formatIsoTime(atMs), ...note })),
+    }),
   }
 }
 
 function knownLines(
-  { account, record, message, quarantined, shownBy }: KnownEvent,
+  { account, record, message, quarantined, shownBy, triage }: KnownEvent,
   uid: string,
   labels: DestinationLabels,
 ): string[] {
@@ -122,7 +128,27 @@ function knownLines(
     ...(record ? [head, ...(message ? titleLines(message) : []), ...history] : []),
     ...(quarantined ? quarantineLines(uid, account, quarantined) : []),
     ...(shownBy.length > 0 ? droppedLines(uid, account, shownBy) : []),
+    ...triageLines(uid, { account, record, triage }),
   ]
+}
+
+function triageLines(
+  uid: string,
+  { account, record, triage }: Pick<KnownEvent, 'account' | 'record' | 'triage'>,
+): string[] {
+  const head = record || triage.length === 0 ? [] : [`${sanitize(uid, 600)}, account ${account}`]
+  return [...head, ...triage.map(formatTriage)]
+}
+
+function formatTriage({ atMs, action, by, outcome }: KnownTriage): string {
+  const outcomes = {
+    asked: 'its outcome is not known',
+    done: 'done',
+    refused: 'refused by the service',
+    unclear: 'it may have been done although no answer came',
+    'not done': 'not done, the service could not take it',
+  }
+  return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${outcomes[outcome]}`
 }
 
 /** One event of a delivery. */
@@ -173,7 +199,14 @@ async function explainDelivery(
 }
 
 function toKnownEvent(record: LedgerRecord, message: Message | undefined): KnownEvent {
-  return { account: record.account, record, message, quarantined: undefined, shownBy: [] }
+  return {
+    account: record.account,
+    record,
+    message,
+    quarantined: undefined,
+    shownBy: [],
+    triage: [],
+  }
 }
 
 function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationLabels): string[] {
@@ -211,14 +244,15 @@ async function readKnownEvent(
   uid: string,
 ): Promise<KnownEvent> {
   const id = ledger.fingerprints.recordId(uid)
-  const [record, payload, quarantined] = await Promise.all([
+  const [record, payload, quarantined, triage] = await Promise.all([
     readRecord(ledger, id),
     readPayload(ledger, id),
     findQuarantined(ledger, uid),
+    readTriage(ledger, uid),
   ])
   const message = record && payload && renderRecordMessage(config, record, payload)
   const shownBy = record ? [] : await findFeedsThatShowed(config, ledger, uid)
-  return { account: ledger.account, record, message, quarantined, shownBy }
+  return { account: ledger.account, record, message, quarantined, shownBy, triage }
 }
 
 /** Finds the feeds by their dedupe fingerprints, which outlive the history. */
@@ -236,8 +270,8 @@ async function findFeedsThatShowed(
   return (await Promise.all(names)).flat()
 }
 
-function isKnown({ record, quarantined, shownBy }: KnownEvent): boolean {
-  return record !== undefined || quarantined !== undefined || shownBy.length > 0
+function isKnown({ record, quarantined, shownBy, triage }: KnownEvent): boolean {
+  return [record, quarantined, ...shownBy, ...triage].some((one) => one !== undefined)
 }
 
 function droppedLines(uid: string, account: string, feeds: string[]): string[] {

@@ -12,7 +12,7 @@ import { abandonedError, UpstreamError } from './error.ts'
 import { type Answer, errorFromFailure, looksLikeHtml } from './failures.ts'
 
 export interface TransportRequest {
-  method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the base URL, with its query. */
   path: string
   /** Value of the Authorization header. */

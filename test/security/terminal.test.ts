@@ -71,6 +71,7 @@ const asked: [string[], string[]][] = [
   [['events', 'expand', uid, '--field=credentials'], tables],
   [['events', 'expand', uid, '--field=credentials', '--reveal'], ['text']],
   [['events', 'legacy-search', '--query=*'], tables],
+  [['events', 'ignore', uid, 'paste/unknown', '--yes'], tables],
   [['credentials', 'feed', '77'], tables],
   [['credentials', 'feed', '77', '--reveal'], ['text']],
   [['credentials', 'search', '--domain=example.com'], tables],

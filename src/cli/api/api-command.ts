@@ -80,7 +80,7 @@ function chooseAccount({ accounts }: Config, named: string | undefined): string 
 /**
  * Statuses that concern the requested thing, not the key, the connection or the state of the API.
  */
-const requestFaultStatuses = new Set([400, 403, 404, 409, 410, 422])
+export const requestFaultStatuses = new Set([400, 403, 404, 409, 410, 422])
 
 /** Prefixes a refusal with the requested thing: `identifier group 99: …`. */
 export async function nameFailure<Result>(

@@ -38,11 +38,14 @@ import {
   shortTime,
 } from './listing.ts'
 import { listCommand, type ListOptions, type ListRequest, type ScanPosition } from './pages.ts'
+import { credentialTriageCommands } from './triage.ts'
 
 export function credentialsCommand(context: Context): Command {
-  return new Command('credentials')
+  const credentials = new Command('credentials')
     .addCommand(credentialsSearchCommand(context))
     .addCommand(credentialsFeedCommand(context))
+  for (const command of credentialTriageCommands(context)) credentials.addCommand(command)
+  return credentials
 }
 
 interface CredentialsFeedOptions extends ListOptions {

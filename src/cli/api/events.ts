@@ -33,13 +33,16 @@ import {
   shortTime,
 } from './listing.ts'
 import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
+import { eventTriageCommands } from './triage.ts'
 
 export function eventsCommand(context: Context): Command {
-  return new Command('events')
+  const events = new Command('events')
     .addCommand(eventsSearchCommand(context))
     .addCommand(eventsGetCommand(context))
     .addCommand(eventsExpandCommand(context))
     .addCommand(eventsLegacySearchCommand(context))
+  for (const command of eventTriageCommands(context)) events.addCommand(command)
+  return events
 }
 
 interface EventsGetOptions extends ServiceOptions, RevealOption {

@@ -27,6 +27,7 @@ import { createSearchQuota, type SearchQuota } from './search-quota.ts'
 import { toFullEvent } from './search.ts'
 import { addSearches, createSearches } from './searches.ts'
 import { addTenants, createTenants, type Tenants } from './tenants.ts'
+import { addTriage } from './triage.ts'
 
 export interface PretendService extends ReportSupply {
   tokens: TokenControl
@@ -84,6 +85,7 @@ export function addService(root: FastifyInstance, parts: ServiceParts): PretendS
       answerDetail(request, reply, { settings, history, grant: findGrant(request, tokens) }),
     )
     addMonitoring(app, { ...parts, tokens })
+    addTriage(app, { ...parts, tenantOf, tokens })
     done()
   })
   return {

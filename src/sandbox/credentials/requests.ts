@@ -270,7 +270,7 @@ function toRecord(credential: SandboxCredential): Record<string, unknown> {
 }
 
 /** Identifies the pair of identity and secret without revealing it; null if there is no secret. */
-function hashPair({ identityName, hash }: SandboxCredential): string | null {
+export function hashPair({ identityName, hash }: SandboxCredential): string | null {
   if (hash === null) return null
   return createHash('sha256')
     .update(JSON.stringify([identityName, hash]))

@@ -221,3 +221,7 @@ export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly Lega
   leaks: ['leak'],
   domains: ['domain'],
 }
+
+/** What people do with an event or a credential at the service. */
+export const triageActions = ['ignore', 'unignore', 'remediate', 'unremediate'] as const
+export type TriageAction = (typeof triageActions)[number]

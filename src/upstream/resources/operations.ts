@@ -14,6 +14,7 @@ import {
 } from './policies.ts'
 import { createReportOperations, type ReportOperations } from './reports.ts'
 import { createTenantOperations, type TenantOperations } from './tenants.ts'
+import { createTriageOperations, type TriageOperations } from './triage.ts'
 
 export interface Operations
   extends
@@ -25,7 +26,8 @@ export interface Operations
     PolicyOperations,
     UndocumentedPolicyOperations,
     ReportOperations,
-    TenantOperations {}
+    TenantOperations,
+    TriageOperations {}
 
 export function createOperations(options: PolicyPathsOptions): Operations {
   const { parts, capabilities } = options
@@ -40,5 +42,6 @@ export function createOperations(options: PolicyPathsOptions): Operations {
     ...createUndocumentedPolicyOperations(parts, paths),
     ...createReportOperations(parts),
     ...createTenantOperations(parts),
+    ...createTriageOperations(parts),
   }
 }
