@@ -54,6 +54,8 @@ const published = [
   'GET /firework/v3/identifiers/',
   'GET /firework/v3/identifiers/groups',
   'GET /firework/v2/assets/groups/',
+  'POST /firework/v4/threat_flow/reports/requests',
+  'GET /firework/v4/threat_flow/reports/',
   'POST /firework/v4/events/actions',
   'POST /firework/v4/credentials/actions',
   'PATCH /firework/v4/events/tenant/metadata',

@@ -84,6 +84,7 @@ const asked: [string[], string[]][] = [
   [['groups', 'list'], tables],
   [['tenants', 'list'], tables],
   [['tenants', 'create', '--name=Acme'], tables],
+  [['reports', 'list'], tables],
   [['reports', 'get', '9999'], ['text']],
   [
     ['feeds', 'import', '--group=1042'],

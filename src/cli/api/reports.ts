@@ -1,4 +1,4 @@
-/** `reports get` and `reports wait`: threat-flow reports, printed as text, and sent to sinks. */
+/** The `reports` commands: threat-flow reports requested, listed, printed, and sent to sinks. */
 
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseReport } from '../../feed-types/reports.ts'
@@ -6,7 +6,9 @@ import { systemClock } from '../../lib/clock.ts'
 import { duration } from '../../lib/config-fields.ts'
 import { maskText } from '../../masking/masking.ts'
 import { createPublisher } from '../../self-alerts/publisher.ts'
+import { orders, reportTimeRanges, reportTypes } from '../../upstream/resources/enumerations.ts'
 import {
+  type ReportCreation,
   type WireReport,
   wireReport,
   type WireReportRequest,
@@ -14,7 +16,15 @@ import {
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import { ledgerFor, destinationsBySink, notifyDaemon } from '../open-store.ts'
-import { findBatchWaitMs } from '../options.ts'
+import {
+  addPeriodOptions,
+  findBatchWaitMs,
+  listParser,
+  parseList,
+  type PeriodOptions,
+  resolvePeriod,
+  toRangeFilter,
+} from '../options.ts'
 import {
   CommandError,
   findNamed,
@@ -27,6 +37,7 @@ import {
 } from '../terminal.ts'
 import {
   addServiceOptions,
+  callOptional,
   isTransient,
   nameFailure,
   type ApiContext,
@@ -35,7 +46,14 @@ import {
   parseId,
   withClient,
 } from './api-command.ts'
-import { addRevealOption, type RevealOption } from './listing.ts'
+import {
+  addRevealOption,
+  type Listing,
+  parseRows,
+  type RevealOption,
+  shortTime,
+} from './listing.ts'
+import { listCommand, type ListOptions, printOne } from './pages.ts'
 
 export function reportsCommand(context: Context): Command {
   const get = addServiceOptions(addRevealOption(new Command('get'), revealHelp), ['text', 'json'])
@@ -43,7 +61,122 @@ export function reportsCommand(context: Context): Command {
     .argument('[id]', 'id of the report', parseId)
     .option('--request <id>', 'id of the request instead', parseRequestId)
     .action((id: number | undefined, options: GetReportOptions) => getReport(context, id, options))
-  return new Command('reports').addCommand(get).addCommand(reportsWaitCommand(context))
+  return new Command('reports')
+    .addCommand(requestCommand(context))
+    .addCommand(reportsListCommand(context))
+    .addCommand(get)
+    .addCommand(reportsWaitCommand(context))
+}
+
+interface RequestReportOptions extends ServiceOptions, PeriodOptions {
+  title: string
+  question?: string
+  range?: NonNullable<ReportCreation['time_range_type']>
+  includedKeywords?: string[]
+  excludedKeywords?: string[]
+}
+
+function requestCommand(context: Context): Command {
+  const command = new Command('request')
+    .description('have a report made; "reports wait" waits for it')
+    .requiredOption('--title <text>', 'what it is called')
+    .option('--question <text>', 'what it shall answer')
+    .addOption(
+      new Option('--range <span>', 'the time that it is about (default: all)').choices(
+        reportTimeRanges.filter((range) => range !== 'range'),
+      ),
+    )
+    .option('--included-keywords <words>', 'only what holds one of them', parseList)
+    .option('--excluded-keywords <words>', 'only what holds none of them', parseList)
+  return addServiceOptions(addPeriodOptions(command, 'about what came')).action(
+    (options: RequestReportOptions) => requestReport(context, options),
+  )
+}
+
+async function requestReport(context: Context, options: RequestReportOptions): Promise<void> {
+  const report = toReportCreation(options)
+  const requestId = await withClient(context, options, ({ client, callOptions }) =>
+    callOptional(client, ordering, client.requestReport({ report, ...callOptions() })),
+  )
+  printOne(context, options, requestedListing, { request_id: requestId })
+}
+
+const ordering = {
+  capability: 'reports/requests',
+  operation: 'requests for reports',
+  permission: 'to have reports made',
+  instead: 'the web application has them made',
+  namesNothing: true,
+} as const
+
+function toReportCreation(options: RequestReportOptions): ReportCreation {
+  const { title, question, range, includedKeywords, excludedKeywords } = options
+  const { gte, lte } = toRangeFilter(resolvePeriod(options, systemClock.now())) ?? {}
+  if (range && (gte || lte)) {
+    throw new CommandError('mistake', '--range goes without --since and --until; choose one')
+  }
+  if (lte && !gte) throw new CommandError('mistake', '--until goes with --since')
+  return {
+    report_title: title,
+    ...(question !== undefined && { question }),
+    ...(range && { time_range_type: range }),
+    ...(gte && { time_range_type: 'range', time_range_from: gte }),
+    ...(lte && { time_range_to: lte }),
+    ...(includedKeywords && { included_keywords: includedKeywords }),
+    ...(excludedKeywords && { excluded_keywords: excludedKeywords }),
+  }
+}
+
+const requestedListing: Listing<{ request_id: string }> = {
+  columns: [{ title: 'REQUEST', width: 36, text: ({ request_id: id }) => id }],
+  below: ({ request_id: id }) => [`"tocsin reports wait ${sanitize(id)}" waits for the report`],
+  json: (requested) => requested,
+  csv: ['request_id'],
+}
+
+interface ListReportsOptions extends ListOptions {
+  type?: (typeof reportTypes)[number][]
+  order: (typeof orders)[number]
+}
+
+function reportsListCommand(context: Context): Command {
+  return listCommand(context, {
+    name: 'reports list',
+    description: 'the reports that there are',
+    options: (command) =>
+      command
+        .option('--type <types>', 'only of these types: custom, standard', listParser(reportTypes))
+        .addOption(new Option('--order <order>', 'by creation').choices(orders).default('desc')),
+    // No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors.
+    pageSize: { usual: 10, most: 1_000, mostInWords: '1 or more' },
+    reveal: revealHelp,
+    ask: ({ type: types, order }: ListReportsOptions) => ({ types, order }),
+    listing: () => reportsListing,
+    async fetch({ client, callOptions, options, asked, position: { cursor: from, size } }) {
+      const request = client.listReports({ ...asked, from, size, ...callOptions() })
+      const page = await callOptional(client, reportList, request)
+      const reports = parseRows(context, wireReport, page.items)
+      return { rows: options.reveal ? reports : reports.map(maskReport), next: page.next }
+    },
+  })
+}
+
+const reportList = {
+  capability: 'reports/list',
+  operation: 'the list of reports',
+  permission: 'to read reports',
+  instead: 'read a report by its id, or by its request',
+  namesNothing: true,
+} as const
+
+const reportsListing: Listing<WireReport> = {
+  columns: [
+    { title: 'ID', width: 14, text: ({ id }) => String(id) },
+    { title: 'CREATED (UTC)', width: 16, text: ({ created_at: at }) => shortTime(at) },
+    { title: 'TITLE', width: 60, text: ({ title }) => title ?? '' },
+  ],
+  json: (report) => report,
+  csv: ['id', 'title', 'subtitle', 'summary', 'tags', 'created_at', 'format_type', 'intel_type'],
 }
 
 const revealHelp = 'show what reads as a secret as it is'

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
+import { reportTimeRanges } from '../../upstream/resources/enumerations.ts'
 import type { SandboxEvent } from '../history/history.ts'
 import { createRandom, hashText, type Random, type SandboxSettings } from '../options.ts'
 import type { Persistent } from '../state/data-folder.ts'
@@ -25,6 +26,8 @@ type GivenRequest = Partial<Omit<ReportRequest, 'reportId' | 'report'>>
 export interface Reports extends ReportSupply, Persistent {
   request(id: string): ReportRequest | undefined
   requestOfReport(reportId: number): ReportRequest | undefined
+  /** All requests in order of arrival. */
+  all(): readonly ReportRequest[]
   /** Returns the report once it is ready; 'processing' and 'error' have none. */
   readState(request: ReportRequest): SandboxReport | 'processing' | 'error'
 }
@@ -67,6 +70,7 @@ export function createReports({ settings, events }: ReportParts): Reports {
     request: (id) => requests.get(id.toLowerCase()),
     requestOfReport: (reportId) =>
       [...requests.values()].find((request) => request.reportId === reportId),
+    all: () => [...requests.values()],
     readState(request) {
       if (now() < request.readyAtMs) return 'processing'
       if (request.outcome === 'error') return 'error'
@@ -103,22 +107,11 @@ function defaultRequest(
   }
 }
 
-export const timeRangeTypes = [
-  'all',
-  'last_24h',
-  'last_2d',
-  'last_7d',
-  'last_1m',
-  'last_3m',
-  'last_6m',
-  'range',
-] as const
-
 /** What a threat-flow report is about. */
 const reportQuestion = z.object({
   title: z.string(),
   question: z.string().nullable(),
-  range: z.enum(timeRangeTypes),
+  range: z.enum(reportTimeRanges),
   /** Bounds for `range: 'range'`; null: open. */
   fromMs: z.number().nullable(),
   toMs: z.number().nullable(),

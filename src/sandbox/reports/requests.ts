@@ -1,6 +1,7 @@
 /** Threat-flow reports over HTTP: requesting one, and reading it by its request or by its id. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
+import { reportTimeRanges } from '../../upstream/resources/enumerations.ts'
 import type { WireReport } from '../../upstream/resources/reports.ts'
 import { parseInstant } from '../api/filters.ts'
 import { findGrant, type Tokens } from '../api/guard.ts'
@@ -10,7 +11,6 @@ import {
   type Reports,
   type ReportQuestion,
   type SandboxReport,
-  timeRangeTypes,
 } from './reports.ts'
 
 interface ReportRequestParts {
@@ -48,6 +48,26 @@ export function addReports(
     if (typeof state === 'string') return reply.send({ status: state, report: null })
     return reply.send({ status: 'completed', report: toReportItem(state) })
   })
+  app.get(`${reportsPath}/`, (request, reply) => {
+    const parsed = listQuery.safeParse(request.query)
+    if (!parsed.success) {
+      const detail = parsed.error.issues.map(({ path, message }) =>
+        validationEntry(['query', ...path.map(String)], message),
+      )
+      return reply.code(422).send({ detail })
+    }
+    const own = reports.all().filter(({ tenantId }) => tenantId === tenantOf(request))
+    const ready = own.flatMap((one) => {
+      const state = reports.readState(one)
+      return typeof state === 'string' ? [] : [toFullReport(state)]
+    })
+    const { from: start, size, order, report_types: types } = parsed.data
+    const wanted = types.includes('custom') ? ready : [] // the sandbox makes no other
+    const sorted = order === 'asc' ? wanted : wanted.toReversed()
+    const end = start + size
+    const next = end < sorted.length ? String(end) : null
+    return reply.send({ items: sorted.slice(start, end), next })
+  })
   app.get(`${reportsPath}/:id`, (request, reply) => {
     const { id } = request.params as { id: string }
     if (!/^\d+$/.test(id)) return refusePath(reply, 'report_id', id)
@@ -58,6 +78,18 @@ export function addReports(
     return reply.send({ report: toFullReport(state) })
   })
 }
+
+const listQuery = z.object({
+  from: z.coerce.number().int().min(0).default(0),
+  size: z.coerce.number().int().min(1).default(10),
+  order: z.enum(['asc', 'desc']).default('desc'),
+  report_types: z
+    .preprocess(
+      (value) => (typeof value === 'string' ? [value] : value),
+      z.array(z.enum(['custom', 'standard'])),
+    )
+    .default(['custom', 'standard']),
+})
 
 /** Whether the request is the tenant's; sends 404 or 403 if it is not. */
 function isOwn(
@@ -89,7 +121,7 @@ const reportBody = z
   .strictObject({
     report_title: z.string().min(1),
     question: z.string().nullish(),
-    time_range_type: z.enum(timeRangeTypes).default('all'),
+    time_range_type: z.enum(reportTimeRanges).default('all'),
     time_range_from: time.nullish(),
     time_range_to: time.nullish(),
     included_keywords: keywords,

@@ -225,3 +225,18 @@ export const legacyTypeGroups: Readonly<Partial<Record<LegacyType, readonly Lega
 /** What people do with an event or a credential at the service. */
 export const triageActions = ['ignore', 'unignore', 'remediate', 'unremediate'] as const
 export type TriageAction = (typeof triageActions)[number]
+
+/** Whose reports: made for somebody, or by the service for all. */
+export const reportTypes = ['custom', 'standard'] as const
+
+/** The time that a report is about; `range` goes with its ends. */
+export const reportTimeRanges = [
+  'all',
+  'last_24h',
+  'last_2d',
+  'last_7d',
+  'last_1m',
+  'last_3m',
+  'last_6m',
+  'range',
+] as const

@@ -1,6 +1,17 @@
-/** Threat-flow reports, read by their id or by the id of the request that generates them. */
+/** Threat-flow reports: requested, listed, and read by their id or by that of their request. */
 import { z } from 'zod'
-import { type CallOptions, type OperationParts, pathPart, read } from './operation.ts'
+import type { orders, reportTypes } from './enumerations.ts'
+import { reportTimeRanges } from './enumerations.ts'
+import {
+  type CallOptions,
+  checkRequest,
+  type OperationParts,
+  pathPart,
+  read,
+  readWritten,
+  write,
+} from './operation.ts'
+import { wireSearchPage, type WireSearchPage } from './page.ts'
 
 const root = '/firework/v4/threat_flow/reports'
 
@@ -12,6 +23,19 @@ export interface ReportOperations {
    * Returns the status of a request, and its report once completed. `GET …/reports/requests/{id}`.
    */
   getReportRequest(request: { requestId: string } & CallOptions): Promise<WireReportRequest>
+  /** Has a report made; returns the id of the request. `POST …/reports/requests`. */
+  requestReport(request: { report: ReportCreation } & CallOptions): Promise<string>
+  /** Returns one page of the reports. `GET …/reports/`. Not every server has it. */
+  listReports(request: ReportListRequest & CallOptions): Promise<WireSearchPage>
+}
+
+interface ReportListRequest {
+  /** The cursor as it was received; null for the first page. */
+  from: string | null
+  /** The default is 10; no maximum is published (docs/api-notes.md, Page sizes). */
+  size: number
+  order: (typeof orders)[number]
+  types?: readonly (typeof reportTypes)[number][] | undefined
 }
 
 export function createReportOperations(parts: OperationParts): ReportOperations {
@@ -27,6 +51,18 @@ export function createReportOperations(parts: OperationParts): ReportOperations 
         { method: 'GET', path: `${root}/requests/${pathPart(requestId)}` },
         asked,
       ),
+    async requestReport({ report, ...asked }) {
+      const body = checkRequest(reportCreation, report)
+      const answer = await write(parts, { method: 'POST', path: `${root}/requests`, body }, asked)
+      return readWritten(answer, wireRequestedReport).request_id
+    },
+    listReports({ from, size, order, types = [], ...asked }) {
+      const query = new URLSearchParams({ size: String(size), order })
+      if (from !== null) query.set('from', from)
+      for (const type of types) query.append('report_types', type)
+      const path = `${root}/?${query.toString()}`
+      return read(parts, wireSearchPage, { method: 'GET', path, pageSize: size }, asked)
+    },
   }
 }
 
@@ -72,3 +108,17 @@ export const wireReportRequest = z.looseObject({
   report: z.unknown().optional(),
 })
 export type WireReportRequest = z.infer<typeof wireReportRequest>
+
+const wireRequestedReport = z.looseObject({ request_id: text.min(1) })
+
+/** The body that has a report made (docs/api-notes.md, Reports). */
+const reportCreation = z.strictObject({
+  report_title: text.min(1),
+  question: text.optional(),
+  time_range_type: z.enum(reportTimeRanges).optional(),
+  time_range_from: text.optional(),
+  time_range_to: text.optional(),
+  included_keywords: z.array(text.min(1)).optional(),
+  excluded_keywords: z.array(text.min(1)).optional(),
+})
+export type ReportCreation = z.input<typeof reportCreation>

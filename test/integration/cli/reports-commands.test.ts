@@ -108,3 +108,46 @@ test('a report and a request that are not there are named', async () => {
     new RegExp(`^report request ${unknown}: the service refuses the request \\(404\\)`),
   )
 })
+
+test('reports request has a report made that reports list shows', async () => {
+  const { run, sent } = await aServiceScene(tests, { reportMs: 0 })
+  const asking = ['reports', 'request', '--title=Ours', '--included-keywords=acme,bank']
+  const requested = await run(...asking, '--since=2026-01-01', '--until=2026-02-01')
+  expect(requested.out).toMatch(/^ {4}"tocsin reports wait [\da-f-]{36}" waits for the report$/m)
+  expect(sent()[0]?.body).toEqual({
+    report_title: 'Ours',
+    time_range_type: 'range',
+    time_range_from: '2026-01-01T00:00:00.000Z',
+    time_range_to: '2026-02-01T00:00:00.000Z',
+    included_keywords: ['acme', 'bank'],
+  })
+  const { out } = await run('reports', 'list', '--order=asc')
+  expect(out).toMatch(/^9001 .*What was said about us\n9002 .*\n9004 .*Ours$/m)
+  expect((await run('reports', 'list', '--type=standard')).out).toBe('nothing was found\n')
+})
+
+test.each([
+  [['request', '--title=a', '--range=last_7d', '--since=7d'], 'choose one'],
+  [['request', '--title=a', '--until=7d'], '--until goes with --since'],
+  [['request', '--title=a', '--range=last_8d'], 'last_7d'],
+  [['list', '--type=mine'], 'There is no "mine"'],
+])('reports %j is refused before anything is sent', async (args, said) => {
+  const { run, sandbox } = await aServiceScene(tests)
+  const { code, err } = await run('reports', ...args)
+  expect(err).toContain(said)
+  expect([code, sandbox.requests]).toEqual([2, []])
+})
+
+test.each([
+  [['request', '--title=a'], 'requests for reports', 'to have reports made'],
+  [['list'], 'the list of reports', 'to read reports'],
+])('reports %j says which permission or server it takes', async (args, operation, permission) => {
+  const { run, sandbox } = await aServiceScene(tests)
+  const refuse = sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 403 })
+  expect((await run('reports', ...args)).err).toContain(`takes the permission ${permission},`)
+  refuse()
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 404 })
+  const { code, err } = await run('reports', ...args)
+  expect(err).toContain(`this server does not have ${operation}`)
+  expect(code).toBe(1)
+})

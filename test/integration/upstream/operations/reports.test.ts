@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { knownReportRequests } from '../../../../src/sandbox/reports/reports.ts'
+import type { ReportCreation } from '../../../../src/upstream/resources/reports.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
 import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf, toldBy } from './scene.ts'
@@ -89,4 +90,33 @@ describe('a report by its id', () => {
     const work = foreign.client.getReport({ id: 9001, ...asked() })
     expect(await failureOf(work)).toMatchObject({ reason: 'auth', status: 403 })
   })
+})
+
+test('a report is requested as it is asked for, and listed once it is made', async () => {
+  const { client, sent } = await aScene(tests, { sandbox: { reportMs: 0 } })
+  const report = {
+    report_title: 'Ours',
+    question: 'Who?',
+    time_range_type: 'last_7d',
+    included_keywords: ['acme'],
+  } satisfies ReportCreation
+  const requestId = await client.requestReport({ report, ...asked() })
+  const known = await client.getReportRequest({ requestId, ...asked() })
+  expect(known).toMatchObject({ status: 'completed', report: { title: 'Ours' } })
+  const first = await client.listReports({ from: null, size: 1, order: 'desc', ...asked() })
+  expect(first.items).toMatchObject([{ title: 'Ours', intel_type: expect.any(String) }])
+  const request = { from: first.next ?? null, size: 2, order: 'desc', types: ['custom'] } as const
+  const rest = await client.listReports({ ...request, ...asked() })
+  expect(rest).toMatchObject({ items: [{ id: 9002 }, { id: 9001 }], next: null })
+  const query = { size: '1', order: 'desc' }
+  expect(sent(root)).toMatchObject([
+    { method: 'POST', path: `${root}/requests`, body: report },
+    { method: 'GET', path: `${root}/requests/${requestId}` },
+    { method: 'GET', path: `${root}/`, query },
+    {
+      method: 'GET',
+      path: `${root}/`,
+      query: { size: '2', order: 'desc', from: '1', report_types: 'custom' },
+    },
+  ])
 })
