@@ -313,6 +313,7 @@ async function sendBatch<Options extends TriageOptions>(
   const ledger = ledgerFor(api.store, api.account)
   const note = { by, action: row.verb, targets }
   await noteTriage(ledger, { ...note, outcome: 'asked' })
+  settle(batch, 'unclear', 'interrupted before the service answered')
   try {
     await row.send(api, targets, options)
   } catch (error) {
@@ -320,7 +321,8 @@ async function sendBatch<Options extends TriageOptions>(
     const isRefused = requestFaultStatuses.has(error.status ?? 0) || error.reason === 'invalid'
     const unsettled = error.mayBeDone ? 'unclear' : 'not done'
     const outcome = isRefused ? 'refused' : unsettled
-    if (outcome !== 'not done') settle(batch, outcome, error.message)
+    if (outcome === 'not done') settle(batch, 'not tried', null)
+    else settle(batch, outcome, error.message)
     await noteTriage(ledger, { ...note, outcome })
     if (isUnknownPath(error) || error.status === 405) throw await explainRefusal(sending, error)
     if (isRefused) return error

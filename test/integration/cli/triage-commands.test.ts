@@ -1,5 +1,5 @@
 /** `events` and `credentials` `ignore|remediate|restore`, and `events tag|note|severity`. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene, type ServiceScene } from './service-scene.ts'
@@ -103,6 +103,27 @@ describe('events ignore', () => {
     ])
     expect(err).toContain(`left to do: ${uids.slice(10).join(' ')}`)
     expect((await scene.run('explain', uids[10]!)).out).toContain('may have been done')
+  })
+
+  test('by Ctrl-C says what is done, what may be, and what was not tried', async () => {
+    const scene = await aServiceScene(tests)
+    const uids = addEvents(scene, 21)
+    scene.sandbox.faults.add({ on: actionsPath, effect: 'delay', times: 1 })
+    scene.sandbox.faults.add({ on: actionsPath, effect: 'hang' })
+    const stop = new AbortController()
+    const command = ['events', 'ignore', ...uids, '--yes', '--output=json']
+    const ended = scene.runUntil(stop.signal, ...command)
+    await vi.waitUntil(() => scene.sent()[1], { timeout: 15_000 })
+    stop.abort()
+    const { code, out, err } = await ended
+    expect([code, err]).toEqual([130, `left to do: ${uids.slice(10).join(' ')}\n`])
+    const states = rowsIn(out).map(({ state }) => state)
+    expect([states[9], states[10], states[19], states[20]]).toEqual([
+      'done',
+      'unclear',
+      'unclear',
+      'not tried',
+    ])
   })
 
   test('that Redis cannot record is not done', async () => {
