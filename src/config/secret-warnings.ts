@@ -5,17 +5,11 @@
  */
 import type { Finding } from '../lib/config-fields.ts'
 import { findExposure } from '../lib/private-files.ts'
-import { secretFromFile, findWeakness } from '../lib/secret.ts'
+import { findWeakness, isSecretKey, secretFromFile } from '../lib/secret.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'
-
-/**
- * Keys whose text is a secret or an address that may hold one; each has a twin that ends in
- * `_file`.
- */
-export const secretKeys = ['api_key', 'password', 'ping', 'proxy', 'secret', 'smtp', 'url'] as const
 
 /** Files that anybody may read: certificates are shown to whoever connects. */
 const publicFiles = ['ca_file', 'cert_file']
@@ -23,7 +17,7 @@ const publicFiles = ['ca_file', 'cert_file']
 /** A secret as the configuration gives it. */
 interface WrittenSecret {
   path: Place
-  /** One of `secretKeys`, or `key`: the private key of a certificate. */
+  /** A secret key of its section, or `key`: the private key of a certificate. */
   key: string
   /** The file that holds it; undefined: it is written as text. */
   file: string | undefined
@@ -89,10 +83,6 @@ function isSandboxAddress({ base_url, url }: PlacedSection['keys']): boolean {
 function listTexts(place: Place, content: unknown): { place: Place; text: string }[] {
   if (typeof content === 'string') return content === '' ? [] : [{ place, text: content }]
   return toList(content).flatMap((inner, index) => listTexts([...place, index], inner))
-}
-
-function isSecretKey(key: string): boolean {
-  return secretKeys.some((known) => known === key)
 }
 
 interface PlacedSection {

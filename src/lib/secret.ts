@@ -52,8 +52,20 @@ export function secretFromFile(path: string): Secret {
  */
 type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
 
+/** Names of the secrets that the loaded sections have. */
+const secretNames = new Set<string>()
+
+/**
+ * Whether any section declares a secret of this name, by `secretKeys`; each has a twin that ends in
+ * `_file`. The schema of the whole file must be loaded.
+ */
+export function isSecretKey(key: string): boolean {
+  return secretNames.has(key)
+}
+
 /** The two fields, for a section's shape. */
 export function secretKeys<const Key extends string>(key: Key, describe: string): SecretKeys<Key> {
+  secretNames.add(key)
   const remedy = 'write a text, in quotes'
   const field = (description: string): z.ZodOptional<z.ZodString> =>
     z.string(wrongKind('a text', remedy)).meta({ description }).optional()
