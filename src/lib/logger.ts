@@ -23,6 +23,8 @@ export const redactedFields = [
   'pass',
   'password',
   'proxy',
+  'routing_key',
+  'routingKey',
   'secret',
   'secrets',
   'smtp',

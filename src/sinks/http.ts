@@ -239,7 +239,7 @@ interface Refusal {
   /** Default: by the status. */
   reason?: SinkReason | undefined
   receiver?: string
-  /** What the receiver said, if it is one of the words that its protocol knows. */
+  /** What the receiver said, in the words of its protocol: bounded, and without a secret. */
   word?: string
   /** What the operator can do, by reason; follows the status in the message. */
   advice?: Partial<Record<SinkReason, string>>

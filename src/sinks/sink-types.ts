@@ -6,6 +6,7 @@ import type { z } from 'zod'
 import { byType } from '../lib/config-fields.ts'
 import type { SinkType } from './config.ts'
 import { emailType } from './email/config.ts'
+import { pagerDutyType } from './pagerduty/config.ts'
 import { slackType } from './slack/config.ts'
 import { webhookType } from './webhook/config.ts'
 
@@ -13,6 +14,7 @@ const sinkTypes = {
   slack: slackType,
   email: emailType,
   webhook: webhookType,
+  pagerduty: pagerDutyType,
 }
 
 type SinkTypes = typeof sinkTypes

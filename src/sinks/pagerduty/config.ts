@@ -1,0 +1,126 @@
+/** The configuration of a PagerDuty sink. */
+import { z } from 'zod'
+import {
+  flag,
+  foreignKeys,
+  laterKeys,
+  rate,
+  refusal,
+  type Refusal,
+  type Rule,
+  section,
+  textField,
+} from '../../lib/config-fields.ts'
+import {
+  createSecret,
+  requiredSecretFromSection,
+  type Secret,
+  secretKeys,
+  secretRule,
+} from '../../lib/secret.ts'
+import { webAddressProblem } from '../../lib/web-address.ts'
+import {
+  type FailoverConfig,
+  failoverKeys,
+  laterKeysForPeople,
+  readFailover,
+  type SinkType,
+} from '../config.ts'
+
+export interface PagerDutyConfig {
+  name: string
+  type: 'pagerduty'
+  /** Origin of the Events API, such as `https://events.pagerduty.com`. */
+  url: string
+  routingKey: Secret
+  limitPerSecond: number | undefined
+  /** Lets the address be private or loopback, over http too. */
+  allowPrivate: boolean
+  batch?: undefined
+  digest?: undefined
+  /** Incidents go on to telephones and other services, so leaked secrets stay masked. */
+  reveal?: undefined
+}
+
+/** One address for each service region of PagerDuty. */
+const origins = { us: 'https://events.pagerduty.com', eu: 'https://events.eu.pagerduty.com' }
+
+const isOwnAddress = (sink: Readonly<Record<string, unknown>>): boolean =>
+  sink['allow_private'] === true
+
+/** The key is sent in the body, so any other host would learn it. */
+const originRule: Rule = (sink) => {
+  const { url } = sink
+  if (typeof url !== 'string') return []
+  const problem =
+    webAddressProblem(url, () => isOwnAddress(sink)) ?? originProblem(url, isOwnAddress(sink))
+  return problem === undefined ? [] : [{ path: ['url'], ...problem }]
+}
+
+function originProblem(input: string, isAnyHost: boolean): Refusal | undefined {
+  const { origin, pathname, search, hash } = new URL(input)
+  const remedy = `write ${origins.us} or, for accounts of the EU region, ${origins.eu}`
+  if (!isAnyHost && !Object.values(origins).includes(origin)) {
+    return refusal('not an address of the Events API', remedy)
+  }
+  return `${pathname}${search}${hash}` === '/' ? undefined : refusal('more than a host', remedy)
+}
+
+/** Returns what is wrong with a routing key (docs/api-notes.md, PagerDuty), without quoting it. */
+export function routingKeyProblem(input: string): Refusal | undefined {
+  if (/^[A-Za-z0-9]{32}$/.test(input)) return undefined
+  const remedy = 'copy the integration key of an "Events API v2" integration of the service'
+  return refusal('not 32 letters and digits', remedy)
+}
+
+/** One PagerDuty sink of the file; its key is its name. */
+const pagerDutyConfig = section(
+  {
+    type: z.literal('pagerduty').meta({ description: 'People on call, by PagerDuty.' }),
+    ...secretKeys('routing_key', 'Integration key of an Events API v2 integration.'),
+    url: textField({
+      describe: `Address of the Events API; ${origins.eu} for accounts of the EU region.`,
+      remedy: `write ${origins.us} or ${origins.eu}`,
+      expected: 'an address',
+      examples: Object.values(origins),
+      parse: (input) => input,
+    }).prefault(origins.us),
+    limit: rate('Incidents per second or minute, over all replicas. Default: none.').optional(),
+    allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+    ...failoverKeys,
+    ...foreignKeys({
+      digest:
+        'remove the line: a digest opens no incident; send it by a sink of type slack or email',
+      batch: 'remove the line: each event or group is an incident of its own',
+      reveal: 'remove the line: incidents are read out and passed on, so secrets stay masked there',
+    }),
+    ...laterKeys(laterKeysForPeople),
+  },
+  {
+    describe: 'Incidents for people on call.',
+    rules: [secretRule('routing_key', { required: true, check: routingKeyProblem }), originRule],
+  },
+).transform((file): Omit<PagerDutyConfig, 'name'> & FailoverConfig => ({
+  type: file.type,
+  url: file.url,
+  routingKey: requiredSecretFromSection(file, 'routing_key'),
+  limitPerSecond: file.limit,
+  allowPrivate: file.allow_private,
+  ...readFailover(file),
+}))
+
+export const pagerDutyType = {
+  config: pagerDutyConfig,
+  // Whoever is on call gets what they can act on: a group or a storm is one incident.
+  audience: 'people',
+  address({ url, routingKey }) {
+    return createSecret(() => `${url} ${routingKey.reveal()}`)
+  },
+  describe({ url }) {
+    return new URL(url).origin === origins.eu ? 'PagerDuty, EU region' : 'PagerDuty'
+  },
+  async create(config, parts) {
+    const { createPagerDutySink } = await import('./pagerduty-sink.ts')
+    return createPagerDutySink(config, parts)
+  },
+} satisfies SinkType<PagerDutyConfig & FailoverConfig>

@@ -1,0 +1,317 @@
+/**
+ * Opens incidents for people on call through PagerDuty's Events API v2 (docs/api-notes.md,
+ * PagerDuty). A send is one `trigger` whose `dedup_key` is the delivery's id, so that a repeat joins
+ * the open incident. Only 202 is acceptance.
+ */
+import { isKnownSeverity, type KnownSeverity, ownFeed, type Severity } from '../../event.ts'
+import { withTimeout } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import { secretFromText } from '../../lib/secret.ts'
+import { type Message, messageLimits, renderMessage } from '../../messages/message.ts'
+import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
+import {
+  formatRemainder,
+  renderSummary,
+  type SummaryLine,
+  type SummaryMessage,
+} from '../../messages/summary-message.ts'
+import { type NameCount, severityLabel, type Summary } from '../../messages/summary.ts'
+import type { SinkParts } from '../config.ts'
+import { listDestinations } from '../destinations.ts'
+import {
+  classifyStatus,
+  createHttpTransport,
+  errorFromAnswer,
+  type HttpAnswer,
+  readTarget,
+} from '../http.ts'
+import {
+  type Delivery,
+  factsForPeople,
+  type Receipt,
+  type Sink,
+  SinkError,
+  type SinkReason,
+  soleMember,
+} from '../sink.ts'
+import { type PagerDutyConfig, routingKeyProblem } from './config.ts'
+
+const sendTimeoutMs = 15_000
+const concurrency = 4
+const receiver = 'pagerduty'
+
+/** Reads the routing key at each send, so that it can change without a restart. */
+export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: SinkParts): Sink {
+  const { name, limitPerSecond, allowPrivate } = config
+  const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
+  const transport = createHttpTransport({
+    allowPrivate,
+    maxConnections: concurrency,
+    receiver,
+    readsAnswer: true,
+  })
+
+  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const routingKey = readRoutingKey(config)
+    const body = JSON.stringify({ routing_key: routingKey, ...renderIncident(delivery) })
+    const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
+    const answer = await transport.post(
+      readTarget({ url, allowPrivate }),
+      { headers, body },
+      signal,
+    )
+    const { status } = answer
+    logger.debug({ sink: name, delivery: delivery.id, status }, 'pagerduty answered')
+    if (status !== 202) throw refusalError(answer, routingKey, clock.now())
+    return { answer: cutText(`202 ${readAnswer(answer.body, routingKey)}`.trim(), maxAnswerLength) }
+  }
+
+  return {
+    name,
+    type: 'pagerduty',
+    audience: 'people',
+    destinations: listDestinations(config),
+    limitPerSecond,
+    concurrency,
+    sendTimeoutMs,
+    send: (delivery, { signal }) =>
+      withTimeout(sendTimeoutMs, [signal], (own) => send(delivery, own)),
+    close: () => transport.close(),
+  }
+}
+
+function readRoutingKey({ routingKey }: PagerDutyConfig): string {
+  let key: string
+  try {
+    key = routingKey.reveal()
+  } catch (error) {
+    throw new SinkError('misconfigured', `routing_key cannot be read: ${errorMessage(error)}`)
+  }
+  const problem = routingKeyProblem(key)
+  if (problem === undefined) return key
+  throw new SinkError('misconfigured', `routing_key: ${problem.problem}; ${problem.remedy}`)
+}
+
+/** An event of the Events API, without its routing key. */
+interface Incident {
+  event_action: 'trigger' | 'resolve'
+  dedup_key: string
+  client: string
+  payload: {
+    summary: string
+    source: string
+    severity: 'critical' | 'error' | 'warning' | 'info'
+    /** ISO 8601 UTC: when Tocsin found it. */
+    timestamp: string
+    component?: string | undefined
+    group?: string | undefined
+    class?: string | undefined
+    custom_details: Record<string, string | string[]>
+  }
+  links: { href: string; text: string }[]
+}
+
+/** Throws SinkError `invalid` for several events without a summary. */
+function renderIncident(delivery: Delivery): Incident {
+  const { id, summary, isTest = false } = delivery
+  const { severity, ...rendered } =
+    summary === undefined ? renderEvent(delivery) : renderEvents(delivery, summary)
+  return {
+    event_action: isCanary(delivery) ? 'resolve' : 'trigger',
+    dedup_key: id,
+    client: 'Tocsin',
+    payload: { severity: isTest ? 'info' : toUrgency(severity), ...rendered.payload },
+    links: rendered.links,
+  }
+}
+
+/**
+ * A canary must page nobody. PagerDuty checks and accepts the end of an incident that never began,
+ * and drops it.
+ */
+function isCanary({ isTest = false, members }: Delivery): boolean {
+  return isTest && members.every(({ feed }) => feed === ownFeed)
+}
+
+const urgencies: Readonly<Record<KnownSeverity, Incident['payload']['severity']>> = {
+  critical: 'critical',
+  high: 'error',
+  medium: 'warning',
+  low: 'info',
+  info: 'info',
+}
+
+/** An unknown severity counts as critical, as everywhere; undefined: there is no event. */
+function toUrgency(severity: Severity | undefined): Incident['payload']['severity'] {
+  if (severity === undefined) return 'info'
+  return isKnownSeverity(severity) ? urgencies[severity] : 'critical'
+}
+
+interface Rendered {
+  /** The gravest. */
+  severity: Severity | undefined
+  payload: Omit<Incident['payload'], 'severity'>
+  links: Incident['links']
+}
+
+function renderEvent(delivery: Delivery): Rendered {
+  const member = soleMember(delivery)
+  const message = renderMessage(member, delivery)
+  const { link } = message
+  return {
+    severity: member.event.severity,
+    payload: {
+      summary: message.summary,
+      source: message.identifiers[0] || message.feed || 'tocsin',
+      timestamp: new Date(message.fetchedAtMs).toISOString(),
+      component: message.feed,
+      group: message.account,
+      class: sanitizeLine(member.event.type, messageLimits.typeLabel) || undefined,
+      custom_details: toDetails(eventDetails(message, delivery.id)),
+    },
+    links: link === null ? [] : [{ href: link, text: 'Open event' }],
+  }
+}
+
+type Detail = [label: string, value: string | string[]]
+
+function eventDetails(message: Message, deliveryId: string): Detail[] {
+  const { notes, extract, uid, routes } = message
+  return [
+    ['Notes', notes],
+    ...factsForPeople(message).map(({ label, value }): Detail => [label, value]),
+    ...(extract === null ? [] : [[extract.label || 'Extract', extract.text] satisfies Detail]),
+    ['Uid', uid],
+    ['Routes', routes],
+    ['Delivery', deliveryId],
+  ]
+}
+
+/** Events that an incident lists; nobody on call reads more. It counts all. */
+const maxLines = 25
+
+function renderEvents(delivery: Delivery, summary: Summary): Rendered {
+  const message = renderSummary({ ...delivery, summary, attachment: undefined })
+  const { byIdentifier, byFeed, byType, bySeverity, lastAtMs } = summary
+  const feed = soleName(byFeed)
+  return {
+    severity: bySeverity[0]?.severity,
+    payload: {
+      summary: message.subject,
+      source: soleName(byIdentifier) ?? feed ?? 'tocsin',
+      timestamp: new Date(lastAtMs).toISOString(),
+      component: feed,
+      class: soleName(byType),
+      custom_details: toDetails(summaryDetails(message, delivery.id)),
+    },
+    links: message.lines.slice(0, maxLines).flatMap(({ link }, index) => {
+      return link === null ? [] : [{ href: link, text: `Open event ${index + 1}` }]
+    }),
+  }
+}
+
+/** What all events of a summary have in common; undefined: they differ. */
+function soleName(names: readonly NameCount[]): string | undefined {
+  const [first, ...others] = names
+  if (first === undefined || others.length > 0) return undefined
+  return sanitizeLine(first.name, messageLimits.name) || undefined
+}
+
+function summaryDetails(message: SummaryMessage, deliveryId: string): Detail[] {
+  const lines = message.lines.slice(0, maxLines)
+  return [
+    ['Notes', [...message.alarms, ...message.notes]],
+    ['Covers', message.coverage?.statement ?? ''],
+    ['Events', lines.map(formatLine)],
+    ['Not listed', formatRemainder(message, lines.length, deliveryId) ?? ''],
+    ...message.counts.map(({ label, entries }): Detail => [
+      label,
+      entries.map(({ name, count }) => `${count} ${name}`),
+    ]),
+    ['Route', message.route ?? ''],
+    ['Delivery', deliveryId],
+  ]
+}
+
+function formatLine(
+  { severity, title, identifier, remark, time }: SummaryLine,
+  index: number,
+): string {
+  const margin = [identifier, remark, time].filter((part) => part !== null).join(' · ')
+  return `${index + 1}. ${severityLabel(severity)} ${title} (${margin})`
+}
+
+/** Leaves out what is empty; of labels that are the same, each but the first gets a number. */
+function toDetails(details: readonly Detail[]): Record<string, string | string[]> {
+  const byLabel = new Map<string, string | string[]>()
+  for (const [label, value] of details.filter(([, { length }]) => length > 0)) {
+    let name = label
+    for (let count = 2; byLabel.has(name); count += 1) name = `${label} (${count})`
+    byLabel.set(name, value)
+  }
+  return Object.fromEntries(byLabel)
+}
+
+const maxAnswerLength = 200
+
+/** PagerDuty asks for "a backoff of a few minutes"; it does not document `Retry-After`. */
+const rateLimitSeconds = '180'
+
+const advice: Partial<Record<SinkReason, string>> = {
+  unauthorized: '; put the integration key of an "Events API v2" integration into routing_key',
+  redirected: '; url is not the Events API',
+  rejected: '; check that url is the Events API',
+}
+
+function refusalError(answer: HttpAnswer, routingKey: string, nowMs: number): SinkError {
+  const { status, retryAfter } = answer
+  const word = readAnswer(answer.body, routingKey)
+  return errorFromAnswer(
+    { status, retryAfter: status === 429 ? (retryAfter ?? rateLimitSeconds) : retryAfter },
+    { nowMs, reason: classifyAnswer(status, word), receiver, word, advice },
+  )
+}
+
+/**
+ * A key that PagerDuty does not know is refused by 400, too. It says nothing of the event, so the
+ * event must wait until the operator has mended the key.
+ */
+function classifyAnswer(status: number, word: string): SinkReason {
+  if (status === 400 && /routing[ _]key/i.test(word)) return 'unauthorized'
+  return classifyStatus(status)
+}
+
+/** `success, dedup_key e4f1c9`; `invalid event: summary is too long`; empty if it says nothing. */
+function readAnswer(body: string, routingKey: string): string {
+  const { status, message, errors, dedup_key: dedupKey } = parseAnswer(body)
+  const reasons = Array.isArray(errors) && errors.length > 0 ? errors : [message]
+  const clean = (value: unknown): string =>
+    typeof value === 'string' ? cleanLine(hideKey(value, routingKey), maxAnswerLength) : ''
+  const said =
+    dedupKey === undefined
+      ? [clean(status), reasons.map(clean).filter(Boolean).join('; ')].filter(Boolean).join(': ')
+      : `${clean(status)}, dedup_key ${clean(dedupKey)}`
+  return cutText(said, maxAnswerLength)
+}
+
+function parseAnswer(body: string): Record<string, unknown> {
+  try {
+    const answer: unknown = JSON.parse(body)
+    return typeof answer === 'object' && answer !== null ? { ...answer } : {}
+  } catch {
+    return {}
+  }
+}
+
+/** Characters of a key that no message shows in a row. */
+const fewestHidden = 6
+
+/** An answer may quote the routing key that it refuses, or a part of it. */
+function hideKey(text: string, routingKey: string): string {
+  const key = routingKey.toLowerCase()
+  const sharesPart = (run: string): boolean =>
+    Array.from(run, (_, at) => run.slice(at, at + fewestHidden)).some(
+      (part) => part.length === fewestHidden && key.includes(part.toLowerCase()),
+    )
+  return text.replace(/[A-Za-z0-9]+/g, (run) => (sharesPart(run) ? '<secret>' : run))
+}
