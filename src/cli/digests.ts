@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readSummaryParts } from '../delivery/attempt.ts'
 import { type DigestSink, endWindowNow, previewWindow } from '../grouping/digest-flush.ts'
-import type { Delivery, Destination } from '../sinks/sink.ts'
+import type { Delivery, Destination, Sink } from '../sinks/sink.ts'
 import { redisNow } from '../redis/scripts.ts'
 import {
   addCommonOptions,
@@ -133,11 +133,16 @@ function findDestination(
   const [first] = sink?.destinations ?? []
   if (!sink || !first) throw new Error(`${name} has no destination`)
   if (recipient === undefined) return first
-  if (sink.type !== 'email') {
+  if (!hasRecipients(sink)) {
     throw new CommandError('mistake', `--recipient: "${name}" is no e-mail sink; leave it out`)
   }
   const named = sink.destinations.map((one) => ({ ...one, name: one.label.toLowerCase() }))
   return findNamed(named, recipient.toLowerCase(), 'recipient')
+}
+
+/** Whether a sink sends to people by their addresses, and not to a place of its own. */
+function hasRecipients({ name, destinations }: Sink): boolean {
+  return destinations.some(({ id }) => id !== name)
 }
 
 async function buildPreview(
@@ -177,7 +182,7 @@ async function buildPreview(
     text,
     html,
     notes: [
-      ...(sink.destinations.length > 1 && sink.type === 'email'
+      ...(sink.destinations.length > 1
         ? [`for ${sanitize(destination.label)}; --recipient names another one`]
         : []),
       ...(events === 0 && !digestSink.digest.sendsEmpty
