@@ -108,7 +108,7 @@ const adviceByReason: Record<SinkReason, string> = {
   redirected: 'The address has moved: put the final one into the configuration.',
   forbidden_address:
     'The address is private or loopback: if it is meant, set allow_private: true on this sink.',
-  misconfigured: 'Check TLS, the certificate and the secret files of this sink.',
+  misconfigured: 'Check the address, TLS, the certificate and the secret files of this sink.',
 }
 
 export function adviceFor(reason: SinkReason): string {

@@ -8,13 +8,15 @@ import type { SinkType } from './config.ts'
 import { emailType } from './email/config.ts'
 import { pagerDutyType } from './pagerduty/config.ts'
 import { slackType } from './slack/config.ts'
+import { teamsType } from './teams/config.ts'
 import { webhookType } from './webhook/config.ts'
 
 const sinkTypes = {
   slack: slackType,
+  teams: teamsType,
   email: emailType,
-  webhook: webhookType,
   pagerduty: pagerDutyType,
+  webhook: webhookType,
 }
 
 type SinkTypes = typeof sinkTypes

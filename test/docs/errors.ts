@@ -64,7 +64,8 @@ const causes: Record<SinkReason, string> = {
   unauthorized: '401, 403, or a refused sign-in.',
   redirected: 'A redirect, which is not followed.',
   forbidden_address: 'The address is private and not allowed.',
-  misconfigured: 'TLS, a certificate, or a secret file that cannot be read.',
+  misconfigured:
+    'An address that cannot work, TLS, a certificate, or a secret file that cannot be read.',
   gone: '410, an archived channel, a revoked webhook.',
   invalid: '400, 413, 422: this message will never be accepted.',
   recipient_refused: 'A permanent refusal of this recipient.',

@@ -11,6 +11,7 @@ import { parseReport } from '../../src/feed-types/reports.ts'
 import { composeMail } from '../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { previewSlack } from '../../src/sinks/slack/slack-message.ts'
+import { cardText, renderTeams } from '../../src/sinks/teams/teams-card.ts'
 import { renderBody } from '../../src/sinks/webhook/body.ts'
 import { eventTypeSamples, type EventTypeSample } from '../fixtures/event-types.ts'
 import { aCredentialFeed } from '../support/feeds.ts'
@@ -103,6 +104,14 @@ const all = [...eachType, ...scenes]
 test('Slack gets what it got', async () => {
   expect(all.length).toBeGreaterThan(90)
   await expect(inJson(all, previewSlack)).toMatchFileSnapshot('recorded/slack.json')
+})
+
+test('Teams gets what it got', async () => {
+  const texts = all.map(([name, one]) => `==== ${name}\n${cardText(renderTeams(one))}\n`)
+  await expect(texts.join('\n')).toMatchFileSnapshot('recorded/teams.txt')
+  const shown = all.filter(([name]) => /^(stealer_log|a (group|digest))/.test(name))
+  expect(shown.length).toBeGreaterThan(3)
+  await expect(inJson(shown, renderTeams)).toMatchFileSnapshot('recorded/teams.json')
 })
 
 test('webhooks get what they got', async () => {

@@ -11,6 +11,8 @@ const env = {
   TOCSIN_BASE_URL: 'https://api.example.com',
   TOCSIN_API_KEY: 'an-api-key',
   SLACK_WEBHOOK_URL: 'https://hooks.slack.example/services/a/b/c',
+  TEAMS_WEBHOOK_URL: 'https://a.environment.api.powerplatform.com/workflows/b?sig=c',
+  TEAMS_DIGEST_URL: 'https://a.environment.api.powerplatform.com/workflows/d?sig=e',
   SMTP_URL: 'smtp://user:password@mail.example.com:587',
   PAGERDUTY_ROUTING_KEY: 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p',
   SIEM_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
@@ -76,12 +78,3 @@ test('every property of the JSON Schema is described, and no other is allowed be
   visit(configSchema(), '')
   expect(bare).toEqual([])
 })
-
-interface SinkSchemas {
-  sinks: { additionalProperties: { oneOf: { properties: { type: { const: string } } }[] } }
-}
-
-function sinkTypes(): string[] {
-  const { sinks } = configSchema()['properties'] as SinkSchemas
-  return sinks.additionalProperties.oneOf.map(({ properties }) => properties.type.const)
-}

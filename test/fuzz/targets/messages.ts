@@ -5,6 +5,7 @@ import { renderMessage } from '../../../src/messages/message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../../src/sinks/sink.ts'
 import { renderSlack } from '../../../src/sinks/slack/slack-message.ts'
+import { renderTeams } from '../../../src/sinks/teams/teams-card.ts'
 import { renderBody } from '../../../src/sinks/webhook/body.ts'
 import { fuzzedMember } from '../engine/fuzzed-member.ts'
 import { assertThat } from '../engine/target.ts'
@@ -31,6 +32,7 @@ export async function fuzz(data: Uint8Array): Promise<void> {
   }
   checkCsv(member)
   checkSlack(member)
+  checkTeams(delivery)
   checkWebhook(delivery)
   await checkMail(delivery)
 }
@@ -64,6 +66,13 @@ function textsIn(value: unknown): string[] {
   const isRead = type === 'plain_text' || type === 'mrkdwn'
   const own = isRead && typeof text === 'string' ? [text] : []
   return [...own, ...Object.values(value).flatMap(textsIn)]
+}
+
+/** Text runs interpret nothing; what other elements hold is Markdown. */
+function checkTeams(delivery: Delivery): void {
+  const body = JSON.stringify(renderTeams(delivery))
+  assertThat(Buffer.byteLength(body) <= 20_000, 'too large', body.length)
+  assertThat(!/"type":"(?:TextBlock|FactSet)"|"entities"/.test(body), 'markup for Teams', body)
 }
 
 function checkWebhook(delivery: Delivery): void {

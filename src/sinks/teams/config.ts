@@ -1,0 +1,108 @@
+/** The configuration of a Microsoft Teams sink. */
+import { z } from 'zod'
+import { flag, laterKeys, rate, refusal, type Refusal, section } from '../../lib/config-fields.ts'
+import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { webAddressProblem } from '../../lib/web-address.ts'
+import {
+  digestConfig,
+  type DigestConfig,
+  laterKeysForPeople,
+  type FailoverConfig,
+  readFailover,
+  failoverKeys,
+  type SinkType,
+} from '../config.ts'
+
+export interface TeamsConfig {
+  name: string
+  type: 'teams'
+  /** Its `sig=` lets anybody post, so all of it is secret. */
+  url: Secret
+  limitPerSecond: number
+  /** Lets the address be private or loopback, over http too. */
+  allowPrivate: boolean
+  batch?: undefined
+  /** undefined: events go at once or in groups. */
+  digest: DigestConfig | undefined
+  /** Leaked credentials are shown in clear. */
+  reveal: boolean
+}
+
+/** One Teams sink of the file; its key is its name. */
+const teamsConfig = section(
+  {
+    type: z.literal('teams').meta({
+      description: 'A chat or channel of Microsoft Teams, by the webhook of a workflow.',
+    }),
+    ...secretKeys('url', 'Address of the webhook, as the workflow shows it, with its signature.'),
+    // At most 4 in one second and 60 in thirty (docs/api-notes.md, Microsoft Teams).
+    limit: rate('Messages per second or minute, over all replicas.').prefault('2/s'),
+    allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+    digest: digestConfig.optional(),
+    reveal: flag('Show leaked credentials in clear.').prefault(false),
+    ...failoverKeys,
+    ...laterKeys(laterKeysForPeople),
+  },
+  {
+    describe: 'Messages to a chat or channel of Microsoft Teams.',
+    rules: [
+      secretRule('url', {
+        required: true,
+        check: (url, sink) =>
+          webAddressProblem(url, () => sink['allow_private'] === true) ??
+          retiredAddressProblem(url),
+      }),
+    ],
+  },
+).transform((file): Omit<TeamsConfig, 'name'> & FailoverConfig => ({
+  type: file.type,
+  url: requiredSecretFromSection(file, 'url'),
+  limitPerSecond: file.limit,
+  allowPrivate: file.allow_private,
+  digest: file.digest,
+  reveal: file.reveal,
+  ...readFailover(file),
+}))
+
+export const teamsType = {
+  config: teamsConfig,
+  audience: 'people',
+  address({ url }) {
+    return url
+  },
+  describe: () => 'Microsoft Teams, by a workflow that accepts a message before it posts it',
+  warn({ url }) {
+    if (!lacksSignature(url.reveal())) return []
+    const remedy = 'let Anyone trigger the workflow, save it, and copy its URL again'
+    return [{ key: 'url', problem: 'has no signature (sig=), so the workflow refuses it', remedy }]
+  },
+  async create(config, parts) {
+    const { createTeamsSink } = await import('./teams-sink.ts')
+    return createTeamsSink(config, parts)
+  },
+} satisfies SinkType<TeamsConfig & FailoverConfig>
+
+/**
+ * Refuses an address of an Office 365 connector: Microsoft has retired them. The address is not
+ * quoted.
+ */
+export function retiredAddressProblem(input: string): Refusal | undefined {
+  const url = URL.parse(input)
+  if (url === null) return undefined
+  const { hostname, pathname } = url
+  const isConnector =
+    /(?:^|\.)webhook\.office(?:365)?\.com$/u.test(hostname) ||
+    (/^outlook\.office(?:365)?\.com$/u.test(hostname) && /^\/webhook/iu.test(pathname))
+  if (!isConnector) return undefined
+  return refusal(
+    'the address of an Office 365 connector, which Microsoft has retired',
+    'make a workflow in Teams that posts when a webhook request is received, and copy its URL',
+  )
+}
+
+/** Whether the workflow's trigger asks for a sign-in instead of the signature in the address. */
+function lacksSignature(input: string): boolean {
+  const url = URL.parse(input)
+  if (url === null || url.searchParams.has('sig')) return false
+  return /\.(?:logic\.azure|api\.powerplatform)\.com$/u.test(url.hostname)
+}

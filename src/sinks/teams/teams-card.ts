@@ -1,0 +1,402 @@
+/**
+ * Renders deliveries as Adaptive Cards for Microsoft Teams. All text stands in text runs, for which
+ * the schema says that Markdown is not supported: TextBlock and FactSet interpret links, mentions
+ * and emphasis, and clients differ in what they let escape.
+ */
+import { type Message, renderMessage } from '../../messages/message.ts'
+import { cutText } from '../../messages/sanitize.ts'
+import {
+  formatRemainder,
+  renderSummary,
+  type SummaryLine,
+  type SummaryMessage,
+} from '../../messages/summary-message.ts'
+import { formatSeverities, severityLabel } from '../../messages/summary.ts'
+import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
+
+/** What a workflow's trigger "When a Teams webhook request is received" takes. */
+export interface TeamsMessage {
+  type: 'message'
+  attachments: [
+    {
+      contentType: 'application/vnd.microsoft.card.adaptive'
+      contentUrl: null
+      content: AdaptiveCard
+    },
+  ]
+}
+
+interface AdaptiveCard {
+  $schema: 'http://adaptivecards.io/schemas/adaptive-card.json'
+  type: 'AdaptiveCard'
+  /** The oldest one that has text runs: a client that knows less than this shows nothing. */
+  version: '1.2'
+  msteams: { width: 'Full' }
+  body: CardElement[]
+  actions?: OpenUrl[]
+}
+
+type CardElement = RichText | Container
+
+interface RichText {
+  type: 'RichTextBlock'
+  inlines: TextRun[]
+  spacing?: 'none' | 'small' | 'medium'
+  separator?: true
+}
+
+interface Container {
+  type: 'Container'
+  id?: string
+  style?: 'emphasis'
+  items: RichText[]
+}
+
+interface TextRun extends TextLook {
+  type: 'TextRun'
+  text: string
+  selectAction?: OpenUrl
+}
+
+interface TextLook {
+  weight?: 'bolder'
+  size?: 'small' | 'medium'
+  color?: CardColor
+  isSubtle?: true
+  fontType?: 'monospace'
+}
+
+type CardColor = 'attention' | 'warning' | 'accent' | 'default'
+
+interface OpenUrl {
+  type: 'Action.OpenUrl'
+  title?: string
+  url: string
+}
+
+/**
+ * Bytes of the whole request. Documented are 28 KB, but others were refused from 21 KB on, and a
+ * workflow accepts what Teams then refuses (docs/api-notes.md, Microsoft Teams).
+ */
+export const maxRequestBytes = 20_000
+
+/**
+ * Throws SinkError `invalid` for several events without a summary. A webhook of Teams takes no
+ * files.
+ */
+export function renderTeams(delivery: Delivery): TeamsMessage {
+  const { id, summary } = delivery
+  if (summary === undefined) {
+    return renderEvent(renderMessage(soleMember(delivery), delivery), id)
+  }
+  return renderEvents(renderSummary({ ...delivery, summary, attachment: undefined }), id)
+}
+
+/** What a reader of the card sees, line by line; links by their address. */
+export function cardText({ attachments: [{ content }] }: TeamsMessage): string {
+  const blocks = content.body.flatMap((one) => (one.type === 'Container' ? one.items : [one]))
+  const lines = blocks.map(({ inlines }) =>
+    inlines.map(({ text, selectAction }) => selectAction?.url ?? text).join(''),
+  )
+  const links = (content.actions ?? []).map(({ title, url }) => `${title}: ${url}`)
+  return [...lines, ...links].join('\n')
+}
+
+/** What each part may take, in characters; `facts` and `notes` in number. */
+interface Allowance {
+  value: number
+  facts: number
+  extract: number
+  note: number
+  origin: number
+}
+
+/** The first one that keeps the request within its bound is used; the last always does. */
+const allowances: readonly Allowance[] = [
+  { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
+  { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
+  { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
+]
+const maxExtractLines = 20
+
+function renderEvent(message: Message, deliveryId: string): TeamsMessage {
+  const actions = linkActions(message.link)
+  let body: CardElement[] = []
+  for (const allowance of allowances) {
+    body = eventBody(message, deliveryId, allowance)
+    if (countBytes(wrapCard(body, actions)) <= maxRequestBytes) break
+  }
+  return wrapCard(body, actions)
+}
+
+function wrapCard(body: CardElement[], actions: OpenUrl[] = []): TeamsMessage {
+  const content: AdaptiveCard = {
+    $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+    type: 'AdaptiveCard',
+    version: '1.2',
+    msteams: { width: 'Full' },
+    body,
+    ...(actions.length > 0 && { actions }),
+  }
+  const contentType = 'application/vnd.microsoft.card.adaptive'
+  return { type: 'message', attachments: [{ contentType, contentUrl: null, content }] }
+}
+
+function eventBody(message: Message, deliveryId: string, allowance: Allowance): CardElement[] {
+  const look = { size: 'medium' } as const
+  return [
+    paragraph([mark(message.severity, look), run(` · ${message.title}`, { ...look, ...bold })]),
+    ...message.notes.map((note) => aside(cutText(note, allowance.note))),
+    ...factParagraphs(message, allowance),
+    ...extractElements(message.extract, allowance),
+    origin(originText(message, deliveryId), allowance.origin),
+  ]
+}
+
+/** Each on a line of its own, close to the one before. */
+function factParagraphs(message: Message, { facts, value }: Allowance): RichText[] {
+  return factsForPeople(message)
+    .slice(0, facts)
+    .map((fact, index) =>
+      labelled(fact.label, cutText(fact.value, value), index === 0 ? 'medium' : 'none'),
+    )
+}
+
+/** A text run breaks no line, so each line is a paragraph; the lines beyond a number are joined. */
+function extractElements(extract: Message['extract'], allowance: Allowance): CardElement[] {
+  if (extract === null || extract.text === '') return []
+  const lines = cutText(extract.text, allowance.extract).split('\n')
+  const shown = [
+    ...lines.slice(0, maxExtractLines - 1),
+    ...[lines.slice(maxExtractLines - 1).join(' ')].filter((rest) => rest !== ''),
+  ]
+  const quoted = shown.map((line) => paragraph([run(line, { fontType: 'monospace' })], 'none'))
+  return [
+    paragraph([run(extract.label || 'Extract', bold)]),
+    { type: 'Container', style: 'emphasis', items: quoted },
+  ]
+}
+
+function linkActions(link: string | null): OpenUrl[] {
+  return isOpenable(link) ? [{ type: 'Action.OpenUrl', title: 'Open event', url: link }] : []
+}
+
+/** Links are checked when the message is made, but may be http where `base_url` is. */
+function isOpenable(link: string | null): link is string {
+  return link !== null && link.startsWith('https://')
+}
+
+/** Where the message came from, with the uid for `tocsin explain <uid>`. */
+function originText(message: Message, deliveryId: string): string {
+  const routes = message.routes.join(', ') || '-'
+  return `delivery ${deliveryId} · uid ${message.uid} · feed ${message.feed} · routes ${routes}`
+}
+
+/** Nobody reads more in a channel. */
+const maxLines = 25
+
+/** What each part may take, in characters (`text`, `link`) and in number. */
+interface SummaryAllowance {
+  text: number
+  link: number
+  names: number
+  feeds: number
+}
+
+/** The first one whose required parts leave room for a few lines is used; the last always does. */
+const summaryAllowances: readonly SummaryAllowance[] = [
+  { text: 600, link: 2000, names: 10, feeds: 20 },
+  { text: 250, link: 1000, names: 5, feeds: 8 },
+  { text: 100, link: 300, names: 3, feeds: 3 },
+]
+const maxFrameBytes = 12_000
+
+interface Frame {
+  before: CardElement[]
+  after: CardElement[]
+}
+
+function renderEvents(message: SummaryMessage, deliveryId: string): TeamsMessage {
+  let frame: Frame = { before: [], after: [] }
+  for (const allowance of summaryAllowances) {
+    frame = buildFrame(message, deliveryId, allowance)
+    if (countBytes(frame) <= maxFrameBytes) break
+  }
+  const withLines = (shown: number): TeamsMessage =>
+    wrapCard([...frame.before, ...eventLines(message, shown, deliveryId), ...frame.after])
+  let fitting = withLines(0)
+  for (let shown = 1; shown <= Math.min(maxLines, message.lines.length); shown += 1) {
+    const fuller = withLines(shown)
+    if (countBytes(fuller) > maxRequestBytes) break
+    fitting = fuller
+  }
+  return fitting
+}
+
+function buildFrame(
+  message: SummaryMessage,
+  deliveryId: string,
+  allowance: SummaryAllowance,
+): Frame {
+  const look = { size: 'medium' } as const
+  const severity = message.severity === null ? [] : [mark(message.severity, look), run(' ', look)]
+  return {
+    before: [
+      paragraph([...severity, run(message.title, { ...look, ...bold })]),
+      ...alarmParagraphs(message.alarms, allowance),
+      ...message.notes.map((note) => aside(cutText(note, allowance.text))),
+      ...statementParagraphs(message, allowance),
+      ...alreadySentElements(message, allowance),
+    ],
+    after: [
+      ...countParagraphs(message, allowance),
+      ...coverageParagraphs(message, allowance),
+      origin(summaryOriginText(message, deliveryId), allowance.text),
+    ],
+  }
+}
+
+function alarmParagraphs(alarms: readonly string[], { text }: SummaryAllowance): RichText[] {
+  return alarms.map((alarm) =>
+    paragraph([run(`⚠️ ${cutText(alarm, text)}`, { ...bold, color: 'attention' })]),
+  )
+}
+
+function statementParagraphs({ coverage }: SummaryMessage, { text }: SummaryAllowance): RichText[] {
+  if (coverage === null) return []
+  return [coverage.statement, `Window: ${coverage.window}`]
+    .filter((line) => line !== null)
+    .map((line) => paragraph([run(cutText(line, text))]))
+}
+
+/** Stands before the new events: these are the worst of the window. */
+function alreadySentElements(
+  { coverage }: SummaryMessage,
+  allowance: SummaryAllowance,
+): CardElement[] {
+  const sent = coverage?.alreadySent.slice(0, allowance.names) ?? []
+  if (coverage === null || sent.length === 0) return []
+  const more = coverage.alreadySent.length - sent.length + coverage.moreAlreadySent
+  const items = sent.map(({ severity, title, link, time }) =>
+    paragraph([
+      mark(severity),
+      run(` ${cutText(title, allowance.text)} (already sent ${time}) `),
+      ...linkRuns(link, allowance.link),
+    ]),
+  )
+  return [
+    { type: 'Container', id: 'already_sent', items },
+    ...(more > 0 ? [aside(`and ${more} more that were already sent`)] : []),
+  ]
+}
+
+/** The worst events, each on a line, and how many more there are. */
+function eventLines(message: SummaryMessage, shown: number, deliveryId: string): CardElement[] {
+  const more = formatRemainder(message, shown, deliveryId)
+  const items = message.lines.slice(0, shown).map(eventLine)
+  return [
+    ...(items.length > 0 ? [{ type: 'Container', id: 'events', items } as const] : []),
+    ...(more === null ? [] : [aside(more)]),
+  ]
+}
+
+function eventLine(line: SummaryLine): RichText {
+  const { identifier, remark, time } = line
+  const margin = [identifier, remark, time].filter((part) => part !== null).join(' · ')
+  return paragraph(
+    [mark(line.severity), run(` ${line.title} (${margin}) `), ...linkRuns(line.link)],
+    'small',
+  )
+}
+
+/** The words of a link are ours and its address is checked. */
+function linkRuns(link: string | null, maxLength = Infinity): TextRun[] {
+  if (!isOpenable(link) || link.length > maxLength) return []
+  return [{ ...run('open'), selectAction: { type: 'Action.OpenUrl', url: link } }]
+}
+
+function countParagraphs({ counts }: SummaryMessage, allowance: SummaryAllowance): RichText[] {
+  return counts.map(({ label, entries }) => {
+    const shown = entries.slice(0, allowance.names).map(({ name, count }) => `${count} ${name}`)
+    const more = entries.length > shown.length ? ['…'] : []
+    return labelled(label, cutText([...shown, ...more].join(' · '), allowance.text), 'small')
+  })
+}
+
+function coverageParagraphs(
+  { coverage, days }: SummaryMessage,
+  { text, feeds }: SummaryAllowance,
+): RichText[] {
+  if (coverage === null) return []
+  const shown = coverage.feeds.slice(0, feeds)
+  const more = coverage.feeds.length - shown.length + coverage.moreFeeds
+  const parts: [label: string, texts: string[]][] = [
+    [
+      'Days',
+      days
+        .filter(({ total }) => total > 0)
+        .slice(-7)
+        .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),
+    ],
+    ['Not listed', coverage.unlisted],
+    [
+      'Feeds',
+      [
+        ...shown.map((feed) => `${feed.isBehind ? '⚠️ BEHIND ' : ''}${feed.feed}: ${feed.text}`),
+        ...(more > 0 ? [`and ${more} more`] : []),
+      ],
+    ],
+  ]
+  return parts
+    .filter(([, texts]) => texts.length > 0)
+    .map(([label, texts]) => labelled(label, cutText(texts.join(' · '), text * 2), 'small'))
+}
+
+function summaryOriginText({ route, timeZone }: SummaryMessage, deliveryId: string): string {
+  const by = route === null ? '' : ` · route ${route}`
+  return `delivery ${deliveryId}${by} · times are ${timeZone}`
+}
+
+const bold = { weight: 'bolder' } as const
+
+function run(text: string, look: TextLook = {}): TextRun {
+  return { type: 'TextRun', text: text || '-', ...look }
+}
+
+function paragraph(inlines: TextRun[], spacing?: RichText['spacing']): RichText {
+  return { type: 'RichTextBlock', inlines, ...(spacing !== undefined && { spacing }) }
+}
+
+function labelled(label: string, value: string, spacing: RichText['spacing']): RichText {
+  return paragraph([run(`${label}: `, { ...bold, isSubtle: true }), run(value)], spacing)
+}
+
+function aside(text: string): RichText {
+  return paragraph([run(text, { isSubtle: true })], 'small')
+}
+
+function origin(text: string, maxLength: number): RichText {
+  const look = { size: 'small', isSubtle: true } as const
+  return { ...paragraph([run(cutText(text, maxLength), look)], 'medium'), separator: true }
+}
+
+const colors: Readonly<Record<string, CardColor>> = {
+  critical: 'attention',
+  high: 'warning',
+  medium: 'accent',
+  low: 'default',
+  info: 'default',
+}
+
+/**
+ * The word carries the meaning, the colour only helps the eye. An unknown severity is shown like
+ * `critical`.
+ */
+function mark(severity: string, look: TextLook = {}): TextRun {
+  const color = (Object.hasOwn(colors, severity) ? colors[severity] : undefined) ?? 'attention'
+  return run(severityLabel(severity), { ...look, ...bold, color })
+}
+
+function countBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}

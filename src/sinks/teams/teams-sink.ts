@@ -1,0 +1,110 @@
+/**
+ * Sends messages, about one event or a summary, to a chat or channel of Microsoft Teams through the
+ * webhook of a workflow. Accepted means that the workflow took the message: it answers 202 before
+ * it posts, and only its run history tells whether the post succeeded.
+ */
+import { withTimeout } from '../../lib/clock.ts'
+import type { SinkParts } from '../config.ts'
+import { listDestinations } from '../destinations.ts'
+import {
+  classifyStatus,
+  createHttpTransport,
+  errorFromAnswer,
+  isSuccess,
+  readTarget,
+} from '../http.ts'
+import { type Delivery, type Receipt, type Sink, SinkError, type SinkReason } from '../sink.ts'
+import { retiredAddressProblem, type TeamsConfig } from './config.ts'
+import { cardText, renderTeams } from './teams-card.ts'
+
+const teamsSendTimeoutMs = 15_000
+const receiver = 'the workflow'
+/** Teams asks for the charset where a card has emoji ("Format cards in Teams"). */
+const headers = { 'content-type': 'application/json; charset=utf-8', 'user-agent': 'tocsin' }
+
+/** Reads the URL at each send, so that it can change without a restart. */
+export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkParts): Sink {
+  const { name, limitPerSecond, allowPrivate } = config
+  const closing = new AbortController()
+  const transport = createHttpTransport({
+    allowPrivate,
+    maxConnections: 1,
+    receiver,
+    readsAnswer: true,
+  })
+
+  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+    const body = JSON.stringify(renderTeams(delivery))
+    const answer = await transport.post(readWorkflowUrl(config), { headers, body }, signal)
+    const { status } = answer
+    logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
+    if (isSuccess(status)) return { answer: describeAcceptance(status) }
+    const word = readErrorCode(answer.body)
+    const reason = reasonsByCode[word] ?? classifyWorkflowStatus(status)
+    throw errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
+  }
+
+  return {
+    name,
+    type: 'teams',
+    audience: 'people',
+    destinations: listDestinations(config),
+    limitPerSecond,
+    reveals: config.reveal,
+    concurrency: 1,
+    sendTimeoutMs: teamsSendTimeoutMs,
+    send: (delivery, { signal }) =>
+      withTimeout(teamsSendTimeoutMs, [signal, closing.signal], (own) => send(delivery, own)),
+    preview: (delivery) => ({ text: cardText(renderTeams(delivery)) }),
+    async close() {
+      closing.abort()
+      await transport.close()
+    },
+  }
+}
+
+/** A file may hold another address than the one that was checked when the configuration loaded. */
+function readWorkflowUrl(config: TeamsConfig): URL {
+  const url = readTarget(config)
+  const retired = retiredAddressProblem(url.href)
+  if (retired === undefined) return url
+  throw new SinkError('misconfigured', `url is ${retired.problem}; ${retired.remedy}`)
+}
+
+function describeAcceptance(status: number): string {
+  return status === 202
+    ? '202: the workflow took the message and posts it later; its run history shows whether it did'
+    : `${status}: the workflow answered`
+}
+
+/**
+ * Error codes of a workflow that say more than the status (docs/api-notes.md, Microsoft Teams). A
+ * workflow that is off answers 400, which would otherwise make a dead letter of each message.
+ */
+const reasonsByCode: Readonly<Record<string, SinkReason>> = {
+  WorkflowTriggerIsNotEnabled: 'misconfigured',
+  WorkflowNotFound: 'misconfigured',
+  MissingApiVersionParameter: 'misconfigured',
+  DirectApiAuthorizationRequired: 'unauthorized',
+  TriggerInputSchemaMismatch: 'invalid',
+}
+
+/** Returns the code of a workflow's error if it is one of those above; else an empty text. */
+function readErrorCode(body: string): string {
+  const [, code = ''] = /"code"\s*:\s*"(\w{2,60})"/u.exec(body) ?? []
+  return Object.hasOwn(reasonsByCode, code) ? code : ''
+}
+
+function classifyWorkflowStatus(status: number): SinkReason {
+  return status === 404 ? 'misconfigured' : classifyStatus(status)
+}
+
+const advice: Partial<Record<SinkReason, string>> = {
+  misconfigured:
+    '; turn the workflow on in Teams, or make a new one, and copy its whole URL into this sink',
+  unauthorized:
+    '; the signature in the URL does not hold (any more): copy the URL of the workflow again',
+  invalid: '; the workflow takes no such message: it must post the cards of a webhook request',
+  redirected: '; the URL is not that of a workflow',
+  gone: '; make a new workflow and put its URL into this sink',
+}
