@@ -20,7 +20,7 @@ interface Scene {
   run: (...args: string[]) => Promise<Ended>
 }
 
-async function aScene(): Promise<Scene> {
+async function aScene(otherFeeds = ''): Promise<Scene> {
   const limits = { search: 50, basic: 50 }
   const sandbox = await startSandbox({
     organizations: [{ id: 7, limits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
@@ -33,7 +33,7 @@ http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 50, basic: 50}}}
 feeds:
   brand: {type: events, identifier_group: 1042, detail: [], every: 5s, sweep: false}
-  making: {type: reports, requests: ['3f0e7c1a-0000-4000-8000-000000000000']}
+  ${otherFeeds}
 sinks:
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true}
 route: {sinks: [siem]}
@@ -54,7 +54,8 @@ async function withDaemon({ yaml }: Scene, work: () => Promise<void>): Promise<v
 }
 
 test('a planted gap is named, and delivered once it is repaired', async () => {
-  const scene = await aScene()
+  const making = "making: {type: reports, requests: ['3f0e7c1a-0000-4000-8000-000000000000']}"
+  const scene = await aScene(making)
   const uids = scene.sandbox
     .addEvents(23, { severity: 'high', groupIds: [1042] })
     .map(({ uid }) => uid)

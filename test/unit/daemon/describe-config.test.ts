@@ -40,7 +40,7 @@ test('the hash of a configuration follows every change, also those over which no
     base.replace('example.com/x', 'example.com/y'),
     base.replace('24-bytes-abc', '24-bytes-abd'),
     base.replace('fw_key', 'fw_kez'),
-    `${base}notices: {sink: soc}\n`,
+    `${base}self_alerts: {sink: soc}\n`,
     `${base}canary: {every: 2h, sinks: [soc]}\n`,
     `${base}retention: {max_bytes: 2GiB}\n`,
     `${base}http: {port: 9999}\n`,
