@@ -145,7 +145,7 @@ function formatTriage({ atMs, action, by, outcome }: KnownTriage): string {
     asked: 'its outcome is not known',
     done: 'done',
     refused: 'refused by the service',
-    unclear: 'it may have been done although no answer came',
+    unclear: 'it may have been done, in whole or in part',
     'not done': 'not done, the service could not take it',
   }
   return `  ${formatUtcTime(atMs)}: "${action}" asked of the service by ${sanitize(by, 100)}: ${outcomes[outcome]}`

@@ -137,7 +137,17 @@ function closingCommands(context: Context, kind: TargetKind): Command[] {
           .option('--remediated', 'undo only that it was remediated'),
       change: (options) => `restored (${undoActions(options).join(', ')})`,
       async send(api, targets, options) {
-        for (const action of undoActions(options)) await sendAction(api, kind, { action, targets })
+        let done: TriageAction | undefined
+        for (const action of undoActions(options)) {
+          try {
+            await sendAction(api, kind, { action, targets })
+          } catch (error) {
+            throw done && error instanceof UpstreamError
+              ? halfDoneError(error, done, action)
+              : error
+          }
+          done = action
+        }
       },
     }),
   ]
@@ -149,6 +159,16 @@ function undoActions({ ignored, remediated }: RestoreOptions): TriageAction[] {
     ...(isBoth || ignored ? ['unignore' as const] : []),
     ...(isBoth || remediated ? ['unremediate' as const] : []),
   ]
+}
+
+/** The failure of the second of two requests, of which the first is done. */
+function halfDoneError(
+  { reason, message, status, serviceCode, fault, details }: UpstreamError,
+  done: TriageAction,
+  failed: TriageAction,
+): UpstreamError {
+  const options = { status, serviceCode, fault, details, mayBeDone: true }
+  return new UpstreamError(reason, `${done} is done, ${failed} failed: ${message}`, options)
 }
 
 function sendAction(
@@ -296,10 +316,12 @@ async function sendAll<Options extends TriageOptions>(
     const batch = results.slice(at, at + most)
     const refusal = await sendBatch(sending, batch)
     if (refusal && batch.length > 1) {
+      settle(batch, 'not tried', null)
       for (const one of batch) await sendBatch(sending, [one])
     }
-    const isForbidden = refusal?.status === 403 && batch.every(({ state }) => state === 'refused')
-    if (isForbidden) throw await explainRefusal(sending, refusal)
+    // A key that changed any target may change others: what is refused then is the target.
+    const isNothingDone = results.every(({ state }) => state === 'refused' || state === 'not tried')
+    if (refusal?.status === 403 && isNothingDone) throw await explainRefusal(sending, refusal)
   }
 }
 
@@ -320,7 +342,7 @@ async function sendBatch<Options extends TriageOptions>(
     if (!(error instanceof UpstreamError)) throw error
     const isRefused = requestFaultStatuses.has(error.status ?? 0) || error.reason === 'invalid'
     const unsettled = error.mayBeDone ? 'unclear' : 'not done'
-    const outcome = isRefused ? 'refused' : unsettled
+    const outcome = isRefused && !error.mayBeDone ? 'refused' : unsettled
     if (outcome === 'not done') settle(batch, 'not tried', null)
     else settle(batch, outcome, error.message)
     await noteTriage(ledger, { ...note, outcome })

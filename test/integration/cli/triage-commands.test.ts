@@ -8,6 +8,11 @@ const tests = redisForTests()
 
 const actionsPath = '/firework/v4/events/actions'
 
+const ofTwoTenants = [
+  { id: 1042, name: 'Ours', tenantId: 42, identifiers: [{ id: 77, name: 'a.example' }] },
+  { id: 1050, name: 'Theirs', tenantId: 43, identifiers: [{ id: 78, name: 'b.example' }] },
+]
+
 function addEvents({ sandbox }: ServiceScene, count: number, groupId = 1042): string[] {
   return Array.from({ length: count }, (_, index) => `paste/site/${groupId}-${index}`).map(
     (uid) => sandbox.addEvent({ uid, groupIds: [groupId] }).uid,
@@ -68,12 +73,7 @@ describe('events ignore', () => {
   })
 
   test('sends a refused batch one by one, and lists what is left', async () => {
-    const scene = await aServiceScene(tests, {
-      groups: [
-        { id: 1042, name: 'Ours', tenantId: 42, identifiers: [{ id: 77, name: 'a.example' }] },
-        { id: 1050, name: 'Theirs', tenantId: 43, identifiers: [{ id: 78, name: 'b.example' }] },
-      ],
-    })
+    const scene = await aServiceScene(tests, { groups: ofTwoTenants })
     const [first = '', last = ''] = addEvents(scene, 2)
     const [foreign = ''] = addEvents(scene, 1, 1050)
     const uids = [first, 'paste/unknown', foreign, last]
@@ -103,6 +103,38 @@ describe('events ignore', () => {
     ])
     expect(err).toContain(`left to do: ${uids.slice(10).join(' ')}`)
     expect((await scene.run('explain', uids[10]!)).out).toContain('may have been done')
+  })
+
+  test('refused as a batch calls nothing refused that it did not send alone', async () => {
+    const scene = await aServiceScene(tests)
+    const [first = '', last = ''] = addEvents(scene, 2)
+    scene.sandbox.faults.add({ on: actionsPath, effect: 'delay', times: 2 })
+    scene.sandbox.faults.add({ on: actionsPath, effect: 'refuse' })
+    const uids = [first, 'paste/unknown', last]
+    const { code, out } = await scene.run('events', 'ignore', ...uids, '--yes', '--output=json')
+    expect(code).toBe(1)
+    expect(rowsIn(out).map(({ uid, state, reason }) => [uid, state, reason])).toEqual([
+      [first, 'done', null],
+      ['paste/unknown', 'unclear', expect.any(String)],
+      [last, 'not tried', null],
+    ])
+  })
+
+  test('goes on past a batch of another tenant once the key proved to change events', async () => {
+    const scene = await aServiceScene(tests, { groups: ofTwoTenants })
+    const own = addEvents(scene, 11)
+    const foreign = addEvents(scene, 10, 1050)
+    const uids = [...own.slice(0, 10), ...foreign, ...own.slice(10)]
+    const { code, out, err } = await scene.run(
+      'events',
+      'ignore',
+      ...uids,
+      '--yes',
+      '--output=json',
+    )
+    expect([code, err]).toEqual([1, `left to do: ${foreign.join(' ')}\n`])
+    const done = rowsIn(out).filter(({ state }) => state === 'done')
+    expect(done.map(({ uid }) => uid)).toEqual(own)
   })
 
   test('by Ctrl-C says what is done, what may be, and what was not tried', async () => {
@@ -150,6 +182,19 @@ test.each([
   expect(sentTypes).toEqual(types.map((type) => ({ type })))
   const { ignoredAtMs, remediatedAtMs } = eventAt(scene, uid) ?? {}
   expect([ignoredAtMs, remediatedAtMs]).toEqual(times)
+})
+
+test.each([408, 409])('events restore says when its second request fails by %d', async (status) => {
+  const scene = await aServiceScene(tests)
+  const given = { groupIds: [1042], ignoredAtMs: 7, remediatedAtMs: 7 }
+  const { uid } = scene.sandbox.addEvent(given)
+  scene.sandbox.faults.add({ on: actionsPath, effect: 'delay', times: 1 })
+  scene.sandbox.faults.add({ on: actionsPath, effect: 'status', status })
+  const { code, out } = await scene.run('events', 'restore', uid, '--yes', '--output=json')
+  expect([code, eventAt(scene, uid)?.ignoredAtMs]).toEqual([1, null])
+  const reason = expect.stringContaining('unignore is done, unremediate failed')
+  expect(rowsIn(out)).toMatchObject([{ uid, state: 'unclear', reason }])
+  expect((await scene.run('explain', uid)).out).toContain('may have been done, in whole or in part')
 })
 
 test('credentials remediate marks every record of the pair, in batches of a hundred', async () => {
