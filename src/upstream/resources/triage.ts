@@ -4,6 +4,7 @@
  * without.
  */
 import { z } from 'zod'
+import { looksLikeHtml } from '../failures.ts'
 import { eventSeverities, type TriageAction, triageActions } from './enumerations.ts'
 import {
   type CallOptions,
@@ -40,16 +41,22 @@ export interface TriageOperations {
 }
 
 export function createTriageOperations(parts: OperationParts): TriageOperations {
+  /** The answer has no published shape; a web page is no answer of the API. */
+  async function act(path: string, body: unknown, asked: CallOptions): Promise<void> {
+    const answer = await write(parts, { method: 'POST', path, body }, asked)
+    if (looksLikeHtml(answer.body)) readWritten(answer, z.unknown())
+  }
+
   return {
     async actOnEvents({ action, uids, ...asked }) {
       const given = { targets: uids.map((uid) => ({ uid })), action: { type: action } }
       const body = checkRequest(eventAction, given)
-      await write(parts, { method: 'POST', path: '/firework/v4/events/actions', body }, asked)
+      await act('/firework/v4/events/actions', body, asked)
     },
     async actOnCredentials({ action, hashes, ...asked }) {
       const targets = hashes.map((hash) => ({ credential_hash: hash }))
       const body = checkRequest(credentialAction, { targets, action: { type: action } })
-      await write(parts, { method: 'POST', path: '/firework/v4/credentials/actions', body }, asked)
+      await act('/firework/v4/credentials/actions', body, asked)
     },
     async noteOnEvent({ uid, note, ...asked }) {
       const path = `/firework/v4/events/tenant/metadata?uid=${pathPart(uid)}`

@@ -47,6 +47,15 @@ describe('events', () => {
     expect(sent(actions)).toHaveLength(1)
   })
 
+  test('are not taken as changed when a web page answers', async () => {
+    const { sandbox, client } = await aScene(tests)
+    const page = { status: 200, body: 'text', message: '<html>sign in</html>' } as const
+    sandbox.faults.add({ on: actions, effect: 'status', ...page })
+    const request = { action: 'ignore', uids: ['paste/a'], ...asked() } as const
+    const error = await failureOf(client.actOnEvents(request))
+    expect(error).toMatchObject({ reason: 'contract', fault: 'html', mayBeDone: true })
+  })
+
   test('keep what a note leaves out', async () => {
     const { sandbox, client } = await aScene(tests)
     const { uid } = sandbox.addEvent({ groupIds: [1042], tags: ['vip'], override: 'low' })
