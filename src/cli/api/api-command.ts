@@ -104,7 +104,7 @@ export interface OptionalOperation {
   /** What to do where the operation is not available. */
   instead: string
   /** Its request names nothing that may be missing: every 404 is about the operation. */
-  namesNothing?: true
+  namesNothing?: boolean
 }
 
 /**
@@ -136,7 +136,8 @@ export async function callOptional<Result>(
 
 /**
  * Calls the newer of two operations for the same thing, and the older one where the newer is known
- * to be missing, or turns out to be. Throws what the last one failed with.
+ * to be missing, or turns out to be. Both name the same: a refusal of a request that names
+ * something may be about that. Throws what the last one failed with.
  */
 export async function callNewest<Result>(
   client: Pick<UpstreamClient, 'capabilities'>,
@@ -150,7 +151,9 @@ export async function callNewest<Result>(
       await client.capabilities.note(capability, true)
       return result
     } catch (error) {
-      if (!(error instanceof UpstreamError) || !isOperationMissing(error)) throw error
+      if (!(error instanceof UpstreamError)) throw error
+      const isUnknown = isUnknownPath(error) || error.status === 405
+      if (older.namesNothing ? !isOperationMissing(error) : !isUnknown) throw error
       await client.capabilities.note(capability, false)
     }
   }

@@ -81,7 +81,8 @@ async function fetchIdentifiers({
       capability: 'identifiers/v3',
       operation: 'a list of identifiers',
       permission: 'to read identifiers',
-      ...elsewhere,
+      instead,
+      namesNothing: filters.group === undefined && from === null,
       request() {
         if (filters.isDisabled === undefined && from === null) {
           context.terminal.printError(enabledOnly)
@@ -106,7 +107,7 @@ function maskIdentifier(row: WireIdentifier): WireIdentifier {
 const enabledOnly =
   'this server lists the enabled identifiers alone; --disabled lists those that are not watched'
 
-const elsewhere = { instead: 'the web application lists them', namesNothing: true } as const
+const instead = 'the web application lists them'
 
 export function groupsCommand(context: Context): Command {
   const list = listCommand(context, {
@@ -126,7 +127,8 @@ export function groupsCommand(context: Context): Command {
           capability: 'groups/v2',
           operation: 'a list of groups',
           permission: 'to read groups of identifiers',
-          ...elsewhere,
+          instead,
+          namesNothing: from === null,
           request: async () => ({ items: await client.listOlderGroups(callOptions()) }),
         },
       )

@@ -106,6 +106,21 @@ describe('identifiers list', () => {
     ])
   })
 
+  test.each([403, 404])(
+    'takes a %d for the group or the cursor that was named, not for a missing operation',
+    async (status) => {
+      const scene = await aServiceScene(tests)
+      const missing = { effect: 'status', status, body: 'message', times: 1 } as const
+      for (const named of ['--group=99', '--from=stale']) {
+        scene.sandbox.faults.add({ on: '/firework/v4/identifiers/', ...missing })
+        const { code, err } = await scene.run('identifiers', 'list', named)
+        expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining(`(${status})`) })
+      }
+      expect((await scene.run('identifiers', 'list')).code).toBe(0)
+      expect(new Set(pathsOf(scene))).toEqual(new Set(['/firework/v4/identifiers/']))
+    },
+  )
+
   test('refuses what no identifier has before anything is sent', async () => {
     const { run, sandbox } = await aServiceScene(tests)
     for (const mistake of ['--type=domian', '--group=1042/../7', '--size=101', '--order-by=age']) {
