@@ -5,7 +5,7 @@
  */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { refang } from '../../messages/sanitize.ts'
-import { noteTriage } from '../../store/triage.ts'
+import { noteTriage, noteTriageOutcome } from '../../store/triage.ts'
 import { isUnknownPath } from '../../upstream/capabilities.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import { eventSeverities, type TriageAction } from '../../upstream/resources/enumerations.ts'
@@ -333,8 +333,7 @@ async function sendBatch<Options extends TriageOptions>(
   const { api, row, options, by } = sending
   const targets = batch.map(({ target }) => target)
   const ledger = ledgerFor(api.store, api.account)
-  const note = { by, action: row.verb, targets }
-  await noteTriage(ledger, { ...note, outcome: 'asked' })
+  const noteId = await noteTriage(ledger, { by, action: row.verb, targets })
   settle(batch, 'unclear', 'interrupted before the service answered')
   try {
     await row.send(api, targets, options)
@@ -345,13 +344,13 @@ async function sendBatch<Options extends TriageOptions>(
     const outcome = isRefused && !error.mayBeDone ? 'refused' : unsettled
     if (outcome === 'not done') settle(batch, 'not tried', null)
     else settle(batch, outcome, error.message)
-    await noteTriage(ledger, { ...note, outcome })
+    await noteTriageOutcome(ledger, noteId, outcome)
     if (isUnknownPath(error) || error.status === 405) throw await explainRefusal(sending, error)
     if (isRefused) return error
     throw error
   }
   settle(batch, 'done', null)
-  await noteTriage(ledger, { ...note, outcome: 'done' })
+  await noteTriageOutcome(ledger, noteId, 'done')
   return undefined
 }
 
