@@ -1,6 +1,10 @@
 /** `identifiers list` and `groups list`: what is watched for, with the ids that feeds name. */
 import { Command, Option } from 'commander'
-import { type AssetType, assetTypes } from '../../upstream/resources/enumerations.ts'
+import {
+  type AssetType,
+  assetTypes,
+  identifierTypes,
+} from '../../upstream/resources/enumerations.ts'
 import {
   type IdentifierFilters,
   type WireGroupEntry,
@@ -12,7 +16,7 @@ import type { WireSearchPage } from '../../upstream/resources/page.ts'
 import type { Context } from '../context.ts'
 import { listParser } from '../options.ts'
 import { jsonText, sanitize } from '../terminal.ts'
-import { callNewest, parseId } from './api-command.ts'
+import { callNewest, callOptional, parseId } from './api-command.ts'
 import { formatList } from './assets.ts'
 import { type Listing, maskAllSecrets, parseRows } from './listing.ts'
 import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
@@ -71,26 +75,27 @@ async function fetchIdentifiers({
   position: { cursor: from, size },
 }: ListRequest<IdentifierOptions, IdentifierFilters>): Promise<FetchedRows<WireIdentifier>> {
   const request = { filters, from, size }
-  const page = await callNewest<WireSearchPage>(
-    client,
-    {
-      capability: 'identifiers/v4',
-      request: () => client.listIdentifiers({ ...request, ...callOptions() }),
+  const newer = {
+    capability: 'identifiers/v4',
+    request: () => client.listIdentifiers({ ...request, ...callOptions() }),
+  }
+  const older = {
+    capability: 'identifiers/v3',
+    operation: 'a list of identifiers',
+    permission: 'to read identifiers',
+    instead,
+    namesNothing: filters.group === undefined && from === null,
+    request() {
+      if (filters.isDisabled === undefined && from === null) {
+        context.terminal.printError(enabledOnly)
+      }
+      return client.listOlderIdentifiers({ ...request, ...callOptions() })
     },
-    {
-      capability: 'identifiers/v3',
-      operation: 'a list of identifiers',
-      permission: 'to read identifiers',
-      instead,
-      namesNothing: filters.group === undefined && from === null,
-      request() {
-        if (filters.isDisabled === undefined && from === null) {
-          context.terminal.printError(enabledOnly)
-        }
-        return client.listOlderIdentifiers({ ...request, ...callOptions() })
-      },
-    },
-  )
+  }
+  const isInNewer = (filters.types ?? []).every((type) => identifierTypes.includes(type))
+  const page = await (isInNewer
+    ? callNewest<WireSearchPage>(client, newer, older)
+    : callOptional(client, older, older.request()))
   const rows = parseRows(context, wireIdentifier, page.items)
   return { rows: options.reveal ? rows : rows.map(maskIdentifier), next: page.next ?? null }
 }
@@ -105,7 +110,7 @@ function maskIdentifier(row: WireIdentifier): WireIdentifier {
 }
 
 const enabledOnly =
-  'this server lists the enabled identifiers alone; --disabled lists those that are not watched'
+  'these are the enabled identifiers alone; --disabled lists those that are not watched'
 
 const instead = 'the web application lists them'
 

@@ -1,6 +1,10 @@
 /** The lists of identifiers and of their groups, in the shapes of v2, v3 and v4. */
 import { z } from 'zod'
-import { assetTypes, eventSeverities } from '../../upstream/resources/enumerations.ts'
+import {
+  assetTypes,
+  eventSeverities,
+  identifierTypes,
+} from '../../upstream/resources/enumerations.ts'
 import type { SandboxGroup } from '../options.ts'
 import {
   listPage,
@@ -10,19 +14,6 @@ import {
   type TenantRequest,
 } from './route.ts'
 import { type SandboxAsset, toAssetItem } from './store.ts'
-
-/** The types of identifiers that v4 shows (docs/api-notes.md, Assets). */
-const publicTypes = [
-  'bin',
-  'ip',
-  'keyword',
-  'azure_tenant',
-  'domain',
-  'search_query',
-  'github_repository',
-  'secret',
-  'identity',
-] as const
 
 /** A parameter that may come several times. */
 function several<Schema extends z.ZodType>(schema: Schema) {
@@ -36,7 +27,7 @@ const publicQuery = z.object({
   order_by: orderBy,
   is_disabled: flag.optional(),
   group_id: z.coerce.number().int().optional(),
-  types: several(z.enum(publicTypes)).optional(),
+  types: several(z.enum(identifierTypes)).optional(),
 })
 
 /** Without `is_disabled`, v3 lists only those that are enabled. */

@@ -26,6 +26,19 @@ export const assetTypes = [
 ] as const
 export type AssetType = (typeof assetTypes)[number]
 
+/** The types that v4 lists (docs/api-notes.md, Lists of identifiers and groups). */
+export const identifierTypes: readonly AssetType[] = [
+  'bin',
+  'ip',
+  'keyword',
+  'azure_tenant',
+  'domain',
+  'search_query',
+  'github_repository',
+  'secret',
+  'identity',
+]
+
 /** Search types of an asset. `ad` and `ads` are allowed on creation, not on replacement. */
 export const replaceSearchTypes = [
   'forum_post',

@@ -106,6 +106,16 @@ describe('identifiers list', () => {
     ])
   })
 
+  test('asks the older operation for types that the newer one does not know', async () => {
+    const scene = await aServiceScene(tests)
+    const { code, err } = await scene.run('identifiers', 'list', '--type=role,domain')
+    expect({ code, err }).toEqual({
+      code: 0,
+      err: expect.stringContaining('the enabled identifiers alone'),
+    })
+    expect(pathsOf(scene)).toEqual(['/firework/v3/identifiers/'])
+  })
+
   test.each([403, 404])(
     'takes a %d for the group or the cursor that was named, not for a missing operation',
     async (status) => {
