@@ -31,7 +31,7 @@ sinks:
   duty: {type: pagerduty, routing_key: ${routingKey}, url: '${pagerDuty.url}', allow_private: true}
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 20/s}
 route: {sinks: [duty, soc], group_by: [feed], group_wait: 1s}
-notices: {sink: duty}
+self_alerts: {sink: duty}
 canary: {every: 1h, sinks: [duty]}
 `
   const withClass = (name: string): PagerDutyEvent[] =>
