@@ -256,6 +256,7 @@ export async function createDelivery(
       ...common,
       members,
       ...(!isSole && { summary: about.summary }),
+      ...(hasOnlyCanaries(about.summary) && { isTest: true }),
       ...(attachment && { attachment }),
     }
   }
@@ -278,6 +279,18 @@ export async function createDelivery(
  */
 function isCanary({ event, feed }: DeliveryMember): boolean {
   return event.type === 'canary' && feed === ownFeed
+}
+
+/**
+ * Canaries that were held or moved together share a message. A digest is no test, whatever it holds.
+ */
+function hasOnlyCanaries({ kind, total, byType, byFeed }: MessageAbout['summary']): boolean {
+  return (
+    kind !== 'digest' &&
+    total > 0 &&
+    byType.every(({ name }) => name === 'canary') &&
+    byFeed.every(({ name }) => name === ownFeed)
+  )
 }
 
 interface SummaryRequest {

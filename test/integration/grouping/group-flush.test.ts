@@ -4,7 +4,7 @@ import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { readRecord } from '../../../src/store/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
-import type { ThreatEvent } from '../../../src/event.ts'
+import { ownFeed, type ThreatEvent } from '../../../src/event.ts'
 import { claimRef } from '../../support/attempts.ts'
 import {
   around,
@@ -107,6 +107,27 @@ describe('a group', () => {
     const timers = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1', 'WITHSCORES')
     const waitsMs = timers.filter((_one, at) => at % 2 === 1).map((atMs) => Number(atMs) - beforeMs)
     expect(waitsMs.map((ms) => Math.floor(ms / 10_000))).toEqual([3, 30])
+  })
+
+  test.each([
+    ['canaries that waited together is a test, which pages nobody', ['canary', 'canary'], true],
+    ['a single canary is a test as well', ['canary'], true],
+    ['a canary and a self-alert is none', ['canary', 'notice'], undefined],
+  ])('of %s', async (_what, types, isTest) => {
+    const rig = await aRig()
+    const own = types.map((type, n) => rig.event({ uid: `canary/tocsin/${n}`, type }))
+    await takeIn(rig.ledger, own, { feed: ownFeed })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received.map((delivery) => delivery.isTest)).toEqual([isTest])
+  })
+
+  test('of events of a type called canary is no test', async () => {
+    const rig = await aRig()
+    await rig.show(...uids(2).map((one) => ({ ...one, type: 'canary' })))
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[0]).not.toHaveProperty('isTest')
   })
 
   test('of no collection is no message', async () => {

@@ -160,6 +160,12 @@ describe('what nobody must be woken for', () => {
     expect(lastEvent()).toMatchObject({ event_action: 'resolve', dedup_key: '0123456789abcdef' })
   })
 
+  test('canaries that were held and come together end none either', async () => {
+    const members = [1, 2].map((n) => aMember({ id: `item${n}`, feed: ownFeed }))
+    await send(aSink(), { ...summarised(members), isTest: true })
+    expect(lastEvent().event_action).toBe('resolve')
+  })
+
   test('a self-alert is no canary', async () => {
     await send(aSink(), { members: [aMember({ event: critical, feed: ownFeed })] })
     expect(lastEvent()).toMatchObject({
