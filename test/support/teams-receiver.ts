@@ -49,8 +49,12 @@ const textBlock = z.strictObject({
 const textRun = z.strictObject({
   ...look,
   type: z.literal('TextRun'),
-  // a paragraph shows line ends as blanks
-  text: text.regex(/^[^\r\n]*$/u, 'a line end in a text run'),
+  text: text
+    // a paragraph shows line ends as blanks
+    .regex(/^[^\r\n]*$/u, 'a line end in a text run')
+    // although the schema knows neither in a text run, the renderers of phones do
+    .refine((value) => !value.includes(']('), 'a link that iPhones show')
+    .refine((value) => !/\{\{(?:DATE|TIME)\(/u.test(value), 'a date that phones write'),
   selectAction: openUrl.optional(),
 })
 

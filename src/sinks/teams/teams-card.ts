@@ -1,7 +1,8 @@
 /**
  * Renders deliveries as Adaptive Cards for Microsoft Teams. All text stands in text runs, for which
  * the schema says that Markdown is not supported: TextBlock and FactSet interpret links, mentions
- * and emphasis, and clients differ in what they let escape.
+ * and emphasis, and clients differ in what they let escape. What phones interpret all the same is
+ * broken up.
  */
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
@@ -360,7 +361,15 @@ function summaryOriginText({ route, timeZone }: SummaryMessage, deliveryId: stri
 const bold = { weight: 'bolder' } as const
 
 function run(text: string, look: TextLook = {}): TextRun {
-  return { type: 'TextRun', text: text || '-', ...look }
+  return { type: 'TextRun', text: breakMarkup(text) || '-', ...look }
+}
+
+/**
+ * Parts with a blank what phones read in a text run in spite of the schema: links (iOS) and dates
+ * (docs/api-notes.md, Microsoft Teams). Emphasis and lists, which iOS reads too, lead nowhere.
+ */
+function breakMarkup(text: string): string {
+  return text.replaceAll('](', '] (').replaceAll(/\{(?=\{(?:DATE|TIME)\()/gu, '{ ')
 }
 
 function paragraph(inlines: TextRun[], spacing?: RichText['spacing']): RichText {

@@ -99,10 +99,13 @@ test.each([200, 900, 1900])(
   },
 )
 
-test('planted markup, mentions and images arrive letter by letter, and only where nothing reads them', () => {
-  const planted = '<at>Everyone</at> ![x](y) [click](tel) **bold** &lt; {{DATE(0,SHORT)}}'
+test('planted markup and mentions arrive letter by letter, and links and dates that phones would read with a blank in them', () => {
+  const planted =
+    '<at>Everyone</at> ![x](y) [Open event](https:evil%2Ecom) **bold** &lt; {{DATE(2026-11-23T12:00:00Z)}} {{x}}'
   const message = render({ members: [aMember({ event: aThreatEvent({ notes: planted }) })] })
-  expect(cardText(message)).toContain(`Notes: ${planted}`)
+  expect(cardText(message)).toContain(
+    'Notes: <at>Everyone</at> ![x] (y) [Open event] (https:evil%2Ecom) **bold** &lt; { {DATE(2026-11-23T12:00:00Z)}} {{x}}',
+  )
   expect(findProblem(message)).toBeNull()
 })
 
