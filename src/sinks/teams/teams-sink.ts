@@ -95,8 +95,13 @@ function readErrorCode(body: string): string {
   return Object.hasOwn(reasonsByCode, code) ? code : ''
 }
 
+/**
+ * Most codes of a 400 speak of the workflow and not of the message, and no page lists them: one that
+ * is not known gets a few tries and opens the circuit, so that not every event is a dead letter.
+ */
 function classifyWorkflowStatus(status: number): SinkReason {
-  return status === 404 ? 'misconfigured' : classifyStatus(status)
+  if (status === 404) return 'misconfigured'
+  return status === 400 ? 'rejected' : classifyStatus(status)
 }
 
 const advice: Partial<Record<SinkReason, string>> = {
@@ -104,6 +109,7 @@ const advice: Partial<Record<SinkReason, string>> = {
     '; turn the workflow on in Teams, or make a new one, and copy its whole URL into this sink',
   unauthorized:
     '; the signature in the URL does not hold (any more): copy the URL of the workflow again',
+  rejected: '; look at the workflow in Teams: whether it is on, and what its run history says',
   invalid: '; the workflow takes no such message: it must post the cards of a webhook request',
   redirected: '; the URL is not that of a workflow',
   gone: '; make a new workflow and put its URL into this sink',

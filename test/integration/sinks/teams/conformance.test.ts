@@ -72,13 +72,14 @@ const suite: SinkConformance<TeamsDriver> = {
       AuthorizationFailed: 403,
       '': 401,
     }),
-    codes('invalid', { TriggerInputSchemaMismatch: 400, ACodeOfTomorrow: 400, '': 413 }),
+    codes('invalid', { TriggerInputSchemaMismatch: 400, '': 413 }),
+    codes('rejected', { ACodeOfTomorrow: 400, '': 400 }),
     codes('unavailable', { NoResponse: 502, '': 503 }),
     {
       title: 'a code that an object inherits',
       arrange: (driver: TeamsDriver) =>
         driver.answer({ status: 400, body: '{"error":{"code":"constructor"}}' }),
-      reason: 'invalid' as const,
+      reason: 'rejected' as const,
     },
     {
       title: 'a workflow that is gone for good',
