@@ -1,7 +1,7 @@
 /**
  * Opens incidents for people on call through PagerDuty's Events API v2 (docs/api-notes.md,
  * PagerDuty). A send is one `trigger` whose `dedup_key` is the delivery's id, so that a repeat joins
- * the open incident. Only 202 is acceptance.
+ * the open incident; only a canary, and the end of Tocsin's own trouble, resolve one. Only 202 is acceptance.
  */
 import { isKnownSeverity, type KnownSeverity, ownFeed, type Severity } from '../../event.ts'
 import { withTimeout } from '../../lib/clock.ts'
@@ -113,16 +113,26 @@ interface Incident {
 
 /** Throws SinkError `invalid` for several events without a summary. */
 function renderIncident(delivery: Delivery): Incident {
-  const { id, summary, isTest = false } = delivery
+  const { summary, isTest = false } = delivery
   const { severity, ...rendered } =
     summary === undefined ? renderEvent(delivery) : renderEvents(delivery, summary)
   return {
-    event_action: isCanary(delivery) ? 'resolve' : 'trigger',
-    dedup_key: id,
+    ...findIncident(delivery),
     client: 'Tocsin',
     payload: { severity: isTest ? 'info' : toUrgency(severity), ...rendered.payload },
     links: rendered.links,
   }
+}
+
+/** The end of one of Tocsin's own troubles resolves the incident that its begin opened. */
+function findIncident(delivery: Delivery): Pick<Incident, 'event_action' | 'dedup_key'> {
+  const { id, members, summary } = delivery
+  const [own] = members.filter(({ feed, event }) => feed === ownFeed && event.type === 'notice')
+  const [, trouble, edge] = /^(\S{1,255})-(begin|end)$/.exec(own?.event.uid ?? '') ?? []
+  if (summary === undefined && trouble !== undefined) {
+    return { event_action: edge === 'end' ? 'resolve' : 'trigger', dedup_key: trouble }
+  }
+  return { event_action: isCanary(delivery) ? 'resolve' : 'trigger', dedup_key: id }
 }
 
 /**

@@ -173,6 +173,20 @@ describe('what nobody must be woken for', () => {
       payload: { severity: 'critical' },
     })
   })
+
+  test("the end of Tocsin's own trouble resolves the incident of its begin, and no other", async () => {
+    const sink = aSink()
+    const tell = (uid: string, feed = ownFeed): Promise<unknown> =>
+      send(sink, { members: [aMember({ event: aThreatEvent({ uid, type: 'notice' }), feed })] })
+    await tell('notice/tocsin/feed-stalled-brand-1-begin')
+    await tell('notice/tocsin/feed-stalled-brand-1-end')
+    await tell('notice/tocsin/feed-stalled-brand-1-end', 'brand')
+    expect(server.events().map((one) => [one.event_action, one.dedup_key])).toEqual([
+      ['trigger', 'notice/tocsin/feed-stalled-brand-1'],
+      ['resolve', 'notice/tocsin/feed-stalled-brand-1'],
+      ['trigger', '0123456789abcdef'],
+    ])
+  })
 })
 
 test('a refusal says why, in the words of PagerDuty without the key', async () => {
