@@ -99,7 +99,7 @@ test('that the sink for notices is gone is told once through another, with what 
   const sandbox = await startSandbox({ organizations })
   sandbox.faults.add({ on: '/slack/*', effect: 'status', status: 410 })
   const replica = aReplica(
-    configOf(sandbox, redis.url, 'route: {sinks: [soc], group_wait: 0s}\nnotices: {sink: soc}\n'),
+    configOf(sandbox, redis.url, 'route: {sinks: [soc], group_wait: 0s}\nself_alerts: {sink: soc}\n'),
   )
   const notices = (): string[] => sandbox.received.webhook.map(({ body }) => body)
   try {
@@ -127,7 +127,7 @@ test('that a feed stalls is told with what its last poll failed of', async () =>
   sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 503 })
   let aheadMs = 0
   const replica = aReplica(
-    configOf(sandbox, redis.url, 'route: {sinks: [siem]}\nnotices: {sink: soc}\n'),
+    configOf(sandbox, redis.url, 'route: {sinks: [siem]}\nself_alerts: {sink: soc}\n'),
     silent,
     aheadBy(() => aheadMs),
   )
