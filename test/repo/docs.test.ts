@@ -6,6 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { accountingLine } from '../../src/cli/demo/account.ts'
 import { parseConfig } from '../../src/config/load.ts'
+import { findRenamedKey } from '../../src/config/renamed-keys.ts'
 import { configFile, configKeys } from '../../src/config/schema.ts'
 import { metricNames } from '../../src/lib/metric-table.ts'
 import type { Delivery } from '../../src/sinks/sink.ts'
@@ -130,6 +131,14 @@ describe('configuration', () => {
       return isLater ? [key] : laterKeysIn(value)
     })
   }
+})
+
+test('no page calls a key of the configuration by its old name', () => {
+  const old = codesIn(everything).filter((code) => {
+    const words = code.replace(/:.*/, '').split('.')
+    return words.some((word, at) => findRenamedKey(words.slice(0, at), word) !== undefined)
+  })
+  expect(old).toEqual([])
 })
 
 test('no page names a metric that is not exported', () => {
