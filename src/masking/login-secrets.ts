@@ -88,9 +88,9 @@ function trimWord(word: string): string {
 const userinfo = /:\/\/([^\s:/@"'<>]{0,100}):([^\s"'<>]{1,4000})/gu
 /** An IPv4 address, or a host with its port. */
 const machine = String.raw`(?:\d{1,3}\.){3}\d{1,3}\b|[\w-]{1,63}(?:\.[\w-]{1,63}){0,6}:\d{2,5}\b`
-const soleUserinfo = new RegExp(String.raw`://([^\s:/@"'<>]{4,200})@(${machine})?`, 'gu')
+const soleUserinfo = new RegExp(String.raw`://([^\s:/@"'<>]{4,4000})@(${machine})?`, 'gu')
 const bareUserinfo = new RegExp(
-  String.raw`(?<![^\s"'(])([\w.-]{1,64}):(?!//)([^\s@:"'<>]{3,100})@(?:${machine})`,
+  String.raw`(?<![^\s"'(])([\w.-]{1,64}):(?!//)([^\s@:"'<>]{3,4000})@(?:${machine})`,
   'gu',
 )
 
@@ -148,7 +148,9 @@ const sitePair =
 const siteInText =
   /(?<![^\s"'(])((?:[a-z][a-z0-9+.-]{0,30}:\/\/)?(?=[^:/\s"'()<>]{1,255}[.@])[^:/\s"'()<>]{1,255}(?::\d{1,5})?(?:\/[^:\s]{0,300})?:[^:\s]{1,100}:)([^\s]+)/giu
 /** `https://site.example/login user secret`, alone on its line. */
-const spacedSite = /^[ \t]*[a-z][a-z0-9+.-]{0,30}:\/\/\S{1,300}[ \t](\S{1,100})[ \t](\S{1,200})$/iu
+const spacedSite = /^[ \t]*[a-z][a-z0-9+.-]{0,30}:\/\/\S{1,300}[ \t](\S{1,100})[ \t](\S+)$/iu
+/** A login in an address with the rest of its word: reads each word once, however many it has. */
+const addressStart = /:\/\/[^./:@]{0,100}:\S*/gu
 /** `"mail";"secret"`; the secret may contain the delimiter. */
 const quotedPair = /^[ \t]*(["'])[^\s"'@]{1,64}@[^\s"'@]{1,255}\1([:;|,\t])\1(.{1,4000}\1)[ \t]*$/u
 /** `1.2.3.4:3389@DOMAIN\user;secret`. */
@@ -160,7 +162,7 @@ const dumpLine =
   /^([ \t]*(?:[>*•-] |\d{1,5}[.)] )?([^\s:;|]{1,100})[:;|\t])(?!\/\/|\d{1,2}(?::|$)|[ \t])(\S.*)/u
 /** A line of JSON, where labels tell the secret from the login. */
 const labelledRecord = /^\s*[[{].*"(?:pass|passw|password|passwd|pwd|pw|secret)"\s*:/iu
-const hostAndPort = /^[ \t]*[^\s:]*\.[^\s:]+:\d{1,5}(?:\/[^\s:;|]*)?[ \t]*$/u
+const hostAndPort = /^[ \t]*(?=[^\s:.]*\.[^\s:])[^\s:]+:\d{1,5}(?:\/[^\s:;|]*)?[ \t]*$/u
 /** MAC or IPv6 address. */
 const machineAddress =
   /^[ \t]*(?:(?:[\da-f]{2}:){5}[\da-f]{2}|(?:[\da-f]{1,4}:){7}[\da-f]{1,4}|(?=[\da-f:]{0,40}::)[\da-f:]{3,40})[ \t]*$/iu
@@ -223,7 +225,7 @@ function siteSecret(line: string): string | null {
   if (secret === '' || address.test(secret) || time.test(secret)) return null
   if (delimiter === ',' && /,/u.test(secret)) return null
   // scheme://user:secret@host with a colon in the secret: addressSpans finds it
-  if (/:\/\/[^./:@]{0,100}:[^\s]*@/u.test(line)) return null
+  if ([...line.matchAll(addressStart)].some(([start]) => start.includes('@'))) return null
   return /^\d{1,5}$/u.test(secret) && /^\s*[^\s/]+:\d+:/u.test(line) ? null : secret.trimEnd()
 }
 

@@ -296,7 +296,7 @@ const commandPatterns = [
   /\b(?:identified (?:with \S+ )?(?:by|as)|password|using) (?:password )?'((?:[^'\n]|''|\\'){1,1000})'/giu,
   /\bmysql\w*\b[^\n]{0,200}?\s-p([^\s'"-][^\s'"]{2,})/gu,
   /\b(?:sshpass|docker login|mysql\w*|mongo\w*|plink|pscp|psexec\S*|kinit|htpasswd|unrar|unzip|7z)\b[^\n]{0,200}?\s-(?:p|P|w)\s?(?:'([^'\n]{1,1000})'|"([^"\n]{1,1000})"|([^\s'"-]\S{2,}))/gu,
-  /\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?["']?[^\s:"']{1,100}:(?:([^"'\n]{1,1000}(?=["']))|([^\s"']+))/gu,
+  /\bcurl\b[^\n]{0,300}?\s(?:-u|--user|--proxy-user)[ =]?(?:["'][^\s:"']{1,100}:(?:([^"'\n]{1,1000})(?=["'])|([^\s"']+))|[^\s:"']{1,100}:([^\s"']+))/gu,
   /\b(?:smbclient|rpcclient|smbmap|net rpc)\b[^\n]{0,200}?-U\s?["']?[^\s%"']{1,100}%([^\s"']+)/gu,
   /\bredis-cli\b[^\n]{0,200}?\s-a\s(\S+)/gu,
   /\bldap\w+\b[^\n]{0,300}?\s-w\s(\S+)/gu,

@@ -124,6 +124,19 @@ test.each(Object.entries(readers))('no text keeps the reader of %s busy', (_name
   expect(explosiveTexts(read)).toEqual([])
 })
 
+/** What the longest line that is read for logins, or a long command, repeats. */
+test.each([
+  ['a;', '.'],
+  ['a.b:c:d', '://:'],
+  ['', 'curl -u a: '],
+])('one long line of %j and %j takes no longer than as much in short lines', (start, piece) => {
+  const lineOf = (size: number): string => start + piece.repeat((size - 100) / piece.length)
+  const leastMs = (text: string): number =>
+    Math.min(...[1, 2, 3].map(() => cpuMs((given) => maskText(given, true), text)))
+  const inShortLines = `${lineOf(300)}\n`.repeat(length / 200)
+  expect(leastMs(lineOf(length))).toBeLessThan(Math.max(40, 4 * leastMs(inShortLines)))
+})
+
 test('a reader whose work grows with the square of the length is found', () => {
   const read = ({ length: all }: string): number => {
     let sum = 0

@@ -22,6 +22,8 @@ test.each([
   "sshpass -p '⟦hun ter⟧' ssh",
   'curl -u joe:⟦hunter22⟧ x',
   'curl -u "joe:⟦hun ter⟧" x',
+  'curl -u joe:⟦hunter22⟧ -H "accept: a"',
+  'curl -u "joe:⟦hunter22⟧ x',
   'smbclient -U joe%⟦hunter22⟧ x',
   'redis-cli -h a -a ⟦hunter22⟧',
   'net use x /user:joe ⟦hunter22⟧',
@@ -110,6 +112,9 @@ test.each([
   'Bearer %',
   'U: joe P: %',
   'https://joe:%@a.example/',
+  'https://%@a.example/',
+  'https://a.example/login joe@b.example %',
+  'joe:%@10.0.0.1',
 ])('of a secret of 3,000 characters nothing but the first and last one is visible: %j', (shape) => {
   const letters = 'abcdefghijkmnpqrstuvwxyz23456789'
   const secret = Array.from({ length: 3_000 }, (_, i) => letters[(i * i + 7 * i) % 31]).join('')
