@@ -85,11 +85,12 @@ function placeMistakes(mistakes: TreeMistake[], tree: Tree, { file, env }: Sourc
   return mistakes
     .map((mistake) => {
       const { problem, remedy } = hide(mistake)
+      const isOfKey = mistake.offset !== undefined
       return {
         file,
         ...tree.positionOf(mistake),
         path: pathText(mistake.path),
-        problem: nameVariables(problem, tree.variablesAt(mistake.path)),
+        problem: nameVariables(problem, isOfKey ? [] : tree.variablesAt(mistake.path)),
         remedy,
       }
     })

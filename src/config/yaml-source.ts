@@ -39,7 +39,7 @@ export interface RenamedKey {
   words?: Readonly<Record<string, string>>
 }
 
-/** A mistake at a place of the tree; `offset` if the place has no path. */
+/** A mistake at a place of the tree; `offset` if it is in a key, or the place has no path. */
 export interface TreeMistake extends Refusal {
   path: Path
   offset?: number

@@ -52,6 +52,12 @@ test('each old name is told with its place and the new one, and the new ones are
   expect(load(ofToday).warnings.filter(({ problem }) => problem.includes('is called'))).toEqual([])
 })
 
+test('an old name is told alike where its value comes from a variable', () => {
+  const text = ofOldVersion.replace('story: 30d', "story: '${KEPT:-30d}'")
+  const told = load(text).warnings.map(({ problem }) => problem)
+  expect(told).toContain('story is called history now')
+})
+
 test('both names of one key are a mistake that names the two', () => {
   expect(() => load(`${ofToday}\nnotices: {sink: siem}\n`)).toThrow(
     'self_alerts: notices and self_alerts are the same key under two names; keep one of the two',
