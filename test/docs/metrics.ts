@@ -10,7 +10,7 @@ const groups: Record<string, RegExp> = {
   audits: /^(audit_|ledger_|retention_)/,
   deliveries:
     /^(items|deliver(y|ies)|possible_duplicates|dead_letters|sink|canary|suppressed|silences|digest)/,
-  process: /^(config|build|redis|state|redis_memory_used_bytes)/,
+  process: /^(config|build|redis|state)/,
 }
 
 export function metricBlocks(): [string, string][] {
