@@ -401,7 +401,7 @@ export class SinkDrain {
   /** Takes messages to open now: as many as slots are free, or one per send slot of the pace. */
   async #takeNext(): Promise<ClaimedMessage[]> {
     if (!(await this.#isStillAdmitted())) return []
-    let count = this.#freeSlots
+    let count = Math.max(0, this.#freeSlots) // below 0 when updates that hung have gone on meanwhile
     if (this.#sink.limitPerSecond !== undefined) {
       const { isTaken, nextInMs } = await this.#options.pace.take(this.#sink)
       this.#nextPlaceMs = this.#nowMs() + nextInMs

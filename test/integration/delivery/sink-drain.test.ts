@@ -207,6 +207,50 @@ test('of an account whose part of Redis hangs one round is awaited, and no more 
   expect(rounds).toBe(1)
 })
 
+test('what hung and goes on while the circuit is asked takes the place of those that wait', async () => {
+  let sending = 0
+  const sent = Promise.withResolvers<never>()
+  const gate = Promise.withResolvers<void>()
+  let isHeld = false
+  const soc = aRehearsedSink('soc', { send: () => ((sending += 1), sent.promise) })
+  const rig = await aRig(soc, {
+    accounts: ['one', 'two', 'whole'],
+    async admit() {
+      if (isHeld) {
+        gate.resolve()
+        await until('both go on', () => sending === 2)
+      }
+      return { count: 9, waitMs: 0, isProbe: false }
+    },
+  })
+  for (const book of rig.ledgers) await bring(book, 5)
+  let held = 0
+  for (const book of rig.ledgers.slice(0, 2)) {
+    around(book, (script, run) => {
+      if (script !== 'advance-claims') return run()
+      held += 1
+      return gate.promise.then(run)
+    })
+  }
+  standStill(rig)
+  for (const [at, account] of ['one', 'two'].entries()) {
+    rig.drain.nudge(account)
+    await turnsUntil(rig.drain, `${account} hangs`, () => held === at + 1)
+    rig.clock.aheadMs += 501
+  }
+  around(rig.ledgers[2]!, async (script, run) => {
+    const answer = await run()
+    if (script === 'claim-due') isHeld = true
+    rig.clock.aheadMs += 300 // the circuit is asked again before the next is opened
+    return answer
+  })
+  rig.drain.nudge('whole')
+  await turnsUntil(rig.drain, 'both go on', () => sending >= 2)
+  for (let i = 0; i < 5; i += 1) await rig.drain.step()
+  const begun = rig.asked.filter(({ account, begin }) => account === 'whole' && begin?.length)
+  expect(begun).toEqual([])
+})
+
 test('behind a shut circuit nothing is claimed: other processes look when it may open, this one in five seconds', async () => {
   let admitted: AdmitResult = { count: 0, waitMs: 40_000, isProbe: false }
   const soc = aRehearsedSink('soc')
