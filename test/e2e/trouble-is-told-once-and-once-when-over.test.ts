@@ -99,7 +99,11 @@ test('that the sink for notices is gone is told once through another, with what 
   const sandbox = await startSandbox({ organizations })
   sandbox.faults.add({ on: '/slack/*', effect: 'status', status: 410 })
   const replica = aReplica(
-    configOf(sandbox, redis.url, 'route: {sinks: [soc], group_wait: 0s}\nself_alerts: {sink: soc}\n'),
+    configOf(
+      sandbox,
+      redis.url,
+      'route: {sinks: [soc], group_wait: 0s}\nself_alerts: {sink: soc}\n',
+    ),
   )
   const notices = (): string[] => sandbox.received.webhook.map(({ body }) => body)
   try {
