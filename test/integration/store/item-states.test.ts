@@ -306,3 +306,22 @@ test.each(['queued', 'retrying', 'group', 'digest', 'held', 'detail'])(
     await expectConservation(book)
   },
 )
+
+test.each([
+  [['a/b/1'], 1],
+  [['a/b/1', 'a/b/2'], 0],
+])(
+  'a batch is due as long as anything of it is left: %j of two are suppressed',
+  async (uids, due) => {
+    const book = await tests.book()
+    const both = ['a/b/1', 'a/b/2'].map((one) => routed({ uid: one }, ['siem']))
+    await takeIn(book, both, { batchWaitMs: 1 })
+    const refs = uids.map((one) => `i:${book.fingerprints.recordId(one)}:0:siem`)
+    const silenced = refs.map((ref) => {
+      return { ref, act: 'suppress', reason: 'silence', rule: 's1' } as const
+    })
+    expect(await withholdItems(book, silenced, 'siem')).toEqual(refs)
+    expect(await tests.redis.zcard(book.key('due', 'siem'))).toBe(due)
+    await expectConservation(book)
+  },
+)

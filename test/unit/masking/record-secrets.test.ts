@@ -148,6 +148,7 @@ describe('what is inserted into a column that is called so is secret', () => {
       " (1,'⟦hunter22⟧','joe'),(2,NULL,'ann'),(3, ⟦hunter3⟧ ,'bob')",
     'insert into u ("pass word") values ("⟦hunter22⟧")',
     "insert into u (login, city) values ('joe','rome')",
+    'insert into u (login, password) values (7, ⟦nullhunter22⟧), (8, null)',
     "insert into u (password) values ('⟦a⟧') on duplicate ('b')",
     "insert into u (password) values ('⟦a⟧'), next ('b')",
     "insert into u (password) values ('⟦a⟧'), 'x y', ('b')",
