@@ -15,7 +15,7 @@ import { badRequests } from './bad/requests.ts'
 import { startScene, untilTrue, type LogLine, type Scene } from './bad/scene.ts'
 
 /** What shows the inside to whoever asked. */
-const stack = /\n\s+at \S|node_modules|defect of Tocsin/
+const stack = /\n\s+at \S.*:\d+:\d+|node_modules|defect of Tocsin/
 /** `file:line:column path: what is wrong; what to write`. */
 const placed = /^[^\n]+?(:\d+:\d+)?( [^\n]+)?: [^\n;]+; [^\n]+$/
 
