@@ -58,6 +58,41 @@ export interface Message {
 
 export const unverifiedLinkLabel = 'Unverified link'
 
+/** What each part of a message about one event may take, in characters; `facts` in number. */
+export interface Allowance {
+  value: number
+  facts: number
+  extract: number
+  note: number
+  origin: number
+}
+
+/** For messages whose size is bounded, from ample to scant. */
+export const messageAllowances: readonly [Allowance, ...Allowance[]] = [
+  { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
+  { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
+  { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
+]
+
+/** Renders with one allowance after the other until the result fits; that with the last one counts as fitting. */
+export function firstFitting<Allowed, Rendered>(
+  [ample, ...scanter]: readonly [Allowed, ...Allowed[]],
+  render: (allowance: Allowed) => Rendered,
+  fits: (rendered: Rendered) => boolean,
+): Rendered {
+  let rendered = render(ample)
+  for (const allowance of scanter) {
+    if (fits(rendered)) break
+    rendered = render(allowance)
+  }
+  return rendered
+}
+
+/** The small line by which operators find a message again. */
+export function formatOrigin({ uid, feed, routes }: Message, deliveryId: string): string {
+  return `delivery ${deliveryId} · uid ${uid} · feed ${feed} · routes ${routes.join(', ') || '-'}`
+}
+
 /** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` in number. */
 export const messageLimits = {
   severity: 40,

@@ -385,3 +385,12 @@ function formatDay(day: string): string {
   const parts = { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' } as const
   return new Intl.DateTimeFormat('en-GB', parts).format(atMs).replaceAll(',', '')
 }
+
+/** As `formatOrigin`, of several events. */
+export function formatSummaryOrigin(
+  { route, timeZone }: SummaryMessage,
+  deliveryId: string,
+): string {
+  const by = route === null ? '' : ` · route ${route}`
+  return `delivery ${deliveryId}${by} · times are ${timeZone}`
+}

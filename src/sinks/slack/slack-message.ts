@@ -1,9 +1,17 @@
 /** Renders deliveries as Slack messages. */
 import type { IncomingWebhookSendArguments } from '@slack/webhook'
-import { type Message, renderMessage } from '../../messages/message.ts'
+import {
+  type Allowance,
+  firstFitting,
+  formatOrigin,
+  type Message,
+  messageAllowances,
+  renderMessage,
+} from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
+  formatSummaryOrigin,
   renderSummary,
   type SummaryLine,
   type SummaryMessage,
@@ -57,22 +65,6 @@ export const slackLimits = {
 /** Undocumented: Slack refuses messages whose blocks come to some 13,200 characters as too long. */
 export const maxBlocksLength = 12_000
 
-/** What each part may take, in characters. */
-interface Allowance {
-  value: number
-  facts: number
-  extract: number
-  note: number
-  origin: number
-}
-
-/** The first one that keeps the blocks within `maxBlocksLength` is used; the last always does. */
-const allowances: readonly Allowance[] = [
-  { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
-  { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
-  { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
-]
-
 /**
  * Slack may not fetch what the feed links to, so nothing unfurls; nor may it format the message's
  * `text`.
@@ -80,12 +72,11 @@ const allowances: readonly Allowance[] = [
 const noUnfurling = { mrkdwn: false, unfurl_links: false, unfurl_media: false } as const
 
 export function renderSlack(message: Message, deliveryId: string): SlackMessage {
-  const attempts = allowances.map((allowance) => () => buildBlocks(message, deliveryId, allowance))
-  let blocks: SlackBlock[] = []
-  for (const attempt of attempts) {
-    blocks = attempt()
-    if (JSON.stringify(blocks).length < maxBlocksLength) break
-  }
+  const blocks = firstFitting(
+    messageAllowances,
+    (allowance) => buildBlocks(message, deliveryId, allowance),
+    (built) => jsonLength(built) < maxBlocksLength,
+  )
   return { text: mrkdwnText(message.summary, slackLimits.text), blocks, ...noUnfurling }
 }
 
@@ -95,7 +86,7 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
     message.summary,
     ...message.notes,
     message.link ?? '',
-    originText(message, deliveryId),
+    formatOrigin(message, deliveryId),
   ]
   return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...noUnfurling }
 }
@@ -110,7 +101,7 @@ function buildBlocks(message: Message, deliveryId: string, allowance: Allowance)
     ...linkBlock(message.link),
     {
       type: 'context',
-      elements: [plainText(originText(message, deliveryId), allowance.origin)],
+      elements: [plainText(formatOrigin(message, deliveryId), allowance.origin)],
     },
   ]
 }
@@ -172,11 +163,6 @@ function linkBlock(link: string | null): SlackBlock[] {
 }
 
 /** Where the message came from, with the uid for `tocsin explain <uid>`. */
-function originText(message: Message, deliveryId: string): string {
-  const routes = message.routes.join(', ') || '-'
-  return `delivery ${deliveryId} · uid ${message.uid} · feed ${message.feed} · routes ${routes}`
-}
-
 /** Nobody reads more in a channel. */
 const maxLines = 25
 
@@ -188,7 +174,7 @@ interface SummaryAllowance {
 }
 
 /** The first one whose required parts leave room for a few lines is used; the last always does. */
-const summaryAllowances: readonly SummaryAllowance[] = [
+const summaryAllowances: readonly [SummaryAllowance, ...SummaryAllowance[]] = [
   { text: 600, names: 10, feeds: 20 },
   { text: 250, names: 5, feeds: 8 },
   { text: 120, names: 3, feeds: 3 },
@@ -196,23 +182,19 @@ const summaryAllowances: readonly SummaryAllowance[] = [
 const maxFrameLength = 7000
 
 function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
-  let frame: Frame | undefined
-  for (const allowance of summaryAllowances) {
-    frame = buildFrame(message, deliveryId, allowance)
-    if (jsonLength([...frame.before, ...frame.after]) <= maxFrameLength) break
-  }
-  const blocks = [
-    ...(frame?.before ?? []),
-    ...fitLines(message, frame, deliveryId),
-    ...(frame?.after ?? []),
-  ]
+  const frame = firstFitting(
+    summaryAllowances,
+    (allowance) => buildFrame(message, deliveryId, allowance),
+    ({ before, after }) => jsonLength([...before, ...after]) <= maxFrameLength,
+  )
+  const blocks = [...frame.before, ...fitLines(message, frame, deliveryId), ...frame.after]
   return { text: mrkdwnText(leadText(message), slackLimits.text), blocks, ...noUnfurling }
 }
 
 /** Renders text only, for a Slack that refused the blocks. */
 function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
   const head = [message.title, ...message.alarms, ...message.notes].join('\n')
-  const foot = summaryOriginText(message, deliveryId)
+  const foot = formatSummaryOrigin(message, deliveryId)
   const lines: string[] = []
   const buildBody = (): string =>
     [head, ...lines, formatRemainder(message, lines.length, deliveryId) ?? '', foot]
@@ -249,7 +231,7 @@ function buildFrame(
     after: [
       ...countsBlock(message, allowance),
       ...coverageBlocks(message, allowance),
-      ...contextBlock([summaryOriginText(message, deliveryId)], allowance),
+      ...contextBlock([formatSummaryOrigin(message, deliveryId)], allowance),
     ],
   }
 }
@@ -342,12 +324,8 @@ function coverageBlocks(message: SummaryMessage, { text, feeds }: SummaryAllowan
 }
 
 /** Builds the lines for which the frame leaves room, and says how many more events there are. */
-function fitLines(
-  message: SummaryMessage,
-  frame: Frame | undefined,
-  deliveryId: string,
-): SlackBlock[] {
-  const around = jsonLength([...(frame?.before ?? []), ...(frame?.after ?? [])])
+function fitLines(message: SummaryMessage, frame: Frame, deliveryId: string): SlackBlock[] {
+  const around = jsonLength([...frame.before, ...frame.after])
   let blocks = linesBlocks(message, 0, deliveryId)
   for (let shown = 1; shown <= Math.min(maxLines, message.lines.length); shown += 1) {
     const fuller = linesBlocks(message, shown, deliveryId)
@@ -414,11 +392,6 @@ function plainLine(line: SummaryLine): string {
 /** What a notification shows: alarms are as important as events. */
 function leadText({ subject, alarms }: SummaryMessage): string {
   return [subject, ...alarms].join('\n')
-}
-
-function summaryOriginText({ route, timeZone }: SummaryMessage, deliveryId: string): string {
-  const by = route === null ? '' : ` · route ${route}`
-  return `delivery ${deliveryId}${by} · times are ${timeZone}`
 }
 
 function jsonLength(blocks: readonly SlackBlock[]): number {

@@ -4,10 +4,18 @@
  * and emphasis, and clients differ in what they let escape. What phones interpret all the same is
  * broken up.
  */
-import { type Message, renderMessage } from '../../messages/message.ts'
+import {
+  type Allowance,
+  firstFitting,
+  formatOrigin,
+  type Message,
+  messageAllowances,
+  renderMessage,
+} from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
+  formatSummaryOrigin,
   renderSummary,
   type SummaryLine,
   type SummaryMessage,
@@ -103,31 +111,15 @@ export function cardText({ attachments: [{ content }] }: TeamsMessage): string {
   return [...lines, ...links].join('\n')
 }
 
-/** What each part may take, in characters; `facts` and `notes` in number. */
-interface Allowance {
-  value: number
-  facts: number
-  extract: number
-  note: number
-  origin: number
-}
-
-/** The first one that keeps the request within its bound is used; the last always does. */
-const allowances: readonly Allowance[] = [
-  { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
-  { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
-  { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
-]
 const maxExtractLines = 20
 
 function renderEvent(message: Message, deliveryId: string): TeamsMessage {
   const actions = linkActions(message.link)
-  let body: CardElement[] = []
-  for (const allowance of allowances) {
-    body = eventBody(message, deliveryId, allowance)
-    if (countBytes(wrapCard(body, actions)) <= maxRequestBytes) break
-  }
-  return wrapCard(body, actions)
+  return firstFitting(
+    messageAllowances,
+    (allowance) => wrapCard(eventBody(message, deliveryId, allowance), actions),
+    (card) => countBytes(card) <= maxRequestBytes,
+  )
 }
 
 function wrapCard(body: CardElement[], actions: OpenUrl[] = []): TeamsMessage {
@@ -150,7 +142,7 @@ function eventBody(message: Message, deliveryId: string, allowance: Allowance): 
     ...message.notes.map((note) => aside(cutText(note, allowance.note))),
     ...factParagraphs(message, allowance),
     ...extractElements(message.extract, allowance),
-    origin(originText(message, deliveryId), allowance.origin),
+    origin(formatOrigin(message, deliveryId), allowance.origin),
   ]
 }
 
@@ -188,11 +180,6 @@ function isOpenable(link: string | null): link is string {
 }
 
 /** Where the message came from, with the uid for `tocsin explain <uid>`. */
-function originText(message: Message, deliveryId: string): string {
-  const routes = message.routes.join(', ') || '-'
-  return `delivery ${deliveryId} · uid ${message.uid} · feed ${message.feed} · routes ${routes}`
-}
-
 /** Nobody reads more in a channel. */
 const maxLines = 25
 
@@ -205,7 +192,7 @@ interface SummaryAllowance {
 }
 
 /** The first one whose required parts leave room for a few lines is used; the last always does. */
-const summaryAllowances: readonly SummaryAllowance[] = [
+const summaryAllowances: readonly [SummaryAllowance, ...SummaryAllowance[]] = [
   { text: 600, link: 2000, names: 10, feeds: 20 },
   { text: 250, link: 1000, names: 5, feeds: 8 },
   { text: 100, link: 300, names: 3, feeds: 3 },
@@ -218,11 +205,11 @@ interface Frame {
 }
 
 function renderEvents(message: SummaryMessage, deliveryId: string): TeamsMessage {
-  let frame: Frame = { before: [], after: [] }
-  for (const allowance of summaryAllowances) {
-    frame = buildFrame(message, deliveryId, allowance)
-    if (countBytes(frame) <= maxFrameBytes) break
-  }
+  const frame = firstFitting(
+    summaryAllowances,
+    (allowance) => buildFrame(message, deliveryId, allowance),
+    (built) => countBytes(built) <= maxFrameBytes,
+  )
   const withLines = (shown: number): TeamsMessage =>
     wrapCard([...frame.before, ...eventLines(message, shown, deliveryId), ...frame.after])
   let fitting = withLines(0)
@@ -252,7 +239,7 @@ function buildFrame(
     after: [
       ...countParagraphs(message, allowance),
       ...coverageParagraphs(message, allowance),
-      origin(summaryOriginText(message, deliveryId), allowance.text),
+      origin(formatSummaryOrigin(message, deliveryId), allowance.text),
     ],
   }
 }
@@ -351,11 +338,6 @@ function coverageParagraphs(
   return parts
     .filter(([, texts]) => texts.length > 0)
     .map(([label, texts]) => labelled(label, cutText(texts.join(' · '), text * 2), 'small'))
-}
-
-function summaryOriginText({ route, timeZone }: SummaryMessage, deliveryId: string): string {
-  const by = route === null ? '' : ` · route ${route}`
-  return `delivery ${deliveryId}${by} · times are ${timeZone}`
 }
 
 const bold = { weight: 'bolder' } as const
