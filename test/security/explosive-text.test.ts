@@ -143,7 +143,10 @@ test.each([
   ['with the length', ({ length: all }: string) => all / 100, false],
   ['with the square, but hardly', ({ length: all }: string) => (all * all) / 1e10, false],
 ])('of a reader whose work grows %s it says so, or says nothing', (_growth, cost, found) => {
-  const explosive = explosiveTexts(cost, { from: ['a'], measure: (read, text) => Number(read(text)) })
+  const explosive = explosiveTexts(cost, {
+    from: ['a'],
+    measure: (read, text) => Number(read(text)),
+  })
   expect(explosive).toEqual(found ? frames.map(([start, end]) => `${start}"a" and "${end}"`) : [])
 })
 
