@@ -85,8 +85,9 @@ export async function untilCounted(
   }
 }
 
-export function fetchedBy({ feeds }: Accounting): number {
-  return Object.values(feeds).reduce((sum, { fetched }) => sum + fetched, 0)
+/** Events taken in. What was fetched may be more: a scan that begins anew reads some again. */
+export function takenInBy({ feeds }: Accounting): number {
+  return Object.values(feeds).reduce((sum, feed) => sum + feed.new, 0)
 }
 
 export function deliveredBy({ sinks }: Accounting): number {

@@ -6,7 +6,7 @@ import {
   apiKey,
   configOfOne,
   deliveredBy,
-  fetchedBy,
+  takenInBy,
   openAccount,
   sandboxOfOne,
   untilCounted,
@@ -108,9 +108,9 @@ async function takeIn(
   { groupId, count, before }: { groupId: number; count: number; before: number },
 ): Promise<number> {
   await sandbox.call('addEvents', count, { groupIds: [groupId] })
-  await untilCounted(book, (now) => fetchedBy(now) > before)
+  await untilCounted(book, (now) => takenInBy(now) > before)
   const beganMs = performance.now()
-  await untilCounted(book, (now) => fetchedBy(now) === before + count)
+  await untilCounted(book, (now) => takenInBy(now) === before + count)
   return (performance.now() - beganMs) / 1000
 }
 
@@ -143,7 +143,7 @@ async function deliverAll(
   await sandbox.call('addEvents', warmUpEvents, given)
   await untilCounted(book, (now) => deliveredBy(now) === warmUpEvents)
   await sandbox.call('addEvents', events, given)
-  await untilCounted(book, (now) => fetchedBy(now) > warmUpEvents)
+  await untilCounted(book, (now) => takenInBy(now) > warmUpEvents)
   const before = await readUse(rig, daemon)
   await untilCounted(book, (now) => deliveredBy(now) === warmUpEvents + events)
   const after = await readUse(rig, daemon)
