@@ -6,7 +6,7 @@
  * label.
  */
 import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
-import { endsOf, textBefore, type Span } from './secret-shapes.ts'
+import { endsOf, findMatches, textBefore, type Span } from './secret-shapes.ts'
 
 interface FoundLabel extends Label {
   name: string
@@ -60,7 +60,7 @@ function findLabels(text: string): FoundLabel[] {
   let lineStart = 0
   let scanned = 0
   let lineOfLast = -1
-  for (const match of text.matchAll(separators)) {
+  for (const match of findMatches(text, separators)) {
     const at = match.index
     const separator = match[0].trim()
     const near = nameBefore(text, at)

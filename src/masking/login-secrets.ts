@@ -4,7 +4,7 @@
  */
 import { labelAt } from './secret-names.ts'
 import { isLabelWord, looksSecret } from './labelled-secrets.ts'
-import { textBefore, type Span } from './secret-shapes.ts'
+import { findMatches, textBefore, type Span } from './secret-shapes.ts'
 
 /**
  * `isDump`: the text is a combolist or a stealer log, where one bare `user:secret` line is enough.
@@ -32,7 +32,7 @@ const time = /^(?:\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{2,4}|\d\d?:\d\d)(?=[\sT:,
 function pairSpans(text: string): Span[] {
   const spans: Span[] = []
   let done = 0
-  for (const match of text.matchAll(pair)) {
+  for (const match of findMatches(text, pair)) {
     const delimiter = match[2] ?? ''
     const from = match.index + match[0].length - 1
     if (from <= done) continue
@@ -96,20 +96,20 @@ const bareUserinfo = new RegExp(
 
 /** `scheme://user:secret@host`; the secret may contain `/` and `@`. */
 function addressSpans(text: string): Span[] {
-  const inUrls = [...text.matchAll(userinfo)].flatMap(
+  const inUrls = findMatches(text, userinfo).flatMap(
     ({ index, 0: whole, 1: user = '', 2: rest = '' }): Span[] => {
       const from = index + 3 + user.length + 1
       const length = secretLength(rest, index + whole.length === text.length)
       return length > 0 ? [{ from, to: from + length }] : []
     },
   )
-  const tokens = [...text.matchAll(soleUserinfo)].flatMap(
+  const tokens = findMatches(text, soleUserinfo).flatMap(
     ({ index, 1: token = '', 2: host }): Span[] =>
       isToken(token) || (host !== undefined && looksSecret(token))
         ? [{ from: index + 3, to: index + 3 + token.length }]
         : [],
   )
-  const bare = [...text.matchAll(bareUserinfo)].map(({ index, 1: user = '', 2: secret = '' }) => ({
+  const bare = findMatches(text, bareUserinfo).map(({ index, 1: user = '', 2: secret = '' }) => ({
     from: index + user.length + 1,
     to: index + user.length + 1 + secret.length,
   }))
@@ -199,7 +199,7 @@ function lineSpans(text: string, isDump: boolean): Span[] {
         isSure || (isList && (!hasSpaces || looksSecret(text.slice(span.from, span.to)))),
     )
     .map(({ span }) => span)
-  const inText = [...text.matchAll(siteInText)].flatMap(
+  const inText = findMatches(text, siteInText).flatMap(
     ({ index, 1: before = '', 2: secret = '' }): Span[] => {
       const value = trimWord(secret)
       const isSecret =
@@ -225,7 +225,7 @@ function siteSecret(line: string): string | null {
   if (secret === '' || address.test(secret) || time.test(secret)) return null
   if (delimiter === ',' && /,/u.test(secret)) return null
   // scheme://user:secret@host with a colon in the secret: addressSpans finds it
-  if ([...line.matchAll(addressStart)].some(([start]) => start.includes('@'))) return null
+  if (findMatches(line, addressStart).some(([start]) => start.includes('@'))) return null
   return /^\d{1,5}$/u.test(secret) && /^\s*[^\s/]+:\d+:/u.test(line) ? null : secret.trimEnd()
 }
 

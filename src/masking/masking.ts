@@ -14,7 +14,7 @@ import { loginSpans } from './login-secrets.ts'
 import { fullMask, maskSecret } from './mask-secret.ts'
 import { recordSpans } from './record-secrets.ts'
 import { type Treatment, findTreatment } from './secret-names.ts'
-import { shapeSpans, type Span } from './secret-shapes.ts'
+import { findMatches, shapeSpans, type Span } from './secret-shapes.ts'
 
 /**
  * Masks secrets in free text, all but their first and last character; hosts, logins and addresses
@@ -323,7 +323,7 @@ const commandPatterns = [
  * looks like a secret; and secrets in the arguments of known commands and calls.
  */
 export function spokenSpans(text: string): Span[] {
-  const spans = [...text.matchAll(spokenLabel)].flatMap(
+  const spans = findMatches(text, spokenLabel).flatMap(
     ({ index, 0: label, 2: word = '' }): Span[] => {
       const from = index + label.length
       const isOption = label.startsWith('-')
@@ -336,7 +336,7 @@ export function spokenSpans(text: string): Span[] {
     },
   )
   const commands = commandPatterns.flatMap((pattern) =>
-    [...text.matchAll(pattern)].flatMap((match): Span[] => {
+    findMatches(text, pattern).flatMap((match): Span[] => {
       const secret = match.slice(1).find((group) => group !== undefined)
       if (secret === undefined || isPlaceholder(secret) || isLabelWord(secret)) return []
       const from = match.index + match[0].lastIndexOf(secret)

@@ -4,7 +4,7 @@
  */
 import { isLabelWord, isPlaceholder, looksSecret } from './labelled-secrets.ts'
 import { labelAt, secretKind } from './secret-names.ts'
-import { textBefore, type Span } from './secret-shapes.ts'
+import { findMatches, textBefore, type Span } from './secret-shapes.ts'
 
 /** Finds values that a column, tag or member beside them names as a secret. */
 export function recordSpans(text: string): Span[] {
@@ -26,7 +26,7 @@ const valueMember =
 
 /** `{"name": "password", "value": "…"}` in either order, and `<add key="Password" value="…"/>`. */
 function namedValueSpans(text: string): Span[] {
-  return [...text.matchAll(namingMember)].flatMap(
+  return findMatches(text, namingMember).flatMap(
     ({ index, 0: { length }, 1: name = '' }): Span[] => {
       if (secretKind(name) === null) return []
       const before = textBefore(text, index, 500)
@@ -47,7 +47,7 @@ const valueBelow =
 
 /** `- name: DB_PASSWORD` with `value: …` on the next line, as in manifests and autofill data. */
 function valueBelowSpans(text: string): Span[] {
-  return [...text.matchAll(valueBelow)].flatMap(
+  return findMatches(text, valueBelow).flatMap(
     ({ index, 0: whole, 1: name = '', 2: value = '' }) => {
       const quote = /^["']/u.exec(value)?.[0] ?? ''
       const end = quote === '' ? -1 : value.lastIndexOf(quote)
@@ -81,7 +81,7 @@ const argument =
 
 /** `define('DB_PASSWORD', '…')`. */
 function argumentSpans(text: string): Span[] {
-  return [...text.matchAll(argument)].flatMap((match): Span[] => {
+  return findMatches(text, argument).flatMap((match): Span[] => {
     const [whole, name = ''] = match
     const secret = match[2] ?? match[3] ?? ''
     if (secretKind(name) === null || isPlaceholder(secret) || isLabelWord(secret)) return []
@@ -100,7 +100,7 @@ const cells =
 function markupSpans(text: string): Span[] {
   if (!text.includes('<')) return []
   return [element, namedElement, cells].flatMap((pattern) =>
-    [...text.matchAll(pattern)].flatMap(
+    findMatches(text, pattern).flatMap(
       ({ index, 0: whole, 1: name = '', 2: value = '' }): Span[] => {
         const isNamed =
           secretKind(name) !== null || (labelAt(name.split(' '))?.kind ?? 'context') !== 'context'
@@ -210,7 +210,7 @@ function insertSpans(text: string): Span[] {
     index,
     0: { length },
     1: columns = '',
-  } of text.matchAll(insert)) {
+  } of findMatches(text, insert)) {
     if (index < done) continue
     const secret = new Set(
       columns
@@ -238,11 +238,11 @@ const quotedHash = /(?<=')(?:[\da-f]{32}|[\da-f]{40}|[\da-f]{64}|[\da-f]{128})(?
  */
 function unnamedInsertSpans(text: string): Span[] {
   if (!userInsert.test(text)) return []
-  const besides = [...text.matchAll(besideMail)].flatMap(({ index, 0: whole, 1: secret = '' }) => {
+  const besides = findMatches(text, besideMail).flatMap(({ index, 0: whole, 1: secret = '' }) => {
     const from = index + whole.length - 1 - secret.length
     return looksSecret(secret) ? [{ from, to: from + secret.length }] : []
   })
-  const hashes = [...text.matchAll(quotedHash)].map(({ index, 0: hash }) => {
+  const hashes = findMatches(text, quotedHash).map(({ index, 0: hash }) => {
     return { from: index, to: index + hash.length }
   })
   return [...besides, ...hashes]
