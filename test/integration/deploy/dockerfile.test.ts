@@ -53,7 +53,9 @@ test('the image runs without root, stops on SIGTERM and says how it is', () => {
   expect(said.get('STOPSIGNAL')).toBe('SIGTERM')
   expect(said.get('HEALTHCHECK')).toContain('/healthz')
   expect(entrypoint.slice(0, 2)).toEqual(['node', '--disable-sigusr1'])
-  expect(entrypoint).toContain('--max-semi-space-size=16')
+  expect(entrypoint).toEqual(
+    expect.arrayContaining(['--max-semi-space-size=16', '--heap-growing-percent=40']),
+  )
   expect(entrypoint.at(-1)).toBe('dist/main.js')
 })
 

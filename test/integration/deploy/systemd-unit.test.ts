@@ -21,7 +21,9 @@ const options = words.slice(0, main)
 test('the unit starts the daemon without a debugger, and reloads it as it reloads', () => {
   expect(node).toBe('/usr/bin/node')
   expect(options).toContain('--disable-sigusr1')
-  expect(options).toContain('--max-semi-space-size=16')
+  expect(options).toEqual(
+    expect.arrayContaining(['--max-semi-space-size=16', '--heap-growing-percent=40']),
+  )
   expect(words.slice(main + 1)).toEqual(['run', '--config', '/etc/tocsin/tocsin.yaml'])
   expect(said('ExecReload')).toEqual(['/bin/kill -HUP $MAINPID'])
   expect(Number(said('TimeoutStopSec')[0])).toBeGreaterThan(10)
