@@ -43,6 +43,9 @@ const ledgersAtOnce = 20
 /** Pause after a step fails for a reason other than the sink: Redis, or a defect. */
 const failurePauseMs = 1_000
 
+/** A reason of its own: the default one is an error with a stack, made for each event. */
+const waitIsOver = 'the wait is over'
+
 /** Time that aborted sends have to write their outcomes. */
 const abortGraceMs = 500
 
@@ -214,7 +217,7 @@ export class Drains implements WorkAnnouncer {
     if (waitMs === undefined) return ready
     const waited = new AbortController()
     await Promise.race([ready, this.#options.clock.sleep(waitMs, waited.signal)])
-    waited.abort()
+    waited.abort(waitIsOver)
   }
 
   #toDueWork({ k: sink, rk: rank, kind }: ItemChange): DueWork[] {
