@@ -52,7 +52,7 @@ function sinkLines(context: Context, report: SinkReport): string[] {
   if (type === undefined) return [head, waiting, ...remedyLines(report)]
   return [
     `${head}: ${formatCircuit(context, circuit)}`,
-    ...disabledLines(name, circuit),
+    ...circuitRemedy(name, circuit),
     waiting,
     `  last success ${time(circuit.lastSuccessMs)}`,
     ...(digest
@@ -78,11 +78,11 @@ function formatCircuit({ terminal }: Context, circuit: CircuitReading): string {
   return terminal.paint('red', `circuit open until ${formatUtcTime(untilMs ?? 0)}`)
 }
 
-function disabledLines(name: string, { disabled }: CircuitReading): string[] {
-  if (!disabled) return []
-  return [
-    `  nothing is sent until its address is another one, or "tocsin sinks resume ${sanitize(name)}" has it tried again`,
-  ]
+function circuitRemedy(name: string, { disabled, state }: CircuitReading): string[] {
+  const resume = `"tocsin sinks resume ${sanitize(name)}"`
+  if (disabled)
+    return [`  nothing is sent until its address is another one, or ${resume} has it tried again`]
+  return state === 'open' ? [`  then one message tries; ${resume} has it tried at once`] : []
 }
 
 /** `12 pending: 10 queued, 2 held`. */

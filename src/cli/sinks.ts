@@ -51,7 +51,7 @@ function pauseCommand(context: Context): Command {
 
 function resumeCommand(context: Context): Command {
   return addCommonOptions(new Command('resume'))
-    .description('send to a paused or disabled sink again, what was kept first')
+    .description('send to a sink again that is paused, disabled or down, what was kept first')
     .argument('<sink>', 'name of the sink')
     .action((name: string, options: CommonOptions) => resumeSink(context, name, options))
 }
@@ -107,7 +107,7 @@ export async function pauseSink(
   })
 }
 
-/** Ends a pause; a disabled sink is tried again. */
+/** Ends a pause; a disabled sink, and one whose circuit is open, is tried again. */
 export async function resumeSink(
   context: Context,
   name: string,
@@ -130,14 +130,19 @@ export async function resumeSink(
       sink: name,
       was_paused: before.paused !== undefined,
       was_disabled: before.disabled !== undefined,
+      was_open: before.state === 'open',
     },
     lines: () => [resumedLine(name, before)],
   })
 }
 
-function resumedLine(name: string, { paused, disabled }: CircuitReading): string {
+function resumedLine(name: string, reading: CircuitReading): string {
+  const { paused, disabled, state, openedAtMs = 0 } = reading
   if (disabled) {
     return `${name} is tried again; it was disabled since ${formatUtcTime(disabled.sinceMs)}: ${sanitize(disabled.reason)}`
+  }
+  if (state === 'open') {
+    return `${name} is tried again within seconds; its circuit has been open since ${formatUtcTime(openedAtMs)}`
   }
   if (!paused) return `${name} was not paused`
   return `${name} is resumed; a running daemon sends what was kept within seconds`

@@ -32,7 +32,7 @@ export interface Circuit {
   read(sink: string, nowMs: number): Promise<CircuitReading>
   /**
    * Pauses a sink for all replicas until it is resumed (`undefined`). Resuming also enables a
-   * disabled sink.
+   * disabled sink, and lets an open circuit send its probe at once.
    */
   pause(sink: string, pause: SinkPause | undefined): Promise<void>
 }
@@ -116,7 +116,7 @@ export function createCircuit(
     },
     async pause(sink, pause) {
       const name = keys.shared('circuit', sink)
-      if (pause === undefined) await redis.hdel(name, 'paused', 'disabled')
+      if (pause === undefined) await runScript(redis, 'circuit-resume', [name], [])
       else await redis.hset(name, 'paused', JSON.stringify(pause))
     },
   }

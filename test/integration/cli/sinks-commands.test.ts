@@ -43,7 +43,7 @@ test('sinks list tells what waits, what failed, and when the next digest comes',
     /^soc \(slack\): circuit closed\n {2}2 pending: 2 queued; 1 dead letter\n {2}last success never$/m,
   )
   expect(out).toMatch(
-    /^siem \(webhook\): circuit open until \d{4}-.* UTC\n {2}nothing pending; 0 d/m,
+    /^siem \(webhook\): circuit open until \d{4}-.* UTC\n {2}then one message tries; "tocsin sinks resume siem" has it tried at once\n {2}nothing pending; 0 d/m,
   )
   expect(out).toMatch(/^lake .*\n.*\n {2}last success \d{4}-/m)
   expect(out).toMatch(
@@ -87,6 +87,20 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
   expect(resumed.out).toBe('soc is resumed; a running daemon sends what was kept within seconds\n')
   expect(await circuit.admit('soc', 1)).toMatchObject({ count: 1 })
   expect((await tocsin('sinks', 'resume', 'soc', ...config)).out).toBe('soc was not paused\n')
+})
+
+test('a sink that is down is tried at once when it is resumed, and the command says since when it was down', async () => {
+  const { ledger: book, keys, config } = await aSocScene(tests)
+  const circuit = createCircuit(book.redis, keys)
+  await circuit.report('soc', 'broken')
+  const { out } = await tocsin('sinks', 'resume', 'soc', ...config)
+  expect(out).toMatch(
+    /^soc is tried again within seconds; its circuit has been open since \S+ \S+ UTC\n$/,
+  )
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 1, isProbe: true })
+  await circuit.report('soc', 'fault', { isProbe: true })
+  const json = await tocsin('sinks', 'resume', 'soc', '--output=json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject({ was_open: true, was_paused: false })
 })
 
 test('a disabled sink is listed with what it answered, and tried again once it is resumed', async () => {

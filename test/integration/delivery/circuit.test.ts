@@ -155,6 +155,32 @@ test('a sink that an operator paused is asked again every five seconds, and goes
   expect((await circuit.read('soc', 0)).paused).toBeUndefined()
 })
 
+test('an operator who resumes a sink that is down has it tried at once, by one probe', async () => {
+  const { circuit } = fresh()
+  await circuit.report('soc', 'broken')
+  const { openedAtMs } = await circuit.read('soc', Date.now())
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(29_000)
+  await circuit.pause('soc', undefined)
+  expect(await circuit.admit('soc', 9)).toEqual({ count: 1, waitMs: 0, isProbe: true })
+  expect(await waitToSend(circuit, 'soc')).toBe(1_000)
+  await circuit.report('soc', 'fault', { isProbe: true })
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
+  expect((await circuit.read('soc', Date.now())).openedAtMs).toBe(openedAtMs)
+})
+
+test('a pause that the sink asked for outlasts a resume', async () => {
+  const { circuit } = fresh()
+  await circuit.report('soc', 'fault', { pauseMs: 60_000 })
+  await circuit.pause('soc', undefined)
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
+})
+
+test('a sink that works stays closed when it is resumed', async () => {
+  const { circuit } = fresh()
+  await circuit.pause('soc', undefined)
+  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+})
+
 test('knows since when nothing gets through, over all its openings, until it closes', async () => {
   const { circuit, keys } = fresh()
   await circuit.report('soc', 'broken')
