@@ -26,7 +26,13 @@ end
 local slot = math.max(now, believable(state[1], spacing) + spacing, believable(state[2], spacing))
 local wide = own ~= base and redis.call('HMGET', base, 'last', 'pause', 'others')
 if wide then
-  slot = math.max(slot, believable(wide[1], spacing) + spacing, believable(wide[2], spacing))
+  slot = math.max(slot, believable(wide[2], spacing))
+  -- A request of an unknown organization may have its slot far ahead, because another organization
+  -- is paused: this one goes before it if there is room.
+  local stranger = believable(wide[1], spacing)
+  if slot + spacing > stranger then
+    slot = math.max(slot, stranger + spacing)
+  end
 else
   slot = math.max(slot, believable(state[3], spacing))
 end

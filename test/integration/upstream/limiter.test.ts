@@ -160,6 +160,21 @@ describe('slots of a tier', () => {
     expect((await reserve(keys, unknown, second)).wait).toBeGreaterThan(55 * second)
   })
 
+  test('of an organization go on while a request of an unknown one waits for the pause of another', async () => {
+    const keys = freshKeys()
+    const other = { ...known, organization: 'url-8' }
+    await runScript(redis, 'pause-tier', names(keys, known), [60_000])
+    const stranger = await reserve(keys, unknown, 2 * second)
+    expect(stranger.wait).toBeGreaterThan(55 * second)
+    const slots: number[] = []
+    for (let n = 0; n < 40; n += 1) slots.push((await reserve(keys, other, 2 * second)).slot)
+    const isBefore = (slot: number): boolean => slot < stranger.slot
+    expect(slots.filter(isBefore).length).toBeGreaterThan(25)
+    // those before and those after keep the distance from it, since they may be of the same one
+    for (const slot of slots)
+      expect(Math.abs(slot - stranger.slot)).toBeGreaterThanOrEqual(2 * second)
+  })
+
   test('leave nothing behind for longer than two hours', async () => {
     const keys = freshKeys()
     await reserve(keys, known, second)
