@@ -397,15 +397,17 @@ async function noteIfRefused(
   return true
 }
 
-/** Called after a page was read: ends the refusal. */
+/**
+ * Called after a page was read: ends the refusal, also one of another type that the feed had before.
+ */
 async function clearRefusal(
   { client, ledger, logger }: RefusalParts,
   feed: PolledFeed,
   { refused }: FeedState,
 ): Promise<void> {
+  if (!refused) return
   const need = findFeedType(feed).needs?.(feed)
-  if (!need || !refused) return
-  await client(feed.account).capabilities.note(need.capability, true)
+  if (need) await client(feed.account).capabilities.note(need.capability, true)
   await noteRefusal(ledger(feed.account), feed.name, undefined)
   logger.info(
     { feed: feed.name, account: feed.account },

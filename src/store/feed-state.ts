@@ -180,7 +180,8 @@ export async function pauseFeed(
 }
 
 /**
- * Notes that the API refuses the feed's request, or no longer does; returns whether that changed.
+ * Notes why the API refuses the feed's request, or that it no longer does; returns whether that
+ * changed.
  */
 export async function noteRefusal(
   ledger: AccountLedger,
@@ -189,7 +190,10 @@ export async function noteRefusal(
 ): Promise<boolean> {
   const name = ledger.key('feed', feed)
   if (refused === undefined) return (await ledger.redis.hdel(name, 'refused')) === 1
-  return (await ledger.redis.hsetnx(name, 'refused', JSON.stringify(refused))) === 1
+  const known = (await ledger.redis.hget(name, 'refused')) ?? undefined
+  if (parseJson<FeedState['refused']>(known)?.reason === refused.reason) return false
+  await ledger.redis.hset(name, 'refused', JSON.stringify(refused))
+  return true
 }
 
 function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {

@@ -94,8 +94,12 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
   }
 }
 
-/** Whether the server does not know the operation, or denies it to the key. */
-export function isOperationMissing({ status }: UpstreamError): boolean {
+/**
+ * Whether the server does not know the operation, or denies it to the key. Not so where no token
+ * was given at all: that pauses the account for `retryAfterMs`, whatever was to be asked.
+ */
+export function isOperationMissing({ status, reason, retryAfterMs }: UpstreamError): boolean {
+  if (reason === 'auth' && retryAfterMs !== undefined) return false
   return status === 403 || status === 404 || status === 405
 }
 

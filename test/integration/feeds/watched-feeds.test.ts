@@ -159,6 +159,36 @@ test('a second feed of what is refused says so itself, and does not stop in sile
   expect(rig.asked()).toEqual([])
 })
 
+test('a refusal says what is refused now, and ends when a feed of another type takes the name', async () => {
+  await begin()
+  const reason = async (): Promise<string | undefined> =>
+    (await openFeed(rig.ledger, 'brand', 0)).refused?.reason
+  const mend = rig.sandbox.faults.add({
+    on: '/firework/v4/events/*',
+    effect: 'status',
+    status: 404,
+  })
+  const [first, second] = [77, 78].map((id) => ({ ...identifier, name: 'brand', identifier: id }))
+  expect(await rig.turn(first!)).toEqual({ status: 'refused' })
+  expect(await reason()).toContain('identifiers/77/')
+  expect(await rig.turn(second!)).toEqual({ status: 'refused' })
+  expect(await reason()).toContain('identifiers/78/')
+  mend()
+  await rig.toEnd(aFeed({ name: 'brand', startMs, sweep }))
+  expect(await reason()).toBeUndefined()
+})
+
+test('a refused key refuses no feed: it asks again as soon as its account may', async () => {
+  await begin()
+  const all = uidsOf(rig.sandbox.addEvents(3, { groupIds: [1042] }))
+  rig.sandbox.faults.add({ on: '/tokens/generate', effect: 'status', status: 403, times: 1 })
+  expect(await rig.turn(tenant)).toMatchObject({ status: 'failed', reason: 'auth' })
+  expect((await openFeed(rig.ledger, tenant.name, 0)).refused).toBeUndefined()
+  await tests.redis.del(await tests.redis.keys('*account-pause*'))
+  await rig.toEnd(tenant)
+  expect(await known()).toEqual(all)
+})
+
 test('a feed that was refused asks again at once where another, or a command, has been answered', async () => {
   await begin()
   const mend = rig.sandbox.faults.add({
