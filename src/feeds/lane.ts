@@ -34,7 +34,7 @@ import {
   minPollInterval,
   currentShare,
 } from './next-feed.ts'
-import type { PollOutcome, PollRequest } from './poll-run.ts'
+import { createWaitingLog, type PollOutcome, type PollRequest } from './poll-run.ts'
 import type { Poller } from './poller.ts'
 import { rescanShare } from './rescan-plan.ts'
 
@@ -198,7 +198,24 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
   await Promise.all(loops.map((loop) => loop.finally(() => wakeLoops(held))))
   reader.held.delete(lane.id)
   reader.leftAtMs.set(lane.id, reader.clock.monotonic())
+  leaveUnanswered(reader, held)
   await saveState(reader, held)
+}
+
+/**
+ * Hands over feeds with a fixed interval whose answer is still out: the next holder waits for it
+ * and then looks into the ledger, because asking again may cost quota.
+ */
+function leaveUnanswered(reader: ReaderState, { lane, changed }: HeldLane): void {
+  const nowMs = reader.clock.now()
+  const untilMs = nowMs + reader.timings.requestTimeoutMs
+  const wait = { untilMs, why: 'its answer is awaited' }
+  for (const { feed, kind, stopping } of reader.runs.values()) {
+    const isAwaited = kind === 'feed' && feed.everyMs !== undefined && !stopping.signal.aborted
+    if (!isAwaited || reader.laneFor(feed).id !== lane.id) continue
+    const place = ensurePlace(reader, feed)
+    changed.set(feedId(feed), { ...place, askedAtMs: undefined, wait, notedAtMs: nowMs })
+  }
 }
 
 /** Reads tails, or rescans, one after the other until the hold is over. */
@@ -537,8 +554,8 @@ function notePollOutcome(place: FeedPlace, outcome: PollOutcome, untilMs: number
     return
   }
   if (status === 'not_due' && outcome.readAtMs !== undefined) {
-    place.askedAtMs = outcome.readAtMs
-    place.readAtMs = outcome.readAtMs
+    const { readAtMs } = outcome
+    Object.assign(place, { askedAtMs: readAtMs, readAtMs, hasMore: false })
   }
   place.failures = status === 'failed' ? place.failures + 1 : 0
   place.wait = { untilMs, why: status === 'failed' ? outcome.reason : status }
@@ -558,27 +575,5 @@ async function poll(
     const fields = { feed: feed.name, err: error }
     logger.repeated.error(fields, message, { cause, list: 'feeds', name: feed.name })
     return { status: 'failed', reason: 'unavailable', retryAfterMs: undefined }
-  }
-}
-
-/** Why a feed is not polled although nothing failed. */
-const waitingReasons: Partial<Record<PollOutcome['status'], string>> = {
-  superseded: 'a newer configuration polls this feed; this replica does not',
-  full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
-  paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
-  refused: 'the service refuses what the feed asks for: it asks again once a day',
-  quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
-}
-
-/** Logs a reason once when it begins: the feed is looked at every few seconds. */
-function createWaitingLog(
-  logger: Logger,
-): (feed: PolledFeed, status: PollOutcome['status']) => void {
-  const reasonByFeed = new Map<string, string | undefined>()
-  return ({ name: feed }, status) => {
-    const why = waitingReasons[status]
-    if (why !== undefined && reasonByFeed.get(feed) !== why)
-      logger.repeated.warn({ feed }, why, { cause: status, list: 'feeds', name: feed })
-    reasonByFeed.set(feed, why)
   }
 }

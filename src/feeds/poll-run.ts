@@ -106,6 +106,28 @@ export type PollOutcome =
 /** Why nothing is requested now. */
 export type Obstacle = 'paused' | 'superseded' | 'refused' | 'quota' | 'full'
 
+/** Why a feed is not polled although nothing failed. */
+const waitingReasons: Partial<Record<PollOutcome['status'], string>> = {
+  superseded: 'a newer configuration polls this feed; this replica does not',
+  full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
+  paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
+  refused: 'the service refuses what the feed asks for: it asks again once a day',
+  quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
+}
+
+/** Logs a reason once when it begins: the feed is looked at every few seconds. */
+export function createWaitingLog(
+  logger: Logger,
+): (feed: PolledFeed, status: PollOutcome['status']) => void {
+  const reasonByFeed = new Map<string, string | undefined>()
+  return ({ name: feed }, status) => {
+    const why = waitingReasons[status]
+    if (why !== undefined && reasonByFeed.get(feed) !== why)
+      logger.repeated.warn({ feed }, why, { cause: status, list: 'feeds', name: feed })
+    reasonByFeed.set(feed, why)
+  }
+}
+
 /**
  * Learns by endpoint whether a short page ends a feed. The API gives a `next` with nearly every
  * page that has items, even the last one, and following it costs a request that finds nothing. Once

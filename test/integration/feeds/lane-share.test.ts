@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lane.ts'
+import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
+import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import type { PollOutcome, PollRequest } from '../../../src/feeds/poll-run.ts'
 import { type Clock, defaultTimings } from '../../../src/lib/clock.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
@@ -284,6 +286,59 @@ test('a feed of which only the ledger knows when it was read is not asked again 
   expect(reader.feedPlace(feed)).toMatchObject({ readAtMs, askedAtMs: readAtMs })
   await run(readFor(reader, clock, hourMs / 4 + 500))
   expect(asked[1]).toBe(hourMs)
+}, 60_000)
+
+test('a feed that costs quota is not asked again by the next replica while its answer is out', async () => {
+  const { clock, run } = aQuickClock()
+  const usual = aService(clock)
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const keys = tests.keys()
+  const asked: { by: string; isForgotten: boolean | undefined }[] = []
+  function aReplica(by: string): LaneReader {
+    function pollOnce(_feed: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
+      asked.push({ by, isForgotten: turn.isForgotten })
+      turn.onSlot?.()
+      return new Promise(() => {})
+    }
+    return readerOf([feed], { clock, keys, service: { ...usual, pollOnce } })
+  }
+  async function holdFor(reader: LaneReader, ms: number): Promise<void> {
+    const endMs = clock.now() + ms
+    await run(reader.hold(laneOf(feed), () => clock.now() >= endMs))
+  }
+  const readAtMs = clock.now() - hourMs
+  const read = { ...newFeedPlace(), readAtMs, askedAtMs: readAtMs, notedAtMs: readAtMs }
+  const { state } = newLane(clock.now())
+  const places = new Map([[`main/${feed.name}`, read]])
+  await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
+  await holdFor(aReplica('first'), 5_000)
+  const second = aReplica('second')
+  await holdFor(second, defaultTimings.requestTimeoutMs - 10_000)
+  expect(asked).toEqual([{ by: 'first', isForgotten: false }])
+  await holdFor(second, 15_000)
+  expect(asked.slice(1)).toEqual([{ by: 'second', isForgotten: true }])
+}, 60_000)
+
+test('a feed whose ledger says that it was read to its end has no more pages', async () => {
+  const { clock, run } = aQuickClock()
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const keys = tests.keys()
+  const readAtMs = clock.now() - 60_000
+  const asked: number[] = []
+  const service = {
+    ...aService(clock),
+    pollOnce(): Promise<PollOutcome> {
+      asked.push(clock.now())
+      return Promise.resolve({ status: 'not_due', untilMs: readAtMs + hourMs, readAtMs })
+    },
+  }
+  const places = new Map([
+    [`main/${feed.name}`, { ...newFeedPlace(), hasMore: true, notedAtMs: 1 }],
+  ])
+  const { state } = newLane(clock.now())
+  await saveLane(tests.redis, keys, laneOf(feed), { state, places, generation: 1 })
+  await run(readFor(readerOf([feed], { clock, keys, service }), clock, 10 * 60_000))
+  expect(asked).toHaveLength(1)
 }, 60_000)
 
 test('what was learned of a feed is told while its lane is held, and for a turn after', async () => {
