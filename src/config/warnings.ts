@@ -128,18 +128,31 @@ const tiers: Tier[] = ['search', 'basic']
 function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
   const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
-  return accounts.flatMap((account) =>
+  return [...groupByOrganization(accounts).values()].flatMap((sharing) =>
     tiers.flatMap((tier) => {
-      const polled = (byAccount.get(account.name) ?? []).filter((feed) => feed.tier === tier)
-      return tierWarnings({ account, tier, polled, minIntervalMs: floorMs })
+      const polled = sharing
+        .flatMap(({ name }) => byAccount.get(name) ?? [])
+        .filter((feed) => feed.tier === tier)
+      return tierWarnings({ sharing, tier, polled, minIntervalMs: floorMs })
     }),
   )
 }
 
+/** The accounts that share their limits. One whose organization is not stated counts alone. */
+function groupByOrganization(accounts: readonly AccountConfig[]): Map<string, AccountConfig[]> {
+  const organizations = createOrganizations(accounts)
+  return Map.groupBy(accounts, ({ name, organizationId }) =>
+    organizationId === undefined
+      ? `account ${name}`
+      : organizations.laneFor(name, 'basic').organization,
+  )
+}
+
 interface PolledTier {
-  account: AccountConfig
+  /** Accounts of one organization: the lowest of their limits counts. */
+  sharing: readonly AccountConfig[]
   tier: Tier
-  /** The feeds of the account whose pages count against the tier. */
+  /** The feeds of these accounts whose pages count against the tier. */
   polled: FeedConfig[]
   /** No feed is read again sooner. */
   minIntervalMs: number
@@ -184,12 +197,14 @@ function floorWarnings({ feeds, limits }: Config): Finding[] {
  * Each poll is at least one request. Rescans get what the polls leave of the feeds' share, and at
  * least a tenth of it.
  */
-function tierWarnings({ account, tier, polled, minIntervalMs }: PolledTier): Finding[] {
-  const path = ['accounts', account.name, 'limits', tier]
-  const usable = account.limits[tier] * account.feedShare
+function tierWarnings({ sharing, tier, polled, minIntervalMs }: PolledTier): Finding[] {
+  const path = ['accounts', sharing[0]?.name ?? '', 'limits', tier]
+  const limit = Math.min(...sharing.map(({ limits }) => limits[tier]))
+  const usable = limit * Math.min(...sharing.map(({ feedShare }) => feedShare))
   const perSecond = polled.reduce((sum, { everyMs = Infinity }) => sum + 1000 / everyMs, 0)
   if (perSecond > usable) {
-    const demand = `its feeds ask for ${perSecond.toFixed(2)} requests per second`
+    const whose = sharing.length > 1 ? 'the feeds of its organization' : 'its feeds'
+    const demand = `${whose} ask for ${perSecond.toFixed(2)} requests per second`
     return [
       {
         path,

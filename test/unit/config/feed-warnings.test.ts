@@ -76,6 +76,32 @@ describe('sweeps that the polls leave no room for', () => {
     ])
   })
 
+  test('are counted for all accounts of an organization together, where it is stated', () => {
+    const told = (organizationOf: (index: number) => string, feed: string): string[] => {
+      const indexes = Array.from({ length: 35 }, (_none, index) => index)
+      const text = `
+accounts:
+${indexes.map((index) => `  tenant${index}: { base_url: https://api.example.com, api_key: key${organizationOf(index)} }`).join('\n')}
+sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
+route: { sinks: [soc] }
+feeds:
+${indexes.map((index) => `  feed${index}: { account: tenant${index}, ${feed} }`).join('\n')}
+`
+      return parseConfig(text, { file: 'tocsin.yaml', env: {} }).warnings.flatMap(
+        ({ path, problem }) => (path.includes('limits') ? [`${path}: ${problem}`] : []),
+      )
+    }
+    const one = (): string => ', organization_id: 7'
+    expect(told(one, events)).toEqual([
+      'accounts.tenant0.limits.search: at 1000 events a week and feed, the whole sweep.back of its 35 feeds is read again only every 1 d 3 h: what is late by days is found as late as that',
+    ])
+    expect(told(one, `${search}, every: 45s`)).toEqual([
+      'accounts.tenant0.limits.search: the feeds of its organization ask for 0.78 requests per second, more than the 0.7 that feeds may use of the tier search',
+    ])
+    expect(told((index) => `, organization_id: ${index + 1}`, events)).toEqual([])
+    expect(told(() => '', events)).toEqual([])
+  })
+
   test('no feed of the defaults is warned of, up to ten in a tier', () => {
     const feeds = [events, search].flatMap((keys) => Array<string>(5).fill(keys))
     expect(warningsOf([...feeds, ...Array<string>(10).fill(credentials)])).toEqual([])
