@@ -6,6 +6,7 @@ import { ownFeed } from '../event.ts'
 import type { FeedConfig } from '../feed-types/config.ts'
 import { readShare } from '../feeds/lane-store.ts'
 import { currentShare } from '../feeds/next-feed.ts'
+import { readNotes } from '../feeds/rescan.ts'
 import { createRescanBudget, rescanBounds, type RescanPlan } from '../feeds/rescan-plan.ts'
 import { type FeedCounts, readAccounting } from '../store/accounts.ts'
 import { countQuarantined, feedLagMs, type FeedState, peekFeed } from '../store/feed-state.ts'
@@ -154,6 +155,12 @@ export function withBounds<Report extends Pick<FeedReport, 'feed' | 'state'>>(
   })
 }
 
+/**
+ * Whether the feed is rescanned by match time: what was read so stays noted when the service turns
+ * out not to filter, so the last scan of the recent past decides.
+ */
 function isMatched(state: FeedState | undefined): boolean {
-  return state?.scan !== undefined && state.rescans.matched?.fingerprint === state.scan.fingerprint
+  if (!state?.scan || !state.recent.scan) return false
+  const isNoted = state.rescans.matched?.fingerprint === state.scan.fingerprint
+  return isNoted && readNotes(state.recent.scan).kind === 'matched'
 }

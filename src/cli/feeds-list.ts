@@ -326,7 +326,8 @@ async function explainLane(
     const isNext = 'feed' in choice && choice.feed === feedId(config)
     const why = isNext ? choice.why : undefined
     const eventsPerHour = eventRate(place, state.fleet) * 3_600
-    const words = formatWhy(place, { why, eventsPerHour, nowMs, everyMs: config.everyMs })
+    const isIdle = 'atMs' in choice
+    const words = formatWhy(place, { why, isIdle, eventsPerHour, nowMs, everyMs: config.everyMs })
     return [config, { isNext, words, place, eventsPerHour, share }]
   })
 }
@@ -341,18 +342,21 @@ function formatWhy(
   place: FeedPlace,
   facts: {
     why: keyof typeof choiceReasons | undefined
+    /** No feed of the lane is due. */
+    isIdle: boolean
     eventsPerHour: number
     nowMs: number
     everyMs: number | undefined
   },
 ): string {
-  const { why, eventsPerHour, nowMs, everyMs } = facts
+  const { why, isIdle, eventsPerHour, nowMs, everyMs } = facts
   const { readAtMs, wait, intervalMs } = place
   if (wait && wait.untilMs > nowMs) {
     const left = formatDuration(wait.untilMs - nowMs)
     return `left alone for ${left}: ${sanitize(wait.why)}`
   }
-  const next = why === undefined ? 'others come first' : `read next: ${choiceReasons[why]}`
+  const others = isIdle ? 'not due yet, nor is any other' : 'others come first'
+  const next = why === undefined ? others : `read next: ${choiceReasons[why]}`
   if (readAtMs === undefined) return `${next}; not read to its end yet`
   const ago = `read ${formatDuration(Math.max(0, nowMs - readAtMs))} ago`
   if (everyMs !== undefined) return `${next}; ${ago}, every ${formatDuration(everyMs)}`

@@ -292,6 +292,21 @@ test('feeds list tells how soon late events are found with the share that is lef
   expect(await wholeWithin()).toBeCloseTo(100 / (0.05 / 20)) // a hundred pages by a twentieth of 0.05/s
 })
 
+test('feeds list promises match time only while the recent past is read by it', async () => {
+  const { ledger: book, config } = await aScene()
+  await takeIn(book, [routed({ uid: 'leak/x/1' })])
+  const name = book.key('feed', 'brand')
+  const { fingerprint } = JSON.parse((await tests.redis.hget(name, 'walk')) ?? '{}')
+  await tests.redis.hset(name, 'matched', JSON.stringify({ fingerprint, toMs: Date.now() }))
+  async function isByMatchTime(kind: string): Promise<unknown> {
+    await tests.redis.hset(name, 'recent_walk', JSON.stringify({ fingerprint, notes: { kind } }))
+    const [brand] = (await listed(config)) as { sweep: { by_match_time: boolean } }[]
+    return brand!.sweep.by_match_time
+  }
+  expect(await isByMatchTime('matched')).toBe(true)
+  expect(await isByMatchTime('rung')).toBe(false) // the service was found not to filter by it
+})
+
 test('feeds list --why says of no feed that it is next before limits.polls lets the daemon read it', async () => {
   const { keys, config } = await aScene({ top: 'limits: { polls: 0.1 }' })
   const lane = { organization: laneOfTest(), tier: 'search' as const }
@@ -307,6 +322,19 @@ test('feeds list --why says of no feed that it is next before limits.polls lets 
   const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
   const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
   expect(brand?.polling).toMatchObject({ is_next: false })
+})
+
+test('feeds list --why names no other feed as the reason where none is due', async () => {
+  const { keys, config } = await aScene()
+  const lane = { organization: laneOfTest(), tier: 'search' as const }
+  const nowMs = Date.now()
+  const readNow = { ...newFeedPlace(), readAtMs: nowMs + 60_000, askedAtMs: nowMs + 60_000 }
+  const places = new Map(['brand', 'staff', 'leaks'].map((name) => [`main/${name}`, readNow]))
+  const { state } = newLane(nowMs)
+  await saveLane(tests.redis, keys, lane, { state, places, generation: 1 })
+  const { out } = await tocsin('feeds', 'list', '--why', '--output=json', ...config)
+  const [brand] = JSON.parse(out) as { polling: Record<string, unknown> }[]
+  expect(brand?.polling['why']).toMatch(/^not due yet, nor is any other; read /)
 })
 
 /** Of accounts whose organization nobody knows, the lane is that of their server. */
