@@ -71,7 +71,7 @@ async function fetchReports(feed: ReportsFeed, request: FeedRequest): Promise<Fe
   let failure: UpstreamError | undefined
   for (const requestId of feed.requests) {
     const progress = findProgress(scan, requestId) ?? newProgress(nowMs)
-    if (progress.isOver || progress.nextMs > nowMs) continue
+    if (progress.isOver || isWaiting(feed, progress, nowMs)) continue
     const state = await readRequestState(feed, request, requestId)
     if (!(state instanceof UpstreamError)) hasAnswer = true
     else if (isServiceFailure(state)) failure ??= state
@@ -83,6 +83,11 @@ async function fetchReports(feed: ReportsFeed, request: FeedRequest): Promise<Fe
   if (failure && !hasAnswer) throw failure // answers are taken in, whatever else failed
   const page = { items, next: null, asked, requests: feed.requests }
   return { page, requestedAtMs: nowMs }
+}
+
+/** A time further ahead than any wait was noted by a machine whose clock was ahead. */
+function isWaiting({ everyMs }: ReportsFeed, { nextMs }: Progress, nowMs: number): boolean {
+  return nextMs > nowMs && nextMs <= nowMs + maxWaitFactor * everyMs
 }
 
 /** Drops requests that are no longer listed: a report that comes twice is recognised by its uid. */

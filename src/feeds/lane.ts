@@ -309,10 +309,13 @@ function oldestRescan(
  * The earliest time for the next page of a rescan, ms; not in the future when it may be sent now.
  */
 function nextRescanSlotMs(reader: ReaderState, held: HeldLane): number {
-  const { freeAtMs, rescansFreeAtMs } = held.state
-  const spareMs = Math.max(reader.clock.now(), freeAtMs)
+  const { state } = held
+  const nowMs = reader.clock.now()
+  const spacingMs = slotSpacingMs(reader, held)
+  state.rescansFreeAtMs = Math.min(state.rescansFreeAtMs, nowMs + spacingMs / rescanShare) // as laneFreeMs
+  const spareMs = Math.max(nowMs, state.freeAtMs)
   const isSpare = typeof chooseTail(reader, held, spareMs) === 'number'
-  return Math.min(rescansFreeAtMs, isSpare ? spareMs : spareMs + slotSpacingMs(reader, held))
+  return Math.min(state.rescansFreeAtMs, isSpare ? spareMs : spareMs + spacingMs)
 }
 
 async function waitForRescanSlot(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {

@@ -180,6 +180,21 @@ test('all feeds together are read so often as they may, whatever their limits al
   expect(service.requests.length).toBeGreaterThan(0.9 * 0.2 * 3_600)
 }, 60_000)
 
+test('rescans go on at their pace after a replica whose clock was hours ahead', async () => {
+  const { clock, run } = aQuickClock()
+  const keys = tests.keys()
+  const feeds = feedsOf('main', 20)
+  const lane = laneOf(feeds[0]!)
+  const { state } = newLane(clock.now())
+  const ahead = { ...state, rescansFreeAtMs: clock.now() + 3 * hourMs }
+  await saveLane(tests.redis, keys, lane, { state: ahead, places: new Map(), generation: 1 })
+  const service = aService(clock)
+  await run(readFor(readerOf(feeds, { clock, keys, service }), clock, 10 * 60_000))
+  const kinds = service.requests.map(({ kind }) => kind)
+  const rescans = kinds.filter((kind) => kind === 'sweep').length
+  expect(rescans / kinds.length).toBeGreaterThan(0.08)
+}, 60_000)
+
 test('rescans are looked for when they are due, not before, and the next replica knows when', async () => {
   const { clock, run } = aQuickClock()
   const beginMs = clock.now()

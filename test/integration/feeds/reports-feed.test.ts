@@ -312,6 +312,19 @@ test('the second look comes half as long again after the first as that came afte
   }
 })
 
+test('a request that was last looked at by a clock that was hours ahead is asked about at once', async () => {
+  await tests.redis.flushdb()
+  const { client, asked } = script([{ id: 'first', reportId: 1, looks: 9, end: 'completed' }])
+  const book = await tests.book()
+  const feed = aReportsFeed({ everyMs: 15_000 })
+  const signal = new AbortController().signal
+  for (const aheadMs of [3 * 60 * minuteMs, 0, 0]) {
+    const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs }
+    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+  }
+  expect(asked).toHaveLength(2)
+})
+
 test('a request is asked about ever more seldom', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 99, end: 'completed' }])
