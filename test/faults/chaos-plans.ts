@@ -14,7 +14,7 @@ const usual = {
   longMs: 3_000,
   perSecond: 12,
   strikeMs: 700,
-  settleMs: 300_000,
+  settlePatienceMs: 300_000,
 } as const
 
 /** Long quiet between crashes of Redis, so that the work of killed replicas can be seen to come back. */

@@ -23,8 +23,8 @@ export interface ChaosPlan extends StageOptions {
   strikeMs: number
   /** Until then disturbances are drawn at random; undefined: each strikes once, in order. */
   forMs?: number | undefined
-  /** How long all may take to be settled once everything is healed, ms. */
-  settleMs: number
+  /** Once everything is healed: how long nothing may move before all is settled, ms. */
+  settlePatienceMs: number
 }
 
 export interface Spread {
@@ -64,7 +64,7 @@ export async function runChaos(plan: ChaosPlan): Promise<Figures> {
     const events = await pouring.stop()
     heal(stage)
     const healedMs = performance.now()
-    await settle(stage, plan.settleMs)
+    await settle(stage, plan.settlePatienceMs)
     const settledAfterMs = Math.round(performance.now() - healedMs)
     await expectConservation(stage.ledger)
     const proofs = await prover.stop()
@@ -184,15 +184,21 @@ function isFlowing({ sandbox, fleet }: Stage): boolean {
   return sandbox.received.webhook.length > 20
 }
 
-/** Meanwhile an operator does what operators do. */
-async function settle(stage: Stage, withinMs: number): Promise<void> {
+/**
+ * Meanwhile an operator does what operators do. Throws once nothing has moved for `patienceMs`: after
+ * many answers 429 a feed has a twentieth of its requests, and a long backlog takes its time.
+ */
+async function settle(stage: Stage, patienceMs: number): Promise<void> {
   const operator = callOperator(stage)
-  const endMs = performance.now() + withinMs
+  let before = ''
+  let endMs = Infinity
   for (;;) {
     await operator.act()
-    const left = await leftToDo(stage)
-    if (left.length === 0) break
-    if (performance.now() > endMs) throw new Error(`not settled: ${left.join(', ')}`)
+    const left = (await leftToDo(stage)).join(', ')
+    if (left === '') break
+    if (left !== before) endMs = performance.now() + patienceMs
+    if (performance.now() > endMs) throw new Error(`not settled: ${left}`)
+    before = left
     await sleep(1_000)
   }
 }
