@@ -226,11 +226,17 @@ export type LooseArguments = [labelsOrAmount?: LabelValues | number, amount?: nu
 
 /**
  * What the parts call: `inc`, `set` or `observe`, with label values checked against their domains.
+ * A counter that starts unset begins with its first count, and a page that held none counts 0.
  */
 function boundedAccess({ metric, definition }: RegisteredMetric): object {
   const split = (given: LooseArguments) => splitArguments(given, definition.labels)
   if (metric instanceof Counter) {
-    return { inc: (...given: LooseArguments) => metric.inc(...split(given)) }
+    return {
+      inc(...given: LooseArguments) {
+        const [labels, by] = split(given)
+        if (by !== 0 || !definition.startsUnset) metric.inc(labels, by)
+      },
+    }
   }
   if (metric instanceof Gauge) {
     return { set: (...given: LooseArguments) => metric.set(...split(given)) }
