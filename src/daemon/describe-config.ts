@@ -17,10 +17,14 @@ interface Described {
 /** Writes to the metrics what is configured; every known label set starts at 0. */
 export function describeConfig({ context, upstream, parts }: Described, version: string): void {
   const { config, metrics, clock } = context
+  const namesOf = (named: readonly { name: string }[]): string[] => named.map(({ name }) => name)
   metrics.startAtZero({
-    feeds: config.feeds.map(({ name }) => name),
-    sinks: config.sinks.map(({ name }) => name),
-    accounts: config.accounts.map(({ name }) => name),
+    feeds: namesOf(config.feeds),
+    sweptFeeds: namesOf(config.feeds.filter(({ sweep }) => sweep)),
+    auditedFeeds: namesOf(config.feeds.filter(({ audit }) => audit)),
+    sinks: namesOf(config.sinks),
+    canarySinks: config.canary?.sinks ?? [],
+    accounts: namesOf(config.accounts),
     routes: routeNames(config.route),
   })
   metrics.buildInfo.set({ version }, 1)

@@ -144,7 +144,7 @@ async function publish(
 ): Promise<void> {
   const notes: SharedNotes = {
     ...state,
-    canaries: config.canary === undefined ? {} : await readCanary(redis, keys),
+    canaries: await readCanary({ redis, keys }, config.canary?.sinks ?? []),
     audits: await readAuditNotes(redis, keys),
     ledgerCheck: await readLedgerCheckNote(redis, keys),
     retainedBytes: (await readRetentionNote(redis, keys))?.bytes,

@@ -5,13 +5,16 @@
  */
 
 /**
- * Where a label's values come from: names of the configuration; `severity`: the five words,
- * anything else becomes `unknown`; `code`: a status code, rare ones become `other`; or the list
- * itself.
+ * Where a label's values come from: names of the configuration (the feeds that sweep or are audited
+ * and the sinks with a canary are lists of their own); `severity`: the five words, anything else
+ * becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
  */
 export type LabelDomain =
   | 'feeds'
+  | 'sweptFeeds'
+  | 'auditedFeeds'
   | 'sinks'
+  | 'canarySinks'
   | 'accounts'
   | 'routes'
   | 'severity'
@@ -202,7 +205,7 @@ export const metricTable = {
   ),
   feed_sweep_interval_seconds: gaugeWhenKnown(
     'From one sweep of the whole window to the next: sweep.every, or what the rate limit allows; only for feeds that sweep.',
-    feed,
+    { feed: 'sweptFeeds' },
   ),
   sweep_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
   match_time_doubted_total: counter(
@@ -426,7 +429,7 @@ export const metricTable = {
   sink_paused: shared('1 while an operator pauses the sink.', sink, 'sparse'),
   canary_interval_seconds: gaugeWhenKnown(
     'The configured canary.every; only for sinks with a canary.',
-    sink,
+    { sink: 'canarySinks' },
   ),
   canary_last_delivered_timestamp_seconds: sharedWhenKnown(
     'Last canary that the sink accepted; only for sinks with a canary.',
@@ -465,7 +468,7 @@ export const metricTable = {
   ),
   audit_interval_seconds: gaugeWhenKnown(
     'The configured audit.every; only for feeds that are audited by schedule.',
-    feed,
+    { feed: 'auditedFeeds' },
   ),
   feed_items_unaccounted: shared(
     'Items fetched less new, duplicate, quarantined and baseline ones, by the counters at this scrape; must be 0.',

@@ -163,7 +163,12 @@ function typedAccess<Scope extends MetricDefinition['scope']>(
 /** The configured names that label metrics. */
 export interface KnownNames {
   feeds: readonly string[]
+  /** Of the feeds, those that sweep, and those that are audited by schedule. */
+  sweptFeeds?: readonly string[]
+  auditedFeeds?: readonly string[]
   sinks: readonly string[]
+  /** Of the sinks, those with a canary. */
+  canarySinks?: readonly string[]
   accounts: readonly string[]
   routes: readonly string[]
 }
@@ -313,10 +318,13 @@ function domainValues(domain: LabelDomain, names: KnownNames): readonly string[]
     case 'version':
       return []
     case 'feeds':
+    case 'sweptFeeds':
+    case 'auditedFeeds':
     case 'sinks':
+    case 'canarySinks':
     case 'accounts':
     case 'routes':
-      return names[domain]
+      return names[domain] ?? []
   }
 }
 

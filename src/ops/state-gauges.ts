@@ -27,7 +27,7 @@ export interface SharedNotes {
   digests: ReadonlyMap<string, { lastSentMs: number | undefined; nextDueMs: number }>
   /** When each sink last accepted a canary, ms. */
   canaries: Record<string, number>
-  /** What the last audit of each feed found. */
+  /** What the last audit of each feed found, of feeds that left the configuration, too. */
   audits: Record<string, { missing: number; endedAtMs: number }>
   /** The last consistency check of the ledger: the number of discrepancies by sink. */
   ledgerCheck: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
@@ -110,7 +110,9 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
   for (const [sink, atMs] of Object.entries(notes.canaries)) {
     metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)
   }
+  const feeds = new Set(fleet.accounts.flatMap((account) => [...account.feeds.keys()]))
   for (const [feed, { missing, endedAtMs }] of Object.entries(notes.audits)) {
+    if (!feeds.has(feed)) continue // nobody can repair a feed that left the configuration
     metrics.auditMissing.set({ feed }, missing)
     metrics.auditLastCompletedTimestampSeconds.set({ feed }, endedAtMs / 1000)
   }

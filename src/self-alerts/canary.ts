@@ -61,10 +61,17 @@ export function createCanary({ config, publish, isActive, clock }: CanaryOptions
   }
 }
 
-/** When each sink last accepted a test event, ms; sinks that never did are left out. */
-export async function readCanary(redis: Redis, keys: Keys): Promise<Record<string, number>> {
+/**
+ * When each of the sinks last accepted a test event, ms; sinks that never did are left out. Redis
+ * also knows sinks that had a canary once.
+ */
+export async function readCanary(
+  { redis, keys }: { redis: Redis; keys: Keys },
+  sinks: readonly string[],
+): Promise<Record<string, number>> {
   const fields = await redis.hgetall(keys.shared('canary'))
-  return Object.fromEntries(Object.entries(fields).map(([sink, ms]) => [sink, Number(ms)]))
+  const known = Object.entries(fields).filter(([sink]) => sinks.includes(sink))
+  return Object.fromEntries(known.map(([sink, ms]) => [sink, Number(ms)]))
 }
 
 export async function noteCanary(

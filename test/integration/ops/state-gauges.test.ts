@@ -126,6 +126,21 @@ test('what the last look at the ledger found is told of every sink, and nothing 
   expect(body).toContain('tocsin_retention_kept_bytes 1234\n')
 })
 
+test('what an audit found of a feed is told while the feed is configured: of another nobody can repair it', async () => {
+  const book = await tests.book()
+  await openFeed(book, 'brand', 0)
+  await openFeed(book, 'removed', 0)
+  const found = { missing: 2, endedAtMs: 1_795_248_004_000 }
+  const body = await scrapeOf({
+    ledgers: [book],
+    feeds: [{ name: 'brand', account: book.account }],
+    notes: { audits: { brand: found, removed: found } },
+  })
+  expect(body).toContain('tocsin_audit_missing{feed="brand"} 2\n')
+  expect(body).toContain('tocsin_audit_last_completed_timestamp_seconds{feed="brand"} 1795248004\n')
+  expect(body).not.toContain('feed="removed"')
+})
+
 test('dead letters and the longest-waiting work of a sink are those of all accounts', async () => {
   const keys = tests.keys()
   const books = [await tests.book({ keys }), await tests.book({ keys, account: 'umbrella' })]

@@ -85,10 +85,12 @@ test('only a replica of the active configuration sends it', async () => {
   expect(await rig.told()).toEqual([])
 })
 
-test('when a sink last took one is known to all', async () => {
+test('when a sink last took one is known to all, and no longer said of a sink that gets none any more', async () => {
   const keys = tests.keys()
-  expect(await readCanary(tests.redis, keys)).toEqual({})
+  const place = { redis: tests.redis, keys }
+  expect(await readCanary(place, ['soc', 'siem'])).toEqual({})
   await noteCanary(tests.redis, keys, { sink: 'soc', atMs: 7.5 })
   await noteCanary(tests.redis, keys, { sink: 'siem', atMs: 8 })
-  expect(await readCanary(tests.redis, keys)).toEqual({ soc: 7, siem: 8 })
+  expect(await readCanary(place, ['soc', 'siem'])).toEqual({ soc: 7, siem: 8 })
+  expect(await readCanary(place, ['siem'])).toEqual({ siem: 8 })
 })
