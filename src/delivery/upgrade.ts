@@ -27,7 +27,8 @@ export interface UpgradeOptions {
 
 /**
  * Upgrades the store if needed. Replicas of the older version that still run find no more work,
- * because their queues stay paused. An interrupted upgrade starts again at the next start.
+ * because their queues stay paused. An interrupted upgrade starts again at the next start. Several
+ * replicas may start at once: the first that has waited upgrades, and then works on the store.
  */
 export async function upgradeStore(options: UpgradeOptions): Promise<void> {
   const { redis, keys, ledgers, waitMs, clock, logger } = options
@@ -45,6 +46,7 @@ export async function upgradeStore(options: UpgradeOptions): Promise<void> {
     await redis.sadd(oldQueuesKey(keys), names)
     await withQueues(options, names, (queue) => queue.pause())
     await clock.sleep(waitMs)
+    if ((await readSchema(redis, keys)) === schemaVersion) return // another replica was first
     await withQueues(options, names, (queue) => queue.drain(true))
     const accounts = ledgers.map(({ account }) => account)
     await resetMigrationScan({ redis, keys }, accounts)

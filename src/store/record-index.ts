@@ -200,8 +200,12 @@ export async function resetMigrationScan(
   accounts: readonly string[],
 ): Promise<void> {
   for (const account of accounts) {
-    await redis.unlink(keys.account(account, 'indexed'), keys.account(account, 'records'))
-    await redis.hdel(keys.account(account, 'counters'), 'records')
+    // at one instant: another replica may have begun to take in and count records
+    await redis
+      .multi()
+      .unlink(keys.account(account, 'indexed'), keys.account(account, 'records'))
+      .hdel(keys.account(account, 'counters'), 'records')
+      .exec()
   }
   await redis.unlink(keys.shared('look'))
 }

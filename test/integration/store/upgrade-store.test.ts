@@ -13,7 +13,7 @@ import {
   runMigrationScan,
 } from '../../../src/store/record-index.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
-import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { expectConservation, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { until } from '../../support/rehearsal.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
@@ -143,6 +143,25 @@ test('a command leaves the layout as it is, a daemon that finds it taken over wa
   const shared = { redis: tests.redis, keys, ledgers: [book], clock, logger: silent }
   await upgradeStore({ ...shared, sinks: ['lake'], waitMs: 10_000 })
   expect(slept).toBe(0)
+})
+
+test('of two replicas that start at once the second leaves alone what the first has begun', async () => {
+  const place = { redis: tests.redis, keys }
+  const counts = async (): Promise<number[]> => [
+    await tests.redis.zcard(book.key('records')),
+    Number(await tests.redis.hget(book.key('counters'), 'records')),
+  ]
+  const firstIsDone = async (): Promise<void> => {
+    await upgrade(['lake'])
+    await takeIn(book, [routed({ uid: 'a/b/new' }, ['lake'])])
+    await runMigrationScan(place, { holder: 'r', mayGoOn: () => Promise.resolve(true) })
+  }
+  const clock = { ...systemClock, sleep: firstIsDone }
+  const shared = { ...place, ledgers: [book], clock, logger: silent }
+  await upgradeStore({ ...shared, sinks: ['lake'], waitMs: 10_000 })
+  const stored = await tests.redis.keys(book.key('rec', '*'))
+  expect(await counts()).toEqual([stored.length, stored.length])
+  expect(await isMigrationScanDone(place)).toBe(true)
 })
 
 test('a layout newer than this version is refused in words that say what to do', async () => {
