@@ -1,7 +1,8 @@
 #!lua flags=allow-oom
 -- Drops settled records with their payloads and dead letters, oldest first: those beyond
 -- retention.history, then as many, together with entries of the quarantine, as free the bytes wanted.
--- Runs when memory is full. One call looks at 200 at most.
+-- The last call also drops the dead letters whose records have expired. Runs when memory is full.
+-- One call looks at 200 at most.
 -- KEYS[1]  the account's base
 -- ARGV     retention.history (ms), dedupe horizon (ms), bytes to free
 -- Returns  what was dropped to free bytes: {records, payloads, quarantine entries, bytes, when the
@@ -69,6 +70,11 @@ for _ = 1, step do
     quarantined = quarantined + 1
     last = entry_at
     q = q + 2
+  end
+end
+if more == 0 then
+  for _, sink in ipairs(redis.call('SMEMBERS', key('sinks'))) do
+    redis.call('ZREMRANGEBYSCORE', key('dead', sink), '-inf', ended_before)
   end
 end
 -- Of the events first seen after this time no record was dropped: an audit compares only those.

@@ -115,6 +115,16 @@ test('what retention.history has ended goes whether or not there is room, and co
   expect(await tests.redis.exists(book.key('trimmed'))).toBe(0)
 })
 
+test('the last step forgets the dead letters whose events retention.history has ended, whoever asks', async () => {
+  const book = await tests.book()
+  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const letters = book.key('dead', 'soc')
+  const endedMs = Date.now() - book.retention.history - 60_000
+  await tests.redis.zadd(letters, endedMs, 'i:expired:0:soc', endedMs + 120_000, 'i:kept:0:soc')
+  expect((await trim(book, 0)).at(-1)).toBe(0)
+  expect(await tests.redis.zrange(letters, '0', '-1')).toEqual(['i:kept:0:soc'])
+})
+
 test('up to when events were dropped never goes back', async () => {
   const book = await tests.book()
   const trimmed = () => tests.redis.get(book.key('trimmed'))
