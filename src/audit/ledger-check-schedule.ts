@@ -7,7 +7,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { holdLease, releaseLease } from '../redis/scripts.ts'
+import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { createIndexWatch } from '../store/record-index.ts'
 import { type LedgerCheck, countDiscrepancies, isConsistent, checkLedgers } from './ledger-check.ts'
@@ -130,7 +130,7 @@ export async function writeLedgerCheckNote(
     discrepancies,
     settledToMs,
   }
-  await redis.set(keys.shared('proof'), JSON.stringify(note))
+  await runScript(redis, 'write-note', [keys.shared('proof')], [JSON.stringify(note)])
 }
 
 /** What the last check found; undefined if there was none. */

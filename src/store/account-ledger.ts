@@ -68,8 +68,9 @@ export async function openLedgers(
 /** Registers the account for good, so that it stays visible after it left the configuration. */
 async function registerAccount({ redis, keys, account }: AccountLedgerOptions): Promise<void> {
   const [name, field] = [keys.shared('accounts'), `${account}|since`]
-  if ((await redis.hexists(name, field)) === 1) return // a full Redis refuses any write
-  await redis.hsetnx(name, field, await redisNow({ redis }))
+  if ((await redis.hexists(name, field)) === 1) return
+  // also when memory is full: a new account must not keep what the others have from being delivered
+  await runScript(redis, 'note-fields', [name], [field, await redisNow({ redis })])
 }
 
 /** Opens an account's ledger without creating it; undefined if there is none. */

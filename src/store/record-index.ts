@@ -162,7 +162,7 @@ export async function runMigrationScan(
         return false
     }
     for (const account of await readAccountNames(store)) {
-      await runScript(redis, 'mark-indexed', [keys.account(account, 'indexed')], [])
+      await runScript(redis, 'write-note', [keys.account(account, 'indexed')], ['1'])
     }
     await runScript(
       redis,

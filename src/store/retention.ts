@@ -10,7 +10,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
 import { readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
-import { holdLease, releaseLease } from '../redis/scripts.ts'
+import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
 import { type AccountStore, createIndexWatch } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {
@@ -121,7 +121,7 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
     usedBytes: usedBefore - (weighedBytes - bytes),
     dueAtMs: Math.floor(nowMs + nextPauseMs(bytes, maxBytes, growth)),
   }
-  await redis.set(keys.shared('keeping'), JSON.stringify(note))
+  await runScript(redis, 'write-note', [keys.shared('keeping')], [JSON.stringify(note)])
 }
 
 /** Records weighed at most: of the settled ones, and of the pending ones. */

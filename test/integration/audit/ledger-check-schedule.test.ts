@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import {
   createLedgerCheckSchedule,
   holdLedgerCheck,
@@ -45,6 +45,14 @@ async function aScene(): Promise<Scene> {
     },
   }
 }
+
+test('where memory is full it is noted, too, so that it is not made at each look', async () => {
+  const { keys, prove } = await aScene()
+  onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
+  await tests.redis.config('SET', 'maxmemory', '1')
+  await prove()
+  expect(await readLedgerCheckNote(tests.redis, keys)).toMatchObject({ records: 1 })
+})
 
 test('it is made at once, and again when its time has come', async () => {
   const { keys, prove } = await aScene()

@@ -95,13 +95,13 @@ test('300 waiting items are delivered while Redis is full, by a daemon that star
   await redis.flushall()
 })
 
-test('a daemon that starts on a full Redis delivers what waits', async () => {
+test('a daemon that starts on a full Redis, with a new account, delivers what waits', async () => {
   const hooks = await startHooks()
   const config = `
 redis: {url: '${server.url}', prefix: start, allow_unsafe: true}
 http: {port: 0}
 accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_sandbox}}
-feeds: {brand: {type: events, identifier_group: 1042, detail: []}}
+feeds: {brand: {type: events, account: main, identifier_group: 1042, detail: []}}
 sinks: {siem: {type: webhook, url: '${hooks.url}', secret: '${'x'.repeat(32)}', allow_private: true}}
 route: {sinks: [siem]}
 `
@@ -115,7 +115,8 @@ route: {sinks: [siem]}
     Array.from({ length: 50 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem'])),
   )
   await fill()
-  const again = aReplica(config)
+  const added = "umbrella: {base_url: 'http://127.0.0.1:9', api_key: fw_other}"
+  const again = aReplica(config.replace('accounts: {', `accounts: {${added}, `))
   await again.start()
   await until('all is delivered', async () => {
     return (await readAccounting(book)).sinks['siem']?.delivered === 50
