@@ -24,6 +24,8 @@ interface AuditScheduleOptions {
   clock: Clock
   logger: Logger
   isActive: () => boolean
+  /** Whether Redis has room: an audit whose notes cannot be written would begin again and again. */
+  hasRoom: () => Promise<boolean>
 }
 
 export interface AuditSchedule {
@@ -39,7 +41,7 @@ const maxRetryMs = 86_400_000
 const keepAliveMs = 15_000
 
 export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedule {
-  const { redis, keys, clock, logger, isActive } = options
+  const { redis, keys, clock, logger, isActive, hasRoom } = options
   const holder = randomUUID()
 
   /** Resolves with false if there is nothing to compare yet. */
@@ -70,17 +72,11 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
     else logger.error({ feed: name, ...note, uids }, 'an audit found events that are missing')
   }
 
-  async function reportFailure({ name }: PolledFeed, error: unknown): Promise<void> {
-    if (!(error instanceof UpstreamError || error instanceof AuditError)) throw error
-    const { count } = (await readFailures(redis, keys))[name] ?? { count: 0 }
-    await noteFailure(redis, keys, name, { count: count + 1, lastMs: clock.now() })
-    const about = { cause: error.reason, list: 'feeds', name } as const
-    logger.repeated.warn({ feed: name, err: error }, 'audit failed', about)
-  }
-
   return {
     async auditOnce(signal, alive) {
-      for (const feed of isActive() ? await dueFeeds(options) : []) {
+      for (const feed of isActive() && (await hasRoom()) ? await dueFeeds(options) : []) {
+        if (signal.aborted) return
+        alive() // thousands may be due and have nothing to compare yet
         const lease = { feed: feed.name, holder }
         if (!(await holdAudit(redis, keys, lease))) continue
         try {
@@ -90,13 +86,25 @@ export function createAuditSchedule(options: AuditScheduleOptions): AuditSchedul
           }
           if (await audit(feed, signal, isOurs)) return
         } catch (error) {
-          if (!signal.aborted) await reportFailure(feed, error)
+          if (!signal.aborted) await reportFailure(options, feed, error)
         } finally {
           await releaseAudit(redis, keys, lease)
         }
       }
     },
   }
+}
+
+async function reportFailure(
+  { redis, keys, clock, logger }: AuditScheduleOptions,
+  { name }: PolledFeed,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof UpstreamError || error instanceof AuditError)) throw error
+  const { count } = (await readFailures(redis, keys))[name] ?? { count: 0 }
+  await noteFailure(redis, keys, name, { count: count + 1, lastMs: clock.now() })
+  const about = { cause: error.reason, list: 'feeds', name } as const
+  logger.repeated.warn({ feed: name, err: error }, 'audit failed', about)
 }
 
 async function dueFeeds({

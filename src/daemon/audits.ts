@@ -1,6 +1,7 @@
 import type { AuditOptions } from '../audit/audit-feed.ts'
 import { type AuditSchedule, createAuditSchedule } from '../audit/audit-schedule.ts'
 import { isReserveReached, type PolledFeed } from '../feed-types/feed-type.ts'
+import { createRoomCheck } from '../redis/health.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
 import { findLedger, type EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'
@@ -51,5 +52,6 @@ export function buildAudits(
     feeds: polledFeeds(context.config),
     optionsFor: buildAuditParts(context, upstream, delivery),
     isActive: () => context.generation.isActive,
+    hasRoom: createRoomCheck(context.redis, context.clock),
   })
 }

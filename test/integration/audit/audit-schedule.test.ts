@@ -23,7 +23,7 @@ interface Scene {
   keys: Keys
   clock: { aheadMs: number }
   /** As another replica would. */
-  schedule(given?: { isActive?: boolean; feeds?: PolledFeed[] }): AuditSchedule
+  schedule(given?: { isActive?: boolean; hasRoom?: boolean; feeds?: PolledFeed[] }): AuditSchedule
 }
 
 async function aScene(events = 12): Promise<Scene> {
@@ -46,7 +46,7 @@ async function aScene(events = 12): Promise<Scene> {
     rig,
     keys,
     clock: ahead,
-    schedule: ({ isActive = true, feeds = [feed] } = {}) =>
+    schedule: ({ isActive = true, hasRoom = true, feeds = [feed] } = {}) =>
       createAuditSchedule({
         feeds,
         optionsFor: () => parts,
@@ -55,6 +55,7 @@ async function aScene(events = 12): Promise<Scene> {
         clock,
         logger: silent,
         isActive: () => isActive,
+        hasRoom: () => Promise.resolve(hasRoom),
       }),
   }
 }
@@ -92,6 +93,30 @@ test('of several replicas one audits, of one that is not active none', async () 
   expect(pages(scene)).toBe(0)
   await Promise.all([once(scene.schedule()), once(scene.schedule())])
   expect(pages(scene)).toBe(2)
+})
+
+test('no audit begins while Redis is nearly full: it could not be noted, and would begin again and again', async () => {
+  const scene = await aScene()
+  await scene.rig.toEnd(feed)
+  pages(scene)
+  await once(scene.schedule({ hasRoom: false }))
+  expect(pages(scene)).toBe(0)
+  await once(scene.schedule())
+  expect(pages(scene)).toBe(2)
+})
+
+test('many feeds that have nothing to compare yet are no stall, and a stop waits for none of them', async () => {
+  const scene = await aScene(0)
+  const feeds = ['one', 'two', 'three'].map((name) => ({ ...feed, name }))
+  const stopping = new AbortController()
+  let steps = 0
+  const stepAndStop = (after: number) => (): void => {
+    if ((steps += 1) === after) stopping.abort()
+  }
+  await scene.schedule({ feeds }).auditOnce(new AbortController().signal, stepAndStop(0))
+  expect(steps).toBe(3)
+  await scene.schedule({ feeds }).auditOnce(stopping.signal, stepAndStop(4))
+  expect(steps).toBe(4)
 })
 
 test('a feed without a schedule, or one that is paused, is left alone', async () => {
