@@ -174,7 +174,11 @@ function buildLoops(
       retention.retainOnce(signal, alive),
     ),
     ...(selfAlerts
-      ? [createNamedLoop('notices', timings.housekeepingMs, () => selfAlerts.checkOnce())]
+      ? [
+          createNamedLoop('notices', timings.housekeepingMs, (_signal, alive) =>
+            selfAlerts.checkOnce(alive),
+          ),
+        ]
       : []),
   ]
 }

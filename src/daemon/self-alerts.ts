@@ -15,8 +15,8 @@ import type { State, StateWatch } from './state.ts'
 import type { Upstream } from './upstream.ts'
 
 export interface SelfAlertParts {
-  /** Publishes self-alerts and the canary that are due. */
-  checkOnce(): Promise<void>
+  /** Publishes self-alerts and the canary that are due; `alive` is called between steps. */
+  checkOnce(alive: () => void): Promise<void>
 }
 
 export interface SelfAlertSources {
@@ -56,8 +56,8 @@ export function buildSelfAlerts(
   const canary = config.canary && createCanary({ ...parts, config: config.canary })
   const ping = buildPing(parts)
   return {
-    async checkOnce() {
-      await selfAlerts?.watchOnce()
+    async checkOnce(alive) {
+      await selfAlerts?.watchOnce(alive)
       await canary?.canaryOnce()
       await ping?.pingOnce()
     },

@@ -2,7 +2,7 @@
  * Derives the troubles that a snapshot shows, those included that have not lasted long enough yet:
  * each says how long it must last. Pure.
  */
-import { conditionId, type Trouble } from './troubles.ts'
+import { conditionId, type Trouble, type TroubleKind } from './troubles.ts'
 
 /** How Tocsin is doing at one moment, as far as an operator may have to act. */
 export interface Snapshot {
@@ -279,4 +279,28 @@ function buildCondition(
 ): Condition {
   const defaults = { sinceMs: undefined, steadyMs: more.waitMs, cause: null, coveredBy: [] }
   return { ...trouble, id: conditionId(trouble), ...defaults, ...more }
+}
+
+/** More than this at the same time have one cause, and get one alert. */
+const mostOfAKind = 10
+
+/**
+ * Finds kinds of which many are to be alerted; each such condition stands for all of its kind. An
+ * outage would flood the operators otherwise.
+ */
+export function findMany(due: readonly Condition[]): Condition[] {
+  return [...Map.groupBy(due, ({ kind }) => kind)]
+    .filter(([, alike]) => alike.length > mostOfAKind)
+    .map(([kind, alike]) => {
+      const [one, two, three] = alike.map(({ name }) => name)
+      const cause = `${one}, ${two}, ${three} and ${alike.length - 3} others by now`
+      const firstMs = Math.min(...alike.map(({ sinceMs = Infinity }) => sinceMs))
+      const sinceMs = Number.isFinite(firstMs) ? firstMs : undefined
+      return buildCondition({ kind: 'many', name: kind }, { sinceMs, waitMs: 0, cause })
+    })
+}
+
+/** The condition that stands for all of a kind. */
+export function manyId(kind: TroubleKind): string {
+  return conditionId({ kind: 'many', name: kind })
 }

@@ -15,7 +15,7 @@ import { runScript } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { moveItem, type RecordItem } from '../store/pending-items.ts'
 import { pendingStates, readRecord } from '../store/records.ts'
-import { type Condition, findConditions, type Snapshot } from './conditions.ts'
+import { type Condition, findConditions, findMany, manyId, type Snapshot } from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
 import { chooseTarget, takesMessages, type Publish } from './publisher.ts'
 import {
@@ -43,9 +43,10 @@ interface SelfAlertsOptions {
 
 export interface SelfAlerts {
   /**
-   * Checks all conditions once and publishes what is due. Throws what reading or the ledger throws.
+   * Checks all conditions once and publishes what is due; `alive` is called between them. Throws
+   * what reading or the ledger throws.
    */
-  watchOnce(): Promise<void>
+  watchOnce(alive?: () => void): Promise<void>
 }
 
 /** One condition as seen by this check. */
@@ -61,17 +62,20 @@ interface WatchedCondition {
 export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
   const { config, targets, redis, keys, readSnapshot, isActive, clock } = options
   return {
-    async watchOnce() {
+    async watchOnce(alive = () => undefined) {
       if (!isActive()) return
       const nowMs = clock.now()
       const snapshot = await readSnapshot()
-      const conditions = findConditions(snapshot, { nowMs, afterMs: config.afterMs })
       const stored = await redis.hgetall(keys.shared('notices'))
+      const each = findConditions(snapshot, { nowMs, afterMs: config.afterMs })
+      const conditions = [...findMany(selectFresh(each, stored, nowMs)), ...each]
       const byId = new Map(conditions.map((condition) => [condition.id, condition]))
       const standing = new Set([...Object.keys(stored), ...byId.keys()])
       for (const id of standing) {
+        alive()
         const condition = byId.get(id)
-        const isCovered = condition?.coveredBy.some((cover) => standing.has(cover)) ?? false
+        const covers = condition ? [...condition.coveredBy, manyId(condition.kind)] : []
+        const isCovered = covers.some((cover) => standing.has(cover))
         const trouble = parseConditionId(id)
         const via = chooseTarget(targets, snapshot.sinks, trouble ? troubledSink(trouble) : null)
         const watched = { id, condition, isCovered, nowMs, via }
@@ -82,13 +86,34 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
   }
 }
 
+/** Selects the conditions whose begin is due now, or was published within `settleMs`. */
+function selectFresh(
+  conditions: readonly Condition[],
+  stored: Readonly<Record<string, string>>,
+  nowMs: number,
+): Condition[] {
+  const standing = new Set([...Object.keys(stored), ...conditions.map(({ id }) => id)])
+  return conditions.flatMap((condition) => {
+    const noted = parseNote(stored[condition.id])
+    const { sinceMs = nowMs, saidMs = Infinity } = noted ?? {}
+    const isCovered = condition.coveredBy.some((cover) => standing.has(cover))
+    const isOld = nowMs - saidMs > settleMs
+    const isFresh = !isCovered && !isOld && isDue(noted, condition, nowMs)
+    return isFresh ? [{ ...condition, sinceMs: condition.sinceMs ?? sinceMs }] : []
+  })
+}
+
+function parseNote(stored: string | undefined): ConditionNote | undefined {
+  return stored === undefined ? undefined : (JSON.parse(stored) as ConditionNote)
+}
+
 /** Repeats until there is nothing to do, or another replica was first. */
 async function advanceCondition(
   options: SelfAlertsOptions,
   watched: WatchedCondition,
   stored: string | undefined,
 ): Promise<void> {
-  const noted = stored === undefined ? undefined : (JSON.parse(stored) as ConditionNote)
+  const noted = parseNote(stored)
   const step = nextStep(noted, watched.condition, watched)
   if (step === undefined) return
   if (noted !== undefined) await publishStep(options, watched, { noted, step })
@@ -138,7 +163,7 @@ async function rerouteAlert(
   { stored, sinks }: { stored: string | undefined; sinks: Snapshot['sinks'] },
 ): Promise<void> {
   const trouble = parseConditionId(id)
-  const noted = stored === undefined ? undefined : (JSON.parse(stored) as ConditionNote)
+  const noted = parseNote(stored)
   if (trouble === undefined || noted?.saidMs === undefined || noted.goneMs !== undefined) return
   if (nowMs - noted.saidMs < config.afterMs || to === null || !takesMessages(sinks, to)) return
   const uid = beginUid(trouble, noted)
@@ -299,10 +324,18 @@ export function nextStep(
   }
   if (noted.saidMs !== undefined) return undefined
   if (noted.sinceMs !== sinceMs) return { verb: 'note', to: { ...noted, sinceMs } }
-  const hasLasted = nowMs - sinceMs >= condition.waitMs
-  const isSteady = nowMs - noted.seenMs >= condition.steadyMs
-  if (isCovered || !hasLasted || !isSteady) return undefined
+  if (isCovered || !isDue(noted, condition, nowMs)) return undefined
   return { verb: 'note', to: { ...noted, dueMs: nowMs, via } }
+}
+
+function isDue(
+  noted: Pick<ConditionNote, 'sinceMs' | 'seenMs'> | undefined,
+  condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'>,
+  nowMs: number,
+): boolean {
+  const sinceMs = condition.sinceMs ?? noted?.sinceMs ?? nowMs
+  const hasLasted = nowMs - sinceMs >= condition.waitMs
+  return hasLasted && nowMs - (noted?.seenMs ?? nowMs) >= condition.steadyMs
 }
 
 function stepWhenGone(noted: ConditionNote, nowMs: number): Step | undefined {

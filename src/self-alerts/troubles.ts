@@ -1,6 +1,9 @@
 /** The troubles that operators are alerted to, with their texts. */
 
-/** What is in trouble, e.g. feed `brand`; null if there is only one of its kind. */
+/**
+ * What is in trouble, e.g. feed `brand`; null if there is only one of its kind. Of `many` the name
+ * is the kind of which there are many.
+ */
 export interface Trouble {
   kind: TroubleKind
   name: string | null
@@ -113,10 +116,77 @@ const troubles = {
   },
 } as const satisfies Record<string, TroubleTexts>
 
-export type TroubleKind = keyof typeof troubles
+type SingleKind = keyof typeof troubles
 
-export function troubleTexts({ kind }: Trouble): TroubleTexts {
-  return troubles[kind]
+/** `many`: more than ten troubles of the kind that is its name. */
+export type TroubleKind = SingleKind | 'many'
+
+/** Texts of more than ten troubles of a kind at a time: while they last, once over, what to do. */
+const manyTexts = {
+  'account-refused': [
+    'the service has refused the keys of many accounts',
+    'the service refused the keys of many accounts',
+    'tocsin token test --account <account>',
+  ],
+  'account-left': [
+    'many accounts are not configured any more, and items of them have waited',
+    'many accounts were not configured any more, and items of them waited',
+    'tocsin accounts list',
+  ],
+  'feed-stalled': [
+    'many feeds have not been read to their end',
+    'many feeds were not read to their end',
+    'tocsin feeds list',
+  ],
+  'feed-unreadable': [
+    'half or more of what many feeds show has not been readable, and nobody is told',
+    'half or more of what many feeds showed was not readable',
+    'tocsin quarantine list',
+  ],
+  'items-quarantined': [
+    'items of many feeds have not been readable, and nobody is told of them',
+    'items of many feeds were not readable',
+    'tocsin quarantine list',
+  ],
+  'feed-refused': [
+    'the service has refused what many feeds ask for',
+    'the service refused what many feeds ask for',
+    'tocsin feeds list',
+  ],
+  'quota-reserve': [
+    'many feeds have stood still at the reserve of their quota',
+    'many feeds stood still at the reserve of their quota',
+    'tocsin feeds list',
+  ],
+  'circuit-open': [
+    'many sinks have not taken messages',
+    'many sinks did not take messages',
+    'tocsin sinks list',
+  ],
+  'sink-disabled': [
+    'many sinks are gone and have been disabled',
+    'many sinks were gone and disabled',
+    'tocsin sinks list',
+  ],
+  'dead-letters': [
+    'many sinks have had dead letters',
+    'many sinks had dead letters',
+    'tocsin dead-letters list',
+  ],
+  'sink-paused': ['many sinks have been paused', 'many sinks were paused', 'tocsin sinks list'],
+  'digest-overdue': [
+    'the digests of many sinks have been overdue',
+    'the digests of many sinks were overdue',
+    'tocsin sinks list',
+  ],
+} as const satisfies Partial<Record<SingleKind, readonly [now: string, was: string, toDo: string]>>
+
+export function troubleTexts({ kind, name }: Trouble): TroubleTexts {
+  if (kind !== 'many') return troubles[kind]
+  const alike = name as keyof typeof manyTexts
+  const [now, was, toDo] = manyTexts[alike]
+  const { severity } = troubles[alike]
+  return { severity, now: () => now, was: () => was, toDo: () => toDo }
 }
 
 const sinkTroubles: readonly TroubleKind[] = [
@@ -139,8 +209,13 @@ export function conditionId({ kind, name }: Trouble): string {
 
 /** Returns undefined for an id of a kind that only another version has. */
 export function parseConditionId(id: string): Trouble | undefined {
-  const kinds = Object.keys(troubles) as TroubleKind[]
+  if (id.startsWith('many-')) return parseMany(id.slice('many-'.length))
+  const kinds = Object.keys(troubles) as SingleKind[]
   const kind = kinds.find((known) => id === known || id.startsWith(`${known}-`))
   if (kind === undefined) return undefined
   return { kind, name: id === kind ? null : id.slice(kind.length + 1) }
+}
+
+function parseMany(name: string): Trouble | undefined {
+  return Object.hasOwn(manyTexts, name) ? { kind: 'many', name } : undefined
 }

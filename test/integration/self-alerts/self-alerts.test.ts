@@ -56,6 +56,55 @@ test('trouble is told once when it has lasted, once when it is over, and both ar
   expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
 })
 
+test('an outage that meets many is told once; what is left of it when most is over is told each', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const look = async (minutes: number): Promise<void> => {
+    rig.clock.atMs += minutes * minute
+    await watch.watchOnce()
+  }
+  const sinks = Array.from({ length: 30 }, (_none, n) => ({ ...down, name: `lake${n}` }))
+  rig.snapshot.sinks = sinks
+  await look(0)
+  await look(6)
+  await look(60)
+  expect(await toldOf(rig)).toEqual(['many-circuit-open begin'])
+  rig.snapshot.sinks = sinks.slice(0, 2)
+  await look(1)
+  await look(10)
+  await look(1)
+  expect(await toldOf(rig)).toEqual([
+    'circuit-open-lake0 begin',
+    'circuit-open-lake1 begin',
+    'many-circuit-open begin',
+    'many-circuit-open end',
+  ])
+})
+
+test('those that come after ten were told count with them for ten minutes: an outage may meet one after the other', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const account = (n: number) => ({ name: `a${n}`, isRefused: true })
+  const refuse = async (count: number, afterMinutes: number): Promise<void> => {
+    rig.clock.atMs += afterMinutes * minute
+    rig.snapshot.accounts = Array.from({ length: count }, (_none, n) => account(n))
+    await watch.watchOnce()
+  }
+  const begun = async (): Promise<string[]> =>
+    (await toldOf(rig)).filter((told) => !told.startsWith('account-refused'))
+  await refuse(9, 0)
+  await refuse(10, 5)
+  expect(await rig.told()).toHaveLength(10)
+  await refuse(400, 4)
+  expect(await begun()).toEqual(['many-account-refused begin'])
+  expect(await rig.told()).toHaveLength(11)
+  await refuse(10, 60)
+  await refuse(10, 11)
+  await refuse(13, 60)
+  expect(await begun()).toEqual(['many-account-refused begin', 'many-account-refused end'])
+  expect(await rig.told()).toHaveLength(12 + 3) // long after, three are told each
+})
+
 test('the notice goes straight to its sink, and the ledger can say why', async () => {
   const rig = await aRig()
   rig.snapshot.accounts = [{ name: 'main', isRefused: true }]

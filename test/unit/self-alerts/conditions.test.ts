@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   findConditions,
+  findMany,
   type Condition,
   type Snapshot,
 } from '../../../src/self-alerts/conditions.ts'
@@ -209,9 +210,29 @@ test('the id of a condition tells its kind and whom it is about', () => {
     { kind: 'feed-stalled', name: 'a-b_1' },
     { kind: 'redis-full', name: null },
     { kind: 'dead-letters', name: 'open-x' },
+    { kind: 'many', name: 'feed-stalled' },
   ] as const
   for (const trouble of troubles) expect(parseConditionId(conditionId(trouble))).toEqual(trouble)
   expect(parseConditionId('of-a-later-version')).toBeUndefined()
+  expect(parseConditionId('many-of-a-later-version')).toBeUndefined()
+})
+
+test('more than ten of a kind are one, which began with the first of them and names three', () => {
+  const feeds = Array.from({ length: 11 }, (_none, n) =>
+    aFeed({ name: `feed-${n}`, lastCaughtUpMs: nowMs - (6 + n) * minute }),
+  )
+  const due = found({ feeds, sinks: [aSink({ circuit: 'open' })] })
+  expect(findMany(due)).toMatchObject([
+    {
+      id: 'many-feed-stalled',
+      sinceMs: nowMs - 16 * minute,
+      waitMs: 0,
+      steadyMs: 0,
+      cause: 'feed-0, feed-1, feed-2 and 8 others by now',
+      coveredBy: [],
+    },
+  ])
+  expect(findMany(due.slice(1))).toEqual([])
 })
 
 test('a feed that cannot be read is critical at once, and covers that items are set aside', () => {

@@ -29,6 +29,23 @@ test('what is said at once says no span, and what has no cause none', () => {
   expect(highlights).not.toHaveProperty('cause')
 })
 
+test('of many of a kind a notice says so, with the severity that each of them has', () => {
+  const many = { kind: 'many', name: 'account-refused' } as const
+  const noted = { sinceMs, seenMs: sinceMs, dueMs: sinceMs }
+  expect(buildBeginAlert(many, noted, 'a, b, c and 8 others by now')).toMatchObject({
+    uid: `notice/tocsin/many-account-refused-${sinceMs}-begin`,
+    severity: 'critical',
+    highlights: {
+      headline: ['the service has refused the keys of many accounts'],
+      cause: ['a, b, c and 8 others by now'],
+      what_to_do: ['tocsin token test --account <account>'],
+    },
+  })
+  expect(buildEndAlert(many, noted, sinceMs + minute)).toMatchObject({
+    highlights: { headline: ['over after 1 min: the service refused the keys of many accounts'] },
+  })
+})
+
 test('the end says after how long, counted to when it was over and not to when that is said', () => {
   const noted = { sinceMs, seenMs: sinceMs, goneMs: sinceMs + 31 * minute }
   expect(buildEndAlert(brand, noted, sinceMs + 41 * minute)).toMatchObject({
