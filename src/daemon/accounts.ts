@@ -143,14 +143,15 @@ export async function findRenames(
   newAccounts: readonly string[],
   left: AccountLedger,
 ): Promise<Rename[]> {
+  if (newAccounts.length === 0) return []
   const { feeds } = await readHoldings(left)
-  if (newAccounts.length === 0 || feeds.length === 0) return []
+  if (feeds.length === 0) return []
   const entries = await readAccounts({ redis, keys })
   const facts = entries.find(({ name }) => name === left.account)?.facts
-  return [...accountFacts(config)].flatMap(([account, fresh]): Rename[] => {
-    const why = newAccounts.includes(account)
-      ? findRenameReason(fresh, { facts, feeds })
-      : undefined
+  // of the new ones alone: each key is read, and many may have left
+  const accounts = config.accounts.filter(({ name }) => newAccounts.includes(name))
+  return [...accountFacts({ ...config, accounts })].flatMap(([account, fresh]): Rename[] => {
+    const why = findRenameReason(fresh, { facts, feeds })
     return why === undefined ? [] : [{ account, left: left.account, why }]
   })
 }

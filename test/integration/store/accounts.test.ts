@@ -1,6 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { parseConfig } from '../../../src/config/load.ts'
+import { findRenames } from '../../../src/daemon/accounts.ts'
 import { ownFeed } from '../../../src/event.ts'
 import { settleMembers, unfreezeMessage } from '../../../src/grouping/freeze.ts'
+import { createSecret } from '../../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../../src/redis/connection.ts'
 import { scanKeys } from '../../../src/redis/health.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
@@ -207,6 +210,33 @@ test('accounts whose keys could not be read are told apart by their feeds', () =
   expect(findRenameReason(fresh, { facts, feeds: ['people'] })).toBe(
     'it has the same feeds: brand, people',
   )
+})
+
+test('only the keys of new accounts are read to find out which of them was renamed: many may have left', async () => {
+  const keys = tests.keys()
+  const left = await tests.book({ keys, account: 'left' })
+  await takeIn(left, [routed({ uid: 'a/b/1' })], { feed: 'brand' })
+  const text = `
+accounts:
+  old: {base_url: https://api.example.com, api_key: fw_old}
+  new: {base_url: https://api.example.com, api_key: fw_new}
+feeds: {brand: {type: events, account: new, identifier_group: 7}}
+sinks: {soc: {type: webhook, url: 'https://hooks.example.com/x', secret: a-secret-of-24-bytes-abc}}
+route: {sinks: [soc]}
+`
+  const { config } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
+  const reads: string[] = []
+  const accounts = config.accounts.map((account) => {
+    const read = (): string => (reads.push(account.name), account.apiKey.reveal())
+    return { ...account, apiKey: createSecret(read) }
+  })
+  const renames = await findRenames(
+    { config: { ...config, accounts }, redis: tests.redis, keys },
+    ['new'],
+    left,
+  )
+  expect(renames).toEqual([{ account: 'new', left: 'left', why: 'it has the same feed: brand' }])
+  expect(reads).toEqual(['new'])
 })
 
 test('of an account that left before there was a registry the feeds tell', () => {
