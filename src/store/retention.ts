@@ -106,7 +106,7 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
   for (const ledger of ledgers) {
     if (!(await dropSettled(options, ledger, { wantedBytes: 0, mayGoOn: mayContinue }))) return
     const weights = await weigh(ledger, mayContinue)
-    if (!weights) return
+    if (!weights || !(await mayContinue())) return // a step for each, however little it keeps
     weighed.push({ ledger, weights })
   }
   const weighedBytes = weighed.reduce((sum, { weights }) => sum + totalBytes(weights), 0)

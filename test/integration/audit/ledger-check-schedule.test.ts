@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -89,6 +89,18 @@ test('one replica makes it at a time, and none whose configuration is not the ac
   expect(await holdLedgerCheck(tests.redis, keys, 'another')).toBe(true)
   await prove()
   expect(await readLedgerCheckNote(tests.redis, keys)).toBeUndefined()
+})
+
+test('each account is a step, also without any work: a thousand of them are no stall', async () => {
+  const keys = tests.keys()
+  const names = ['one', 'two', 'three']
+  const ledgers = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const { redis } = tests
+  const parts = { ledgers, redis, keys, clock: systemClock, logger: silent }
+  let steps = 0
+  const schedule = createLedgerCheckSchedule({ ...parts, isActive: () => true })
+  await schedule.checkOnce(new AbortController().signal, () => void (steps += 1))
+  expect(steps).toBe(3)
 })
 
 test('one that is stopped says nothing and leaves its turn to others', async () => {

@@ -137,6 +137,15 @@ test('what was dropped is no longer counted as used', async () => {
   expect(dropped).toBeLessThan(2.5 * 2 ** 20)
 })
 
+test('each account is a step, also one that keeps nothing: a thousand of them are no stall', async () => {
+  const keys = tests.keys()
+  const names = ['one', 'two', 'three']
+  const ledgers = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  let steps = 0
+  await keep({ ledgers, keys, maxBytes: 2 ** 30, alive: () => void (steps += 1) })
+  expect(steps).toBe(3)
+})
+
 test('the next pass comes in half of the time in which it would be full, after an hour where nothing grows', async () => {
   const keys = tests.keys()
   const book = await tests.book({ keys })
