@@ -47,7 +47,7 @@ export async function upgradeStore(options: UpgradeOptions): Promise<void> {
     await withQueues(options, names, (queue) => queue.pause())
     await clock.sleep(waitMs)
     if ((await readSchema(redis, keys)) === schemaVersion) return // another replica was first
-    await withQueues(options, names, (queue) => queue.drain(true))
+    await withQueues(options, names, emptyQueue)
     const accounts = ledgers.map(({ account }) => account)
     await resetMigrationScan({ redis, keys }, accounts)
   }
@@ -69,11 +69,26 @@ export async function drainOldQueues(
     if (names.length === 0) return
     await clock.sleep(afterMs, signal)
     if (signal.aborted) return
-    await withQueues(options, names, (queue) => queue.drain(true))
+    await withQueues(options, names, emptyQueue)
     await redis.del(oldQueuesKey(keys))
   } catch (error) {
     logger.debug({ err: error }, 'queues of the older version are emptied after the next start')
   }
+}
+
+/** Jobs that one script removes: Redis serves nobody else while it runs. */
+const jobsAtOnce = 500
+
+const waitingKinds = ['paused', 'wait', 'prioritized', 'delayed'] as const
+
+/** Removes all jobs; `drain` alone does so in one script, which takes seconds for a backlog. */
+async function emptyQueue(queue: Queue): Promise<void> {
+  for (const kind of waitingKinds) {
+    let removed: string[]
+    do removed = await queue.clean(0, jobsAtOnce, kind)
+    while (removed.length === jobsAtOnce)
+  }
+  await queue.drain(true) // what remains: jobs of a clock that is ahead, and those of schedules
 }
 
 /** Redis key of the set of queues to be emptied once more. */

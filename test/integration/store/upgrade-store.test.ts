@@ -1,5 +1,6 @@
 /** A store of version 0.4.0, with the BullMQ queues that its replicas worked off. */
 import { Queue, Worker } from 'bullmq'
+import { Redis } from 'ioredis'
 import { beforeEach, expect, test } from 'vitest'
 import { drainOldQueues, upgradeStore } from '../../../src/delivery/upgrade.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
@@ -49,6 +50,37 @@ test('running replicas of the older version idle from then on, and none starts a
   expect(await readSchema(tests.redis, keys)).toBe(2)
   await old.close()
   expect(taken).toEqual([])
+  await queue.close()
+})
+
+test('a backlog of jobs is removed in steps, so that Redis serves others meanwhile', async () => {
+  const queue = new Queue('sink-lake', { connection: tests.redis, prefix: keys.queuePrefix })
+  const jobs = Array.from({ length: 1_300 }, (_none, n) => {
+    return {
+      name: 'item',
+      data: {},
+      opts: n % 3 === 0 ? { delay: 3_600_000 } : { priority: n % 3 },
+    }
+  })
+  await queue.addBulk(jobs)
+  const watching = new Redis(tests.server.url)
+  const monitor = await watching.monitor()
+  const removedByScript = [0]
+  let isSeen = false
+  monitor.on('monitor', (_time: string, [name = '', key = '']: string[], source: string) => {
+    isSeen ||= key === 'the end'
+    if (source !== 'lua') removedByScript.push(0)
+    else if (name.toLowerCase() === 'del' && key.includes('sink-lake'))
+      removedByScript.push((removedByScript.pop() ?? 0) + 1)
+  })
+  await upgrade(['lake'])
+  await tests.redis.get('the end')
+  await until('all was seen', async () => isSeen)
+  monitor.disconnect()
+  watching.disconnect()
+  expect(await queue.getJobCountByTypes('waiting', 'prioritized', 'delayed')).toBe(0)
+  expect(removedByScript.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(1_300)
+  expect(Math.max(...removedByScript)).toBeLessThanOrEqual(510)
   await queue.close()
 })
 
