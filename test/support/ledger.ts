@@ -79,6 +79,16 @@ export function connectTo(url: string): Redis {
   return connectRedis({ url: secretFromText(url), prefix: 'unused', allowUnsafe: false }, silent)
 }
 
+/** What happens while Redis refuses to take any more. */
+export async function whileFull<T>(redis: Redis, happen: () => Promise<T>): Promise<T> {
+  await redis.config('SET', 'maxmemory', '1')
+  try {
+    return await happen()
+  } finally {
+    await redis.config('SET', 'maxmemory', '0')
+  }
+}
+
 /** An event routed to the given destinations; a destination `oncall:ab12` belongs to sink `oncall`. */
 export function routed(
   overrides: Partial<ThreatEvent>,

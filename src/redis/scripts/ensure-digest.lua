@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Opens a digest before it has members, so that its first window begins now and an empty digest is
 -- sent, too. Sets its timer unless there is an earlier one.
 -- KEYS[1]  the account's base

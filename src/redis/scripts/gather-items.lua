@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Moves single items for people into groups, so that they go out in one message. A canary stays
 -- single.
 -- KEYS[1]  the account's base

@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Holds what a ref names because its sink is not in the configuration any more, or queues one held
 -- item again once the sink is back.
 -- KEYS[1]  the account's base

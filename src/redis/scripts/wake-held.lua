@@ -1,3 +1,4 @@
+#!lua flags=allow-oom
 -- Makes all muted groups due now, so that they are checked again: under another configuration the
 -- mute may be over, or end at another time.
 -- KEYS[1]  the account's base

@@ -16,6 +16,7 @@ import {
   silent,
   takeIn,
   waitingIn,
+  whileFull,
 } from '../../support/ledger.ts'
 import { aReliefRig, type ReliefRig, relievedAs } from '../../support/failover.ts'
 
@@ -46,6 +47,14 @@ test('after a minute without a way, what came singly for people comes as one mes
   expect(message).toMatchObject({ mayBeRepeat: true, summary: { total: 5 } })
   const severities = message!.members.map(({ event }) => event.severity)
   expect(severities).toEqual(['critical', 'critical', 'high', 'medium', 'low'])
+})
+
+test('what came singly for people is gathered though Redis is full', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.ledger, events('soc', 'low', 'high'))
+  await rig.down('soc', 61_000)
+  await whileFull(tests.redis, () => rig.relieve())
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 2 })
 })
 
 async function showCritical({ ledger: book }: ReliefRig, n: number): Promise<void> {

@@ -3,8 +3,17 @@ import { createOrphans, type Orphans, type OrphansOptions } from '../../../src/d
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
+import { freezeBatch, peekBatch } from '../../../src/delivery/claims.ts'
+import { makeDue } from '../../support/attempts.ts'
 import { around } from '../../support/grouping.ts'
-import { redisForTests, routed, silent, takeIn, waitingIn } from '../../support/ledger.ts'
+import {
+  redisForTests,
+  routed,
+  silent,
+  takeIn,
+  waitingIn,
+  whileFull,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -52,6 +61,21 @@ test('what is due for a sink that no configuration has is held, five hundred at 
   orphans.report()
   orphans.report()
   expect(orphans.said).toEqual([{ sinks: ['soc', 'siem'], items: 501 }])
+})
+
+test('a batch whose sink is gone is held though Redis is full, and goes on when the sink is back', async () => {
+  const book = await tests.book()
+  const events = ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem']))
+  await takeIn(book, events, { batchWaitMs: 1 })
+  const members = await peekBatch(book, 'siem', 10)
+  const frozen = { sink: 'siem', destination: 'siem', members }
+  const message = await freezeBatch(book, { owner: 'r1', leaseMs: 10_000 }, frozen)
+  await makeDue(book, message!.ref)
+  const orphans = orphansOf(book, { batchWaits: { siem: 1_000 } })
+  await whileFull(tests.redis, () => orphans.hold(book, 'siem'))
+  expect(await waiting(book, 'siem')).toEqual({ held: 2 })
+  expect(await whileFull(tests.redis, () => orphans.takeBack(book, 'siem'))).toBe(2)
+  expect(await waiting(book, 'siem')).toEqual({ queued: 2 })
 })
 
 test('a message that is known to have gone is settled and not held, though its sink is gone', async () => {

@@ -1,7 +1,8 @@
 /** Very many groups at once, and what must not wait for them. */
 import { expect, test } from 'vitest'
+import { everyMorning } from '../../support/digest-rig.ts'
 import { aSlackRig, uids, type GatheringRigOptions, type SlackRig } from '../../support/grouping.ts'
-import { redisForTests, takeIn } from '../../support/ledger.ts'
+import { redisForTests, takeIn, whileFull } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const given = redisForTests()
@@ -136,13 +137,32 @@ test('what was collected leaves though Redis is full', async () => {
     uids(2).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs = 11_000
-  await given.redis.config('SET', 'maxmemory', '1')
-  try {
-    expect(await rig.flush()).toBe(1)
-  } finally {
-    await given.redis.config('SET', 'maxmemory', '0')
-  }
+  expect(await whileFull(given.redis, () => rig.flush())).toBe(1)
   expect(rig.soc.received).toHaveLength(1)
+})
+
+test('a restart on a full Redis lets groups leave, also while a mute holds some', async () => {
+  const gate: GatheringRigOptions['gate'] = (uid) =>
+    uid.startsWith('muted')
+      ? { act: 'hold', rule: 'night', untilMs: Date.now() + 8 * 3_600_000 }
+      : { act: 'send' }
+  const first = await aRig({ gate })
+  await takeIn(first.ledger, [first.event({ uid: 'muted/by/night' })])
+  first.clock.aheadMs = 11_000
+  expect(await first.flush()).toBe(0)
+  await takeIn(first.ledger, [first.event({ uid: 'a/b/1' })])
+  const again = await aRig({ gate, keys: first.keys, ledgers: [first.ledger] })
+  again.clock.aheadMs = 400_000
+  expect(await whileFull(given.redis, () => again.flush())).toBe(1)
+  expect(again.soc.received[0]!.members.map(({ event }) => event.uid)).toEqual(['a/b/1'])
+})
+
+test('a digest begins though Redis is full', async () => {
+  const oncall = aRehearsedSink('oncall', { type: 'email' })
+  const rig = await aSlackRig(given, { sinks: [oncall], digests: { oncall: everyMorning } })
+  await whileFull(given.redis, () => rig.ensureDigests())
+  const timers = await given.redis.zrange(rig.ledger.key('timers'), '0', '-1')
+  expect(timers).toEqual([expect.stringMatching(/^c:[0-9a-f]+:oncall$/)])
 })
 
 test('a destination gets eight messages at once, and then one in ten seconds', async () => {
