@@ -155,7 +155,12 @@ function buildLoops(
       drains.reconcileOnce(signal, alive),
     ),
     createNamedLoop('silences', timings.silencesMs, () => silences.refreshOnce()),
-    createNamedLoop('collections', timings.groupsMs, () => grouping.flushOnce()),
+    createNamedLoop('groups', timings.groupsMs, (signal, alive) =>
+      grouping.flushGroupsOnce({ signal, alive }),
+    ),
+    createNamedLoop('digests', timings.groupsMs, (signal, alive) =>
+      grouping.flushDigestsOnce({ signal, alive }),
+    ),
     createNamedLoop('relief', timings.failoverMs, (signal, alive) =>
       failover.failoverOnce(signal, alive),
     ),

@@ -11,7 +11,7 @@ import type {
   Verdict,
 } from '../grouping/flush-context.ts'
 import { ensureDigests } from '../grouping/digest-flush.ts'
-import { createFlusher } from '../grouping/flusher.ts'
+import { createFlusher, type PassControl } from '../grouping/flusher.ts'
 import type { GroupingSink } from '../grouping/placement.ts'
 import { createSchedule } from '../lib/cron-schedule.ts'
 import type { Metrics } from '../lib/metrics.ts'
@@ -46,7 +46,8 @@ export interface FlusherParts {
 /** Flushes what is due in groups and digests; the sinks with their grouping settings. */
 export interface GroupingParts {
   sinks: ReadonlyMap<string, GroupingSink>
-  flushOnce(): Promise<unknown>
+  flushGroupsOnce(control: PassControl): Promise<unknown>
+  flushDigestsOnce(control: PassControl): Promise<unknown>
 }
 
 export function buildFlusher(context: EngineContext, parts: FlusherParts): GroupingParts {
@@ -54,9 +55,10 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
   const flusher = createFlusher(options)
   return {
     sinks: options.sinks,
-    async flushOnce() {
+    flushGroupsOnce: (control) => flusher.flushGroupsOnce(control),
+    async flushDigestsOnce(control) {
       if (context.generation.isActive) await ensureDigests(options, context.clock.now())
-      await flusher.flushOnce()
+      await flusher.flushDigestsOnce(control)
     },
   }
 }
@@ -123,7 +125,6 @@ async function readCoverage(
   fromMs: number,
 ): Promise<DigestFacts['feeds']> {
   const nowMs = context.clock.now()
-  const feeds: DigestFacts['feeds'] = []
   const quarantines = new Map(
     await Promise.all(
       context.ledgers.map(
@@ -131,21 +132,23 @@ async function readCoverage(
       ),
     ),
   )
-  for (const { name, account } of context.config.feeds) {
+  // all at once: one after the other, thousands of feeds take seconds for each digest
+  const reading = context.config.feeds.map(async ({ name, account }) => {
     const ledger = findLedger(context, account)
     const state = ledger && (await peekFeed(ledger, name, nowMs))
     const quarantined = ledger && quarantines.get(ledger)?.[name]
     const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
     const isBehind =
       lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expectedPolling(name).lagObjectiveMs
-    feeds.push({
+    return {
       feed: name,
       lastCaughtUpMs,
       isBehind,
       ...(quarantined && { quarantined: { fresh: quarantined.fresh, open: quarantined.open } }),
       ...(state?.unreadable && { isUnreadable: true }),
-    })
-  }
+    }
+  })
+  const feeds = await Promise.all(reading)
   return [...feeds, ...(await readLeftCoverage(context, nowMs))]
 }
 

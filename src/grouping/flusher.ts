@@ -2,7 +2,8 @@
  * Turns due groups into messages: when a group's timer is due, the flusher applies the suppression
  * rules to its members, freezes them and hands the message to delivery; it sends nothing itself.
  * Any replica may do any flush; a flush that a crash interrupted is resumed under the same message
- * id.
+ * id. Digests read all accounts and feeds, which takes seconds each in a large installation: they
+ * have a pass of their own, so that no group waits for them.
  */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -24,12 +25,31 @@ import {
 } from './timers.ts'
 
 interface Flusher {
-  /** One pass over the due timers. */
-  flushOnce(): Promise<{ messages: number }>
+  /**
+   * One pass over the due groups of all accounts. Throws the first failure once all others are
+   * flushed.
+   */
+  flushGroupsOnce(control?: PassControl): Promise<{ messages: number }>
+  /** One pass over the due digests, one after the other. Throws as `flushGroupsOnce`. */
+  flushDigestsOnce(control?: PassControl): Promise<{ messages: number }>
 }
+
+export interface PassControl {
+  signal: AbortSignal
+  /** Called as the pass gets on. */
+  alive: () => void
+}
+
+const wholePass: PassControl = { signal: new AbortController().signal, alive: () => undefined }
+
+/** Accounts whose groups are flushed at the same time. */
+const ledgersAtOnce = 20
 
 /** Timers read at once. */
 const pageLength = 200
+
+/** Due timers among which a pass looks for digests. */
+const maxDueTimers = 10_000
 
 /** Flushes of one ledger in one pass; their leases outlast all of them. */
 const maxFlushes = 2_000
@@ -48,23 +68,84 @@ const burstSize = 8
 const refillMs = 10_000
 
 export function createFlusher(options: FlushContext): Flusher {
-  let hasReleasedHeld = false
+  const { ledgers, clock } = options
+  const hasReleasedHeld = new Set<AccountLedger>()
+  const digestTimers = readDigestTimers(options.sinks)
+
+  async function flushLedger(ledger: AccountLedger): Promise<number> {
+    if (!hasReleasedHeld.has(ledger) && options.mayHold()) {
+      // A mute of the previous configuration may be over, or end at another time now.
+      await makeHeldDue(ledger, clock.now())
+      hasReleasedHeld.add(ledger)
+    }
+    // a digest in any other ledger is only put off: the lead's covers it
+    return flushGroupsOf(options, ledger, ledger === ledgers[0] ? digestTimers : new Set())
+  }
+
   return {
-    async flushOnce() {
-      if (!hasReleasedHeld && options.mayHold()) {
-        // A mute of the previous configuration may be over, or end at another time now.
-        for (const ledger of options.ledgers) await makeHeldDue(ledger, options.clock.now())
-        hasReleasedHeld = true
+    async flushGroupsOnce({ signal, alive } = wholePass) {
+      const results: PromiseSettledResult<number>[] = []
+      for (let at = 0; at < ledgers.length && !signal.aborted; at += ledgersAtOnce) {
+        const batch = ledgers.slice(at, at + ledgersAtOnce)
+        results.push(...(await Promise.allSettled(batch.map(flushLedger))))
+        alive()
       }
-      let messages = 0
-      for (const ledger of options.ledgers) messages += await flushLedger(options, ledger)
-      return { messages }
+      return { messages: sumMessages(results) }
+    },
+    async flushDigestsOnce({ signal, alive } = wholePass) {
+      const [lead] = ledgers
+      if (!lead || digestTimers.size === 0) return { messages: 0 }
+      const due = await readDueTimers(lead, { nowMs: clock.now(), count: maxDueTimers })
+      const results: PromiseSettledResult<number>[] = []
+      for (const timer of due.filter((one) => digestTimers.has(one))) {
+        if (signal.aborted) break
+        results.push(...(await Promise.allSettled([flushDueDigest(options, lead, timer)])))
+        alive()
+      }
+      return { messages: sumMessages(results) }
     },
   }
 }
 
-async function flushLedger(options: FlushContext, ledger: AccountLedger): Promise<number> {
-  const flushes = await claimDueFlushes(options, ledger)
+/** The timers of all digests of the configuration, in the lead ledger. */
+function readDigestTimers(sinks: FlushContext['sinks']): ReadonlySet<string> {
+  const timers = [...sinks.values()].flatMap(({ name, digest, destinations }) =>
+    digest ? destinations.map(({ id }) => `c:${digestGroupId(id)}:${name}`) : [],
+  )
+  return new Set(timers)
+}
+
+/** Adds the messages up; throws the first failure. */
+function sumMessages(results: readonly PromiseSettledResult<number>[]): number {
+  let messages = 0
+  for (const result of results) {
+    if (result.status === 'rejected') throw result.reason
+    messages += result.value
+  }
+  return messages
+}
+
+/** Claimed right before its turn: the lease does not cover the digests before it. */
+async function flushDueDigest(
+  options: FlushContext,
+  ledger: AccountLedger,
+  timer: string,
+): Promise<number> {
+  const { clock } = options
+  if (await options.isBlocked(parseRef(timer).sink)) {
+    await postponeTimers(ledger, [timer], clock.now() + blockedMs)
+    return 0
+  }
+  const flush = await claimFlush(ledger, timer, clock.now())
+  return flush ? flushDigest(options, flush) : 0
+}
+
+async function flushGroupsOf(
+  options: FlushContext,
+  ledger: AccountLedger,
+  excluded: ReadonlySet<string>,
+): Promise<number> {
+  const flushes = await claimDueFlushes(options, ledger, excluded)
   for (const flush of flushes) {
     if (options.sinks.get(flush.sink)?.isForPeople === false) await releaseAll(options, flush)
   }
@@ -89,15 +170,21 @@ async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<voi
   await announce(flush.ledger.account, [{ sink: flush.sink }])
 }
 
-async function claimDueFlushes(options: FlushContext, ledger: AccountLedger): Promise<Flush[]> {
+async function claimDueFlushes(
+  options: FlushContext,
+  ledger: AccountLedger,
+  excluded: ReadonlySet<string>,
+): Promise<Flush[]> {
   const { clock } = options
   const flushes: Flush[] = []
   const isBlocked = memoize(options.isBlocked)
-  let skipped = 0 // timers of sinks that only another configuration knows: they stay due
+  let skipped = 0 // timers that stay due: `excluded`, and of sinks that only another configuration knows
   for (let page = 0; page < maxPages && flushes.length < maxFlushes; page += 1) {
     const due = { nowMs: clock.now(), offset: skipped, count: pageLength }
     const timers = await readDueTimers(ledger, due)
-    for (const [sink, sinkTimers] of Map.groupBy(timers, (timer) => parseRef(timer).sink)) {
+    const ours = timers.filter((timer) => !excluded.has(timer))
+    skipped += timers.length - ours.length
+    for (const [sink, sinkTimers] of Map.groupBy(ours, (timer) => parseRef(timer).sink)) {
       const isKnown = options.sinks.has(sink)
       if (!isKnown && !options.mayHold()) skipped += sinkTimers.length
       else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })

@@ -34,6 +34,8 @@ export interface GatheringRig {
   suppressed: string[]
   ensureDigests(): Promise<void>
   options: FlushContext
+  /** What makes the messages of one pass, without their delivery. */
+  flusher: ReturnType<typeof createFlusher>
 }
 
 export interface GivenPlace {
@@ -100,6 +102,11 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     logger: silent,
   }
   const flusher = createFlusher(options)
+  async function flushAll(): Promise<number> {
+    const digests = await flusher.flushDigestsOnce()
+    const groups = await flusher.flushGroupsOnce()
+    return digests.messages + groups.messages
+  }
   const bookOf = (account: string): AccountLedger | undefined =>
     books.find((book) => book.account === account)
   const drain: DrainOptions = {
@@ -130,6 +137,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     clock,
     suppressed,
     options,
+    flusher,
     deliver,
     event(
       overrides,
@@ -145,11 +153,11 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
       return { ...plan, items }
     },
     async seal() {
-      await flusher.flushOnce()
+      await flushAll()
       return (await newlyDue()).map(({ ref }) => ref)
     },
     async flush() {
-      const { messages } = await flusher.flushOnce()
+      const messages = await flushAll()
       for (const { ledger: book, ref } of await newlyDue()) await deliver(ref, book)
       return messages
     },

@@ -1,7 +1,16 @@
 /** Very many groups at once, and what must not wait for them. */
 import { expect, test } from 'vitest'
+import { readDueRefs } from '../../../src/store/pending-items.ts'
 import { everyMorning } from '../../support/digest-rig.ts'
-import { aSlackRig, uids, type GatheringRigOptions, type SlackRig } from '../../support/grouping.ts'
+import {
+  aGatheringRig,
+  around,
+  aSlackRig,
+  uids,
+  type GatheringRig,
+  type GatheringRigOptions,
+  type SlackRig,
+} from '../../support/grouping.ts'
 import { redisForTests, takeIn, whileFull } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 
@@ -155,6 +164,59 @@ test('a restart on a full Redis lets groups leave, also while a mute holds some'
   again.clock.aheadMs = 400_000
   expect(await whileFull(given.redis, () => again.flush())).toBe(1)
   expect(again.soc.received[0]!.members.map(({ event }) => event.uid)).toEqual(['a/b/1'])
+})
+
+interface DigestsRig extends GatheringRig {
+  oncall: RehearsedSink
+}
+
+/** A sink with a digest for two beside one with groups, both due. */
+async function aDigestBesideGroups(): Promise<SlackRig & DigestsRig> {
+  const soc = aRehearsedSink('soc', { type: 'slack' })
+  const recipients = ['oncall:1', 'oncall:2'].map((id) => ({ id, label: id }))
+  const oncall = aRehearsedSink('oncall', { type: 'email', destinations: recipients })
+  const rig = await aSlackRig(given, { sinks: [soc, oncall], digests: { oncall: everyMorning } })
+  await rig.ensureDigests()
+  await takeIn(rig.ledger, [rig.event({ uid: 'a/b/1' })])
+  rig.clock.aheadMs = everyMorning.schedule.next(Date.now()) + 11_000 - Date.now()
+  return { ...rig, soc, oncall }
+}
+
+test('no group waits for a digest, however long that takes', async () => {
+  const { options, flusher } = await aDigestBesideGroups()
+  options.coverage = () => new Promise(() => undefined)
+  void flusher.flushDigestsOnce()
+  expect(await flusher.flushGroupsOnce()).toEqual({ messages: 1 })
+  const other = await aDigestBesideGroups()
+  other.options.coverage = () => new Promise(() => undefined)
+  expect(await other.flusher.flushGroupsOnce()).toEqual({ messages: 1 })
+})
+
+test('a digest that cannot be made keeps no other from leaving, and is made later', async () => {
+  const { options, flusher, clock } = await aDigestBesideGroups()
+  let asked = 0
+  options.coverage = () =>
+    (asked += 1) === 1 ? Promise.reject(new Error('unreadable')) : Promise.resolve([])
+  await expect(flusher.flushDigestsOnce()).rejects.toThrow('unreadable')
+  expect(asked).toBe(2)
+  clock.aheadMs += 31_000
+  expect(await flusher.flushDigestsOnce()).toEqual({ messages: 1 })
+})
+
+test('an account whose groups cannot be flushed keeps no other account from its own', async () => {
+  const keys = given.keys()
+  const books = [
+    await given.book({ keys, account: 'broken' }),
+    await given.book({ keys, account: 'whole' }),
+  ]
+  const sinks = [aRehearsedSink('soc', { type: 'slack' })]
+  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: books, sinks })
+  for (const book of books) await takeIn(book, [rig.event({ uid: `${book.account}/b/1` })])
+  rig.clock.aheadMs = 11_000
+  around(books[0]!, () => Promise.reject(new Error('unreadable')))
+  await expect(rig.flusher.flushGroupsOnce()).rejects.toThrow('unreadable')
+  const due = await readDueRefs(books[1]!, 'soc', Date.now(), { offset: 0, count: 10 })
+  expect(due).toHaveLength(1)
 })
 
 test('a digest begins though Redis is full', async () => {
