@@ -14,6 +14,8 @@ export interface DueAccount {
   atMs: number
   /** Rank of the worst item that may be due, as far as known. */
   rank: number
+  /** Rank of the worst that certainly waits: announced, or left by the last claim; 0: unknown. */
+  knownRank: number
   /** The hint in Redis that named the account. */
   hint: Hint | undefined
   servedAtMs: number
@@ -26,6 +28,8 @@ export interface DueInfo {
 }
 
 interface ChoiceOptions {
+  /** Only accounts of which something as severe is known to wait. */
+  leastKnown?: number
   /** Chooses the account that was served longest ago, whatever its rank. */
   isOldest?: boolean
   /** Whether the account is being served already. */
@@ -51,13 +55,15 @@ export class DueAccounts {
     return this.#known.size === 0
   }
 
-  note(account: string, { inMs = 0, rank = 4, hint }: DueInfo, nowMs: number): void {
+  note(account: string, { inMs = 0, rank: announced, hint }: DueInfo, nowMs: number): void {
     const known = this.#known.get(account)
     const atMs = nowMs + inMs
+    const rank = announced ?? 4
     this.#known.set(account, {
       account,
       atMs: Math.min(known?.atMs ?? atMs, atMs),
       rank: Math.max(known?.rank ?? rank, rank),
+      knownRank: Math.max(known?.knownRank ?? 0, announced ?? 0),
       hint: hint ?? known?.hint,
       servedAtMs: known?.servedAtMs ?? 0,
     })
@@ -69,11 +75,12 @@ export class DueAccounts {
    */
   choose(
     nowMs: number,
-    { isOldest = false, isBusy = never }: ChoiceOptions = {},
+    { isOldest = false, isBusy = never, leastKnown = 0 }: ChoiceOptions = {},
   ): Choice | undefined {
     let choice: Choice | undefined
     for (const candidate of this.#known.values()) {
       if (candidate.atMs > nowMs || isBusy(candidate.account)) continue
+      if (candidate.knownRank < leastKnown) continue
       choice = choice
         ? considerAccount(choice, candidate, isOldest)
         : { chosen: candidate, rivals: 0, leastRank: 1 }
@@ -87,14 +94,15 @@ export class DueAccounts {
    */
   noteServed(
     seen: DueAccount,
-    result: { inMs?: number; rank: number },
+    result: { inMs?: number; rank: number; knownRank?: number },
     nowMs: number,
   ): Hint | undefined {
     if (this.#known.get(seen.account) !== seen) return undefined // nudged again meanwhile
     this.#known.delete(seen.account)
-    const { inMs, rank } = result
+    const { inMs, rank, knownRank = 0 } = result
     if (inMs === undefined || inMs > soonMs) return seen.hint
-    this.#known.set(seen.account, { ...seen, atMs: nowMs + inMs, rank, servedAtMs: nowMs })
+    const served = { atMs: nowMs + inMs, rank, knownRank, servedAtMs: nowMs }
+    this.#known.set(seen.account, { ...seen, ...served })
     return undefined
   }
 
@@ -110,10 +118,11 @@ export class DueAccounts {
   }
 
   /** When the next look at an account that is not being served is due, monotonic ms. */
-  nextMs({ isBusy = never }: ChoiceOptions = {}): number | undefined {
+  nextMs({ isBusy = never, leastKnown = 0 }: ChoiceOptions = {}): number | undefined {
     let nextMs: number | undefined
-    for (const { account, atMs } of this.#known.values()) {
-      if (!isBusy(account)) nextMs = Math.min(nextMs ?? atMs, atMs)
+    for (const { account, atMs, knownRank } of this.#known.values()) {
+      if (isBusy(account) || knownRank < leastKnown) continue
+      nextMs = Math.min(nextMs ?? atMs, atMs)
     }
     return nextMs
   }

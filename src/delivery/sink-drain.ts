@@ -8,8 +8,7 @@ import { randomUUID } from 'node:crypto'
 import { settleMembers } from '../grouping/freeze.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
-import { type ItemChange, releaseDetail, type SinkBatchWaits } from '../store/pending-items.ts'
-import { readPayload } from '../store/records.ts'
+import { type ItemChange, releaseUndetailed, type SinkBatchWaits } from '../store/pending-items.ts'
 import {
   type AttemptResult,
   type AttemptOptions,
@@ -25,7 +24,6 @@ import {
   claimDue,
   type Holder,
   type Message,
-  type Outcome,
   type ClaimUpdate,
   type ClaimUpdateResult,
   type SettleResult,
@@ -58,13 +56,10 @@ interface RunningSend extends ClaimedMessage {
   cutOff: AbortController
 }
 
-interface EndedSend {
+interface EndedSend extends AttemptResult {
   ledger: AccountLedger
   message: Message
   token: string
-  outcome: Outcome
-  sinkResult: AttemptResult['sinkResult']
-  isGivenUp: boolean
   isProbe: boolean
   /** A write of its outcome failed, and may have reached Redis all the same. */
   mayBeWritten?: boolean
@@ -127,6 +122,7 @@ export class SinkDrain {
   readonly #updates = new Map<AccountLedger, RunningUpdate>()
   /** Since when, by account, monotonic ms. */
   readonly #claiming = new Map<string, number>()
+  readonly #isBusy = (account: string): boolean => this.#claiming.has(account)
   #failure: { error: unknown } | undefined
 
   constructor(sink: Sink, options: DrainOptions) {
@@ -196,9 +192,8 @@ export class SinkDrain {
 
   /** Messages, updates and chores that this process has in hand. */
   get inHand(): number {
-    const running =
-      this.#running.size + this.#chores.size + this.#claiming.size + this.#updates.size
-    return this.#waiting.length + this.#ended.length + running
+    const asides = this.#chores.size + this.#claiming.size + this.#updates.size
+    return this.#waiting.length + this.#running.size + this.#ended.length + asides
   }
 
   /** Nothing in hand, and nothing soon due. */
@@ -234,24 +229,31 @@ export class SinkDrain {
   #startClaim(): void {
     const nowMs = this.#nowMs()
     if (this.#isFinishing || this.#claimingUntilMs > nowMs) return
-    if (this.#readyCount >= this.#sink.concurrency) return
     if (nowMs < this.#shutUntilMs || this.#nextPlaceMs - nowMs > aheadMs) return
-    this.#claimCount = (this.#claimCount + 1) % 10
-    const isOldest = this.#claimCount === 0 // one claim in ten, whatever its rank
-    const choice = this.#due.choose(nowMs, { isOldest, isBusy: (name) => this.#claiming.has(name) })
+    const leastKnown = this.#leastKnown
+    if (leastKnown === 0) this.#claimCount = (this.#claimCount + 1) % 10
+    const isOldest = leastKnown === 0 && this.#claimCount === 0 // one in ten, whatever its rank
+    const choice = this.#due.choose(nowMs, { isOldest, isBusy: this.#isBusy, leastKnown })
     if (!choice) return
     const { chosen } = choice
     this.#claiming.set(chosen.account, nowMs)
-    void this.#claimMore(choice)
+    void this.#claimMore({ ...choice, leastRank: Math.max(choice.leastRank, leastKnown) })
       .catch((error: unknown) => {
         // let other accounts go first: perhaps only this one's part of Redis fails
-        this.#due.noteServed(chosen, { inMs: failedClaimMs, rank: chosen.rank }, this.#nowMs())
+        this.#due.noteServed(chosen, { ...chosen, inMs: failedClaimMs }, this.#nowMs())
         this.#failure = { error }
       })
       .then(() => {
         this.#claiming.delete(chosen.account)
         this.#ready()
       })
+  }
+
+  /** While enough waits in hand, only what is worse than all of that is claimed. */
+  get #leastKnown(): number {
+    if (this.#readyCount < this.#sink.concurrency) return 0
+    if (this.#readyCount >= maxClaims) return Infinity
+    return (this.#waiting[0]?.message.rank ?? 0) + 1
   }
 
   /** Until when running claims keep further ones waiting, monotonic ms. */
@@ -266,12 +268,13 @@ export class SinkDrain {
     const room = claimRoom(this.#sink) - this.#readyCount
     const { count, waitMs, isProbe } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
     if (count === 0) return this.#shut(waitMs)
+    if (isProbe) void this.#giveBack() // what was claimed before the circuit opened
     this.#admittedAtMs = nowMs
     let hasFound = false
     try {
       hasFound = await this.#claimFrom(choice, { count, isProbe })
     } finally {
-      if (!hasFound && isProbe) await circuit.releaseProbe(name)
+      if (!hasFound && isProbe) await this.#releaseProbe()
     }
   }
 
@@ -305,12 +308,13 @@ export class SinkDrain {
     })
     const fresh = claims.filter((claim) => !this.#holds(ledger, claim))
     const { messages, againInMs } = await this.#selectMessages(ledger, fresh, count)
-    const inMs = left > 0 ? 0 : minDefined(nextInMs, againInMs)
-    const next = { ...(inMs !== undefined && { inMs }), rank: topRank ?? rank }
+    const nextMs = left > 0 ? 0 : Math.min(nextInMs ?? Infinity, againInMs)
+    const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
     const hint = this.#due.noteServed(chosen, next, this.#nowMs())
+    const inMs = nextMs === Infinity ? undefined : nextMs
     if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
-    const held = messages.map((message) => ({ ledger, message, token: randomUUID() }))
-    const added = held.map((entry) => ({ ...entry, renewedAtMs, isProbe }))
+    const common = { ledger, renewedAtMs, isProbe }
+    const added = messages.map((message) => ({ ...common, message, token: randomUUID() }))
     this.#waiting = [...this.#waiting, ...added].toSorted((a, b) => b.message.rank - a.message.rank)
     if (this.#isFinishing) await this.#giveBack()
     return messages.length > 0
@@ -322,16 +326,16 @@ export class SinkDrain {
     return inHand.some((one) => one.ledger === ledger && one.message.ref === ref)
   }
 
-  /** Picks messages to send and handles other claims. `againInMs`: when a batch's rest is due. */
+  /** Picks messages to send and handles other claims; `againInMs`: when a batch's rest is due. */
   async #selectMessages(
     ledger: AccountLedger,
     claims: readonly Claim[],
     max: number,
-  ): Promise<{ messages: Message[]; againInMs: number | undefined }> {
+  ): Promise<{ messages: Message[]; againInMs: number }> {
     const { findLedger } = this.#options
     const sink = this.#sink
     const messages: Message[] = []
-    let againInMs: number | undefined
+    let againInMs = Infinity
     for (const claim of claims) {
       if (claim.kind === 'detail')
         void this.#addChore(this.#releaseWithoutDetail(ledger, claim.ref))
@@ -342,7 +346,7 @@ export class SinkDrain {
       else {
         const { frozen, restInMs } = await this.#freeze(ledger, claim, max)
         messages.push(...frozen)
-        againInMs = minDefined(againInMs, restInMs)
+        againInMs = Math.min(againInMs, restInMs)
       }
     }
     return { messages: await selectSendable(this.#options, { ledger, sink }, messages), againInMs }
@@ -363,10 +367,7 @@ export class SinkDrain {
     const { batchWaits, release } = this.#options
     const parsed = parseRef(ref)
     if (parsed.kind !== 'item') return
-    const payload = await readPayload(ledger, parsed.recordId)
-    const payloadWithoutDetail = payload && { detail: 'unavailable' as const, ...payload }
-    const changes = await releaseDetail(ledger, parsed.recordId, batchWaits, payloadWithoutDetail)
-    await release(ledger.account, changes)
+    await release(ledger.account, await releaseUndetailed(ledger, parsed.recordId, batchWaits))
   }
 
   // Sending ----------------------------------------------------------------------------------------
@@ -424,15 +425,15 @@ export class SinkDrain {
 
   /** Whether claimed messages may still be sent; otherwise they are given back. */
   async #isStillAdmitted(): Promise<boolean> {
-    const { circuit } = this.#options
     const { name, sendTimeoutMs } = this.#sink
     const nowMs = this.#nowMs()
     if (nowMs - this.#admittedAtMs < admittedForMs || this.#waiting[0]?.isProbe) return true
-    const { count, waitMs, isProbe } = await circuit.admit(name, 1, sendTimeoutMs)
-    if (isProbe) await circuit.releaseProbe(name) // a probe gets a claim of its own
-    if (count === 0 || isProbe) await this.#shut(waitMs)
-    else this.#admittedAtMs = nowMs
-    return count > 0 && !isProbe
+    const { count, waitMs, isProbe } = await this.#options.circuit.admit(name, 1, sendTimeoutMs)
+    if (isProbe) await this.#releaseProbe() // a probe gets a claim of its own
+    const isAdmitted = count > 0 && !isProbe
+    if (isAdmitted) this.#admittedAtMs = nowMs
+    else await this.#shut(waitMs)
+    return isAdmitted
   }
 
   async #updateLedger(
@@ -458,8 +459,7 @@ export class SinkDrain {
       const opened = answer.begun[i]
       // undefined: another process holds it by now, or there is nothing to send any more
       if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
-      else if (held.isProbe)
-        void this.#addChore(this.#options.circuit.releaseProbe(this.#sink.name))
+      else if (held.isProbe) void this.#addChore(this.#releaseProbe())
     }
     await this.#afterSettling(settling, answer.settled)
   }
@@ -470,9 +470,8 @@ export class SinkDrain {
     const key = runningKey(ledger, message)
     this.#running.set(key, { ...held, cutOff })
     void this.#send(held, message, cutOff.signal).then((attempted) => {
-      const { outcome, sinkResult, isGivenUp = false } = attempted
       this.#running.delete(key)
-      this.#ended.push({ ledger, message, token, outcome, sinkResult, isGivenUp, isProbe })
+      this.#ended.push({ ledger, message, token, ...attempted, isProbe })
       if (!this.#updates.has(ledger)) this.#ready()
     })
   }
@@ -482,15 +481,14 @@ export class SinkDrain {
     message: OpenMessage,
     signal: AbortSignal,
   ): Promise<AttemptResult> {
-    const isStale = this.#nowMs() - renewedAtMs > maxLeaseAgeMs
-    if (isStale) return { outcome: { outcome: 'unsent' }, sinkResult: undefined }
+    if (this.#nowMs() - renewedAtMs > maxLeaseAgeMs)
+      return { outcome: { outcome: 'unsent' }, sinkResult: undefined }
     try {
       return await attemptSend(this.#options, { ledger, sink: this.#sink, signal }, message)
     } catch (error) {
       // not the sink's failure: Redis, or a defect, before anything was sent
-      const { logger } = this.#options
       const about = { sink: this.#sink.name, ref: message.ref, err: error }
-      logger.warn(about, 'work was interrupted; it is retried')
+      this.#options.logger.warn(about, 'work was interrupted; it is retried')
       const outcome = { outcome: 'retry' as const, inMs: errorRetryMs, counts: false }
       return { outcome, sinkResult: undefined }
     }
@@ -537,9 +535,9 @@ export class SinkDrain {
   /** Runs work beside the steps. Work that fails is due again when its lease ends. */
   async #addChore(work: Promise<unknown> | undefined): Promise<void> {
     if (!work) return
-    const { logger } = this.#options
-    const logFailure = (error: unknown): void =>
-      logger.warn({ sink: this.#sink.name, err: error }, 'work was interrupted; it is retried')
+    const about = { sink: this.#sink.name }
+    const logFailure = (err: unknown): void =>
+      this.#options.logger.warn({ ...about, err }, 'work was interrupted; it is retried')
     const chore = work.then(() => undefined, logFailure)
     this.#chores.add(chore)
     await chore
@@ -552,12 +550,14 @@ export class SinkDrain {
   async #giveBack(): Promise<void> {
     const claimed = this.#waiting.splice(0)
     if (claimed.length === 0) return
-    const { circuit } = this.#options
-    const back = [...Map.groupBy(claimed, ({ ledger }) => ledger)].map((one) =>
-      this.#giveBackTo(...one),
-    )
-    if (claimed.some(({ isProbe }) => isProbe)) back.push(circuit.releaseProbe(this.#sink.name))
+    const byLedger = [...Map.groupBy(claimed, ({ ledger }) => ledger)]
+    const back = byLedger.map((one) => this.#giveBackTo(...one))
+    if (claimed.some(({ isProbe }) => isProbe)) back.push(this.#releaseProbe())
     await this.#addChore(Promise.all(back))
+  }
+
+  #releaseProbe(): Promise<void> {
+    return this.#options.circuit.releaseProbe(this.#sink.name)
   }
 
   async #giveBackTo(ledger: AccountLedger, messages: ClaimedMessage[]): Promise<void> {
@@ -577,10 +577,9 @@ export class SinkDrain {
     for (const { untilMs } of this.#updates.values()) if (untilMs > nowMs) times.push(untilMs)
     const isFree = this.#freeSlots > 0 && !this.#isFinishing
     if (isFree && this.#hasNext) times.push(Math.max(this.#nextPlaceMs, this.#shutUntilMs))
-    const nextMs = this.#due.nextMs({ isBusy: (name) => this.#claiming.has(name) })
-    const mayClaim = !this.#isFinishing && this.#readyCount < this.#sink.concurrency
+    const nextMs = this.#due.nextMs({ isBusy: this.#isBusy, leastKnown: this.#leastKnown })
     const claimMs = Math.max(this.#shutUntilMs, this.#nextPlaceMs - aheadMs, this.#claimingUntilMs)
-    if (mayClaim && nextMs !== undefined) times.push(Math.max(nextMs, claimMs))
+    if (!this.#isFinishing && nextMs !== undefined) times.push(Math.max(nextMs, claimMs))
     return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - nowMs)
   }
 }
@@ -593,8 +592,4 @@ function runningKey({ account }: AccountLedger, { ref }: Message): string {
 function claimRoom({ limitPerSecond, concurrency }: Sink): number {
   if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
   return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
-}
-
-function minDefined(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b)
 }

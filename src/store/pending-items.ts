@@ -10,6 +10,7 @@ import {
   type LedgerRecord,
   type Payload,
   pendingStates,
+  readPayload,
   readRecord,
   scanPendingRecords,
   scanRecords,
@@ -158,6 +159,17 @@ export async function releaseDetail(
   const text = payload === undefined ? '' : JSON.stringify(payload)
   const answer = await ledger.runJson<{ made?: ItemChange[] }>('release-detail', args, text)
   return answer.made ?? []
+}
+
+/** Releases the items of a record whose full event is not there in time, and stores that. */
+export async function releaseUndetailed(
+  ledger: AccountLedger,
+  recordId: string,
+  sinks: SinkBatchWaits,
+): Promise<ItemChange[]> {
+  const stored = await readPayload(ledger, recordId)
+  const payload = stored && { detail: 'unavailable' as const, ...stored }
+  return releaseDetail(ledger, recordId, sinks, payload)
 }
 
 /** An item to suppress, or to hold until a time; items for people are held in a group. */

@@ -653,6 +653,61 @@ test('something worse that comes while others wait in hand is sent before them',
   expect(soc.sent.slice(2, 4).toSorted()).toEqual(['main/critical/0', 'main/critical/1'])
 })
 
+test('something worse is not kept waiting by all that was claimed before it for a sink that is slow', async () => {
+  let going = Promise.withResolvers<void>()
+  const sent: string[] = []
+  const soc = aRehearsedSink('soc', {
+    concurrency: 2,
+    async send({ members }) {
+      sent.push(members[0]!.event.uid)
+      await going.promise
+      return { answer: 'ok' }
+    },
+  })
+  const rig = await aRig(soc)
+  await bring(rig.ledgers[0]!, 16, 'low')
+  rig.drain.nudge('main', { rank: 2 })
+  await turnsUntil(rig.drain, 'two are sent', () => sent.length === 2)
+  await bring(rig.ledgers[0]!, 4, 'critical')
+  let claimed = 0
+  around(rig.ledgers[0]!, async (script, run) => {
+    const answer = await run()
+    if (script === 'claim-due') claimed += 1
+    return answer
+  })
+  rig.drain.nudge('main', { rank: 5 })
+  for (const sentThen of [4, 6]) {
+    // 16, and as many that are worse as there is room for
+    const areInHand = (): boolean => claimed === sentThen / 2 - 1 && rig.drain.inHand === 18
+    await turnsUntil(rig.drain, 'two that are worse are in hand', areInHand)
+    const answering = going
+    going = Promise.withResolvers()
+    answering.resolve()
+    await turnsUntil(rig.drain, 'the next two are sent', () => sent.length === sentThen)
+  }
+  going.resolve()
+  expect(sent.slice(2, 6).every((uid) => uid.startsWith('main/critical'))).toBe(true)
+})
+
+test('what was claimed before a circuit opened does not go along with its probe', async () => {
+  let admitted = Promise.resolve<AdmitResult>({ count: 9, waitMs: 0, isProbe: false })
+  const soc = aHangingSink({ concurrency: 2 })
+  const rig = await aRig(soc, { admit: () => admitted })
+  standStill(rig)
+  await bring(rig.ledgers[0]!, 3, 'low')
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'two are sent', () => soc.sent.length === 2)
+  admitted = Promise.resolve({ count: 1, waitMs: 0, isProbe: true })
+  await bring(rig.ledgers[0]!, 1, 'critical')
+  rig.drain.nudge('main', { rank: 5 })
+  await turnsUntil(rig.drain, 'the probe is claimed', () => claimsOf(rig).length === 2)
+  admitted = new Promise(() => undefined) // whatever else asks
+  soc.letGo()
+  await turnsUntil(rig.drain, 'the probe is sent', () => soc.sent.length > 2)
+  await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand <= 1)
+  expect(soc.sent.slice(2)).toEqual(['main/critical/0'])
+})
+
 test('what this process still has in hand is not sent twice because its lease ended', async () => {
   const soc = aHangingSink({ concurrency: 4 })
   const rig = await aRig(soc)

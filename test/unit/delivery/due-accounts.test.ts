@@ -79,6 +79,22 @@ test('the turn of the longest waiting is its own, whatever the others have', () 
   expect(due.choose(9, { isOldest: true })).toMatchObject({ rivals: 0, leastRank: 1 })
 })
 
+test('only what is known to be worse counts where nothing else may be claimed', () => {
+  const due = new DueAccounts()
+  due.note('unknown', {}, 0)
+  due.note('high', { rank: 4 }, 0)
+  due.note('later', { rank: 5, inMs: 9 }, 0)
+  expect(due.choose(0, { leastKnown: 4 })?.chosen.account).toBe('high')
+  expect(due.choose(0, { leastKnown: 5 })).toBeUndefined()
+  expect(due.nextMs({ leastKnown: 5 })).toBe(9)
+  const high = due.choose(0, { leastKnown: 4 })!.chosen
+  due.noteServed(high, { inMs: 0, rank: 4, knownRank: 4 }, 1)
+  expect(due.choose(1, { leastKnown: 4 })?.chosen.account).toBe('high')
+  due.noteServed(due.choose(1, { leastKnown: 4 })!.chosen, { inMs: 0, rank: 4 }, 2)
+  expect(due.choose(2, { leastKnown: 4 })).toBeUndefined()
+  expect(due.nextMs({ leastKnown: 6 })).toBeUndefined()
+})
+
 test('an account is looked at when it was told for, to the millisecond, and the earliest word counts', () => {
   const due = new DueAccounts()
   expect([due.isEmpty, due.nextMs()]).toEqual([true, undefined])
