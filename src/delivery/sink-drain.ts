@@ -334,6 +334,7 @@ export class SinkDrain {
   ): Promise<{ messages: Message[]; againInMs: number }> {
     const { findLedger } = this.#options
     const sink = this.#sink
+    const isForMachines = sink.audience === 'machines'
     const messages: Message[] = []
     let againInMs = Infinity
     for (const claim of claims) {
@@ -341,8 +342,10 @@ export class SinkDrain {
         void this.#addChore(this.#releaseWithoutDetail(ledger, claim.ref))
       else if (claim.kind === 'settling') {
         void this.#addChore(settleMembers(ledger, claim.ref, claim.batch, findLedger))
-      } else if (claim.kind === 'unsealing') void this.#addChore(this.#unfreeze(ledger, claim.ref))
-      else if (claim.kind !== 'collection') messages.push(claim)
+      } else if (claim.kind === 'unsealing' || (claim.kind === 'summary' && isForMachines)) {
+        // a summary was frozen while the sink was one for people: machines get each event
+        void this.#addChore(this.#unfreeze(ledger, claim.ref))
+      } else if (claim.kind !== 'collection') messages.push(claim)
       else {
         const { frozen, restInMs } = await this.#freeze(ledger, claim, max)
         messages.push(...frozen)

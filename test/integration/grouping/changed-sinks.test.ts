@@ -1,13 +1,17 @@
 /** What waits while its sink, its digest, its recipient or its account is changed or goes. */
 import { expect, test } from 'vitest'
-import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { createRerouter } from '../../../src/delivery/reroute.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
+import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { aGatheringRig, aSlackRig, dieAt, uids, type SlackRig } from '../../support/grouping.ts'
 import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
 import { makeDue } from '../../support/attempts.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { until } from '../../support/rehearsal.ts'
 
 const given = redisForTests()
 
@@ -126,6 +130,41 @@ test('a group whose sink has become a webhook goes one by one', async () => {
   const { soc } = (await expectConservation(book)).sinks
   expect(soc!.delivered).toBe(3)
   expect(waitingIn(soc)).toEqual({})
+})
+
+test('a message that was frozen before its sink became a webhook goes one by one, too, and none of it dies', async () => {
+  const waiting = await aWaitingGroup(30)
+  const { keys, ledger: book } = waiting
+  expect(await waiting.seal()).toHaveLength(1)
+  const refuse = (): Promise<void> => Promise.reject(new SinkError('invalid', 'one by one'))
+  const hook = aRehearsedSink('soc')
+  const send: Sink['send'] = async (delivery, options) => {
+    if (delivery.summary) await refuse()
+    return hook.send(delivery, options)
+  }
+  const nothing = (): Promise<void> => Promise.resolve()
+  const rerouter = createRerouter({
+    sinks: new Map(),
+    ledgers: [book],
+    drains: { announceChanges: nothing },
+    metrics: createMetrics(),
+  })
+  const { drains } = aDeliveryRig({
+    redis: given.redis,
+    keys,
+    ledger: book,
+    sinks: [{ ...hook, send }],
+    drain: { rerouter },
+  })
+  drains.start()
+  await drains.reconcileOnce()
+  await until('all of it is settled', async () => {
+    const { soc } = (await expectConservation(book)).sinks
+    return Object.keys(waitingIn(soc)).length === 0
+  })
+  await drains.stop(1_000)
+  expect((await expectConservation(book)).sinks['soc']).toMatchObject({ delivered: 30, dead: 0 })
+  expect(hook.received).toHaveLength(30)
 })
 
 test('a digest that is made daily comes at the next morning, not at the end of its old week', async () => {
