@@ -21,6 +21,7 @@ import {
   type Receipt,
   type Sink,
   SinkError,
+  type SinkReason,
 } from '../sinks/sink.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
@@ -61,6 +62,16 @@ interface AttemptContext {
  */
 const fallbackRetryMs = 10_000
 
+/** What a send ends with that this process broke off; anything else the sink had answered by then. */
+const cutOffReasons: ReadonlySet<SinkReason> = new Set([
+  'unavailable',
+  'timeout',
+  'connection_lost',
+])
+
+/** Wait after a send that this process broke off: another process takes it up. */
+const cutOffRetryMs = 5_000
+
 /** A message with an open attempt. */
 export type OpenMessage = Message & { attempt: number }
 
@@ -91,6 +102,8 @@ export async function attemptSend(
     )
   } catch (error) {
     const sinkError = asSinkError(error)
+    if (signal.aborted && cutOffReasons.has(sinkError.reason))
+      return handleCutOff(options, context, message, sinkError)
     const hasFallback = !delivery.isTest && options.rerouter?.hasFallback(sink.name) === true
     return {
       ...handleFailure(options, context, message, { error: sinkError, hasFallback }),
@@ -100,6 +113,30 @@ export async function attemptSend(
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
   await options.onDelivered?.(sink, delivery)
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, sinkResult: 'ok' }
+}
+
+/**
+ * This process broke the send off, because it stops or lost the claim. That says nothing of the
+ * sink: it counts neither for its circuit nor as a try, only as an answer that may have been lost.
+ */
+function handleCutOff(
+  options: AttemptOptions,
+  context: AttemptContext,
+  message: OpenMessage,
+  error: SinkError,
+): AttemptResult {
+  const { reason, message: answer } = error
+  const outcome: Outcome = {
+    outcome: 'retry',
+    inMs: cutOffRetryMs,
+    counts: false,
+    reason,
+    answer,
+    answerLost: isAnswerLost(reason),
+  }
+  options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: reason })
+  logFailure(options, context, message, { outcome, error, isGivenUp: false })
+  return { outcome, sinkResult: undefined }
 }
 
 function handleFailure(

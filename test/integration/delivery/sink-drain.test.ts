@@ -1,6 +1,7 @@
 /** One sink's drain, turn by turn: what it asks Redis for, what it sends when, and whom it tells. */
 import { expect, test } from 'vitest'
 import type { AdmitResult, Circuit } from '../../../src/delivery/circuit.ts'
+import { claimDue } from '../../../src/delivery/claims.ts'
 import { SinkDrain, type DrainOptions } from '../../../src/delivery/sink-drain.ts'
 import type { Hint } from '../../../src/delivery/due-accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -706,6 +707,35 @@ test('what was claimed before a circuit opened does not go along with its probe'
   await turnsUntil(rig.drain, 'the probe is sent', () => soc.sent.length > 2)
   await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand <= 1)
   expect(soc.sent.slice(2)).toEqual(['main/critical/0'])
+})
+
+test('a send that this process breaks off says nothing of its sink, and counts as no try', async () => {
+  const sending: string[] = []
+  const soc = aRehearsedSink('soc', {
+    concurrency: 5,
+    send: ({ members }, { signal }) =>
+      new Promise((_resolve, reject) => {
+        sending.push(members[0]!.event.uid)
+        const cut = (): void => reject(new SinkError('timeout', 'no answer came in time'))
+        signal.addEventListener('abort', cut)
+      }),
+  })
+  const rig = await aRig(soc)
+  await bring(rig.ledgers[0]!, 5)
+  rig.drain.nudge('main')
+  await turnsUntil(rig.drain, 'all are being sent', () => sending.length === 5)
+  await rig.drain.finish()
+  rig.drain.abort()
+  await turnsUntil(rig.drain, 'nothing is in hand', () => rig.drain.isIdle)
+  expect(rig.reports).toEqual([])
+  expect(await rig.options.circuit.admit('soc', 9)).toMatchObject({ count: 9 })
+  const book = rig.ledgers[0]!
+  const item = await itemOf(book, 'main/high/0')
+  expect(item).toMatchObject({ state: 'retrying', attempts: 1, repeatRisks: 1 })
+  await makeDue(book, `i:${book.fingerprints.recordId('main/high/0')}:0:soc`)
+  const asked = { sink: 'soc', max: 1, leastRank: 1 }
+  const { claims } = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, asked)
+  expect(claims).toMatchObject([{ attempts: 1, tries: 0 }])
 })
 
 test('what this process still has in hand is not sent twice because its lease ended', async () => {
