@@ -40,7 +40,7 @@ const maxClockSkewMs = 300_000
 /** Accounts that the slow pass reads at the same time. */
 const ledgersAtOnce = 20
 
-/** Pause after a step fails for a reason other than the sink: Redis, or a defect. */
+/** Pause after a step itself fails: what all accounts share is away, or a defect. */
 const failurePauseMs = 1_000
 
 /** A reason of its own: the default one is an error with a stack, made for each event. */
@@ -193,24 +193,31 @@ export class Drains implements WorkAnnouncer {
 
   /** Steps the drain until it has nothing in hand and nothing is due soon. */
   async #run(runner: Runner, sink: string): Promise<void> {
-    const { clock, logger } = this.#options
     const { drain } = runner
     while (!drain.isIdle) {
       const ready = Promise.withResolvers<void>()
       drain.onReady(ready.resolve)
       try {
         const waitMs = await drain.step()
+        const failure = drain.takeFailure()
+        if (failure) this.#logFailure(sink, failure.error)
         if (waitMs !== 0 && !drain.isIdle) await this.#waitForFirst(ready.promise, waitMs)
       } catch (error) {
-        logger.repeated.error({ sink, err: error }, 'work was interrupted; it is retried', {
-          cause: `${sink} ${error instanceof Error ? error.name : 'unknown'}`,
-          list: 'records',
-          name: sink,
-        })
-        await clock.sleep(failurePauseMs) // also while stopping, so that the loop does not spin
+        this.#logFailure(sink, error)
+        // also while stopping, so that the loop does not spin
+        await this.#options.clock.sleep(failurePauseMs)
       }
     }
     runner.isRunning = false
+  }
+
+  #logFailure(sink: string, error: unknown): void {
+    const { logger } = this.#options
+    logger.repeated.error({ sink, err: error }, 'work was interrupted; it is retried', {
+      cause: `${sink} ${error instanceof Error ? error.name : 'unknown'}`,
+      list: 'records',
+      name: sink,
+    })
   }
 
   async #waitForFirst(ready: Promise<void>, waitMs: number | undefined): Promise<void> {

@@ -80,14 +80,13 @@ const admittedForMs = 250
 
 /** A frozen process may have lost its claims: it sends nothing that it renewed longer ago. */
 const maxLeaseAgeMs = 5_000
-
 const renewalsPerLease = 3
 
 /** Wait after a failure that is not the sink's. */
 const errorRetryMs = 5_000
 
-/** Wait before an account whose claim failed is asked again. */
-const failedClaimMs = 1_000
+/** How long an account is left alone whose claim or claim update failed. */
+const failedRestMs = 1_000
 
 /** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
@@ -143,16 +142,19 @@ export class SinkDrain {
 
   /**
    * Makes one step: starts writing outcomes, opening attempts, and claiming more. Returns the
-   * longest wait until the next step, ms; undefined: until `onReady`. Throws what Redis threw at
-   * the work of an earlier step.
+   * longest wait until the next step, ms; undefined: until `onReady`.
    */
   async step(): Promise<number | undefined> {
-    const failure = this.#failure
-    this.#failure = undefined
-    if (failure) throw failure.error
     await this.#startUpdates()
     this.#startClaim()
     return this.#nextStepMs()
+  }
+
+  /** What Redis threw at the work of an account since the last call; others go on meanwhile. */
+  takeFailure(): { error: unknown } | undefined {
+    const failure = this.#failure
+    this.#failure = undefined
+    return failure
   }
 
   /** Renews the leases of what is in hand; a send whose claim was lost is cut off. */
@@ -240,7 +242,7 @@ export class SinkDrain {
     void this.#claimMore({ ...choice, leastRank: Math.max(choice.leastRank, leastKnown) })
       .catch((error: unknown) => {
         // let other accounts go first: perhaps only this one's part of Redis fails
-        this.#due.noteServed(chosen, { ...chosen, inMs: failedClaimMs }, this.#nowMs())
+        this.#due.noteServed(chosen, { ...chosen, inMs: failedRestMs }, this.#nowMs())
         this.#failure = { error }
       })
       .then(() => {
@@ -395,6 +397,7 @@ export class SinkDrain {
     void this.#updateLedger(ledger, settling, opening)
       .catch((error: unknown) => {
         this.#failure = { error }
+        return this.#options.clock.sleep(failedRestMs)
       })
       .then(() => {
         this.#updates.delete(ledger)
@@ -433,10 +436,9 @@ export class SinkDrain {
     if (nowMs - this.#admittedAtMs < admittedForMs || this.#waiting[0]?.isProbe) return true
     const { count, waitMs, isProbe } = await this.#options.circuit.admit(name, 1, sendTimeoutMs)
     if (isProbe) await this.#releaseProbe() // a probe gets a claim of its own
-    const isAdmitted = count > 0 && !isProbe
-    if (isAdmitted) this.#admittedAtMs = nowMs
-    else await this.#shut(waitMs)
-    return isAdmitted
+    if (count === 0 || isProbe) await this.#shut(waitMs)
+    else this.#admittedAtMs = nowMs
+    return count > 0 && !isProbe
   }
 
   async #updateLedger(

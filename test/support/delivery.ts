@@ -136,6 +136,8 @@ export async function deliverRef(
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
     const waitMs = await drain.step()
+    const failure = drain.takeFailure()
+    if (failure) throw failure.error
     if (drain.inHand === 0 && (seen.hasClaimed || waitMs !== 0)) break
     if (waitMs === undefined) await ready.promise
     else await Promise.race([ready.promise, setTimeout(waitMs)]) // real time: Redis answers meanwhile
