@@ -80,8 +80,11 @@ local function halve(batch)
     for _, member in ipairs(members) do
       local place = split_ref(member)
       local record = load_record(place[2])
-      record.i[tonumber(place[3]) + 1].b = bid
-      save_record(place[2], record)
+      local item = record and record.i[tonumber(place[3]) + 1]
+      if item then
+        item.b = bid
+        save_record(place[2], record)
+      end
     end
     redis.call('SET', key('batch', bid), cjson.encode(part))
     halves[half] = 'b:' .. bid .. ':' .. batch.k

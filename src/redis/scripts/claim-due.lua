@@ -142,6 +142,25 @@ local function take_item(ref, place)
   return true
 end
 
+-- A Redis that may evict can have lost the record of a member: the others go.
+local function take_members(ref, batch, rank)
+  local members = {}
+  for _, member in ipairs(batch.m) do
+    local its = split_ref(member)
+    local record, n = load_record(its[2]), tonumber(its[3])
+    if record and record.i[n + 1] then
+      members[#members + 1] = describe(its[2], n, record, record.i[n + 1])
+      add_payload(its[2])
+    end
+  end
+  if #members == 0 then
+    return false
+  end
+  local head = add(head_of('batch', ref, batch, rank))
+  head.d, head.members = batch.d, members
+  return true
+end
+
 local function take_batch(ref, place)
   local batch = load_batch(place[2])
   if not batch then
@@ -157,14 +176,7 @@ local function take_batch(ref, place)
     local head = add(head_of('summary', ref, batch, rank))
     head.about, head.d, head.total = batch.about, batch.d, batch.total
   else
-    local head = add(head_of('batch', ref, batch, rank))
-    head.d, head.members = batch.d, {}
-    for i, member in ipairs(batch.m) do
-      local its = split_ref(member)
-      local record, n = load_record(its[2]), tonumber(its[3])
-      head.members[i] = describe(its[2], n, record, record.i[n + 1])
-      add_payload(its[2])
-    end
+    return take_members(ref, batch, rank)
   end
   return true
 end

@@ -329,6 +329,32 @@ test('a batch is as severe as its worst member', async () => {
   expect(claims[0]).toMatchObject({ kind: 'batch', destination: 'soc', total: 2, attempts: 0 })
 })
 
+test('a batch that lost the record of a member goes with the others, and keeps nothing else from going', async () => {
+  const book = await tests.book()
+  const batch = await frozen(book, 4)
+  const lost = book.fingerprints.recordId('a/high/1')
+  await book.redis.del(book.key('rec', lost), book.key('pay', lost))
+  await bring(book, 1, 'low')
+  const { claims } = await claim(book)
+  expect(claims).toMatchObject([
+    { ref: batch, total: 3, members: [0, 2, 3].map((n) => ({ uid: `a/high/${n}` })) },
+    { kind: 'item', members: [{ uid: 'a/low/0' }] },
+  ])
+  await advance(book, { begin: [{ ref: batch, token: 't' }] })
+  const { status, halves = [] } = await settle(book, batch, 't', { outcome: 'split' })
+  expect([status, halves.length]).toEqual(['settled', 2])
+  for (const half of halves) await attempt(book, half, { outcome: 'delivered' })
+  expect(await itemOf(book, 'a/high/3')).toMatchObject({ state: 'delivered' })
+})
+
+test('a batch that lost the records of all its members is due no longer', async () => {
+  const book = await tests.book()
+  await frozen(book, 1)
+  await book.redis.del(book.key('rec', book.fingerprints.recordId('a/high/0')))
+  expect(await claim(book)).toMatchObject({ claims: [], left: 0 })
+  expect(await book.redis.exists(book.key('due', 'soc'))).toBe(0)
+})
+
 test('of what collects for a batch each is known by how long it waits', async () => {
   const book = await tests.book()
   await bring(book, 3, 'high', { batchWaitMs: 1 })
