@@ -222,10 +222,12 @@ async function holdOrphanedGroups(
 ): Promise<void> {
   for (const timer of timers) {
     const flush = await claimFlush(ledger, timer, clock.now())
+    // Another replica makes a message of it: what that has frozen would have no head any more.
+    if (!flush) continue
     // A message that a crash interrupted has members already; a digest has them in other ledgers
     // too.
-    const messageRef = flush && `b:${deriveMessageId(flush)}:${sink}`
-    if (messageRef) for (const each of ledgers) await holdOrphan(each, messageRef)
+    const messageRef = `b:${deriveMessageId(flush)}:${sink}`
+    for (const each of ledgers) await holdOrphan(each, messageRef)
     await holdOrphan(ledger, timer)
   }
   logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')

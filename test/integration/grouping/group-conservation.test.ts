@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createRerouter, rerouteAll, type RerouteContext } from '../../../src/delivery/reroute.ts'
 import type { Verdict } from '../../../src/grouping/flush-context.ts'
+import { createFlusher } from '../../../src/grouping/flusher.ts'
 import { blockedGroup, type SinkDigest } from '../../../src/grouping/placement.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
@@ -300,10 +301,12 @@ async function comeAndGo(
   if (doing.do === 'return') {
     return void (await returnOrphans(book, { sink: doing.sink, batchWait: false, groups: {} }, 100))
   }
-  const timers = await given.redis.zrange(book.key('timers'), '0', '-1')
   const due = await readDueRefs(book, doing.sink, rig.clock.now(), { offset: 0, count: 50 })
-  const own = timers.filter((timer) => timer.endsWith(`:${doing.sink}`))
-  for (const ref of [...own, ...due]) await holdOrphan(book, ref)
+  for (const ref of due) await holdOrphan(book, ref)
+  const others = [...rig.options.sinks].filter(([name]) => name !== doing.sink)
+  const without = createFlusher({ ...rig.options, sinks: new Map(others) })
+  await without.flushDigestsOnce()
+  await without.flushGroupsOnce()
 }
 
 async function redirect(
