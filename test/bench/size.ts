@@ -1,5 +1,6 @@
 /** What the built program takes where little happens: requests to Redis, memory, time to start, series, bytes. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Redis } from '../../src/redis/connection.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import {
   configOfOne,
@@ -213,6 +214,16 @@ export function seriesIn(body: string): number {
   return body.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length
 }
 
+/**
+ * Bytes of all keys with their values. Of a few hundred kilobytes `dataBytes` says little: the
+ * buffer of the connection that wrote them is as large, and goes when it goes.
+ */
+async function keyBytes(redis: Redis): Promise<number> {
+  const keys = await redis.keys('*')
+  const sizes = await Promise.all(keys.map((key) => redis.memory('USAGE', key, 'SAMPLES', 0)))
+  return sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0)
+}
+
 /** An account of its own for each figure; what it is without a fingerprint does not count. */
 export async function measureUids(rig: Rig, { uids }: SizePlan): Promise<Figures> {
   // bytes do not depend on it, and a million fingerprints are a large file
@@ -223,9 +234,9 @@ export async function measureUids(rig: Rig, { uids }: SizePlan): Promise<Figures
     const accounts = Math.max(1, Math.round(20_000 / count))
     const names = Array.from({ length: accounts }, (_none, i) => `week-of-${count}-${i}`)
     const books = await Promise.all(names.map((name) => openAccount(rig, name)))
-    const before = await dataBytes(rig.redis)
+    const before = await keyBytes(rig.redis)
     for (const book of books) await writeMarks(book, count)
-    figures[`uid-${count}`] = ((await dataBytes(rig.redis)) - before) / count / accounts
+    figures[`uid-${count}`] = ((await keyBytes(rig.redis)) - before) / count / accounts
   }
   await rig.redis.config('SET', 'appendonly', 'yes')
   return figures
