@@ -125,16 +125,9 @@ function handleCutOff(
   message: OpenMessage,
   error: SinkError,
 ): AttemptResult {
-  const { reason, message: answer } = error
-  const outcome: Outcome = {
-    outcome: 'retry',
-    inMs: cutOffRetryMs,
-    counts: false,
-    reason,
-    answer,
-    answerLost: isAnswerLost(reason),
-  }
-  options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: reason })
+  const failure = describeFailure(error)
+  const outcome: Outcome = { outcome: 'retry', inMs: cutOffRetryMs, counts: false, ...failure }
+  options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: error.reason })
   logFailure(options, context, message, { outcome, error, isGivenUp: false })
   return { outcome, sinkResult: undefined }
 }
@@ -153,6 +146,13 @@ function handleFailure(
   return { outcome: { ...outcome, outcome: 'retry', inMs: fallbackRetryMs }, isGivenUp }
 }
 
+function describeFailure({
+  reason,
+  message: answer,
+}: SinkError): Pick<Outcome, 'reason' | 'answer' | 'answerLost'> {
+  return { reason, answer, answerLost: isAnswerLost(reason) }
+}
+
 function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: SinkError): Outcome {
   const { reason, retryAfterMs } = error
   const decision = decideRetry({
@@ -163,7 +163,7 @@ function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: S
     members: message.kind === 'summary' ? 1 : message.members.length, // a summary is never split
     random: Math.random(),
   })
-  const failure = { reason, answer: error.message, answerLost: isAnswerLost(reason) }
+  const failure = describeFailure(error)
   if (decision.act !== 'retry') return { outcome: decision.act, ...failure }
   return { outcome: 'retry', inMs: decision.afterMs, counts: decision.counts, ...failure }
 }
