@@ -54,6 +54,8 @@ interface AttemptContext {
   sink: Sink
   /** Aborts when the process stops or another process holds the claim. */
   signal: AbortSignal
+  /** Whether the claim was renewed a short time ago; after a freeze it may be another process's. */
+  isHeld: () => boolean
 }
 
 /**
@@ -83,24 +85,31 @@ export interface AttemptResult {
   isGivenUp?: boolean
 }
 
+/** Another process may hold the message by now: it is due again unless one does. */
+const unsent: AttemptResult = { outcome: { outcome: 'unsent' }, sinkResult: undefined }
+
 export async function attemptSend(
   options: AttemptOptions,
   context: AttemptContext,
   message: OpenMessage,
 ): Promise<AttemptResult> {
   const { metrics } = options
-  const { sink, signal } = context
+  const { sink, signal, isHeld } = context
   const delivery = await createDelivery(context, message, options)
   if (typeof delivery === 'string') {
     return { outcome: { outcome: 'dead', reason: delivery }, sinkResult: undefined }
   }
+  let isTooLate = !isHeld()
+  if (isTooLate) return unsent
+  const mayBegin = (): boolean => !(isTooLate = !isHeld())
   if (message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
   let receipt: Receipt
   try {
     receipt = await withTimeout(sink.sendTimeoutMs, [signal], (own) =>
-      sink.send(delivery, { signal: own }),
+      sink.send(delivery, { signal: own, mayBegin }),
     )
   } catch (error) {
+    if (isTooLate) return unsent
     const sinkError = asSinkError(error)
     if (signal.aborted && cutOffReasons.has(sinkError.reason))
       return handleCutOff(options, context, message, sinkError)

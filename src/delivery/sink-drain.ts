@@ -471,25 +471,22 @@ export class SinkDrain {
 
   #start(held: ClaimedMessage, message: OpenMessage): void {
     const { ledger, token, isProbe } = held
-    const cutOff = new AbortController()
+    const running = { ...held, cutOff: new AbortController() }
     const key = runningKey(ledger, message)
-    this.#running.set(key, { ...held, cutOff })
-    void this.#send(held, message, cutOff.signal).then((attempted) => {
+    this.#running.set(key, running)
+    void this.#send(running, message).then((attempted) => {
       this.#running.delete(key)
       this.#ended.push({ ledger, message, token, ...attempted, isProbe })
       if (!this.#updates.has(ledger)) this.#ready()
     })
   }
 
-  async #send(
-    { ledger, renewedAtMs }: ClaimedMessage,
-    message: OpenMessage,
-    signal: AbortSignal,
-  ): Promise<AttemptResult> {
-    if (this.#nowMs() - renewedAtMs > maxLeaseAgeMs)
-      return { outcome: { outcome: 'unsent' }, sinkResult: undefined }
+  async #send(running: RunningSend, message: OpenMessage): Promise<AttemptResult> {
+    const { ledger, cutOff } = running
+    const isHeld = (): boolean => this.#nowMs() - running.renewedAtMs <= maxLeaseAgeMs
+    const context = { ledger, sink: this.#sink, signal: cutOff.signal, isHeld }
     try {
-      return await attemptSend(this.#options, { ledger, sink: this.#sink, signal }, message)
+      return await attemptSend(this.#options, context, message)
     } catch (error) {
       // not the sink's failure: Redis, or a defect, before anything was sent
       const about = { sink: this.#sink.name, ref: message.ref, err: error }

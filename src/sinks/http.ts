@@ -12,7 +12,7 @@ import { errorMessage } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
 import { parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
-import { SinkError, type SinkReason } from './sink.ts'
+import { type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
 
 /**
  * Where a request goes; checked again at each use, because a file may hold another address by now.
@@ -84,7 +84,7 @@ const defaultReceiver = 'the receiver'
 
 export interface HttpTransport {
   /** Resolves with any status; throws SinkError if no status came. */
-  post(url: URL, message: HttpMessage, signal: AbortSignal): Promise<HttpAnswer>
+  post(url: URL, message: HttpMessage, options: SendOptions): Promise<HttpAnswer>
   /**
    * As `post`. Whether a GET was written is not known, so one that fails once connected counts as
    * written.
@@ -135,10 +135,10 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
   async function post(
     url: URL,
     { headers, body }: HttpMessage,
-    signal: AbortSignal,
+    { signal, mayBegin = () => true }: SendOptions,
   ): Promise<HttpAnswer> {
     let wasWritten = false
-    const stream = readOnce(body, () => (wasWritten = true))
+    const stream = readOnce(body, () => (wasWritten = mayBegin()))
     const length = { 'content-length': String(Buffer.byteLength(body)) }
     try {
       const message = { method: 'POST', headers: { ...headers, ...length }, body: stream } as const
@@ -166,13 +166,13 @@ interface HttpRequest {
 }
 
 /**
- * A body that reports when undici reads it, which happens on a live connection, right before
- * writing.
+ * A body that asks `mayBegin` when undici reads it, which happens on a live connection, right before
+ * anything is written, and fails if the answer is no.
  */
-function readOnce(body: string, onRead: () => void): Readable {
+function readOnce(body: string, mayBegin: () => boolean): Readable {
   return new Readable({
     read() {
-      onRead()
+      if (!mayBegin()) return void this.destroy(new SinkError('unavailable', tooLate))
       this.push(body)
       this.push(null)
     },

@@ -111,7 +111,15 @@ export interface DeliveryMember {
 
 export interface SendOptions {
   signal: AbortSignal
+  /**
+   * Asked right before the first byte of the message is written. If it answers no, nothing is
+   * written and the send fails: a process that was frozen may have lost its claim meanwhile.
+   */
+  mayBegin?: () => boolean
 }
+
+/** Why a send fails whose `mayBegin` says no. */
+export const tooLate = 'not sent: the claim was not renewed in time, and may be lost'
 
 /** What the other side said on accepting: status line or id, at most 200 characters, no secret. */
 export interface Receipt {

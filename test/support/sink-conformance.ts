@@ -7,7 +7,13 @@ import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { createLogger, type Logger } from '../../src/lib/logger.ts'
-import { isAnswerLost, SinkError, type Sink, type SinkReason } from '../../src/sinks/sink.ts'
+import {
+  isAnswerLost,
+  type SendOptions,
+  type Sink,
+  SinkError,
+  type SinkReason,
+} from '../../src/sinks/sink.ts'
 import { aDelivery, aMember } from './deliveries.ts'
 import { aThreatEvent } from './events.ts'
 
@@ -87,9 +93,7 @@ export interface Bench<D extends SinkDriver> {
   logged(): string
 }
 
-interface FailureOptions {
-  signal?: AbortSignal
-}
+type FailureOptions = Partial<SendOptions>
 
 export function describeSinkConformance<D extends SinkDriver>(suite: SinkConformance<D>): void {
   describe(`${suite.name} keeps the promises of every sink`, () => {
@@ -202,6 +206,21 @@ function describeFailures<D extends SinkDriver>(suite: SinkConformance<D>): void
     expect(driver.received()).toEqual([])
   })
 
+  test('asked on a live connection, a no writes nothing and loses no answer', async () => {
+    const { driver, sink, failure } = await arrange(suite)
+    const connections: number[] = []
+    const mayBegin = (): boolean => {
+      connections.push(driver.openConnections())
+      return false
+    }
+    expect((await failure({ mayBegin })).reason).toBe('unavailable')
+    expect(connections).toEqual([1])
+    await expect.poll(() => driver.openConnections()).toBe(0) // nobody waits for the rest
+    const options = { signal: patience(), mayBegin: () => true }
+    await sink.send(aDelivery(sink, { id: 'afterwards' }), options)
+    expect(driver.received().map(({ id }) => id)).toEqual([expect.stringContaining('afterwards')])
+  })
+
   test('after a cut, a hang and a refusal the next message is accepted', async () => {
     const { driver, sink, failure } = await arrange(suite)
     await driver.answerLost()
@@ -287,8 +306,8 @@ export async function arrange<D extends SinkDriver>(suite: SinkConformance<D>): 
     await driver.stop()
   })
 
-  async function failure({ signal = patience() }: FailureOptions = {}): Promise<SinkError> {
-    const error = await sink.send(aDelivery(sink), { signal }).then(
+  async function failure(options: FailureOptions = {}): Promise<SinkError> {
+    const error = await sink.send(aDelivery(sink), { signal: patience(), ...options }).then(
       ({ answer }) => new Error(`the sink accepted: ${answer}`),
       (thrown: unknown) => thrown,
     )

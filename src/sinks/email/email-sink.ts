@@ -16,6 +16,7 @@ import {
   type Attachment,
   type Delivery,
   type Receipt,
+  type SendOptions,
   type Sink,
   SinkError,
   soleMember,
@@ -53,7 +54,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     )
   }
 
-  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const mail = composeMail(delivery, {
       sink: name,
       from: config.from,
@@ -61,7 +62,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
       nowMs: clock.now(),
     })
     const secrets = delivery.members.flatMap(({ secret }) => secret ?? [])
-    const answer = await pool.send(mail, { signal, secrets })
+    const answer = await pool.send(mail, { ...options, secrets })
     logger.debug({ sink: name, delivery: delivery.id, answer }, 'mail accepted')
     return { answer }
   }
@@ -76,8 +77,10 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     reveals: config.reveal,
     concurrency: maxConnections,
     sendTimeoutMs: emailSendTimeoutMs,
-    send: (delivery, { signal }) =>
-      withTimeout(emailSendTimeoutMs, [signal], (own) => send(delivery, own)),
+    send: (delivery, options) =>
+      withTimeout(emailSendTimeoutMs, [options.signal], (signal) =>
+        send(delivery, { ...options, signal }),
+      ),
     preview(delivery) {
       const { subject, text, html } = mailContent(delivery, name)
       return { subject, text, html }

@@ -3,7 +3,7 @@
  * effect with the next send, and connections of the old one end after the message they carry. Never
  * retries or requeues a message: every attempt is the caller's.
  */
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import {
   createTransport,
   type SendMailOptions,
@@ -11,11 +11,10 @@ import {
   type SMTPPoolSentMessageInfo,
   type Transporter,
 } from 'nodemailer'
-import { SinkError, type SinkReason } from '../sink.ts'
+import { type SendOptions, SinkError, type SinkReason, tooLate } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 
-interface SmtpSendOptions {
-  signal: AbortSignal
+interface SmtpSendOptions extends SendOptions {
   /** Leaked secrets that the mail shows in clear. */
   secrets: readonly string[]
 }
@@ -42,29 +41,33 @@ export const setUpTimeoutMs = 10_000
 export const answerTimeoutMs = 600_000
 
 export function createSmtpPool(config: EmailConfig): SmtpPool {
-  const bodies = new WeakMap<AbortSignal, Readable>()
+  const sends = new WeakMap<AbortSignal, RunningSend>()
   let current: { address: SmtpAddress; transport: Transport } | undefined
 
   function transportTo(address: SmtpAddress): Transport {
     if (current !== undefined && isSame(current.address, address)) return current.transport
     current?.transport.close()
     const transport = openTransport(address, config)
-    keepBodies(transport, bodies)
+    guardBodies(transport, sends)
     current = { address, transport }
     return transport
   }
 
   return {
-    async send(mail, { signal, secrets }) {
+    async send(mail, { signal, mayBegin = () => true, secrets }) {
       const address = readSmtpAddress(config)
       const redact = createRedactor(address, secrets)
-      const ownSignal = AbortSignal.any([signal])
+      const refusal = new AbortController()
+      const ownSignal = AbortSignal.any([signal, refusal.signal])
+      const running: RunningSend = { mayBegin, refusal, hasBegun: false }
+      sends.set(ownSignal, running)
       try {
         const { response } = await transportTo(address).sendMail({ ...mail, signal: ownSignal })
         return redact(response)
       } catch (error) {
-        const hasBodyStarted = bodies.get(ownSignal)?.readableDidRead ?? false
-        throw errorFromFailure(error, { hasBodyStarted, isAborted: ownSignal.aborted }, redact)
+        if (refusal.signal.aborted) throw new SinkError('unavailable', tooLate)
+        const progress = { hasBodyStarted: running.hasBegun, isAborted: ownSignal.aborted }
+        throw errorFromFailure(error, progress, redact)
       }
     },
     close() {
@@ -100,19 +103,35 @@ function openTransport(address: SmtpAddress, config: EmailConfig): Transport {
   })
 }
 
+interface RunningSend {
+  mayBegin: () => boolean
+  /** Aborted when `mayBegin` said no: that closes the connection, so the server drops the message. */
+  refusal: AbortController
+  /** The message began to flow. */
+  hasBegun: boolean
+}
+
 /**
- * Keeps the stream of each message by the signal of its send. nodemailer reports a lost connection
- * before and after DATA alike, but it reads the stream only once the server has said 354.
+ * Asks `mayBegin` when a message is first read, and notes that it begins. nodemailer reports a lost
+ * connection before and after DATA alike, but it reads the stream only once the server has said 354.
  */
-function keepBodies(transport: Transport, bodies: WeakMap<AbortSignal, Readable>): void {
+function guardBodies(transport: Transport, sends: WeakMap<AbortSignal, RunningSend>): void {
   transport.use('stream', (mail, done) => {
-    const { signal } = mail.data
-    mail.message?.processFunc((body) => {
-      if (signal !== undefined) bodies.set(signal, body)
-      return body
-    })
+    const running = mail.data.signal && sends.get(mail.data.signal)
+    if (running) {
+      mail.message?.processFunc((body) => Readable.from(readIfHeld(body, running)))
+    }
     done()
   })
+}
+
+async function* readIfHeld(body: Readable, running: RunningSend): AsyncGenerator<unknown> {
+  if (!running.mayBegin()) {
+    running.refusal.abort()
+    throw new SinkError('unavailable', tooLate)
+  }
+  running.hasBegun = true
+  yield* body
 }
 
 function isSame(one: SmtpAddress, other: SmtpAddress): boolean {

@@ -29,6 +29,7 @@ import {
   type Delivery,
   factsForPeople,
   type Receipt,
+  type SendOptions,
   type Sink,
   SinkError,
   type SinkReason,
@@ -51,14 +52,14 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
     readsAnswer: true,
   })
 
-  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const routingKey = readRoutingKey(config)
     const body = JSON.stringify({ routing_key: routingKey, ...renderIncident(delivery) })
     const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
     const answer = await transport.post(
       readTarget({ url, allowPrivate }),
       { headers, body },
-      signal,
+      options,
     )
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'pagerduty answered')
@@ -74,8 +75,10 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
     limitPerSecond,
     concurrency,
     sendTimeoutMs,
-    send: (delivery, { signal }) =>
-      withTimeout(sendTimeoutMs, [signal], (own) => send(delivery, own)),
+    send: (delivery, options) =>
+      withTimeout(sendTimeoutMs, [options.signal], (signal) =>
+        send(delivery, { ...options, signal }),
+      ),
     close: () => transport.close(),
   }
 }

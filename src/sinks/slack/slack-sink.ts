@@ -15,7 +15,7 @@ import {
   type HttpTransport,
   readTarget,
 } from '../http.ts'
-import type { Delivery, Receipt, Sink, SinkError, SinkReason } from '../sink.ts'
+import type { Delivery, Receipt, SendOptions, Sink, SinkError, SinkReason } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
 
@@ -34,21 +34,21 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     readsAnswer: true,
   })
 
-  async function post(message: SlackMessage, signal: AbortSignal): Promise<SinkError | undefined> {
-    const answer = await postToSlack(transport, readTarget(config), { message, signal })
+  async function post(message: SlackMessage, options: SendOptions): Promise<SinkError | undefined> {
+    const answer = await postToSlack(transport, readTarget(config), message, options)
     if (answer.status === 200 && /^ok\s?$/u.test(answer.body)) return undefined
     const word = readAnswerWord(answer.body)
     const reason = classifyAnswer(answer.status, word)
     return errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
   }
 
-  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const message = previewSlack(delivery)
-    const refusal = await post(message.inBlocks, signal)
+    const refusal = await post(message.inBlocks, options)
     if (refusal === undefined) return { answer: '200 ok' }
     if (refusal.reason !== 'invalid') throw refusal
     logger.warn({ sink: name, delivery: delivery.id, err: refusal }, 'slack refused the blocks')
-    const failure = await post(message.plainText, signal)
+    const failure = await post(message.plainText, options)
     if (failure !== undefined) throw failure
     return { answer: '200 ok (in plain words: slack refused the blocks)' }
   }
@@ -62,8 +62,10 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     reveals: config.reveal,
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
-    send: (delivery, { signal }) =>
-      withTimeout(slackSendTimeoutMs, [signal, closing.signal], (own) => send(delivery, own)),
+    send: (delivery, options) =>
+      withTimeout(slackSendTimeoutMs, [options.signal, closing.signal], (signal) =>
+        send(delivery, { ...options, signal }),
+      ),
     preview: (delivery) => ({ text: previewSlack(delivery).plainText.text ?? '' }),
     async close() {
       closing.abort()
@@ -79,7 +81,8 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
 async function postToSlack(
   transport: HttpTransport,
   url: URL,
-  { message, signal }: { message: SlackMessage; signal: AbortSignal },
+  message: SlackMessage,
+  options: SendOptions,
 ): Promise<HttpAnswer> {
   let answer: HttpAnswer | undefined
   let failure: unknown
@@ -90,7 +93,7 @@ async function postToSlack(
         answer = await transport.post(
           url,
           { headers, body: typeof body === 'string' ? body : '' },
-          signal,
+          options,
         )
         return new Response(answer.body, { status: answer.status })
       } catch (error) {

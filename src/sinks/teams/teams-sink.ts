@@ -13,7 +13,14 @@ import {
   isSuccess,
   readTarget,
 } from '../http.ts'
-import { type Delivery, type Receipt, type Sink, SinkError, type SinkReason } from '../sink.ts'
+import {
+  type Delivery,
+  type Receipt,
+  type SendOptions,
+  type Sink,
+  SinkError,
+  type SinkReason,
+} from '../sink.ts'
 import { retiredAddressProblem, type TeamsConfig } from './config.ts'
 import { cardText, renderTeams } from './teams-card.ts'
 
@@ -33,9 +40,9 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     readsAnswer: true,
   })
 
-  async function send(delivery: Delivery, signal: AbortSignal): Promise<Receipt> {
+  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const body = JSON.stringify(renderTeams(delivery))
-    const answer = await transport.post(readWorkflowUrl(config), { headers, body }, signal)
+    const answer = await transport.post(readWorkflowUrl(config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
     if (isSuccess(status)) return { answer: describeAcceptance(status) }
@@ -53,8 +60,10 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     reveals: config.reveal,
     concurrency: 1,
     sendTimeoutMs: teamsSendTimeoutMs,
-    send: (delivery, { signal }) =>
-      withTimeout(teamsSendTimeoutMs, [signal, closing.signal], (own) => send(delivery, own)),
+    send: (delivery, options) =>
+      withTimeout(teamsSendTimeoutMs, [options.signal, closing.signal], (signal) =>
+        send(delivery, { ...options, signal }),
+      ),
     preview: (delivery) => ({ text: cardText(renderTeams(delivery)) }),
     async close() {
       closing.abort()

@@ -48,7 +48,7 @@ export function createWebhookSink(
     const body = renderBody(delivery)
     const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
     const answer = await withTimeout(sendTimeoutMs, [options.signal], (signal) =>
-      transport.post(readTarget(config), { headers, body }, signal),
+      transport.post(readTarget(config), { headers, body }, { ...options, signal }),
     )
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
