@@ -3,13 +3,7 @@ import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Drains } from '../delivery/drains.ts'
 import type { RetryNow } from '../delivery/reroute.ts'
-import { ownFeed } from '../event.ts'
-import type {
-  SuppressionRules,
-  SuppressionInput,
-  FlushContext,
-  Verdict,
-} from '../grouping/flush-context.ts'
+import type { FlushContext, SuppressionInput, SuppressionRules } from '../grouping/flush-context.ts'
 import { ensureDigests } from '../grouping/digest-flush.ts'
 import { createFlusher, type PassControl } from '../grouping/flusher.ts'
 import type { GroupingSink } from '../grouping/placement.ts'
@@ -18,10 +12,10 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { DigestFacts } from '../messages/summary.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { targetKeys } from '../routing/inhibition.ts'
-import type { RoutableEvent, RouteNode, Router } from '../routing/router.ts'
-import { findSilence, isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
-import { mutedUntil } from '../routing/time-intervals.ts'
+import { type InhibitRule, targetKeys } from '../routing/inhibition.ts'
+import type { Router } from '../routing/router.ts'
+import { isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
+import { allowsAll, judge } from '../routing/suppression.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -182,131 +176,38 @@ export function countSuppressed(
   metrics.itemsSettledTotal.inc({ sink, outcome: 'suppressed' })
 }
 
-interface RuleParts extends Pick<EngineContext, 'config' | 'clock'> {
-  router: Router
-  silences: () => readonly Silence[]
-}
-
-interface Candidate {
-  item: SuppressionInput
-  event: RoutableEvent
-  /** The rule that inhibits it, if any. */
-  inhibitedBy: string | undefined
-}
-
-/** Returns a rule's verdict on a candidate; undefined: no opinion. */
-type SuppressionCheck = (
-  parts: RuleParts,
-  candidate: Candidate,
-  nowMs: number,
-) => Verdict | undefined
-
-/** In this order; the first verdict decides. */
-const checks: SuppressionCheck[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
-
 export function buildSuppressionRules(
-  context: Pick<EngineContext, 'config' | 'clock'>,
+  { config, clock }: Pick<EngineContext, 'config' | 'clock'>,
   router: Router,
   silences: () => readonly Silence[],
 ): SuppressionRules {
-  const parts: RuleParts = { config: context.config, clock: context.clock, router, silences }
+  const { inhibitRules, timeIntervals } = config
+  const isForPeople = (name: string): boolean => {
+    const sink = config.sinks.find((one) => one.name === name)
+    return sink === undefined || sinkTypeOf(sink).audience === 'people'
+  }
+  const setup = { router, inhibitRules, timeIntervals, silences, isForPeople }
   return {
-    decide: (ledger, items) => decide(parts, ledger, items),
-    allowsAll: (sink) => isMachine(parts, sink) && !hasRules(parts),
+    async decide(ledger, items) {
+      const nowMs = clock.now()
+      const inhibiting = await readInhibiting(inhibitRules, { ledger, nowMs }, items)
+      return items.map((item, i) => judge(setup, { ...item, inhibitedBy: inhibiting[i] }, nowMs))
+    },
+    allowsAll: (sink) => allowsAll(setup, sink),
   }
 }
 
-async function decide(
-  parts: RuleParts,
-  ledger: AccountLedger,
+/** Resolves with the rule that inhibits each item, if any. */
+async function readInhibiting(
+  inhibitRules: readonly InhibitRule[],
+  { ledger, nowMs }: { ledger: AccountLedger; nowMs: number },
   items: readonly SuppressionInput[],
-): Promise<Verdict[]> {
-  const nowMs = parts.clock.now()
-  const candidates = await createCandidates(parts, ledger, items, nowMs)
-  return candidates.map((candidate) => {
-    // Tocsin's own events cannot be suppressed.
-    for (const check of candidate.item.feed === ownFeed ? [] : checks) {
-      const verdict = check(parts, candidate, nowMs)
-      if (verdict) return verdict
-    }
-    return { act: 'send' }
-  })
-}
-
-/**
- * Whether any rule could suppress an item for a machine; machines also get events that people
- * closed.
- */
-function hasRules({ config, router, silences }: RuleParts): boolean {
-  return silences().length > 0 || config.inhibitRules.length > 0 || hasMutes(router.root)
-}
-
-function hasMutes({ muteTimeIntervals, routes }: RouteNode): boolean {
-  return muteTimeIntervals.length > 0 || routes.some(hasMutes)
-}
-
-function isMachine({ config }: RuleParts, name: string): boolean {
-  const sink = config.sinks.find((one) => one.name === name)
-  return sink !== undefined && sinkTypeOf(sink).audience === 'machines'
-}
-
-/** Suppresses for people what was closed upstream; machines get it, with the times. */
-function checkClosed(parts: RuleParts, { item }: Candidate): Verdict | undefined {
-  const { ignoredAtMs, remediatedAtMs } = item.event
-  const closure = ignoredAtMs === null ? undefined : 'ignored'
-  const reason = item.closed ?? (remediatedAtMs === null ? closure : 'remediated')
-  if (reason === undefined || isMachine(parts, item.sink)) return undefined
-  return { act: 'suppress', reason, rule: 'at the service' }
-}
-
-function checkSilences(
-  { silences }: RuleParts,
-  { event }: Candidate,
-  nowMs: number,
-): Verdict | undefined {
-  const silence = findSilence(silences(), event, nowMs)
-  return silence && { act: 'suppress', reason: 'silence', rule: silence.id }
-}
-
-function checkInhibition(_parts: RuleParts, { inhibitedBy: rule }: Candidate): Verdict | undefined {
-  return rule === undefined ? undefined : { act: 'suppress', reason: 'inhibition', rule }
-}
-
-function checkMutes(
-  { config, router }: RuleParts,
-  { item: { routes } }: Candidate,
-  nowMs: number,
-): Verdict | undefined {
-  const node = routes[0] === undefined ? undefined : router.node(routes[0])
-  if (!node || node.muteTimeIntervals.length === 0) return undefined
-  const untilMs = mutedUntil(config.timeIntervals, [...node.muteTimeIntervals], nowMs)
-  if (untilMs === undefined) return undefined
-  const rule = `${node.name}: ${node.muteTimeIntervals.join(', ')}`
-  if (node.onMute === 'drop') return { act: 'suppress', reason: 'mute', rule }
-  return { act: 'hold', rule, untilMs }
-}
-
-async function createCandidates(
-  { config: { inhibitRules } }: RuleParts,
-  ledger: AccountLedger,
-  items: readonly SuppressionInput[],
-  nowMs: number,
-): Promise<Candidate[]> {
-  const inputs = items.map((item) => {
-    const { event, feed, labels } = item
-    return { item, event: { event, account: ledger.account, feed, labels } }
-  })
-  const targets = inputs.flatMap(({ item, event }, place) =>
-    targetKeys(inhibitRules, event).map((target) => {
-      return { ...target, place, recordId: item.recordId }
-    }),
+): Promise<(string | undefined)[]> {
+  const targets = items.flatMap(({ recordId, event }, place) =>
+    targetKeys(inhibitRules, event).map((target) => ({ ...target, place, recordId })),
   )
   const answers = await areInhibited(ledger, targets, nowMs)
-  return inputs.map(({ item, event }, at) => ({
-    item,
-    event,
-    inhibitedBy: targets.find(({ place }, i) => place === at && answers[i])?.rule,
-  }))
+  return items.map((_item, at) => targets.find(({ place }, i) => place === at && answers[i])?.rule)
 }
 
 export interface LiveSilences {

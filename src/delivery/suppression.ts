@@ -2,7 +2,8 @@
  * Applies the suppression rules right before the first attempt, and freezes a sink's waiting items
  * into batches of at most `batch.max` items and `batch.maxBytes` bytes.
  */
-import type { SuppressionRules, Verdict } from '../grouping/flush-context.ts'
+import type { SuppressionRules } from '../grouping/flush-context.ts'
+import type { Verdict } from '../routing/suppression.ts'
 import { toSuppressionInput } from '../grouping/group-flush.ts'
 import { mutedGroup } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'

@@ -1,9 +1,9 @@
-/** What the flushes of groups and digests need, and the contract of the suppression rules. */
-import type { ThreatEvent } from '../event.ts'
+/** What the flushes of groups and digests need, and how the suppression rules are asked. */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { LinkFilter } from '../messages/message.ts'
 import type { DigestFacts } from '../messages/summary.ts'
+import type { Candidate, Verdict } from '../routing/suppression.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
 import type { GroupingSink } from './placement.ts'
@@ -29,31 +29,14 @@ export interface FlushContext {
   logger: Logger
 }
 
-/**
- * The decision of silences, inhibition and mutes, made when an item is about to enter a message and
- * not before. Every verdict but `send` names its rule.
- */
-export type Verdict =
-  | { act: 'send' }
-  | { act: 'suppress'; reason: Suppression; rule: string }
-  | { act: 'hold'; rule: string; untilMs: number }
-
 /** An item as the suppression rules see it. */
-export interface SuppressionInput {
+export interface SuppressionInput extends Omit<Candidate, 'inhibitedBy'> {
   recordId: string
-  sink: string
-  /** The first one decides about muting. */
-  routes: readonly string[]
-  feed: string
-  labels: Readonly<Record<string, string>>
-  event: ThreatEvent
-  /** What people did with it upstream since it was taken in. */
-  closed: 'ignored' | 'remediated' | undefined
 }
 
 export interface SuppressionRules {
   /** Resolves with one verdict per item, in the order of `items`. */
-  decide(book: AccountLedger, items: readonly SuppressionInput[]): Promise<Verdict[]>
+  decide(ledger: AccountLedger, items: readonly SuppressionInput[]): Promise<Verdict[]>
   /** Whether no rule can suppress anything for a sink just now; its items then need no decision. */
   allowsAll(sink: string): boolean
 }

@@ -7,7 +7,7 @@ import { severityRank } from '../event.ts'
 import type { Summary } from '../messages/summary.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type Group, postponeDue, toStoredGroup, toStoredGroups } from '../store/pending-items.ts'
-import type { Verdict } from './flush-context.ts'
+import type { Verdict } from '../routing/suppression.ts'
 import { mutedGroup } from './placement.ts'
 import type { Fence, Flush } from './timers.ts'
 

@@ -11,7 +11,8 @@ import {
 } from '../messages/summary.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
-import type { SuppressionRules, SuppressionInput, FlushContext, Verdict } from './flush-context.ts'
+import type { SuppressionRules, SuppressionInput, FlushContext } from './flush-context.ts'
+import type { Verdict } from '../routing/suppression.ts'
 import {
   closeMessage,
   type MessageAbout,
@@ -182,9 +183,12 @@ export function toSuppressionInput({ record, item, payload }: FoundItem): Suppre
     recordId: record.recordId,
     sink: item.sink,
     routes: item.routes,
-    feed: sighting?.feed ?? '',
-    labels: sighting?.labels ?? {},
-    event: { ...(payload?.event ?? bareEvent(record)), severity: item.severity },
+    event: {
+      account: record.account,
+      feed: sighting?.feed ?? '',
+      labels: sighting?.labels ?? {},
+      event: { ...(payload?.event ?? bareEvent(record)), severity: item.severity },
+    },
     closed: record.closed,
   }
 }

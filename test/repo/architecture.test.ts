@@ -41,7 +41,18 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
   ['ops', ['store', 'redis', 'lib']],
   [
     'delivery',
-    ['sinks', 'grouping', 'messages', 'masking', 'store', 'upstream', 'redis', 'event.ts', 'lib'],
+    [
+      'sinks',
+      'grouping',
+      'messages',
+      'masking',
+      'routing',
+      'store',
+      'upstream',
+      'redis',
+      'event.ts',
+      'lib',
+    ],
   ],
   ['sinks/sink-types.ts', ['sinks', ...sinkFolders, 'lib']],
   ...sinkFolders.map((folder): [string, string[]] => [
@@ -49,7 +60,7 @@ const mayImport: readonly (readonly [room: string, others: readonly string[]])[]
     ['sinks', 'messages', 'event.ts', 'lib'],
   ]),
   ['sinks', ['messages', 'event.ts', 'lib']],
-  ['grouping', ['messages', 'store', 'redis', 'event.ts', 'lib']],
+  ['grouping', ['messages', 'routing', 'store', 'redis', 'event.ts', 'lib']],
   ['feeds', ['feed-types', 'masking', 'store', 'upstream', 'redis', 'event.ts', 'lib']],
   ['feed-types', ['masking', 'store', 'upstream', 'event.ts', 'lib']],
   ['messages', ['masking', 'event.ts', 'lib']],

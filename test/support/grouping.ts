@@ -5,8 +5,8 @@ import type {
   SuppressionRules,
   SuppressionInput,
   FlushContext,
-  Verdict,
 } from '../../src/grouping/flush-context.ts'
+import type { Verdict } from '../../src/routing/suppression.ts'
 import { ensureDigests } from '../../src/grouping/digest-flush.ts'
 import { createFlusher } from '../../src/grouping/flusher.ts'
 import { type GroupingSink, type Grouping, placeItem } from '../../src/grouping/placement.ts'
@@ -79,7 +79,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
   const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
   const gate: SuppressionRules = {
     decide: (_book, items) =>
-      Promise.resolve(items.map((judged) => given.gate?.(judged.event.uid, judged) ?? goes)),
+      Promise.resolve(items.map((judged) => given.gate?.(judged.event.event.uid, judged) ?? goes)),
     allowsAll: () => given.gate === undefined,
   }
   const told: { account: string; sink: string }[] = []

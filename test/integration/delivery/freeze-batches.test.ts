@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { freezeBatches, type FreezeOptions } from '../../../src/delivery/suppression.ts'
-import type { Verdict } from '../../../src/grouping/flush-context.ts'
+import type { Verdict } from '../../../src/routing/suppression.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { attemptOf, beginAttempt, claimRef, sealBatch } from '../../support/attempts.ts'
 import { readPendingRefs, replayDeadLetter } from '../../../src/store/pending-items.ts'
@@ -152,7 +152,7 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
     nowMs: Date.now() + 61_000,
     rules: {
       decide: (_book, items) =>
-        Promise.resolve(items.map(({ event }) => verdicts[event.uid] ?? { act: 'send' })),
+        Promise.resolve(items.map(({ event }) => verdicts[event.event.uid] ?? { act: 'send' })),
       allowsAll: () => false,
     },
     onSuppressed: (sink, severity, reason) => void told.push(`${sink} ${severity} ${reason}`),

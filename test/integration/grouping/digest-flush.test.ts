@@ -7,7 +7,7 @@ import {
   previewWindow,
   type DigestSink,
 } from '../../../src/grouping/digest-flush.ts'
-import type { Verdict } from '../../../src/grouping/flush-context.ts'
+import type { Verdict } from '../../../src/routing/suppression.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
 import { claimFlush, peekFlush, readDueTimers, readTimerMs } from '../../../src/grouping/timers.ts'
 import { unfreezeMessage } from '../../../src/grouping/freeze.ts'

@@ -159,7 +159,7 @@ test('what comes without its content any more is judged by the source that its u
   const judged: unknown[] = []
   const rig = await aSlackRig(given, {
     gate(_uid, { event }) {
-      judged.push(event)
+      judged.push(event.event)
       return { act: 'suppress', reason: 'silence', rule: 's1' }
     },
   })

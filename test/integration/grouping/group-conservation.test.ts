@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createRerouter, rerouteAll, type RerouteContext } from '../../../src/delivery/reroute.ts'
-import type { Verdict } from '../../../src/grouping/flush-context.ts'
+import type { Verdict } from '../../../src/routing/suppression.ts'
 import { createFlusher } from '../../../src/grouping/flusher.ts'
 import { blockedGroup, type SinkDigest } from '../../../src/grouping/placement.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'

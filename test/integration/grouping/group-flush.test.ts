@@ -371,7 +371,7 @@ describe('what rules keep back', () => {
   test('is judged by the feed that made it, whichever showed it since', async () => {
     const seen: string[] = []
     const rig = await aRig({
-      gate(_uid, { feed, labels }) {
+      gate(_uid, { event: { feed, labels } }) {
         seen.push(`${feed} ${labels['team']}`)
         return { act: 'send' }
       },

@@ -56,28 +56,37 @@ test('a member is told by its event, and where that is kept no more by its recor
     },
   ]
   expect(await readMembers(book, refs, gate)).toEqual(members)
-  const about = { sink: 'soc', routes: ['root'], feed: 'brand', labels: { team: 'x' } }
+  const about = { sink: 'soc', routes: ['root'] }
+  const where = { account: 'main', feed: 'brand', labels: { team: 'x' } }
   expect(judged).toEqual([
-    { ...about, recordId: recordIds[0], event: aThreatEvent(event), closed: undefined },
+    {
+      ...about,
+      recordId: recordIds[0],
+      event: { ...where, event: aThreatEvent(event) },
+      closed: undefined,
+    },
     {
       ...about,
       recordId: recordIds[1],
       event: {
-        uid: gone,
-        kind: 'event',
-        type: 'leak',
-        source: 'forum',
-        severity: 'low',
-        originalSeverity: null,
-        createdAtMs: null,
-        matchedAtMs: null,
-        ignoredAtMs: null,
-        remediatedAtMs: null,
-        url: null,
-        tags: [],
-        notes: null,
-        identifiers: [],
-        highlights: {},
+        ...where,
+        event: {
+          uid: gone,
+          kind: 'event',
+          type: 'leak',
+          source: 'forum',
+          severity: 'low',
+          originalSeverity: null,
+          createdAtMs: null,
+          matchedAtMs: null,
+          ignoredAtMs: null,
+          remediatedAtMs: null,
+          url: null,
+          tags: [],
+          notes: null,
+          identifiers: [],
+          highlights: {},
+        },
       },
       closed: 'remediated',
     },

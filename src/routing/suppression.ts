@@ -1,0 +1,108 @@
+/**
+ * Why an item is not sent, decided when it is about to enter a message and not before: closed at
+ * the service, silenced, inhibited, or muted. The first rule that has a verdict decides.
+ */
+import { ownFeed } from '../event.ts'
+import type { InhibitRule } from './inhibition.ts'
+import type { RoutableEvent, RouteNode, Router } from './router.ts'
+import { findSilence, type Silence } from './silences.ts'
+import { mutedUntil, type TimeIntervals } from './time-intervals.ts'
+
+export interface SuppressionSetup {
+  router: Router
+  inhibitRules: readonly InhibitRule[]
+  timeIntervals: TimeIntervals
+  /** Those of the file and those made by command. */
+  silences: () => readonly Silence[]
+  /** Whether the sink is for people; machines also get events that people closed. */
+  isForPeople: (sink: string) => boolean
+}
+
+/** Every verdict but `send` names its rule. */
+export type Verdict =
+  | { act: 'send' }
+  | { act: 'suppress'; reason: SuppressionReason; rule: string }
+  | { act: 'hold'; rule: string; untilMs: number }
+
+export type SuppressionReason = Closure | 'silence' | 'inhibition' | 'mute'
+
+/** What people did with an event upstream. */
+export type Closure = 'ignored' | 'remediated'
+
+/** An item and what is known of it just now. */
+export interface Candidate {
+  sink: string
+  /** The first one decides about muting. */
+  routes: readonly string[]
+  event: RoutableEvent
+  /** Since the event was taken in. */
+  closed: Closure | undefined
+  /** The inhibition rule whose source is fresh, if any. */
+  inhibitedBy: string | undefined
+}
+
+type Check = (setup: SuppressionSetup, candidate: Candidate, nowMs: number) => Verdict | undefined
+
+/** In this order. */
+const checks: Check[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
+
+/** Tocsin's own events cannot be suppressed. */
+export function judge(setup: SuppressionSetup, candidate: Candidate, nowMs: number): Verdict {
+  for (const check of candidate.event.feed === ownFeed ? [] : checks) {
+    const verdict = check(setup, candidate, nowMs)
+    if (verdict) return verdict
+  }
+  return { act: 'send' }
+}
+
+/** Whether no rule can suppress anything for the sink just now. */
+export function allowsAll(setup: SuppressionSetup, sink: string): boolean {
+  if (setup.isForPeople(sink)) return false
+  const hasRules = setup.silences().length > 0 || setup.inhibitRules.length > 0
+  return !hasRules && !hasMutes(setup.router.root)
+}
+
+function hasMutes({ muteTimeIntervals, routes }: RouteNode): boolean {
+  return muteTimeIntervals.length > 0 || routes.some(hasMutes)
+}
+
+/** Suppresses for people what was closed upstream; machines get it, with the times. */
+function checkClosed(
+  { isForPeople }: SuppressionSetup,
+  { sink, closed, event: { event } }: Candidate,
+): Verdict | undefined {
+  const closure = event.ignoredAtMs === null ? undefined : 'ignored'
+  const reason = closed ?? (event.remediatedAtMs === null ? closure : 'remediated')
+  if (reason === undefined || !isForPeople(sink)) return undefined
+  return { act: 'suppress', reason, rule: 'at the service' }
+}
+
+function checkSilences(
+  { silences }: SuppressionSetup,
+  { event }: Candidate,
+  nowMs: number,
+): Verdict | undefined {
+  const silence = findSilence(silences(), event, nowMs)
+  return silence && { act: 'suppress', reason: 'silence', rule: silence.id }
+}
+
+function checkInhibition(
+  _setup: SuppressionSetup,
+  { inhibitedBy: rule }: Candidate,
+): Verdict | undefined {
+  return rule === undefined ? undefined : { act: 'suppress', reason: 'inhibition', rule }
+}
+
+function checkMutes(
+  { timeIntervals, router }: SuppressionSetup,
+  { routes }: Candidate,
+  nowMs: number,
+): Verdict | undefined {
+  const node = routes[0] === undefined ? undefined : router.node(routes[0])
+  if (!node || node.muteTimeIntervals.length === 0) return undefined
+  const untilMs = mutedUntil(timeIntervals, [...node.muteTimeIntervals], nowMs)
+  if (untilMs === undefined) return undefined
+  const rule = `${node.name}: ${node.muteTimeIntervals.join(', ')}`
+  if (node.onMute === 'drop') return { act: 'suppress', reason: 'mute', rule }
+  return { act: 'hold', rule, untilMs }
+}
