@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
-import type { Clock } from '../lib/clock.ts'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -14,7 +14,7 @@ import { peekFeed } from '../store/feed-state.ts'
 import { readTrimmedUntilMs } from '../store/records.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { auditFeed, type AuditOptions } from './audit-feed.ts'
-import { AuditError, type AuditResult, auditWindow } from './pages.ts'
+import { AuditError, type AuditResult, auditWindow, type AuditWindow } from './pages.ts'
 
 interface AuditScheduleOptions {
   feeds: readonly PolledFeed[]
@@ -150,7 +150,33 @@ interface AuditNote {
   extra: number
 }
 
-export function toAuditNote(result: AuditResult, endedAtMs: number): AuditNote {
+/**
+ * Writes the note of an audit that was asked for. A note of a longer window with missing events is
+ * not replaced by that of a shorter one: only a repair lowers its count.
+ */
+export async function recordAudit(
+  redis: Redis,
+  keys: Keys,
+  result: AuditResult,
+  repaired = 0,
+): Promise<void> {
+  const before = (await readAuditNotes(redis, keys))[result.feed]
+  const fresh = toAuditNote(result, systemClock.now())
+  const isShorter = before && windowLengthMs(before) > windowLengthMs(fresh) + windowToleranceMs
+  if (!isShorter || before.missing === 0) return writeAuditNote(redis, keys, result.feed, fresh)
+  if (repaired === 0) return
+  const missing = Math.max(0, before.missing - repaired)
+  await writeAuditNote(redis, keys, result.feed, { ...before, missing })
+}
+
+/** Windows of the same length differ by when the feed was last read. */
+const windowToleranceMs = 3_600_000
+
+function windowLengthMs({ fromMs, toMs }: AuditWindow): number {
+  return toMs - fromMs
+}
+
+function toAuditNote(result: AuditResult, endedAtMs: number): AuditNote {
   const { fromMs, toMs, shown, missing, awaited, extra, malformed } = result
   return {
     endedAtMs: Math.floor(endedAtMs),
@@ -163,7 +189,7 @@ export function toAuditNote(result: AuditResult, endedAtMs: number): AuditNote {
   }
 }
 
-export async function writeAuditNote(
+async function writeAuditNote(
   redis: Redis,
   keys: Keys,
   feed: string,

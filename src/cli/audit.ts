@@ -5,7 +5,7 @@
 
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { auditFeed } from '../audit/audit-feed.ts'
-import { toAuditNote, readAuditNotes, writeAuditNote } from '../audit/audit-schedule.ts'
+import { recordAudit } from '../audit/audit-schedule.ts'
 import { writeLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
 import {
   type LedgerCheck,
@@ -193,7 +193,7 @@ async function runAudit(
   feed: PolledFeed,
   window: AuditWindow,
 ): Promise<AuditResult> {
-  const { context, options, partsFor } = auditing
+  const { context, options, store, partsFor } = auditing
   const parts = { ...partsFor(feed), keepsEvents: options.repair === true }
   const steps = auditFeed(parts, feed, window, { kind: 'command', signal: context.stop })
   for (;;) {
@@ -202,39 +202,9 @@ async function runAudit(
       context.terminal.progress(`${feed.name}: ${step.value} compared`)
       continue
     }
-    await recordAuditNote(auditing, step.value)
+    await recordAudit(store.redis, store.keys, step.value)
     return step.value
   }
-}
-
-/**
- * Updates the note behind the metrics. A note of a longer window with missing events is not
- * replaced by that of a shorter one: only a repair lowers its count.
- */
-async function recordAuditNote(
-  { store: { redis, keys } }: AuditRun,
-  result: AuditResult,
-  repaired = 0,
-): Promise<void> {
-  const before = (await readAuditNotes(redis, keys))[result.feed]
-  const fresh = toAuditNote(result, systemClock.now())
-  if (
-    !before ||
-    before.missing === 0 ||
-    windowLengthMs(before) <= windowLengthMs(fresh) + windowToleranceMs
-  ) {
-    return writeAuditNote(redis, keys, result.feed, fresh)
-  }
-  if (repaired === 0) return
-  const missing = Math.max(0, before.missing - repaired)
-  await writeAuditNote(redis, keys, result.feed, { ...before, missing })
-}
-
-/** Windows of the same length differ by when the feed was last read. */
-const windowToleranceMs = 3_600_000
-
-function windowLengthMs({ fromMs, toMs }: AuditWindow): number {
-  return toMs - fromMs
 }
 
 /**
@@ -256,7 +226,8 @@ async function repairFeed(
   }
   const left = await repair(options, feed, result)
   const repaired = result.missing.length - left.length + result.malformed.length
-  await recordAuditNote(auditing, { ...result, missing: left, malformed: [] }, repaired)
+  const after = { ...result, missing: left, malformed: [] }
+  await recordAudit(store.redis, store.keys, after, repaired)
   return left
 }
 

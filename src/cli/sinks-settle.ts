@@ -1,7 +1,7 @@
 /** `sinks move` and `sinks discard`: settle the items that wait for a sink. */
 import type { Config } from '../config/config.ts'
 import { groupingSinks } from '../daemon/grouping.ts'
-import { movedGroup } from '../grouping/placement.ts'
+import { listMoveTargets, movedGroup } from '../grouping/placement.ts'
 import { systemClock } from '../lib/clock.ts'
 import {
   worstFirst,
@@ -55,7 +55,7 @@ export async function movePending(
   if (from === to) {
     throw new CommandError('mistake', `--to: "${to}" is where they are; name another sink`)
   }
-  const targetsFor = await findMoveTargets(config, { from, to })
+  const targetsFor = findMoveTargets(config, { from, to })
   const by = `to ${to}, by ${operatorName(context, options) ?? 'an operator'}`
   await settlePending(context, options, {
     config,
@@ -154,19 +154,17 @@ function settledLines(
   ]
 }
 
-/** The targets of a moved item: every destination of the sink, with the sink's grouping. */
-async function findMoveTargets(
+/** The targets of a moved item, by its severity. */
+function findMoveTargets(
   config: Config,
   { from, to }: { from: string; to: string },
-): Promise<(severity: LedgerItem['item']['severity']) => MoveTarget[]> {
-  const destinations = destinationsBySink(config)
-  const own = destinations.get(to) ?? []
-  const grouping = groupingSinks({ config }, new Map([[to, { destinations: own }]])).get(to)
-  const batchWaitMs = findBatchWaitMs(config, to)
+): (severity: LedgerItem['item']['severity']) => MoveTarget[] {
+  const destinations = destinationsBySink(config).get(to) ?? []
+  const sink = groupingSinks({ config }, new Map([[to, { destinations }]])).get(to)
   return (severity) =>
-    own.map(({ id: destination }) => {
-      const item = { destination, severity, from }
-      const group = grouping && movedGroup(grouping, item, systemClock.now())
-      return { sink: to, destination, batchWaitMs, group }
-    })
+    sink
+      ? listMoveTargets(sink, findBatchWaitMs(config, to), (destination) =>
+          movedGroup(sink, { destination, severity, from }, systemClock.now()),
+        )
+      : []
 }

@@ -13,19 +13,19 @@ import {
 import { createOrphans, type Orphans } from '../delivery/orphans.ts'
 import { createRerouter, createRetryNow, type FailoverSink } from '../delivery/reroute.ts'
 import { type DrainOptions, SinkDrain } from '../delivery/sink-drain.ts'
-import type { Severity } from '../event.ts'
 import { noteDigestSent } from '../grouping/flusher.ts'
 import {
   type GroupingSink,
   fallbackGroup,
   blockedGroup,
   returnedGroup,
+  listMoveTargets,
 } from '../grouping/placement.ts'
-import { replicaId, type Timings } from '../lib/clock.ts'
+import { replicaId } from '../lib/clock.ts'
 import { createRouter, type Router } from '../routing/router.ts'
 import { noteCanary } from '../self-alerts/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
-import type { Group, MoveTarget, SinkBatchWaits } from '../store/pending-items.ts'
+import type { Group, SinkBatchWaits } from '../store/pending-items.ts'
 import { createLinkFilter } from '../upstream/links.ts'
 import { findLedger, type EngineContext } from './context.ts'
 import {
@@ -211,10 +211,15 @@ function buildFailoverSinks(
         name,
         fallback,
         fallbackAfterMs,
-        targets: (severity) =>
-          fallbackSink
-            ? fallbackTargets({ sink: fallbackSink, batchWaits, timings }, name, severity)
-            : [],
+        targets(severity) {
+          if (!fallbackSink) return []
+          return listMoveTargets(
+            fallbackSink,
+            batchWaits[fallbackSink.name] || undefined,
+            (destination) =>
+              fallbackGroup(fallbackSink, { from: name, severity, destination }, timings),
+          )
+        },
         pendingMax,
         sendTimeoutMs: sinks.get(name)?.sendTimeoutMs ?? 0,
         batchWaitMs: batchWaits[name] || undefined,
@@ -223,23 +228,6 @@ function buildFailoverSinks(
       return [name, sink]
     }),
   )
-}
-
-function fallbackTargets(
-  {
-    sink,
-    batchWaits,
-    timings,
-  }: { sink: GroupingSink; batchWaits: SinkBatchWaits; timings: Timings },
-  from: string,
-  severity: Severity,
-): MoveTarget[] {
-  return sink.destinations.map(({ id: destination }) => ({
-    sink: sink.name,
-    destination,
-    batchWaitMs: batchWaits[sink.name] || undefined,
-    group: fallbackGroup(sink, { from, severity, destination }, timings),
-  }))
 }
 
 /** Items that cannot be sent to people now share one message later. */

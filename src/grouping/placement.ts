@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { severityRank, type Severity } from '../event.ts'
-import type { Group, GroupFacts } from '../store/pending-items.ts'
+import type { Group, GroupFacts, MoveTarget } from '../store/pending-items.ts'
 import type { Schedule } from '../lib/cron-schedule.ts'
 import { defaultTimings, type Timings } from '../lib/clock.ts'
 
@@ -117,6 +117,17 @@ export function mutedGroup(destination: string, rule: string, untilMs: number): 
     isUrgent: false,
     about: bareFacts(destination),
   }
+}
+
+/** Every destination of the sink that moved items go to, each with the group that they join there. */
+export function listMoveTargets(
+  { name: sink, destinations }: GroupingSink,
+  batchWaitMs: number | undefined,
+  groupFor: (destination: string) => Group | undefined,
+): MoveTarget[] {
+  return destinations.map(({ id: destination }) => {
+    return { sink, destination, batchWaitMs, group: groupFor(destination) }
+  })
 }
 
 /** Longer than moving some hundred items takes, so that they share one message. */
