@@ -341,8 +341,7 @@ async function* findDangling(ledger: AccountLedger): AsyncGenerator<DanglingRef[
     yield checkRefs(ledger, { place: 'timers', name: '' }, timers)
     for (const timer of timers) {
       const ref = parseRef(timer)
-      if (ref.kind === 'gathering')
-        yield* findDanglingIn(ledger, { place: 'collect', name: ref.id })
+      if (ref.kind === 'group') yield* findDanglingIn(ledger, { place: 'collect', name: ref.id })
     }
   }
 }
@@ -507,7 +506,7 @@ export async function listUpcomingMessages(
   const timers = await ledger.redis.zrange(ledger.key('timers'), '0', '-1')
   const refs = timers
     .map(parseRef)
-    .filter((ref) => ref.kind === 'gathering')
+    .filter((ref) => ref.kind === 'group')
     .filter((ref) => sink === undefined || ref.sink === sink)
   return Promise.all(
     refs.map(async ({ id, sink: to }) => {

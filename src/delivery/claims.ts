@@ -18,7 +18,7 @@ export type Claim =
   /**
    * A frozen message whose members are being returned to the queue; unfreezing has to be continued.
    */
-  | { kind: 'unsealing'; ref: string; rank: number }
+  | { kind: 'unfreezing'; ref: string; rank: number }
   /** A summary with a known outcome; only its members remain to be settled. */
   | { kind: 'settling'; ref: string; rank: number; batch: AnsweredMessage }
 

@@ -210,7 +210,7 @@ async function rerouteGroup(
 ): Promise<number> {
   const { ledger, sink, rerouter, nowMs } = context
   const ref = parseRef(timer)
-  if (ref.kind !== 'gathering') return 0
+  if (ref.kind !== 'group') return 0
   const messageId = deriveMessageId(await peekFlush(ledger, { id: ref.id, sink, nowMs }))
   const cutOff = await rerouter.reroute(ledger, `b:${messageId}:${sink}`, paging)
   return cutOff + (await rerouteMembers(context, ref.id, paging))

@@ -344,7 +344,7 @@ export class SinkDrain {
         void this.#addChore(this.#releaseWithoutDetail(ledger, claim.ref))
       else if (claim.kind === 'settling') {
         void this.#addChore(settleMembers(ledger, claim.ref, claim.batch, findLedger))
-      } else if (claim.kind === 'unsealing' || (claim.kind === 'summary' && isForMachines)) {
+      } else if (claim.kind === 'unfreezing' || (claim.kind === 'summary' && isForMachines)) {
         // a summary was frozen while the sink was one for people: machines get each event
         void this.#addChore(this.#unfreeze(ledger, claim.ref))
       } else if (claim.kind !== 'collection') messages.push(claim)

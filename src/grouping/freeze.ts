@@ -66,7 +66,7 @@ export async function freezeMembers(
       retention: ledger.retention,
       members: members.slice(offset, offset + freezeChunk).map(toStoredMember),
     }
-    if (Number(await ledger.run('seal-members', JSON.stringify(args))) === 0) return false
+    if (Number(await ledger.run('freeze-members', JSON.stringify(args))) === 0) return false
   }
   return true
 }
@@ -146,7 +146,7 @@ export async function closeMessage(
   const args = {
     bid: close.messageId,
     members: close.members,
-    collections: close.flushes.map(({ flush, nextMs }, at) => ({
+    groups: close.flushes.map(({ flush, nextMs }, at) => ({
       id: flush.id,
       ...flush.fence,
       bid: at === 0 ? close.messageId : deriveMessageId(flush),
@@ -167,7 +167,7 @@ export async function closeMessage(
       },
     }),
   }
-  const answer = String(await ledger.run('close-seal', JSON.stringify(args)))
+  const answer = String(await ledger.run('close-flush', JSON.stringify(args)))
   return answer === 'again' ? { status: 'again' } : { status: 'closed', ref: answer }
 }
 
@@ -327,7 +327,7 @@ function unfreezeSome(
 ): Promise<UnfreezeStep> {
   const args = { ref, stale: staleMs, max: unfreezeChunk, bw: batchWaitMs, facts }
   return ledger.runJson<UnfreezeStep>(
-    'unseal-message',
+    'unfreeze-message',
     JSON.stringify({ ...args, places: toStoredGroups(groups) }),
   )
 }

@@ -65,7 +65,7 @@ export async function claimFlush(
 ): Promise<Flush | undefined> {
   const answer = String(await ledger.run('claim-timer', timer, nowMs, leaseMs))
   const ref = parseRef(timer)
-  if (answer === '' || ref.kind !== 'gathering') return undefined
+  if (answer === '' || ref.kind !== 'group') return undefined
   const stored = JSON.parse(answer) as StoredFlush
   if (stored.kind === undefined || stored.about === undefined) {
     await ledger.redis.zrem(ledger.key('timers'), timer) // nothing was ever collected under it

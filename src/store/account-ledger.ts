@@ -111,7 +111,7 @@ type Ref =
   | { kind: 'item'; recordId: string; index: number; sink: string }
   | { kind: 'batch'; batchId: string; sink: string }
   | { kind: 'collection'; sink: string }
-  | { kind: 'gathering'; id: string; sink: string }
+  | { kind: 'group'; id: string; sink: string }
 
 /**
  * Parses a reference: `i:<record>:<index>:<sink>` an item, `b:<message>:<sink>` a frozen message,
@@ -126,7 +126,7 @@ export function parseRef(text: string): Ref {
     return { kind: 'batch', batchId: parts[0] ?? '', sink: parts[1] ?? '' }
   }
   if (kind === 'c' && parts.length === 2) {
-    return { kind: 'gathering', id: parts[0] ?? '', sink: parts[1] ?? '' }
+    return { kind: 'group', id: parts[0] ?? '', sink: parts[1] ?? '' }
   }
   if (kind === 'c' && parts.length === 1) return { kind: 'collection', sink: parts[0] ?? '' }
   throw new Error(`not a ledger reference: ${text}`)
@@ -174,7 +174,7 @@ async function takeOverDigests(
   const timers = await redis.zrange(keys.account(account, 'timers'), '0', '-1', 'WITHSCORES')
   for (const [timer, due] of pairsOf(timers)) {
     const ref = parseRef(timer)
-    if (ref.kind !== 'gathering') continue
+    if (ref.kind !== 'group') continue
     const fields = ['kind', 'about', 'opened', 'from', 'note'] as const
     const name = keys.account(account, 'gather', ref.id)
     const [kind, about, opened, from, note] = await redis.hmget(name, ...fields)

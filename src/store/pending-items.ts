@@ -111,7 +111,7 @@ export async function groupItems(
   groups: Readonly<Record<string, Group>>,
 ): Promise<number> {
   const args = { members: refs, places: toStoredGroups(groups) }
-  return refs.length === 0 ? 0 : Number(await ledger.run('gather-items', JSON.stringify(args)))
+  return refs.length === 0 ? 0 : Number(await ledger.run('group-items', JSON.stringify(args)))
 }
 
 /**
@@ -141,7 +141,7 @@ export interface ItemChange {
    * for the reason `why`; `superseded`: so is an older item, because its event came back more
    * severe.
    */
-  kind: 'single' | 'collect' | 'gather' | 'detail' | 'suppressed' | 'superseded'
+  kind: 'single' | 'collect' | 'group' | 'detail' | 'suppressed' | 'superseded'
   why?: Suppression
 }
 

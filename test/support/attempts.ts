@@ -14,7 +14,7 @@ import {
 export { peekBatch, type Outcome }
 
 export type BegunAttempt =
-  | { status: 'missing' | 'unsealing' | 'settling' }
+  | { status: 'missing' | 'unfreezing' | 'settling' }
   | (Omit<Message, 'attempts'> & { status: 'send'; attempt: number })
 
 /** Whose lease has ended, or who waits for a later time, is due at once. */
@@ -47,7 +47,7 @@ export async function beginAttempt(
   const owner = token.replaceAll(' ', '-')
   const claim = await claimRef(book, ref, owner, leaseMs)
   if (!claim || claim.kind === 'detail' || claim.kind === 'collection') return { status: 'missing' }
-  if (claim.kind === 'unsealing' || claim.kind === 'settling') return { status: claim.kind }
+  if (claim.kind === 'unfreezing' || claim.kind === 'settling') return { status: claim.kind }
   const { begun } = await advanceClaims(
     book,
     { owner, leaseMs, by: owner },

@@ -7,7 +7,7 @@
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
 --          if it is due)
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
---          unsealing, ref, rank, attempts, tries, created, repeat, members? | d, about, total |
+--          unfreezing, ref, rank, attempts, tries, created, repeat, members? | d, about, total |
 --          batch}], left (due and unclaimed), top? (worst rank of those), next? (ms until the next
 --          ref is due)}, payload of each member, …}
 -- @include lib/ledger.lua
@@ -171,7 +171,7 @@ local function take_batch(ref, place)
     -- its outcome is known, some members are not settled yet
     add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
   elseif batch.un then
-    add({ kind = 'unsealing', ref = ref, rank = rank }) -- its members are being returned singly
+    add({ kind = 'unfreezing', ref = ref, rank = rank }) -- its members are being returned singly
   elseif batch.kind then
     local head = add(head_of('summary', ref, batch, rank))
     head.about, head.d, head.total = batch.about, batch.d, batch.total

@@ -118,7 +118,7 @@ local function send_on(event, item, n, candidate)
   if candidate.g then
     item.y = candidate.g.id
     item.ug = candidate.g.urgent or nil
-    open_gathering(candidate.g)
+    open_group(candidate.g)
   end
   -- the summary of a backlog shows titles only, so it does not wait for full events
   if event.dt and not (candidate.g and candidate.g.kind == 'backlog') then

@@ -54,10 +54,10 @@ if verb == 'return' then
   redis.call('SREM', key('orphans', place[4]), ref)
   change_item(place, function(rid, n, item)
     if item.st == 'held' and item.why == 'orphaned' then
-      local gathering = cjson.decode(ARGV[4])[item.d]
-      if gathering then
-        open_gathering(gathering)
-        item.y = gathering.id
+      local group = cjson.decode(ARGV[4])[item.d]
+      if group then
+        open_group(group)
+        item.y = group.id
       end
       enqueue(rid, n, item, tonumber(ARGV[3]))
     end

@@ -51,11 +51,11 @@ local function note_made(m, one, kind)
   made[#made + 1] = { ref = item_ref(rid, m, one), k = one.k, sv = one.sv, rk = one.rk, kind = kind }
 end
 
-local function wait_in(one, gathering)
-  if gathering then
-    one.y = gathering.id
-    one.ug = gathering.urgent or nil
-    open_gathering(gathering)
+local function wait_in(one, group)
+  if group then
+    one.y = group.id
+    one.ug = group.urgent or nil
+    open_group(group)
   end
 end
 

@@ -8,9 +8,9 @@
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
-local sealed = key('sealed', ask.bid)
-for _, ref in ipairs(redis.call('ZRANGE', sealed, 0, ask.max - 1)) do
+local frozen = key('sealed', ask.bid)
+for _, ref in ipairs(redis.call('ZRANGE', frozen, 0, ask.max - 1)) do
   settle_member(ref, ask)
-  redis.call('ZREM', sealed, ref)
+  redis.call('ZREM', frozen, ref)
 end
-return redis.call('ZCARD', sealed)
+return redis.call('ZCARD', frozen)

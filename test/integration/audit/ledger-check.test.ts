@@ -233,7 +233,7 @@ describe('an item is stranded', () => {
     const member = { r: `i:${id}:0:soc`, a: 'keep', o: 0 }
     const opened = await tests.redis.hget(second.key('gather', turn!.id), 'opened')
     const ask = { ...sealing, opened, seq: 0, members: [member] }
-    await second.run('seal-members', JSON.stringify(ask))
+    await second.run('freeze-members', JSON.stringify(ask))
     const found = async (books: AccountLedger[]): Promise<string[]> =>
       (await proofOf(books)).flatMap(({ stranded }) => stranded.map(({ lacks }) => lacks))
     expect(await found([first, second])).toEqual([])

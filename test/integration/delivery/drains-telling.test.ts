@@ -54,7 +54,7 @@ test('what a script made is told for when it leaves: at once, with its batch, or
     { ...about, k: 'siem', kind: 'collect' },
     { ...about, k: 'gone', kind: 'collect' },
     { ...about, k: 'slow', kind: 'detail' },
-    { ...about, k: 'people', kind: 'gather' },
+    { ...about, k: 'people', kind: 'group' },
     { ...about, k: 'quiet', kind: 'suppressed' },
   ])
   expect(await waits(keys)).toEqual({

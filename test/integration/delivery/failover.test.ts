@@ -175,7 +175,7 @@ test('what one sink is refused keeps no other from its relief', async () => {
     uids(3).map((event) => routed(event, ['soc', 'lake'])),
   )
   await rig.down('soc', 61_000)
-  dieAt(rig.ledger, 'gather-items', 1)
+  dieAt(rig.ledger, 'group-items', 1)
   await expect(rig.relieve()).rejects.toThrow('killed')
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks).toMatchObject({ soc: { dead: 2 }, lake: { dead: 2 } })

@@ -323,8 +323,8 @@ test('a message of many is diverted some at a time: it is broken off in between,
 })
 
 test.each([
-  ['unseal-message', 1],
-  ['unseal-message', 2],
+  ['unfreeze-message', 1],
+  ['unfreeze-message', 2],
   ['drop-message', 1],
   ['redirect-item', 1],
   ['redirect-item', 3],
@@ -377,7 +377,7 @@ test('members of a turn that was cut off while it sealed go too', async () => {
     uids(3).map((event) => rig.event(event)),
   )
   rig.clock.aheadMs += 16_000
-  dieAt(rig.ledger, 'close-seal', 1)
+  dieAt(rig.ledger, 'close-flush', 1)
   await expect(rig.seal()).rejects.toThrow('killed')
   rig.clock.aheadMs += 31_000
   await rig.circuit.report('soc', 'gone')

@@ -74,7 +74,7 @@ test('a configuration that is not the active one leaves groups of sinks that it 
 
 test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
   const waiting = await aWaitingGroup(3)
-  dieAt(waiting.ledger, 'close-seal', 1)
+  dieAt(waiting.ledger, 'close-flush', 1)
   await expect(waiting.seal()).rejects.toThrow('killed')
   await withoutSinks(waiting).flush()
   const { soc } = (await expectConservation(waiting.ledger)).sinks

@@ -24,7 +24,7 @@ test('a message of many groups that was cut off is finished though another group
     Array.from({ length: 30 }, (_, i) => inGroup(`t${i}`)),
   )
   rig.clock.aheadMs = 11_000
-  dieAt(book, 'close-seal', 1)
+  dieAt(book, 'close-flush', 1)
   await expect(rig.seal()).rejects.toThrow('killed')
   await takeIn(book, [inGroup('new')])
   rig.clock.aheadMs = 60_000
@@ -52,7 +52,7 @@ test.each([
   // of its burst the destination has one message left
   await given.redis.set(book.key('flushes', 'soc'), Date.now() + 69_000)
   rig.clock.aheadMs = 11_000
-  dieAt(book, 'close-seal', 1)
+  dieAt(book, 'close-flush', 1)
   await expect(rig.seal()).rejects.toThrow('killed')
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
@@ -65,7 +65,7 @@ test('the file of a message that was cut off while it was sealed has its events 
   const events = uids(400).map((event) => rig.event(event))
   await takeIn(rig.ledger, events)
   rig.clock.aheadMs = 11_000
-  dieAt(rig.ledger, 'seal-members', 2)
+  dieAt(rig.ledger, 'freeze-members', 2)
   await expect(rig.seal()).rejects.toThrow('killed')
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
@@ -128,14 +128,14 @@ test('a storm of a replica that slept leaves a group alone that another one is s
   let sealedByOther: string[] = []
   let isFirst = true
   around(book, async (script, run) => {
-    if (script === 'seal-members' && isFirst) {
+    if (script === 'freeze-members' && isFirst) {
       isFirst = false
       // the lease is over; another replica takes the last of the ten groups, and is cut off
       const timers = await given.redis.zrange(book.key('timers'), '0', '-2')
       for (const timer of timers) {
         await given.redis.zadd(book.key('timers'), 'XX', String(Date.now() + 900_000), timer)
       }
-      dieAt(book, 'close-seal', 1)
+      dieAt(book, 'close-flush', 1)
       await other.seal().catch(() => undefined)
       sealedByOther = await given.redis.keys(book.key('sealed', '*'))
     }
@@ -161,7 +161,7 @@ test('a close whose answer was lost does not open its message anew while it is b
   let ref = ''
   around(book, async (script, run) => {
     const answer = await run()
-    if (script !== 'close-seal' || !String(answer).startsWith('b:')) return answer
+    if (script !== 'close-flush' || !String(answer).startsWith('b:')) return answer
     ref = String(answer)
     await rig.deliver(ref)
     return run()
@@ -183,7 +183,7 @@ test('a digest of two accounts that was cut off between their books is finished,
   await rig.show(first!, ...uids(2))
   await rig.show(second!, ...uids(3))
   rig.toMorning(1)
-  dieAt(first!, 'close-seal', 1)
+  dieAt(first!, 'close-flush', 1)
   await expect(rig.flush()).rejects.toThrow('killed')
   await rig.show(second!, ...uids(1, 50))
   rig.clock.aheadMs += 40_000
@@ -209,7 +209,7 @@ test('a digest that has to be begun again goes on with the books that are closed
   rig.toMorning(1)
   let isFirst = true
   around(first!, async (script, run) => {
-    if (script === 'seal-members' && isFirst) {
+    if (script === 'freeze-members' && isFirst) {
       isFirst = false // it leaves the digest while the digest is being sealed
       await rig.show(first!, { uid: 'a/b/raised', severity: 'high' })
     }
@@ -231,7 +231,7 @@ test('a replica that has not the sink holds no group of which another one is jus
   around(book, async (script, run) => {
     if (script === 'claim-timer' && isFirst) {
       isFirst = false
-      dieAt(book, 'close-seal', 1)
+      dieAt(book, 'close-flush', 1)
       await rig.seal().catch(() => undefined) // it had read the same timer, and froze what is in there
     }
     return run()

@@ -468,8 +468,8 @@ test('a digest that nothing disturbs is closed at the first try, and one that is
   let [seals, closes] = [0, 0]
   let isDisturbed = false
   around(book!, async (script, run) => {
-    if (script === 'seal-members') seals += 1
-    if (script !== 'close-seal') return run()
+    if (script === 'freeze-members') seals += 1
+    if (script !== 'close-flush') return run()
     closes += 1
     return isDisturbed ? 'again' : run()
   })

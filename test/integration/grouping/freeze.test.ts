@@ -102,7 +102,7 @@ test('a critical event that comes while its group is being sealed does not wait 
   const { run } = rig.ledger
   Object.assign(rig.ledger, {
     run: async (script: string, ...args: (string | number)[]) => {
-      if (script === 'close-seal') {
+      if (script === 'close-flush') {
         Object.assign(rig.ledger, { run })
         await rig.show('a/b/worst', 'critical')
       }
@@ -207,7 +207,10 @@ test('a summary that is undone gives its members back in their order, and none o
   const [message = ''] = await rig.seal()
   expect(await claimRef(rig.ledger, message, 'r')).toMatchObject({ total: 3 })
   const undoOne = () =>
-    rig.ledger.run('unseal-message', JSON.stringify({ ref: message, stale: 0, max: 1, places: {} }))
+    rig.ledger.run(
+      'unfreeze-message',
+      JSON.stringify({ ref: message, stale: 0, max: 1, places: {} }),
+    )
   const sealed = (): Promise<string[]> => readFrozenRefs(rig.ledger, message.split(':')[1]!)
   const order = await sealed()
   expect(order.toSorted()).toEqual(refs.toSorted())
@@ -285,14 +288,14 @@ test('a message that was sent and forgotten is named to who asks again whether i
   const { run } = rig.ledger
   Object.assign(rig.ledger, {
     run: (script: string, ...args: (string | number)[]) => {
-      if (script === 'close-seal') asked = args.map(String)
+      if (script === 'close-flush') asked = args.map(String)
       return run(script, ...args)
     },
   })
   for (const turn of [1, 2]) {
     rig.clock.aheadMs = turn * 320_000
     expect(await rig.flush()).toBe(1)
-    const answer = String(await run('close-seal', ...asked))
+    const answer = String(await run('close-flush', ...asked))
     expect(answer).toMatch(/^b:[0-9a-f]{40}:soc$/)
     expect(await rig.ledger.redis.exists(rig.ledger.key('batch', answer.split(':')[1]!))).toBe(0)
     await rig.show('a/b/2')

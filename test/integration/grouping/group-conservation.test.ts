@@ -50,7 +50,7 @@ type Step =
   | { do: 'rule'; uid: number; rule: Rule }
   | { do: 'crash'; script: string; nth: number }
   | { do: 'move' | 'discard' | 'resend'; uid: number }
-  | { do: 'divert' | 'gather'; sink: string }
+  | { do: 'divert' | 'group'; sink: string }
 
 const sinks = ['soc', 'oncall', 'siem']
 const sink = fc.constantFrom(...sinks)
@@ -110,15 +110,15 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant('crash' as const),
       script: fc.constantFrom(
         'claim-timer',
-        'seal-members',
-        'close-seal',
+        'freeze-members',
+        'close-flush',
         'claim-due',
         'advance-claims',
         'settle-members',
         'drop-message',
-        'unseal-message',
+        'unfreeze-message',
         'redirect-item',
-        'gather-items',
+        'group-items',
       ),
       nth: fc.integer({ min: 1, max: 2 }),
     }),
@@ -132,7 +132,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 3,
-    arbitrary: fc.record({ do: fc.constantFrom('divert' as const, 'gather' as const), sink }),
+    arbitrary: fc.record({ do: fc.constantFrom('divert' as const, 'group' as const), sink }),
   },
 )
 
@@ -280,7 +280,7 @@ async function take(world: World, doing: Step): Promise<void> {
         { ledger: book, sink: doing.sink, ...world.diversion() },
         paging,
       ))
-    case 'gather': {
+    case 'group': {
       const refs = await readPendingRefs(book, doing.sink, { offset: 0, count: 100 })
       const singles = refs.filter((ref) => ref.startsWith('i:'))
       const isForPeople = doing.sink !== 'siem'

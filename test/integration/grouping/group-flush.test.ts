@@ -64,7 +64,7 @@ describe('a group', () => {
     let closes = 0
     let isDisturbed = true
     around(rig.ledger, async (script, run) => {
-      if (script !== 'close-seal') return run()
+      if (script !== 'close-flush') return run()
       closes += 1
       return isDisturbed ? 'again' : run()
     })
@@ -351,7 +351,7 @@ describe('what rules keep back', () => {
     await rig.show(...uids(3))
     let tries = 0
     around(rig.ledger, (script, run) => {
-      tries += script === 'close-seal' ? 1 : 0
+      tries += script === 'close-flush' ? 1 : 0
       return run()
     })
     rig.clock.aheadMs = 11_000
@@ -424,7 +424,7 @@ describe('a turn that is disturbed', () => {
     const rig = await aRig()
     await rig.show(...uids(500))
     rig.clock.aheadMs = 11_000
-    dieAt(rig.ledger, 'close-seal', 1)
+    dieAt(rig.ledger, 'close-flush', 1)
     await expect(rig.seal()).rejects.toThrow('killed')
     await rig.show(...uids(20, 1000))
     await expectConservation(rig.ledger)
@@ -440,7 +440,7 @@ describe('a turn that is disturbed', () => {
     const rig = await aRig()
     await rig.show(...uids(700))
     rig.clock.aheadMs = 11_000
-    dieAt(rig.ledger, 'seal-members', 2)
+    dieAt(rig.ledger, 'freeze-members', 2)
     await expect(rig.seal()).rejects.toThrow('killed')
     await expectConservation(rig.ledger)
     rig.clock.aheadMs = 42_000

@@ -493,7 +493,7 @@ test('a message whose members are being taken out of it is not sent', async () =
   const name = book.key('batch', ref.split(':')[1] ?? '')
   const batch = JSON.parse((await book.redis.get(name)) ?? '') as object
   await book.redis.set(name, JSON.stringify({ ...batch, un: true }))
-  expect(await beginAttempt(book, ref, 't1', lease)).toEqual({ status: 'unsealing' })
+  expect(await beginAttempt(book, ref, 't1', lease)).toEqual({ status: 'unfreezing' })
 })
 
 test('what was delivered meanwhile is in no batch, though it still stands among those that wait', async () => {

@@ -325,7 +325,7 @@ function groupAt(destination: string): Group {
 test('a raised event takes the place of the one that waits at its own destination, and of no other', async () => {
   const book = await tests.book()
   const first = await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
-  expect(first).toMatchObject({ changes: [{ kind: 'gather' }, { kind: 'gather' }] })
+  expect(first).toMatchObject({ changes: [{ kind: 'group' }, { kind: 'group' }] })
   await takeIn(book, [grouped('high', ['soc'])], { feed: 'two' })
   const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
   const now = record?.items.map(({ destination, severity, state }) => [

@@ -5,7 +5,7 @@ test.each([
   ['i:251697b2:3:soc', { kind: 'item', recordId: '251697b2', index: 3, sink: 'soc' }],
   ['b:850fefc0:soc', { kind: 'batch', batchId: '850fefc0', sink: 'soc' }],
   ['c:soc', { kind: 'collection', sink: 'soc' }],
-  ['c:de42ab95:soc', { kind: 'gathering', id: 'de42ab95', sink: 'soc' }],
+  ['c:de42ab95:soc', { kind: 'group', id: 'de42ab95', sink: 'soc' }],
 ])('%s names a piece of work', (text, ref) => {
   expect(parseRef(text)).toEqual(ref)
 })

@@ -122,7 +122,7 @@ local state_in = { group = 'group', backlog = 'group', digest = 'digest', held =
 
 -- Writes a group's settings, and its opening time if it is new; place: {id, kind, wait (ms), at?
 -- (ms), about (JSON)}.
-local function open_gathering(place)
+local function open_group(place)
   local name = key('gather', place.id)
   redis.call('HSET', name, 'kind', place.kind, 'about', place.about, 'wait', place.wait, 'at', place.at or '')
   redis.call('HSETNX', name, 'opened', now)
@@ -135,7 +135,7 @@ local function set_timer(id, sink, at, how)
 end
 
 -- Adds an item to the group item.y and sets the timer at which the group is flushed as one message.
-local function gather(rid, n, item)
+local function join_group(rid, n, item)
   local stored = redis.call('HMGET', key('gather', item.y), 'kind', 'wait', 'at', 'opened')
   local kind, wait, timer = stored[1], tonumber(stored[2]), 'c:' .. item.y .. ':' .. item.k
   leave_due(rid, n, item)
@@ -158,11 +158,11 @@ local function gather(rid, n, item)
 end
 
 -- Queues an item: in its group, in its sink's batch (batch_wait in ms), or by itself.
--- Returns gather | collect | single.
+-- Returns group | collect | single.
 local function enqueue(rid, n, item, batch_wait)
   if item.y and redis.call('HEXISTS', key('gather', item.y), 'kind') == 1 then
-    gather(rid, n, item)
-    return 'gather'
+    join_group(rid, n, item)
+    return 'group'
   end
   if batch_wait then
     leave_due(rid, n, item)
@@ -185,8 +185,8 @@ local function hold(rid, n, item, why)
   local ref = item_ref(rid, n, item)
   if why.place then
     item.y = why.place.id
-    open_gathering(why.place)
-    gather(rid, n, item)
+    open_group(why.place)
+    join_group(rid, n, item)
   else
     move(item, 'held')
     item.y = nil

@@ -4,7 +4,7 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: bid, members (how many are frozen here),
 --          message? {k (sink), d (destination), kind, about, total, rr, rk (rank)},
---          collections (groups; the first leads) [{id, opened, seq (both as the flush was claimed),
+--          groups (groups; the first leads) [{id, opened, seq (both as the flush was claimed),
 --          bid (of a message of its own), k (sink), claimed (ms, when the claim ends), next (ms) |
 --          false (the group ends once it is empty), from?, told? (ms; events listed as sent until
 --          then are dropped), note?}]
@@ -16,17 +16,17 @@ local ask = cjson.decode(ARGV[1])
 local ref = ask.message and ('b:' .. ask.bid .. ':' .. ask.message.k) or ''
 
 -- Whether the flush is the one that was claimed: another replica may have closed it meanwhile.
-local function stands(collection)
-  local fields = redis.call('HMGET', key('gather', collection.id), 'opened', 'seq')
-  return fields[1] == collection.opened and tonumber(fields[2] or '0') == collection.seq
+local function stands(group)
+  local fields = redis.call('HMGET', key('gather', group.id), 'opened', 'seq')
+  return fields[1] == group.opened and tonumber(fields[2] or '0') == group.seq
 end
 
 -- Whether nothing ever joined the group in this account's ledger; a digest covers several of them.
-local function is_empty(collection)
-  return not collection.opened and redis.call('EXISTS', key('gather', collection.id)) == 0
+local function is_empty(group)
+  return not group.opened and redis.call('EXISTS', key('gather', group.id)) == 0
 end
 
-local lead = ask.collections[1]
+local lead = ask.groups[1]
 local is_closed = redis.call('HGET', key('gather', lead.id), 'closed') == ask.bid
 if is_closed or redis.call('EXISTS', key('batch', ask.bid)) == 1 then
   return ref -- done before, the reply was lost
@@ -40,29 +40,29 @@ end
 
 -- Whether another replica is freezing this group into a message of its own; closing that one sets
 -- the timer.
-local function is_taken(collection)
-  return collection.bid ~= ask.bid and redis.call('EXISTS', key('sealed', collection.bid)) == 1
+local function is_taken(group)
+  return group.bid ~= ask.bid and redis.call('EXISTS', key('sealed', group.bid)) == 1
 end
 
-local function go_on(collection)
-  if not stands(collection) or is_taken(collection) then
+local function go_on(group)
+  if not stands(group) or is_taken(group) then
     return
   end
-  local name, timer = key('gather', collection.id), 'c:' .. collection.id .. ':' .. collection.k
+  local name, timer = key('gather', group.id), 'c:' .. group.id .. ':' .. group.k
   redis.call('HINCRBY', name, 'seq', 1)
-  if collection.told then
-    redis.call('ZREMRANGEBYSCORE', key('told', collection.id), '-inf', collection.told)
+  if group.told then
+    redis.call('ZREMRANGEBYSCORE', key('told', group.id), '-inf', group.told)
   end
-  if collection.from then
-    redis.call('HSET', name, 'from', collection.from, 'note', collection.note)
+  if group.from then
+    redis.call('HSET', name, 'from', group.from, 'note', group.note)
   end
-  if collection.next then
-    local set = tonumber(redis.call('ZSCORE', key('timers'), timer) or collection.claimed)
-    local is_urgent = set < collection.claimed -- a member joined that does not wait for the interval
-    redis.call('ZADD', key('timers'), is_urgent and math.min(set, collection.next) or collection.next, timer)
-  elseif redis.call('ZCARD', key('collect', collection.id)) == 0 then
+  if group.next then
+    local set = tonumber(redis.call('ZSCORE', key('timers'), timer) or group.claimed)
+    local is_urgent = set < group.claimed -- a member joined that does not wait for the interval
+    redis.call('ZADD', key('timers'), is_urgent and math.min(set, group.next) or group.next, timer)
+  elseif redis.call('ZCARD', key('collect', group.id)) == 0 then
     redis.call('ZREM', key('timers'), timer)
-    redis.call('DEL', name, key('told', collection.id))
+    redis.call('DEL', name, key('told', group.id))
   else
     local at = tonumber(redis.call('HGET', name, 'at')) or now -- of a held group: when the mute ends
     redis.call('ZADD', key('timers'), math.max(now, at), timer)
@@ -70,8 +70,8 @@ local function go_on(collection)
 end
 
 redis.call('HSET', key('gather', lead.id), 'closed', ask.bid)
-for _, collection in ipairs(ask.collections) do
-  go_on(collection)
+for _, group in ipairs(ask.groups) do
+  go_on(group)
 end
 if not ask.message then
   return ''

@@ -12,7 +12,7 @@
 
 local ask = cjson.decode(ARGV[1])
 local bid = split_ref(ask.ref)[2]
-local name, sealed = key('batch', bid), key('sealed', bid)
+local name, frozen = key('batch', bid), key('sealed', bid)
 local text = redis.call('GET', name)
 local batch = text and cjson.decode(text)
 
@@ -47,16 +47,16 @@ local function free(ref)
   if not item or item.st ~= 'batch' or item.b ~= bid then
     return
   end
-  local gathering = ask.places[item.d]
+  local group = ask.places[item.d]
   item.b = nil
   item.n = math.max(item.n, facts.n)
   item.h = facts.h or item.h
   item.x = facts.x
   item.rr = math.max(item.rr or 0, facts.rr or 0)
-  if gathering then
-    open_gathering(gathering)
-    item.y = gathering.id
-    item.ug = gathering.urgent or nil
+  if group then
+    open_group(group)
+    item.y = group.id
+    item.ug = group.urgent or nil
   end
   enqueue(rid, n, item, ask.bw)
   save_record(rid, record)
@@ -70,9 +70,9 @@ if batch and batch.m then
   unwake(ask.ref)
   return cjson.encode({ status = 'open' })
 end
-for _, ref in ipairs(redis.call('ZRANGE', sealed, 0, ask.max - 1)) do
+for _, ref in ipairs(redis.call('ZRANGE', frozen, 0, ask.max - 1)) do
   free(ref)
-  redis.call('ZREM', sealed, ref)
+  redis.call('ZREM', frozen, ref)
 end
-return cjson.encode({ status = batch and 'going' or 'none', left = redis.call('ZCARD', sealed), about = facts.about,
+return cjson.encode({ status = batch and 'going' or 'none', left = redis.call('ZCARD', frozen), about = facts.about,
   facts = { n = facts.n, h = facts.h, rr = facts.rr, x = facts.x } })

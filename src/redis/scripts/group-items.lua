@@ -8,20 +8,20 @@
 
 local ask = cjson.decode(ARGV[1])
 local single = { queued = true, retrying = true }
-local gathered = 0
+local moved = 0
 for _, ref in ipairs(ask.members) do
   local place = split_ref(ref)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
   local item = record and record.i[n + 1]
-  local gathering = item and ask.places[item.d]
-  if gathering and single[item.st] and not item.y and record.ty ~= 'canary' then
-    open_gathering(gathering)
-    item.y = gathering.id
-    item.ug = gathering.urgent or nil
-    gather(rid, n, item)
+  local group = item and ask.places[item.d]
+  if group and single[item.st] and not item.y and record.ty ~= 'canary' then
+    open_group(group)
+    item.y = group.id
+    item.ug = group.urgent or nil
+    join_group(rid, n, item)
     save_record(rid, record)
-    gathered = gathered + 1
+    moved = moved + 1
   end
 end
-return gathered
+return moved
