@@ -115,12 +115,12 @@ const recalledAtOnce = 50
 async function recallOrganizations(clients: readonly UpstreamClient[]): Promise<void> {
   for (let at = 0; at < clients.length; at += recalledAtOnce) {
     const batch = clients.slice(at, at + recalledAtOnce)
-    await Promise.all(batch.map((client) => client.recallOrganization().catch(ignoreServiceError)))
+    await Promise.all(batch.map((client) => client.recallOrganization().catch(ignoreUpstreamError)))
   }
 }
 
 /** Ignores a key that cannot be read: it must not delay other accounts, and its feeds report it. */
-function ignoreServiceError(error: unknown): void {
+function ignoreUpstreamError(error: unknown): void {
   if (!(error instanceof UpstreamError)) throw error
 }
 

@@ -40,7 +40,7 @@ export interface UpstreamErrorOptions {
 }
 
 export class UpstreamError extends TocsinError {
-  override readonly name = 'ServiceError'
+  override readonly name = 'UpstreamError'
   readonly code = 'TOCSIN_SERVICE'
   readonly reason: UpstreamReason
   readonly status: number | undefined

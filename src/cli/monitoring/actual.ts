@@ -208,7 +208,10 @@ export function inspectAsset(
 ): Promise<WireAsset> {
   const isDisabled = asset.enabled === false
   const thing = `asset ${asset.key} (${known.id})`
-  return nameServiceError(thing, client.toggleAsset({ id: known.id, isDisabled, ...callOptions() }))
+  return nameUpstreamError(
+    thing,
+    client.toggleAsset({ id: known.id, isDisabled, ...callOptions() }),
+  )
 }
 
 /** Fields that already match the file count as written from it. */
@@ -274,7 +277,7 @@ export function isNotFound(error: unknown): boolean {
 }
 
 /** Prefixes an error with the thing that its step was about. */
-export async function nameServiceError<Result>(
+export async function nameUpstreamError<Result>(
   thing: string,
   request: Promise<Result>,
 ): Promise<Result> {

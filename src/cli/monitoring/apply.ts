@@ -16,7 +16,7 @@ import { CommandError, pluralize } from '../terminal.ts'
 import {
   isNotFound,
   inspectAdopted,
-  nameServiceError,
+  nameUpstreamError,
   readActual,
   toAssetState,
   readUndescribed,
@@ -220,7 +220,7 @@ async function runStep(step: Step, { api, file, plan }: ApplyParts): Promise<voi
   const { client, callOptions } = api
   const { cleanPastEvents } = plan.desired
   const now = (): number => systemClock.now()
-  await nameServiceError(
+  await nameUpstreamError(
     nameStep(step),
     applyStep(step, { client, callOptions, file, cleanPastEvents, now }),
   )

@@ -468,5 +468,5 @@ function detail(
 async function failure(work: Promise<unknown>): Promise<UpstreamError> {
   const error = await work.catch((thrown: unknown) => thrown)
   if (error instanceof UpstreamError) return error
-  throw new Error(`no ServiceError: ${inspect(error)}`)
+  throw new Error(`no UpstreamError: ${inspect(error)}`)
 }

@@ -207,7 +207,7 @@ async function ask(transport: Transport, signal?: AbortSignal): Promise<WireSear
 async function failure(transport: Transport, signal?: AbortSignal): Promise<UpstreamError> {
   const error = await ask(transport, signal).catch((thrown: unknown) => thrown)
   if (error instanceof UpstreamError) return error
-  throw new Error(`no ServiceError: ${inspect(error)}`)
+  throw new Error(`no UpstreamError: ${inspect(error)}`)
 }
 
 async function rawServer(answer: (socket: Socket) => void): Promise<string> {

@@ -15,7 +15,7 @@ function reported(error: unknown): { code: number; said: string } {
 }
 
 const errors: [string, Error, number][] = [
-  ['a ServiceError', new UpstreamError('rejected', 'it is refused'), 1],
+  ['an UpstreamError', new UpstreamError('rejected', 'it is refused'), 1],
   ['a SinkError', new SinkError('gone', 'it is gone'), 1],
   ['a Redis that is away', new StoreError('unreachable', 'it is away'), 1],
   ['an unsafe Redis', new StoreError('unsafe', 'it forgets'), 2],

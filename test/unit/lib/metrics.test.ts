@@ -82,7 +82,7 @@ describe('label values are the words of the parts', () => {
     expect(severityWords).toEqual([...severities, 'unknown'])
   })
 
-  test('the reasons of failed polls are those of a ServiceError', () => {
+  test('the reasons of failed polls are those of an UpstreamError', () => {
     type Reason = Parameters<Metrics['feedPollsFailedTotal']['inc']>[0]['reason']
     expectTypeOf<Reason>().toEqualTypeOf<UpstreamReason>()
   })

@@ -129,7 +129,7 @@ export async function failureOf(work: Promise<unknown>): Promise<UpstreamError> 
     (thrown: unknown) => thrown,
   )
   if (error instanceof UpstreamError) return error
-  throw new Error(`no ServiceError: ${inspect(error)}`)
+  throw new Error(`no UpstreamError: ${inspect(error)}`)
 }
 
 /** The mistakes that were told, each as `place: what is wrong`. */
