@@ -206,12 +206,12 @@ export interface DiscardOptions extends CommonOptions, ByOption {
 
 interface DiscardRun {
   context: Context
-  ledger: OpenStore
+  store: OpenStore
   account: string
   /**
    * undefined: the account ledger was already removed, by a run that was interrupted after that.
    */
-  book: AccountLedger | undefined
+  ledger: AccountLedger | undefined
   by: string
 }
 
@@ -250,10 +250,7 @@ export async function discardAccount(
     if (!options.yes) await requireConfirmation(context, questionLines(account, holdings))
     const by = operatorName(context, options) ?? 'an operator'
     await handOverLead(store, config, account)
-    return discardLedger(
-      { context, ledger: store, account, book: ledger, by },
-      holdings?.quarantined ?? 0,
-    )
+    return discardLedger({ context, store, account, ledger, by }, holdings?.quarantined ?? 0)
   })
   const { items, deadLetters, quarantined, busy } = counts
   print(context, options, {
@@ -320,7 +317,7 @@ async function handOverLead(store: OpenStore, config: Config, account: string): 
 }
 
 async function discardLedger(discarding: DiscardRun, quarantined: number): Promise<DiscardCounts> {
-  const { context, ledger: store, account, by } = discarding
+  const { context, store, account, by } = discarding
   const { terminal, clock, stop } = context
   const counts = { items: 0, deadLetters: 0, quarantined, busy: 0 }
   await settleAll(discarding, counts)
@@ -344,7 +341,7 @@ async function discardLedger(discarding: DiscardRun, quarantined: number): Promi
 }
 
 async function settleAll(discarding: DiscardRun, counts: DiscardCounts): Promise<void> {
-  const { context, book: ledger } = discarding
+  const { context, ledger } = discarding
   if (!ledger) return
   counts.busy += await releaseOthers(discarding, ledger) // first: what is taken apart later has no head any more
   for await (const placed of scanPendingItems(ledger)) {
@@ -383,7 +380,7 @@ async function settleItem(
  * they remain to be delivered. Returns how many are in messages that are being sent.
  */
 async function releaseOthers(discarding: DiscardRun, ledger: AccountLedger): Promise<number> {
-  const others = discarding.ledger.ledgers.filter(({ account }) => account !== ledger.account)
+  const others = discarding.store.ledgers.filter(({ account }) => account !== ledger.account)
   let busy = 0
   for (const message of [
     ...(await listLedMessages(ledger)),
@@ -416,7 +413,7 @@ async function dissolveMessage(
   { messageId, sink }: MessageRef,
   targets: readonly AccountLedger[],
 ): Promise<'done' | 'busy' | 'other'> {
-  const { ledger: store, account, book: leader } = discarding
+  const { store, account, ledger: leader } = discarding
   const ref = `b:${messageId}:${sink}`
   const others = store.ledgers.filter((one) => one.account !== account)
   const ledgers = leader ? [leader, ...others] : others
@@ -433,10 +430,7 @@ async function dissolveMessage(
   return 'done'
 }
 
-async function isBeingSent(
-  { ledger: store }: DiscardRun,
-  sentAtMs: number | undefined,
-): Promise<boolean> {
+async function isBeingSent({ store }: DiscardRun, sentAtMs: number | undefined): Promise<boolean> {
   return sentAtMs !== undefined && (await redisNow(store)) - sentAtMs < staleAttemptMs
 }
 

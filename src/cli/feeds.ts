@@ -161,7 +161,7 @@ export async function resumeByName(
 async function withFeed<Result>(
   context: Context,
   { name, options }: { name: string; options: CommonOptions },
-  use: (book: AccountLedger, feed: FeedConfig) => Promise<Result>,
+  use: (ledger: AccountLedger, feed: FeedConfig) => Promise<Result>,
 ): Promise<Result> {
   const { config } = loadConfigFile(context, options.config)
   const feed = findNamed(config.feeds, name, 'feed')

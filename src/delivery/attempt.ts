@@ -347,7 +347,7 @@ interface SummaryRequest {
   /**
    * Returns the references of all members in one ledger; by default those of the frozen message.
    */
-  refs?: (book: AccountLedger) => Promise<string[]>
+  refs?: (ledger: AccountLedger) => Promise<string[]>
 }
 
 interface SummaryParts {

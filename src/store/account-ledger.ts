@@ -41,7 +41,7 @@ export async function openLedger(options: AccountLedgerOptions): Promise<Account
   const { redis, keys, account } = options
   await registerAccount(options)
   const base = keys.account(account)
-  await runScript(redis, 'open-book', [base], [randomBytes(32).toString('hex')])
+  await runScript(redis, 'open-ledger', [base], [randomBytes(32).toString('hex')])
   const ledger = await openExistingLedger(options)
   if (!ledger) throw new Error('the ledger key vanished while it was being read')
   return ledger
