@@ -57,7 +57,7 @@ export function buildDelivery(
   upstream: Upstream,
   sinks: Map<string, Sink>,
 ): DeliveryParts {
-  const { config, redis, keys, clock, logger, metrics, timings } = context
+  const { config, redis, keys, clock, logger, ledgers, metrics, timings } = context
   const batchWaits: SinkBatchWaits = Object.fromEntries(
     [...sinks.values()].map((sink) => [sink.name, sink.batch?.waitMs ?? false]),
   )
@@ -70,9 +70,10 @@ export function buildDelivery(
   const drains: Drains = new Drains({
     sinks,
     createDrain: (sink) => new SinkDrain(sink, drainOptions),
-    ledgers: context.ledgers,
+    ledgers,
     hints,
     orphans: buildOrphans(context, batchWaits, (sink) => grouping.sinks.get(sink)),
+    noteGroups: (account) => grouping.noteGroups(account),
     detailWaitMs: timings.detailWaitMs,
     leaseMs: timings.claimLeaseMs,
     clock,
@@ -83,7 +84,6 @@ export function buildDelivery(
   const parts = { sinks, router, rules, circuit, retryNow, drains, expectedPolling }
   const grouping = buildFlusher(context, parts)
   const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
-  const { ledgers } = context
   const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
   const releaseChanges: DetailJobsOptions['release'] = (account, changes) =>
     drains.announceChanges(account, changes)

@@ -4,8 +4,7 @@ import type { Circuit } from '../delivery/circuit.ts'
 import type { Drains } from '../delivery/drains.ts'
 import type { RetryNow } from '../delivery/reroute.ts'
 import type { FlushContext, SuppressionInput, SuppressionRules } from '../grouping/flush-context.ts'
-import { ensureDigests } from '../grouping/digest-flush.ts'
-import { createFlusher, type PassControl } from '../grouping/flusher.ts'
+import { createFlusher, type Flusher, type PassControl } from '../grouping/flusher.ts'
 import type { GroupingSink } from '../grouping/placement.ts'
 import { createSchedule } from '../lib/cron-schedule.ts'
 import type { Metrics } from '../lib/metrics.ts'
@@ -38,7 +37,7 @@ export interface FlusherParts {
 }
 
 /** Flushes what is due in groups and digests; the sinks with their grouping settings. */
-export interface GroupingParts {
+export interface GroupingParts extends Pick<Flusher, 'noteGroups'> {
   sinks: ReadonlyMap<string, GroupingSink>
   flushGroupsOnce(control: PassControl): Promise<unknown>
   flushDigestsOnce(control: PassControl): Promise<unknown>
@@ -49,9 +48,11 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
   const flusher = createFlusher(options)
   return {
     sinks: options.sinks,
-    flushGroupsOnce: (control) => flusher.flushGroupsOnce(control),
+    noteGroups: (account) => flusher.noteGroups(account),
+    flushGroupsOnce: (control) =>
+      flusher.flushGroupsOnce({ ...control, restMs: context.timings.healMs }),
     async flushDigestsOnce(control) {
-      if (context.generation.isActive) await ensureDigests(options, context.clock.now())
+      await flusher.ensureDigestsOnce()
       await flusher.flushDigestsOnce(control)
     },
   }

@@ -18,6 +18,8 @@ export interface DrainsOptions {
   ledgers: readonly AccountLedger[]
   hints: WorkHints
   orphans: Orphans
+  /** Members have joined groups of an account. */
+  noteGroups: (account: string) => void
   /** How long an item waits for its full event. */
   detailWaitMs: number
   leaseMs: number
@@ -81,6 +83,7 @@ export class Drains implements WorkAnnouncer {
   }
 
   announceChanges(account: string, changes: readonly ItemChange[]): Promise<void> {
+    if (changes.some(({ kind }) => kind === 'gather')) this.#options.noteGroups(account)
     return this.announce(
       account,
       changes.flatMap((change) => this.#toDueWork(change)),

@@ -10,7 +10,7 @@ import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { holdOrphan } from '../store/pending-items.ts'
 import type { FlushContext } from './flush-context.ts'
-import { flushDigest } from './digest-flush.ts'
+import { ensureDigests, flushDigest } from './digest-flush.ts'
 import { releaseMembers, deriveMessageId } from './freeze.ts'
 import { flushGroups } from './group-flush.ts'
 import { type GroupingSink, digestGroupId } from './placement.ts'
@@ -18,18 +18,26 @@ import {
   claimFlush,
   countMembers,
   readDueTimers,
+  readEarliestTimerMs,
   readAllMemberRefs,
   postponeTimers,
   type Flush,
   makeHeldDue,
 } from './timers.ts'
 
-interface Flusher {
+export interface Flusher {
   /**
    * One pass over the due groups of all accounts. Throws the first failure once all others are
    * flushed.
    */
   flushGroupsOnce(control?: PassControl): Promise<{ messages: number }>
+  /** Members have joined groups of an account: the next pass reads when they are due. */
+  noteGroups(account: string): void
+  /**
+   * Sets the timers that digests lack: at the first call while this configuration is active, then
+   * once a minute.
+   */
+  ensureDigestsOnce(): Promise<void>
   /** One pass over the due digests, one after the other. Throws as `flushGroupsOnce`. */
   flushDigestsOnce(control?: PassControl): Promise<{ messages: number }>
 }
@@ -38,12 +46,20 @@ export interface PassControl {
   signal: AbortSignal
   /** Called as the pass gets on. */
   alive: () => void
+  /**
+   * How long an account is left alone of which no group is due, as far as this process knows, ms;
+   * left out: every pass reads every account.
+   */
+  restMs?: number
 }
 
 const wholePass: PassControl = { signal: new AbortController().signal, alive: () => undefined }
 
 /** Accounts whose groups are flushed at the same time. */
 const ledgersAtOnce = 20
+
+/** How often the timers of all digests are looked for. */
+const ensureEveryMs = 60_000
 
 /** Timers read at once. */
 const pageLength = 200
@@ -68,29 +84,74 @@ const burstSize = 8
 const refillMs = 10_000
 
 export function createFlusher(options: FlushContext): Flusher {
+  const digestTimers = readDigestTimers(options.sinks)
+  return {
+    ...createGroupPasses(options, digestTimers),
+    ...createDigestPasses(options, digestTimers),
+  }
+}
+
+function createGroupPasses(
+  options: FlushContext,
+  digestTimers: ReadonlySet<string>,
+): Pick<Flusher, 'flushGroupsOnce' | 'noteGroups'> {
   const { ledgers, clock } = options
   const hasReleasedHeld = new Set<AccountLedger>()
-  const digestTimers = readDigestTimers(options.sinks)
+  /** By account: when its groups are looked at next, monotonic ms; without: in the next pass. */
+  const nextLookMs = new Map<string, number>()
 
-  async function flushLedger(ledger: AccountLedger): Promise<number> {
+  /**
+   * Reads when the account's first group is due, and flushes what is. The next look is at that time,
+   * and after `restMs` at the latest: other processes make groups, too.
+   */
+  async function lookAtLedger(ledger: AccountLedger, restMs: number): Promise<number> {
+    const { account } = ledger
+    nextLookMs.set(account, -Infinity) // deleted if members join meanwhile
     if (!hasReleasedHeld.has(ledger) && options.mayHold()) {
       // A mute of the previous configuration may be over, or end at another time now.
       await makeHeldDue(ledger, clock.now())
       hasReleasedHeld.add(ledger)
+    }
+    const inMs = ((await readEarliestTimerMs(ledger)) ?? Infinity) - clock.now()
+    if (inMs > 0) {
+      const restedMs = clock.monotonic() + Math.min(inMs, restMs)
+      if (nextLookMs.has(account)) nextLookMs.set(account, restedMs)
+      return 0
     }
     // a digest in any other ledger is only put off: the lead's covers it
     return flushGroupsOf(options, ledger, ledger === ledgers[0] ? digestTimers : new Set())
   }
 
   return {
-    async flushGroupsOnce({ signal, alive } = wholePass) {
+    async flushGroupsOnce({ signal, alive, restMs = 0 } = wholePass) {
       const results: PromiseSettledResult<number>[] = []
-      for (let at = 0; at < ledgers.length && !signal.aborted; at += ledgersAtOnce) {
-        const batch = ledgers.slice(at, at + ledgersAtOnce)
-        results.push(...(await Promise.allSettled(batch.map(flushLedger))))
+      const nowMs = clock.monotonic()
+      const due = ledgers.filter(({ account }) => (nextLookMs.get(account) ?? nowMs) <= nowMs)
+      for (let at = 0; at < due.length && !signal.aborted; at += ledgersAtOnce) {
+        const batch = due.slice(at, at + ledgersAtOnce)
+        const looks = batch.map((ledger) => lookAtLedger(ledger, restMs))
+        results.push(...(await Promise.allSettled(looks)))
         alive()
       }
       return { messages: sumMessages(results) }
+    },
+    noteGroups: (account) => void nextLookMs.delete(account),
+  }
+}
+
+function createDigestPasses(
+  options: FlushContext,
+  digestTimers: ReadonlySet<string>,
+): Pick<Flusher, 'flushDigestsOnce' | 'ensureDigestsOnce'> {
+  const { ledgers, clock } = options
+  let ensureAtMs = -Infinity
+  return {
+    async ensureDigestsOnce() {
+      if (!options.mayHold()) ensureAtMs = -Infinity
+      else if (clock.monotonic() >= ensureAtMs) {
+        await ensureDigests(options, clock.now())
+        ensureAtMs = clock.monotonic() + ensureEveryMs
+      }
     },
     async flushDigestsOnce({ signal, alive } = wholePass) {
       const [lead] = ledgers

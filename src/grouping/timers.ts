@@ -44,6 +44,12 @@ export function readDueTimers(
   return ledger.redis.zrangebyscore(ledger.key('timers'), '-inf', nowMs, 'LIMIT', offset, count)
 }
 
+/** When the first group of an account is due, ms; undefined if none waits. */
+export async function readEarliestTimerMs(ledger: AccountLedger): Promise<number | undefined> {
+  const [, score] = await ledger.redis.zrange(ledger.key('timers'), '0', '0', 'WITHSCORES')
+  return score === undefined ? undefined : Number(score)
+}
+
 interface StoredFlush {
   due: number
   kind?: Group['kind']

@@ -64,6 +64,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     logger: silent,
   })
   const drains: Drains = new Drains({
+    noteGroups: () => undefined,
     sinks,
     createDrain: (sink) => new SinkDrain(sink, options),
     ledgers: books,

@@ -108,6 +108,7 @@ test('what is told of a sink while it is at work begins no second loop beside it
     },
   }
   const drains = new Drains({
+    noteGroups: () => undefined,
     sinks: new Map([['soc', soc]]),
     createDrain: () => drain as unknown as SinkDrain,
     ledgers: [ledger],
