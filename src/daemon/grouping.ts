@@ -3,7 +3,12 @@ import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Drains } from '../delivery/drains.ts'
 import type { RetryNow } from '../delivery/reroute.ts'
-import type { FlushContext, SuppressionInput, SuppressionRules } from '../grouping/flush-context.ts'
+import type {
+  CoverageReading,
+  FlushContext,
+  SuppressionInput,
+  SuppressionRules,
+} from '../grouping/flush-context.ts'
 import { createFlusher, type Flusher, type PassControl } from '../grouping/flusher.ts'
 import type { GroupingSink } from '../grouping/placement.ts'
 import { createSchedule } from '../lib/cron-schedule.ts'
@@ -74,7 +79,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
       return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
     },
     mayHold: () => generation.isActive,
-    coverage: (fromMs) => readCoverage(context, parts.expectedPolling, fromMs),
+    readCoverage: () => readCoverage(context, parts.expectedPolling),
     serviceLink: createLinkFilter(config.accounts),
     announce: (account, work) => parts.drains.announce(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
@@ -111,40 +116,56 @@ export function groupingSinks(
   )
 }
 
+type FeedCoverage = DigestFacts['feeds'][number]
+
 /**
- * Reads for every feed when it was last read to its end and what could not be read, for a digest.
+ * Reads for every feed when it was last read to its end and what could not be read, for digests.
+ * What is asked for a digest alone is what was set aside within its window, where anything was.
  */
 async function readCoverage(
   context: EngineContext,
   expectedPolling: FlusherParts['expectedPolling'],
-  fromMs: number,
-): Promise<DigestFacts['feeds']> {
+): Promise<CoverageReading> {
   const nowMs = context.clock.now()
   const quarantines = new Map(
     await Promise.all(
-      context.ledgers.map(
-        async (ledger) => [ledger, await countQuarantined(ledger, fromMs)] as const,
-      ),
+      context.ledgers.map(async (ledger) => [ledger, await countQuarantined(ledger)] as const),
     ),
   )
-  // all at once: one after the other, thousands of feeds take seconds for each digest
+  // all at once: one after the other, thousands of feeds take seconds
   const reading = context.config.feeds.map(async ({ name, account }) => {
     const ledger = findLedger(context, account)
     const state = ledger && (await peekFeed(ledger, name, nowMs))
-    const quarantined = ledger && quarantines.get(ledger)?.[name]
     const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
     const isBehind =
       lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expectedPolling(name).lagObjectiveMs
-    return {
-      feed: name,
-      lastCaughtUpMs,
-      isBehind,
-      ...(quarantined && { quarantined: { fresh: quarantined.fresh, open: quarantined.open } }),
-      ...(state?.unreadable && { isUnreadable: true }),
-    }
+    const unreadable = state?.unreadable ? { isUnreadable: true } : {}
+    return { ledger, coverage: { feed: name, lastCaughtUpMs, isBehind, ...unreadable } }
   })
-  const feeds = await Promise.all(reading)
-  return [...feeds, ...(await readLeftCoverage(context, nowMs))]
+  const feeds: { ledger: AccountLedger | undefined; coverage: FeedCoverage }[] =
+    await Promise.all(reading)
+  const left = await readLeftCoverage(context, nowMs)
+  return async (fromMs) => {
+    const counts = await countFresh(quarantines, fromMs)
+    const configured = feeds.map(({ ledger, coverage }): FeedCoverage => {
+      const count = ledger && counts.get(ledger)?.[coverage.feed]
+      if (!count) return coverage
+      const fresh = count.newestMs >= fromMs ? count.fresh : 0
+      return { ...coverage, quarantined: { fresh, open: count.open } }
+    })
+    return [...configured, ...left]
+  }
+}
+
+type QuarantineCounts = ReadonlyMap<AccountLedger, Awaited<ReturnType<typeof countQuarantined>>>
+
+/** Counts as fresh what was set aside at `fromMs` or later, in the accounts where anything was. */
+async function countFresh(known: QuarantineCounts, fromMs: number): Promise<QuarantineCounts> {
+  const counting = [...known].map(async ([ledger, counts]) => {
+    const hasFresh = Object.values(counts).some(({ newestMs }) => newestMs >= fromMs)
+    return [ledger, hasFresh ? await countQuarantined(ledger, fromMs) : counts] as const
+  })
+  return new Map(await Promise.all(counting))
 }
 
 /**

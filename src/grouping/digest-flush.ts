@@ -14,9 +14,10 @@ import {
   type SummaryPart,
 } from '../messages/summary.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { readAccounting } from '../store/accounts.ts'
+import { readSettledCounts } from '../store/accounts.ts'
+import { readSinkNames } from '../store/pending-items.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
-import type { FlushContext } from './flush-context.ts'
+import type { CoverageReading, FlushContext } from './flush-context.ts'
 import {
   closeMessage,
   type MessageAbout,
@@ -40,8 +41,42 @@ import {
 
 const maxTries = 3
 
-/** Ends the window if it is due. Resolves with the number of messages made. */
-export async function flushDigest(options: FlushContext, flush: Flush): Promise<number> {
+/** What the digests of a pass share. */
+export interface DigestReading {
+  /** When it began, ms: windows end then, so that it covers each to its end. */
+  nowMs: number
+  readCoverage: () => Promise<CoverageReading>
+  /** The lead, and the ledgers that have or had items for a sink. */
+  ledgersFor: (sink: string) => readonly AccountLedger[]
+}
+
+export async function readForDigests(options: FlushContext): Promise<DigestReading> {
+  const nowMs = options.clock.now()
+  const ledgersFor = await readLedgersBySink(options.ledgers)
+  let coverage: Promise<CoverageReading> | undefined
+  return { nowMs, ledgersFor, readCoverage: () => (coverage ??= options.readCoverage()) }
+}
+
+/** All at once: one after the other, hundreds of accounts take a second. */
+async function readLedgersBySink(
+  given: readonly AccountLedger[],
+): Promise<DigestReading['ledgersFor']> {
+  const ledgers = [...given] // those of accounts that left come and go
+  const sinks = await Promise.all(
+    ledgers.map(async (ledger) => new Set(await readSinkNames(ledger))),
+  )
+  return (sink) => ledgers.filter((_ledger, at) => at === 0 || sinks[at]?.has(sink))
+}
+
+/**
+ * Ends the window if it is due; `read` may be shared with other digests. Resolves with the number of
+ * messages made.
+ */
+export async function flushDigest(
+  options: FlushContext,
+  flush: Flush,
+  read = (): Promise<DigestReading> => readForDigests(options),
+): Promise<number> {
   const sink = options.sinks.get(flush.sink)
   const digest = sink?.digest
   const nowMs = options.clock.now()
@@ -55,7 +90,7 @@ export async function flushDigest(options: FlushContext, flush: Flush): Promise<
     await postponeTimers(flush.ledger, [flush.timer], digest.schedule.next(nowMs))
     return 0
   }
-  return endWindow(options, { flush, sink, digest, nowMs })
+  return endWindow(options, { flush, sink, digest }, await read())
 }
 
 export type DigestSink = GroupingSink & { digest: SinkDigest }
@@ -79,7 +114,8 @@ export async function endWindowNow(
   const flush = await claimFlush(ledger, `c:${id}:${sink.name}`, Math.max(nowMs, setMs))
   if (!flush) return undefined
   const dueAtMs = Math.min(flush.dueAtMs, nowMs)
-  return endWindow(options, { flush: { ...flush, dueAtMs }, sink, digest: sink.digest, nowMs })
+  const window = { flush: { ...flush, dueAtMs }, sink, digest: sink.digest }
+  return endWindow(options, window, await readForDigests(options))
 }
 
 /** Drafts what a destination's digest would say if its window ended now; changes nothing. */
@@ -90,14 +126,21 @@ export async function previewWindow(
 ): Promise<DigestDraft> {
   const [ledger] = options.ledgers
   if (!ledger) throw new Error('a digest cannot be previewed: no account ledger is open')
-  const nowMs = options.clock.now()
+  const reading = await readForDigests(options)
+  const { nowMs } = reading
   const flush = await peekFlush(ledger, { id: digestGroupId(destination), sink: sink.name, nowMs })
-  return draftDigest(options, { flush, sink, digest: sink.digest, nowMs })
+  const covered = { ...options, ledgers: reading.ledgersFor(sink.name) }
+  return draftDigest(covered, { flush, sink, digest: sink.digest, ...reading })
 }
 
-async function endWindow(options: FlushContext, window: DigestWindow): Promise<number> {
+async function endWindow(
+  options: FlushContext,
+  window: Pick<DigestWindow, 'flush' | 'sink' | 'digest'>,
+  reading: DigestReading,
+): Promise<number> {
+  const covered = { ...options, ledgers: reading.ledgersFor(window.sink.name) }
   for (let tries = 0; tries < maxTries; tries += 1) {
-    const messages = await tryDigest(options, window)
+    const messages = await tryDigest(covered, { ...window, ...reading })
     if (messages !== 'again') return messages
   }
   return 0
@@ -107,8 +150,9 @@ async function tryDigest(options: FlushContext, window: DigestWindow): Promise<n
   const { flush, digest, nowMs } = window
   const slices = await freezeAll(options, flush, await readSlices(options, flush))
   if (!slices) return 0
-  const about = await composeDigest(options, window, slices)
-  const note = JSON.stringify(await readTotals(options, flush.sink))
+  const totals = await readTotals(options, flush.sink)
+  const about = await composeDigest(options, window, { slices, totals })
+  const note = JSON.stringify(totals)
   const isSent = about.summary.total > 0 || digest.sendsEmpty
   // The other ledgers first: once the first ledger has the message, no member can join it anywhere.
   for (const { ledger, fence, frozen, fresh } of slices.toReversed()) {
@@ -164,10 +208,13 @@ export async function ensureDigests(
   { ledgers, sinks }: Pick<FlushContext, 'ledgers' | 'sinks'>,
   nowMs: number,
 ): Promise<void> {
-  for (const sink of sinks.values()) {
-    if (!hasDigest(sink)) continue
+  let ledgersBySink: Promise<DigestReading['ledgersFor']> | undefined
+  for (const sink of [...sinks.values()].filter(hasDigest)) {
     for (const { id: destination } of sink.destinations) {
-      await ensureDigest({ ledgers }, sink, { destination, nowMs })
+      await ensureDigest({ ledgers }, sink, { destination, nowMs }, async () => {
+        const ledgersFor = await (ledgersBySink ??= readLedgersBySink(ledgers))
+        return ledgersFor(sink.name)
+      })
     }
   }
 }
@@ -180,19 +227,22 @@ async function ensureDigest(
   { ledgers }: Pick<FlushContext, 'ledgers'>,
   { name, digest }: DigestSink,
   { destination, nowMs }: { destination: string; nowMs: number },
+  findLedgers = (): Promise<readonly AccountLedger[]> => Promise.resolve(ledgers),
 ): Promise<void> {
   const [ledger] = ledgers
   if (!ledger) return
   const id = digestGroupId(destination)
-  const from = await ledger.redis.hget(ledger.key('gather', id), 'from')
-  const setMs = await readTimerMs(ledger, id, name)
+  const [from, setMs] = await Promise.all([
+    ledger.redis.hget(ledger.key('gather', id), 'from'),
+    readTimerMs(ledger, id, name),
+  ])
   const nextMs = digest.schedule.next(nowMs)
   // A timer that is set stays, unless the schedule changed and now has an earlier time.
   if (from !== null && setMs !== undefined && setMs <= nextMs) return
   const missedMs = from === null ? nextMs : digest.schedule.next(Number(from))
   const atMs = setMs === undefined ? missedMs : nextMs
   const about = JSON.stringify({ destination, route: null, labels: {}, feed: null })
-  const note = JSON.stringify(await readTotals({ ledgers }, name))
+  const note = JSON.stringify(await readTotals({ ledgers: await findLedgers() }, name))
   await ledger.run('ensure-digest', id, name, atMs, about, nowMs, note)
 }
 
@@ -210,6 +260,7 @@ interface DigestWindow {
   sink: GroupingSink
   digest: SinkDigest
   nowMs: number
+  readCoverage: () => Promise<CoverageReading>
 }
 
 /** The members that wait in one account's ledger. */
@@ -239,7 +290,8 @@ async function draftDigest(options: FlushContext, window: DigestWindow): Promise
   const suppressed = slices
     .flatMap(({ fresh }) => fresh)
     .filter(({ verdict }) => verdict.act === 'suppress').length
-  const about = await composeDigest(options, window, slices, { uncounted: suppressed })
+  const totals = await readTotals(options, window.flush.sink)
+  const about = await composeDigest(options, window, { slices, totals, uncounted: suppressed })
   return { about, members: selectMembers(slices) }
 }
 
@@ -267,12 +319,17 @@ function selectMembers(slices: readonly LedgerSlice[]): Member[] {
     .toSorted(compareForDigest)
 }
 
-/** `uncounted`: how many members are suppressed but not yet in the ledger's counters. */
+interface DigestContents {
+  slices: readonly LedgerSlice[]
+  totals: Totals
+  /** How many members are suppressed but not yet in the ledger's counters. */
+  uncounted?: number
+}
+
 async function composeDigest(
   options: FlushContext,
-  { flush, sink, digest, nowMs }: DigestWindow,
-  slices: readonly LedgerSlice[],
-  { uncounted = 0 } = {},
+  { flush, sink, digest, nowMs, readCoverage }: DigestWindow,
+  { slices, totals, uncounted = 0 }: DigestContents,
 ): Promise<MessageAbout> {
   const members = selectMembers(slices)
   const tally = createTally()
@@ -281,7 +338,8 @@ async function composeDigest(
   // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
   const sent = await readAlreadySent(options, flush, nowMs)
-  const since = totalsSince(await readTotals(options, flush.sink), flush.note)
+  const since = totalsSince(totals, flush.note)
+  const coverage = await readCoverage()
   const recipients = sink.destinations.length
   const held = slices.flatMap(({ fresh }) => fresh).filter(({ verdict }) => verdict.act === 'hold')
   const facts: DigestFacts = {
@@ -291,7 +349,7 @@ async function composeDigest(
     isLate: nowMs - dueAtMs > lateAfterMs,
     timeZone: digest.timeZone,
     perDay: perDay(members, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
-    feeds: await options.coverage(fromMs),
+    feeds: await coverage(fromMs),
     held: held.length,
     suppressed: Math.ceil((since.suppressed + uncounted) / recipients),
     dead: Math.ceil(since.dead / recipients),
@@ -394,14 +452,10 @@ async function readTotals(
   { ledgers }: Pick<FlushContext, 'ledgers'>,
   sink: string,
 ): Promise<Totals> {
-  const totals = { suppressed: 0, dead: 0, diverted: 0 }
-  for (const ledger of ledgers) {
-    const account = (await readAccounting(ledger)).sinks[sink]
-    totals.suppressed += account?.suppressed ?? 0
-    totals.dead += account?.dead ?? 0
-    totals.diverted += account?.diverted ?? 0
-  }
-  return totals
+  const counts = await Promise.all(ledgers.map((ledger) => readSettledCounts(ledger, sink)))
+  const sum = (name: keyof Totals): number =>
+    counts.reduce((total, count) => total + count[name], 0)
+  return { suppressed: sum('suppressed'), dead: sum('dead'), diverted: sum('diverted') }
 }
 
 function totalsSince(now: Totals, note: string | undefined): Totals {

@@ -18,8 +18,8 @@ export interface FlushContext {
   isBlocked: (sink: string) => Promise<boolean>
   /** Whether this configuration may declare a sink unknown and hold its items. */
   mayHold: () => boolean
-  /** For every feed, when it was last read to its end and what could not be read, for a digest. */
-  coverage: (fromMs: number) => Promise<DigestFacts['feeds']>
+  /** Reads of all feeds how far they were read, for the digests of a pass. */
+  readCoverage: () => Promise<CoverageReading>
   serviceLink: LinkFilter
   /** Announces that an account has something due for a sink, with its severity rank; default 4. */
   announce: (account: string, work: { sink: string; rank?: number }[]) => Promise<void>
@@ -28,6 +28,12 @@ export interface FlushContext {
   clock: Clock
   logger: Logger
 }
+
+/**
+ * For every feed, when it was last read to its end, and what could not be read since `fromMs`, the
+ * begin of a digest's window.
+ */
+export type CoverageReading = (fromMs: number) => Promise<DigestFacts['feeds']>
 
 /** An item as the suppression rules see it. */
 export interface SuppressionInput extends Omit<Candidate, 'inhibitedBy'> {

@@ -2,15 +2,15 @@
  * Turns due groups into messages: when a group's timer is due, the flusher applies the suppression
  * rules to its members, freezes them and hands the message to delivery; it sends nothing itself.
  * Any replica may do any flush; a flush that a crash interrupted is resumed under the same message
- * id. Digests read all accounts and feeds, which takes seconds each in a large installation: they
- * have a pass of their own, so that no group waits for them.
+ * id. Digests read all accounts and feeds, which takes seconds in a large installation: they have a
+ * pass of their own, so that no group waits for them.
  */
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import { holdOrphan } from '../store/pending-items.ts'
 import type { FlushContext } from './flush-context.ts'
-import { ensureDigests, flushDigest } from './digest-flush.ts'
+import { type DigestReading, ensureDigests, flushDigest, readForDigests } from './digest-flush.ts'
 import { releaseMembers, deriveMessageId } from './freeze.ts'
 import { flushGroups } from './group-flush.ts'
 import { type GroupingSink, digestGroupId } from './placement.ts'
@@ -60,6 +60,9 @@ const ledgersAtOnce = 20
 
 /** How often the timers of all digests are looked for. */
 const ensureEveryMs = 60_000
+
+/** How long the digests of a pass share what was read for them. */
+const sharedForMs = 5_000
 
 /** Timers read at once. */
 const pageLength = 200
@@ -158,13 +161,27 @@ function createDigestPasses(
       if (!lead || digestTimers.size === 0) return { messages: 0 }
       const due = await readDueTimers(lead, { nowMs: clock.now(), count: maxDueTimers })
       const results: PromiseSettledResult<number>[] = []
+      let read = shareReading(options)
       for (const timer of due.filter((one) => digestTimers.has(one))) {
         if (signal.aborted) break
-        results.push(...(await Promise.allSettled([flushDueDigest(options, lead, timer)])))
+        const [result] = await Promise.allSettled([flushDueDigest(options, lead, { timer, read })])
+        if (result.status === 'rejected') read = shareReading(options)
+        results.push(result)
         alive()
       }
       return { messages: sumMessages(results) }
     },
+  }
+}
+
+function shareReading(options: FlushContext): () => Promise<DigestReading> {
+  const { clock } = options
+  let shared: { sinceMs: number; reading: Promise<DigestReading> } | undefined
+  return () => {
+    const nowMs = clock.monotonic()
+    if (!shared || nowMs - shared.sinceMs > sharedForMs)
+      shared = { sinceMs: nowMs, reading: readForDigests(options) }
+    return shared.reading
   }
 }
 
@@ -190,7 +207,7 @@ function sumMessages(results: readonly PromiseSettledResult<number>[]): number {
 async function flushDueDigest(
   options: FlushContext,
   ledger: AccountLedger,
-  timer: string,
+  { timer, read }: { timer: string; read: () => Promise<DigestReading> },
 ): Promise<number> {
   const { clock } = options
   if (await options.isBlocked(parseRef(timer).sink)) {
@@ -198,7 +215,7 @@ async function flushDueDigest(
     return 0
   }
   const flush = await claimFlush(ledger, timer, clock.now())
-  return flush ? flushDigest(options, flush) : 0
+  return flush ? flushDigest(options, flush, read) : 0
 }
 
 async function flushGroupsOf(

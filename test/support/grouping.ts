@@ -91,7 +91,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     intervalMs: () => intervalMs,
     isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
     mayHold: given.mayHold ?? (() => true),
-    coverage: () => Promise.resolve([]),
+    readCoverage: () => Promise.resolve(() => Promise.resolve([])),
     serviceLink: (_account, url) => url,
     announce(account, work) {
       told.push(...work.map(({ sink }) => ({ account, sink })))

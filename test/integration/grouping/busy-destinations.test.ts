@@ -184,19 +184,20 @@ async function aDigestBesideGroups(): Promise<SlackRig & DigestsRig> {
 
 test('no group waits for a digest, however long that takes', async () => {
   const { options, flusher } = await aDigestBesideGroups()
-  options.coverage = () => new Promise(() => undefined)
+  options.readCoverage = () => new Promise(() => undefined)
   void flusher.flushDigestsOnce()
   expect(await flusher.flushGroupsOnce()).toEqual({ messages: 1 })
   const other = await aDigestBesideGroups()
-  other.options.coverage = () => new Promise(() => undefined)
+  other.options.readCoverage = () => new Promise(() => undefined)
   expect(await other.flusher.flushGroupsOnce()).toEqual({ messages: 1 })
 })
 
 test('a digest that cannot be made keeps no other from leaving, and is made later', async () => {
   const { options, flusher, clock } = await aDigestBesideGroups()
   let asked = 0
-  options.coverage = () =>
-    (asked += 1) === 1 ? Promise.reject(new Error('unreadable')) : Promise.resolve([])
+  const readCoverage = options.readCoverage
+  options.readCoverage = () =>
+    (asked += 1) === 1 ? Promise.reject(new Error('unreadable')) : readCoverage()
   await expect(flusher.flushDigestsOnce()).rejects.toThrow('unreadable')
   expect(asked).toBe(2)
   clock.aheadMs += 31_000

@@ -125,6 +125,7 @@ test('of what was sent already a digest knows who it was and when, though its co
 
 /** As if so much had happened to items of the sink meanwhile. */
 async function countIn(book: AccountLedger, counts: Record<string, number>): Promise<void> {
+  await given.redis.sadd(book.key('sinks'), 'oncall') // as the commit of any item does
   for (const [word, by] of Object.entries(counts)) {
     await given.redis.hincrby(book.key('counters'), `s|oncall|${word}`, by)
   }
