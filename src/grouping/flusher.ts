@@ -298,6 +298,7 @@ async function holdOrphanedGroups(
   ledger: AccountLedger,
   { sink, timers }: { sink: string; timers: string[] },
 ): Promise<void> {
+  let heldCount = 0
   for (const timer of timers) {
     const flush = await claimFlush(ledger, timer, clock.now())
     // Another replica makes a message of it: what that has frozen would have no head any more.
@@ -307,8 +308,10 @@ async function holdOrphanedGroups(
     const messageRef = `b:${deriveMessageId(flush)}:${sink}`
     for (const each of ledgers) await holdOrphan(each, messageRef)
     await holdOrphan(ledger, timer)
+    heldCount += 1
   }
-  logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')
+  if (heldCount > 0)
+    logger.warn({ sinks: [sink] }, 'items held: their sink is not in the configuration')
 }
 
 async function flushDestination(
