@@ -202,8 +202,7 @@ export class Drains implements WorkAnnouncer {
       drain.onReady(ready.resolve)
       try {
         const waitMs = await drain.step()
-        const failure = drain.takeFailure()
-        if (failure) this.#logFailure(sink, failure.error)
+        this.#logFailures(drain, sink)
         if (waitMs !== 0 && !drain.isIdle) await this.#waitForFirst(ready.promise, waitMs)
       } catch (error) {
         this.#logFailure(sink, error)
@@ -212,6 +211,14 @@ export class Drains implements WorkAnnouncer {
       }
     }
     runner.isRunning = false
+  }
+
+  #logFailures(drain: SinkDrain, sink: string): void {
+    let failure = drain.takeFailure()
+    while (failure) {
+      this.#logFailure(sink, failure.error)
+      failure = drain.takeFailure()
+    }
   }
 
   #logFailure(sink: string, error: unknown): void {

@@ -122,7 +122,7 @@ export class SinkDrain {
   /** Since when, by account, monotonic ms. */
   readonly #claiming = new Map<string, number>()
   readonly #isBusy = (account: string): boolean => this.#claiming.has(account)
-  #failure: { error: unknown } | undefined
+  readonly #failures: { error: unknown }[] = []
 
   constructor(sink: Sink, options: DrainOptions) {
     this.#sink = sink
@@ -150,11 +150,9 @@ export class SinkDrain {
     return this.#nextStepMs()
   }
 
-  /** What Redis threw at the work of an account since the last call; others go on meanwhile. */
+  /** What Redis threw at the work of an account, the oldest first; others go on meanwhile. */
   takeFailure(): { error: unknown } | undefined {
-    const failure = this.#failure
-    this.#failure = undefined
-    return failure
+    return this.#failures.shift()
   }
 
   /** Renews the leases of what is in hand; a send whose claim was lost is cut off. */
@@ -243,7 +241,7 @@ export class SinkDrain {
       .catch((error: unknown) => {
         // let other accounts go first: perhaps only this one's part of Redis fails
         this.#due.noteServed(chosen, { ...chosen, inMs: failedRestMs }, this.#nowMs())
-        this.#failure = { error }
+        this.#failures.push({ error })
       })
       .then(() => {
         this.#claiming.delete(chosen.account)
@@ -396,7 +394,7 @@ export class SinkDrain {
     this.#updates.set(ledger, { opening: opening.length, untilMs: this.#nowMs() + hungAfterMs })
     void this.#updateLedger(ledger, settling, opening)
       .catch((error: unknown) => {
-        this.#failure = { error }
+        this.#failures.push({ error })
         return this.#options.clock.sleep(failedRestMs)
       })
       .then(() => {

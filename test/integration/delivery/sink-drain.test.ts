@@ -406,6 +406,28 @@ test('an account whose claim fails is asked again a second later, and its failur
   expect(waitMs).toBeLessThanOrEqual(1_000)
 })
 
+test('each of two accounts that fail at once is told', async () => {
+  const rig = await aRig(aRehearsedSink('soc'), { accounts: ['a', 'b'] })
+  const opening = Promise.withResolvers<void>()
+  let openings = 0
+  for (const book of rig.ledgers) {
+    await bring(book, 1)
+    around(book, async (script, run) => {
+      if (script !== 'advance-claims') return run()
+      openings += 1
+      await opening.promise
+      throw new Error(`${book.account} is away`)
+    })
+    rig.drain.nudge(book.account)
+  }
+  await turnsUntil(rig.drain, 'both are being opened', () => openings === 2)
+  opening.resolve()
+  await systemClock.sleep(0)
+  const told = [rig.drain.takeFailure(), rig.drain.takeFailure(), rig.drain.takeFailure()]
+  const errors = told.map((failure) => failure?.error)
+  expect(errors).toEqual([new Error('a is away'), new Error('b is away'), undefined])
+})
+
 test('a probe whose claim fails leaves its place to the next', async () => {
   const probe = { count: 1, waitMs: 0, isProbe: true }
   const rig = await aRig(aRehearsedSink('soc'), { admit: () => Promise.resolve(probe) })
