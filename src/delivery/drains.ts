@@ -33,7 +33,7 @@ interface Runner {
   ended: Promise<void>
 }
 
-/** Most hints read at once. */
+/** Most hints read at once; of more, each call reads the next ones. */
 const maxHints = 1_000
 
 /** Largest tolerated difference between this process' clock and Redis' clock. */
@@ -58,6 +58,8 @@ export class Drains implements WorkAnnouncer {
   readonly #ledgersBySink = new Map<string, Set<AccountLedger>>()
   readonly #stopping = new AbortController()
   #hasStarted = false
+  /** How many hints the calls before have read, of those that stay while their sink is slow. */
+  #hintsRead = 0
 
   constructor(options: DrainsOptions) {
     this.#options = options
@@ -93,11 +95,13 @@ export class Drains implements WorkAnnouncer {
   /** Reads the hints of other processes and nudges the drains they name. */
   async readHintsOnce(): Promise<void> {
     const { sinks, hints } = this.#options
-    const found = await hints.read(maxHints)
+    const found = await hints.read(maxHints, this.#hintsRead)
     const [mine, others] = partition(found, ({ sink }) => sinks.has(sink))
     for (const hint of mine) this.#nudge(hint.account, hint.sink, { hint })
     // a sink that is not configured here is served by other processes, or by the slow pass
     await hints.clear(others.map((hint) => ({ ...hint, inMs: undefined })))
+    // those of a slow sink stay: without this, a thousand of them would hide all later ones
+    this.#hintsRead = found.length < maxHints ? 0 : this.#hintsRead + mine.length
   }
 
   /** Renews the leases of everything this process has claimed. */

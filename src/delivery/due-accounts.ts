@@ -159,8 +159,8 @@ export interface Hint extends AccountSink {
  */
 export interface WorkHints {
   write(hints: readonly (AccountSink & { inMs: number })[]): Promise<void>
-  /** Returns the hints whose time has come, the earliest first. */
-  read(max: number): Promise<Hint[]>
+  /** Returns the hints whose time has come, the earliest first, from the `offset`-th on. */
+  read(max: number, offset?: number): Promise<Hint[]>
   /**
    * Clears hints that were looked at; the next look is due in `inMs` (undefined: none). A hint that
    * was written again meanwhile stays.
@@ -195,8 +195,8 @@ export function createWorkHints(redis: Redis, keys: Keys): WorkHints {
       const args = hints.flatMap((hint) => [hintName(hint), hint.inMs])
       if (hints.length > 0) await run('tell', ...args)
     },
-    async read(max) {
-      const answer = (await run('read', max)) as string[]
+    async read(max, offset = 0) {
+      const answer = (await run('read', max, offset)) as string[]
       return answer.flatMap((text, i) => {
         const [account = '', sink = ''] = text.split('|')
         return i % 2 === 0 ? [{ account, sink, value: answer[i + 1] ?? '' }] : []

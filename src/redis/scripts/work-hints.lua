@@ -3,9 +3,9 @@
 -- account. Not a source of truth: a slow pass finds what it misses.
 -- KEYS[1]  the hints
 -- ARGV     verb and its arguments: 'tell' [pair, ms from now, …] sets when to look, unless an
---          earlier time is set; 'read' count returns pairs whose time has come; 'clear' [pair,
---          value as read, ms from now | '' (nothing more is due), …] sets the next time, unless the
---          hint changed since it was read
+--          earlier time is set; 'read' count, how many to pass over: returns pairs whose time has
+--          come; 'clear' [pair, value as read, ms from now | '' (nothing more is due), …] sets the
+--          next time, unless the hint changed since it was read
 -- Returns  read: {pair, value, …}; else nothing
 -- @include lib/clock.lua
 
@@ -20,7 +20,7 @@ local function write(pair, at)
 end
 
 if ARGV[1] == 'read' then
-  return redis.call('ZRANGEBYSCORE', hints, '-inf', now + 1, 'WITHSCORES', 'LIMIT', 0, ARGV[2])
+  return redis.call('ZRANGEBYSCORE', hints, '-inf', now + 1, 'WITHSCORES', 'LIMIT', ARGV[3], ARGV[2])
 elseif ARGV[1] == 'tell' then
   for i = 2, #ARGV, 2 do
     local known = tonumber(redis.call('ZSCORE', hints, ARGV[i]) or '') or math.huge

@@ -93,6 +93,40 @@ test('a process that has not started, or is stopping, takes nothing up and tells
   expect(Object.keys(await waits(keys))).toEqual(['main|soc'])
 })
 
+test('thousands of hints of a sink that is slow hide no later one, and all of them are read again', async () => {
+  const [slow, soc] = [aRehearsedSink('slow'), aRehearsedSink('soc')]
+  const { ledger, hints } = await rig(slow, soc)
+  const nudged = new Map<string, string[]>([
+    ['slow', []],
+    ['soc', []],
+  ])
+  const drains = new Drains({
+    noteGroups: () => undefined,
+    sinks: new Map([slow, soc].map((sink) => [sink.name, sink])),
+    createDrain: ({ name }) =>
+      ({
+        isIdle: true,
+        nudge: (account: string) => void nudged.get(name)!.push(account),
+      }) as unknown as SinkDrain,
+    ledgers: [ledger],
+    hints,
+    orphans: {} as Orphans,
+    detailWaitMs: 0,
+    leaseMs: 10_000,
+    clock: systemClock,
+    logger: silent,
+  })
+  const accounts = Array.from({ length: 2_500 }, (_none, at) => `a${at}`)
+  await hints.write(accounts.map((account) => ({ account, sink: 'slow', inMs: -60_000 })))
+  await hints.write([{ account: 'main', sink: 'soc', inMs: 0 }])
+  drains.start()
+  for (let reads = 0; reads < 3; reads += 1) await drains.readHintsOnce()
+  expect(nudged.get('soc')).toEqual(['main'])
+  expect(new Set(nudged.get('slow')).size).toBe(2_500)
+  for (let reads = 0; reads < 3; reads += 1) await drains.readHintsOnce()
+  expect(nudged.get('slow')).toHaveLength(5_000)
+})
+
 test('what is told of a sink while it is at work begins no second loop beside it', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, hints } = await rig(soc)
