@@ -148,7 +148,11 @@ interface DisabledNote extends SinkPause {
   of: string
 }
 
+/** The longest pause, 15 min, and the largest tolerated difference to Redis' clock, 5 min. */
+const farthestMs = 20 * 60_000
+
+/** A time further ahead was written before the clock was set back: a probe may go. */
 function circuitState(untilMs: number | undefined, nowMs: number): 'closed' | 'open' | 'half_open' {
   if (untilMs === undefined) return 'closed'
-  return nowMs < untilMs ? 'open' : 'half_open'
+  return nowMs < untilMs && untilMs <= nowMs + farthestMs ? 'open' : 'half_open'
 }

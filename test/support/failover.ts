@@ -114,7 +114,7 @@ export async function aReliefRig(
     relieve: () => relief.failoverOnce(),
     async down(sink, sinceMs) {
       const nowMs = rig.clock.now()
-      const times = { until: Date.now() + 3_600_000, opened_at: nowMs - sinceMs }
+      const times = { until: Date.now() + 900_000, opened_at: nowMs - sinceMs }
       await redis.hset(keys.shared('circuit', sink), times)
     },
     async up(sink) {

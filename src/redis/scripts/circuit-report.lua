@@ -12,7 +12,7 @@
 --          answer (of gone); how long it opens at first, ms; who sent it as the probe ('': it was
 --          no probe); the pause asked for, ms (0: none)
 -- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
--- @include lib/clock.lua
+-- @include lib/circuit.lua
 
 local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after')
 local word, address = ARGV[1], ARGV[2]
@@ -24,7 +24,7 @@ end
 
 local is_probe = ARGV[5] ~= '' and redis.call('GET', KEYS[2]) == ARGV[5]
 local retry_after = now + tonumber(ARGV[6])
-if retry_after > math.max(now, tonumber(state[3] or '0')) then
+if retry_after > math.max(now, believable(state[3])) then
   redis.call('HSET', KEYS[1], 'retry_after', string.format('%d', retry_after))
 end
 if word == 'none' then
@@ -56,14 +56,16 @@ if word == 'ok' or word == 'answered' then
 end
 
 local faults = redis.call('HINCRBY', KEYS[1], 'faults', 1)
-if state[1] and not (is_probe and now >= tonumber(state[1])) then
+if state[1] and not (is_probe and now >= believable(state[1])) then
   return 'open' -- sent before the circuit opened, or a probe whose lease is over
 elseif not state[1] and word == 'fault' and faults < 5 then
   return ''
 end
 local openings = redis.call('HINCRBY', KEYS[1], 'openings', 1)
-local open_until = now + math.min(tonumber(ARGV[4]) * 2 ^ (openings - 1), 900000)
+local open_until = now + math.min(tonumber(ARGV[4]) * 2 ^ (openings - 1), longest_pause)
 redis.call('HSET', KEYS[1], 'until', string.format('%d', open_until))
-redis.call('HSETNX', KEYS[1], 'opened_at', now)
+if tonumber(redis.call('HGET', KEYS[1], 'opened_at') or 'inf') > now then
+  redis.call('HSET', KEYS[1], 'opened_at', now) -- or the clock was set back since
+end
 redis.call('DEL', KEYS[2])
 return 'opened ' .. string.format('%d', open_until)

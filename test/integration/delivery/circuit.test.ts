@@ -280,3 +280,22 @@ test('reads as open until its time is over, to the millisecond', async () => {
   expect(await circuit.read('soc', 5000)).toMatchObject({ state: 'half_open' })
   expect(await circuit.read('siem', 5000)).toMatchObject({ state: 'closed' })
 })
+
+test('a circuit that opened, or a pause that began, before the clock was set back by an hour counts as over', async () => {
+  const { circuit, keys } = fresh()
+  const name = keys.shared('circuit', 'soc')
+  const hourMs = 3_600_000
+  await circuit.report('soc', 'broken', { pauseMs: 60_000 })
+  const stored = await tests.redis.hmget(name, 'until', 'retry_after', 'opened_at')
+  const [until, retryAfter, openedAt] = stored.map((text) => Number(text) + hourMs)
+  await tests.redis.hset(name, { until, retry_after: retryAfter, opened_at: openedAt })
+  expect((await circuit.read('soc', Date.now())).state).toBe('half_open')
+  expect(await circuit.admit('soc', 5)).toEqual({ count: 1, waitMs: 0, isProbe: true })
+  expect(await circuit.report('soc', 'fault', { isProbe: true, pauseMs: 90_000 })).toBe('opened')
+  const { state, openedAtMs } = await circuit.read('soc', Date.now())
+  expect(state).toBe('open')
+  expect(openedAtMs).toBeLessThanOrEqual(Date.now())
+  const waitMs = await waitToSend(circuit, 'soc')
+  expect(waitMs).toBeGreaterThan(85_000) // the pause that was asked for just now
+  expect(waitMs).toBeLessThanOrEqual(90_000)
+})
