@@ -9,6 +9,7 @@ import { formatList, findNearest, suggestion } from '../lib/errors.ts'
 import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
+import { isFeedMatcher, meetsFeed, namedAccount } from '../routing/reach.ts'
 import type { Config } from './config.ts'
 import { type Place, printableKey } from './parse-file.ts'
 
@@ -46,6 +47,8 @@ function collectKnown(config: Config): KnownWords {
   }
 }
 
+type Feed = Config['feeds'][number]
+
 /** Matchers that an event has met, and the feeds from which it may come. */
 interface MetMatchers {
   matchers: readonly Matcher[]
@@ -63,11 +66,6 @@ function addMatchers(before: MetMatchers, matchers: readonly Matcher[]): MetMatc
     matchers: [...before.matchers, ...matchers],
     feeds: (feeds ?? []).filter((feed) => meetsFeed(feed, matchers)),
   }
-}
-
-/** The account that the matchers name with `=`, if any. */
-function namedAccount(matchers: readonly Matcher[]): string | undefined {
-  return matchers.find(({ name, operator }) => name === 'account' && operator === '=')?.value
 }
 
 interface PlacedNode {
@@ -278,24 +276,6 @@ function findUnmeetable({ matchers, feeds }: MetMatchers, path: Place): Finding[
   if (isMet || matchers.length === 0) return []
   const problem = 'never matches: no event can meet all of its matchers, and of those above it'
   return [{ path, problem, remedy: 'correct the matchers, or remove it' }]
-}
-
-type Feed = Config['feeds'][number]
-
-const eventOnlyNames = new Set<string>(
-  eventNames.filter((name) => name !== 'account' && name !== 'feed'),
-)
-
-function isFeedMatcher({ name }: Matcher): boolean {
-  return !eventOnlyNames.has(name)
-}
-
-/** Checks what all events of a feed have in common: its name, its account, its labels. */
-function meetsFeed({ name, account, labels }: Feed, matchers: readonly Matcher[]): boolean {
-  const fields: Record<string, string> = { feed: name, account }
-  return matchers
-    .filter(isFeedMatcher)
-    .every((matcher) => matcher.matches([fields[matcher.name] ?? labelValue(labels, matcher.name)]))
 }
 
 /**

@@ -1,4 +1,5 @@
 /** Builds the flusher, the suppression rules and the silences in force. */
+import type { Config } from '../config/config.ts'
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
 import type { Drains } from '../delivery/drains.ts'
@@ -17,13 +18,14 @@ import type { DigestFacts } from '../messages/summary.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { type InhibitRule, targetKeys } from '../routing/inhibition.ts'
-import type { Router } from '../routing/router.ts'
+import { createReach, type FeedFacts } from '../routing/reach.ts'
+import type { RouteNode, Router } from '../routing/router.ts'
 import { isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
 import { allowsAll, judge } from '../routing/suppression.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { readHoldings } from '../store/accounts.ts'
+import { readAccounting, sumPending, upstreamFeedNames } from '../store/accounts.ts'
 import { countQuarantined, peekFeed } from '../store/feed-state.ts'
 import type { Suppression } from '../store/records.ts'
 import { areInhibited, readSilenceTexts, removeSilence } from '../store/silences.ts'
@@ -65,6 +67,7 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
 
 export function buildFlushContext(context: EngineContext, parts: FlusherParts): FlushContext {
   const { config, clock, logger, metrics, ledgers, generation } = context
+  const sinksOf = findSinksOf(config, parts.router.root)
   return {
     ledgers,
     sinks: groupingSinks(context, parts.sinks),
@@ -79,7 +82,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
       return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
     },
     mayHold: () => generation.isActive,
-    readCoverage: () => readCoverage(context, parts.expectedPolling),
+    readCoverage: () => readCoverage(context, { expectedPolling: parts.expectedPolling, sinksOf }),
     serviceLink: createLinkFilter(config.accounts),
     announce: (account, work) => parts.drains.announce(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
@@ -118,13 +121,38 @@ export function groupingSinks(
 
 type FeedCoverage = DigestFacts['feeds'][number]
 
+/** The sinks that the events of a feed may reach, and what these fall back to. */
+function findSinksOf({ sinks }: Pick<Config, 'sinks'>, root: RouteNode): CoverageParts['sinksOf'] {
+  const reach = createReach(root)
+  const fallbacks = new Map(sinks.map(({ name, fallback }) => [name, fallback]))
+  const known = new Map<string, ReadonlySet<string>>()
+  return (feed) => {
+    let found = known.get(feed.name)
+    if (!found) {
+      const all = new Set(reach(feed))
+      for (const sink of all) {
+        const next = fallbacks.get(sink)
+        if (next !== undefined) all.add(next)
+      }
+      known.set(feed.name, (found = all))
+    }
+    return found
+  }
+}
+
+interface CoverageParts {
+  expectedPolling: FlusherParts['expectedPolling']
+  /** The sinks that a feed's events may reach. */
+  sinksOf: (feed: FeedFacts) => ReadonlySet<string>
+}
+
 /**
  * Reads for every feed when it was last read to its end and what could not be read, for digests.
  * What is asked for a digest alone is what was set aside within its window, where anything was.
  */
 async function readCoverage(
   context: EngineContext,
-  expectedPolling: FlusherParts['expectedPolling'],
+  { expectedPolling, sinksOf }: CoverageParts,
 ): Promise<CoverageReading> {
   const nowMs = context.clock.now()
   const quarantines = new Map(
@@ -133,27 +161,28 @@ async function readCoverage(
     ),
   )
   // all at once: one after the other, thousands of feeds take seconds
-  const reading = context.config.feeds.map(async ({ name, account }) => {
+  const reading = context.config.feeds.map(async (feed) => {
+    const { name, account } = feed
     const ledger = findLedger(context, account)
     const state = ledger && (await peekFeed(ledger, name, nowMs))
     const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
     const isBehind =
       lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expectedPolling(name).lagObjectiveMs
     const unreadable = state?.unreadable ? { isUnreadable: true } : {}
-    return { ledger, coverage: { feed: name, lastCaughtUpMs, isBehind, ...unreadable } }
+    const coverage: FeedCoverage = { feed: name, lastCaughtUpMs, isBehind, ...unreadable }
+    return { ledger, coverage, sinks: sinksOf(feed) }
   })
-  const feeds: { ledger: AccountLedger | undefined; coverage: FeedCoverage }[] =
-    await Promise.all(reading)
-  const left = await readLeftCoverage(context, nowMs)
-  return async (fromMs) => {
+  const feeds = [...(await Promise.all(reading)), ...(await readLeftCoverage(context, nowMs))]
+  return async (sink, fromMs) => {
     const counts = await countFresh(quarantines, fromMs)
-    const configured = feeds.map(({ ledger, coverage }): FeedCoverage => {
-      const count = ledger && counts.get(ledger)?.[coverage.feed]
-      if (!count) return coverage
-      const fresh = count.newestMs >= fromMs ? count.fresh : 0
-      return { ...coverage, quarantined: { fresh, open: count.open } }
-    })
-    return [...configured, ...left]
+    return feeds
+      .filter(({ sinks }) => sinks.has(sink))
+      .map(({ ledger, coverage }) => {
+        const count = ledger && counts.get(ledger)?.[coverage.feed]
+        if (!count) return coverage
+        const fresh = count.newestMs >= fromMs ? count.fresh : 0
+        return { ...coverage, quarantined: { fresh, open: count.open } }
+      })
   }
 }
 
@@ -168,23 +197,31 @@ async function countFresh(known: QuarantineCounts, fromMs: number): Promise<Quar
   return new Map(await Promise.all(counting))
 }
 
+interface ReadFeed {
+  ledger?: AccountLedger | undefined
+  coverage: FeedCoverage
+  /** Whose digests say so. */
+  sinks: ReadonlySet<string>
+}
+
 /**
- * Feeds of accounts that left, while items of theirs are still pending. They are not read any more.
+ * Feeds of accounts that left, for the sinks that items of theirs still wait for. They are not read
+ * any more.
  */
-async function readLeftCoverage(
-  context: EngineContext,
-  nowMs: number,
-): Promise<DigestFacts['feeds']> {
-  const feeds: DigestFacts['feeds'] = []
+async function readLeftCoverage(context: EngineContext, nowMs: number): Promise<ReadFeed[]> {
+  const left: ReadFeed[] = []
   for (const ledger of leftLedgers(context)) {
-    const holdings = await readHoldings(ledger)
-    for (const name of holdings.pendingTotal > 0 ? holdings.feeds : []) {
-      const state = await peekFeed(ledger, name, nowMs)
+    const { feeds, sinks: counts } = await readAccounting(ledger)
+    const waiting = Object.entries(counts).filter(([, sink]) => sumPending(sink) > 0)
+    if (waiting.length === 0) continue
+    const sinks = new Set(waiting.map(([name]) => name))
+    for (const feed of upstreamFeedNames(feeds)) {
+      const state = await peekFeed(ledger, feed, nowMs)
       const lastCaughtUpMs = state?.lastCaughtUpMs ?? null
-      feeds.push({ feed: name, lastCaughtUpMs, isBehind: false, hasLeft: true })
+      left.push({ coverage: { feed, lastCaughtUpMs, isBehind: false, hasLeft: true }, sinks })
     }
   }
-  return feeds
+  return left
 }
 
 /** Counts an item that was settled without a message. */

@@ -85,7 +85,7 @@ export class Drains implements WorkAnnouncer {
   }
 
   announceChanges(account: string, changes: readonly ItemChange[]): Promise<void> {
-    if (changes.some(({ kind }) => kind === 'gather')) this.#options.noteGroups(account)
+    if (changes.some(({ kind }) => kind === 'group')) this.#options.noteGroups(account)
     return this.announce(
       account,
       changes.flatMap((change) => this.#toDueWork(change)),

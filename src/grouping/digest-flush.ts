@@ -349,7 +349,7 @@ async function composeDigest(
     isLate: nowMs - dueAtMs > lateAfterMs,
     timeZone: digest.timeZone,
     perDay: perDay(members, (atMs) => localDay(atMs, digest.timeZone), { fromMs, toMs: nowMs }),
-    feeds: await coverage(fromMs),
+    feeds: await coverage(sink.name, fromMs),
     held: held.length,
     suppressed: Math.ceil((since.suppressed + uncounted) / recipients),
     dead: Math.ceil(since.dead / recipients),

@@ -136,7 +136,7 @@ export interface ItemChange {
   sv: string
   rk: number
   /**
-   * `single`: it is due at once; `collect`: it waits in its sink's batch; `gather`: it waits in a
+   * `single`: it is due at once; `collect`: it waits in its sink's batch; `group`: it waits in a
    * group; `detail`: it is held until the full event is there; `suppressed`: it is final already,
    * for the reason `why`; `superseded`: so is an older item, because its event came back more
    * severe.
