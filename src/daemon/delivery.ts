@@ -133,8 +133,9 @@ function attemptOptions(
   context: EngineContext,
   secrets: LeakedSecrets,
 ): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
-  const { config, clock, logger, metrics } = context
+  const { config, clock, logger, metrics, timings } = context
   return {
+    circuitRecheckMs: timings.circuitRecheckMs,
     findLedger: (account) => findLedger(context, account),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),

@@ -35,6 +35,8 @@ export interface DrainOptions extends AttemptOptions, SuppressionOptions {
   pace: SendPace
   hints: Pick<WorkHints, 'write' | 'clear'>
   holder: Holder
+  /** How often a shut circuit is read again. */
+  circuitRecheckMs: number
   /** By configured sink: how long its batch waits. */
   batchWaits: SinkBatchWaits
   /** Announces the items that were released from their wait for a full event. */
@@ -90,9 +92,6 @@ const failedRestMs = 1_000
 
 /** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
-
-/** How often a shut circuit is read again: another replica's probe may have closed it. */
-const shutRecheckMs = 5_000
 
 /** Shortest interval between two reports of success. */
 const reportMs = 500
@@ -280,7 +279,7 @@ export class SinkDrain {
 
   /** Stops while the circuit is shut: claims are given back, hints put off. */
   async #shut(waitMs: number): Promise<void> {
-    this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, shutRecheckMs)
+    this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, this.#options.circuitRecheckMs)
     this.#toldOkAtMs = -Infinity // report the probe's success at once
     const inMs = Math.max(waitMs, soonMs)
     void this.#giveBack()

@@ -171,6 +171,8 @@ export interface Timings {
    * min.
    */
   circuitOpenMs: number
+  /** How often a shut circuit is read again: another replica's probe may have closed it. */
+  circuitRecheckMs: number
   /** How long rerouted items wait for each other at the fallback. */
   fallbackWaitMs: number
 }
@@ -212,6 +214,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   detailRetryMs: 2_000,
 
   circuitOpenMs: 30_000,
+  circuitRecheckMs: 5_000,
   fallbackWaitMs: 15_000,
 })
 

@@ -107,6 +107,7 @@ export function drainOptions({
     pace: createSendPace(redis, keys),
     hints: createWorkHints(redis, keys),
     holder: { owner: 'r1', leaseMs: 10_000 },
+    circuitRecheckMs: 5_000,
     batchWaits: {},
     release: () => Promise.resolve(),
     replica: 'r1',

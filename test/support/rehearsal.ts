@@ -21,6 +21,7 @@ export const shortTimings: Timings = {
   silencesMs: 500,
   groupsMs: 100,
   failoverMs: 500,
+  accountsMs: 500,
   lanesMs: 2_000,
   laneHoldMs: 3_000,
   minPollIntervalMs: 200,
@@ -40,6 +41,7 @@ export const shortTimings: Timings = {
   detailWaitMs: 5_000,
   detailRetryMs: 250,
   circuitOpenMs: 2_000,
+  circuitRecheckMs: 500,
   fallbackWaitMs: 1_000,
 }
 
