@@ -13,7 +13,15 @@ const examples = readdirSync(folder)
 /** Set where an example speaks of a variable. */
 const env = { EMPTY: '', WORD: 'seven' }
 
+const read = new Map<string, readonly Mistake[]>()
+
 function mistakesIn(example: string): readonly Mistake[] {
+  const mistakes = read.get(example) ?? readExample(example)
+  read.set(example, mistakes)
+  return mistakes
+}
+
+function readExample(example: string): readonly Mistake[] {
   try {
     loadConfig({ path: join(folder, `${example}.yaml`), env })
   } catch (error) {

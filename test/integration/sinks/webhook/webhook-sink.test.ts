@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { createHmac } from 'node:crypto'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { secretFromFile, secretFromText, createSecret } from '../../../../src/lib/secret.ts'
 import { aMember } from '../../../support/deliveries.ts'
@@ -126,9 +126,8 @@ test('a batch goes out as one request with every member', async () => {
 test('proxy variables of the environment are not heeded', async () => {
   const proxy = await anHttpServer()
   const server = await anHttpServer()
-  const before = { ...process.env }
-  onTestFinished(() => void (process.env = before))
-  for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) process.env[name] = proxy.url
+  onTestFinished(() => void vi.unstubAllEnvs())
+  for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY']) vi.stubEnv(name, proxy.url)
   await send(aWebhookSink(server.url))
   expect(proxy.requests).toEqual([])
   expect(server.requests).toHaveLength(1)
