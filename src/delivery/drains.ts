@@ -158,6 +158,7 @@ export class Drains implements WorkAnnouncer {
     await clock.sleep(deadlineMs, over.signal)
     for (const { drain } of all) drain.abort()
     await clock.sleep(abortGraceMs, over.signal)
+    over.abort()
   }
 
   /** Renews leases while running sends finish, because the regular loops have already ended. */

@@ -377,6 +377,23 @@ test('a process that stops keeps the lease of what it still sends: nobody repeat
   await expectConservation(book)
 })
 
+test('what still hangs when a stop gives up is renewed no longer: another process takes it up', async () => {
+  const soc = aRehearsedSink('soc')
+  soc.next(() => new Promise(() => undefined))
+  const { ledger: book, with: process } = await rig()
+  const leaseMs = 300
+  const { drains } = process([soc], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
+  await bring(book, 'soc', 1)
+  drains.start()
+  await drains.announce('main', [{ sink: 'soc' }])
+  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await drains.stop(100)
+  const asked = { sink: 'soc', max: 1, leastRank: 1 }
+  const claim = () => claimDue(book, { owner: 'r2', leaseMs }, asked)
+  await until('its lease ends', async () => (await claim()).claims.length === 1, 5_000)
+  expect((await readRecord(book, book.fingerprints.recordId('a/high/0')))?.items).toHaveLength(1)
+})
+
 test('a process that was frozen for long sends nothing that it claimed before', async () => {
   let frozenMs = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
