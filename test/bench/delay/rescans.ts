@@ -82,6 +82,7 @@ export function planOf({ perWeek, isMatched, feeds }: RescanScene): RescanPlan {
 export function simulate(all: readonly SimulatedEvent[], scene: RescanScene): number {
   const { isMatched } = scene
   const plan = planOf(scene)
+  const byVisible = all.toSorted((a, b) => a.visibleMs - b.visibleMs)
   let state: FeedState = firstState()
   let requests = 0
   for (let steps = 0; state.nowMs < beginMs + 10 * dayMs; steps += 1) {
@@ -89,7 +90,7 @@ export function simulate(all: readonly SimulatedEvent[], scene: RescanScene): nu
     const matchedNowMs = isMatched ? state.nowMs : undefined
     const next = nextRescan(feed, state, { plan, matchClockMs: matchedNowMs })
     if ('rescan' in next) {
-      requests += read(all, next.rescan, state.nowMs)
+      requests += read({ all, byVisible }, next.rescan, state.nowMs)
       state = ended(state, next.rescan)
       state = { ...state, nowMs: state.nowMs + secondMs }
     } else {
@@ -107,18 +108,42 @@ export function firstState(): FeedState {
 }
 
 /** What a scan shows is found; ten items a page. */
-function read(all: readonly SimulatedEvent[], { scan: walk }: Rescan, nowMs: number): number {
+function read({ all, byVisible }: Orders, { scan: walk }: Rescan, nowMs: number): number {
   const { fromMs = 0, toMs = 0 } = walk.span ?? {}
   const isByMatch = readNotes(walk).kind === 'matched'
+  const [events, time] = isByMatch
+    ? ([byVisible, 'visibleMs'] as const)
+    : ([all, 'createdMs'] as const)
   let shown = 0
-  for (const event of all) {
-    const atMs = isByMatch ? event.visibleMs : event.createdMs
-    if (!isByMatch && atMs > toMs) break
-    if (event.visibleMs > nowMs || atMs < fromMs || atMs > toMs) continue
+  for (let at = firstFrom(events, time, fromMs); at < events.length; at += 1) {
+    const event = events[at]!
+    if (event[time] > toMs) break
+    if (event.visibleMs > nowMs) continue
     shown += 1
     event.foundMs ??= nowMs
   }
   return Math.max(1, Math.ceil(shown / 10))
+}
+
+/** The same events, by when they were created and by when they are shown. */
+interface Orders {
+  all: readonly SimulatedEvent[]
+  byVisible: readonly SimulatedEvent[]
+}
+
+/** The place of the first event whose `time` is no earlier. */
+function firstFrom(
+  events: readonly SimulatedEvent[],
+  time: 'createdMs' | 'visibleMs',
+  fromMs: number,
+): number {
+  let [low, high] = [0, events.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (events[middle]![time] < fromMs) low = middle + 1
+    else high = middle
+  }
+  return low
 }
 
 /** The state as the commit of a scan's last page leaves it. */
