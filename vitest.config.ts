@@ -4,7 +4,8 @@ import { defineConfig } from 'vitest/config'
 // What tests start in processes of their own is compiled once, not at each start.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/tocsin-tests')
 
-// Tests that need real seconds: seeded runs of the fault rig, kills, frozen processes, measurements.
+// Tests that need real seconds: seeded runs of the fault rig, kills, floods, frozen processes, measurements,
+// and the long form of tests that draw many cases.
 const faults = ['test/faults/**/*.test.ts']
 
 const rest = { include: ['test/**/*.test.ts'], exclude: faults }
@@ -16,10 +17,19 @@ export default defineConfig({
     hookTimeout: 180_000,
     maxWorkers: 3,
     projects: [
-      // `npm test`
-      { extends: true, test: { name: 'quick', ...rest } },
+      // `npm test`. The files of a worker share their modules: no test changes one, and loading them anew
+      // for each file would take a third of the processor's time.
+      { extends: true, test: { name: 'quick', ...rest, isolate: false, maxWorkers: 4 } },
       // `npm run test:faults`
-      { extends: true, test: { name: 'faults', include: faults, testTimeout: 120_000 } },
+      {
+        extends: true,
+        test: {
+          name: 'faults',
+          include: faults,
+          testTimeout: 120_000,
+          env: { TOCSIN_LONG_RUNS: '1' },
+        },
+      },
     ],
   },
 })

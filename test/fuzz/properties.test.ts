@@ -13,6 +13,7 @@ import { fuzz as matcher } from './targets/matcher.ts'
 import { fuzz as messages } from './targets/messages.ts'
 import { fuzz as pages } from './targets/pages.ts'
 import { fuzz as times } from './targets/times.ts'
+import { runs as casesFor } from '../support/runs.ts'
 
 /** Texts with a zero byte between them, as the targets take them. */
 function bytes(...parts: (string | number[])[]): Uint8Array {
@@ -146,7 +147,7 @@ test.each(Object.entries(drawn))('%s', async (_what, { target, inputs, runs }) =
     fc.asyncProperty(inputs, async (input) => {
       await expect(Promise.resolve(input).then(target)).resolves.toBeUndefined()
     }),
-    { numRuns: runs },
+    { numRuns: casesFor({ short: runs / 5, long: runs }) },
   )
 })
 
@@ -160,7 +161,7 @@ test('any JSON for a request of a report is one, or breaks the contract', () => 
     fc.property(answer, (value) => {
       expect(['report', 'contract']).toContain(outcomeOf(JSON.stringify(value)))
     }),
-    { numRuns: 300 },
+    { numRuns: casesFor({ short: 60, long: 300 }) },
   )
 })
 

@@ -47,6 +47,25 @@ function withoutFences(page: string): string {
   return page.replaceAll(/^ *```.*?^ *```/gms, '')
 }
 
+describe('every promise', () => {
+  const [, section = ''] = readPage('docs/testing.md').split('\n## Promises\n')
+  const [table = ''] = section.split('\n## ')
+  const rows = table.split('\n').filter((line) => line.startsWith('| **'))
+
+  test('has a row in docs/testing.md, and there are many', () => {
+    expect(rows.length).toBeGreaterThan(40)
+  })
+
+  test.each(rows)('has test files that are there: %s', (row) => {
+    const files = [...row.matchAll(/\]\(\.\.\/(test\/[^)]+)\)/g)].map(([, file = '']) => file)
+    expect(files).not.toEqual([])
+    for (const file of files) {
+      expect(file).toMatch(/\.test\.ts$/)
+      expect([file, existsSync(join(root, file))]).toEqual([file, true])
+    }
+  })
+})
+
 describe('every command', async () => {
   const known = await optionsByCommand()
   const groups = new Set([...known.keys()].filter((name) => name.includes(' ')).map(firstWord))

@@ -16,6 +16,7 @@ import { openFeed } from '../../../src/store/feed-state.ts'
 import { recordsOf } from '../../support/feed-rig.ts'
 import { createHistory, startMs, type Step } from '../../support/feed-history.ts'
 import type { Habits } from '../../support/scripted-service.ts'
+import { runs } from '../../support/runs.ts'
 
 /*
  * Any history that a service and an operator may have: after enough turns each item at or above the start
@@ -25,7 +26,7 @@ import type { Habits } from '../../support/scripted-service.ts'
  */
 const tests = redisForTests()
 const hourMs = 3_600_000
-const histories = Number(process.env['TOCSIN_HISTORIES'] ?? 25)
+const histories = Number(process.env['TOCSIN_HISTORIES'] ?? runs({ short: 5, long: 25 }))
 const limitMs = 60_000 + 1_000 * histories
 
 /** Above the floor or below it, never so near that the time of the first poll decides. */

@@ -12,6 +12,7 @@ import type { WireReport } from '../../../src/upstream/resources/reports.ts'
 import { recordsOf, startFeedRig } from '../../support/feed-rig.ts'
 import { aReportsFeed } from '../../support/feeds.ts'
 import { expectConservation, redisForTests, silent } from '../../support/ledger.ts'
+import { runs } from '../../support/runs.ts'
 
 const tests = redisForTests()
 const minuteMs = 60_000
@@ -132,7 +133,7 @@ test('whatever happened, each request ends as exactly one event', async () => {
         expect(asked.length).toBe(before) // nothing is asked about for ever
       },
     ),
-    { numRuns: 25, interruptAfterTimeLimit: 60_000 },
+    { numRuns: runs({ short: 6, long: 25 }), interruptAfterTimeLimit: 60_000 },
   )
 }, 120_000)
 

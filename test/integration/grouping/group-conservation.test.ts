@@ -31,6 +31,7 @@ import {
 } from '../../support/ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from '../../support/rehearsed-sink.ts'
 import { relievedAs } from '../../support/failover.ts'
+import { runs } from '../../support/runs.ts'
 
 const given = redisForTests()
 
@@ -391,6 +392,6 @@ test('whatever is collected, kept back, cut off or moved, the book stays whole a
       await settleAll(world)
       expect(await leftovers(world)).toEqual([])
     }),
-    { numRuns: 40 },
+    { numRuns: runs({ short: 12, long: 40 }) },
   )
 }, 120_000)

@@ -33,6 +33,7 @@ import {
   waitingIn,
 } from '../../support/ledger.ts'
 import { leaseMs, RehearsedClaims } from '../../support/rehearsed-claims.ts'
+import { runs } from '../../support/runs.ts'
 
 const tests = redisForTests()
 
@@ -414,7 +415,7 @@ test('whatever happens in whatever order, executed once or twice, the book stays
         await expectAllLeaves(rehearsal)
       },
     ),
-    { numRuns: 30, seed: 15, interruptAfterTimeLimit: 60_000 },
+    { numRuns: runs({ short: 8, long: 30 }), seed: 15, interruptAfterTimeLimit: 60_000 },
   )
 }, 120_000)
 

@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { ConfigError } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { configKeys } from '../../../src/config/schema.ts'
+import { runs } from '../../support/runs.ts'
 
 const text = readFileSync(join(import.meta.dirname, '../../../config/tocsin.yaml'), 'utf8')
 const env = {
@@ -49,7 +50,7 @@ test('a file with scraps of text put into it is read or refused, never a crash',
     fc.property(fc.nat({ max: text.length }), scrap, (at, inserted) => {
       expect(defectsOf(text.slice(0, at) + inserted + text.slice(at))).toEqual([])
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
@@ -60,7 +61,7 @@ test('a file with lines left out, doubled or moved is read or refused, never a c
       const copied = Array<string>(copies).fill(lines[from]!)
       expect(defectsOf(moved.toSpliced(to, 0, ...copied).join('\n'))).toEqual([])
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
@@ -75,7 +76,7 @@ test('any value may stand at any key, never a crash', () => {
       const key = /^ *(?:- )?\w+:/.exec(line)?.[0] ?? ''
       expect(defectsOf(text.replace(line, () => `${key} ${content}`))).toEqual([])
     }),
-    { numRuns: 400 },
+    { numRuns: runs({ short: 100, long: 400 }) },
   )
 })
 
@@ -94,11 +95,11 @@ test('any text may stand in the variables, never a crash', () => {
     fc.property(variables, (given) => {
       expect(defectsOf(text, given)).toEqual([])
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
-test.each([1, 30, 64, 500, 5000, 100_000])(
+test.each([1, 30, 64, 500, 5000, runs({ short: 20_000, long: 100_000 })])(
   'a tree %i levels deep is read or refused, never a crash',
   (depth) => {
     const list = `${'['.repeat(depth)}${']'.repeat(depth)}`

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { minutesOf, windowsOf, zones, type Window } from './reference-clock.ts'
+import { runs } from '../../support/runs.ts'
 
 const minuteMs = 60_000
 const hourMs = 60 * minuteMs
@@ -94,7 +95,7 @@ test('next and previous visit what a clock that is asked every minute reaches, i
       }
       expect(iso(backwards)).toEqual(iso(expected))
     }),
-    { numRuns: 120 },
+    { numRuns: runs({ short: 24, long: 120 }) },
   )
 })
 

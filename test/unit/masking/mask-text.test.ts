@@ -8,6 +8,7 @@ import {
   maskText,
   withoutMarks,
 } from '../../../src/masking/masking.ts'
+import { runs } from '../../support/runs.ts'
 
 describe('a secret in free text is masked', () => {
   test.each([
@@ -304,6 +305,8 @@ test('a text that is cut before or after it is masked shows nothing of the secre
   )
 })
 
+const longText = runs({ short: 60_000, long: 250_000 })
+
 test('a long text holds the daemon for a moment: the work grows with the length, not with its square', () => {
   const units = [
     'a',
@@ -325,12 +328,12 @@ test('a long text holds the daemon for a moment: the work grows with the length,
   ]
   const slow: string[] = []
   for (const unit of units) {
-    const quarter = cpuMsOf(unit, 62_500)
-    const whole = cpuMsOf(unit, 250_000)
+    const quarter = cpuMsOf(unit, longText / 4)
+    const whole = cpuMsOf(unit, longText)
     process.stdout.write(
-      `250 kB of ${JSON.stringify(unit)}: ${Math.round(whole)} ms of CPU, ${(whole / quarter).toFixed(1)} times 62 kB\n`,
+      `${longText / 1_000} kB of ${JSON.stringify(unit)}: ${Math.round(whole)} ms of CPU, ${(whole / quarter).toFixed(1)} times a quarter of it\n`,
     )
-    if (whole > 8 * Math.max(quarter, 20)) slow.push(unit)
+    if (whole > 8 * Math.max(quarter, longText / 12_500)) slow.push(unit)
   }
   expect(slow).toEqual([])
 }, 120_000)

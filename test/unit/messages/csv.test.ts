@@ -6,6 +6,7 @@ import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { hostileTexts } from '../../support/sink-conformance.ts'
 import { anyUnicode, linkable, unseenCharacters } from './any-unicode.ts'
+import { runs } from '../../support/runs.ts'
 
 const formulaStarts = '=+-@＝＋－＠'.split('')
 /** What a spreadsheet would take for a formula, also behind what it may strip. */
@@ -61,7 +62,7 @@ test('whatever the rows hold, the file parses back to as many rows of eleven har
         }
       }
     }),
-    { numRuns: 500 },
+    { numRuns: runs({ short: 100, long: 500 }) },
   )
 })
 
@@ -71,7 +72,7 @@ test('where the semicolon separates, no cell begins a formula either', () => {
       const [, line = ''] = textOf([row]).split('\r\n')
       for (const cell of line.split(/[;|]/)) expect(cell).not.toMatch(dangerous)
     }),
-    { numRuns: 500 },
+    { numRuns: runs({ short: 100, long: 500 }) },
   )
 })
 

@@ -13,6 +13,7 @@ import { sampleEvents } from '../../../src/messages/samples.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { anyUnicode, linkable, unseenCharacters } from './any-unicode.ts'
+import { runs } from '../../support/runs.ts'
 
 function render(
   event: Partial<ThreatEvent> = {},
@@ -122,7 +123,7 @@ describe('whatever the feed says, a message', () => {
           expect(text.isWellFormed()).toBe(true)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs({ short: 100, long: 500 }) },
     )
   })
 
@@ -132,7 +133,7 @@ describe('whatever the feed says, a message', () => {
         const message = renderMessage(subject, { attempt: 1, mayBeRepeat: false })
         for (const { text } of textsOf(message)) expect(text).not.toMatch(linkable)
       }),
-      { numRuns: 500 },
+      { numRuns: runs({ short: 100, long: 500 }) },
     )
   })
 

@@ -14,6 +14,7 @@ import { aThreatEvent } from '../../support/events.ts'
 import { aBusyDigest, digestFacts, summarised } from '../../support/summaries.ts'
 import { anySummarised } from '../sinks/any-summary.ts'
 import { linkable, unseenCharacters } from './any-unicode.ts'
+import { runs } from '../../support/runs.ts'
 
 const firstTry = { attempt: 1, mayBeRepeat: false }
 
@@ -44,7 +45,7 @@ test('whatever the feed says, no text hides, breaks, links or is longer than pro
       expect(Array.from(message.subject).length).toBeLessThanOrEqual(summaryLimits.subject)
       expect(message.bySeverity.length).toBeLessThanOrEqual(9)
     }),
-    { numRuns: 100, endOnFailure: true },
+    { numRuns: runs({ short: 20, long: 100 }), endOnFailure: true },
   )
 })
 

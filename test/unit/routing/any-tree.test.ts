@@ -5,6 +5,7 @@ import type { RouteConfig, RouteStage } from '../../../src/routing/config.ts'
 import { createRouter, type RouteDecision } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent as anInput, aTree, type TestRoute } from '../../support/routing.ts'
+import { runs } from '../../support/runs.ts'
 
 /** Nodes match by their type lists alone; names are given by place afterwards. */
 interface Shape {
@@ -73,7 +74,7 @@ test('routes as a naive reading of the rules does', () => {
         expected(rootOf(routes), 'root', eventType, []),
       )
     }),
-    { numRuns: 1000 },
+    { numRuns: runs({ short: 200, long: 1000 }) },
   )
 })
 
@@ -139,7 +140,7 @@ test('without its shadow routes a tree makes the same live decisions', () => {
       const live = decisionsOf(root, eventType).filter(({ stage }) => stage === 'live')
       expect(live).toEqual(decisionsOf(withoutShadows(root), eventType))
     }),
-    { numRuns: 1000 },
+    { numRuns: runs({ short: 200, long: 1000 }) },
   )
 })
 

@@ -28,6 +28,7 @@ import {
 } from '../../../../src/cli/monitoring/state-file.ts'
 import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { type Failing, type Model, modelService } from './model-service.ts'
+import { runs } from '../../../support/runs.ts'
 
 /** One of them is a name that every object knows. */
 const policyKeys = ['p', 'q', 'constructor'] as const
@@ -204,7 +205,7 @@ test('one file after the other is reached, whatever others change, and then noth
         expect(await planOf(run, wanted)).toEqual([])
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
@@ -225,7 +226,7 @@ test('no asset is ever without a policy that it has before and after', async () 
         }
       })
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
@@ -267,7 +268,7 @@ test('a run that fails anywhere, unsent, refused or unanswered, is gone on with'
         expect(await planOf(run, wanted)).toEqual([])
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 
@@ -300,7 +301,7 @@ test('where the server tells who has a policy, nobody outside the file ever lose
         expectKept()
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs({ short: 60, long: 300 }) },
   )
 })
 

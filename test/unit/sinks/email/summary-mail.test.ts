@@ -12,6 +12,7 @@ import {
   summarised,
 } from '../../../support/summaries.ts'
 import { anySummarised } from '../any-summary.ts'
+import { runs } from '../../../support/runs.ts'
 
 type Mail = ReturnType<typeof composeMail> & { html: string; text: string }
 
@@ -50,7 +51,7 @@ test('whatever the feed says, no tag or entity comes from it, and no part is cli
       expect(html).not.toMatch(/url\(|<(?:img|link|style|script)/i)
       expectCounted(html, content.summary.total)
     }),
-    { numRuns: 100, endOnFailure: true },
+    { numRuns: runs({ short: 20, long: 100 }), endOnFailure: true },
   )
 })
 

@@ -11,6 +11,7 @@ import {
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { anyMember } from '../any-member.ts'
+import { runs } from '../../../support/runs.ts'
 
 const firstTry = { attempt: 1, mayBeRepeat: false }
 
@@ -23,7 +24,7 @@ describe('whatever the feed says', () => {
         expectWithinLimits(payload)
         expect(renderPlainSlack(message, 'abc').text!.length).toBeLessThanOrEqual(slackLimits.text)
       }),
-      { numRuns: 300 },
+      { numRuns: runs({ short: 60, long: 300 }) },
     )
   })
 
@@ -42,7 +43,7 @@ describe('whatever the feed says', () => {
           expect(found['text']).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs({ short: 60, long: 300 }) },
     )
   })
 })

@@ -10,6 +10,7 @@ import {
 import { aMember } from '../../../support/deliveries.ts'
 import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
 import { anySummarised } from '../any-summary.ts'
+import { runs } from '../../../support/runs.ts'
 
 function preview(content: Partial<Delivery>): ReturnType<typeof previewSlack> {
   return previewSlack({
@@ -47,7 +48,7 @@ test('whatever the feed says, Slack takes the blocks and the words, and nothing 
       expect(openTexts).toEqual([])
       expectCounted(inBlocks.blocks, content.summary.total)
     }),
-    { numRuns: 100, endOnFailure: true },
+    { numRuns: runs({ short: 20, long: 100 }), endOnFailure: true },
   )
 })
 

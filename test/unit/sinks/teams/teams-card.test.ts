@@ -13,6 +13,7 @@ import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../supp
 import { findTeamsProblem, objectsIn } from '../../../support/teams-receiver.ts'
 import { anyMember } from '../any-member.ts'
 import { anySummarised } from '../any-summary.ts'
+import { runs } from '../../../support/runs.ts'
 
 function render(content: Partial<Delivery>): TeamsMessage {
   return renderTeams({
@@ -33,7 +34,7 @@ describe('whatever the feed says, Teams shows the card, and no text is open to m
           findProblem(render({ members: [member], attempt: 3, mayBeRepeat: true, isTest: true })),
         ).toBeNull()
       }),
-      { numRuns: 200, endOnFailure: true },
+      { numRuns: runs({ short: 40, long: 200 }), endOnFailure: true },
     )
   })
 
@@ -44,7 +45,7 @@ describe('whatever the feed says, Teams shows the card, and no text is open to m
         expect(findProblem(message)).toBeNull()
         expectCounted(message, content.summary.total)
       }),
-      { numRuns: 100, endOnFailure: true },
+      { numRuns: runs({ short: 20, long: 100 }), endOnFailure: true },
     )
   })
 })

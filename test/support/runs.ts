@@ -1,0 +1,8 @@
+/** How much a test that draws many cases tries: a little in `npm test`, all in `npm run test:faults`. */
+
+/** Set by the project `faults` of vitest.config.ts. */
+export const isLongRun = process.env['TOCSIN_LONG_RUNS'] === '1'
+
+export function runs({ short, long }: { short: number; long: number }): number {
+  return isLongRun ? long : short
+}
