@@ -94,8 +94,8 @@ test('where routes look at feeds alone it is what the router does; else nothing 
           return decisions.filter(({ stage }) => stage === 'live').flatMap(({ sinks }) => sinks)
         })
         expect(sent.flat().filter((sink) => !reached.has(sink))).toEqual([])
-        if (from === texts)
-          expect([...reached].toSorted()).toEqual([...new Set(sent[0])].toSorted())
+        const certain = from === texts ? [...reached] : []
+        expect(certain.filter((sink) => !sent.flat().includes(sink))).toEqual([])
         different += reached.size < 4 ? 1 : 0
       }),
       { numRuns: 500 },
