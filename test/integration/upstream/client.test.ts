@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { inspect } from 'node:util'
 import {
   afterAll,
@@ -52,14 +53,17 @@ describe('two replicas', () => {
     const limits = { search: limit, basic: 50 }
     const clients = [aReplica({ limits }), aReplica({ limits })].map(({ client }) => client)
     await Promise.all(clients.map((client) => search(client)))
+    const late = monitorEventLoopDelay({ resolution: 1 })
+    late.enable()
     const startedMs = performance.now()
     await Promise.all(Array.from({ length: 30 }, (_, n) => search(clients[n % 2]!, `f${n}`)))
     const tookMs = performance.now() - startedMs
     const times = service.arrivals.filter(({ path }) => path === searchPath).map(({ atMs }) => atMs)
     expect(times).toHaveLength(32)
     for (let n = 0; n + limit < times.length; n += 1) {
-      // Slots are a second and 30 ms apart here; a busy machine notes some arrivals late.
-      expect(times[n + limit]! - times[n]!).toBeGreaterThan(975)
+      // Slots are a second and 30 ms apart here; a busy machine notes some arrivals late, and says
+      // how late.
+      expect(times[n + limit]! - times[n]! + late.max / 1e6).toBeGreaterThan(985)
     }
     expect(tookMs).toBeLessThan(2 * (30 / limit) * 1000)
   })
