@@ -23,11 +23,10 @@ process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
-const { runProgram } = await import('./cli/program.ts')
-const { watchStandardOutput: watchOutput } = await import('./cli/program.ts')
+const { runProgram, watchStandardOutput } = await import('./cli/program.ts')
 
 const streams = { input: process.stdin, output: process.stdout, errors: process.stderr }
-const standardOutput = watchOutput(streams)
+const standardOutput = watchStandardOutput(streams)
 const code = await runProgram(process.argv.slice(2), {
   ...streams,
   stop: stopping.signal,
