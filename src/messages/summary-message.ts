@@ -137,6 +137,78 @@ export function formatRemainder(
   return shown === 0 ? `${left} not listed here: ${where}` : `and ${left} more: ${where}`
 }
 
+/** What stands around the lines of a summary, as labelled texts for sinks that have no tables. */
+export interface SummaryOutline {
+  /** What it means that nothing is listed, and the window of a digest. */
+  statement: string[]
+  counts: LabelledTexts[]
+  /** `more`: how many others were already sent. */
+  alreadySent: { events: Coverage['alreadySent']; more: string | null }
+  /** Days, what is not listed, feeds; only those of which there is something to say. */
+  coverage: LabelledTexts[]
+}
+
+interface LabelledTexts {
+  label: string
+  texts: string[]
+}
+
+const outlinedDays = 7
+
+/** `names`: how many of each count and of what was already sent; `feeds`: how many feeds. */
+export function outlineSummary(
+  { counts, coverage, days }: Pick<SummaryMessage, 'counts' | 'coverage' | 'days'>,
+  { names, feeds }: { names: number; feeds: number },
+): SummaryOutline {
+  const sent = coverage?.alreadySent.slice(0, names) ?? []
+  const moreSent = (coverage?.alreadySent.length ?? 0) - sent.length
+  const more = moreSent + (coverage?.moreAlreadySent ?? 0)
+  return {
+    statement:
+      coverage === null
+        ? []
+        : [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null),
+    counts: counts.map(({ label, entries }) => {
+      const shown = entries.slice(0, names).map(({ name, count }) => `${count} ${name}`)
+      return { label, texts: entries.length > shown.length ? [...shown, '…'] : shown }
+    }),
+    alreadySent: {
+      events: sent,
+      more: sent.length > 0 && more > 0 ? `and ${more} more that were already sent` : null,
+    },
+    coverage: coverage === null ? [] : outlineCoverage(coverage, days, feeds),
+  }
+}
+
+function outlineCoverage(
+  { feeds, moreFeeds, unlisted }: Coverage,
+  days: SummaryMessage['days'],
+  maxFeeds: number,
+): LabelledTexts[] {
+  const shown = feeds.slice(0, maxFeeds)
+  const more = feeds.length - shown.length + moreFeeds
+  const parts = [
+    {
+      label: 'Days',
+      texts: days
+        .filter(({ total }) => total > 0)
+        .slice(-outlinedDays)
+        .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),
+    },
+    { label: 'Not listed', texts: unlisted },
+    {
+      label: 'Feeds',
+      texts: [
+        ...shown.map(
+          ({ feed, text, isBehind }) => `${isBehind ? '⚠️ BEHIND ' : ''}${feed}: ${text}`,
+        ),
+        ...(more > 0 ? [`and ${more} more`] : []),
+      ],
+    },
+  ]
+  return parts.filter(({ texts }) => texts.length > 0)
+}
+
 /** A digest has the times of its reader's zone, others carry their zone. */
 function timeFormatter({ digest }: Summary): (atMs: number) => string {
   if (digest === undefined) return (atMs) => formatTime(atMs) ?? 'undated'

@@ -4,6 +4,7 @@ import { severities, type Severity } from '../event.ts'
 import {
   duration,
   flag,
+  laterKeys,
   name,
   type Refusal,
   section,
@@ -15,7 +16,7 @@ import {
 import type { Clock } from '../lib/clock.ts'
 import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Secret } from '../lib/secret.ts'
+import { requiredSecretFromSection, type Secret } from '../lib/secret.ts'
 import type { Audience, Sink } from './sink.ts'
 
 /** How a sink for people collects its events into messages on a schedule. */
@@ -106,6 +107,53 @@ export function readFailover(file: FailoverFile): FailoverConfig {
   }
 }
 
+/** Keys that sinks for people will have in a later version, with what happens instead. */
+export const laterKeysForPeople = {
+  proxy: 'sinks are reached directly',
+  ca_file: 'the certificate authorities of the system count',
+} as const
+
+/** A sink that posts to a chat, by the address of a webhook. */
+export interface ChatConfig {
+  name: string
+  /** It lets whoever has it post. */
+  url: Secret
+  limitPerSecond: number
+  /** Lets the address be private or loopback, over http too. */
+  allowPrivate: boolean
+  batch?: undefined
+  /** undefined: events go at once or in groups. */
+  digest: DigestConfig | undefined
+  /** Leaked credentials are shown in clear. */
+  reveal: boolean
+}
+
+/** The keys of a sink that posts to a chat, after `url` and `limit`. */
+export const chatKeys = {
+  allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+  digest: digestConfig.optional(),
+  reveal: flag('Show leaked credentials in clear.').prefault(false),
+  ...failoverKeys,
+  ...laterKeys(laterKeysForPeople),
+}
+
+interface ChatFile extends z.infer<z.ZodObject<typeof chatKeys>> {
+  url?: string | undefined
+  url_file?: string | undefined
+  limit: number
+}
+
+export function readChat(file: ChatFile): Omit<ChatConfig, 'name'> & FailoverConfig {
+  return {
+    url: requiredSecretFromSection(file, 'url'),
+    limitPerSecond: file.limit,
+    allowPrivate: file.allow_private,
+    digest: file.digest,
+    reveal: file.reveal,
+    ...readFailover(file),
+  }
+}
+
 /** What a type of sinks says about one of its kind. */
 export interface SinkType<Config> {
   /** Reads one sink of the file; its key is its name. */
@@ -126,9 +174,3 @@ export interface SinkParts {
   logger: Logger
   clock: Clock
 }
-
-/** Keys that sinks for people will have in a later version, with what happens instead. */
-export const laterKeysForPeople = {
-  proxy: 'sinks are reached directly',
-  ca_file: 'the certificate authorities of the system count',
-} as const

@@ -12,11 +12,13 @@ import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
   formatSummaryOrigin,
+  outlineSummary,
   renderSummary,
   type SummaryLine,
   type SummaryMessage,
+  type SummaryOutline,
 } from '../../messages/summary-message.ts'
-import { formatSeverities, severityLabel } from '../../messages/summary.ts'
+import { severityLabel } from '../../messages/summary.ts'
 import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
 
 /** The Slack message of a delivery, and its plain form should Slack refuse the blocks. */
@@ -219,18 +221,19 @@ function buildFrame(
   deliveryId: string,
   allowance: SummaryAllowance,
 ): Frame {
+  const outline = outlineSummary(message, allowance)
   const mark = message.severity === null ? '' : `${severityMark(message.severity)} `
   return {
     before: [
       { type: 'header', text: plainText(`${mark}${message.title}`, slackLimits.header) },
       ...alarmBlock(message.alarms, allowance),
       ...contextBlock(message.notes, allowance),
-      ...statementBlock(message),
-      ...alreadySentBlocks(message, allowance),
+      ...statementBlock(outline),
+      ...alreadySentBlocks(outline, allowance),
     ],
     after: [
-      ...countsBlock(message, allowance),
-      ...coverageBlocks(message, allowance),
+      ...countsBlock(outline, allowance),
+      ...coverageBlocks(outline, allowance),
       ...contextBlock([formatSummaryOrigin(message, deliveryId)], allowance),
     ],
   }
@@ -248,33 +251,26 @@ function contextBlock(texts: readonly string[], { text }: SummaryAllowance): Sla
   return [{ type: 'context', elements: shown.map((each) => plainText(each, text)) }]
 }
 
-function statementBlock({ coverage }: SummaryMessage): SlackBlock[] {
-  if (coverage === null) return []
-  const lines = [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null)
-  return [{ type: 'section', text: plainText(lines.join('\n'), slackLimits.section) }]
+function statementBlock({ statement }: SummaryOutline): SlackBlock[] {
+  if (statement.length === 0) return []
+  return [{ type: 'section', text: plainText(statement.join('\n'), slackLimits.section) }]
 }
 
-function countsBlock({ counts }: SummaryMessage, { text, names }: SummaryAllowance): SlackBlock[] {
-  const fields = counts.map(({ label, entries }) => {
-    const shown = entries.slice(0, names).map(({ name, count }) => `${count} ${name}`)
-    const more = entries.length - shown.length
-    return plainText([label, ...shown, ...(more > 0 ? ['…'] : [])].join('\n'), text)
-  })
+function countsBlock({ counts }: SummaryOutline, { text }: SummaryAllowance): SlackBlock[] {
+  const fields = counts.map(({ label, texts }) => plainText([label, ...texts].join('\n'), text))
   return fields.length === 0 ? [] : [{ type: 'section', fields }]
 }
 
 /** Stands before the new events: these are the worst of the window. */
 function alreadySentBlocks(
-  { coverage }: SummaryMessage,
-  { text, names }: SummaryAllowance,
+  { alreadySent: { events, more } }: SummaryOutline,
+  { text }: SummaryAllowance,
 ): SlackBlock[] {
-  const sent = coverage?.alreadySent.slice(0, names) ?? []
-  if (coverage === null || sent.length === 0) return []
-  const more = coverage.alreadySent.length - sent.length + coverage.moreAlreadySent
+  if (events.length === 0) return []
   const list: RichList = {
     type: 'rich_text_list',
     style: 'bullet',
-    elements: sent.map(({ severity, title, link, time }) => ({
+    elements: events.map(({ severity, title, link, time }) => ({
       type: 'rich_text_section',
       elements: [
         { type: 'text', text: severityMark(severity), style: { bold: true } },
@@ -285,7 +281,7 @@ function alreadySentBlocks(
   }
   return [
     { type: 'rich_text', block_id: 'already_sent', elements: [list] },
-    ...(more > 0 ? [textContext(`and ${more} more that were already sent`)] : []),
+    ...(more === null ? [] : [textContext(more)]),
   ]
 }
 
@@ -295,32 +291,11 @@ function linkElement(link: string | null): RichElement[] {
     : [{ type: 'link', url: link, text: 'open' }]
 }
 
-function coverageBlocks(message: SummaryMessage, { text, feeds }: SummaryAllowance): SlackBlock[] {
-  const { coverage, days } = message
-  if (coverage === null) return []
-  const shown = coverage.feeds.slice(0, feeds)
-  const more = coverage.feeds.length - shown.length + coverage.moreFeeds
-  const parts = [
-    [
-      'Days',
-      ...days
-        .filter(({ total }) => total > 0)
-        .slice(-7)
-        .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),
-    ],
-    ['Not listed', ...coverage.unlisted],
-    [
-      'Feeds',
-      ...shown.map((feed) => `${feed.isBehind ? '⚠️ BEHIND ' : ''}${feed.feed}: ${feed.text}`),
-      ...(more > 0 ? [`and ${more} more`] : []),
-    ],
-  ]
-  return parts
-    .filter((lines) => lines.length > 1)
-    .map((lines) => ({
-      type: 'context',
-      elements: [plainText(lines.join('\n'), Math.min(slackLimits.text, text * 2))],
-    }))
+function coverageBlocks({ coverage }: SummaryOutline, { text }: SummaryAllowance): SlackBlock[] {
+  return coverage.map(({ label, texts }) => ({
+    type: 'context',
+    elements: [plainText([label, ...texts].join('\n'), Math.min(slackLimits.text, text * 2))],
+  }))
 }
 
 /** Builds the lines for which the frame leaves room, and says how many more events there are. */

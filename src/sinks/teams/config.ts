@@ -1,31 +1,19 @@
 /** The configuration of a Microsoft Teams sink. */
 import { z } from 'zod'
-import { flag, laterKeys, rate, refusal, type Refusal, section } from '../../lib/config-fields.ts'
-import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
+import { rate, refusal, type Refusal, section } from '../../lib/config-fields.ts'
+import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { webAddressProblem } from '../../lib/web-address.ts'
 import {
-  digestConfig,
-  type DigestConfig,
-  laterKeysForPeople,
+  type ChatConfig,
+  chatKeys,
   type FailoverConfig,
-  readFailover,
-  failoverKeys,
+  readChat,
   type SinkType,
 } from '../config.ts'
 
-export interface TeamsConfig {
-  name: string
+/** `sig=` of the address lets anybody post, so all of it is secret. */
+export interface TeamsConfig extends ChatConfig {
   type: 'teams'
-  /** Its `sig=` lets anybody post, so all of it is secret. */
-  url: Secret
-  limitPerSecond: number
-  /** Lets the address be private or loopback, over http too. */
-  allowPrivate: boolean
-  batch?: undefined
-  /** undefined: events go at once or in groups. */
-  digest: DigestConfig | undefined
-  /** Leaked credentials are shown in clear. */
-  reveal: boolean
 }
 
 /** One Teams sink of the file; its key is its name. */
@@ -37,11 +25,7 @@ const teamsConfig = section(
     ...secretKeys('url', 'Address of the webhook, as the workflow shows it, with its signature.'),
     // At most 4 in one second and 60 in thirty (docs/api-notes.md, Microsoft Teams).
     limit: rate('Messages per second or minute, over all replicas.').prefault('2/s'),
-    allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
-    digest: digestConfig.optional(),
-    reveal: flag('Show leaked credentials in clear.').prefault(false),
-    ...failoverKeys,
-    ...laterKeys(laterKeysForPeople),
+    ...chatKeys,
   },
   {
     describe: 'Messages to a chat or channel of Microsoft Teams.',
@@ -56,12 +40,7 @@ const teamsConfig = section(
   },
 ).transform((file): Omit<TeamsConfig, 'name'> & FailoverConfig => ({
   type: file.type,
-  url: requiredSecretFromSection(file, 'url'),
-  limitPerSecond: file.limit,
-  allowPrivate: file.allow_private,
-  digest: file.digest,
-  reveal: file.reveal,
-  ...readFailover(file),
+  ...readChat(file),
 }))
 
 export const teamsType = {

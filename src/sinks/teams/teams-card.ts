@@ -16,11 +16,13 @@ import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
   formatSummaryOrigin,
+  outlineSummary,
   renderSummary,
   type SummaryLine,
   type SummaryMessage,
+  type SummaryOutline,
 } from '../../messages/summary-message.ts'
-import { formatSeverities, severityLabel } from '../../messages/summary.ts'
+import { severityLabel } from '../../messages/summary.ts'
 import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
 
 /** What a workflow's trigger "When a Teams webhook request is received" takes. */
@@ -226,6 +228,7 @@ function buildFrame(
   deliveryId: string,
   allowance: SummaryAllowance,
 ): Frame {
+  const outline = outlineSummary(message, allowance)
   const look = { size: 'medium' } as const
   const severity = message.severity === null ? [] : [mark(message.severity, look), run(' ', look)]
   return {
@@ -233,12 +236,12 @@ function buildFrame(
       paragraph([...severity, run(message.title, { ...look, ...bold })]),
       ...alarmParagraphs(message.alarms, allowance),
       ...message.notes.map((note) => aside(cutText(note, allowance.text))),
-      ...statementParagraphs(message, allowance),
-      ...alreadySentElements(message, allowance),
+      ...statementParagraphs(outline, allowance),
+      ...alreadySentElements(outline, allowance),
     ],
     after: [
-      ...countParagraphs(message, allowance),
-      ...coverageParagraphs(message, allowance),
+      ...countParagraphs(outline, allowance),
+      ...coverageParagraphs(outline, allowance),
       origin(formatSummaryOrigin(message, deliveryId), allowance.text),
     ],
   }
@@ -250,32 +253,27 @@ function alarmParagraphs(alarms: readonly string[], { text }: SummaryAllowance):
   )
 }
 
-function statementParagraphs({ coverage }: SummaryMessage, { text }: SummaryAllowance): RichText[] {
-  if (coverage === null) return []
-  return [coverage.statement, `Window: ${coverage.window}`]
-    .filter((line) => line !== null)
-    .map((line) => paragraph([run(cutText(line, text))]))
+function statementParagraphs(
+  { statement }: SummaryOutline,
+  { text }: SummaryAllowance,
+): RichText[] {
+  return statement.map((line) => paragraph([run(cutText(line, text))]))
 }
 
 /** Stands before the new events: these are the worst of the window. */
 function alreadySentElements(
-  { coverage }: SummaryMessage,
+  { alreadySent: { events, more } }: SummaryOutline,
   allowance: SummaryAllowance,
 ): CardElement[] {
-  const sent = coverage?.alreadySent.slice(0, allowance.names) ?? []
-  if (coverage === null || sent.length === 0) return []
-  const more = coverage.alreadySent.length - sent.length + coverage.moreAlreadySent
-  const items = sent.map(({ severity, title, link, time }) =>
+  if (events.length === 0) return []
+  const items = events.map(({ severity, title, link, time }) =>
     paragraph([
       mark(severity),
       run(` ${cutText(title, allowance.text)} (already sent ${time}) `),
       ...linkRuns(link, allowance.link),
     ]),
   )
-  return [
-    { type: 'Container', id: 'already_sent', items },
-    ...(more > 0 ? [aside(`and ${more} more that were already sent`)] : []),
-  ]
+  return [{ type: 'Container', id: 'already_sent', items }, ...(more === null ? [] : [aside(more)])]
 }
 
 /** The worst events, each on a line, and how many more there are. */
@@ -303,41 +301,16 @@ function linkRuns(link: string | null, maxLength = Infinity): TextRun[] {
   return [{ ...run('open'), selectAction: { type: 'Action.OpenUrl', url: link } }]
 }
 
-function countParagraphs({ counts }: SummaryMessage, allowance: SummaryAllowance): RichText[] {
-  return counts.map(({ label, entries }) => {
-    const shown = entries.slice(0, allowance.names).map(({ name, count }) => `${count} ${name}`)
-    const more = entries.length > shown.length ? ['…'] : []
-    return labelled(label, cutText([...shown, ...more].join(' · '), allowance.text), 'small')
-  })
+function countParagraphs({ counts }: SummaryOutline, { text }: SummaryAllowance): RichText[] {
+  return counts.map(({ label, texts }) =>
+    labelled(label, cutText(texts.join(' · '), text), 'small'),
+  )
 }
 
-function coverageParagraphs(
-  { coverage, days }: SummaryMessage,
-  { text, feeds }: SummaryAllowance,
-): RichText[] {
-  if (coverage === null) return []
-  const shown = coverage.feeds.slice(0, feeds)
-  const more = coverage.feeds.length - shown.length + coverage.moreFeeds
-  const parts: [label: string, texts: string[]][] = [
-    [
-      'Days',
-      days
-        .filter(({ total }) => total > 0)
-        .slice(-7)
-        .map(({ label, bySeverity }) => `${label}: ${formatSeverities(bySeverity)}`),
-    ],
-    ['Not listed', coverage.unlisted],
-    [
-      'Feeds',
-      [
-        ...shown.map((feed) => `${feed.isBehind ? '⚠️ BEHIND ' : ''}${feed.feed}: ${feed.text}`),
-        ...(more > 0 ? [`and ${more} more`] : []),
-      ],
-    ],
-  ]
-  return parts
-    .filter(([, texts]) => texts.length > 0)
-    .map(([label, texts]) => labelled(label, cutText(texts.join(' · '), text * 2), 'small'))
+function coverageParagraphs({ coverage }: SummaryOutline, { text }: SummaryAllowance): RichText[] {
+  return coverage.map(({ label, texts }) =>
+    labelled(label, cutText(texts.join(' · '), text * 2), 'small'),
+  )
 }
 
 const bold = { weight: 'bolder' } as const
