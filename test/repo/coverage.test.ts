@@ -59,6 +59,8 @@ const published = [
   'POST /firework/v4/events/actions',
   'POST /firework/v4/credentials/actions',
   'PATCH /firework/v4/events/tenant/metadata',
+  'GET /firework/v2/assets/{asset_id}',
+  'DELETE /firework/v2/assets/{asset_id}',
 ]
 
 interface Row {

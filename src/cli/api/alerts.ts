@@ -6,8 +6,7 @@ import { eventSeverities } from '../../upstream/resources/enumerations.ts'
 import type { Context } from '../context.ts'
 import { sanitize, jsonText, type Style } from '../terminal.ts'
 import { nameFailure, parseId } from './api-command.ts'
-import { formatList } from './assets.ts'
-import { type Listing, severityStyle } from './listing.ts'
+import { formatList, type Listing, severityStyle } from './listing.ts'
 import { listCommand } from './pages.ts'
 
 export function alertsCommand(context: Context): Command {

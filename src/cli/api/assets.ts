@@ -1,21 +1,21 @@
-/**
- * The `assets` commands that create, replace, enable and disable assets, and how assets are
- * printed.
- */
+/** The `assets` commands, all but `apply`, and how assets are printed. */
 
 import { Command } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
-import { maskSecrets } from '../../masking/masking.ts'
+import { maskSecrets, maskText } from '../../masking/masking.ts'
+import { isUnknownPath } from '../../upstream/capabilities.ts'
+import { UpstreamError } from '../../upstream/error.ts'
 import { findTreatment } from '../../masking/secret-names.ts'
 import { assetCreation, assetReplacement, type WireAsset } from '../../upstream/resources/assets.ts'
 import { assetTypes, createSearchTypes } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
-import type { Context } from '../context.ts'
+import { requireConfirmation, type Context } from '../context.ts'
 import { assetsApplyCommand } from '../monitoring/apply.ts'
 import { parseList } from '../options.ts'
-import { CommandError, sanitize, jsonText } from '../terminal.ts'
+import { CommandError, pluralize, sanitize, jsonText } from '../terminal.ts'
 import {
   addServiceOptions,
+  type ApiContext,
   appendId,
   parseIdList,
   type JsonObject,
@@ -27,16 +27,41 @@ import {
   parseId,
   withClient,
 } from './api-command.ts'
-import { addRevealOption, changeEach, type Listing, type RevealOption } from './listing.ts'
+import { assetsListCommand } from './identifiers.ts'
+import {
+  addRevealOption,
+  changeEach,
+  formatList,
+  type Listing,
+  type RevealOption,
+} from './listing.ts'
 import { printOne } from './pages.ts'
 
 export function assetsCommand(context: Context): Command {
   return new Command('assets')
+    .addCommand(assetsListCommand(context))
+    .addCommand(getCommand(context))
     .addCommand(createCommand(context))
     .addCommand(replaceCommand(context))
     .addCommand(toggleCommand(context, 'enable'))
     .addCommand(toggleCommand(context, 'disable'))
+    .addCommand(deleteCommand(context))
     .addCommand(assetsApplyCommand(context))
+}
+
+function getCommand(context: Context): Command {
+  return addAssetOptions(new Command('get'))
+    .description('one asset')
+    .argument('<id>', 'id of the asset', parseId)
+    .action((id: number, options: AssetOptions) => getAsset(context, id, options))
+}
+
+function deleteCommand(context: Context): Command {
+  return addServiceOptions(new Command('delete'))
+    .description('delete assets, perhaps with what was found for them; disable keeps that')
+    .argument('<ids...>', 'ids of assets', appendId)
+    .option('--yes', 'do not ask')
+    .action((ids: number[], options: DeleteOptions) => deleteAssets(context, ids, options))
 }
 
 function createCommand(context: Context): Command {
@@ -260,6 +285,74 @@ export async function toggleAssets(
   )
 }
 
+async function getAsset(context: Context, id: number, options: AssetOptions): Promise<void> {
+  const asset = await withClient(context, options, (api) => readAsset(api, id))
+  printOne(context, options, assetListing(options.reveal === true), asset)
+}
+
+/** A 403 may be about the key or about the asset, so it is said as the service says it. */
+async function readAsset({ client, callOptions }: ApiContext, id: number): Promise<WireAsset> {
+  try {
+    return await nameFailure(`asset ${id}`, client.getAsset({ id, ...callOptions() }))
+  } catch (error) {
+    throw isOperationUnknown(error) ? new CommandError('refused', noAssetRemedy) : error
+  }
+}
+
+const noAssetRemedy =
+  'this server shows no single asset; "tocsin assets list" shows all, and the web application deletes them'
+
+function isOperationUnknown(error: unknown): boolean {
+  return error instanceof UpstreamError && (isUnknownPath(error) || error.status === 405)
+}
+
+interface DeleteOptions extends ServiceOptions {
+  yes?: true
+}
+
+/** Finds all assets before it deletes the first. */
+async function deleteAssets(
+  context: Context,
+  ids: readonly number[],
+  options: DeleteOptions,
+): Promise<void> {
+  await withClient(context, options, async (api) => {
+    const found = new Map<number, WireAsset>()
+    for (const id of new Set(ids)) found.set(id, await readAsset(api, id))
+    if (!options.yes) await requireConfirmation(context, deletionQuestion([...found.values()]))
+    await changeEach(context, options, ids, {
+      listing: deletedListing,
+      done: 'deleted',
+      async change(id) {
+        const { client, callOptions } = api
+        await nameFailure(`asset ${id}`, client.deleteAsset({ id, ...callOptions() }))
+        return { id, name: maskText(found.get(id)?.name ?? '') }
+      },
+    })
+  })
+}
+
+function deletionQuestion(assets: readonly WireAsset[]): string[] {
+  const names = assets.map(({ id, name }) => `${id} (${sanitize(maskText(name))})`)
+  const count = pluralize(assets.length, 'asset')
+  const risk = 'the service may delete what it found for them, too'
+  return [`${count} will be deleted: ${names.join(', ')}; ${risk}.`]
+}
+
+interface DeletedAsset {
+  id: number
+  name: string
+}
+
+const deletedListing: Listing<DeletedAsset> = {
+  columns: [
+    { title: 'DELETED', width: 14, text: ({ id }) => String(id) },
+    { title: 'NAME', width: 40, text: ({ name }) => name },
+  ],
+  json: ({ id, name }) => ({ id, name, deleted: true }),
+  csv: ['id', 'name', 'deleted'],
+}
+
 /**
  * Every field as the API returns it; secrets in `data`, which may be what the asset watches for,
  * are masked unless `reveal`.
@@ -310,11 +403,6 @@ const assetKeys = [
   'source',
   'data_updated_at',
 ]
-
-/** Says `none given` for an empty list: how the API treats one is not documented. */
-export function formatList(list: readonly (string | number)[] | null | undefined): string {
-  return list === undefined || list === null || list.length === 0 ? 'none given' : list.join(', ')
-}
 
 /** Whether a value holds a mask, which must never be written back in place of the secret. */
 export function holdsMask(value: unknown): boolean {

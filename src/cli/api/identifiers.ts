@@ -1,4 +1,7 @@
-/** `identifiers list` and `groups list`: what is watched for, with the ids that feeds name. */
+/**
+ * `identifiers list` (and `assets list`, the same) and `groups list`: what is watched for, with the
+ * ids that feeds name.
+ */
 import { Command, Option } from 'commander'
 import {
   type AssetType,
@@ -17,8 +20,7 @@ import type { Context } from '../context.ts'
 import { listParser } from '../options.ts'
 import { jsonText, sanitize } from '../terminal.ts'
 import { callNewest, callOptional, parseId } from './api-command.ts'
-import { formatList } from './assets.ts'
-import { type Listing, maskAllSecrets, parseRows } from './listing.ts'
+import { formatList, type Listing, maskAllSecrets, parseRows } from './listing.ts'
 import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
 
 interface IdentifierOptions extends ListOptions {
@@ -33,9 +35,24 @@ interface IdentifierOptions extends ListOptions {
 const pageSize = { usual: 20, most: 100 }
 
 export function identifiersCommand(context: Context): Command {
-  const list = listCommand(context, {
+  const list = identifierList(context, {
     name: 'identifiers list',
     description: 'the identifiers of the tenant, or of one group',
+  })
+  return new Command('identifiers').addCommand(list)
+}
+
+/** An asset and an identifier are the same thing under two words of the API. */
+export function assetsListCommand(context: Context): Command {
+  return identifierList(context, {
+    name: 'assets list',
+    description: 'the assets of the tenant, or of one group, as "identifiers list" shows them',
+  })
+}
+
+function identifierList(context: Context, named: { name: string; description: string }): Command {
+  return listCommand(context, {
+    ...named,
     options: (command) =>
       command
         .option('--group <id>', 'only those of this group', parseId)
@@ -57,7 +74,6 @@ export function identifiersCommand(context: Context): Command {
     listing: ({ reveal }) => identifierListing(reveal === true),
     fetch: fetchIdentifiers,
   })
-  return new Command('identifiers').addCommand(list)
 }
 
 function toFilters(options: IdentifierOptions): IdentifierFilters {

@@ -198,6 +198,11 @@ export function parseRows<Item>(
   })
 }
 
+/** Says `none given` for an empty list: how the API treats one is not documented. */
+export function formatList(list: readonly (string | number)[] | null | undefined): string {
+  return list === undefined || list === null || list.length === 0 ? 'none given' : list.join(', ')
+}
+
 /** Formats `2026-11-01 12:00`, UTC; returns a text that is no time unchanged. */
 export function shortTime(text: string | null | undefined): string {
   const atMs = text ? parseTimestamp(text) : null

@@ -22,8 +22,7 @@ import {
   parseId,
   withClient,
 } from './api-command.ts'
-import { formatList } from './assets.ts'
-import { type Listing, parseRows } from './listing.ts'
+import { formatList, type Listing, parseRows } from './listing.ts'
 import { listCommand, printOne } from './pages.ts'
 
 interface CreateTenantOptions extends ServiceOptions {

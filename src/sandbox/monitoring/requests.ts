@@ -82,10 +82,10 @@ function plainAnswer(status: number, detail: string): RouteHandlerMethod {
   return (_request, reply) => reply.code(status).send({ detail })
 }
 
-/** Routes that create, replace and toggle assets (docs/api-notes.md, Assets). */
+/** Routes that create, show, replace, toggle and delete assets (docs/api-notes.md, Assets). */
 function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { monitoring, settings, history } = parts
-  const { assets } = monitoring
+  const { assets, assignments } = monitoring
   const base = '/firework/v2/assets/'
 
   function showAsset(asset: SandboxAsset): unknown {
@@ -126,8 +126,17 @@ function assetRoutes(parts: MonitoringParts): MonitoringRoute[] {
     return showAsset(assets.change(id, { isDisabled: given.is_disabled }))
   }
 
+  function remove(request: TenantRequest): unknown {
+    const { id } = requireOwnAsset(request)
+    assets.delete(id)
+    assignments.forgetIdentifier(id)
+    return null
+  }
+
   return [
     { method: 'POST', path: base, answer: create },
+    { method: 'GET', path: `${base}:id`, answer: (asked) => showAsset(requireOwnAsset(asked)) },
+    { method: 'DELETE', path: `${base}:id`, answer: remove },
     { method: 'PUT', path: `${base}:id`, answer: replace },
     { method: 'POST', path: `${base}:id/toggle`, answer: toggle },
   ]

@@ -118,6 +118,7 @@ export interface AssetStore {
   create(place: Pick<SandboxAsset, 'tenantId' | 'groupId'>, writing: AssetWriting): SandboxAsset
   /** Throws if there is no such asset. */
   change(id: number, writing: Partial<AssetWriting>): SandboxAsset
+  delete(id: number): void
   snapshot(): unknown
   /** Replaces the state. Throws ZodError if it is not a snapshot. */
   restore(snapshot: unknown): void
@@ -162,6 +163,10 @@ export function createAssetStore(
       if (!asset) throw new Error(`the sandbox has no asset ${id}`)
       const dataUpdatedAtMs = 'data' in writing ? now() : asset.dataUpdatedAtMs
       return keep({ ...asset, ...writing, dataUpdatedAtMs })
+    },
+    delete(id) {
+      assets.delete(id)
+      onChange()
     },
     snapshot: () => ({ made: createdCount, assets: [...assets.values()] }),
     restore(snapshot) {
@@ -383,6 +388,8 @@ export interface AssignmentStore {
   unassign(policyUuid: string, identifierIds: readonly number[]): void
   /** Removes all assignments of a deleted policy. */
   forget(policyUuid: string): void
+  /** Removes all assignments to a deleted asset. */
+  forgetIdentifier(id: number): void
   snapshot(): unknown
   /** Replaces the state. Throws ZodError if it is not a snapshot. */
   restore(snapshot: unknown): void
@@ -417,6 +424,7 @@ export function createAssignmentStore(now: () => number, onChange: () => void): 
     },
     unassign: (policyUuid, identifierIds) => keep(without(policyUuid, identifierIds)),
     forget: (uuid) => keep(assignments.filter(({ policyUuid }) => policyUuid !== uuid)),
+    forgetIdentifier: (id) => keep(assignments.filter(({ identifierId }) => identifierId !== id)),
     snapshot: () => assignments,
     restore: (snapshot) => keep(z.array(sandboxAssignment).parse(snapshot)),
   }

@@ -1,4 +1,7 @@
-/** Assets (identifiers): creating, replacing and toggling them, and the alerts of their groups. */
+/**
+ * Assets (identifiers): creating, reading, replacing, toggling and deleting them, and the alerts of
+ * their groups.
+ */
 import { z } from 'zod'
 import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
 import {
@@ -16,15 +19,21 @@ import {
 export interface AssetOperations {
   /** `POST /firework/v2/assets/`. */
   createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
+  /** `GET /firework/v2/assets/{id}`. Not every server has it. */
+  getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
   /** Replaces the whole asset by `asset`. `PUT /firework/v2/assets/{id}`. */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `POST /firework/v2/assets/{id}/toggle`. */
   toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
+  /** `DELETE /firework/v2/assets/{id}`. Not every server has it. */
+  deleteAsset(request: { id: number } & CallOptions): Promise<void>
   /** Returns how a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
   groupAlerts(request: { groupId: number } & CallOptions): Promise<WireAlert[]>
 }
 
 export function createAssetOperations(parts: OperationParts): AssetOperations {
+  const pathOf = (id: number): string => `/firework/v2/assets/${pathPart(id)}`
+
   async function change(request: Request, asked: CallOptions): Promise<WireAsset> {
     return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
   }
@@ -35,14 +44,22 @@ export function createAssetOperations(parts: OperationParts): AssetOperations {
       const secrets = secretTexts(body.data)
       return change({ method: 'POST', path: '/firework/v2/assets/', body, secrets }, asked)
     },
+    async getAsset({ id, ...asked }) {
+      return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
+    },
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
-      const path = `/firework/v2/assets/${pathPart(id)}`
-      return change({ method: 'PUT', path, body, secrets: secretTexts(body.data) }, asked)
+      return change(
+        { method: 'PUT', path: pathOf(id), body, secrets: secretTexts(body.data) },
+        asked,
+      )
     },
     toggleAsset({ id, isDisabled, ...asked }) {
-      const path = `/firework/v2/assets/${pathPart(id)}/toggle`
+      const path = `${pathOf(id)}/toggle`
       return change({ method: 'POST', path, body: { is_disabled: isDisabled } }, asked)
+    },
+    async deleteAsset({ id, ...asked }) {
+      await write(parts, { method: 'DELETE', path: pathOf(id) }, asked)
     },
     async groupAlerts({ groupId, ...asked }) {
       const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`

@@ -326,3 +326,116 @@ test('an asset of another tenant is forbidden, and named', async () => {
   expect(err).toMatch(/^asset 500: access is forbidden \(403\).*the asset is another tenant's/)
   expect(code).toBe(1)
 })
+
+test('assets list shows what identifiers list shows, by the same filters', async () => {
+  const { run, sent } = await aServiceScene(tests)
+  const filters = [
+    'list',
+    '--type=keyword',
+    '--enabled',
+    '--group=1042',
+    '--order-by=name',
+  ] as const
+  const listed = await run('assets', ...filters)
+  expect(listed).toEqual(await run('identifiers', ...filters))
+  expect(listed.out).toMatch(/^78 +keyword +enabled +1042 +0 +Example Bank$/m)
+  const [first, second] = sent()
+  expect(first).toEqual(second)
+  const foreign = await run('assets', 'list', '--from', '0123456789.0.x')
+  expect(foreign.err).toContain('--from belongs to another request')
+  expect(foreign.code).toBe(2)
+})
+
+test('assets get shows one asset as it was created, in every form', async () => {
+  const { run } = await aServiceScene(tests)
+  const created = await run(...domain, ...leaks)
+  expect(await run('assets', 'get', '5001')).toEqual(created)
+  const json = JSON.parse((await run('assets', 'get', '5001', '--output=json')).out) as object
+  expect(json).toMatchObject({ id: 5001, data: { fqdn: 'example.org' } })
+  const line = JSON.parse((await run('assets', 'get', '5001', '--output=ndjson')).out) as object
+  expect(Object.keys(line)).toEqual(Object.keys(json))
+})
+
+test('assets get masks the secret that is watched for, unless it is to be revealed', async () => {
+  const { run, runGiven } = await aServiceScene(tests)
+  await runGiven('hush-hush', ...secretAsset)
+  expect((await run('assets', 'get', '5001')).out).not.toContain('hush-hush')
+  expect((await run('assets', 'get', '5001', '--reveal')).out).toContain('hush-hush')
+})
+
+test('assets delete asks first, and names each', async () => {
+  const { run, runAt, sandbox } = await aServiceScene(tests)
+  const left = (): number[] => sandbox.monitoring.assets.all().map(({ id }) => id)
+  const alone = await run('assets', 'delete', '77', '78')
+  expect(alone).toEqual({
+    code: 2,
+    out: '',
+    err: '2 assets will be deleted: 77 (example.com), 78 (Example Bank); the service may delete what it found for them, too. Nobody is there to ask; say --yes\n',
+  })
+  expect((await runAt('n', 'assets', 'delete', '77')).err).toContain('nothing was changed')
+  expect(left()).toContain(77)
+
+  const { code, out } = await runAt('y', 'assets', 'delete', '77', '78', '77', '--output=json')
+  expect(code).toBe(0)
+  expect(JSON.parse(out)).toEqual({
+    items: [
+      { id: 77, name: 'example.com', deleted: true },
+      { id: 78, name: 'Example Bank', deleted: true },
+    ],
+    next: null,
+  })
+  expect(left()).not.toContain(77)
+  expect(left()).not.toContain(78)
+})
+
+test('assets delete deletes nothing before all were found', async () => {
+  const { run, sandbox, sent } = await aServiceScene(tests)
+  const { code, err } = await run('assets', 'delete', '77', '99', '--yes')
+  expect(err).toBe('asset 99: the service refuses the request (404): no such asset\n')
+  expect(code).toBe(1)
+  expect(sandbox.monitoring.assets.get(77)).toBeDefined()
+  expect(sent().map(({ method }) => method)).toEqual(['GET', 'GET'])
+})
+
+test('a deletion whose answer was lost may have been done all the same, and it says so', async () => {
+  const { run, sandbox } = await aServiceScene(tests)
+  sandbox.faults.add({ on: '/firework/v2/assets/78', method: 'DELETE', effect: 'lose-answer' })
+  const { code, err } = await run('assets', 'delete', '77', '78', '91', '--yes')
+  expect(err).toContain('deleted: 77; stopped at: 78; not tried: 91\n')
+  expect(err).toContain('it may have been done all the same: look before you repeat it')
+  expect(code).toBe(1)
+  expect(sandbox.monitoring.assets.get(91)).toBeDefined()
+})
+
+test.each([
+  [404, ['get', '77']],
+  [405, ['delete', '77', '--yes']],
+])(
+  'a server that shows no asset (%d) is told from an asset that is not there',
+  async (status, args) => {
+    const { run, sandbox } = await aServiceScene(tests)
+    const plain = { status, body: 'text', message: 'Not Found' } as const
+    sandbox.faults.add({ on: '/firework/v2/assets/77', effect: 'status', ...plain })
+    expect(await run('assets', ...args)).toEqual({
+      code: 1,
+      out: '',
+      err: 'this server shows no single asset; "tocsin assets list" shows all, and the web application deletes them\n',
+    })
+  },
+)
+
+test.each([
+  [['get'], "missing required argument 'id'"],
+  [['get', 'x'], 'a whole number of at least 1'],
+  [['delete'], "missing required argument 'ids'"],
+  [['delete', '77', '0', '--yes'], 'a whole number of at least 1'],
+  [['delete', '77', '--reveal'], "unknown option '--reveal'"],
+  [['list', '--type', 'domian'], 'domain'],
+  [['list', '--enabled', '--disabled'], 'cannot be used with'],
+])('assets %j is refused before anything is opened', async (args, said) => {
+  const { run, sandbox } = await aServiceScene(tests)
+  const { code, out, err } = await run('assets', ...args)
+  expect(err.toLowerCase()).toContain(said)
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(sandbox.requests).toEqual([])
+})

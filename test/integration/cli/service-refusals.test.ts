@@ -18,6 +18,8 @@ const commands: [string[], boolean, string][] = [
   ],
   [['assets', 'replace', '77', '--file', 'FILE'], true, 'asset 77'],
   [['assets', 'enable', '77'], true, 'asset 77'],
+  [['assets', 'get', '77'], false, 'asset 77'],
+  [['assets', 'delete', '77', '--yes'], false, 'asset 77'],
   [['assets', 'disable', '77'], true, 'asset 77'],
   [['policies', 'create', '--name=p', '--query=x'], true, 'policy "p"'],
   [['policies', 'get', uuid], false, `policy ${uuid}`],

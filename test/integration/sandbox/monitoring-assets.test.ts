@@ -240,3 +240,22 @@ describe('alerts of a group', () => {
     })
   })
 })
+
+describe('a single asset', () => {
+  test('is shown and deleted by its tenant alone, its assignments with it', async () => {
+    const { id } = await own.createAsset()
+    const policy = await own.createPolicy('INCLUDED_KEYWORDS', { keywords: ['x'] })
+    await own.assign(policy, [id, 77])
+    const path = `${assets}${id}`
+    expect(assetOf(await own.call('GET', path)).id).toBe(id)
+    for (const method of ['GET', 'DELETE']) {
+      expect((await other.call(method, path)).status).toBe(403)
+      expect((await own.call(method, `${assets}999`)).status).toBe(404)
+      expect((await own.call(method, `${assets}x`)).status).toBe(422)
+    }
+    expect(await own.call('DELETE', path)).toMatchObject({ status: 200, json: null })
+    expect((await own.call('GET', path)).status).toBe(404)
+    const left = own.sandbox.monitoring.assignments.all()
+    expect(left.map(({ identifierId }) => identifierId)).toEqual([77])
+  })
+})

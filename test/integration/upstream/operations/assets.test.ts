@@ -64,6 +64,24 @@ describe('an asset', () => {
     expect(sandbox.monitoring.assets.get(made.id)).toMatchObject({ name: 'Acme 2' })
   })
 
+  test('is read as it stands', async () => {
+    const { client, sent } = await aScene(tests)
+    const made = await create(client)
+    const read = await client.getAsset({ id: made.id, ...asked() })
+    expect({ ...read, fetching_progress: 0 }).toEqual({ ...made, fetching_progress: 0 })
+    const url = `${path}${made.id}`
+    expect(sent().at(-1)).toEqual({ method: 'GET', path: url, query: {}, tier: 'basic' })
+  })
+
+  test('is deleted, and then unknown', async () => {
+    const { client, sent } = await aScene(tests)
+    const { id } = await create(client)
+    await client.deleteAsset({ id, ...asked() })
+    expect(sent().at(-1)).toMatchObject({ method: 'DELETE', path: `${path}${id}`, tier: 'basic' })
+    const error = await failureOf(client.getAsset({ id, ...asked() }))
+    expect(error).toMatchObject({ reason: 'rejected', status: 404 })
+  })
+
   test('is disabled and enabled, each said in the body', async () => {
     const { client, sent } = await aScene(tests)
     const { id } = await create(client)

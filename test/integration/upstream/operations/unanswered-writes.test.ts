@@ -33,6 +33,7 @@ const writes: Record<string, Write> = {
     }),
   toggleAsset: (client, more) =>
     client.toggleAsset({ id: 77, isDisabled: true, ...asked(), ...more }),
+  deleteAsset: (client, more) => client.deleteAsset({ id: 77, ...asked(), ...more }),
   createPolicy: (client, more) =>
     client.createPolicy({
       policy: { name: 'x', type: 'INCLUDED_KEYWORDS', value },
