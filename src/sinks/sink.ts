@@ -110,6 +110,7 @@ export interface DeliveryMember {
 }
 
 export interface SendOptions {
+  /** Ends the send; the caller lets it abort after the sink's `sendTimeoutMs`. */
   signal: AbortSignal
   /**
    * Asked right before the first byte of the message is written. If it answers no, nothing is

@@ -5,7 +5,7 @@
  */
 import { domainToASCII } from 'node:url'
 import type { SendMailOptions } from 'nodemailer'
-import { type Clock, withTimeout } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Message, renderMessage } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
@@ -77,10 +77,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     reveals: config.reveal,
     concurrency: maxConnections,
     sendTimeoutMs: emailSendTimeoutMs,
-    send: (delivery, options) =>
-      withTimeout(emailSendTimeoutMs, [options.signal], (signal) =>
-        send(delivery, { ...options, signal }),
-      ),
+    send,
     preview(delivery) {
       const { subject, text, html } = mailContent(delivery, name)
       return { subject, text, html }

@@ -4,7 +4,6 @@
  * the open incident; only a canary, and the end of Tocsin's own trouble, resolve one. Only 202 is acceptance.
  */
 import { isKnownSeverity, type KnownSeverity, ownFeed, type Severity } from '../../event.ts'
-import { withTimeout } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { secretFromText } from '../../lib/secret.ts'
 import { type Message, messageLimits, renderMessage } from '../../messages/message.ts'
@@ -75,10 +74,7 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
     limitPerSecond,
     concurrency,
     sendTimeoutMs,
-    send: (delivery, options) =>
-      withTimeout(sendTimeoutMs, [options.signal], (signal) =>
-        send(delivery, { ...options, signal }),
-      ),
+    send,
     close: () => transport.close(),
   }
 }

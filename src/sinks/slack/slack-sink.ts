@@ -4,7 +4,6 @@
  * more as plain text.
  */
 import { IncomingWebhook } from '@slack/webhook'
-import { withTimeout } from '../../lib/clock.ts'
 import type { SinkParts } from '../config.ts'
 import { listDestinations } from '../destinations.ts'
 import {
@@ -26,7 +25,6 @@ const receiver = 'slack'
 /** Reads the URL at each send, so that it can change without a restart. */
 export function createSlackSink(config: SlackConfig, { logger, clock }: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
-  const closing = new AbortController()
   const transport = createHttpTransport({
     allowPrivate,
     maxConnections: 1,
@@ -62,15 +60,9 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     reveals: config.reveal,
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
-    send: (delivery, options) =>
-      withTimeout(slackSendTimeoutMs, [options.signal, closing.signal], (signal) =>
-        send(delivery, { ...options, signal }),
-      ),
+    send,
     preview: (delivery) => ({ text: previewSlack(delivery).plainText.text ?? '' }),
-    async close() {
-      closing.abort()
-      await transport.close()
-    },
+    close: () => transport.close(),
   }
 }
 

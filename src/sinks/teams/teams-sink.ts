@@ -3,7 +3,6 @@
  * webhook of a workflow. Accepted means that the workflow took the message: it answers 202 before
  * it posts, and only its run history tells whether the post succeeded.
  */
-import { withTimeout } from '../../lib/clock.ts'
 import type { SinkParts } from '../config.ts'
 import { listDestinations } from '../destinations.ts'
 import {
@@ -32,7 +31,6 @@ const headers = { 'content-type': 'application/json; charset=utf-8', 'user-agent
 /** Reads the URL at each send, so that it can change without a restart. */
 export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
-  const closing = new AbortController()
   const transport = createHttpTransport({
     allowPrivate,
     maxConnections: 1,
@@ -60,15 +58,9 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     reveals: config.reveal,
     concurrency: 1,
     sendTimeoutMs: teamsSendTimeoutMs,
-    send: (delivery, options) =>
-      withTimeout(teamsSendTimeoutMs, [options.signal, closing.signal], (signal) =>
-        send(delivery, { ...options, signal }),
-      ),
+    send,
     preview: (delivery) => ({ text: cardText(renderTeams(delivery)) }),
-    async close() {
-      closing.abort()
-      await transport.close()
-    },
+    close: () => transport.close(),
   }
 }
 

@@ -3,7 +3,7 @@
  * is success.
  */
 import type { LookupFunction } from 'node:net'
-import { type Clock, withTimeout } from '../../lib/clock.ts'
+import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { listDestinations } from '../destinations.ts'
@@ -47,9 +47,7 @@ export function createWebhookSink(
     }
     const body = renderBody(delivery)
     const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
-    const answer = await withTimeout(sendTimeoutMs, [options.signal], (signal) =>
-      transport.post(readTarget(config), { headers, body }, { ...options, signal }),
-    )
+    const answer = await transport.post(readTarget(config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
     if (!isSuccess(status)) throw errorFromAnswer(answer, { nowMs: clock.now(), advice })

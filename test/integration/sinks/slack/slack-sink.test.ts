@@ -120,7 +120,7 @@ test('closing ends a send that waits for its answer', async () => {
   const failed = failureOf(sink)
   await expect.poll(() => server.requests.length).toBe(1)
   await sink.close()
-  expect((await failed).reason).toBe('timeout')
+  expect((await failed).reason).toBe('connection_lost')
 })
 
 test('that no connection came in time is said in words', async () => {

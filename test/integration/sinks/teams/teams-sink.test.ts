@@ -90,7 +90,7 @@ test('closing ends a send that waits for its answer', async () => {
   const failed = failureOf(sink)
   await expect.poll(() => server.requests.length).toBe(1)
   await sink.close()
-  expect((await failed).reason).toBe('timeout')
+  expect((await failed).reason).toBe('connection_lost')
 })
 
 test('a preview is what the card says', () => {
