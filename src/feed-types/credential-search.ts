@@ -63,7 +63,7 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
     nextScan: nextWindow,
     // an older version resumed cursors beyond the end: its scan may have passed new items
     canResume: ({ notes }) => notes?.['hasCompleted'] !== undefined,
-    readsAll: (walk) => readNotes(walk).isUnfiltered,
+    readsAll: (scan) => readNotes(scan).isUnfiltered,
     remark: describeCost,
   },
 }

@@ -51,8 +51,8 @@ export const credentialsFeed: FeedType<Polled<CredentialsFeedConfig>> = {
   maskMalformed: maskMalformedCredential,
   unordered: {
     note: noteOrder,
-    endsWhenKnown(walk) {
-      const { hasCompleted, isAscending, lastWalkGrew } = readNotes(walk)
+    endsWhenKnown(scan) {
+      const { hasCompleted, isAscending, lastWalkGrew } = readNotes(scan)
       return hasCompleted && !isAscending && !lastWalkGrew
     },
     nextScan({ scan }) {
@@ -98,12 +98,12 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
         lastPages > 1 ? scan.startedAtMs + fullScanIntervalMs(feed, lastPages) : undefined
       return { fromStart: true, notes: known, dueMs }
     },
-    readsAll(walk) {
-      const { hasCompleted, isAscending } = readNotes(walk)
+    readsAll(scan) {
+      const { hasCompleted, isAscending } = readNotes(scan)
       return hasCompleted && !isAscending
     },
-    remark(walk, feed) {
-      const { hasCompleted, isAscending, lastPages } = readNotes(walk)
+    remark(scan, feed) {
+      const { hasCompleted, isAscending, lastPages } = readNotes(scan)
       if (!hasCompleted || isAscending || lastPages < 2) return undefined
       const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
       return (

@@ -72,17 +72,17 @@ interface Unordered<Feed> {
   /** Its scans read spans of time; absent: the span of a scan means nothing. */
   byTime?: true
   /** The notes of the scan after a page. */
-  note(walk: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown>
+  note(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown>
   /** Whether a page whose items are all known ends the scan. */
-  endsWhenKnown(walk: Scan): boolean
+  endsWhenKnown(scan: Scan): boolean
   /** The scan that follows one that ended, or one that `canResume` refuses. */
   nextScan(state: FeedState & { scan: Scan }, feed: Feed): NextScan
   /** Whether a stored scan may continue at its cursor before it ended; absent: it may. */
-  canResume?(walk: Scan): boolean
+  canResume?(scan: Scan): boolean
   /** Whether each scan reads everything the API has, so that a rescan would find nothing. */
-  readsAll?(walk: Scan): boolean
+  readsAll?(scan: Scan): boolean
   /** What operators must know about how the feed is read at present; undefined: nothing. */
-  remark?(walk: Scan, feed: Pick<FeedCommon, 'everyMs' | 'sweep'>): string | undefined
+  remark?(scan: Scan, feed: Pick<FeedCommon, 'everyMs' | 'sweep'>): string | undefined
 }
 
 export interface NextScan {

@@ -394,7 +394,7 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
     onPage(page) {
       enterPhase(reader, run, 'queued')
       notePage(place, held.state.fleet, { askedAtMs, ...page })
-      if (page.isNewWalk && place.rescan) place.rescan.atMs = clock.now()
+      if (page.isNewScan && place.rescan) place.rescan.atMs = clock.now()
     },
     async mayContinue() {
       await clock.sleep(laneFreeMs(reader, held) - clock.now(), run.stopping.signal)

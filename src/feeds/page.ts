@@ -188,9 +188,9 @@ export function buildPage(
   const { feed } = run
   const { stands, ...advanced } = advance(fetched.scan, fetched.page)
   const isTail = place === undefined
-  const isFirstWalk = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
+  const isFirstScan = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
   const next = advanced.hasMore ? (advanced.scan.cursor ?? undefined) : undefined
-  const shortEnd = isTail ? judgeShort(options, run, fetched, { next, isFirstWalk }) : undefined
+  const shortEnd = isTail ? judgeShort(options, run, fetched, { next, isFirstScan }) : undefined
   const isEnd = shortEnd?.isEnd === true
   const hasMore = advanced.hasMore && !isEnd
   // a rescan whose cursor repeats is over: the same page is not requested again and again
@@ -200,7 +200,7 @@ export function buildPage(
   const tailNotes = tailOrder?.note(fetched.scan, fetched.page, isCaughtUp)
   const scan = withNotes(advanced.scan, fetched, tailNotes)
   const rescan = place && readNotes(scan)
-  const isBacklog = isFirstWalk || rescan?.isBacklog === true
+  const isBacklog = isFirstScan || rescan?.isBacklog === true
   const requestedAtMs = fetched.requestedAtMs + aheadMs
   const sorted = sortPage(fetched.page.items, {
     feed,
@@ -211,7 +211,7 @@ export function buildPage(
     plan: (event) => {
       const isOld = isOlderThanWindow(event, feed, requestedAtMs)
       const isInSummary = feed.initialPoll === 'summary' && (isBacklog || isOld)
-      return options.plan(event, feed, { isBacklog: isInSummary, isFresh: isTail && !isFirstWalk })
+      return options.plan(event, feed, { isBacklog: isInSummary, isFresh: isTail && !isFirstScan })
     },
     pairDigest: (parts) => options.pairDigest?.(feed.account, parts),
     sealSecret: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
@@ -232,7 +232,7 @@ export function buildPage(
     requestedAtMs,
     isCaughtUp,
     endsWhenKnown: stands || (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
-    isBackfilling: !isCaughtUp && isFirstWalk,
+    isBackfilling: !isCaughtUp && isFirstScan,
     ...sorted,
     malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],
   }
@@ -255,7 +255,7 @@ function judgeShort(
   { client }: Pick<PollerOptions, 'client'>,
   turn: PollRun,
   { page, scan, requestedAtMs }: FetchedPage,
-  { next, isFirstWalk }: { next: string | undefined; isFirstWalk: boolean },
+  { next, isFirstScan }: { next: string | undefined; isFirstScan: boolean },
 ): ShortEnd | undefined {
   const { feed, shortPages } = turn
   if (findFeedType(feed).unordered) return undefined
@@ -265,8 +265,8 @@ function judgeShort(
   if (next === undefined || count === 0 || count >= scanPageSize(scan))
     return { endpoint, following, last: undefined, isEnd: false }
   const askedAtMs = requestedAtMs + (client(feed.account).clockSkewMs() ?? 0)
-  const last = { askedAtMs, cursor: next, walkBegunMs: scan.startedAtMs }
-  const isEnd = !isFirstWalk && following !== 'older' && shortPages.isEnd(endpoint)
+  const last = { askedAtMs, cursor: next, scanBegunMs: scan.startedAtMs }
+  const isEnd = !isFirstScan && following !== 'older' && shortPages.isEnd(endpoint)
   return { endpoint, following, last, isEnd }
 }
 
@@ -293,7 +293,7 @@ function classifyFollowing(
   { cursor, startedAtMs }: Scan,
   items: readonly unknown[],
 ): Following | undefined {
-  if (!last || last.cursor !== cursor || last.walkBegunMs !== startedAtMs) return undefined
+  if (!last || last.cursor !== cursor || last.scanBegunMs !== startedAtMs) return undefined
   if (items.length === 0) return 'nothing'
   const sinceMs = last.askedAtMs - (isOfTurn ? 0 : usualLatenessMs)
   const times = items.map((item) => {

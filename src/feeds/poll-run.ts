@@ -91,7 +91,7 @@ interface AcceptedPage {
    * Whether the scan has another request or start, so that a rescan may be due sooner than was
    * known.
    */
-  isNewWalk?: boolean | undefined
+  isNewScan?: boolean | undefined
 }
 
 export type PollOutcome =
@@ -156,7 +156,7 @@ export interface ShortPage {
         /** Its `next`. A scan that begins elsewhere shows older items, as it should. */
         cursor: string
         /** When its scan began. */
-        walkBegunMs: number
+        scanBegunMs: number
       }
     | undefined
   /** Whether it was read in this run. */

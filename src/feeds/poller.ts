@@ -135,12 +135,12 @@ async function pollPage(
     urgentEvents: accepted.newEvents.filter(isUrgent).length,
     hasMore: isMore === true,
     isBacklog,
-    isNewWalk: isNewWalk(state, page),
+    isNewScan: isNewScan(state, page),
   })
   return { status: isMore ? 'more' : 'caught_up' }
 }
 
-function isNewWalk({ scan: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
+function isNewScan({ scan: before, lastCaughtUpMs }: FeedState, page: Page): boolean {
   const { scan, isCaughtUp } = page
   const isFirstEnd = isCaughtUp && lastCaughtUpMs === undefined
   const isOther = scan.fingerprint !== before?.fingerprint || scan.behind?.id !== before.behind?.id

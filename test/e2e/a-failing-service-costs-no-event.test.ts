@@ -65,7 +65,7 @@ async function rehearse(staging: Staging, scenario: (stage: Stage) => Promise<vo
     await until('all is settled', () => nothingPending(replicas[0]!))
     expect(stage.delivered().toSorted()).toEqual([...new Set(stage.delivered())].toSorted())
     await expectConservation(replicas[0]!.ledgers[0]!)
-    expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
+    expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })
   } finally {
     await Promise.all(replicas.map((replica) => replica.stop()))
     await sandbox.close()

@@ -148,7 +148,7 @@ test('ten reloads under way, and every event reaches each destination once', asy
   for (const sink of ['siem', 'extra', 'other']) {
     expect(sinks[sink]!.delivered).toBe(arrived(sandbox, sink).length)
   }
-  expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
+  expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })
   await reload(app, configOf(sandbox, 'ten'))
   await until('no connection is left over', async () => (await connections(app)) === atFirst)
   expect(warnings).toEqual([])

@@ -149,7 +149,7 @@ test.concurrent.each<EndMode>(['full', 'empty', 'absent', 'echo'])(
       for (const book of replicas[0]!.ledgers) await expectConservation(book)
       const [first] = replicas[0]!.ledgers
       expect((await readAccounting(first!)).feeds['brand']).toMatchObject({ quarantined: 1 })
-      expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
+      expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })
     })
   },
   120_000,

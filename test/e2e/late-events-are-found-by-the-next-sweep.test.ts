@@ -111,7 +111,7 @@ test('a twentieth arrives up to three days late: the next sweep finds it, and no
   expect(tooOld.filter(({ uid }) => delivered().includes(uid))).toEqual([])
   const { feeds } = await expectConservation(replica.ledgers[0]!)
   expect(feeds['far']).toMatchObject({ new: 15 + 3 * 38 + late.length, late: late.length })
-  expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
+  expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })
 }, 180_000)
 
 /** Each was taken in before the sweep after the first one that began behind its arrival. */

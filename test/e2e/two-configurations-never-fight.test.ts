@@ -189,7 +189,7 @@ test.concurrent('a rolling restart to another configuration and back loses nothi
     }
     expect((await accountOf(again.app, 'gone')).delivered).toBeGreaterThanOrEqual(held)
     await expectConservation(again.app.ledgers[0]!)
-    expect(sandbox.violations()).toEqual({ rate: 0, changedWalks: 0 })
+    expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })
   } finally {
     await Promise.all([older, first, newer, again].map(({ app }) => app.stop()))
     await sandbox.close()

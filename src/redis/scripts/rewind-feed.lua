@@ -7,7 +7,7 @@
 -- @include lib/ledger.lua
 
 local feed = key('feed', ARGV[1])
-local walk = redis.call('HGET', feed, 'walk')
-local begun = walk and cjson.decode(walk).startedAtMs or 0 -- by a clock that may have been ahead
+local scan = redis.call('HGET', feed, 'walk')
+local begun = scan and cjson.decode(scan).startedAtMs or 0 -- by a clock that may have been ahead
 redis.call('HSET', feed, 'floor', ARGV[2], 'rewound', math.max(now, begun + 1))
 redis.call('HINCRBY', feed, 'seq', 1)

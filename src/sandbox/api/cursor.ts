@@ -34,11 +34,11 @@ export function decodeCursor(cursor: string): Position | null {
 /** Returns where a scan continues by its cursor; null if it begins. */
 export function resolveCursor(
   from: string | null,
-  walk: unknown,
+  scanQuery: unknown,
   cursors: CursorWatch,
 ): Position | 'refused' | null {
   if (from === null) return null
-  if (cursors.accept(from, walk) === 'refused') return 'refused'
+  if (cursors.accept(from, scanQuery) === 'refused') return 'refused'
   return decodeCursor(from) ?? 'refused'
 }
 
@@ -48,60 +48,60 @@ export function resolveCursor(
  * and order).
  */
 export interface CursorWatch extends Persistent {
-  /** Notes which request `cursor` was issued for; `walk` is the whole request except `from`. */
-  issue(cursor: string, walk: unknown): void
+  /** Notes which request `cursor` was issued for; `scanQuery` is the whole request except `from`. */
+  issue(cursor: string, scanQuery: unknown): void
   /**
    * Returns 'refused' if the cursor was expired on demand. Counts a cursor that comes back with
    * other parameters.
    */
-  accept(cursor: string, walk: unknown): 'taken' | 'refused'
+  accept(cursor: string, scanQuery: unknown): 'taken' | 'refused'
   /** From now on refuses every cursor issued so far. */
   expireAll: () => void
-  changedWalks: () => number
+  changedScans: () => number
 }
 
 const maxCursors = 50_000
 
 export function createCursorWatch(): CursorWatch {
-  let walksByCursor = new Map<string, Set<string>>()
+  let scansByCursor = new Map<string, Set<string>>()
   /**
    * Expired cursors, both by themselves and combined with the scan they belong to: `scanCursorKey`.
    */
   const expired = new Set<string>()
-  let changedWalks = 0
+  let changedScans = 0
 
   return {
-    issue(cursor, walk) {
-      const digest = digestRequest(walk)
+    issue(cursor, scanQuery) {
+      const digest = digestRequest(scanQuery)
       expired.delete(cursor)
       expired.delete(scanCursorKey(digest, cursor))
-      const walks = walksByCursor.get(cursor) ?? new Set()
-      walksByCursor.set(cursor, walks.add(digest))
-      if (walksByCursor.size > maxCursors)
-        walksByCursor = new Map([...walksByCursor].slice(maxCursors / 2))
+      const scans = scansByCursor.get(cursor) ?? new Set()
+      scansByCursor.set(cursor, scans.add(digest))
+      if (scansByCursor.size > maxCursors)
+        scansByCursor = new Map([...scansByCursor].slice(maxCursors / 2))
     },
-    accept(cursor, walk) {
-      const digest = digestRequest(walk)
+    accept(cursor, scanQuery) {
+      const digest = digestRequest(scanQuery)
       if (expired.has(cursor) || expired.has(scanCursorKey(digest, cursor))) return 'refused'
-      const walks = walksByCursor.get(cursor)
-      if (walks && !walks.has(digest)) changedWalks++
+      const scans = scansByCursor.get(cursor)
+      if (scans && !scans.has(digest)) changedScans++
       return 'taken'
     },
     expireAll() {
-      for (const [cursor, walks] of walksByCursor) {
+      for (const [cursor, scans] of scansByCursor) {
         expired.add(cursor)
-        for (const digest of walks) expired.add(scanCursorKey(digest, cursor))
+        for (const digest of scans) expired.add(scanCursorKey(digest, cursor))
       }
-      walksByCursor.clear()
+      scansByCursor.clear()
     },
-    changedWalks: () => changedWalks,
+    changedScans: () => changedScans,
     snapshot: () => ({
-      walks: [...walksByCursor].map(([cursor, walks]) => [cursor, [...walks]]),
+      walks: [...scansByCursor].map(([cursor, scans]) => [cursor, [...scans]]),
       expired: [...expired],
     }),
     restore(snapshot) {
       const state = cursorsSnapshot.parse(snapshot)
-      walksByCursor = new Map(state.walks.map(([cursor, walks]) => [cursor, new Set(walks)]))
+      scansByCursor = new Map(state.walks.map(([cursor, scans]) => [cursor, new Set(scans)]))
       for (const cursor of state.expired) expired.add(cursor)
     },
   }
@@ -117,8 +117,8 @@ function scanCursorKey(digest: string, cursor: string): string {
   return `${digest} ${cursor}`
 }
 
-function digestRequest(walk: unknown): string {
-  return createHash('sha256').update(canonicalJson(walk)).digest('base64')
+function digestRequest(scanQuery: unknown): string {
+  return createHash('sha256').update(canonicalJson(scanQuery)).digest('base64')
 }
 
 function canonicalJson(value: unknown): string {

@@ -61,9 +61,9 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
       const parsed = legacyParameters.safeParse(query)
       if (!parsed.success) return refuseRequest(reply, formatIssues(parsed.error.issues))
       const { search_after: after, from: given, ...asked } = parsed.data
-      const walk = ['legacy', asked]
+      const scanQuery = ['legacy', asked]
       const from = after ?? given ?? null
-      const place = resolveCursor(from, walk, cursors)
+      const place = resolveCursor(from, scanQuery, cursors)
       if (place === 'refused') return refuseRequest(reply, 'bad cursor', 'INVALID_CURSOR')
       const visible = history.all().map((event) => restrictView(event, { settings, grant }))
       const found = sortEvents(visible.filter(legacyMatcher(asked)), asked.sort_by)
@@ -76,7 +76,7 @@ export function createLegacySearch(parts: SearchParts): LegacySearch {
       }
       const { items, next } = takePage(found, request, habits)
       const cursor = encodeNext(next, from)
-      if (cursor) cursors.issue(cursor, walk)
+      if (cursor) cursors.issue(cursor, scanQuery)
       const shown = items.map(({ uid }) => uid)
       chargeSearch(reply, { kind: 'legacy', query: asked.query, shown }, parts)
       return reply.send({

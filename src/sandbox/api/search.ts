@@ -142,8 +142,8 @@ function sendPage(reply: FastifyReply, parts: PageParts): FastifyReply {
   if (materializedFilter === 'refused' && body.filters.materialized_at) {
     return reply.code(422).send({ detail: [unknownFilter] })
   }
-  const { from = null, ...walk } = body
-  const place = resolveCursor(from, [scope.name, walk], cursors)
+  const { from = null, ...scanQuery } = body
+  const place = resolveCursor(from, [scope.name, scanQuery], cursors)
   if (place === 'refused') {
     return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
   }
@@ -155,7 +155,7 @@ function sendPage(reply: FastifyReply, parts: PageParts): FastifyReply {
   const { isHidden } = scope
   const page = takePage(scope.events, { order, size, from: place, matches, isHidden }, habits)
   const wire = wirePage(page.items.map(scope.show), page.next, from)
-  if (wire.next) cursors.issue(wire.next, [scope.name, walk])
+  if (wire.next) cursors.issue(wire.next, [scope.name, scanQuery])
   scope.charge(page.items.map(({ uid }) => uid))
   return reply.send(wire)
 }

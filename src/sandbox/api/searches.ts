@@ -135,23 +135,23 @@ function answerExpansion(
     )
     return reply.code(422).send({ detail })
   }
-  const { from = null, ...walk } = parsed.data
-  const { event, refusal } = findOwnEvent(reply, walk.uid, { ...parts, grant })
+  const { from = null, ...scanQuery } = parsed.data
+  const { event, refusal } = findOwnEvent(reply, scanQuery.uid, { ...parts, grant })
   if (refusal) return refusal
   const stolen = readStolen(event)
   if (!stolen) {
     const message = 'an event of this type has nothing to expand'
     return sendError(reply, { status: 400, code: 'UNSUPPORTED', message })
   }
-  const name = `${walk.field} ${walk.uid}`
-  const place = resolveCursor(from, ['expand', walk], cursors)
+  const name = `${scanQuery.field} ${scanQuery.uid}`
+  const place = resolveCursor(from, ['expand', scanQuery], cursors)
   if (place === 'refused' || (place && place[1] !== name)) {
     return sendError(reply, { status: 400, code: 'INVALID_CURSOR', message: 'bad cursor' })
   }
   const start = place?.[0] ?? 0
-  const all: readonly unknown[] = stolen[walk.field]
-  const end = start + walk.size
+  const all: readonly unknown[] = stolen[scanQuery.field]
+  const end = start + scanQuery.size
   const next = end < all.length ? encodeCursor([end, name]) : null
-  if (next) cursors.issue(next, ['expand', walk])
+  if (next) cursors.issue(next, ['expand', scanQuery])
   return reply.send({ items: all.slice(start, end), next })
 }

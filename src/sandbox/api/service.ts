@@ -45,7 +45,7 @@ interface Violations {
   /** Requests that came sooner than a limit allows. */
   rate: number
   /** Cursors that came back with other parameters than they were issued for. */
-  changedWalks: number
+  changedScans: number
 }
 
 interface ServiceParts {
@@ -96,7 +96,7 @@ export function addService(root: FastifyInstance, parts: ServiceParts): PretendS
     },
     violations: () => ({
       rate: rates.violations(),
-      changedWalks: searches.cursors.changedWalks() + credentials.changedWalks(),
+      changedScans: searches.cursors.changedScans() + credentials.changedScans(),
     }),
     quota,
     addReportRequest: reports.addReportRequest,

@@ -30,8 +30,8 @@ import type { Persistent } from '../state/data-folder.ts'
 import type { CredentialHistory, SandboxCredential } from './history.ts'
 
 interface CredentialRequests extends Pick<
-  CredentialWalks,
-  'expireCursors' | 'changedWalks' | 'cursors'
+  CredentialPages,
+  'expireCursors' | 'changedScans' | 'cursors'
 > {
   answerFeed(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
   answerTenant(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
@@ -46,18 +46,18 @@ interface CredentialParts {
   settings: SandboxSettings
   history: CredentialHistory
   quota: SearchQuota
-  walks: CredentialWalks
+  pages: CredentialPages
   /** Returns the tenant of an identifier; undefined if the identifier does not exist. */
   tenantOf: (identifierId: number) => number | undefined
 }
 
 export function createCredentialRequests(
-  given: Omit<CredentialParts, 'walks'>,
+  given: Omit<CredentialParts, 'pages'>,
 ): CredentialRequests {
-  const walks = createCredentialWalks(given.settings)
-  const parts = { ...given, walks }
+  const pages = createCredentialPages(given.settings)
+  const parts = { ...given, pages }
   return {
-    ...walks,
+    ...pages,
     answerFeed(request, reply, grant) {
       const { id } = request.params as { id: string }
       const asker = { id, grant, tenantOf: given.tenantOf, shape: 'message' } as const
@@ -120,11 +120,11 @@ function sendFeedPage(
     show,
     ...parsed
   }: z.infer<typeof credentialFeedQuery> & CredentialViewer & { id: string },
-  { settings, history, walks }: CredentialParts,
+  { settings, history, pages }: CredentialParts,
 ): FastifyReply {
   const { from = null } = parsed
-  const page = walks.read({
-    walk: ['feed', id, size],
+  const page = pages.read({
+    scanQuery: ['feed', id, size],
     ...sortForFeed(history.all(), settings),
     size,
     from,
@@ -144,12 +144,12 @@ function sendTenantPage(
   reply: FastifyReply,
   parsed: z.infer<typeof tenantCredentialsQuery> &
     CredentialViewer & { isOwn: (credential: SandboxCredential) => boolean },
-  { history, walks }: CredentialParts,
+  { history, pages }: CredentialParts,
 ): FastifyReply {
   const { size, order_type: order, show, isOwn } = parsed
   const from = parsed.from ?? null
-  const page = walks.read({
-    walk: ['tenant', size, order],
+  const page = pages.read({
+    scanQuery: ['tenant', size, order],
     entries: sortByImport(history.all()),
     order,
     size,
@@ -164,15 +164,15 @@ function sendTenantPage(
 function sendSearchPage(
   reply: FastifyReply,
   { show, isCharged, ...body }: CredentialSearchBody & CredentialViewer & { isCharged: boolean },
-  { settings, history, quota, walks }: CredentialParts,
+  { settings, history, quota, pages }: CredentialParts,
 ): FastifyReply {
-  const { from = null, ...walk } = body
+  const { from = null, ...scanQuery } = body
   const { credentialSizeLimit, filtersImportedAt } = settings
   if (credentialSizeLimit !== null && body.size > credentialSizeLimit) {
     return sendError(reply, { status: 504 })
   }
-  const page = walks.read({
-    walk: ['search', walk],
+  const page = pages.read({
+    scanQuery: ['search', scanQuery],
     entries: sortForSearch(history.all()),
     order: body.order,
     size: body.size,
@@ -369,17 +369,17 @@ function queryMatcher(
 }
 
 /** Pages of scans over credentials in any order, with opaque cursors whose misuse is counted. */
-interface CredentialWalks {
+interface CredentialPages {
   /** Returns null if the cursor is refused. */
   read(page: CredentialPageRequest): CredentialPage | null
   expireCursors: () => void
-  changedWalks: () => number
+  changedScans: () => number
   cursors: Persistent
 }
 
 interface CredentialPageRequest {
   /** The whole request except the cursor, which is valid for this request only. */
-  walk: unknown
+  scanQuery: unknown
   entries: readonly PlacedCredential[]
   order: 'asc' | 'desc'
   size: number
@@ -392,17 +392,17 @@ interface CredentialPage {
   next: NextCursor
 }
 
-function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
+function createCredentialPages(settings: SandboxSettings): CredentialPages {
   const habits = createPageHabits(settings, settings.seed + 5)
   const cursors = createCursorWatch()
 
   return {
     cursors,
     expireCursors: cursors.expireAll,
-    changedWalks: cursors.changedWalks,
-    read({ walk, entries, order, size, from, matches }) {
+    changedScans: cursors.changedScans,
+    read({ scanQuery, entries, order, size, from, matches }) {
       const position = from === null ? null : decodeExact(from)
-      if (from !== null && (!position || cursors.accept(from, walk) === 'refused')) return null
+      if (from !== null && (!position || cursors.accept(from, scanQuery) === 'refused')) return null
       const request = {
         order,
         size,
@@ -411,7 +411,7 @@ function createCredentialWalks(settings: SandboxSettings): CredentialWalks {
         isHidden: () => false,
       }
       const { items, next } = takePage(entries, request, habits)
-      if (next && next !== 'same') cursors.issue(encodeCursor(next), walk)
+      if (next && next !== 'same') cursors.issue(encodeCursor(next), scanQuery)
       return { shown: items.map(({ credential }) => credential), next }
     },
   }

@@ -49,7 +49,7 @@ export interface Figures {
   ledgerChecks: { made: number; findings: string[] }
   lateExits: number
   crashes: number
-  violations: { rate: number; changedWalks: number }
+  violations: { rate: number; changedScans: number }
 }
 
 export async function runChaos(plan: ChaosPlan): Promise<Figures> {

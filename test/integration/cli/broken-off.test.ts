@@ -119,7 +119,7 @@ describe('--from', () => {
     const cursor = decodeURIComponent(next!.split('-').slice(2).join('-'))
     const rest = await run(...group, '--all', '--from', cursor, '--output=json')
     expect(pageIn(rest.out).items).toHaveLength(15)
-    expect(sandbox.violations().changedWalks).toBe(1)
+    expect(sandbox.violations().changedScans).toBe(1)
   })
 
   test.each([

@@ -127,7 +127,7 @@ describe('credentials search', () => {
     expect(first.items).toHaveLength(2)
     const rest = JSON.parse((await run(...ask, '--from', first.next ?? '')).out) as Page
     expect(rest).toMatchObject({ items: [{ id: expect.any(Number) }], next: null })
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
   })
 
   test('asks for less at once where that takes too long, and goes on so', async () => {
@@ -141,7 +141,7 @@ describe('credentials search', () => {
       '100 at once took too long; asking for 50\n50 at once took too long; asking for 25\n',
     )
     expect(sent().map(({ body }) => (body as { size: number }).size)).toEqual([100, 50, 25, 25, 25])
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
   })
 
   test('says what to do where a later page takes too long', async () => {

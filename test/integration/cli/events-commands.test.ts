@@ -216,7 +216,7 @@ describe('events search', () => {
     }
     expect(uids).toEqual(uidsIn((await run(...ask, '--all')).out))
     expect(uids).toHaveLength(27)
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
     const times = sent().map(({ body }) => JSON.stringify((body as { filters: object }).filters))
     expect(new Set(times.slice(0, 4)).size).toBe(1)
   })

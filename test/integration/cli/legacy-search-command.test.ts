@@ -37,7 +37,7 @@ test('goes on where it ended, and gives machines every field without a secret', 
   }
   expect(new Set(uids)).toEqual(new Set(sandbox.events().map(({ uid }) => uid)))
   expect(uids).toHaveLength(12)
-  expect(sandbox.violations().changedWalks).toBe(0)
+  expect(sandbox.violations().changedScans).toBe(0)
   expect(texts).not.toContain('Hush-Hush')
   expect((await run(...ask, '--reveal')).out).toContain('Hush-Hush')
   const csv = await run(...ask, '--output=csv')

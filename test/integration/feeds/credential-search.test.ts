@@ -59,7 +59,7 @@ test('pages for which the gateway gives up are halved until they come, and stay 
   await rig.toEnd(feed)
   expect(sizes()).toEqual([25, 25, 25]) // the hour before is read again
   expect(await known()).toBe(63)
-  expect(rig.sandbox.violations().changedWalks).toBe(0)
+  expect(rig.sandbox.violations().changedScans).toBe(0)
   await expectConservation(rig.ledger)
 })
 
@@ -115,7 +115,7 @@ test('a new credential is seen in the next poll, whatever its domain: the search
     await rig.toEnd(keyword)
     expect([...(await rig.records()).keys()].toSorted()).toEqual(seen.toSorted())
   }
-  expect(rig.sandbox.violations().changedWalks).toBe(0)
+  expect(rig.sandbox.violations().changedScans).toBe(0)
   const { sinks } = await expectConservation(rig.ledger)
   expect(sinks['soc']?.created).toBe(seen.length)
 })

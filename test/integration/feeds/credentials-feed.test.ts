@@ -49,7 +49,7 @@ test.each<CredentialOrder>(['newest', 'ascending', 'shuffled'])(
     expect(feeds['staff']).toMatchObject({ new: 68, baseline: 0 })
     expect(sinks['soc']?.created).toBe(68)
     for (const record of (await rig.records()).values()) expect(record.severity).toBe('high')
-    expect(rig.sandbox.violations().changedWalks).toBe(0)
+    expect(rig.sandbox.violations().changedScans).toBe(0)
   },
 )
 

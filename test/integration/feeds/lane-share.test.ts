@@ -77,8 +77,8 @@ function aService(clock: Clock, rescan: Rescanning = () => undefined) {
       requests.push({ feed, kind, atMs: clock.now(), isForgotten })
       await clock.sleep(100)
       const hasMore = kind === 'sweep'
-      const isNewWalk = changed.delete(feed.name)
-      onPage?.({ newEvents: 0, urgentEvents: 0, hasMore, isBacklog: false, isNewWalk })
+      const isNewScan = changed.delete(feed.name)
+      onPage?.({ newEvents: 0, urgentEvents: 0, hasMore, isBacklog: false, isNewScan })
       if (!hasMore) return { status: 'caught_up' }
       if (!(await goesOn?.(pages))) return { status: 'more' }
     }

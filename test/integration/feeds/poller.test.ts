@@ -132,7 +132,7 @@ test('a turn reads to the end and takes every event in once, over as many turns 
   expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
   await expectConservation(book)
-  expect(sandbox.violations().changedWalks).toBe(0)
+  expect(sandbox.violations().changedScans).toBe(0)
 })
 
 test('after each page a turn is asked whether it goes on, by how many it has read', async () => {
@@ -244,7 +244,7 @@ test('changed filters begin a new walk with overlap; the old cursor never meets 
   const wider = aFeed({ filters: { severity: ['high', 'low'] } })
   expect(await aPoller().pollOnce(wider, never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
-  expect(sandbox.violations().changedWalks).toBe(0)
+  expect(sandbox.violations().changedScans).toBe(0)
   expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('configuration_changed')
 })
 

@@ -54,7 +54,7 @@ test('what arrives behind the tail is found by the next sweep, once, and counted
   expect(feeds['brand']).toMatchObject({ new: 35, late: 7, baseline: 1 })
   expect(await scraped(rig.metrics, 'sweep_late_events_total{feed="brand"}')).toBe(7)
   expect(await scraped(rig.metrics, 'event_lateness_seconds_count{feed="brand"}')).toBe(7)
-  expect(sandbox.violations().changedWalks).toBe(0)
+  expect(sandbox.violations().changedScans).toBe(0)
 })
 
 test('what a sweep finds before the tail comes by is new, not late, nor is what the tail has yet to pass', async () => {
@@ -155,7 +155,7 @@ test('a sweep does not go on below or above a floor that was moved', async () =>
   expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'not_due', untilMs: undefined })
   await rig.toEnd(feed)
   await rig.toEnd(feed, 'sweep')
-  expect(sandbox.violations().changedWalks).toBe(0)
+  expect(sandbox.violations().changedScans).toBe(0)
 })
 
 /** Every event goes to sink soc; remembers which came as a summary. */
@@ -400,7 +400,7 @@ test('a page of the tail says when rescans may be due sooner: at first ends, new
   async function readTail(one = feed): Promise<void> {
     const pages: boolean[] = []
     told.push(pages)
-    await rig.turn(one, 'feed', { onPage: ({ isNewWalk }) => void pages.push(isNewWalk === true) })
+    await rig.turn(one, 'feed', { onPage: ({ isNewScan }) => void pages.push(isNewScan === true) })
   }
   sandbox.addEvents(25)
   await readTail()

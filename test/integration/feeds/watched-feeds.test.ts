@@ -64,7 +64,7 @@ describe.each([
     await rig.toEnd(feed, 'sweep')
     expect(await known()).toEqual([...first, late!.uid].toSorted())
     await expectConservation(rig.ledger)
-    expect(rig.sandbox.violations().changedWalks).toBe(0)
+    expect(rig.sandbox.violations().changedScans).toBe(0)
   })
 
   test('goes on at its cursor where it broke off, and with overlap where the cursor is refused', async () => {
@@ -247,7 +247,7 @@ describe('a feed of type tenant_credentials', () => {
     expect(await known()).toEqual([...first, ...more].toSorted())
     const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']?.created).toBe(75)
-    expect(rig.sandbox.violations().changedWalks).toBe(0)
+    expect(rig.sandbox.violations().changedScans).toBe(0)
   })
 
   test('finds by a sweep what a new identifier brings in from before', async () => {

@@ -129,9 +129,9 @@ describe('the feed of an identifier', () => {
     expect(await feed(sandbox, '?size=1&from=nonsense')).toMatchObject(refusal)
     const quoted = `?size=1&from=${encodeURIComponent(next!)}`
     expect((await feed(sandbox, quoted)).status).toBe(200)
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
     expect((await feed(sandbox, quoted.replace('size=1', 'size=2'))).status).toBe(200)
-    expect(sandbox.violations().changedWalks).toBe(1)
+    expect(sandbox.violations().changedScans).toBe(1)
     sandbox.expireCursors()
     expect(await feed(sandbox, quoted)).toMatchObject(refusal)
   })

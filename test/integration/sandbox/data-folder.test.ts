@@ -170,9 +170,9 @@ describe('over a restart', () => {
     expect(items).toHaveLength(10)
     expect(rest.uids).toHaveLength(15)
     expect(uids).toEqual(expect.arrayContaining(rest.uids))
-    expect(second.violations().changedWalks).toBe(0)
+    expect(second.violations().changedScans).toBe(0)
     await searchGroup(second, token, { order: 'asc', from: next, filters: { severity: 'low' } })
-    expect(second.violations().changedWalks).toBe(1)
+    expect(second.violations().changedScans).toBe(1)
   })
 
   test('a cursor that expired stays refused', async () => {

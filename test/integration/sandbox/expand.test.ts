@@ -71,7 +71,7 @@ test.each([
   expect(pages.map(({ items }) => items.length)).toEqual(sizes)
   expect(pages.flatMap(({ items }) => items)).toEqual(given)
   expect(pages.at(-1)?.next).toBeNull()
-  expect(sandbox.violations().changedWalks).toBe(0)
+  expect(sandbox.violations().changedScans).toBe(0)
 })
 
 test('what is made up for a log has the shape of the wire, and holds what its search item shows', async () => {
@@ -132,7 +132,7 @@ test('a cursor is good for its own walk alone, and until it expires', async () =
   const refusal = { status: 400, json: { error: { code: 'INVALID_CURSOR' } } }
   expect(await expand(sandbox, token, { ...query, from: 'x' })).toMatchObject(refusal)
   expect(await expand(sandbox, token, { ...query, uid: other!.uid, from })).toMatchObject(refusal)
-  expect(sandbox.violations().changedWalks).toBe(1)
+  expect(sandbox.violations().changedScans).toBe(1)
   expect((await expand(sandbox, token, { ...query, from })).status).toBe(200)
   sandbox.expireCursors()
   expect(await expand(sandbox, token, { ...query, from })).toMatchObject(refusal)

@@ -74,9 +74,9 @@ describe('the global search', () => {
     const since = sandbox.addEvent()
     const third = (await searchAll(sandbox, token, { ...body, from: second.next })).json as WirePage
     expect(third.items.map(uidOf)).toEqual([since.uid])
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
     await searchAll(sandbox, token, { ...body, size: 9, from: second.next })
-    expect(sandbox.violations().changedWalks).toBe(1)
+    expect(sandbox.violations().changedScans).toBe(1)
   })
 
   test('shows what a tenant noted to that tenant alone, and filters by it for that tenant alone', async () => {

@@ -75,7 +75,7 @@ describe('a walk', () => {
       expect(ends.slice(-2)).toEqual([null, null])
       const inOrder = sandbox.events().toSorted((a, b) => a.createdAtMs - b.createdAtMs)
       expect(uids).toEqual(inOrder.map(({ uid }) => uid))
-      expect(sandbox.violations().changedWalks).toBe(0)
+      expect(sandbox.violations().changedScans).toBe(0)
     },
   )
 
@@ -100,7 +100,7 @@ describe('a walk', () => {
     expect(await read(sandbox, token, `${path}?search_after=x`)).toMatchObject(refusal)
     const { links } = await pageAt(sandbox, token, path)
     await read(sandbox, token, `${links?.next}&size=9`)
-    expect(sandbox.violations().changedWalks).toBe(1)
+    expect(sandbox.violations().changedScans).toBe(1)
     sandbox.expireCursors()
     expect(await read(sandbox, token, `${links?.next}`)).toMatchObject(refusal)
   })

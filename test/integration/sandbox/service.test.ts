@@ -54,7 +54,7 @@ describe('paging', () => {
       expect(second).toEqual(expect.arrayContaining(since.map(({ uid }) => uid)))
       expect(second).not.toContain(late.uid)
       expect((await walkGroup(sandbox, token, body)).uids).toContain(late.uid)
-      expect(sandbox.violations().changedWalks).toBe(0)
+      expect(sandbox.violations().changedScans).toBe(0)
     },
   )
 
@@ -117,9 +117,9 @@ describe('paging', () => {
     const { json } = await searchGroup(sandbox, token, { order: 'asc' })
     const { next: from } = json as { next: string }
     await searchGroup(sandbox, token, { order: 'asc', from })
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
     await searchGroup(sandbox, token, { order: 'asc', from, filters: { severity: 'low' } })
-    expect(sandbox.violations().changedWalks).toBe(1)
+    expect(sandbox.violations().changedScans).toBe(1)
   })
 
   test('a cursor that is none, or that expired, is refused', async () => {
@@ -358,6 +358,6 @@ test('events and state can be had over HTTP, and control requests are not logged
     events: 3,
     requests: 0,
     received: { slack: 0, webhook: 0, email: 0 },
-    violations: { rate: 0, changedWalks: 0 },
+    violations: { rate: 0, changedScans: 0 },
   })
 })

@@ -44,7 +44,7 @@ function searched(agoMs: number): unknown {
 }
 
 function lastPage(about: { askedAtMs: number }) {
-  return { walkBegunMs: tail.startedAtMs, cursor: 'c2', ...about }
+  return { scanBegunMs: tail.startedAtMs, cursor: 'c2', ...about }
 }
 
 const items = (count: number): unknown[] => Array.from({ length: count }, () => item())

@@ -17,7 +17,7 @@ test('the last page of a tail is known in its next turn, and that it was of an e
   const pages = createShortPages()
   const feed = { account: 'main', name: 'brand' }
   const page = pages.last(feed)
-  const last = { askedAtMs: 1, cursor: 'c1', walkBegunMs: 0 }
+  const last = { askedAtMs: 1, cursor: 'c1', scanBegunMs: 0 }
   Object.assign(page, { last, isOfTurn: true })
   expect(pages.last({ ...feed })).toEqual({ last, isOfTurn: false })
   expect(pages.last({ ...feed, name: 'other' }).last).toBeUndefined()

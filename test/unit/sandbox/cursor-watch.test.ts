@@ -8,9 +8,9 @@ test('a cursor that comes back with other parameters is counted', () => {
   const cursors = createCursorWatch()
   cursors.issue('place', tail)
   expect(cursors.accept('place', tail)).toBe('taken')
-  expect(cursors.changedWalks()).toBe(0)
+  expect(cursors.changedScans()).toBe(0)
   expect(cursors.accept('place', sweep)).toBe('taken')
-  expect(cursors.changedWalks()).toBe(1)
+  expect(cursors.changedScans()).toBe(1)
 })
 
 test('an expired cursor stays so for its walk when another walk is handed the same place', () => {
@@ -20,7 +20,7 @@ test('an expired cursor stays so for its walk when another walk is handed the sa
   cursors.issue('place', sweep)
   expect(cursors.accept('place', sweep)).toBe('taken')
   expect(cursors.accept('place', tail)).toBe('refused')
-  expect(cursors.changedWalks()).toBe(0)
+  expect(cursors.changedScans()).toBe(0)
   cursors.issue('place', tail)
   expect(cursors.accept('place', tail)).toBe('taken')
 })

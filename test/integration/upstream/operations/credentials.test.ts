@@ -67,7 +67,7 @@ describe('the credential feed', () => {
     sandbox.addCredentials(5, { identifierIds: [78] })
     const ids = await walk(async (from) => (await feedPage(client, from, 7)).page)
     expect(ids).toEqual(made.map(({ id }) => id).toReversed())
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
   })
 
   test('asks for the size and the cursor in the query, on the basic tier, and says when', async () => {
@@ -142,7 +142,7 @@ describe('the credential search', () => {
     expect(
       sandbox.requests.filter(({ path }) => path === searchPath).map(({ tier }) => tier),
     ).toEqual(Array(3).fill('search'))
-    expect(sandbox.violations().changedWalks).toBe(0)
+    expect(sandbox.violations().changedScans).toBe(0)
   })
 
   test('sends its body as it is given', async () => {

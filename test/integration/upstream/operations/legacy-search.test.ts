@@ -82,7 +82,7 @@ describe.each(['GET', 'POST'] as const)('a legacy search by %s', (method) => {
         from = answer.page.next ?? null
       } while (from !== null)
       expect(uids.toSorted()).toEqual(made.map(({ uid }) => uid).toSorted())
-      expect(scene.sandbox.violations().changedWalks).toBe(0)
+      expect(scene.sandbox.violations().changedScans).toBe(0)
     },
   )
 
