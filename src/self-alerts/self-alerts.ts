@@ -86,7 +86,10 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
   }
 }
 
-/** Selects the conditions whose begin is due now, or was published within `settleMs`. */
+/**
+ * Selects the conditions whose begin is due now, or was published within `settleMs`; however long
+ * ago while an alert stands for all of the kind, so that it is not over before they are.
+ */
 function selectFresh(
   conditions: readonly Condition[],
   stored: Readonly<Record<string, string>>,
@@ -97,7 +100,7 @@ function selectFresh(
     const noted = parseNote(stored[condition.id])
     const { sinceMs = nowMs, saidMs = Infinity } = noted ?? {}
     const isCovered = condition.coveredBy.some((cover) => standing.has(cover))
-    const isOld = nowMs - saidMs > settleMs
+    const isOld = nowMs - saidMs > settleMs && !standing.has(manyId(condition.kind))
     const isFresh = !isCovered && !isOld && isDue(noted, condition, nowMs)
     return isFresh ? [{ ...condition, sinceMs: condition.sinceMs ?? sinceMs }] : []
   })

@@ -107,6 +107,24 @@ test('those that come after ten were told count with them for ten minutes: an ou
   expect(await rig.told()).toHaveLength(12 + 3) // long after, three are told each
 })
 
+test('an alert about many is not over while more than ten stand, however long ago each was alerted', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const refuse = async (count: number, afterMinutes: number): Promise<void> => {
+    rig.clock.atMs += afterMinutes * minute
+    rig.snapshot.accounts = Array.from({ length: count }, (_none, n) => {
+      return { name: `a${n}`, isRefused: true }
+    })
+    await watch.watchOnce()
+  }
+  await refuse(10, 0)
+  await refuse(11, 4)
+  for (let looks = 0; looks < 6; looks += 1) await refuse(11, 7)
+  const told = await toldOf(rig)
+  expect(told.filter((uid) => uid.startsWith('many'))).toEqual(['many-account-refused begin'])
+  expect(told).toHaveLength(11)
+})
+
 test('the notice goes straight to its sink, and the ledger can say why', async () => {
   const rig = await aRig()
   rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
