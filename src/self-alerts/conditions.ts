@@ -286,7 +286,8 @@ const mostOfAKind = 10
 
 /**
  * Finds kinds of which many are to be alerted; each such condition stands for all of its kind. An
- * outage would flood the operators otherwise.
+ * outage would flood the operators otherwise. It counts from when it was first seen: the begin of
+ * the first of a kind may be that of an earlier alert, whose uid the ledger knows.
  */
 export function findMany(due: readonly Condition[]): Condition[] {
   return [...Map.groupBy(due, ({ kind }) => kind)]
@@ -294,9 +295,7 @@ export function findMany(due: readonly Condition[]): Condition[] {
     .map(([kind, alike]) => {
       const [one, two, three] = alike.map(({ name }) => name)
       const cause = `${one}, ${two}, ${three} and ${alike.length - 3} others by now`
-      const firstMs = Math.min(...alike.map(({ sinceMs = Infinity }) => sinceMs))
-      const sinceMs = Number.isFinite(firstMs) ? firstMs : undefined
-      return buildCondition({ kind: 'many', name: kind }, { sinceMs, waitMs: 0, cause })
+      return buildCondition({ kind: 'many', name: kind }, { waitMs: 0, cause })
     })
 }
 

@@ -96,13 +96,12 @@ function selectFresh(
   nowMs: number,
 ): Condition[] {
   const standing = new Set([...Object.keys(stored), ...conditions.map(({ id }) => id)])
-  return conditions.flatMap((condition) => {
+  return conditions.filter((condition) => {
     const noted = parseNote(stored[condition.id])
-    const { sinceMs = nowMs, saidMs = Infinity } = noted ?? {}
+    const { saidMs = Infinity } = noted ?? {}
     const isCovered = condition.coveredBy.some((cover) => standing.has(cover))
     const isOld = nowMs - saidMs > settleMs && !standing.has(manyId(condition.kind))
-    const isFresh = !isCovered && !isOld && isDue(noted, condition, nowMs)
-    return isFresh ? [{ ...condition, sinceMs: condition.sinceMs ?? sinceMs }] : []
+    return !isCovered && !isOld && isDue(noted, condition, nowMs)
   })
 }
 

@@ -125,6 +125,36 @@ test('an alert about many is not over while more than ten stand, however long ag
   expect(told).toHaveLength(11)
 })
 
+test('a second outage of many is alerted, although some have stood since the first', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const firstMs = rig.clock.atMs
+  const refuse = async (names: [string, number][], afterMinutes: number): Promise<void> => {
+    rig.clock.atMs += afterMinutes * minute
+    rig.snapshot.feeds = names.map(([name, sinceMs]) => {
+      const refused = { reason: 'forbidden', sinceMs }
+      const lastMs = rig.clock.atMs
+      const times = { lastSuccessMs: lastMs, lastCaughtUpMs: lastMs }
+      return { name, account: 'main', lagObjectiveMs: minute, isPaused: false, ...times, refused }
+    })
+    await watch.watchOnce()
+  }
+  const first = Array.from({ length: 12 }, (_none, n): [string, number] => [`f${n}`, firstMs])
+  await refuse(first, 0)
+  const left = first.slice(0, 9)
+  await refuse(left, 1)
+  await refuse(left, 11)
+  const later = rig.clock.atMs + minute
+  const second = [...left, ['g0', later], ['g1', later], ['g2', later]] as [string, number][]
+  await refuse(second, 1)
+  const told = await toldOf(rig)
+  expect(told.filter((uid) => uid.startsWith('many'))).toEqual([
+    'many-feed-refused begin',
+    'many-feed-refused end',
+    'many-feed-refused begin',
+  ])
+})
+
 test('the notice goes straight to its sink, and the ledger can say why', async () => {
   const rig = await aRig()
   rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
