@@ -24,11 +24,11 @@ elseif kept ~= spacing or age > remembered / 2 then
 end
 
 local slot = math.max(now, believable(state[1], spacing) + spacing, believable(state[2], spacing))
-local wide = own ~= base and redis.call('HMGET', base, 'last', 'pause', 'others')
+local wide = own ~= base and redis.call('HMGET', base, 'last', 'pause', 'others', 'used')
 if wide then
-  slot = math.max(slot, believable(wide[2], spacing))
+  slot = math.max(slot, believable(wide[2], spacing), believable(wide[4], spacing) + spacing)
   -- A request of an unknown organization may have its slot far ahead, because another organization
-  -- is paused: this one goes before it if there is room.
+  -- is paused: this one goes before it if there is room, and after the one that was used last.
   local stranger = believable(wide[1], spacing)
   if slot + spacing > stranger then
     slot = math.max(slot, stranger + spacing)

@@ -179,6 +179,18 @@ describe('slots of a tier', () => {
       expect(Math.abs(slot - stranger.slot)).toBeGreaterThanOrEqual(2 * second)
   })
 
+  test('of an organization keep their distance from one that an unknown organization just used', async () => {
+    const keys = freshKeys()
+    const used = await reserve(keys, unknown, 2 * second)
+    const paused = keys.shared('limit', 'url-8', 'search')
+    await redis.hset(paused, 'pause', String(used.slot + 60 * second))
+    await reserve(keys, { ...known, organization: 'url-8' }, 2 * second)
+    const ahead = await reserve(keys, unknown, 2 * second)
+    expect(ahead.slot - used.slot).toBeGreaterThan(60 * second)
+    const next = await reserve(keys, known, 2 * second)
+    expect(next.slot - used.slot).toBe(2 * second)
+  })
+
   test('leave nothing behind for longer than two hours', async () => {
     const keys = freshKeys()
     await reserve(keys, known, second)
