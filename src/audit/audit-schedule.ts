@@ -119,8 +119,14 @@ async function dueFeeds({
     if (!audit) return false
     const { count, lastMs } = failures[name] ?? { count: 0, lastMs: 0 }
     const pauseMs = count === 0 ? 0 : Math.min(maxRetryMs, retryMs * 2 ** (count - 1))
-    return nowMs >= lastMs + pauseMs && nowMs >= (notes[name]?.endedAtMs ?? 0) + audit.everyMs
+    const endedAtMs = notes[name]?.endedAtMs ?? 0
+    return hasPassed(lastMs, pauseMs, nowMs) && hasPassed(endedAtMs, audit.everyMs, nowMs)
   })
+}
+
+/** Whether so long has passed; true also for a time after now, written by a clock that was ahead. */
+function hasPassed(sinceMs: number, durationMs: number, nowMs: number): boolean {
+  return sinceMs > nowMs || nowMs >= sinceMs + durationMs
 }
 
 async function keepAliveDuring<T>(

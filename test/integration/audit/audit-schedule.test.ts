@@ -85,6 +85,18 @@ test('a feed is audited once it was read to its end, and again when its time has
   expect(pages(scene)).toBe(2)
 })
 
+test.each([
+  ['audits', { endedAtMs: Date.now() + 100 * hourMs }],
+  ['audit-failures', { count: 1, lastMs: Date.now() + 100 * hourMs }],
+])('a time in %s that a clock ahead wrote delays no audit', async (key, note) => {
+  const scene = await aScene()
+  await scene.rig.toEnd(feed)
+  pages(scene)
+  await tests.redis.hset(scene.keys.shared(key), feed.name, JSON.stringify(note))
+  await once(scene.schedule())
+  expect(pages(scene)).toBe(2)
+})
+
 test('of several replicas one audits, of one that is not active none', async () => {
   const scene = await aScene()
   await scene.rig.toEnd(feed)
