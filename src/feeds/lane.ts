@@ -209,11 +209,12 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
 function leaveUnanswered(reader: ReaderState, { lane, changed }: HeldLane): void {
   const nowMs = reader.clock.now()
   const untilMs = nowMs + reader.timings.requestTimeoutMs
-  const wait = { untilMs, why: 'its answer is awaited' }
   for (const { feed, kind, stopping } of reader.runs.values()) {
     const isAwaited = kind === 'feed' && feed.everyMs !== undefined && !stopping.signal.aborted
     if (!isAwaited || reader.laneFor(feed).id !== lane.id) continue
     const place = ensurePlace(reader, feed)
+    const failure = place.failures > 0 ? place.wait?.why : undefined // commands and alerts name it
+    const wait = { untilMs, why: failure ?? 'its answer is awaited' }
     changed.set(feedId(feed), { ...place, askedAtMs: undefined, wait, notedAtMs: nowMs })
   }
 }

@@ -368,10 +368,9 @@ async function isRefused(
   const need = findFeedType(feed).needs?.(feed)
   const capability = need && (await client(feed.account).capabilities.read(need.capability))
   if (!capability || capability.has) return false
-  return (
-    clock.now() - capability.atMs <
-    (lastSuccessMs === undefined ? refusalRecheckMs : transientRefusalRecheckMs)
-  )
+  const ageMs = clock.now() - capability.atMs
+  const recheckMs = lastSuccessMs === undefined ? refusalRecheckMs : transientRefusalRecheckMs
+  return ageMs < recheckMs && ageMs > -recheckMs // a clock that was ahead noted it for no longer
 }
 
 /**

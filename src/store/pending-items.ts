@@ -455,12 +455,18 @@ export async function listDeadLetters(
   return { total, letters: letters.filter((letter) => letter !== undefined) }
 }
 
-/** Counts a sink's dead letters; drops those whose record has expired. */
+/** Counts a sink's dead letters, without those among the thousand oldest whose record has expired. */
 export async function countDeadLetters(ledger: AccountLedger, sink: string): Promise<number> {
   const name = ledger.key('dead', sink)
   const oldestMs = (await redisNow(ledger)) - ledger.retention.history
-  await ledger.redis.zremrangebyscore(name, '-inf', oldestMs)
-  return ledger.redis.zcard(name)
+  const old = await ledger.redis.zrangebyscore(name, '-inf', oldestMs, 'LIMIT', 0, 1_000)
+  const lookups = ledger.redis.pipeline().zcard(name)
+  for (const ref of old) lookups.exists(ledger.key('rec', ref.split(':')[1] ?? ''))
+  const [total = 0, ...kept] = ((await lookups.exec()) ?? []).map(([error, count]) => {
+    if (error) throw error
+    return Number(count)
+  })
+  return total - kept.filter((exists) => exists === 0).length
 }
 
 /** Finds a dead letter by its id without the account; undefined if this account has none such. */

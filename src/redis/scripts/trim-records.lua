@@ -2,7 +2,7 @@
 -- Drops settled records with their payloads and dead letters, oldest first: those beyond
 -- retention.history, then as many, together with entries of the quarantine, as free the bytes wanted.
 -- The last call also drops the dead letters whose records have expired. Runs when memory is full.
--- One call looks at 200 at most.
+-- One call looks at 200 records and, at the end, at 200 letters of each sink.
 -- KEYS[1]  the account's base
 -- ARGV     retention.history (ms), dedupe horizon (ms), bytes to free
 -- Returns  what was dropped to free bytes: {records, payloads, quarantine entries, bytes, when the
@@ -72,9 +72,19 @@ for _ = 1, step do
     q = q + 2
   end
 end
+-- Another item of the event may have kept its record for longer than the letter is old.
+local function drop_expired_letters(letters)
+  local old = redis.call('ZRANGEBYSCORE', letters, '-inf', ended_before, 'LIMIT', 0, step)
+  for _, ref in ipairs(old) do
+    if redis.call('EXISTS', key('rec', split_ref(ref)[2])) == 0 then
+      redis.call('ZREM', letters, ref)
+    end
+  end
+end
+
 if more == 0 then
   for _, sink in ipairs(redis.call('SMEMBERS', key('sinks'))) do
-    redis.call('ZREMRANGEBYSCORE', key('dead', sink), '-inf', ended_before)
+    drop_expired_letters(key('dead', sink))
   end
 end
 -- Of the events first seen after this time no record was dropped: an audit compares only those.

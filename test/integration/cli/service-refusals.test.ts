@@ -28,6 +28,7 @@ const commands: [string[], boolean, string][] = [
   [['policies', 'delete', uuid, '--yes'], false, `policy ${uuid}`],
   [['alerts', 'get', '1042'], false, 'assets group 1042'],
   [['reports', 'get', '9001'], false, 'report 9001'],
+  [['reports', 'download', '9001', '--out', '-'], false, 'report 9001'],
   [['reports', 'get', '--request', uuid], false, `report request ${uuid}`],
   [['tenants', 'create', '--name=Acme'], true, 'organization 7'],
 ]

@@ -147,6 +147,16 @@ test('a feed that had been answered asks again after ten minutes: a gateway may 
   await rig.toEnd(tenant)
 })
 
+test('a refusal that a clock days ahead has noted is not believed for days', async () => {
+  await begin()
+  rig.sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 403, times: 1 })
+  expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
+  await rig.forgetCapabilities(-60_000) // clocks differ by so much
+  expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
+  await rig.forgetCapabilities(-5 * 86_400_000)
+  await rig.toEnd(tenant)
+})
+
 test('a second feed of what is refused says so itself, and does not stop in silence', async () => {
   await begin()
   const worst = { ...tenant, name: 'worst', filters: { severity: ['critical' as const] } }

@@ -271,6 +271,17 @@ test('a dead letter goes with its event, and is no longer counted', async () => 
   expect(await countDeadLetters(scene.ledger, 'soc')).toBe(1)
 })
 
+test('a dead letter whose event another item keeps stays listed, however old it is', async () => {
+  const { ledger: book, keep } = await aScene()
+  await settled(book, 0, { agoMinutes: 5, outcome: 'dead' })
+  const kept = `i:${book.fingerprints.recordId(uidOf(0))}:0:soc`
+  const gone = `i:${book.fingerprints.recordId('nobody')}:0:soc`
+  await tests.redis.zadd(book.key('dead', 'soc'), 1, kept, 2, gone)
+  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  await keep(2 ** 40)
+  expect(await tests.redis.zrange(book.key('dead', 'soc'), '0', '-1')).toEqual([kept])
+})
+
 test('what is replayed after it was weighed stays', async () => {
   const scene = await aScene()
   const { ledger: book } = scene
