@@ -129,15 +129,32 @@ export function openPrivateFile(path: string): number {
 }
 
 /** Replaces a file atomically: the new content is there whole or not at all. */
-export function replacePrivateFile(path: string, text: string): void {
+export function replacePrivateFile(path: string, content: string | Uint8Array): void {
+  writeThenPlace(path, content, renameSync)
+}
+
+/** Creates a file whole or not at all; throws EEXIST if something has its name. */
+export function createPrivateFile(path: string, content: string | Uint8Array): void {
+  writeThenPlace(path, content, linkSync)
+}
+
+function writeThenPlace(
+  path: string,
+  content: string | Uint8Array,
+  place: (temporary: string, path: string) => void,
+): void {
   const temporary = `${path}.${randomBytes(8).toString('hex')}`
   const file = openSync(temporary, 'wx', 0o600)
   try {
-    writeFileSync(file, text)
+    try {
+      writeFileSync(file, content)
+    } finally {
+      closeSync(file)
+    }
+    place(temporary, path)
   } finally {
-    closeSync(file)
+    rmSync(temporary, { force: true })
   }
-  renameSync(temporary, path)
 }
 
 /** Limits for text files that an operator names: reading must neither block nor fill the memory. */

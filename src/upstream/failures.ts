@@ -14,7 +14,10 @@ import {
 export interface Answer {
   status: number
   headers: Record<string, string | string[] | undefined>
+  /** Empty where there is a `file`. */
   body: string
+  /** The body below 300 of a request with `maxFileBytes`. */
+  file?: Uint8Array
   /** Wall clock ms when the request was sent. */
   sentAtMs: number
 }

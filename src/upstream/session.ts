@@ -19,6 +19,8 @@ export interface Call extends PacedRequest {
   body?: unknown
   /** Number of items requested, if the answer is a page. */
   pageSize?: number | undefined
+  /** Limit in bytes, if the answer is a file. */
+  maxFileBytes?: number
   ignoresPause?: boolean
 }
 
@@ -118,10 +120,10 @@ function decodePassword(password: string): string {
 }
 
 function toTransportRequest(call: Call, token: Token): TransportRequest {
-  const { method, path, body, signal, pageSize } = call
+  const { method, path, body, signal, pageSize, maxFileBytes } = call
   const limits = { ...chooseLimits(call), pageSize }
   const authorization = `Bearer ${token.value}`
-  const request: TransportRequest = { method, path, authorization, signal, limits }
+  const request: TransportRequest = { method, path, authorization, signal, limits, maxFileBytes }
   return body === undefined ? request : { ...request, body }
 }
 

@@ -1,6 +1,7 @@
 /**
- * JSON over HTTP to one account's API, with a limit on every wait and every size. It follows no
- * redirect, retries nothing, and throws only UpstreamErrors, which name no key and no token.
+ * JSON and files over HTTP from one account's API, with a limit on every wait and every size. It
+ * follows no redirect, retries nothing, and throws only UpstreamErrors, which name no key and no
+ * token.
  */
 import { getCACertificates } from 'node:tls'
 import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
@@ -21,6 +22,8 @@ export interface TransportRequest {
   signal?: AbortSignal | undefined
   /** Limits for the body of an answer below 300; default `daemonLimits`. */
   limits?: AnswerLimits | undefined
+  /** The body of an answer below 300 is a file of at most so many bytes, not JSON. */
+  maxFileBytes?: number | undefined
 }
 
 export interface Transport {
@@ -75,8 +78,13 @@ export function createTransport(options: TransportOptions): Transport {
       body: asked.body === undefined ? null : JSON.stringify(asked.body),
       signal,
     })
+    const { statusCode: status, headers } = response
+    if (asked.maxFileBytes !== undefined && status < 300) {
+      const file = await readFile(response.body, asked.maxFileBytes)
+      return { status, headers, body: '', file, sentAtMs }
+    }
     const body = await readBody(response, asked.limits ?? daemonLimits)
-    return { status: response.statusCode, headers: response.headers, body, sentAtMs }
+    return { status, headers, body, sentAtMs }
   }
 
   return {
@@ -112,6 +120,20 @@ async function readBody(
   return text.end()
 }
 
+/** Throws UpstreamError `contract` with fault `too_large` once there is more than `maxBytes`. */
+async function readFile(body: AsyncIterable<unknown>, maxBytes: number): Promise<Buffer> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of body) {
+    pieces.push(piece as Uint8Array)
+    length += (piece as Uint8Array).length
+    if (length <= maxBytes) continue
+    const message = `the file is larger than ${maxBytes / 1024 / 1024} MiB`
+    throw new UpstreamError('contract', message, { fault: 'too_large' })
+  }
+  return Buffer.concat(pieces)
+}
+
 async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promise<string> {
   const pieces: Uint8Array[] = []
   let length = 0
@@ -123,8 +145,13 @@ async function readBeginning(body: AsyncIterable<unknown>, bytes: number): Promi
   return new TextDecoder().decode(Buffer.concat(pieces).subarray(0, bytes))
 }
 
-function buildHeaders({ authorization, body }: TransportRequest): Record<string, string> {
-  const headers = { accept: 'application/json', 'user-agent': 'tocsin', authorization }
+function buildHeaders({
+  authorization,
+  body,
+  maxFileBytes,
+}: TransportRequest): Record<string, string> {
+  const accept = maxFileBytes === undefined ? 'application/json' : '*/*'
+  const headers = { accept, 'user-agent': 'tocsin', authorization }
   return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
 }
 

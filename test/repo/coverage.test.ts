@@ -61,6 +61,7 @@ const published = [
   'PATCH /firework/v4/events/tenant/metadata',
   'GET /firework/v2/assets/{asset_id}',
   'DELETE /firework/v2/assets/{asset_id}',
+  'GET /firework/v4/threat_flow/reports/{report_id}/download',
 ]
 
 interface Row {

@@ -95,6 +95,24 @@ export async function nameFailure<Result>(
   }
 }
 
+/**
+ * Like `nameFailure`, for an operation that not every server has: where a server lacks it, `remedy`
+ * is said. A 403 may be about the key or about the thing, so it is said as the service says it.
+ */
+export async function nameFailureOrMissing<Result>(
+  thing: string,
+  request: Promise<Result>,
+  remedy: string,
+): Promise<Result> {
+  try {
+    return await nameFailure(thing, request)
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    const isMissing = isUnknownPath(error) || error.status === 405
+    throw isMissing ? new CommandError('refused', remedy) : error
+  }
+}
+
 export interface OptionalOperation {
   /** Name under which its availability is remembered. */
   capability: string

@@ -3,8 +3,6 @@
 import { Command } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
 import { maskSecrets, maskText } from '../../masking/masking.ts'
-import { isUnknownPath } from '../../upstream/capabilities.ts'
-import { UpstreamError } from '../../upstream/error.ts'
 import { findTreatment } from '../../masking/secret-names.ts'
 import { assetCreation, assetReplacement, type WireAsset } from '../../upstream/resources/assets.ts'
 import { assetTypes, createSearchTypes } from '../../upstream/resources/enumerations.ts'
@@ -20,6 +18,7 @@ import {
   parseIdList,
   type JsonObject,
   nameFailure,
+  nameFailureOrMissing,
   inputName,
   readJsonObject,
   readSecret,
@@ -290,21 +289,13 @@ async function getAsset(context: Context, id: number, options: AssetOptions): Pr
   printOne(context, options, assetListing(options.reveal === true), asset)
 }
 
-/** A 403 may be about the key or about the asset, so it is said as the service says it. */
-async function readAsset({ client, callOptions }: ApiContext, id: number): Promise<WireAsset> {
-  try {
-    return await nameFailure(`asset ${id}`, client.getAsset({ id, ...callOptions() }))
-  } catch (error) {
-    throw isOperationUnknown(error) ? new CommandError('refused', noAssetRemedy) : error
-  }
+function readAsset({ client, callOptions }: ApiContext, id: number): Promise<WireAsset> {
+  const request = client.getAsset({ id, ...callOptions() })
+  return nameFailureOrMissing(`asset ${id}`, request, noAssetRemedy)
 }
 
 const noAssetRemedy =
   'this server shows no single asset; "tocsin assets list" shows all, and the web application deletes them'
-
-function isOperationUnknown(error: unknown): boolean {
-  return error instanceof UpstreamError && (isUnknownPath(error) || error.status === 405)
-}
 
 interface DeleteOptions extends ServiceOptions {
   yes?: true

@@ -1,45 +1,54 @@
 /** The `reports` commands: threat-flow reports requested, listed, printed, and sent to sinks. */
 
+import { type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseReport } from '../../feed-types/reports.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { duration } from '../../lib/config-fields.ts'
+import { createPrivateFile, replacePrivateFile } from '../../lib/private-files.ts'
 import { maskText } from '../../masking/masking.ts'
 import { createPublisher } from '../../self-alerts/publisher.ts'
-import { orders, reportTimeRanges, reportTypes } from '../../upstream/resources/enumerations.ts'
+import {
+  orders,
+  reportFileFormats,
+  reportTimeRanges,
+  reportTypes,
+} from '../../upstream/resources/enumerations.ts'
 import {
   type ReportCreation,
+  type ReportFileFormat,
   type WireReport,
   wireReport,
   type WireReportRequest,
 } from '../../upstream/resources/reports.ts'
-import { parseTimestamp } from '../../upstream/timestamps.ts'
-import type { Context } from '../context.ts'
+import { type Context, print } from '../context.ts'
 import { ledgerFor, destinationsBySink, notifyDaemon } from '../open-store.ts'
 import {
   addPeriodOptions,
   findBatchWaitMs,
   listParser,
   parseList,
+  parseText,
   type PeriodOptions,
   resolvePeriod,
   toRangeFilter,
 } from '../options.ts'
+import { reportLines } from '../report-text.ts'
 import {
   CommandError,
   findNamed,
   sanitize,
   jsonText,
   formatDuration,
-  formatTable,
-  formatUtcTime,
-  measureWidth,
+  pluralize,
 } from '../terminal.ts'
 import {
   addServiceOptions,
   callOptional,
   isTransient,
   nameFailure,
+  nameFailureOrMissing,
   type ApiContext,
   parseRequestId,
   type ServiceOptions,
@@ -65,6 +74,7 @@ export function reportsCommand(context: Context): Command {
     .addCommand(requestCommand(context))
     .addCommand(reportsListCommand(context))
     .addCommand(get)
+    .addCommand(downloadCommand(context))
     .addCommand(reportsWaitCommand(context))
 }
 
@@ -243,6 +253,90 @@ function formatRequestState({ status }: WireReportRequest, requestId: string): s
   return `no report was made, the service says "${sanitize(status, 100)}"`
 }
 
+/** `reports download` writes a report as the service formats it, with nothing masked. */
+
+interface DownloadOptions extends ServiceOptions {
+  output: 'text' | 'json'
+  format: ReportFileFormat
+  out: string
+  force?: true
+}
+
+function downloadCommand(context: Context): Command {
+  return addServiceOptions(new Command('download'), ['text', 'json'])
+    .description('a report as a docx or pdf file, with nothing masked')
+    .argument('<id>', 'id of the report', parseId)
+    .addOption(
+      new Option('--format <format>', 'of the file').choices(reportFileFormats).default('docx'),
+    )
+    .requiredOption('--out <file>', 'where to write it; - for standard output', parseText)
+    .option('--force', 'replace the file if it is there')
+    .action((id: number, options: DownloadOptions) => downloadReport(context, id, options))
+}
+
+async function downloadReport(
+  context: Context,
+  id: number,
+  options: DownloadOptions,
+): Promise<void> {
+  const { terminal } = context
+  const { format, out, force } = options
+  if (out !== '-') refuseTarget(out, force === true)
+  else if (terminal.isInteractive) throw new CommandError('mistake', terminalProblem)
+  const file = await withClient(context, options, ({ client, callOptions }) => {
+    const request = client.downloadReport({ id, format, ...callOptions() })
+    return nameFailureOrMissing(`report ${id}`, request, noDownloadRemedy)
+  })
+  if (out === '-') return terminal.printBytes(file)
+  writeReportFile(out, file, force === true)
+  const json = { id, format, file: out, bytes: file.length }
+  const line = `report ${id} is in ${sanitize(out)} (${pluralize(file.length, 'byte')})`
+  return print(context, options, { json, lines: () => [line] })
+}
+
+const terminalProblem =
+  '--out -: a terminal does not show such a file; redirect standard output, or name a file'
+
+const noDownloadRemedy =
+  'this server has no files of reports; "tocsin reports get" prints a report as text'
+
+/** Throws CommandError unless a file can be created, or replaced, under this name. */
+function refuseTarget(path: string, mayReplace: boolean): void {
+  const problem = findTargetProblem(path, mayReplace)
+  if (problem !== undefined) throw new CommandError('mistake', `--out ${path}: ${problem}`)
+}
+
+function findTargetProblem(path: string, mayReplace: boolean): string | undefined {
+  const target = statIfThere(path)
+  if (target?.isDirectory()) return 'it is a folder; name a file in it'
+  if (target !== undefined && !target.isFile()) return 'it is no regular file'
+  if (target !== undefined && !mayReplace) return existsProblem
+  if (target !== undefined || statIfThere(dirname(path))?.isDirectory()) return undefined
+  return 'there is no such folder; create it first'
+}
+
+function statIfThere(path: string): Stats | undefined {
+  try {
+    return statSync(path)
+  } catch {
+    return undefined
+  }
+}
+
+const existsProblem = 'there is such a file already; name another, or replace it with --force'
+
+/** The file is there whole or not at all. */
+function writeReportFile(path: string, content: Uint8Array, mayReplace: boolean): void {
+  try {
+    if (mayReplace) replacePrivateFile(path, content)
+    else createPrivateFile(path, content)
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const problem = code === 'EEXIST' ? existsProblem : `cannot be written (${code})`
+    throw new CommandError('refused', `--out ${path}: ${problem}`, { cause })
+  }
+}
+
 /** `reports wait` waits for a report and delivers it to sinks like any event. */
 
 interface WaitOptions extends ServiceOptions {
@@ -358,10 +452,6 @@ async function sendToSinks(
   return event.uid
 }
 
-/** Columns of a report's text. */
-
-const width = 96
-
 /** Throws CommandError when the response holds no valid report. */
 export function readReport(received: unknown, requestId: string): WireReport {
   const read = wireReport.safeParse(received)
@@ -387,171 +477,4 @@ function maskTexts(
     typeof text === 'string' ? [[key, maskText(text)] as const] : [],
   )
   return Object.fromEntries(masked)
-}
-
-export function reportLines(report: WireReport, strong: (text: string) => string): string[] {
-  const part = (title: string, lines: readonly string[]): string[] =>
-    lines.length === 0 ? [] : ['', strong(title), ...lines]
-  return [
-    strong(sanitize(report.title ?? `report ${report.id}`, Infinity)),
-    ...(report.subtitle ? wrapText(sanitize(report.subtitle, Infinity), width) : []),
-    ...wrapText(formatFacts(report), width),
-    ...part('Summary', plainText(report.summary ?? '', { width, strong })),
-    ...part(
-      'Highlights',
-      (report.highlights ?? []).flatMap((text) =>
-        wrapText(sanitize(text, Infinity), width, { first: '• ', rest: '  ' }),
-      ),
-    ),
-    ...part('Report', plainText(report.content ?? '', { width, strong })),
-    ...part(
-      'Related events',
-      (report.related_activity_uids ?? []).map((uid) => `  ${sanitize(uid, Infinity)}`),
-    ),
-  ]
-}
-
-/** `report 9001, created 2026-11-01 12:00:05 UTC, 2 min to read, tags: leak`. */
-function formatFacts(report: WireReport): string {
-  const { reading_time: minutes, format_type: format, intel_type: intel, tags } = report
-  return [
-    `report ${report.id}`,
-    ...formatTimestamps('created', report.created_at),
-    ...formatTimestamps('published', report.published_at),
-    ...formatTimestamps('updated', report.updated_at),
-    ...(minutes === undefined || minutes === null ? [] : [`${minutes} min to read`]),
-    ...[format, intel].filter((word) => typeof word === 'string').map((word) => sanitize(word)),
-    ...(tags?.length ? [`tags: ${tags.map((tag) => sanitize(tag)).join(', ')}`] : []),
-  ].join(', ')
-}
-
-function formatTimestamps(verb: string, text: string | null | undefined): string[] {
-  if (typeof text !== 'string') return []
-  const atMs = parseTimestamp(text)
-  return [`${verb} ${atMs === null ? sanitize(text) : formatUtcTime(atMs)}`]
-}
-
-/**
- * Renders Markdown as plain text for a terminal: markup is removed, long lines are wrapped, no text
- * is lost.
- */
-
-interface TextLayout {
-  width: number
-  strong: (text: string) => string
-}
-
-type Block =
-  | { kind: 'heading' | 'paragraph'; text: string }
-  | { kind: 'item'; text: string; mark: string }
-  | { kind: 'table'; rows: string[][] }
-
-export function plainText(markdown: string, layout: TextLayout): string[] {
-  const blocks = parseBlocks(markdown)
-  return blocks.flatMap((block, at) => {
-    const before = blocks[at - 1]
-    const isApart = before !== undefined && !(before.kind === 'item' && block.kind === 'item')
-    return [...(isApart ? [''] : []), ...formatBlock(block, layout)]
-  })
-}
-
-function formatBlock(block: Block, { width, strong }: TextLayout): string[] {
-  switch (block.kind) {
-    case 'heading':
-      return [strong(block.text)]
-    case 'paragraph':
-      return wrapText(block.text, width)
-    case 'item':
-      return wrapText(block.text, width, {
-        first: block.mark,
-        rest: ' '.repeat(measureWidth(block.mark)),
-      })
-    case 'table':
-      return formatTable(block.rows)
-  }
-}
-
-/** A block ends at an empty line or where a block of another kind begins. */
-function parseBlocks(markdown: string): Block[] {
-  const blocks: Block[] = []
-  let isOpen = false
-  for (const line of markdown.split(/\r\n?|\n/)) {
-    const block = parseBlock(line)
-    const last = blocks.at(-1)
-    if (block === undefined) isOpen = false
-    else if (isOpen && last !== undefined && extendBlock(last, block)) continue
-    else {
-      blocks.push(block)
-      isOpen = true
-    }
-  }
-  return blocks
-}
-
-/** Appends a line's block to the previous one when it continues it; returns whether it did. */
-function extendBlock(last: Block, block: Block): boolean {
-  if (last.kind === 'table' && block.kind === 'table') {
-    last.rows.push(...block.rows)
-    return true
-  }
-  if (block.kind !== 'paragraph' || last.kind === 'table' || last.kind === 'heading') return false
-  last.text += ` ${block.text}`
-  return true
-}
-
-const headingPattern = /^ {0,3}#{1,6}\s+(.*)$/
-const itemPattern = /^(\s*)(?:[-*+•]|(\d{1,4}[.)]))\s+(.*)$/
-const tableRulePattern = /^\s*\|?[\s:|-]*-[\s:|-]*\|?\s*$/
-
-function parseBlock(line: string): Block | undefined {
-  if (line.trim() === '') return undefined
-  const [, title] = headingPattern.exec(line) ?? []
-  if (title !== undefined) return { kind: 'heading', text: plainInline(title) }
-  const [, indent = '', number = '•', text] = itemPattern.exec(line) ?? []
-  if (text !== undefined) {
-    return {
-      kind: 'item',
-      text: plainInline(text),
-      mark: `${' '.repeat(Math.min(indent.length, 8))}${number} `,
-    }
-  }
-  if (line.trim().startsWith('|')) {
-    return { kind: 'table', rows: tableRulePattern.test(line) ? [] : [parseCells(line)] }
-  }
-  return { kind: 'paragraph', text: plainInline(line) }
-}
-
-function parseCells(line: string): string[] {
-  return line.trim().replace(/^\|/, '').replace(/\|$/, '').split('|').map(plainInline)
-}
-
-function plainInline(text: string): string {
-  const unmarked = text
-    .replaceAll(/\[([^[\]]{1,500})\]\(([^()\s]{1,2000})\)/g, '$1 ($2)')
-    .replaceAll(/\*\*([^*]{1,2000})\*\*/g, '$1')
-    .replaceAll(/`([^`]{1,2000})`/g, '$1')
-  return sanitize(unmarked, Infinity)
-}
-
-/**
- * Wraps at `width` columns, except within a word; `first` and `rest` are the prefixes of the lines.
- */
-export function wrapText(
-  text: string,
-  width: number,
-  { first, rest }: { first: string; rest: string } = { first: '', rest: '' },
-): string[] {
-  const lines: string[] = []
-  let line = first
-  let isEmpty = true
-  for (const word of text.split(' ')) {
-    if (!isEmpty && measureWidth(line) + 1 + measureWidth(word) > width) {
-      lines.push(line)
-      line = rest
-      isEmpty = true
-    }
-    line += isEmpty ? word : ` ${word}`
-    isEmpty = false
-  }
-  return [...lines, line]
 }

@@ -1,11 +1,12 @@
 /** Threat-flow reports over HTTP: requesting one, and reading it by its request or by its id. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
-import { reportTimeRanges } from '../../upstream/resources/enumerations.ts'
+import { reportFileFormats, reportTimeRanges } from '../../upstream/resources/enumerations.ts'
 import type { WireReport } from '../../upstream/resources/reports.ts'
 import { parseInstant } from '../api/filters.ts'
 import { findGrant, type Tokens } from '../api/guard.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
+import { makeReportFile, reportFileTypes } from './files.ts'
 import {
   type ReportRequest,
   type Reports,
@@ -77,7 +78,32 @@ export function addReports(
     if (typeof state === 'string') return refuseUnknown(reply)
     return reply.send({ report: toFullReport(state) })
   })
+  addDownload(app, reports, tenantOf)
 }
+
+function addDownload(
+  app: FastifyInstance,
+  reports: Reports,
+  tenantOf: (request: FastifyRequest) => number | null,
+): void {
+  app.get(`${reportsPath}/:id/download`, (request, reply) => {
+    const { id } = request.params as { id: string }
+    if (!/^\d+$/.test(id)) return refusePath(reply, 'report_id', id)
+    const parsed = downloadQuery.safeParse(request.query)
+    if (!parsed.success) {
+      const entry = validationEntry(['query', 'format'], 'neither docx nor pdf')
+      return reply.code(422).send({ detail: [entry] })
+    }
+    const found = reports.requestOfReport(Number(id))
+    if (!isOwn(reply, found, tenantOf(request))) return reply
+    const state = reports.readState(found)
+    if (typeof state === 'string') return refuseUnknown(reply)
+    const { format } = parsed.data
+    return reply.type(reportFileTypes[format]).send(makeReportFile(state, format))
+  })
+}
+
+const downloadQuery = z.object({ format: z.enum(reportFileFormats).default('docx') })
 
 const listQuery = z.object({
   from: z.coerce.number().int().min(0).default(0),

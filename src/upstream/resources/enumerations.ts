@@ -242,6 +242,8 @@ export type TriageAction = (typeof triageActions)[number]
 /** Whose reports: made for somebody, or by the service for all. */
 export const reportTypes = ['custom', 'standard'] as const
 
+export const reportFileFormats = ['docx', 'pdf'] as const
+
 /** The time that a report is about; `range` goes with its ends. */
 export const reportTimeRanges = [
   'all',

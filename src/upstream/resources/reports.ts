@@ -1,8 +1,11 @@
 /** Threat-flow reports: requested, listed, and read by their id or by that of their request. */
 import { z } from 'zod'
-import type { orders, reportTypes } from './enumerations.ts'
+import { UpstreamError } from '../error.ts'
+import { looksLikeHtml } from '../failures.ts'
+import type { orders, reportFileFormats, reportTypes } from './enumerations.ts'
 import { reportTimeRanges } from './enumerations.ts'
 import {
+  ask,
   type CallOptions,
   checkRequest,
   type OperationParts,
@@ -27,6 +30,24 @@ export interface ReportOperations {
   requestReport(request: { report: ReportCreation } & CallOptions): Promise<string>
   /** Returns one page of the reports. `GET …/reports/`. Not every server has it. */
   listReports(request: ReportListRequest & CallOptions): Promise<WireSearchPage>
+  /**
+   * Returns the report as a file. `GET …/reports/{id}/download`. Not every server has it. Throws
+   * UpstreamError `contract` for what is no file of the format.
+   */
+  downloadReport(
+    request: { id: number; format: ReportFileFormat } & CallOptions,
+  ): Promise<Uint8Array>
+}
+
+export type ReportFileFormat = (typeof reportFileFormats)[number]
+
+/** A report is a few pages; the largest that is taken in. */
+const maxReportBytes = 32 * 1024 * 1024
+
+/** The first bytes of a file: docx is a ZIP archive. What the answer calls itself is not documented. */
+const signatures: Record<ReportFileFormat, Buffer> = {
+  docx: Buffer.from('PK\u0003\u0004'),
+  pdf: Buffer.from('%PDF-'),
 }
 
 interface ReportListRequest {
@@ -62,6 +83,18 @@ export function createReportOperations(parts: OperationParts): ReportOperations 
       for (const type of types) query.append('report_types', type)
       const path = `${root}/?${query.toString()}`
       return read(parts, wireSearchPage, { method: 'GET', path, pageSize: size }, asked)
+    },
+    async downloadReport({ id, format, ...asked }) {
+      const path = `${root}/${pathPart(id)}/download?format=${format}`
+      const request = { method: 'GET', path, maxFileBytes: maxReportBytes } as const
+      const { status, file = Buffer.alloc(0) } = await ask(parts, request, asked)
+      if (signatures[format].equals(file.subarray(0, signatures[format].length))) return file
+      const isHtml = looksLikeHtml(new TextDecoder().decode(file.subarray(0, 500)))
+      throw new UpstreamError(
+        'contract',
+        `the answer is ${isHtml ? 'a web page' : `no file of the format ${format}`}`,
+        { status, fault: isHtml ? 'html' : undefined },
+      )
     },
   }
 }

@@ -209,3 +209,30 @@ describe('a report by its id', () => {
     expect(sandbox.requests.at(-1)?.tier).toBe('basic')
   })
 })
+
+describe('the file of a report', () => {
+  test('is a docx unless a pdf is asked for, with the text of the report', async () => {
+    const sandbox = await start({ reportMs: 0 })
+    const id = await requested(sandbox, { report_title: 'R&D (<ours>)' })
+    const answer = await read(sandbox, `requests/${id}`)
+    const report = wireReport.parse(wireReportRequest.parse(answer.json).report)
+    const docx = await read(sandbox, `${report.id}/download`)
+    expect(docx.headers.get('content-type')).toBe(
+      'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+    )
+    expect(docx.text).toContain('<w:t xml:space="preserve">R&amp;D (&lt;ours&gt;)</w:t>')
+    const pdf = await read(sandbox, `${report.id}/download?format=pdf`)
+    expect(pdf.headers.get('content-type')).toBe('application/pdf')
+    expect(pdf.text).toContain(String.raw`(R&D \(<ours>\)) Tj`)
+    const table = Number(/startxref\n(\d+)/.exec(pdf.text)?.[1])
+    expect(pdf.text.slice(table)).toMatch(/^xref\n/)
+  })
+
+  test('is refused in another format, and to another tenant', async () => {
+    const sandbox = await start()
+    expect(await read(sandbox, '9001/download?format=odt')).toMatchObject({ status: 422 })
+    expect(await read(sandbox, 'seven/download')).toMatchObject({ status: 422 })
+    expect(await read(sandbox, '77/download')).toMatchObject({ status: 404 })
+    expect(await read(sandbox, '9001/download', 43)).toMatchObject({ status: 403 })
+  })
+})

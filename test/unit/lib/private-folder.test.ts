@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
+  createPrivateFile,
   isOwnSocket,
   openPrivateFile,
   replacePrivateFile,
@@ -81,4 +82,15 @@ test('a link in place of a file overwrites nothing elsewhere', () => {
   expect(readFileSync(diary, 'utf8')).toBe('dear diary')
   expect(readFileSync(join(folder, 'redis.conf'), 'utf8')).toBe('port 0')
   expect(readdirSync(folder).toSorted()).toEqual(['redis.conf', 'redis.log'])
+})
+
+test('a file is created whole, and never in place of another', () => {
+  mkdirSync(folder, { mode: 0o700 })
+  const file = join(folder, 'report')
+  createPrivateFile(file, Buffer.from([0, 255]))
+  expect(readFileSync(file)).toEqual(Buffer.from([0, 255]))
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  expect(() => createPrivateFile(file, 'mine')).toThrow('EEXIST')
+  expect(readFileSync(file)).toEqual(Buffer.from([0, 255]))
+  expect(readdirSync(folder)).toEqual(['report'])
 })

@@ -1,0 +1,191 @@
+/** `reports download`: a report as a file that is there whole or not at all. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  symlinkSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import type { Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { tokenOf } from '../sandbox/client.ts'
+import { aServiceScene } from './service-scene.ts'
+import { aFile, environment } from './tocsin.ts'
+
+const tests = redisForTests()
+const main = join(import.meta.dirname, '../../../src/main.ts')
+const path = '/firework/v4/threat_flow/reports/9001/download'
+const download = ['reports', 'download', '9001'] as const
+
+/** As the service serves it, without Tocsin between. */
+async function served(sandbox: Sandbox, query = ''): Promise<Buffer> {
+  const headers = { authorization: `Bearer ${await tokenOf(sandbox)}` }
+  const response = await fetch(`${sandbox.url}${path}${query}`, { headers })
+  expect(response.status).toBe(200)
+  return Buffer.from(await response.arrayBuffer())
+}
+
+/** A folder with one file `old`; the path of a file in it that is not there. */
+function aTarget(): string {
+  return join(dirname(aFile('old', 'old')), 'report')
+}
+
+test.each([
+  ['docx', []],
+  ['docx', ['--format=docx']],
+  ['pdf', ['--format=pdf']],
+])('the file is the %s that the service serves, for its owner alone: %j', async (format, args) => {
+  const { run, sandbox } = await aServiceScene(tests, { backlog: 40 })
+  const out = aTarget()
+  const expected = await served(sandbox, `?format=${format}`)
+  expect(await run(...download, ...args, '--out', out)).toEqual({
+    code: 0,
+    out: `report 9001 is in ${out} (${expected.length} bytes)\n`,
+    err: '',
+  })
+  expect(readFileSync(out).equals(expected)).toBe(true)
+  expect(statSync(out).mode & 0o777).toBe(0o600)
+  expect(readdirSync(dirname(out))).toEqual(['old', 'report'])
+})
+
+test('with --output json the command says what it wrote', async () => {
+  const { run } = await aServiceScene(tests)
+  const file = aTarget()
+  const { out } = await run(...download, '--format=pdf', '--out', file, '--output=json')
+  const bytes = statSync(file).size
+  expect(JSON.parse(out)).toEqual({ id: 9001, format: 'pdf', file, bytes })
+})
+
+test('a file that is there stays without --force, and is replaced with it', async () => {
+  const { run, sandbox, sent } = await aServiceScene(tests)
+  const out = aFile('report', 'mine')
+  expect(await run(...download, '--out', out)).toEqual({
+    code: 2,
+    out: '',
+    err: `--out ${out}: there is such a file already; name another, or replace it with --force\n`,
+  })
+  expect(sent()).toEqual([])
+  expect(readFileSync(out, 'utf8')).toBe('mine')
+  expect((await run(...download, '--out', out, '--force')).code).toBe(0)
+  expect(readFileSync(out).equals(await served(sandbox))).toBe(true)
+  expect(readdirSync(dirname(out))).toEqual(['report'])
+})
+
+test('a link that leads nowhere is not replaced without --force either', async () => {
+  const { run } = await aServiceScene(tests)
+  const out = aTarget()
+  symlinkSync('nowhere', out)
+  expect(await run(...download, '--out', out)).toMatchObject({
+    code: 1,
+    err: `--out ${out}: there is such a file already; name another, or replace it with --force\n`,
+  })
+  expect(readlinkSync(out)).toBe('nowhere')
+  expect(readdirSync(dirname(out))).toEqual(['old', 'report'])
+})
+
+test('nothing is asked for without a place for the file', async () => {
+  const { run, sent } = await aServiceScene(tests)
+  const out = aTarget()
+  mkdirSync(out)
+  for (const args of [[], ['--force']]) {
+    expect((await run(...download, '--out', out, ...args)).err).toBe(
+      `--out ${out}: it is a folder; name a file in it\n`,
+    )
+  }
+  const missing = join(out, 'missing', 'report')
+  expect(await run(...download, '--out', missing)).toMatchObject({
+    code: 2,
+    err: `--out ${missing}: there is no such folder; create it first\n`,
+  })
+  const device = await run(...download, '--out', '/dev/null', '--force')
+  expect(device.err).toBe('--out /dev/null: it is no regular file\n')
+  expect(sent()).toEqual([])
+})
+
+test.each([
+  [['9001', '--out=x', '--format=odt'], 'allowed choices are docx, pdf'],
+  [['9001'], "required option '--out <file>' not specified"],
+  [['9001', '--out='], "option '--out <file>'"],
+  [['latest', '--out=x'], 'a whole number of at least 1'],
+])('reports download %j is refused', async (args, said) => {
+  const { run, sent } = await aServiceScene(tests)
+  const { code, err } = await run('reports', 'download', ...args)
+  expect(err.toLowerCase()).toContain(said)
+  expect(code).toBe(2)
+  expect(sent()).toEqual([])
+})
+
+test.each([
+  [{ status: 404, message: 'no such report' }, /^report 9001: .*\(404\)/],
+  [{ status: 403, message: 'not yours' }, /^report 9001: access is forbidden \(403\)/],
+  [{ status: 404, body: 'text', message: 'Not Found' }, /^this server has no files of reports; /],
+  [{ status: 405, body: 'text', message: 'no' }, /^this server has no files of reports; /],
+  [{ status: 200, body: 'text', message: 'no' }, /^the answer is no file of the format docx$/m],
+] as const)('where the service answers by %j there is no file', async (answer, said) => {
+  const { run, sandbox } = await aServiceScene(tests)
+  sandbox.faults.add({ on: path, effect: 'status', ...answer })
+  const file = aTarget()
+  const { code, out, err } = await run(...download, '--out', file)
+  expect(err).toMatch(said)
+  expect({ code, out }).toEqual({ code: 1, out: '' })
+  expect(readdirSync(dirname(file))).toEqual(['old'])
+})
+
+test('a terminal gets no bytes, and the service is not asked', async () => {
+  const { config, sent } = await aServiceScene(tests)
+  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  Object.assign(output, { isTTY: true })
+  const stop = new AbortController().signal
+  const args = [...download, '--out=-', '--config', config]
+  expect(await runProgram(args, { input, output, errors, stop })).toBe(2)
+  for (const stream of [output, errors]) stream.end()
+  expect(await text(output)).toBe('')
+  expect(await text(errors)).toMatch(/^--out -: a terminal does not show such a file; /)
+  expect(sent()).toEqual([])
+})
+
+test('standard output that is no terminal gets the file and nothing else', async () => {
+  const { config, sandbox } = await aServiceScene(tests, { backlog: 40 })
+  const target = aFile('report', '')
+  const file = openSync(target, 'w')
+  onTestFinished(() => closeSync(file))
+  const child = spawn(process.execPath, [main, ...download, '--out=-', '--config', config], {
+    stdio: ['ignore', file, 'inherit'],
+    env: environment,
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(readFileSync(target).equals(await served(sandbox))).toBe(true)
+})
+
+/** A limit on the size of files stands for a full disk: the write fails part of the way. */
+test.skipIf(!existsSync('/bin/sh')).each([[[]], [['--force']]])(
+  'a file that cannot be written whole leaves nothing: %j',
+  async (args) => {
+    const { config } = await aServiceScene(tests, { backlog: 40 })
+    const out = args.length === 0 ? aTarget() : aFile('old', 'old')
+    const words = [...download, ...args, '--out', out, '--config', config]
+    const limited = ['-c', 'ulimit -f 1; exec "$0" "$@"', process.execPath, main, ...words]
+    const child = spawn('/bin/sh', limited, {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: environment.PATH },
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const [[code], said] = await Promise.all([once(child, 'close'), text(child.stderr)])
+    expect(said).toBe(`--out ${out}: cannot be written (EFBIG)\n`)
+    expect(code).toBe(1)
+    expect(readdirSync(dirname(out))).toEqual(['old'])
+    expect(readFileSync(join(dirname(out), 'old'), 'utf8')).toBe('old')
+  },
+)
