@@ -33,6 +33,7 @@ import {
   scanPendingItems,
   type RecordItem,
   type RedirectStatus,
+  readRepeatRisks,
   readSinkNames,
 } from '../store/pending-items.ts'
 import {
@@ -426,7 +427,8 @@ async function dissolveMessage(
     await settleMembers(head.ledger, ref, answered, findLedger)
     return 'other'
   }
-  for (const ledger of targets) await holdOrphan(ledger, ref)
+  const risks = head ? await readRepeatRisks(head.ledger, ref) : 0
+  for (const ledger of targets) await holdOrphan(ledger, ref, risks)
   return 'done'
 }
 

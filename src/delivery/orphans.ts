@@ -7,6 +7,7 @@ import {
   type Group,
   holdOrphan,
   readDueRefs,
+  readRepeatRisks,
   returnOrphans,
   type SinkBatchWaits,
 } from '../store/pending-items.ts'
@@ -57,8 +58,9 @@ export function createOrphans(options: OrphansOptions): Orphans {
         await settleMembers(ledger, ref, answered, find)
         return false
       }
-      // a digest may have members in other account ledgers too
-      for (const other of ledgers) if (other !== ledger) await holdOrphan(other, ref)
+      // a digest may have members in other account ledgers too, which do not have its head
+      const risks = await readRepeatRisks(ledger, ref)
+      for (const other of ledgers) if (other !== ledger) await holdOrphan(other, ref, risks)
     }
     await holdOrphan(ledger, ref)
     return true
@@ -78,14 +80,10 @@ export function createOrphans(options: OrphansOptions): Orphans {
     async takeBack(ledger, sink) {
       const batchWait = batchWaits[sink]
       if (!options.isActive() || batchWait === undefined) return 0
-      const groups = options.returnGroups(sink)
+      const returning = { sink, batchWait, groups: options.returnGroups(sink) }
       let count = 0
       for (let step = 0; step < returnSteps; step += 1) {
-        const returnedCount = await returnOrphans(
-          ledger,
-          { sink, batchWait, groups },
-          returnedAtOnce,
-        )
+        const returnedCount = await returnOrphans(ledger, returning, returnedAtOnce)
         count += returnedCount
         if (returnedCount < returnedAtOnce) break
       }

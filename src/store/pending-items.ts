@@ -204,10 +204,25 @@ function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
 
 /**
  * Holds what a ref names, because the configuration has no such sink. A summary whose outcome is
- * known stays as it is: only its members remain to be settled.
+ * known stays as it is: only its members remain to be settled. `repeatRisks`: the lost answers of
+ * a message whose head is in another account's ledger.
  */
-export async function holdOrphan(ledger: AccountLedger, ref: string): Promise<void> {
-  while ((await ledger.run('orphan-item', ref, 'hold', '', '')) === 0);
+export async function holdOrphan(
+  ledger: AccountLedger,
+  ref: string,
+  repeatRisks = 0,
+): Promise<void> {
+  while ((await ledger.run('orphan-item', ref, 'hold', repeatRisks)) === 0);
+}
+
+/**
+ * Reads how many attempts on a message of this ledger ended without an answer. One that is under
+ * way counts: its answer will not be waited for.
+ */
+export async function readRepeatRisks(ledger: AccountLedger, ref: string): Promise<number> {
+  const text = await ledger.redis.get(ledger.key('batch', ref.split(':')[1] ?? ''))
+  const { st, rr = 0 } = JSON.parse(text ?? '{}') as { st?: string; rr?: number }
+  return rr + (st === 'sending' ? 1 : 0)
 }
 
 interface ReturningSink {

@@ -2,8 +2,9 @@
 -- Holds what a ref names because its sink is not in the configuration any more, or queues one held
 -- item again once the sink is back.
 -- KEYS[1]  the account's base
--- ARGV     ref, verb (hold | return), batch wait in ms or '', JSON {destination: group} (return:
---          the groups of items for people)
+-- ARGV     ref, then either
+--            hold, lost answers of the message so far (its head may be in another account)
+--            return, batch wait in ms or '', JSON {destination: group}: the groups of items for people
 -- Returns  1: done; 0: call again, more is to be held; 'answered': a summary whose outcome is known
 --          is not held
 -- @include lib/ledger.lua
@@ -27,7 +28,7 @@ local function risks_of(holder)
   return (holder.rr or 0) + (holder.st == 'sending' and 1 or 0)
 end
 
-local batch_risks = 0
+local batch_risks = tonumber(ARGV[3]) -- for hold only
 
 local function hold(rid, n, item)
   item.rr = math.max(risks_of(item), batch_risks)
@@ -80,7 +81,7 @@ local function hold_batch(bid)
   if batch.o then
     return 'answered'
   end
-  batch_risks = risks_of(batch)
+  batch_risks = math.max(batch_risks, risks_of(batch))
   hold_refs(batch.m or {})
   if not hold_some(key('sealed', bid)) then
     return 0

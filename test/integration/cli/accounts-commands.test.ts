@@ -7,6 +7,7 @@ import {
   readAccounting,
   readAccounts,
 } from '../../../src/store/accounts.ts'
+import { readRecord } from '../../../src/store/records.ts'
 import { beginAttempt, sealBatch, settleAttempt } from '../../support/attempts.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -186,6 +187,8 @@ test('what others have in a message that the account leads is not lost with it, 
   expect(code).toBe(0)
   expect(await keysOf(umbrella)).toEqual([])
   expect((await readAccounting(book)).sinks['oncall']?.pending).toMatchObject({ held: 1 })
+  const released = await readRecord(book, book.fingerprints.recordId('a/b/21'))
+  expect(released?.items.find(({ sink }) => sink === 'oncall')).toMatchObject({ repeatRisks: 1 })
   const audit = await tocsin('audit', '--ledger', ...config)
   expect([audit.code, audit.out]).toEqual([0, expect.not.stringContaining('stranded')])
   expect(await book.redis.get(keys.shared('lead'))).toBe('main')

@@ -4,7 +4,10 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { freezeBatch, peekBatch } from '../../../src/delivery/claims.ts'
-import { makeDue } from '../../support/attempts.ts'
+import { returnedGroup } from '../../../src/grouping/placement.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import { beginAttempt, makeDue } from '../../support/attempts.ts'
+import { aDigestRig } from '../../support/digest-rig.ts'
 import { around } from '../../support/grouping.ts'
 import {
   redisForTests,
@@ -90,6 +93,36 @@ test('a message that is known to have gone is settled and not held, though its s
   expect(orphans.said).toEqual([{ sinks: ['soc'], items: 1 }])
   expect(await tests.redis.exists(book.key('batch', 'm1'))).toBe(0)
 })
+
+test.each(['lost', 'awaited'])(
+  'a digest whose answer was %s when its sink went comes back as a possible repeat in every account',
+  async (answer) => {
+    const rig = await aDigestRig(tests, { accounts: 2 })
+    const { ledgers: books } = rig
+    for (const book of books) await rig.show(book, { uid: 'a/b/1' })
+    rig.toMorning(1)
+    const [ref] = await rig.seal()
+    rig.oncall.next('timeout')
+    if (answer === 'lost') await rig.deliver(ref!)
+    else await beginAttempt(books[0]!, ref!, 'token', 1_000)
+    await makeDue(books[0]!, ref!)
+    const orphans = orphansOf(books[0]!, {
+      ledgers: books,
+      batchWaits: { oncall: false },
+      returnGroups: () => ({ 'oncall:0': returnedGroup('oncall:0') }),
+    })
+    await orphans.hold(books[0]!, 'oncall')
+    rig.oncall.received.length = 0
+    for (const book of books) {
+      const { items } = (await readRecord(book, book.fingerprints.recordId('a/b/1')))!
+      expect(items).toMatchObject([{ state: 'held', heldFor: 'orphaned', repeatRisks: 1 }])
+      expect(await orphans.takeBack(book, 'oncall')).toBe(1)
+    }
+    rig.clock.aheadMs += 60_000
+    await rig.flush()
+    expect(rig.oncall.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([true, true])
+  },
+)
 
 test('what is due since a moment ago waits: a newer configuration may have its sink', async () => {
   const book = await tests.book()

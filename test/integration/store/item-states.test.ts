@@ -235,9 +235,9 @@ test('of what waits for a sink that is gone one step holds five hundred: Redis a
   const book = await tests.book()
   const refs = Array.from({ length: 510 }, (_none, n) => [n, `i:${n}:0:soc`] as const)
   await tests.redis.zadd(book.key('collect', 'g'), ...refs.flat())
-  expect(await book.run('orphan-item', 'c:g:soc', 'hold', '', '')).toBe(0)
+  expect(await book.run('orphan-item', 'c:g:soc', 'hold', 0)).toBe(0)
   expect(await tests.redis.zcard(book.key('collect', 'g'))).toBe(10)
-  expect(await book.run('orphan-item', 'c:g:soc', 'hold', '', '')).toBe(1)
+  expect(await book.run('orphan-item', 'c:g:soc', 'hold', 0)).toBe(1)
 })
 
 test('items that still go singly are gathered and counted, and listed a page at a time', async () => {
