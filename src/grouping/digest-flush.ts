@@ -462,9 +462,10 @@ function totalsSince(now: Totals, note: string | undefined): Totals {
   // A note of an older version lacks `diverted`, which then counts as unchanged.
   const none = { suppressed: 0, dead: 0, diverted: note === undefined ? 0 : now.diverted }
   const before = { ...none, ...(JSON.parse(note ?? '{}') as Partial<Totals>) }
+  // The note also counts what is gone with the ledger of an account that was discarded since.
   return {
-    suppressed: now.suppressed - before.suppressed,
-    dead: now.dead - before.dead,
-    diverted: now.diverted - before.diverted,
+    suppressed: Math.max(0, now.suppressed - before.suppressed),
+    dead: Math.max(0, now.dead - before.dead),
+    diverted: Math.max(0, now.diverted - before.diverted),
   }
 }

@@ -145,6 +145,19 @@ test('what was kept back, died or was diverted counts once for all recipients, a
   expect([first!.mayBeRepeat, second!.mayBeRepeat]).toEqual([false, false])
 })
 
+test('no count of a digest is negative where a ledger was removed since the digest before', async () => {
+  const both = await aDigestRig(given, { accounts: 2 })
+  const { keys, ledgers: books } = both
+  await countIn(books[1]!, { suppressed: 9, dead: 9, diverted: 9 })
+  both.toMorning(1)
+  await both.flush()
+  const rest = await aDigestRig(given, { keys, ledgers: [books[0]!] })
+  rest.toMorning(2)
+  await rest.flush()
+  const { digest } = rest.oncall.received[0]!.summary!
+  expect(digest).toMatchObject({ suppressed: 0, dead: 0, diverted: 0 })
+})
+
 test.each([
   ['{"suppressed":1,"dead":1}', { suppressed: 2, dead: 3, diverted: 0 }],
   [undefined, { suppressed: 3, dead: 4, diverted: 5 }],
