@@ -107,7 +107,8 @@ export async function endWindowNow(
 ): Promise<number | undefined> {
   const [ledger] = options.ledgers
   if (!ledger) return undefined
-  const nowMs = options.clock.now()
+  const reading = await readForDigests(options)
+  const { nowMs } = reading
   await ensureDigest(options, sink, { destination, nowMs })
   const id = digestGroupId(destination)
   const setMs = (await readTimerMs(ledger, id, sink.name)) ?? nowMs
@@ -115,7 +116,7 @@ export async function endWindowNow(
   if (!flush) return undefined
   const dueAtMs = Math.min(flush.dueAtMs, nowMs)
   const window = { flush: { ...flush, dueAtMs }, sink, digest: sink.digest }
-  return endWindow(options, window, await readForDigests(options))
+  return endWindow(options, window, reading)
 }
 
 /** Drafts what a destination's digest would say if its window ended now; changes nothing. */
