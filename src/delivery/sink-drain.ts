@@ -82,7 +82,7 @@ const admittedForMs = 250
 
 /** A frozen process may have lost its claims: it sends nothing that it renewed longer ago. */
 const maxLeaseAgeMs = 5_000
-const renewalsPerLease = 3
+const renewalsPerLease = 5
 
 /** Wait after a failure that is not the sink's. */
 const errorRetryMs = 5_000

@@ -441,7 +441,7 @@ test('a probe whose claim fails leaves its place to the next', async () => {
   expect(gaveBack).toEqual(['soc'])
 })
 
-test('a lease is renewed once a third of it is over, and not before', async () => {
+test('a lease is renewed once a fifth of it is over, and not before', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
   await bring(rig.ledgers[0]!, 3)
@@ -450,7 +450,7 @@ test('a lease is renewed once a third of it is over, and not before', async () =
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () => soc.sent.length === 1)
   const renewed = (): number => rig.asked.flatMap(({ renew = [] }) => renew).length
-  rig.clock.aheadMs += 2_999
+  rig.clock.aheadMs += 1_799
   await rig.drain.renew()
   expect(renewed()).toBe(0)
   rig.clock.aheadMs += 1
