@@ -6,7 +6,7 @@
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { holdLease, runScript } from '../redis/scripts.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
@@ -14,7 +14,7 @@ export interface Circuit {
    * Says how many of `count` sends may go: all of them, one as the probe, or none. With none,
    * `waitMs` says when to ask again.
    */
-  admit(sink: string, count: number, sendTimeoutMs?: number): Promise<AdmitResult>
+  admit(sink: string, count: number): Promise<AdmitResult>
   /**
    * Reports how a send went. Returns what the report changed, 'open' if the circuit was open
    * already, or undefined.
@@ -24,6 +24,8 @@ export interface Circuit {
     word: 'ok' | CircuitEffect,
     sent?: SentReport,
   ): Promise<'opened' | 'open' | 'closed' | 'disabled' | undefined>
+  /** Keeps the probe that this process has in hand; without renewal it ends after 30 s. */
+  renewProbe(sink: string): Promise<void>
   /**
    * Gives up the probe that this process holds but did not send; the next send may become the
    * probe.
@@ -77,8 +79,8 @@ export interface CircuitReading {
  */
 export type HashAddress = (sink: string) => string
 
-/** A probe whose replica died blocks the next probe for this long after the send timeout. */
-const probeGraceMs = 15_000
+/** A probe that nobody renews, because its replica died, blocks the next one for this long. */
+const probeLeaseMs = 30_000
 
 export function createCircuit(
   redis: Redis,
@@ -91,8 +93,8 @@ export function createCircuit(
     keys.shared('circuit', sink, 'probe'),
   ]
   return {
-    async admit(sink, count, sendTimeoutMs = 15_000) {
-      const args = [sendTimeoutMs + probeGraceMs, hashAddress(sink), replicaId]
+    async admit(sink, count) {
+      const args = [probeLeaseMs, hashAddress(sink), replicaId]
       const answer = Number(await runScript(redis, 'circuit-admit', names(sink), args))
       if (answer === 0) return { count, waitMs: 0, isProbe: false }
       if (answer === -1) return { count: 1, waitMs: 0, isProbe: true }
@@ -106,6 +108,10 @@ export function createCircuit(
       return changed === 'closed' || changed === 'disabled' || changed === 'open'
         ? changed
         : undefined
+    },
+    async renewProbe(sink) {
+      const lease = { holder: replicaId, ms: probeLeaseMs }
+      await holdLease(redis, keys.shared('circuit', sink, 'probe'), lease)
     },
     async releaseProbe(sink) {
       await runScript(redis, 'open-lock', [keys.shared('circuit', sink, 'probe')], [replicaId])

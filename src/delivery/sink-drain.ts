@@ -154,23 +154,24 @@ export class SinkDrain {
     return this.#failures.shift()
   }
 
-  /** Renews the leases of what is in hand; a send whose claim was lost is cut off. */
+  /** Renews the leases of what is in hand, and of the probe; a send whose claim was lost is cut off. */
   async renew(): Promise<void> {
     const nowMs = this.#nowMs()
     const eachMs = this.#options.holder.leaseMs / renewalsPerLease
-    const old = [...this.#waiting, ...this.#running.values()].filter(
-      ({ renewedAtMs }) => nowMs - renewedAtMs >= eachMs,
-    )
+    const held = [...this.#waiting, ...this.#running.values()]
+    const old = held.filter(({ renewedAtMs }) => nowMs - renewedAtMs >= eachMs)
     const ledgers = [...Map.groupBy(old, ({ ledger }) => ledger)]
     const renewing = ledgers.map(async ([ledger, messages]) => {
       const { lost } = await this.#write(ledger, {
         renew: messages.map(({ message: { ref } }) => ref),
       })
-      for (const held of messages) {
-        held.renewedAtMs = nowMs
-        if (lost.includes(held.message.ref)) this.#drop(held)
+      for (const one of messages) {
+        one.renewedAtMs = nowMs
+        if (lost.includes(one.message.ref)) this.#drop(one)
       }
     })
+    if (held.some(({ isProbe }) => isProbe))
+      renewing.push(this.#options.circuit.renewProbe(this.#sink.name))
     await Promise.allSettled(renewing) // what is not renewed is somebody else's when its lease ends
   }
 
@@ -262,10 +263,9 @@ export class SinkDrain {
 
   async #claimMore(choice: Choice): Promise<void> {
     const { circuit } = this.#options
-    const { name, sendTimeoutMs } = this.#sink
     const nowMs = this.#nowMs()
     const room = claimRoom(this.#sink) - this.#readyCount
-    const { count, waitMs, isProbe } = await circuit.admit(name, Math.max(1, room), sendTimeoutMs)
+    const { count, waitMs, isProbe } = await circuit.admit(this.#sink.name, Math.max(1, room))
     if (count === 0) return this.#shut(waitMs)
     if (isProbe) void this.#giveBack() // what was claimed before the circuit opened
     this.#admittedAtMs = nowMs
@@ -428,10 +428,9 @@ export class SinkDrain {
 
   /** Whether claimed messages may still be sent; otherwise they are given back. */
   async #isStillAdmitted(): Promise<boolean> {
-    const { name, sendTimeoutMs } = this.#sink
     const nowMs = this.#nowMs()
     if (nowMs - this.#admittedAtMs < admittedForMs || this.#waiting[0]?.isProbe) return true
-    const { count, waitMs, isProbe } = await this.#options.circuit.admit(name, 1, sendTimeoutMs)
+    const { count, waitMs, isProbe } = await this.#options.circuit.admit(this.#sink.name, 1)
     if (isProbe) await this.#releaseProbe() // a probe gets a claim of its own
     if (count === 0 || isProbe) await this.#shut(waitMs)
     else this.#admittedAtMs = nowMs
@@ -452,7 +451,8 @@ export class SinkDrain {
     } catch (error) {
       const again = settling.map((ended) => ({ ...ended, mayBeWritten: true }))
       this.#ended.push(...again) // a later update writes them
-      if (!this.#isFinishing) this.#waiting.unshift(...opening) // else due again when leases end
+      if (!this.#isFinishing) this.#waiting.unshift(...opening)
+      else this.#releaseProbeOf(opening) // the messages are due again when their leases end
       throw error
     } finally {
       this.#updates.set(ledger, { opening: 0, untilMs: renewedAtMs + hungAfterMs })
@@ -461,7 +461,7 @@ export class SinkDrain {
       const opened = answer.begun[i]
       // undefined: another process holds it by now, or there is nothing to send any more
       if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
-      else if (held.isProbe) void this.#addChore(this.#releaseProbe())
+      else this.#releaseProbeOf([held])
     }
     await this.#afterSettling(settling, answer.settled)
   }
@@ -551,8 +551,12 @@ export class SinkDrain {
     if (claimed.length === 0) return
     const byLedger = [...Map.groupBy(claimed, ({ ledger }) => ledger)]
     const back = byLedger.map((one) => this.#giveBackTo(...one))
-    if (claimed.some(({ isProbe }) => isProbe)) back.push(this.#releaseProbe())
+    this.#releaseProbeOf(claimed)
     await this.#addChore(Promise.all(back))
+  }
+
+  #releaseProbeOf(unsent: ClaimedMessage[]): void {
+    if (unsent.some(({ isProbe }) => isProbe)) void this.#addChore(this.#releaseProbe())
   }
 
   #releaseProbe(): Promise<void> {
@@ -567,7 +571,9 @@ export class SinkDrain {
 
   #drop(held: ClaimedMessage): void {
     this.#running.get(runningKey(held.ledger, held.message))?.cutOff.abort()
+    if (!this.#waiting.includes(held)) return
     this.#waiting = this.#waiting.filter((waiting) => waiting !== held)
+    this.#releaseProbeOf([held])
   }
 
   #nextStepMs(): number | undefined {

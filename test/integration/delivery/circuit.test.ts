@@ -12,8 +12,8 @@ function fresh(): { circuit: Circuit; keys: Keys } {
 }
 
 /** How long until it may send, ms; 0: it may. */
-async function waitToSend(circuit: Circuit, sink: string, timeoutMs?: number): Promise<number> {
-  return (await circuit.admit(sink, 1, timeoutMs)).waitMs
+async function waitToSend(circuit: Circuit, sink: string): Promise<number> {
+  return (await circuit.admit(sink, 1)).waitMs
 }
 
 /** Lets the time of an open circuit pass without waiting for it. */
@@ -262,14 +262,23 @@ test('says when something got through last, and why a sink is no more, in 200 ch
   expect((await circuit.read('soc', Date.now())).disabled?.reason).toBe('x'.repeat(200))
 })
 
-test('a probe whose replica dies blocks the next one for its send and a grace, not for hours', async () => {
+test('a probe whose replica dies blocks the next one for half a minute, one that is renewed for longer', async () => {
   const { circuit, keys } = fresh()
+  const probe = keys.shared('circuit', 'soc', 'probe')
   await circuit.report('soc', 'broken')
   await pass(keys)
-  await waitToSend(circuit, 'soc', 20_000)
-  const leftMs = await tests.redis.pttl(keys.shared('circuit', 'soc', 'probe'))
-  expect(leftMs).toBeGreaterThan(30_000)
-  expect(leftMs).toBeLessThanOrEqual(35_000)
+  await waitToSend(circuit, 'soc')
+  expect(await tests.redis.pttl(probe)).toBeLessThanOrEqual(30_000)
+  await tests.redis.pexpire(probe, 10_000)
+  await circuit.renewProbe('soc')
+  const leftMs = await tests.redis.pttl(probe)
+  expect(leftMs).toBeGreaterThan(20_000)
+  expect(leftMs).toBeLessThanOrEqual(30_000)
+  await circuit.releaseProbe('soc')
+  await tests.redis.set(probe, 'other', 'PX', 10_000)
+  await circuit.renewProbe('soc') // another replica's
+  expect(await tests.redis.get(probe)).toBe('other')
+  expect(await tests.redis.pttl(probe)).toBeLessThanOrEqual(10_000)
 })
 
 test('reads as open until its time is over, to the millisecond', async () => {

@@ -441,6 +441,64 @@ test('a probe whose claim fails leaves its place to the next', async () => {
   expect(gaveBack).toEqual(['soc'])
 })
 
+/** A drain whose one message is the probe, and what it did with the circuit's probe. */
+async function aProbeRig(soc: Sink, pace?: DrainOptions['pace']): Promise<Rig & { did: string[] }> {
+  const probe = { count: 1, waitMs: 0, isProbe: true }
+  const rig = await aRig(soc, { admit: () => Promise.resolve(probe), ...(pace && { pace }) })
+  const did: string[] = []
+  rig.options.circuit.renewProbe = async (sink) => void did.push(`renewed ${sink}`)
+  rig.options.circuit.releaseProbe = async (sink) => void did.push(`released ${sink}`)
+  await bring(rig.ledgers[0]!, 1)
+  rig.drain.nudge('main')
+  return { ...rig, did }
+}
+
+test('a probe is renewed while it waits and while it is sent', async () => {
+  let [takes, isTaken] = [0, false]
+  const take = () => Promise.resolve({ isTaken, nextInMs: (takes += 1) && 20 })
+  const soc = aHangingSink({ concurrency: 1, limitPerSecond: 1 })
+  const { drain, did } = await aProbeRig(soc, { take })
+  await drain.renew()
+  expect(did).toEqual([])
+  await turnsUntil(drain, 'it waits', () => takes > 0)
+  await drain.renew()
+  expect(did).toEqual(['renewed soc'])
+  isTaken = true
+  await turnsUntil(drain, 'it is sent', () => soc.sent.length === 1)
+  await drain.renew()
+  expect(did).toEqual(['renewed soc', 'renewed soc'])
+})
+
+test('a probe that waits leaves its place to the next when its claim is lost', async () => {
+  let takes = 0
+  const take = () => Promise.resolve({ isTaken: false, nextInMs: (takes += 1) && 20 })
+  const rig = await aProbeRig(aHangingSink({ limitPerSecond: 1 }), { take })
+  const book = rig.ledgers[0]!
+  await turnsUntil(rig.drain, 'it waits', () => takes > 0)
+  const ref = `i:${book.fingerprints.recordId('main/high/0')}:0:soc`
+  await beginAttempt(book, ref, 'other', 60_000)
+  rig.clock.aheadMs += 4_000
+  await rig.drain.renew()
+  expect(rig.did).toEqual(['renewed soc', 'released soc'])
+})
+
+test('a probe that cannot be opened while the process stops leaves its place to the next', async () => {
+  const rig = await aProbeRig(aRehearsedSink('soc'))
+  const failing = Promise.withResolvers<never>()
+  let isOpening = false
+  around(rig.ledgers[0]!, (script, run, ...args) => {
+    if (script !== 'advance-claims' || !String(args[0]).includes('"begin":[{')) return run()
+    isOpening = true
+    return failing.promise
+  })
+  await turnsUntil(rig.drain, 'it is being opened', () => isOpening)
+  await rig.drain.finish()
+  expect(rig.did).toEqual([])
+  failing.reject(new Error('away'))
+  await until('it was given up', () => rig.did.length > 0)
+  expect(rig.did).toEqual(['released soc'])
+})
+
 test('a lease is renewed once a fifth of it is over, and not before', async () => {
   const soc = aHangingSink({ concurrency: 1 })
   const rig = await aRig(soc)
