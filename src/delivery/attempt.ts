@@ -101,8 +101,12 @@ export async function attemptSend(
   }
   let isTooLate = !isHeld()
   if (isTooLate) return unsent
-  const mayBegin = (): boolean => !(isTooLate = !isHeld())
-  if (message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
+  let hasBegun = false
+  const mayBegin = (): boolean => {
+    isTooLate = !isHeld()
+    hasBegun ||= !isTooLate
+    return !isTooLate
+  }
   let receipt: Receipt
   try {
     receipt = await withTimeout(sink.sendTimeoutMs, [signal], (own) =>
@@ -118,6 +122,8 @@ export async function attemptSend(
       ...handleFailure(options, context, message, { error: sinkError, hasFallback }),
       sinkResult: sinkError,
     }
+  } finally {
+    if (hasBegun && message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
   await options.onDelivered?.(sink, delivery)

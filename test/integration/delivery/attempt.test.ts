@@ -6,6 +6,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
+import { createMetrics } from '../../../src/lib/metrics.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
@@ -126,6 +127,28 @@ test('a send after a lost answer says that it may be a repeat, one after a refus
   for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
   expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, false, true])
   expect(new Set(soc.received.map(({ id }) => id)).size).toBe(1)
+})
+
+test('a possible duplicate is counted once it begins to be written, and once per send', async () => {
+  const metrics = createMetrics()
+  const begins = [1, 0, 2] // of each send; the second finds no connection
+  const soc = aRehearsedSink('soc', {
+    async send(_delivery, { mayBegin }) {
+      const count = begins.shift()!
+      for (let i = 0; i < count; i += 1) expect(mayBegin!()).toBe(true)
+      if (begins.length > 0) throw new SinkError(count > 0 ? 'timeout' : 'unavailable', 'away')
+      return { answer: 'taken' }
+    },
+  })
+  const keys = tests.keys()
+  const book = await tests.book({ keys })
+  const given = { redis: tests.redis, keys, ledger: book, sinks: [soc], drain: { metrics } }
+  const { deliver } = aDeliveryRig(given)
+  const ref = await made(book, 'a/b/1', ['soc'])
+  for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
+  expect(begins).toEqual([])
+  const { body } = await metrics.render()
+  expect(body).toContain('tocsin_possible_duplicates_total{sink="soc"} 1\n')
 })
 
 test('the halves of a batch whose answer was lost once say that they may be repeats', async () => {
