@@ -71,12 +71,12 @@ const patienceMs = 120_000
 
 /** Looks at the ledger's counters until they say so. */
 export async function untilCounted(
-  book: AccountLedger,
+  ledger: AccountLedger,
   holds: (now: Accounting) => boolean,
 ): Promise<Accounting> {
   const endMs = performance.now() + patienceMs
   for (;;) {
-    const now = await readAccounting(book)
+    const now = await readAccounting(ledger)
     if (holds(now)) return now
     if (performance.now() > endMs) {
       throw new Error(`not done within ${patienceMs} ms: ${JSON.stringify(now)}`)
@@ -97,14 +97,18 @@ export function deliveredBy({ sinks }: Accounting): number {
 const batchLength = 5_000
 
 /** Remembers `count` random fingerprints as of a week so long ago; oldest week first. */
-export async function writeMarks(book: AccountLedger, count: number, weeksAgo = 0): Promise<void> {
+export async function writeMarks(
+  ledger: AccountLedger,
+  count: number,
+  weeksAgo = 0,
+): Promise<void> {
   const write = (marks: (string | number)[]): Promise<unknown> =>
     // the script lies beside this file; its name is relative to the folder of the daemon's scripts
     runScript(
-      book.redis,
+      ledger.redis,
       '../../../test/bench/write-marks',
-      [book.key()],
-      [weeksAgo, book.horizonMs, ...marks],
+      [ledger.key()],
+      [weeksAgo, ledger.horizonMs, ...marks],
     )
   const before = Number(await write([]))
   let held = before

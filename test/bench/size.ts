@@ -93,8 +93,8 @@ async function startOne(
   { feeds, sinks: sinkCount, more, marks = 0 }: Wanted,
 ): Promise<One> {
   await rig.redis.flushall()
-  const book = await openAccount(rig)
-  await writeMarks(book, marks)
+  const ledger = await openAccount(rig)
+  await writeMarks(ledger, marks)
   const { groupIds, ...options } = sandboxOfOne(feeds)
   const sandbox = await rig.startSandbox(options)
   const names = Array.from({ length: sinkCount }, (_none, i) => `siem-${i}`)
@@ -102,7 +102,7 @@ async function startOne(
   const sinks = Object.fromEntries(names.map((name) => [name, webhookSink(sandbox, name, batch)]))
   const config = configOfOne(sandbox, groupIds, sinks, more)
   const daemon = await rig.startDaemon(config)
-  return { sandbox, groupIds, daemon, ledger: book, config }
+  return { sandbox, groupIds, daemon, ledger: ledger, config }
 }
 
 const patienceMs = 60_000
@@ -117,12 +117,11 @@ export async function untilPolled(sandbox: SandboxProcess, feeds: number): Promi
 }
 
 export async function measureMemory(rig: Rig, plan: SizePlan): Promise<Figures> {
-  const {
-    sandbox,
-    groupIds,
-    daemon,
-    ledger: book,
-  } = await startOne(rig, { feeds: 1, sinks: 1, more: {} })
+  const { sandbox, groupIds, daemon, ledger } = await startOne(rig, {
+    feeds: 1,
+    sinks: 1,
+    more: {},
+  })
   const [groupId] = groupIds as [number]
   await untilPolled(sandbox, 1)
   await sleep(1000 * (plan.settleSeconds + plan.idleSeconds))
@@ -135,7 +134,7 @@ export async function measureMemory(rig: Rig, plan: SizePlan): Promise<Figures> 
   const beganMs = performance.now()
   const arrived = sandbox.call('arrive', arrivals)
   const samples: number[] = []
-  const delivered = untilCounted(book, (now) => deliveredBy(now) === count)
+  const delivered = untilCounted(ledger, (now) => deliveredBy(now) === count)
   await Promise.all([arrived, sampleUntil(delivered, daemon, samples)])
   const seconds = (performance.now() - beganMs) / 1000
   await daemon.stop()
@@ -196,15 +195,10 @@ async function countSeries(
   feeds: number,
   sinks: number,
 ): Promise<number> {
-  const {
-    sandbox,
-    groupIds,
-    daemon,
-    ledger: book,
-  } = await startOne(rig, { feeds, sinks, more: {} })
+  const { sandbox, groupIds, daemon, ledger } = await startOne(rig, { feeds, sinks, more: {} })
   await untilPolled(sandbox, groupIds.length)
   for (const id of groupIds) await sandbox.call('addEvents', eventsPerFeed, { groupIds: [id] })
-  await untilCounted(book, (now) => deliveredBy(now) === eventsPerFeed * feeds * sinks)
+  await untilCounted(ledger, (now) => deliveredBy(now) === eventsPerFeed * feeds * sinks)
   const { body } = await daemon.scrape()
   await daemon.stop()
   return seriesIn(body)
@@ -233,9 +227,9 @@ export async function measureUids(rig: Rig, { uids }: SizePlan): Promise<Figures
   for (const count of uids) {
     const accounts = Math.max(1, Math.round(20_000 / count))
     const names = Array.from({ length: accounts }, (_none, i) => `week-of-${count}-${i}`)
-    const books = await Promise.all(names.map((name) => openAccount(rig, name)))
+    const ledgers = await Promise.all(names.map((name) => openAccount(rig, name)))
     const before = await keyBytes(rig.redis)
-    for (const book of books) await writeMarks(book, count)
+    for (const ledger of ledgers) await writeMarks(ledger, count)
     figures[`uid-${count}`] = ((await keyBytes(rig.redis)) - before) / count / accounts
   }
   await rig.redis.config('SET', 'appendonly', 'yes')
@@ -255,19 +249,14 @@ async function settle(
   sinks: number,
 ): Promise<Record<'whole' | 'expired', number>> {
   // the first fingerprints of a week pay for their buckets
-  const {
-    sandbox,
-    groupIds,
-    daemon,
-    ledger: book,
-  } = await startOne(rig, {
+  const { sandbox, groupIds, daemon, ledger } = await startOne(rig, {
     feeds: 1,
     sinks,
     marks: 100_000,
   })
   const given = { groupIds }
   const bytesAfter = async (events: number): Promise<number> => {
-    await untilCounted(book, (now) => deliveredBy(now) === events * sinks)
+    await untilCounted(ledger, (now) => deliveredBy(now) === events * sinks)
     await sleep(1_000)
     return dataBytes(rig.redis)
   }
@@ -278,7 +267,7 @@ async function settle(
   await daemon.stop()
   const stopped = await dataBytes(rig.redis)
   // what expiry does, at once
-  const contents = await rig.redis.keys(book.key('pay', '*'))
+  const contents = await rig.redis.keys(ledger.key('pay', '*'))
   for (let i = 0; i < contents.length; i += 500) await rig.redis.del(contents.slice(i, i + 500))
   const content = (stopped - (await dataBytes(rig.redis))) / contents.length
   return { whole: (whole - before) / records, expired: (whole - before) / records - content }

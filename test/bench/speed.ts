@@ -83,10 +83,14 @@ export async function measureIntake(rig: Rig, plan: SpeedPlan): Promise<Figures>
       const config = configOfOne(sandbox, [groupId], { siem: webhookSink(sandbox, 'siem') })
       const daemon = await rig.startDaemon(config)
       rig.timeCommand(config, 'sinks', 'pause', 'siem', '--reason', 'bench')
-      const book = await openAccount(rig)
+      const ledger = await openAccount(rig)
       const { warmUpEvents, events } = plan
-      await takeIn(sandbox, book, { groupId, count: warmUpEvents, before: 0 })
-      const seconds = await takeIn(sandbox, book, { groupId, count: events, before: warmUpEvents })
+      await takeIn(sandbox, ledger, { groupId, count: warmUpEvents, before: 0 })
+      const seconds = await takeIn(sandbox, ledger, {
+        groupId,
+        count: events,
+        before: warmUpEvents,
+      })
       await daemon.stop()
       shares.push(events / seconds / (await loop.fetchFor(groupId, plan.fetchSeconds)))
     }
@@ -104,13 +108,13 @@ export function median(values: readonly number[]): number {
 /** Seconds from the first of the events taken in to the last. */
 async function takeIn(
   sandbox: SandboxProcess,
-  book: AccountLedger,
+  ledger: AccountLedger,
   { groupId, count, before }: { groupId: number; count: number; before: number },
 ): Promise<number> {
   await sandbox.call('addEvents', count, { groupIds: [groupId] })
-  await untilCounted(book, (now) => takenInBy(now) > before)
+  await untilCounted(ledger, (now) => takenInBy(now) > before)
   const beganMs = performance.now()
-  await untilCounted(book, (now) => takenInBy(now) === before + count)
+  await untilCounted(ledger, (now) => takenInBy(now) === before + count)
   return (performance.now() - beganMs) / 1000
 }
 
@@ -135,17 +139,17 @@ async function deliverAll(
   { groupId, batch, weeksHeld, marksPerWeek, warmUpEvents, events }: Delivery,
 ): Promise<Span> {
   await rig.redis.flushall()
-  const book = await openAccount(rig)
-  for (let ago = weeksHeld - 1; ago >= 0; ago -= 1) await writeMarks(book, marksPerWeek, ago)
+  const ledger = await openAccount(rig)
+  for (let ago = weeksHeld - 1; ago >= 0; ago -= 1) await writeMarks(ledger, marksPerWeek, ago)
   const sinks = { siem: webhookSink(sandbox, 'siem', batch) }
   const daemon = await rig.startDaemon(configOfOne(sandbox, [groupId], sinks))
   const given = { groupIds: [groupId] }
   await sandbox.call('addEvents', warmUpEvents, given)
-  await untilCounted(book, (now) => deliveredBy(now) === warmUpEvents)
+  await untilCounted(ledger, (now) => deliveredBy(now) === warmUpEvents)
   await sandbox.call('addEvents', events, given)
-  await untilCounted(book, (now) => takenInBy(now) > warmUpEvents)
+  await untilCounted(ledger, (now) => takenInBy(now) > warmUpEvents)
   const before = await readUse(rig, daemon)
-  await untilCounted(book, (now) => deliveredBy(now) === warmUpEvents + events)
+  await untilCounted(ledger, (now) => deliveredBy(now) === warmUpEvents + events)
   const after = await readUse(rig, daemon)
   await daemon.stop()
   return {

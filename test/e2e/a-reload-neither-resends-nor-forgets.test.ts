@@ -177,7 +177,7 @@ test('what waits for a sink that a reload removes is held, and goes out when one
   await expectConservation(app.ledgers[0]!)
 }, 240_000)
 
-test('a new account has books of its own, and a limit for the old one changes nothing else', async () => {
+test('a new account has ledgers of its own, and a limit for the old one changes nothing else', async () => {
   const sandbox = await startTheSandbox()
   const { app, url } = await startTheApp(configOf(sandbox, 'accounts'))
   const events = sandbox.addEvents(3)
@@ -203,5 +203,5 @@ test('a new account has books of its own, and a limit for the old one changes no
   expect((await fetch(`${url}/readyz`)).status).toBe(200)
   // accounts share no marks: the other one sends what it sees
   await until('the new account sends', () => arrived(sandbox, 'siem').length === 6, 40_000)
-  for (const book of app.ledgers) await expectConservation(book)
+  for (const ledger of app.ledgers) await expectConservation(ledger)
 }, 120_000)

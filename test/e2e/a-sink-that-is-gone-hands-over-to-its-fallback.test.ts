@@ -31,9 +31,9 @@ route: {sinks: [soc], group_wait: 0s}
   const { slack, email } = sandbox.received
   try {
     const { url } = await replica.start()
-    const [book] = replica.ledgers
+    const [ledger] = replica.ledgers
     await until('the feed is read to its end', async () => {
-      return (await book!.redis.hget(book!.key('feed', 'brand'), 'caught_up')) !== null
+      return (await ledger!.redis.hget(ledger!.key('feed', 'brand'), 'caught_up')) !== null
     })
     sandbox.addEvents(6, { severity: 'high', ignoredAtMs: null })
     await until('the mail is there', () => email.length > 0, 40_000)
@@ -51,13 +51,16 @@ route: {sinks: [soc], group_wait: 0s}
     )
 
     mend()
-    await createCircuit(book!.redis, createKeys('tocsin')).pause('soc', undefined)
+    await createCircuit(ledger!.redis, createKeys('tocsin')).pause('soc', undefined)
     const [fresh] = sandbox.addEvents(1, { severity: 'high', ignoredAtMs: null })
     await until('Slack has what came since', () => slack.length > 0)
     await until('all is settled again', () => nothingPending(replica))
     expect(slack.map(({ uids }) => uids)).toEqual([[fresh!.uid]])
-    await expectConservation(book!)
-    expect((await readAccounting(book!)).sinks['soc']).toMatchObject({ diverted: 6, delivered: 1 })
+    await expectConservation(ledger!)
+    expect((await readAccounting(ledger!)).sinks['soc']).toMatchObject({
+      diverted: 6,
+      delivered: 1,
+    })
 
     const config = ['--config', aFile('tocsin.yaml', yaml), '--yes']
     const resent = await tocsin(...command![1]!.split(' '), ...config)
@@ -65,7 +68,7 @@ route: {sinks: [soc], group_wait: 0s}
     await until('Slack has them all', () => slack.length === 7)
     await until('all is settled at last', () => nothingPending(replica))
     expect(email).toHaveLength(1)
-    await expectConservation(book!)
+    await expectConservation(ledger!)
   } finally {
     await replica.stop()
     await sandbox.close()

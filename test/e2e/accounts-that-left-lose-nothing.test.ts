@@ -70,8 +70,8 @@ function arrived(prefix: string): string[] {
 }
 
 async function waitingOf(app: App, account: string): Promise<number> {
-  const book = app.ledgers.find((one) => one.account === account)
-  const { sinks } = await readAccounting(book!)
+  const ledger = app.ledgers.find((one) => one.account === account)
+  const { sinks } = await readAccounting(ledger!)
   return sinks['siem'] ? sumPending(sinks['siem']) : 0
 }
 
@@ -141,7 +141,7 @@ test.each([
     await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
     expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
     await until('nothing waits', async () => (await waitingOf(daemon.app, 'umbrella')) === 0)
-    for (const book of daemon.app.ledgers) await expectConservation(book)
+    for (const ledger of daemon.app.ledgers) await expectConservation(ledger)
     const settled = 'all that the account that left took in is settled'
     await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
   },
@@ -232,13 +232,13 @@ test('an account that comes back when half of its ledger was removed starts anew
   const prefix = 'halfway'
   const { daemon: before, uids } = await bury(prefix)
   await before.app.stop()
-  const book = before.app.ledgers.find(({ account }) => account === 'umbrella')!
+  const ledger = before.app.ledgers.find(({ account }) => account === 'umbrella')!
   const place = { redis: tests.redis, keys: createKeys(prefix) }
   await noteDiscarding(place, 'umbrella', 'ann')
-  const read = await tests.redis.hgetall(book.key('feed', 'people'))
+  const read = await tests.redis.hgetall(ledger.key('feed', 'people'))
   const breakOff = (): Promise<void> => Promise.reject(new Error('cut off'))
   await expect(removeLedger(place, 'umbrella', breakOff)).rejects.toThrow('cut off')
-  await tests.redis.hset(book.key('feed', 'people'), read) // which keys go first is chance
+  await tests.redis.hset(ledger.key('feed', 'people'), read) // which keys go first is chance
   await pauseSink(prefix, false)
   const daemon = await startDaemon(configOf(prefix))
   await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)

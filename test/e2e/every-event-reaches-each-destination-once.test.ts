@@ -146,7 +146,7 @@ test.concurrent.each<EndMode>(['full', 'empty', 'absent', 'echo'])(
         )
         expect(sorted(mails.flatMap((message) => message.uids))).toEqual(toPeople)
       }
-      for (const book of replicas[0]!.ledgers) await expectConservation(book)
+      for (const ledger of replicas[0]!.ledgers) await expectConservation(ledger)
       const [first] = replicas[0]!.ledgers
       expect((await readAccounting(first!)).feeds['brand']).toMatchObject({ quarantined: 1 })
       expect(sandbox.violations()).toEqual({ rate: 0, changedScans: 0 })

@@ -98,5 +98,5 @@ route:
     (await metrics()).includes('tocsin_feed_paused{feed="reserved",reason="quota"} 1'),
   )
   expect(await metrics()).toMatch(/tocsin_api_searches_remaining\{account="main"\} 4\d\n/)
-  for (const book of app.ledgers) await expectConservation(book)
+  for (const ledger of app.ledgers) await expectConservation(ledger)
 }, 60_000)

@@ -42,10 +42,10 @@ canary: {every: 1h, sinks: [duty]}
   const replica = aReplica(yaml)
   onTestFinished(() => replica.stop())
   const { url } = await replica.start()
-  const [book] = replica.ledgers
+  const [ledger] = replica.ledgers
   await until('the canary is accepted', () => withClass('canary').length > 0)
   await until('the feed is read to its end', async () => {
-    return (await book!.redis.hget(book!.key('feed', 'brand'), 'caught_up')) !== null
+    return (await ledger!.redis.hget(ledger!.key('feed', 'brand'), 'caught_up')) !== null
   })
   await until('all is settled', () => nothingPending(replica), 40_000)
   sandbox.addEvents(6, { severity: 'high', ignoredAtMs: null })
@@ -61,7 +61,7 @@ canary: {every: 1h, sinks: [duty]}
   ])
   expect(withClass('notice')[0]).toMatchObject({ event_action: 'trigger' })
   expect(withClass('notice')[0]?.payload.summary).toContain('soc')
-  await expectConservation(book!)
+  await expectConservation(ledger!)
 
   const config = ['--config', aFile('tocsin.yaml', yaml)]
   const checked = await tocsin('check', config[1]!)

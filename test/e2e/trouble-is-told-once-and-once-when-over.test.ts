@@ -67,9 +67,9 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
     sandbox.tokens.admitKey('fw_sandbox')
     const second = sandbox.addEvent()
     await until('it works again', () => hasCome(second.uid), 90_000)
-    const books = replicas[0].ledgers
+    const ledgers = replicas[0].ledgers
     const noted = (): Promise<string | null> =>
-      books[0]!.redis.hget('{tocsin}:notices', 'account-refused-main')
+      ledgers[0]!.redis.hget('{tocsin}:notices', 'account-refused-main')
     await until('that is seen', async () => (await noted())?.includes('goneMs') ?? false, 60_000)
     aheadMs = settleMs
     await until('the end is told', () => notices().length > 1, 60_000)
@@ -85,7 +85,7 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
     expect(canaries[0]).toContain('TEST Canary: test of the whole way')
     expect(new Set(slots).size).toBe(slots.length)
     expect(deadMan.requests.map(({ path }) => path)).toEqual(slots.map(() => '/ping'))
-    await expectConservation(books[0]!)
+    await expectConservation(ledgers[0]!)
   } finally {
     await Promise.all(replicas.map((replica) => replica.stop()))
     await deadMan.stop()

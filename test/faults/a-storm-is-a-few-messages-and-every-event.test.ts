@@ -46,26 +46,26 @@ route: {sinks: [soc, siem], group_interval: 20s}
   const webhookUids = (): string[] => sandbox.received.webhook.flatMap(({ uids }) => uids)
   try {
     await replica.start()
-    const [book] = replica.ledgers
+    const [ledger] = replica.ledgers
     await until('the feed is read to its end', async () => {
-      const state = await book!.redis.hget(book!.key('feed', 'brand'), 'caught_up')
+      const state = await ledger!.redis.hget(ledger!.key('feed', 'brand'), 'caught_up')
       return state !== null
     })
     sandbox.addEvents(storm / 2)
     const worst = sandbox.addEvents(5, { severity: 'critical' }).map(({ uid }) => uid)
     sandbox.addEvents(storm / 2 - 5)
-    await until('all are taken in', async () => (await takenIn(book!)) === storm, 120_000)
+    await until('all are taken in', async () => (await takenIn(ledger!)) === storm, 120_000)
     await until('the machine has all', () => new Set(webhookUids()).size === storm, 60_000)
-    await until('people have all', () => isSettled(book!, 'soc'), 420_000)
+    await until('people have all', () => isSettled(ledger!, 'soc'), 420_000)
     expect(sandbox.received.slack.length).toBeGreaterThan(1)
     expect(sandbox.received.slack.length).toBeLessThan(20)
     expect(webhookUids()).toHaveLength(storm)
     await until('all is settled', () => nothingPending(replica))
-    const waitedMs = await waitsFor(book!, worst)
+    const waitedMs = await waitsFor(ledger!, worst)
     expect(waitedMs.length).toBe(worst.length)
     // "within seconds": a group's wait, and the pace of the sink
     expect(Math.max(...waitedMs)).toBeLessThan(40_000)
-    await expectConservation(book!)
+    await expectConservation(ledger!)
   } finally {
     await replica.stop()
     await sandbox.close()
@@ -73,19 +73,19 @@ route: {sinks: [soc, siem], group_interval: 20s}
   }
 }, 600_000)
 
-async function takenIn(book: AccountLedger): Promise<number> {
-  return (await readAccounting(book)).feeds['brand']?.new ?? 0
+async function takenIn(ledger: AccountLedger): Promise<number> {
+  return (await readAccounting(ledger)).feeds['brand']?.new ?? 0
 }
 
-async function isSettled(book: AccountLedger, sink: string): Promise<boolean> {
-  const account = (await readAccounting(book)).sinks[sink]
+async function isSettled(ledger: AccountLedger, sink: string): Promise<boolean> {
+  const account = (await readAccounting(ledger)).sinks[sink]
   return account !== undefined && sumPending(account) === 0
 }
 
 /** From each event's arrival to its delivery to people, ms. */
-async function waitsFor(book: AccountLedger, uids: readonly string[]): Promise<number[]> {
+async function waitsFor(ledger: AccountLedger, uids: readonly string[]): Promise<number[]> {
   const waits: number[] = []
-  for await (const { uid, firstSeenMs, items } of scanRecords(book)) {
+  for await (const { uid, firstSeenMs, items } of scanRecords(ledger)) {
     const told = items.find(({ sink }) => sink === 'soc')
     if (uids.includes(uid) && told?.endedAtMs) waits.push(told.endedAtMs - firstSeenMs)
   }

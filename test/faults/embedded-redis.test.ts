@@ -31,7 +31,7 @@ async function pidOf(home: string): Promise<number> {
   }
 }
 
-test('the daemon keeps its books in it, over a death of the server and a restart of its own', async () => {
+test('the daemon keeps its ledgers in it, over a death of the server and a restart of its own', async () => {
   const home = join(folder, 'data')
   const held = await hold(home)
   const scene = await aScene(`{embedded: ${home}}`)

@@ -18,38 +18,38 @@ export type BegunAttempt =
   | (Omit<Message, 'attempts'> & { status: 'send'; attempt: number })
 
 /** Whose lease has ended, or who waits for a later time, is due at once. */
-export async function makeDue(book: AccountLedger, ref: string): Promise<void> {
-  const due = book.key('due', ref.split(':').at(-1) ?? '')
-  const score = await book.redis.zscore(due, ref)
-  if (score !== null && Number(score) > Date.now()) await book.redis.zadd(due, 1, ref)
+export async function makeDue(ledger: AccountLedger, ref: string): Promise<void> {
+  const due = ledger.key('due', ref.split(':').at(-1) ?? '')
+  const score = await ledger.redis.zscore(due, ref)
+  if (score !== null && Number(score) > Date.now()) await ledger.redis.zadd(due, 1, ref)
 }
 
 /** Claims it as `owner`. */
 export async function claimRef(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
   owner: string,
   leaseMs = 10_000,
 ): Promise<Claim | undefined> {
-  await makeDue(book, ref)
+  await makeDue(ledger, ref)
   const sink = ref.split(':').at(-1) ?? ''
-  const { claims } = await claimDue(book, { owner, leaseMs }, { sink, max: 1, leastRank: 1, ref })
+  const { claims } = await claimDue(ledger, { owner, leaseMs }, { sink, max: 1, leastRank: 1, ref })
   return claims[0]
 }
 
 /** Claims it and opens an attempt, as a process of its own would. */
 export async function beginAttempt(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
   token: string,
   leaseMs: number,
 ): Promise<BegunAttempt> {
   const owner = token.replaceAll(' ', '-')
-  const claim = await claimRef(book, ref, owner, leaseMs)
+  const claim = await claimRef(ledger, ref, owner, leaseMs)
   if (!claim || claim.kind === 'detail' || claim.kind === 'collection') return { status: 'missing' }
   if (claim.kind === 'unfreezing' || claim.kind === 'settling') return { status: claim.kind }
   const { begun } = await advanceClaims(
-    book,
+    ledger,
     { owner, leaseMs, by: owner },
     { begin: [{ ref, token }] },
   )
@@ -58,35 +58,35 @@ export async function beginAttempt(
 }
 
 export async function settleAttempt(
-  book: AccountLedger,
+  ledger: AccountLedger,
   { ref, token, replica }: { ref: string; token: string; replica: string },
   outcome: Outcome,
 ): Promise<SettleResult> {
   const holder = { owner: token.replaceAll(' ', '-'), leaseMs: 10_000, by: replica }
-  const { settled } = await advanceClaims(book, holder, { settle: [{ ref, token, outcome }] })
+  const { settled } = await advanceClaims(ledger, holder, { settle: [{ ref, token, outcome }] })
   return settled[0]!
 }
 
 /** Opens one attempt, and settles it. */
 export async function attemptOf(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
   outcome: Outcome,
 ): Promise<SettleResult> {
-  await beginAttempt(book, ref, 't', 10_000)
-  return settleAttempt(book, { ref, token: 't', replica: 'r1' }, outcome)
+  await beginAttempt(ledger, ref, 't', 10_000)
+  return settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, outcome)
 }
 
 /** Freezes members of a sink's collection, and lets go of the batch; what is left of it waits on. */
 export async function sealBatch(
-  book: AccountLedger,
+  ledger: AccountLedger,
   { sink, destination }: { sink: string; destination: string; waitMs?: number },
   refs: readonly string[],
 ): Promise<string | undefined> {
   const holder = { owner: 'freezer', leaseMs: 10_000, by: 'freezer' }
   const members = refs.map((ref) => ({ ref, ageMs: 0, payload: undefined }))
-  const message = await freezeBatch(book, holder, { sink, destination, members })
+  const message = await freezeBatch(ledger, holder, { sink, destination, members })
   if (!message) return undefined
-  await advanceClaims(book, holder, { giveBack: [{ ref: message.ref, rank: message.rank }] })
+  await advanceClaims(ledger, holder, { giveBack: [{ ref: message.ref, rank: message.rank }] })
   return message.ref
 }

@@ -44,18 +44,18 @@ export interface DeliveryRigOptions {
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
-  const { redis, keys, ledger: book, ledgers: books = [book], clock = systemClock } = given
+  const { redis, keys, ledger, ledgers = [ledger], clock = systemClock } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const modes = modesOf(given.sinks)
   const hints = createWorkHints(redis, keys)
   const options: DrainOptions = {
-    ...drainOptions({ redis, keys, ledgers: books, clock }),
+    ...drainOptions({ redis, keys, ledgers: ledgers, clock }),
     batchWaits: modes,
     release: (account, made) => drains.announceChanges(account, made),
     ...given.drain,
   }
   const orphans = createOrphans({
-    ledgers: books,
+    ledgers: ledgers,
     batchWaits: modes,
     returnGroups: () => ({}),
     isActive: given.isActive ?? (() => true),
@@ -67,7 +67,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     noteGroups: () => undefined,
     sinks,
     createDrain: (sink) => new SinkDrain(sink, options),
-    ledgers: books,
+    ledgers: ledgers,
     hints,
     orphans,
     detailWaitMs: 20_000,
@@ -80,7 +80,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     drains,
     hints,
     options,
-    deliver: (sink, ref) => deliverRef(options, book, sink, ref),
+    deliver: (sink, ref) => deliverRef(options, ledger, sink, ref),
   }
 }
 
@@ -92,7 +92,7 @@ export function modesOf(sinks: readonly Sink[]): SinkBatchWaits {
 export function drainOptions({
   redis,
   keys,
-  ledgers: books,
+  ledgers,
   clock,
 }: {
   redis: Redis
@@ -101,7 +101,7 @@ export function drainOptions({
   clock: Clock
 }): DrainOptions {
   return {
-    findLedger: (account) => books.find((one) => one.account === account),
+    findLedger: (account) => ledgers.find((one) => one.account === account),
     serviceLink: () => null,
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys),
@@ -122,18 +122,18 @@ let owners = 0
 /** A process of its own that claims this piece of work once, and does what its drain does with it. */
 export async function deliverRef(
   options: DrainOptions,
-  book: AccountLedger,
+  ledger: AccountLedger,
   sink: Sink,
   ref: string,
 ): Promise<DeliverOutcome> {
-  await makeDue(book, ref)
-  const { watched, seen } = watchClaims(book, ref)
+  await makeDue(ledger, ref)
+  const { watched, seen } = watchClaims(ledger, ref)
   const drain = new SinkDrain(sink, {
     ...options,
-    findLedger: (account) => (account === book.account ? watched : options.findLedger(account)),
+    findLedger: (account) => (account === ledger.account ? watched : options.findLedger(account)),
     holder: { owner: `r1-${(owners += 1)}`, leaseMs: 10_000 },
   })
-  drain.nudge(book.account)
+  drain.nudge(ledger.account)
   for (;;) {
     const ready = Promise.withResolvers<void>()
     drain.onReady(ready.resolve)
@@ -144,7 +144,7 @@ export async function deliverRef(
     if (waitMs === undefined) await ready.promise
     else await Promise.race([ready.promise, setTimeout(waitMs)]) // real time: Redis answers meanwhile
   }
-  const score = await book.redis.zscore(book.key('due', sink.name), ref)
+  const score = await ledger.redis.zscore(ledger.key('due', sink.name), ref)
   const atMs = Number(score ?? 0)
   if (!seen.hasClaimed) return { next: 'later', atMs, isCircuitOpen: true }
   if (score !== null && atMs > Date.now() - 60_000)
@@ -152,15 +152,15 @@ export async function deliverRef(
   return { next: 'done', halves: seen.halves }
 }
 
-/** The book of a process that sees this ref alone, and claims once. */
+/** The ledger of a process that sees this ref alone, and claims once. */
 function watchClaims(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
 ): { watched: AccountLedger; seen: { hasClaimed: boolean; halves: string[] } } {
   const seen: { hasClaimed: boolean; halves: string[] } = { hasClaimed: false, halves: [] }
   const run: AccountLedger['run'] = async (script, ...args) => {
     if (script !== 'claim-due') {
-      const answer = await book.run(script, ...args)
+      const answer = await ledger.run(script, ...args)
       if (script === 'advance-claims') {
         const { settled = [] } = JSON.parse(String(answer)) as { settled?: { halves?: string[] }[] }
         seen.halves.push(...settled.flatMap(({ halves = [] }) => halves))
@@ -169,9 +169,9 @@ function watchClaims(
     }
     if (seen.hasClaimed) return ['{"left":0}']
     seen.hasClaimed = true
-    return book.run(script, JSON.stringify({ ...JSON.parse(String(args[0])), ref }))
+    return ledger.run(script, JSON.stringify({ ...JSON.parse(String(args[0])), ref }))
   }
   const ask: AccountLedger['runJson'] = async (script, ...args) =>
     JSON.parse(String(await run(script, ...args))) as never
-  return { watched: { ...book, run, runJson: ask }, seen }
+  return { watched: { ...ledger, run, runJson: ask }, seen }
 }

@@ -14,7 +14,7 @@ export interface DigestRig extends GatheringRig {
   keys: Keys
   ledgers: AccountLedger[]
   oncall: RehearsedSink
-  show(book: AccountLedger, ...events: Partial<ThreatEvent>[]): Promise<void>
+  show(ledger: AccountLedger, ...events: Partial<ThreatEvent>[]): Promise<void>
   /** Sets the clock to the n-th 08:00 UTC from now, and a little. */
   toMorning(n: number): void
 }
@@ -36,14 +36,14 @@ export interface DigestRigOptions extends Partial<GatheringRigOptions> {
   aheadMs?: number
 }
 
-/** With another rig's `keys` and `books` it is the same place under another configuration. */
+/** With another rig's `keys` and `ledgers` it is the same place under another configuration. */
 export async function aDigestRig(
   given: RedisForTests,
   { digest = {}, recipients = 1, accounts = 1, aheadMs = 0, ...options }: DigestRigOptions = {},
 ): Promise<DigestRig> {
-  const { keys = given.keys(), ledgers: books = [] } = options
-  for (let i = books.length; i < accounts; i += 1) {
-    books.push(await given.book({ keys, account: `a${i}` }))
+  const { keys = given.keys(), ledgers = [] } = options
+  for (let i = ledgers.length; i < accounts; i += 1) {
+    ledgers.push(await given.ledger({ keys, account: `a${i}` }))
   }
   const oncall = aRehearsedSink('oncall', {
     type: 'email',
@@ -58,7 +58,7 @@ export async function aDigestRig(
     digests: { oncall: digest === null ? undefined : { ...everyMorning, ...digest } },
     ...options,
     keys,
-    ledgers: books,
+    ledgers: ledgers,
   })
   const firstMs = everyMorning.schedule.next(Date.now())
   const to = oncall.destinations.map(({ id }) => id)
@@ -66,14 +66,14 @@ export async function aDigestRig(
   await rig.ensureDigests()
   return Object.assign(rig, {
     keys,
-    ledgers: books,
+    ledgers: ledgers,
     oncall,
-    async show(book: AccountLedger, ...events: Partial<ThreatEvent>[]) {
+    async show(ledger: AccountLedger, ...events: Partial<ThreatEvent>[]) {
       const routed = events.map((event) => rig.event(event, { sinks: to }))
-      const { changes: made } = (await takeIn(book, routed)) as {
+      const { changes: made } = (await takeIn(ledger, routed)) as {
         changes: { ref: string; kind: string }[]
       }
-      for (const { ref, kind } of made) if (kind === 'single') await rig.deliver(ref, book)
+      for (const { ref, kind } of made) if (kind === 'single') await rig.deliver(ref, ledger)
     },
     toMorning(n: number) {
       rig.clock.aheadMs = firstMs + (n - 1) * dayMs + 2_000 - Date.now()

@@ -57,7 +57,7 @@ export async function aReliefRig(
   options: ReliefRigOptions = {},
 ): Promise<ReliefRig> {
   const { keys = tests.keys() } = options
-  const { ledgers: books = [await tests.book({ keys })] } = options
+  const { ledgers = [await tests.ledger({ keys })] } = options
   const { redis } = tests
   const batch = { max: 10, waitMs: 1_000, maxBytes: 100_000 }
   const sinks = {
@@ -69,9 +69,9 @@ export async function aReliefRig(
   const circuit = createCircuit(redis, keys)
   const relieved = relievedAs(Object.values(sinks), options)
   const nothing = (): Promise<void> => Promise.resolve()
-  const drains = { announceChanges: nothing, announce: nothing, ledgersFor: () => books }
+  const drains = { announceChanges: nothing, announce: nothing, ledgersFor: () => ledgers }
   const metrics = createMetrics()
-  const diverter = createRerouter({ sinks: relieved, ledgers: books, drains, metrics })
+  const diverter = createRerouter({ sinks: relieved, ledgers: ledgers, drains, metrics })
   const [said, givenUp]: [unknown[], string[]] = [[], []]
   const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
@@ -81,7 +81,7 @@ export async function aReliefRig(
     clock,
     redis,
     keys,
-    ledgers: books,
+    ledgers: ledgers,
     sinks: Object.values(sinks),
     rerouter: diverter,
     digests: options.digests ?? {},
@@ -100,11 +100,11 @@ export async function aReliefRig(
     logger: Object.assign(Object.create(silent) as typeof silent, { warn }),
     onOverflow: (sink, items) => void givenUp.push(`${sink} ${items}`),
   })
-  const [book] = books
+  const [ledger] = ledgers
   return {
     ...rig,
     keys,
-    ledger: book!,
+    ledger: ledger!,
     circuit,
     metrics,
     rerouter: diverter,
@@ -121,7 +121,7 @@ export async function aReliefRig(
       await redis.del(keys.shared('circuit', sink))
     },
     async deliverDue(sink) {
-      for (const holder of books) {
+      for (const holder of ledgers) {
         const refs = await readDueRefs(holder, sink, rig.clock.now(), { offset: 0, count: 100 })
         for (const ref of refs) if (!ref.startsWith('c:')) await rig.deliver(ref, holder)
       }

@@ -52,7 +52,7 @@ export interface FeedHistory {
 class Killed extends Error {}
 
 export function createHistory({
-  ledger: book,
+  ledger,
   feed,
   habits,
 }: {
@@ -61,7 +61,7 @@ export function createHistory({
   habits: Habits
 }): FeedHistory {
   const service = createScriptedService(habits)
-  const watched = watchCommits(book)
+  const watched = watchCommits(ledger)
   const uidOf = ({ id }: ScriptedItem): string =>
     feed.type.includes('credential') ? `credential/${id}` : `paste/x/${id}`
 
@@ -110,7 +110,7 @@ export function createHistory({
     for (let turn = 0; turn < 100; turn += 1) {
       await turns(['feed'])
       await turns(['sweep'])
-      const state = await openFeed(book, feed.name, feed.startMs)
+      const state = await openFeed(ledger, feed.name, feed.startMs)
       const { sweep, lastCaughtUpMs = 0 } = state
       // the tail's walk where it reads all there is, and no sweep is due
       const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : sweep
@@ -156,10 +156,14 @@ function struckBy(happen: () => void, client: UpstreamClient): UpstreamClient {
   return { ...client, ...(Object.fromEntries(struck) as Partial<UpstreamClient>) }
 }
 
-function aPoller(book: AccountLedger, client: UpstreamClient, queue: () => Promise<void>): Poller {
+function aPoller(
+  ledger: AccountLedger,
+  client: UpstreamClient,
+  queue: () => Promise<void>,
+): Poller {
   return createPoller({
     client: () => client,
-    ledger: () => book,
+    ledger: () => ledger,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
@@ -174,8 +178,8 @@ function aPoller(book: AccountLedger, client: UpstreamClient, queue: () => Promi
   })
 }
 
-/** A book that notes what each committed page of a sweep brought. */
-function watchCommits(book: AccountLedger): {
+/** A ledger that notes what each committed page of a sweep brought. */
+function watchCommits(ledger: AccountLedger): {
   ledger: AccountLedger
   late: (items: ScriptedItem[], uidOf: FeedHistory['uidOf']) => number
   /** Whether a rescan has begun to read, or has read to the end, what the tail left behind it. */
@@ -187,7 +191,7 @@ function watchCommits(book: AccountLedger): {
   let hasLearned = false
 
   async function ask<T>(script: string, ...args: (string | number)[]): Promise<T> {
-    const answer = await book.runJson<T>(script, ...args)
+    const answer = await ledger.runJson<T>(script, ...args)
     const { fresh = [] } = answer as { fresh?: number[] }
     const page = JSON.parse(String(args[0])) as {
       of: string
@@ -205,7 +209,7 @@ function watchCommits(book: AccountLedger): {
   }
 
   return {
-    ledger: { ...book, runJson: ask },
+    ledger: { ...ledger, runJson: ask },
     learns: () => learns,
     hasLearned: () => hasLearned,
     late: (items, uidOf) => {

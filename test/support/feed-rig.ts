@@ -71,12 +71,12 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
     onQuota: (remaining) =>
       void noteQuota(given.tests.redis, keys, 'main', { remaining, atMs: Date.now() }),
   })
-  const book = await given.tests.book({ keys })
+  const ledger = await given.tests.ledger({ keys })
   const metrics = createMetrics({ clock: systemClock })
   const secrets = createSecretBox(() => 'fw_of_the_rig')
   const poller = createPoller({
     client: () => replica.client,
-    ledger: () => book,
+    ledger: () => ledger,
     plan:
       given.plan ??
       (() => ({
@@ -103,7 +103,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
   return {
     sandbox,
     replica,
-    ledger: book,
+    ledger: ledger,
     metrics,
     turn,
     async toEnd(feed, kind = 'feed') {
@@ -114,7 +114,7 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
       expect(outcome).toEqual({ status: 'caught_up' })
     },
     async records() {
-      return new Map((await recordsOf(book)).map((record) => [record.uid, record]))
+      return new Map((await recordsOf(ledger)).map((record) => [record.uid, record]))
     },
     asked() {
       const requests = sandbox.requests
@@ -139,10 +139,10 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
   }
 }
 
-/** Every record of a book, in no order. */
-export async function recordsOf(book: AccountLedger): Promise<LedgerRecord[]> {
+/** Every record of a ledger, in no order. */
+export async function recordsOf(ledger: AccountLedger): Promise<LedgerRecord[]> {
   const records: LedgerRecord[] = []
-  for await (const record of scanRecords(book)) records.push(record)
+  for await (const record of scanRecords(ledger)) records.push(record)
   return records
 }
 

@@ -30,7 +30,7 @@ export interface GatheringRig {
   flush(): Promise<number>
   /** One pass without the delivery; resolves with the refs of the messages. */
   seal(): Promise<string[]>
-  deliver(ref: string, book?: AccountLedger): Promise<void>
+  deliver(ref: string, ledger?: AccountLedger): Promise<void>
   suppressed: string[]
   ensureDigests(): Promise<void>
   options: FlushContext
@@ -74,18 +74,18 @@ export function clockToSet(): GatheringRig['clock'] {
 const goes: Verdict = { act: 'send' }
 
 export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
-  const { redis, keys, ledgers: books, intervalMs = 300_000, clock = clockToSet() } = given
+  const { redis, keys, ledgers, intervalMs = 300_000, clock = clockToSet() } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const collecting = new Map(given.sinks.map((sink) => [sink.name, collectingSink(sink, given)]))
   const gate: SuppressionRules = {
-    decide: (_book, items) =>
+    decide: (_ledger, items) =>
       Promise.resolve(items.map((judged) => given.gate?.(judged.event.event.uid, judged) ?? goes)),
     allowsAll: () => given.gate === undefined,
   }
   const told: { account: string; sink: string }[] = []
   const suppressed: string[] = []
   const options: FlushContext = {
-    ledgers: books,
+    ledgers: ledgers,
     sinks: collecting,
     rules: gate,
     intervalMs: () => intervalMs,
@@ -107,28 +107,28 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     const groups = await flusher.flushGroupsOnce()
     return digests.messages + groups.messages
   }
-  const bookOf = (account: string): AccountLedger | undefined =>
-    books.find((book) => book.account === account)
+  const findLedger = (account: string): AccountLedger | undefined =>
+    ledgers.find((ledger) => ledger.account === account)
   const drain: DrainOptions = {
-    ...drainOptions({ redis, keys, ledgers: books, clock }),
+    ...drainOptions({ redis, keys, ledgers: ledgers, clock }),
     rules: gate,
     batchWaits: modesOf(given.sinks),
     rerouter: given.rerouter,
     retryNow: given.retryNow,
   }
 
-  async function deliver(ref: string, book: AccountLedger = books[0]!): Promise<void> {
-    await deliverRef(drain, book, sinks.get(ref.split(':').at(-1)!)!, ref)
+  async function deliver(ref: string, ledger: AccountLedger = ledgers[0]!): Promise<void> {
+    await deliverRef(drain, ledger, sinks.get(ref.split(':').at(-1)!)!, ref)
   }
 
   /** What was made due since: messages, and what goes singly. */
   async function newlyDue(): Promise<{ ledger: AccountLedger; ref: string }[]> {
     const found: { ledger: AccountLedger; ref: string }[] = []
     for (const { account, sink } of told.splice(0)) {
-      const book = bookOf(account)!
-      const refs = await readDueRefs(book, sink, Date.now(), { offset: 0, count: 1_000 })
+      const ledger = findLedger(account)!
+      const refs = await readDueRefs(ledger, sink, Date.now(), { offset: 0, count: 1_000 })
       const fresh = refs.filter((ref) => !found.some((one) => one.ref === ref))
-      found.push(...fresh.map((ref) => ({ ledger: book, ref })))
+      found.push(...fresh.map((ref) => ({ ledger: ledger, ref })))
     }
     return found
   }
@@ -158,7 +158,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     },
     async flush() {
       const messages = await flushAll()
-      for (const { ledger: book, ref } of await newlyDue()) await deliver(ref, book)
+      for (const { ledger, ref } of await newlyDue()) await deliver(ref, ledger)
       return messages
     },
     ensureDigests: () => ensureDigests(options, clock.now()),
@@ -177,15 +177,15 @@ export interface SlackRig extends GatheringRig {
   soc: RehearsedSink
 }
 
-/** With another rig's `keys` and `books` it is the same place under another configuration. */
+/** With another rig's `keys` and `ledgers` it is the same place under another configuration. */
 export async function aSlackRig(
   given: RedisForTests,
   options: Partial<GatheringRigOptions> = {},
 ): Promise<SlackRig> {
-  const { keys = given.keys(), ledgers: [book = await given.book({ keys })] = [] } = options
+  const { keys = given.keys(), ledgers: [ledger = await given.ledger({ keys })] = [] } = options
   const soc = aRehearsedSink('soc', { type: 'slack' })
-  const parts = { redis: given.redis, sinks: [soc], ...options, keys, ledgers: [book] }
-  return { ...aGatheringRig(parts), keys, ledger: book, soc }
+  const parts = { redis: given.redis, sinks: [soc], ...options, keys, ledgers: [ledger] }
+  return { ...aGatheringRig(parts), keys, ledger: ledger, soc }
 }
 
 export function uids(count: number, from = 0): Partial<ThreatEvent>[] {
@@ -193,27 +193,27 @@ export function uids(count: number, from = 0): Partial<ThreatEvent>[] {
 }
 
 /** The process dies when it runs the script for the nth time: before it reaches Redis. */
-export function dieAt(book: AccountLedger, script: string, nth: number): void {
+export function dieAt(ledger: AccountLedger, script: string, nth: number): void {
   let calls = 0
-  around(book, async (name, run) => {
+  around(ledger, async (name, run) => {
     if (name === script && (calls += 1) === nth) throw new Error('killed')
     return run()
   })
 }
 
-/** Something happens around the scripts that a book runs. */
+/** Something happens around the scripts that a ledger runs. */
 export function around(
-  book: AccountLedger,
+  ledger: AccountLedger,
   happen: (
     script: string,
     run: () => Promise<unknown>,
     ...args: (string | number)[]
   ) => Promise<unknown>,
 ): void {
-  const run = book.run.bind(book)
+  const run = ledger.run.bind(ledger)
   const disturbed: AccountLedger['run'] = (script, ...args) =>
     happen(script, () => run(script, ...args), ...args)
-  Object.assign(book, {
+  Object.assign(ledger, {
     run: disturbed,
     runJson: async (script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await disturbed(script, ...args))) as unknown,

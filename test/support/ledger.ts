@@ -1,4 +1,4 @@
-/** A book on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
+/** A ledger on a real Redis, and pages to take in, for tests of the ledger and its neighbours. */
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll } from 'vitest'
 import { type LedgerCheck, checkLedgers } from '../../src/audit/ledger-check.ts'
@@ -33,7 +33,7 @@ export interface RedisForTests {
   readonly redis: Redis
   /** Fresh keys: a prefix that no other test has. */
   keys(): Keys
-  book(options?: { keys?: Keys; account?: string }): Promise<AccountLedger>
+  ledger(options?: { keys?: Keys; account?: string }): Promise<AccountLedger>
 }
 
 /** One server for a test file, started before its tests and gone after them. */
@@ -58,7 +58,7 @@ export function redisForTests(): RedisForTests {
       return redis!
     },
     keys,
-    book: (options = {}) =>
+    ledger: (options = {}) =>
       openLedger({
         redis: redis!,
         keys: options.keys ?? keys(),
@@ -109,15 +109,15 @@ export function routed(
 
 /** Takes a page in as a poll of `feed` would, at the feed's current fence. */
 export async function takeIn(
-  book: AccountLedger,
+  ledger: AccountLedger,
   events: RoutedEvent[],
   page: Partial<Page> & { batchWaitMs?: number } = {},
 ): Promise<AcceptResult> {
   const feed = page.feed ?? 'brand'
-  const state = await openFeed(book, feed, dayMs)
+  const state = await openFeed(ledger, feed, dayMs)
   const { batchWaitMs, ...rest } = page
   return acceptPage(
-    book,
+    ledger,
     {
       feed,
       labels: {},
@@ -139,14 +139,14 @@ export async function takeIn(
  * Throws unless every event fetched and every item created is somewhere, and the records agree. Of
  * a ledger that changes between its counters and its records, it reads both again.
  */
-export async function expectConservation(book: AccountLedger): Promise<Accounting> {
-  let accounting = await readAccounting(book)
-  let scanned = await scanPendingCounts(book)
+export async function expectConservation(ledger: AccountLedger): Promise<Accounting> {
+  let accounting = await readAccounting(ledger)
+  let scanned = await scanPendingCounts(ledger)
   for (let tries = 0; tries < 100; tries++) {
-    const after = await readAccounting(book)
+    const after = await readAccounting(ledger)
     if (isDeepStrictEqual(after, accounting)) break
     accounting = after
-    scanned = await scanPendingCounts(book)
+    scanned = await scanPendingCounts(ledger)
   }
   for (const [feed, account] of Object.entries(accounting.feeds)) {
     if (account.unaccounted !== 0) throw new Error(`feed ${feed}: ${JSON.stringify(account)}`)
@@ -160,17 +160,17 @@ export async function expectConservation(book: AccountLedger): Promise<Accountin
   return accounting
 }
 
-/** What the ledger says of itself; `books`: all that digests are made of. */
-export async function proofOf(books: readonly AccountLedger[]): Promise<LedgerCheck[]> {
-  const steps = checkLedgers(books)
+/** What the ledger says of itself; `ledgers`: all that digests are made of. */
+export async function proofOf(ledgers: readonly AccountLedger[]): Promise<LedgerCheck[]> {
+  const steps = checkLedgers(ledgers)
   let step = await steps.next()
   while (!step.done) step = await steps.next()
   return step.value
 }
 
 /** Throws unless every pending item stands where something will move it. */
-export async function expectNothingStranded(book: AccountLedger): Promise<void> {
-  for (const proof of await proofOf([book])) {
+export async function expectNothingStranded(ledger: AccountLedger): Promise<void> {
+  for (const proof of await proofOf([ledger])) {
     const { stranded, dangling, differences, unfiled } = proof
     const found = [...stranded, ...dangling, ...differences, ...(unfiled === 0 ? [] : [unfiled])]
     if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)

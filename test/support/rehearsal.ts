@@ -76,8 +76,8 @@ export { until } from './until.ts'
 
 /** Whether no account of the replica has an item on its way. */
 export async function nothingPending(app: App): Promise<boolean> {
-  for (const book of app.ledgers) {
-    const { sinks } = await readAccounting(book)
+  for (const ledger of app.ledgers) {
+    const { sinks } = await readAccounting(ledger)
     if (Object.values(sinks).some((sink) => sumPending(sink) > 0)) return false
   }
   return true

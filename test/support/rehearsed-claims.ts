@@ -1,4 +1,4 @@
-/** What replicas hold of one book, noted beside it: claims must never say anything else. */
+/** What replicas hold of one ledger, noted beside it: claims must never say anything else. */
 import {
   advanceClaims,
   claimDue,
@@ -39,7 +39,7 @@ interface Lease {
 export class RehearsedClaims {
   /** What must never happen: work in two hands, sends that may be repeats and do not say so, and the like. */
   readonly faults: string[] = []
-  readonly #book: AccountLedger
+  readonly #ledger: AccountLedger
   readonly #attempts: OpenAttempt[] = []
   #hands: InHand[] = []
   /** By ref, also of claims whose answer was lost. */
@@ -52,8 +52,8 @@ export class RehearsedClaims {
   readonly #turns = new Map<string, { places: number; milder: number }>()
   #tokens = 0
 
-  constructor(book: AccountLedger) {
-    this.#book = book
+  constructor(ledger: AccountLedger) {
+    this.#ledger = ledger
   }
 
   /** `isAnswerLost`: claimed twice, of which the replica knows the second. */
@@ -69,7 +69,7 @@ export class RehearsedClaims {
     const beforeMs = Date.now()
     const dueSince = await this.#claimable(sink, beforeMs)
     const asked = { sink, max, leastRank: 1 }
-    const { claims, left } = await claimDue(this.#book, { owner, leaseMs }, asked)
+    const { claims, left } = await claimDue(this.#ledger, { owner, leaseMs }, asked)
     for (const { ref } of claims) {
       const held = this.#leases.get(ref)
       if (held?.isOver === false) this.faults.push(`${ref} went to ${owner}, held by ${held.owner}`)
@@ -96,7 +96,7 @@ export class RehearsedClaims {
 
   /** Makes one batch of what a sink has collected, and holds it; where the answer is lost nobody knows that. */
   async freeze(owner: string, sink: string, count: number, through: AccountLedger): Promise<void> {
-    const members = await peekBatch(this.#book, sink, count)
+    const members = await peekBatch(this.#ledger, sink, count)
     if (members.length === 0) return
     const batch = { sink, destination: sink, members }
     const claim = await freezeBatch(through, { owner, leaseMs }, batch)
@@ -107,8 +107,8 @@ export class RehearsedClaims {
 
   /** By ref: since when it is due, of what nobody holds and is due by then. */
   async #claimable(sink: string, atMs: number): Promise<Map<string, number>> {
-    const name = this.#book.key('due', sink)
-    const pairs = await this.#book.redis.zrangebyscore(name, '-inf', atMs, 'WITHSCORES')
+    const name = this.#ledger.key('due', sink)
+    const pairs = await this.#ledger.redis.zrangebyscore(name, '-inf', atMs, 'WITHSCORES')
     const due = pairs.flatMap((ref, i) =>
       i % 2 === 0 ? [[ref, Number(pairs[i + 1])] as const] : [],
     )
@@ -119,16 +119,16 @@ export class RehearsedClaims {
   async #rankOf(ref: string): Promise<number> {
     if (ref.startsWith('c:')) return severityRank('high')
     const batch = ref.startsWith('b:') ? await this.#batchOf(ref) : { m: [ref] }
-    const found = await readItems(this.#book, batch.m)
+    const found = await readItems(this.#ledger, batch.m)
     return Math.max(...found.map(({ item }) => severityRank(item.severity)))
   }
 
   async #batchOf(ref: string): Promise<{ n: number; m: string[] }> {
-    const text = await this.#book.redis.get(this.#book.key('batch', ref.split(':')[1] ?? ''))
+    const text = await this.#ledger.redis.get(this.#ledger.key('batch', ref.split(':')[1] ?? ''))
     return text === null ? { n: 0, m: [] } : (JSON.parse(text) as { n: number; m: string[] })
   }
 
-  /** `through`: the book as the replica reaches it. */
+  /** `through`: the ledger as the replica reaches it. */
   async open(owner: string, place: number, through: AccountLedger): Promise<void> {
     const hand = this.#pick(owner, place)
     if (!hand) return
@@ -156,7 +156,7 @@ export class RehearsedClaims {
 
   async #attemptsOf(ref: string): Promise<number> {
     if (ref.startsWith('b:')) return (await this.#batchOf(ref)).n
-    return (await readItems(this.#book, [ref]))[0]?.item.attempts ?? 0
+    return (await readItems(this.#ledger, [ref]))[0]?.item.attempts ?? 0
   }
 
   /** As somebody does who claims it after its lease, whatever its state. */
@@ -214,12 +214,12 @@ export class RehearsedClaims {
   async expire(owner: string, place: number, isJump: boolean): Promise<void> {
     const ref = this.#pick(owner, place)?.claim.ref
     if (ref === undefined || this.#leases.get(ref)?.owner !== owner) return
-    if (isJump) await makeDue(this.#book, ref)
+    if (isJump) await makeDue(this.#ledger, ref)
     else await this.#end(ref, owner)
   }
 
   async #end(ref: string, owner: string): Promise<void> {
-    await advanceClaims(this.#book, { owner, leaseMs: 0, by: owner }, { renew: [ref] })
+    await advanceClaims(this.#ledger, { owner, leaseMs: 0, by: owner }, { renew: [ref] })
   }
 
   async expireAll(): Promise<void> {
@@ -237,7 +237,7 @@ export class RehearsedClaims {
     for (const { claim } of mine) {
       const { ref } = claim
       const dueSinceMs = this.#leases.get(ref)?.dueSinceMs
-      const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
+      const atMs = Number(await this.#ledger.redis.zscore(this.#dueOf(ref), ref))
       const isInTime =
         inMs === undefined
           ? atMs === (dueSinceMs ?? atMs)
@@ -248,18 +248,18 @@ export class RehearsedClaims {
 
   /** Follows a step: what it took out of somebody's hands is nobody's any more, and a lease may be over. */
   async follow(): Promise<void> {
-    const stored = await this.#book.redis.hgetall(this.#book.key('claims'))
+    const stored = await this.#ledger.redis.hgetall(this.#ledger.key('claims'))
     for (const [ref, lease] of this.#leases) {
       if (stored[ref]?.split(' ')[0] !== lease.owner) this.#leases.delete(ref)
       else {
-        const atMs = Number(await this.#book.redis.zscore(this.#dueOf(ref), ref))
+        const atMs = Number(await this.#ledger.redis.zscore(this.#dueOf(ref), ref))
         this.#leases.set(ref, { ...lease, isOver: atMs <= Date.now() })
       }
     }
   }
 
   #dueOf(ref: string): string {
-    return this.#book.key('due', ref.split(':').at(-1) ?? '')
+    return this.#ledger.key('due', ref.split(':').at(-1) ?? '')
   }
 
   #handsOf(owner: string): InHand[] {

@@ -26,13 +26,7 @@ export interface NoticesRig {
   queued: string[]
 }
 
-export function aNoticesRig({
-  ledger: book,
-  keys,
-}: {
-  ledger: AccountLedger
-  keys: Keys
-}): NoticesRig {
+export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Keys }): NoticesRig {
   const clock = {
     atMs: Date.UTC(2026, 10, 21, 8),
     now: () => clock.atMs,
@@ -50,7 +44,7 @@ export function aNoticesRig({
   }
   const queued: string[] = []
   const ways = {
-    ledger: book,
+    ledger: ledger,
     destinationsFor: (sink: string) => (sink === 'oncall' ? ['oncall:ann', 'oncall:bob'] : [sink]),
     batchWaitMs: () => undefined,
   }
@@ -70,7 +64,7 @@ export function aNoticesRig({
         config: { afterMs: 300_000 },
         targets: given.ways ?? ['soc', 'oncall', 'siem'],
         sentLog: createSentLog(ways),
-        redis: book.redis,
+        redis: ledger.redis,
         keys,
         publish: given.publish ?? tell,
         readSnapshot: () => Promise.resolve(structuredClone(snapshot)),
@@ -80,7 +74,7 @@ export function aNoticesRig({
       }),
     async told() {
       const records: LedgerRecord[] = []
-      for await (const record of scanRecords(book)) records.push(record)
+      for await (const record of scanRecords(ledger)) records.push(record)
       return records.toSorted((left, right) => (left.uid < right.uid ? -1 : 1))
     },
   }

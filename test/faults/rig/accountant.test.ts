@@ -26,50 +26,50 @@ function inbox(received: Received[]): Inbox {
 }
 
 /** One event of the ledger, sent so often that its answer was lost, and then delivered. */
-async function aBook(uid: string, lostAnswers: number) {
-  const book = await rig.book()
-  const accepted = await takeIn(book, [routed({ uid })])
+async function aLedger(uid: string, lostAnswers: number) {
+  const ledger = await rig.ledger()
+  const accepted = await takeIn(ledger, [routed({ uid })])
   const ref = accepted.status === 'committed' ? accepted.changes[0]!.ref : ''
   for (let attempt = 0; attempt <= lostAnswers; attempt += 1) {
     const token = String(attempt)
-    await beginAttempt(book, ref, token, 30_000)
+    await beginAttempt(ledger, ref, token, 30_000)
     const outcome =
       attempt < lostAnswers
         ? ({ outcome: 'retry', inMs: 0, answerLost: true } as const)
         : ({ outcome: 'delivered' } as const)
-    await settleAttempt(book, { ref, token, replica: 'r' }, outcome)
+    await settleAttempt(ledger, { ref, token, replica: 'r' }, outcome)
   }
-  return book
+  return ledger
 }
 
 test('what never arrived is lost', async () => {
-  const book = await aBook('a/1', 0)
-  const verdict = await giveVerdict({ ledger: book, uids: ['a/1'], inboxes: [inbox([])] })
+  const ledger = await aLedger('a/1', 0)
+  const verdict = await giveVerdict({ ledger: ledger, uids: ['a/1'], inboxes: [inbox([])] })
   expect(verdict.lost).toEqual(['soc a/1'])
 })
 
 test('a repeat that the ledger cannot explain is unexplained', async () => {
-  const book = await aBook('a/1', 0)
+  const ledger = await aLedger('a/1', 0)
   const received = [message('a/1'), message('a/1', { body: 'maybe again' })]
-  const verdict = await giveVerdict({ ledger: book, uids: ['a/1'], inboxes: [inbox(received)] })
+  const verdict = await giveVerdict({ ledger: ledger, uids: ['a/1'], inboxes: [inbox(received)] })
   expect(verdict).toMatchObject({ lost: [], repeated: 1, explained: 0, unexplained: ['soc a/1'] })
 })
 
 test('a repeat after a lost answer is explained, and has to say that it may be one', async () => {
-  const book = await aBook('a/1', 1)
+  const ledger = await aLedger('a/1', 1)
   const marked = [message('a/1'), message('a/1', { body: 'maybe again' })]
   const unmarked = [message('a/1'), message('a/1')]
   const verdictOn = (received: Received[]) =>
-    giveVerdict({ ledger: book, uids: ['a/1'], inboxes: [inbox(received)] })
+    giveVerdict({ ledger: ledger, uids: ['a/1'], inboxes: [inbox(received)] })
   expect(await verdictOn(marked)).toMatchObject({ repeated: 1, explained: 1, unmarked: [] })
   expect(await verdictOn(unmarked)).toMatchObject({ explained: 1, unmarked: ['soc a/1'] })
 })
 
 test('one lost answer explains one repeat, not two', async () => {
-  const book = await aBook('a/1', 1)
+  const ledger = await aLedger('a/1', 1)
   const again = message('a/1', { body: 'maybe again' })
   const verdict = await giveVerdict({
-    ledger: book,
+    ledger: ledger,
     uids: ['a/1'],
     inboxes: [inbox([message('a/1'), again, again])],
   })
@@ -77,10 +77,10 @@ test('one lost answer explains one repeat, not two', async () => {
 })
 
 test('a failover right after a delivery explains that it came again unmarked, an earlier one does not', async () => {
-  const book = await aBook('a/1', 0)
+  const ledger = await aLedger('a/1', 0)
   const inboxes = [inbox([message('a/1'), message('a/1', { atMs: 9_000 })])]
   const verdictWith = (lossMs: number) =>
-    giveVerdict({ ledger: book, uids: ['a/1'], inboxes, lossesMs: [lossMs] })
+    giveVerdict({ ledger: ledger, uids: ['a/1'], inboxes, lossesMs: [lossMs] })
   expect(await verdictWith(2_000)).toMatchObject({ explained: 1, unexplained: [], unmarked: [] })
   expect(await verdictWith(500)).toMatchObject({ unexplained: ['soc a/1'] })
 })

@@ -40,12 +40,12 @@ export interface Case {
 const lossWindowMs = 3_000
 
 export async function giveVerdict({
-  ledger: book,
+  ledger,
   uids,
   inboxes,
   lossesMs = [],
 }: Case): Promise<Verdict> {
-  const items = await itemsByDestination(book)
+  const items = await itemsByDestination(ledger)
   const verdict: Verdict = {
     expected: uids.length * inboxes.length,
     received: 0,
@@ -154,9 +154,9 @@ function groupBy(
   return found
 }
 
-async function itemsByDestination(book: AccountLedger): Promise<Map<string, Item>> {
+async function itemsByDestination(ledger: AccountLedger): Promise<Map<string, Item>> {
   const found = new Map<string, Item>()
-  for await (const record of scanRecords(book)) {
+  for await (const record of scanRecords(ledger)) {
     for (const item of record.items) found.set(`${item.destination} ${record.uid}`, item)
   }
   return found

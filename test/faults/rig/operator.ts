@@ -12,14 +12,14 @@ export interface Operator {
   act(): Promise<void>
 }
 
-export function callOperator({ ledger: book, store }: Pick<Stage, 'ledger' | 'store'>): Operator {
+export function callOperator({ ledger, store }: Pick<Stage, 'ledger' | 'store'>): Operator {
   const keys = createKeys('tocsin')
   const circuit = createCircuit(store.client, keys)
   async function replay(sink: string): Promise<void> {
-    if ((await countDeadLetters(book, sink)) === 0) return
-    const { letters } = await listDeadLetters(book, sink, { offset: 0, count: 500 })
+    if ((await countDeadLetters(ledger, sink)) === 0) return
+    const { letters } = await listDeadLetters(ledger, sink, { offset: 0, count: 500 })
     for (const { ref } of letters) {
-      await replayDeadLetter(book, ref, sink === 'batch' ? 300 : undefined)
+      await replayDeadLetter(ledger, ref, sink === 'batch' ? 300 : undefined)
     }
   }
 
@@ -29,17 +29,17 @@ export function callOperator({ ledger: book, store }: Pick<Stage, 'ledger' | 'st
         await circuit.pause(sink, undefined)
         await replay(sink)
       }
-      for (const sink of sinkNames) await hasten(book, sink)
+      for (const sink of sinkNames) await hasten(ledger, sink)
     },
   }
 }
 
 /** Tries that would come in minutes or hours come now: the table of waits has its own tests. */
-async function hasten(book: Stage['ledger'], sink: string): Promise<void> {
-  const due = book.key('due', sink)
-  const claims = new Set(await book.redis.hkeys(book.key('claims')))
-  const later = await book.redis.zrangebyscore(due, Date.now(), '+inf')
+async function hasten(ledger: Stage['ledger'], sink: string): Promise<void> {
+  const due = ledger.key('due', sink)
+  const claims = new Set(await ledger.redis.hkeys(ledger.key('claims')))
+  const later = await ledger.redis.zrangebyscore(due, Date.now(), '+inf')
   for (const ref of later) {
-    if (!claims.has(ref)) await book.redis.zadd(due, 'XX', Date.now(), ref)
+    if (!claims.has(ref)) await ledger.redis.zadd(due, 'XX', Date.now(), ref)
   }
 }

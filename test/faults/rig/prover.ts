@@ -11,13 +11,13 @@ export interface Prover {
 const everyMs = 3_000
 
 /** Compares the ledger with itself again and again while everything runs, as `audit --ledger` does. */
-export function proveAllTheWhile(book: AccountLedger): Prover {
+export function proveAllTheWhile(ledger: AccountLedger): Prover {
   const findings: string[] = []
   let isStopped = false
   let made = 0
 
   async function prove(): Promise<void> {
-    findings.push(...(await proofOf([book])).flatMap(findingsOf))
+    findings.push(...(await proofOf([ledger])).flatMap(findingsOf))
     made += 1
   }
 

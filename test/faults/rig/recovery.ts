@@ -32,8 +32,8 @@ interface Held {
   state(): Promise<'held' | 'free' | 'taken'>
 }
 
-export function watchRecovery(book: AccountLedger, queues: readonly string[]): Recovery {
-  const { redis } = book
+export function watchRecovery(ledger: AccountLedger, queues: readonly string[]): Recovery {
+  const { redis } = ledger
   let watched: Work[] = []
   const found: RecoverySample[] = []
   let forgotten = 0
@@ -66,7 +66,7 @@ export function watchRecovery(book: AccountLedger, queues: readonly string[]): R
       const sinceMs = performance.now()
       const since = forgotten
       const active = await Promise.all([
-        claimsOf(book, pid),
+        claimsOf(ledger, pid),
         ...queues.map((queue) => jobsOf(redis, queue, pid)),
       ])
       if (since === forgotten) watched.push(...active.flat().map((held) => ({ held, sinceMs })))
@@ -84,15 +84,18 @@ export function watchRecovery(book: AccountLedger, queues: readonly string[]): R
 }
 
 /** What a process of this id had claimed; taken: another has it, or it is settled. */
-async function claimsOf(book: AccountLedger, pid: number): Promise<Held[]> {
-  const name = book.key('claims')
-  const claims = Object.entries(await book.redis.hgetall(name))
+async function claimsOf(ledger: AccountLedger, pid: number): Promise<Held[]> {
+  const name = ledger.key('claims')
+  const claims = Object.entries(await ledger.redis.hgetall(name))
   return claims
     .filter(([, claim]) => claim.startsWith(`${pid}-`))
     .map(([ref, claim]) => ({
       async state() {
-        const due = book.key('due', ref.split(':').at(-1) ?? '')
-        const [now, dueText] = [await book.redis.hget(name, ref), await book.redis.zscore(due, ref)]
+        const due = ledger.key('due', ref.split(':').at(-1) ?? '')
+        const [now, dueText] = [
+          await ledger.redis.hget(name, ref),
+          await ledger.redis.zscore(due, ref),
+        ]
         if (now !== claim || dueText === null) return 'taken'
         return Number(dueText) <= Date.now() ? 'free' : 'held'
       },

@@ -70,8 +70,8 @@ export async function runChaos(plan: ChaosPlan): Promise<Figures> {
     const proofs = await prover.stop()
     const inboxes = inboxesOf(stage)
     const uids = knownEvents(stage).map(({ uid }) => uid)
-    const { ledger: book, store } = stage
-    const verdict = await giveVerdict({ ledger: book, uids, inboxes, lossesMs: store.lossesMs })
+    const { ledger, store } = stage
+    const verdict = await giveVerdict({ ledger: ledger, uids, inboxes, lossesMs: store.lossesMs })
     await stage.fleet.stop()
     return {
       name: plan.name,

@@ -157,8 +157,8 @@ async function look({ sandbox, redis, daemon, delivered }: Rig): Promise<Sample>
   }
 }
 
-async function pending({ ledger: book }: Rig): Promise<number> {
-  const { sinks } = await readAccounting(book)
+async function pending({ ledger }: Rig): Promise<number> {
+  const { sinks } = await readAccounting(ledger)
   return Object.values(sinks).reduce((sum, sink) => sum + sumPending(sink), 0)
 }
 
@@ -183,8 +183,8 @@ async function onRig<T>(work: (rig: Rig) => Promise<T>): Promise<T> {
   const gone = once(daemon, 'exit')
   try {
     const keys = createKeys('tocsin')
-    const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
-    return await work({ sandbox, redis, ledger: book, daemon, delivered: () => delivered.size })
+    const ledger = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
+    return await work({ sandbox, redis, ledger: ledger, daemon, delivered: () => delivered.size })
   } finally {
     daemon.kill('SIGTERM')
     await gone

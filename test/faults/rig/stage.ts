@@ -68,15 +68,15 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   })
   const redis = store.client
   const keys = createKeys('tocsin')
-  const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
-  const recovery = watchRecovery(book, [`${keys.queuePrefix}:lanes`])
+  const ledger = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
+  const recovery = watchRecovery(ledger, [`${keys.queuePrefix}:lanes`])
   return {
     random: createRandom(options.seed),
     sandbox,
     store,
     fleet,
     recovery,
-    ledger: book,
+    ledger: ledger,
     longMs: options.longMs,
     skew,
     roll: (variant) => fleet.roll(yamlOf(variant)),

@@ -44,10 +44,10 @@ async function aRig(sandbox: SandboxOptions = {}): Promise<FeedRig> {
   return rig
 }
 
-function partsOf({ replica, ledger: book }: FeedRig): AuditOptions {
+function partsOf({ replica, ledger }: FeedRig): AuditOptions {
   return {
     client: replica.client,
-    ledger: book,
+    ledger: ledger,
     clock: systemClock,
     plan: () => root,
     keepsEvents: true,
@@ -70,26 +70,26 @@ async function audited(given: FeedRig, feed: PolledFeed, backMs = dayMs): Promis
 
 /** Behind the ledger's back: the record, and unless it stays the feed's mark too. */
 async function remove(
-  { ledger: book }: FeedRig,
+  { ledger }: FeedRig,
   { name }: PolledFeed,
   uid: string,
   what: { markStays?: boolean } = {},
 ): Promise<void> {
-  const { redis, fingerprints: digests } = book
+  const { redis, fingerprints: digests } = ledger
   const id = digests.recordId(uid)
-  await redis.del(book.key('rec', id), book.key('pay', id))
+  await redis.del(ledger.key('rec', id), ledger.key('pay', id))
   if (what.markStays) return
   const { m } = digests.seen(name, uid)
-  for (const key of await redis.keys(`${book.key('marks')}*`)) await redis.srem(key, m)
+  for (const key of await redis.keys(`${ledger.key('marks')}*`)) await redis.srem(key, m)
 }
 
 /** As if the feed had been read to its end just now. */
-async function caughtUp({ ledger: book }: FeedRig, { name }: PolledFeed): Promise<void> {
-  await book.redis.hset(book.key('feed', name), 'caught_up', String(Date.now() + 1))
+async function caughtUp({ ledger }: FeedRig, { name }: PolledFeed): Promise<void> {
+  await ledger.redis.hset(ledger.key('feed', name), 'caught_up', String(Date.now() + 1))
 }
 
-const repairOptions = ({ ledger: book }: FeedRig): RepairOptions => ({
-  ledger: book,
+const repairOptions = ({ ledger }: FeedRig): RepairOptions => ({
+  ledger: ledger,
   clock: systemClock,
   plan: () => root,
   batchWaitMs: () => undefined,

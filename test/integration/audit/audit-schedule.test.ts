@@ -145,9 +145,9 @@ test('a feed without a schedule, or one that is paused, is left alone', async ()
 test('what was lost is counted, and told until it is there', async () => {
   const scene = await aScene(3)
   await scene.rig.toEnd(feed)
-  const { ledger: book } = scene.rig
+  const { ledger } = scene.rig
   const [uid] = [...(await scene.rig.records()).keys()]
-  await book.redis.del(book.key('rec', book.fingerprints.recordId(uid!)))
+  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId(uid!)))
   await once(scene.schedule())
   expect((await readAuditNotes(tests.redis, scene.keys))['brand']).toMatchObject({ missing: 1 })
 })

@@ -22,19 +22,19 @@ interface Scene {
 
 async function aScene(): Promise<Scene> {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const ledger = await tests.ledger({ keys })
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
   const log: string[] = []
   const logger = createLogger({ destination: { write: (line) => void log.push(line) } })
   return {
     keys,
-    ledger: book,
+    ledger: ledger,
     log,
     async prove({ aheadMs = 0, isActive = true, signal = new AbortController().signal } = {}) {
       const clock = { ...systemClock, now: () => Date.now() + aheadMs }
       const { redis } = tests
       const schedule = createLedgerCheckSchedule({
-        ledgers: [book],
+        ledgers: [ledger],
         redis,
         keys,
         clock,
@@ -75,8 +75,8 @@ test('it does not wait for a time that a clock which was ahead had set', async (
 })
 
 test('what it finds is named in the log, and counted by sink', async () => {
-  const { keys, ledger: book, log, prove } = await aScene()
-  await tests.redis.del(book.key('due', 'soc'))
+  const { keys, ledger, log, prove } = await aScene()
+  await tests.redis.del(ledger.key('due', 'soc'))
   await prove()
   expect((await readLedgerCheckNote(tests.redis, keys))?.discrepancies).toEqual({ soc: 1 })
   expect(log.join('')).toContain('the ledger does not add up')
@@ -94,7 +94,7 @@ test('one replica makes it at a time, and none whose configuration is not the ac
 test('each account is a step, also without any work: a thousand of them are no stall', async () => {
   const keys = tests.keys()
   const names = ['one', 'two', 'three']
-  const ledgers = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
   const { redis } = tests
   const parts = { ledgers, redis, keys, clock: systemClock, logger: silent }
   let steps = 0

@@ -27,22 +27,22 @@ import { until } from '../../support/until.ts'
 
 const tests = redisForTests()
 
-async function proofOfOne(book: AccountLedger): Promise<LedgerCheck> {
-  return (await proofOf([book]))[0]!
+async function proofOfOne(ledger: AccountLedger): Promise<LedgerCheck> {
+  return (await proofOf([ledger]))[0]!
 }
 
-async function aBookWith(
+async function aLedgerWith(
   count: number,
   options: { batchWaitMs?: number } = {},
 ): Promise<AccountLedger> {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const events = uids(count).map((one) => routed(one, ['soc']))
-  await takeIn(book, events, options)
-  return book
+  await takeIn(ledger, events, options)
+  return ledger
 }
 
-function refOf(book: AccountLedger, n: number, index = 0): string {
-  return `i:${book.fingerprints.recordId(`paste/site/${n}`)}:${index}:soc`
+function refOf(ledger: AccountLedger, n: number, index = 0): string {
+  return `i:${ledger.fingerprints.recordId(`paste/site/${n}`)}:${index}:soc`
 }
 
 /** Three events that wait in one group of Slack. */
@@ -57,19 +57,19 @@ async function aGroup(): Promise<{ rig: SlackRig; timer: string }> {
 }
 
 async function settle(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
   outcome: 'delivered' | 'dead',
 ): Promise<void> {
-  await beginAttempt(book, ref, 't', 60_000)
-  await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
+  await beginAttempt(ledger, ref, 't', 60_000)
+  await settleAttempt(ledger, { ref, token: 't', replica: 'r' }, { outcome })
 }
 
 describe('counters', () => {
   test('that agree with the records are found whole, with their numbers', async () => {
-    const book = await aBookWith(3)
-    await settle(book, refOf(book, 0), 'delivered')
-    const proof = await proofOfOne(book)
+    const ledger = await aLedgerWith(3)
+    await settle(ledger, refOf(ledger, 0), 'delivered')
+    const proof = await proofOfOne(ledger)
     expect(isConsistent(proof)).toBe(true)
     expect(proof).toMatchObject({ records: 3, differences: [], stranded: [], dangling: [] })
     expect(proof.accounting.sinks['soc']).toMatchObject({ created: 3, delivered: 1 })
@@ -77,11 +77,11 @@ describe('counters', () => {
   })
 
   test('that drifted in a way in which they still add up differ from the records', async () => {
-    const book = await aBookWith(3)
-    await tests.redis.hincrby(book.key('counters'), 's|soc|pending|queued', -2)
-    await tests.redis.hincrby(book.key('counters'), 's|soc|delivered', 2)
+    const ledger = await aLedgerWith(3)
+    await tests.redis.hincrby(ledger.key('counters'), 's|soc|pending|queued', -2)
+    await tests.redis.hincrby(ledger.key('counters'), 's|soc|delivered', 2)
     await pastThisMillisecond(tests.redis) // what was made within it may count or not
-    const proof = await proofOfOne(book)
+    const proof = await proofOfOne(ledger)
     expect(proof.accounting.sinks['soc']?.unaccounted).toBe(0)
     expect(proof.differences).toEqual([{ sink: 'soc', counted: 1, found: 3 }])
     expect(countDiscrepancies([proof])).toEqual({ soc: 2 })
@@ -89,11 +89,11 @@ describe('counters', () => {
   })
 
   test('whose item vanished with its record are off by it, and its place dangles', async () => {
-    const book = await aBookWith(2)
-    await tests.redis.del(book.key('rec', book.fingerprints.recordId('paste/site/1')))
-    const { differences, dangling } = await proofOfOne(book)
+    const ledger = await aLedgerWith(2)
+    await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('paste/site/1')))
+    const { differences, dangling } = await proofOfOne(ledger)
     expect(differences).toEqual([{ sink: 'soc', counted: 2, found: 1 }])
-    const ref = refOf(book, 1)
+    const ref = refOf(ledger, 1)
     expect(dangling).toEqual([
       { ref, sink: 'soc', place: 'due', why: 'gone' },
       { ref: ref.split(':')[1], sink: '', place: 'records', why: 'gone' },
@@ -101,9 +101,9 @@ describe('counters', () => {
   })
 
   test('of a feed that lost an event do not add up', async () => {
-    const book = await aBookWith(2)
-    await tests.redis.hincrby(book.key('counters'), 'f|brand|new', -1)
-    const proof = await proofOfOne(book)
+    const ledger = await aLedgerWith(2)
+    await tests.redis.hincrby(ledger.key('counters'), 'f|brand|new', -1)
+    const proof = await proofOfOne(ledger)
     expect(proof.accounting.feeds['brand']?.unaccounted).toBe(1)
     expect(isConsistent(proof)).toBe(false)
   })
@@ -124,10 +124,10 @@ describe('counters', () => {
   })
 
   test('agree while the clock of Redis, which went back, has not caught up', async () => {
-    const book = await aBookWith(3)
-    await settle(book, refOf(book, 0), 'delivered')
+    const ledger = await aLedgerWith(3)
+    await settle(ledger, refOf(ledger, 0), 'delivered')
     for (const n of [0, 1]) {
-      const name = book.key('rec', book.fingerprints.recordId(`paste/site/${n}`))
+      const name = ledger.key('rec', ledger.fingerprints.recordId(`paste/site/${n}`))
       const record = JSON.parse((await tests.redis.get(name))!) as {
         i: [{ c: number; e?: number }]
       }
@@ -136,91 +136,91 @@ describe('counters', () => {
       else item.e += 3_600_000
       await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')
     }
-    expect((await proofOfOne(book)).differences).toEqual([])
-    await tests.redis.hincrby(book.key('counters'), 's|soc|pending|queued', -2)
-    expect((await proofOfOne(book)).differences).toEqual([{ sink: 'soc', counted: 0, found: 2 }])
+    expect((await proofOfOne(ledger)).differences).toEqual([])
+    await tests.redis.hincrby(ledger.key('counters'), 's|soc|pending|queued', -2)
+    expect((await proofOfOne(ledger)).differences).toEqual([{ sink: 'soc', counted: 0, found: 2 }])
   })
 })
 
 describe('an item is stranded', () => {
   async function strandedIn(
-    book: AccountLedger,
+    ledger: AccountLedger,
   ): Promise<[uid: string, state: string, lacks: string][]> {
-    const { stranded } = await proofOfOne(book)
+    const { stranded } = await proofOfOne(ledger)
     return stranded
       .toSorted((a, b) => (a.uid < b.uid ? -1 : 1))
       .map(({ uid, state, lacks }) => [uid, state, lacks])
   }
 
   test('whose time is lost, whether it waits, retries or is being sent', async () => {
-    const book = await aBookWith(3)
-    await beginAttempt(book, refOf(book, 1), 't', 60_000)
-    await beginAttempt(book, refOf(book, 2), 't', 60_000)
+    const ledger = await aLedgerWith(3)
+    await beginAttempt(ledger, refOf(ledger, 1), 't', 60_000)
+    await beginAttempt(ledger, refOf(ledger, 2), 't', 60_000)
     const retry = { outcome: 'retry', inMs: 60_000 } as const
-    await settleAttempt(book, { ref: refOf(book, 2), token: 't', replica: 'r' }, retry)
-    expect(await strandedIn(book)).toEqual([])
-    await tests.redis.del(book.key('due', 'soc'))
-    expect(await strandedIn(book)).toEqual([
+    await settleAttempt(ledger, { ref: refOf(ledger, 2), token: 't', replica: 'r' }, retry)
+    expect(await strandedIn(ledger)).toEqual([])
+    await tests.redis.del(ledger.key('due', 'soc'))
+    expect(await strandedIn(ledger)).toEqual([
       ['paste/site/0', 'queued', 'due'],
       ['paste/site/1', 'sending', 'due'],
       ['paste/site/2', 'retrying', 'due'],
     ])
-    expect(countDiscrepancies(await proofOf([book]))).toEqual({ soc: 3 })
+    expect(countDiscrepancies(await proofOf([ledger]))).toEqual({ soc: 3 })
   })
 
   test('that is held for its full event and has no end to its wait', async () => {
-    const book = await tests.book()
-    await takeIn(book, [routed({ uid: 'paste/site/0' }, ['soc'], true)])
-    expect(await strandedIn(book)).toEqual([])
-    await tests.redis.zrem(book.key('due', 'soc'), refOf(book, 0))
-    expect(await strandedIn(book)).toEqual([['paste/site/0', 'held', 'due']])
+    const ledger = await tests.ledger()
+    await takeIn(ledger, [routed({ uid: 'paste/site/0' }, ['soc'], true)])
+    expect(await strandedIn(ledger)).toEqual([])
+    await tests.redis.zrem(ledger.key('due', 'soc'), refOf(ledger, 0))
+    expect(await strandedIn(ledger)).toEqual([['paste/site/0', 'held', 'due']])
   })
 
   test('that was collected for a batch that is not due', async () => {
-    const book = await aBookWith(1, { batchWaitMs: 60_000 })
-    expect(await strandedIn(book)).toEqual([])
-    await tests.redis.zrem(book.key('due', 'soc'), 'c:soc')
-    expect(await strandedIn(book)).toEqual([['paste/site/0', 'queued', 'due']])
+    const ledger = await aLedgerWith(1, { batchWaitMs: 60_000 })
+    expect(await strandedIn(ledger)).toEqual([])
+    await tests.redis.zrem(ledger.key('due', 'soc'), 'c:soc')
+    expect(await strandedIn(ledger)).toEqual([['paste/site/0', 'queued', 'due']])
   })
 
   test('whose sealed batch is gone, or is not due', async () => {
-    const book = await aBookWith(2, { batchWaitMs: 60_000 })
-    const refs = [refOf(book, 0), refOf(book, 1)]
-    const ref = await sealBatch(book, { sink: 'soc', destination: 'soc', waitMs: 1 }, refs)
-    expect(await strandedIn(book)).toEqual([])
-    await tests.redis.zrem(book.key('due', 'soc'), ref ?? '')
+    const ledger = await aLedgerWith(2, { batchWaitMs: 60_000 })
+    const refs = [refOf(ledger, 0), refOf(ledger, 1)]
+    const ref = await sealBatch(ledger, { sink: 'soc', destination: 'soc', waitMs: 1 }, refs)
+    expect(await strandedIn(ledger)).toEqual([])
+    await tests.redis.zrem(ledger.key('due', 'soc'), ref ?? '')
     const both = (lacks: string) => [0, 1].map((n) => [`paste/site/${n}`, 'batch', lacks])
-    expect(await strandedIn(book)).toEqual(both('message_due'))
-    await tests.redis.del(book.key('batch', ref?.split(':')[1] ?? ''))
-    expect(await strandedIn(book)).toEqual(both('message'))
+    expect(await strandedIn(ledger)).toEqual(both('message_due'))
+    await tests.redis.del(ledger.key('batch', ref?.split(':')[1] ?? ''))
+    expect(await strandedIn(ledger)).toEqual(both('message'))
   })
 
   test('whose collection does not list it, or has no timer', async () => {
     const { rig, timer } = await aGroup()
-    const { ledger: book } = rig
-    expect(await strandedIn(book)).toEqual([])
-    await tests.redis.zrem(book.key('collect', timer.split(':')[1] ?? ''), refOf(book, 1))
-    expect(await strandedIn(book)).toEqual([['paste/site/1', 'group', 'collection']])
-    await tests.redis.zrem(book.key('timers'), timer)
-    const lacks = (await strandedIn(book)).map(([, , lack]) => lack)
+    const { ledger } = rig
+    expect(await strandedIn(ledger)).toEqual([])
+    await tests.redis.zrem(ledger.key('collect', timer.split(':')[1] ?? ''), refOf(ledger, 1))
+    expect(await strandedIn(ledger)).toEqual([['paste/site/1', 'group', 'collection']])
+    await tests.redis.zrem(ledger.key('timers'), timer)
+    const lacks = (await strandedIn(ledger)).map(([, , lack]) => lack)
     expect(lacks).toEqual(['timer', 'collection', 'timer'])
   })
 
   test('of a removed sink that nobody counts among its orphans', async () => {
-    const book = await aBookWith(1)
-    await holdOrphan(book, refOf(book, 0))
-    expect(await strandedIn(book)).toEqual([])
-    await tests.redis.del(book.key('orphans', 'soc'))
-    const about = { ref: refOf(book, 0), uid: 'paste/site/0', sink: 'soc' }
-    expect((await proofOfOne(book)).stranded).toEqual([
+    const ledger = await aLedgerWith(1)
+    await holdOrphan(ledger, refOf(ledger, 0))
+    expect(await strandedIn(ledger)).toEqual([])
+    await tests.redis.del(ledger.key('orphans', 'soc'))
+    const about = { ref: refOf(ledger, 0), uid: 'paste/site/0', sink: 'soc' }
+    expect((await proofOfOne(ledger)).stranded).toEqual([
       { ...about, state: 'held', heldFor: 'orphaned', lacks: 'orphans' },
     ])
   })
 
-  test('whose summary lost its head; while it is made, in whichever book, it is not', async () => {
+  test('whose summary lost its head; while it is made, in whichever ledger, it is not', async () => {
     const keys = tests.keys()
-    const first = await tests.book({ keys })
-    const second = await tests.book({ keys, account: 'other' })
+    const first = await tests.ledger({ keys })
+    const second = await tests.ledger({ keys, account: 'other' })
     const rig = await aSlackRig(tests, { keys, ledgers: [first, second] })
     await takeIn(first, [rig.event({ uid: 'a/b/1' })])
     await takeIn(second, [rig.event({ uid: 'a/b/2' })])
@@ -234,8 +234,8 @@ describe('an item is stranded', () => {
     const opened = await tests.redis.hget(second.key('gather', turn!.id), 'opened')
     const ask = { ...sealing, opened, seq: 0, members: [member] }
     await second.run('freeze-members', JSON.stringify(ask))
-    const found = async (books: AccountLedger[]): Promise<string[]> =>
-      (await proofOf(books)).flatMap(({ stranded }) => stranded.map(({ lacks }) => lacks))
+    const found = async (ledgers: AccountLedger[]): Promise<string[]> =>
+      (await proofOf(ledgers)).flatMap(({ stranded }) => stranded.map(({ lacks }) => lacks))
     expect(await found([first, second])).toEqual([])
     expect(await found([second])).toEqual(['message'])
     await tests.redis.zrem(first.key('timers'), timer)
@@ -244,28 +244,28 @@ describe('an item is stranded', () => {
 })
 
 describe('a reference dangles', () => {
-  async function danglingIn(book: AccountLedger): Promise<string[]> {
-    const { dangling } = await proofOfOne(book)
+  async function danglingIn(ledger: AccountLedger): Promise<string[]> {
+    const { dangling } = await proofOfOne(ledger)
     return dangling.map(({ place, why, ref }) => `${place} ${why} ${ref}`).toSorted()
   }
 
   test('where what it names is gone, or does not belong there', async () => {
-    const book = await aBookWith(4)
-    await settle(book, refOf(book, 0), 'delivered')
-    await settle(book, refOf(book, 1), 'dead')
-    expect(await danglingIn(book)).toEqual([])
+    const ledger = await aLedgerWith(4)
+    await settle(ledger, refOf(ledger, 0), 'delivered')
+    await settle(ledger, refOf(ledger, 1), 'dead')
+    expect(await danglingIn(ledger)).toEqual([])
     const { redis } = tests
-    await redis.zadd(book.key('due', 'soc'), 1, refOf(book, 0), 2, 'b:gone:soc', 3, 'c:soc')
-    await redis.sadd(book.key('orphans', 'soc'), refOf(book, 2))
-    await redis.zadd(book.key('dead', 'soc'), Date.now(), refOf(book, 3))
-    await redis.zadd(book.key('timers'), 1, 'c:0123:soc')
-    expect(await danglingIn(book)).toEqual(
+    await redis.zadd(ledger.key('due', 'soc'), 1, refOf(ledger, 0), 2, 'b:gone:soc', 3, 'c:soc')
+    await redis.sadd(ledger.key('orphans', 'soc'), refOf(ledger, 2))
+    await redis.zadd(ledger.key('dead', 'soc'), Date.now(), refOf(ledger, 3))
+    await redis.zadd(ledger.key('timers'), 1, 'c:0123:soc')
+    expect(await danglingIn(ledger)).toEqual(
       [
-        `due other_state ${refOf(book, 0)}`,
+        `due other_state ${refOf(ledger, 0)}`,
         'due gone b:gone:soc',
         'due gone c:soc',
-        `orphans other_state ${refOf(book, 2)}`,
-        `dead other_state ${refOf(book, 3)}`,
+        `orphans other_state ${refOf(ledger, 2)}`,
+        `dead other_state ${refOf(ledger, 3)}`,
         'timers gone c:0123:soc',
       ].toSorted(),
     )
@@ -274,25 +274,25 @@ describe('a reference dangles', () => {
   /** Items for `soc`, by what became of them. */
   async function inEveryState(): Promise<{ ledger: AccountLedger; refs: Map<string, string> }> {
     const rig = await aSlackRig(tests)
-    const { ledger: book } = rig
+    const { ledger } = rig
     const refOfOne = (name: string): string =>
-      `i:${book.fingerprints.recordId(`a/b/${name}`)}:0:soc`
+      `i:${ledger.fingerprints.recordId(`a/b/${name}`)}:0:soc`
     const alone = ['queued', 'retrying', 'delivered', 'dead', 'orphaned']
     const inBatch = ['collected', 'batch']
     const events = alone.map((name) => routed({ uid: `a/b/${name}` }))
     const detailed = { ...rig.event({ uid: 'a/b/detail' }), wantsDetail: true }
-    await takeIn(book, [...events, detailed, rig.event({ uid: 'a/b/group' })])
+    await takeIn(ledger, [...events, detailed, rig.event({ uid: 'a/b/group' })])
     const batched = inBatch.map((name) => routed({ uid: `a/b/${name}` }))
-    await takeIn(book, batched, { batchWaitMs: 60_000 })
-    await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOfOne('batch')])
-    await settle(book, refOfOne('delivered'), 'delivered')
-    await settle(book, refOfOne('dead'), 'dead')
-    await beginAttempt(book, refOfOne('retrying'), 't', 60_000)
+    await takeIn(ledger, batched, { batchWaitMs: 60_000 })
+    await sealBatch(ledger, { sink: 'soc', destination: 'soc' }, [refOfOne('batch')])
+    await settle(ledger, refOfOne('delivered'), 'delivered')
+    await settle(ledger, refOfOne('dead'), 'dead')
+    await beginAttempt(ledger, refOfOne('retrying'), 't', 60_000)
     const attempt = { ref: refOfOne('retrying'), token: 't', replica: 'r' }
-    await settleAttempt(book, attempt, { outcome: 'retry', inMs: 60_000 })
-    await holdOrphan(book, refOfOne('orphaned'))
+    await settleAttempt(ledger, attempt, { outcome: 'retry', inMs: 60_000 })
+    await holdOrphan(ledger, refOfOne('orphaned'))
     const names = [...alone, ...inBatch, 'detail', 'group']
-    return { ledger: book, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
+    return { ledger: ledger, refs: new Map(names.map((name) => [name, refOfOne(name)])) }
   }
 
   test.each([
@@ -309,14 +309,17 @@ describe('a reference dangles', () => {
   ])(
     'where %s has an item that something else moves, or nothing any more',
     async (place, wrong) => {
-      const { ledger: book, refs } = await inEveryState()
-      expect(await danglingIn(book)).toEqual([])
+      const { ledger, refs } = await inEveryState()
+      expect(await danglingIn(ledger)).toEqual([])
       for (const [name, ref] of refs) {
-        const { firstSeenMs } = (await readRecord(book, book.fingerprints.recordId(`a/b/${name}`)))!
-        if (place === 'orphans') await tests.redis.sadd(book.key(place, 'soc'), ref)
-        else await tests.redis.zadd(book.key(place, 'soc'), firstSeenMs, ref)
+        const { firstSeenMs } = (await readRecord(
+          ledger,
+          ledger.fingerprints.recordId(`a/b/${name}`),
+        ))!
+        if (place === 'orphans') await tests.redis.sadd(ledger.key(place, 'soc'), ref)
+        else await tests.redis.zadd(ledger.key(place, 'soc'), firstSeenMs, ref)
       }
-      expect(await danglingIn(book)).toEqual(
+      expect(await danglingIn(ledger)).toEqual(
         wrong.map((name) => `${place} other_state ${refs.get(name)}`).toSorted(),
       )
     },
@@ -325,33 +328,33 @@ describe('a reference dangles', () => {
   test.each(['due', 'orphans'])(
     'but not what left %s after it was read there, and before it was looked at',
     async (place) => {
-      const { ledger: book, refs } = await inEveryState()
-      expect(await book.run('find-dangling', place, 'soc', refs.get('delivered')!)).toEqual([])
+      const { ledger, refs } = await inEveryState()
+      expect(await ledger.run('find-dangling', place, 'soc', refs.get('delivered')!)).toEqual([])
     },
   )
 
   test('but not a letter whose history has expired', async () => {
-    const book = await aBookWith(1)
-    await settle(book, refOf(book, 0), 'dead')
-    const id = book.fingerprints.recordId('paste/site/0')
-    await tests.redis.del(book.key('rec', id))
-    await tests.redis.zadd(book.key('records'), Date.now() - book.retention.history, id)
-    expect(await danglingIn(book)).toEqual([])
+    const ledger = await aLedgerWith(1)
+    await settle(ledger, refOf(ledger, 0), 'dead')
+    const id = ledger.fingerprints.recordId('paste/site/0')
+    await tests.redis.del(ledger.key('rec', id))
+    await tests.redis.zadd(ledger.key('records'), Date.now() - ledger.retention.history, id)
+    expect(await danglingIn(ledger)).toEqual([])
   })
 
   test('nor one whose event came again after that', async () => {
-    const book = await aBookWith(1)
-    await settle(book, refOf(book, 0), 'dead')
-    await tests.redis.del(book.key('rec', book.fingerprints.recordId('paste/site/0')))
-    const [, diedAt] = await tests.redis.zrange(book.key('dead', 'soc'), '0', '0', 'WITHSCORES')
+    const ledger = await aLedgerWith(1)
+    await settle(ledger, refOf(ledger, 0), 'dead')
+    await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('paste/site/0')))
+    const [, diedAt] = await tests.redis.zrange(ledger.key('dead', 'soc'), '0', '0', 'WITHSCORES')
     await until('the clock has moved on', () => Date.now() > Number(diedAt))
-    await takeIn(book, [routed({ uid: 'paste/site/0' }, ['oncall'])], { feed: 'second' })
-    expect(await danglingIn(book)).toEqual([])
+    await takeIn(ledger, [routed({ uid: 'paste/site/0' }, ['oncall'])], { feed: 'second' })
+    expect(await danglingIn(ledger)).toEqual([])
   })
 })
 
 test('what ended and was replayed while the first scan went on is no difference', async () => {
-  const book = await aBookWith(2)
+  const ledger = await aLedgerWith(2)
   let calls = 0
   const replaying = new Proxy(tests.redis, {
     get(target, name) {
@@ -360,32 +363,32 @@ test('what ended and was replayed while the first scan went on is no difference'
       return async (names: string[]) => {
         calls += 1
         if (calls === 1) {
-          await settle(book, refOf(book, 0), 'dead')
-          await replayDeadLetter(book, refOf(book, 0), undefined)
+          await settle(ledger, refOf(ledger, 0), 'dead')
+          await replayDeadLetter(ledger, refOf(ledger, 0), undefined)
         }
         return target.mget(names)
       }
     },
   })
-  const proof = await proofOfOne({ ...book, redis: replaying })
+  const proof = await proofOfOne({ ...ledger, redis: replaying })
   expect(proof.differences).toEqual([])
   expect(calls).toBe(2) // the first scan differed
 })
 
 test('an item that was accepted after all leaves the group in which it waited', async () => {
   const rig = await aSlackRig(tests)
-  const { ledger: book } = rig
-  await takeIn(book, [rig.event({ uid: 'paste/site/0' }, { grouping: { waitMs: 0 } })])
-  await beginAttempt(book, refOf(book, 0), 't', 60_000)
-  await holdOrphan(book, refOf(book, 0))
+  const { ledger } = rig
+  await takeIn(ledger, [rig.event({ uid: 'paste/site/0' }, { grouping: { waitMs: 0 } })])
+  await beginAttempt(ledger, refOf(ledger, 0), 't', 60_000)
+  await holdOrphan(ledger, refOf(ledger, 0))
   const place = rig.event({ uid: 'paste/site/1' }).items[0]!.group!
-  await returnOrphans(book, { sink: 'soc', batchWait: false, groups: { soc: place } }, 10)
-  const late = { ref: refOf(book, 0), token: 't', replica: 'r' }
-  await settleAttempt(book, late, { outcome: 'delivered' })
-  expect(await proofOfOne(book)).toMatchObject({ stranded: [], dangling: [], differences: [] })
+  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: { soc: place } }, 10)
+  const late = { ref: refOf(ledger, 0), token: 't', replica: 'r' }
+  await settleAttempt(ledger, late, { outcome: 'delivered' })
+  expect(await proofOfOne(ledger)).toMatchObject({ stranded: [], dangling: [], differences: [] })
   rig.clock.aheadMs += 400_000
   await rig.flush()
   rig.clock.aheadMs += 400_000
   await rig.flush()
-  expect(await tests.redis.zcard(book.key('timers'))).toBe(0)
+  expect(await tests.redis.zcard(ledger.key('timers'))).toBe(0)
 })

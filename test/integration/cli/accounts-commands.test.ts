@@ -23,7 +23,7 @@ interface Scene extends SocScene {
 /** Besides the accounts of the configuration one that left it: five items that wait, each in another way. */
 async function aScene(): Promise<Scene> {
   const scene = await aSocScene(tests)
-  const umbrella = await tests.book({ keys: scene.keys, account: 'umbrella' })
+  const umbrella = await tests.ledger({ keys: scene.keys, account: 'umbrella' })
   await scene.show(['lake'], [{ uid: 'a/b/1' }], umbrella)
   await scene.show(['oncall'], [{ uid: 'a/b/3', severity: 'low' }], umbrella) // two recipients
   await scene.show(['gone'], [{ uid: 'a/b/4' }], umbrella)
@@ -34,17 +34,17 @@ async function aScene(): Promise<Scene> {
   return { ...scene, umbrella }
 }
 
-function refsOf(book: AccountLedger, sink: string): Promise<string[]> {
-  return book.redis.zrange(book.key('due', sink), '0', '-1')
+function refsOf(ledger: AccountLedger, sink: string): Promise<string[]> {
+  return ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
 }
 
-async function fail(book: AccountLedger, ref: string): Promise<void> {
-  await beginAttempt(book, ref, 't', 30_000)
+async function fail(ledger: AccountLedger, ref: string): Promise<void> {
+  await beginAttempt(ledger, ref, 't', 30_000)
   const outcome = { outcome: 'dead', reason: 'gone' } as const
-  await settleAttempt(book, { ref, token: 't', replica: 'r1' }, outcome)
+  await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, outcome)
 }
 
-const keysOf = (book: AccountLedger): Promise<string[]> => book.redis.keys(`${book.key()}*`)
+const keysOf = (ledger: AccountLedger): Promise<string[]> => ledger.redis.keys(`${ledger.key()}*`)
 
 test('accounts list shows what waits in an account that left, beside those that are configured', async () => {
   const { config, umbrella } = await aScene()
@@ -82,8 +82,8 @@ test('accounts list shows what waits in an account that left, beside those that 
 
 test('discard gives up all that an account holds and removes its ledger, and no other’s', async () => {
   const scene = await aScene()
-  const { config, keys, umbrella, ledger: book, second } = scene
-  await scene.show(['lake'], [{ uid: 'a/b/1' }], book)
+  const { config, keys, umbrella, ledger, second } = scene
+  await scene.show(['lake'], [{ uid: 'a/b/1' }], ledger)
   await scene.show(['lake'], [{ uid: 'a/b/1' }], second)
   const asked = await tocsin('accounts', 'discard', 'umbrella', ...config)
   expect(asked.err).toContain(
@@ -99,9 +99,9 @@ test('discard gives up all that an account holds and removes its ledger, and no 
   )
   expect(code).toBe(0)
   expect(await keysOf(umbrella)).toEqual([])
-  const names = (await readAccounts({ redis: book.redis, keys })).map(({ name }) => name)
+  const names = (await readAccounts({ redis: ledger.redis, keys })).map(({ name }) => name)
   expect(names).toEqual(['main', 'second'])
-  for (const other of [book, second]) {
+  for (const other of [ledger, second]) {
     const { sinks } = await expectConservation(other)
     expect(sinks['lake']).toMatchObject({ created: 1, pending: { queued: 1 } })
   }
@@ -168,16 +168,16 @@ test('a discard that was broken off is seen, its rest is nobody’s, and the sam
 })
 
 test('what others have in a message that the account leads is not lost with it, nor the windows of digests', async () => {
-  const { config, keys, umbrella, ledger: book } = await aScene()
-  const books = [umbrella, book]
-  await claimLead({ redis: book.redis, keys }, books)
-  const rig = await aDigestRig(tests, { keys, ledgers: books })
+  const { config, keys, umbrella, ledger } = await aScene()
+  const ledgers = [umbrella, ledger]
+  await claimLead({ redis: ledger.redis, keys }, ledgers)
+  const rig = await aDigestRig(tests, { keys, ledgers: ledgers })
   await rig.show(umbrella, { uid: 'a/b/20', severity: 'low' })
-  await rig.show(book, { uid: 'a/b/21', severity: 'low' })
+  await rig.show(ledger, { uid: 'a/b/21', severity: 'low' })
   rig.toMorning(1)
   const messages = await rig.seal()
   const [ref = ''] = messages.filter((one) => one.endsWith(':oncall'))
-  expect((await readAccounting(book)).sinks['oncall']?.pending).toMatchObject({ batch: 1 })
+  expect((await readAccounting(ledger)).sinks['oncall']?.pending).toMatchObject({ batch: 1 })
   await beginAttempt(umbrella, ref, 't', 30_000)
   const busy = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
   expect(busy.out).toContain('in messages on their way just now')
@@ -186,18 +186,18 @@ test('what others have in a message that the account leads is not lost with it, 
   const { code } = await tocsin('accounts', 'discard', 'umbrella', '--yes', ...config)
   expect(code).toBe(0)
   expect(await keysOf(umbrella)).toEqual([])
-  expect((await readAccounting(book)).sinks['oncall']?.pending).toMatchObject({ held: 1 })
-  const released = await readRecord(book, book.fingerprints.recordId('a/b/21'))
+  expect((await readAccounting(ledger)).sinks['oncall']?.pending).toMatchObject({ held: 1 })
+  const released = await readRecord(ledger, ledger.fingerprints.recordId('a/b/21'))
   expect(released?.items.find(({ sink }) => sink === 'oncall')).toMatchObject({ repeatRisks: 1 })
   const audit = await tocsin('audit', '--ledger', ...config)
   expect([audit.code, audit.out]).toEqual([0, expect.not.stringContaining('stranded')])
-  expect(await book.redis.get(keys.shared('lead'))).toBe('main')
-  expect(await book.redis.zcard(book.key('timers'))).toBeGreaterThan(0)
+  expect(await ledger.redis.get(keys.shared('lead'))).toBe('main')
+  expect(await ledger.redis.zcard(ledger.key('timers'))).toBeGreaterThan(0)
 })
 
 /** As if the process that sends the message had died long ago. */
-async function stale(book: AccountLedger, ref: string): Promise<void> {
-  const name = book.key('batch', ref.split(':')[1] ?? '')
-  const head = JSON.parse((await book.redis.get(name)) ?? '') as { at: number }
-  await book.redis.set(name, JSON.stringify({ ...head, at: head.at - 120_000 }))
+async function stale(ledger: AccountLedger, ref: string): Promise<void> {
+  const name = ledger.key('batch', ref.split(':')[1] ?? '')
+  const head = JSON.parse((await ledger.redis.get(name)) ?? '') as { at: number }
+  await ledger.redis.set(name, JSON.stringify({ ...head, at: head.at - 120_000 }))
 }

@@ -63,10 +63,10 @@ test('a planted gap is named, and delivered once it is repaired', async () => {
   const received = (): number => events().length
   await withDaemon(scene, () => until('all have arrived', () => received() === 23))
 
-  const book = await tests.book({ keys: createKeys(scene.prefix) })
+  const ledger = await tests.ledger({ keys: createKeys(scene.prefix) })
   const gone = uids[11]!
-  const id = book.fingerprints.recordId(gone)
-  await book.redis.del(book.key('rec', id), book.key('pay', id))
+  const id = ledger.fingerprints.recordId(gone)
+  await ledger.redis.del(ledger.key('rec', id), ledger.key('pay', id))
 
   const clean = await scene.run('audit', '--feed', 'making')
   expect(clean).toMatchObject({ code: 0, err: '' })
@@ -86,7 +86,7 @@ test('a planted gap is named, and delivered once it is repaired', async () => {
   await withDaemon(scene, () => until('it has arrived again', () => received() === 24))
   expect(events().at(-1)?.uids).toEqual([gone]) // a notice of what was missing may follow
   expect((await scene.run('audit')).code).toBe(0)
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('a repair by a narrower look makes what metrics say better by as much as it took in', async () => {
@@ -97,10 +97,10 @@ test('a repair by a narrower look makes what metrics say better by as much as it
   const received = (): number => scene.sandbox.received.webhook.length
   await withDaemon(scene, () => until('all have arrived', () => received() >= 3))
   const keys = createKeys(scene.prefix)
-  const book = await tests.book({ keys })
+  const ledger = await tests.ledger({ keys })
   const noted = async (): Promise<number | undefined> =>
     (await readAuditNotes(tests.redis, keys))['brand']?.missing
-  await book.redis.del(book.key('rec', book.fingerprints.recordId(gone!.uid)))
+  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId(gone!.uid)))
   await scene.run('audit', '--feed', 'brand')
   expect(await noted()).toBe(1)
   expect((await scene.run('audit', '--feed', 'brand', '--since', '5m')).code).toBe(0)
@@ -153,13 +153,13 @@ describe('the ledger itself', () => {
   test('that does not add up is named, with what to do, and ends in 1', async () => {
     const { prefix, run } = await aScene()
     const keys = createKeys(prefix)
-    const book = await tests.book({ keys })
-    await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])])
+    const ledger = await tests.ledger({ keys })
+    await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem']), routed({ uid: 'a/b/2' }, ['siem'])])
     await tests.redis.zrem(
-      book.key('due', 'siem'),
-      `i:${book.fingerprints.recordId('a/b/1')}:0:siem`,
+      ledger.key('due', 'siem'),
+      `i:${ledger.fingerprints.recordId('a/b/1')}:0:siem`,
     )
-    await tests.redis.hincrby(book.key('counters'), 's|siem|pending|queued', 3)
+    await tests.redis.hincrby(ledger.key('counters'), 's|siem|pending|queued', 3)
     const { code, out } = await run('audit', '--ledger')
     expect(code).toBe(1)
     expect(out).toContain('2 records')
@@ -201,9 +201,9 @@ describe('the ledger itself', () => {
 
 test('explain says of what made room what is still known of it', async () => {
   const { prefix, run } = await aScene()
-  const book = await tests.book({ keys: createKeys(prefix) })
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])])
-  await book.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
+  const ledger = await tests.ledger({ keys: createKeys(prefix) })
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem'])])
+  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
   const known = await run('explain', 'a/b/1')
   expect(known.code).toBe(0)
   expect(known.out).toContain('taken in by the feed brand; its history is no longer kept')

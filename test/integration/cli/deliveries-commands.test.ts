@@ -19,12 +19,12 @@ async function aDeliveredScene(sink = 'lake'): Promise<SocScene> {
   return scene
 }
 
-async function idOf(book: AccountLedger, uid: string): Promise<string | undefined> {
-  return (await readRecord(book, book.fingerprints.recordId(uid)))?.items[0]?.id
+async function idOf(ledger: AccountLedger, uid: string): Promise<string | undefined> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))?.items[0]?.id
 }
 
 test('resent items go out again under their ids, and stay counted', async () => {
-  const { ledger: book, keys, config } = await aDeliveredScene()
+  const { ledger, keys, config } = await aDeliveredScene()
   const { code, out } = await tocsin(
     'deliveries',
     'resend',
@@ -38,75 +38,75 @@ test('resent items go out again under their ids, and stay counted', async () => 
     out: '2 items queued; a running daemon sends them again within seconds\n',
   })
   const lake = aRehearsedSink('lake')
-  const rig = aGatheringRig({ redis: book.redis, keys, ledgers: [book], sinks: [lake] })
-  const refs = await book.redis.zrange(book.key('due', 'lake'), '0', '-1')
+  const rig = aGatheringRig({ redis: ledger.redis, keys, ledgers: [ledger], sinks: [lake] })
+  const refs = await ledger.redis.zrange(ledger.key('due', 'lake'), '0', '-1')
   for (const ref of refs) await rig.deliver(ref)
   expect(new Set(lake.received.map(({ id }) => id))).toEqual(
-    new Set([await idOf(book, 'leak/x/2'), await idOf(book, 'leak/x/1')]),
+    new Set([await idOf(ledger, 'leak/x/2'), await idOf(ledger, 'leak/x/1')]),
   )
   expect(lake.received).toHaveLength(2)
-  const { sinks } = await expectConservation(book)
+  const { sinks } = await expectConservation(ledger)
   expect(sinks['lake']).toMatchObject({ created: 2, replayed: 2, delivered: 4 })
 })
 
 test('resending asks first, and says what repeated ids mean', async () => {
-  const { ledger: book, config } = await aDeliveredScene()
+  const { ledger, config } = await aDeliveredScene()
   const { code, err } = await tocsin('deliveries', 'resend', '--sink=lake', '--since=1h', ...config)
   expect(code).toBe(2)
   expect(err).toMatch(
     /^2 items \(1 critical, 1 high\) that lake accepted since \S+ \S+ UTC will be sent again, each in a message of its own\. Their ids stay: a receiver that drops repeated ids drops these\. Nobody is there to ask; say --yes\n$/,
   )
-  expect((await expectConservation(book)).sinks['lake']).toMatchObject({ replayed: 0 })
+  expect((await expectConservation(ledger)).sinks['lake']).toMatchObject({ replayed: 0 })
 })
 
 test('a sink that batches gets them in batches, the worst first', async () => {
-  const { ledger: book, config } = await aDeliveredScene('siem')
+  const { ledger, config } = await aDeliveredScene('siem')
   const args = ['deliveries', 'resend', '--sink=siem', '--since=1h', ...config]
-  await book.redis.del(book.key('due', 'siem'))
+  await ledger.redis.del(ledger.key('due', 'siem'))
   expect((await tocsin(...args)).err).toContain('will be sent again, in batches.')
   await tocsin(...args, '--yes')
-  const refs = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
+  const refs = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
   expect(refs.map((ref) => ref.split(':')[1])).toEqual([
-    book.fingerprints.recordId('leak/x/2'),
-    book.fingerprints.recordId('leak/x/1'),
+    ledger.fingerprints.recordId('leak/x/2'),
+    ledger.fingerprints.recordId('leak/x/1'),
   ])
 })
 
 test('what went to the fallback of the sink is sent to it again; what was moved by hand is not', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   await scene.show(['siem'], [{ uid: 'leak/x/1' }, { uid: 'leak/x/2' }])
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
   for (const [n, uid] of ['leak/x/1', 'leak/x/2'].entries()) {
-    const [found] = await readItems(book, [`i:${book.fingerprints.recordId(uid)}:0:siem`])
-    if (n === 0) await rerouteItem(book, found!, { to: 'lake', targets, staleMs: 0 })
-    else await moveItem(book, found!, targets, 'to lake, by ann')
+    const [found] = await readItems(ledger, [`i:${ledger.fingerprints.recordId(uid)}:0:siem`])
+    if (n === 0) await rerouteItem(ledger, found!, { to: 'lake', targets, staleMs: 0 })
+    else await moveItem(ledger, found!, targets, 'to lake, by ann')
   }
   const args = ['deliveries', 'resend', '--sink=siem', '--since=1h', ...config]
   expect((await tocsin(...args)).err).toMatch(
     /^1 item \(1 \w+\) that siem did not get but its fallback did since /,
   )
   expect((await tocsin(...args, '--yes')).out).toContain('1 item queued')
-  const { sinks } = await expectConservation(book)
+  const { sinks } = await expectConservation(ledger)
   expect(sinks['siem']).toMatchObject({ diverted: 2, replayed: 1, pending: { queued: 1 } })
 })
 
 test('with --diverted what the sink itself accepted is left alone', async () => {
-  const { ledger: book, config } = await aDeliveredScene()
+  const { ledger, config } = await aDeliveredScene()
   const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--diverted', ...config]
   expect((await tocsin(...args, '--yes')).out).toContain('accepted nothing in that time')
-  expect((await readAccounting(book)).sinks['lake']).toMatchObject({ replayed: 0 })
+  expect((await readAccounting(ledger)).sinks['lake']).toMatchObject({ replayed: 0 })
 })
 
 test('one event alone is named as it stands in a message', async () => {
-  const { ledger: book, config } = await aDeliveredScene()
+  const { ledger, config } = await aDeliveredScene()
   const uid = ['--uid', 'leak/x[.]y/1']
   const args = ['deliveries', 'resend', '--sink=lake', '--since=1h', '--yes', '--output=json']
   const none = await tocsin(...args, ...uid, ...config)
   expect(JSON.parse(none.out)).toMatchObject({ resent: 0 })
   const one = await tocsin(...args, '--uid=leak/x/1', ...config)
   expect(JSON.parse(one.out)).toEqual({ sink: 'lake', resent: 1, no_payload: 0, no_recipient: 0 })
-  expect((await expectConservation(book)).sinks['lake']).toMatchObject({ replayed: 1 })
+  expect((await expectConservation(ledger)).sinks['lake']).toMatchObject({ replayed: 1 })
 })
 
 test('what was delivered before that time is left alone', async () => {
@@ -122,8 +122,8 @@ test('what was delivered before that time is left alone', async () => {
 })
 
 test('what can no longer be sent is left, counted and said', async () => {
-  const { ledger: book, config } = await aDeliveredScene()
-  await book.redis.del(book.key('pay', book.fingerprints.recordId('leak/x/1')))
+  const { ledger, config } = await aDeliveredScene()
+  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId('leak/x/1')))
   const { code, out } = await tocsin(
     'deliveries',
     'resend',

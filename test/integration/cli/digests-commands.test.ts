@@ -24,16 +24,16 @@ async function aDigestScene(): Promise<SocScene> {
 }
 
 /** Everything in Redis that an item or a digest hangs on. */
-async function state({ ledger: book, keys }: SocScene): Promise<Record<string, string | null>> {
-  const names = await book.redis.keys(`${keys.shared().slice(0, -1)}*`)
+async function state({ ledger, keys }: SocScene): Promise<Record<string, string | null>> {
+  const names = await ledger.redis.keys(`${keys.shared().slice(0, -1)}*`)
   const dumps = names.toSorted().map(async (name) => {
-    const dump = await book.redis.dumpBuffer(name)
+    const dump = await ledger.redis.dumpBuffer(name)
     return [name, dump?.toString('base64') ?? null] as const
   })
   return Object.fromEntries(await Promise.all(dumps))
 }
 
-function aDaemon({ ledger: book, second, keys }: SocScene): {
+function aDaemon({ ledger, second, keys }: SocScene): {
   rig: GatheringRig
   oncall: RehearsedSink
 } {
@@ -42,9 +42,9 @@ function aDaemon({ ledger: book, second, keys }: SocScene): {
     { id: bob, label: 'bob@example.com' },
   ]
   const oncall = aRehearsedSink('oncall', { type: 'email', destinations })
-  const books = [book, second]
+  const ledgers = [ledger, second]
   return {
-    rig: aGatheringRig({ redis: book.redis, keys, ledgers: books, sinks: [oncall] }),
+    rig: aGatheringRig({ redis: ledger.redis, keys, ledgers: ledgers, sinks: [oncall] }),
     oncall,
   }
 }
@@ -146,14 +146,14 @@ test('send ends the window of every recipient: what it held goes out once, as pr
 
 test('after a send the next digest comes at its time, with what came since', async () => {
   const scene = await aDigestScene()
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   const timer = `c:${digestGroupId(ann)}:oncall`
-  const dueMs = Number(await book.redis.zscore(book.key('timers'), timer))
+  const dueMs = Number(await ledger.redis.zscore(ledger.key('timers'), timer))
   const startMs = Date.now()
   await tocsin('digests', 'send', 'oncall', ...config)
-  const nextMs = Number(await book.redis.zscore(book.key('timers'), timer))
+  const nextMs = Number(await ledger.redis.zscore(ledger.key('timers'), timer))
   expect((nextMs - dueMs) % 86_400_000).toBe(0)
-  const from = Number(await book.redis.hget(book.key('gather', digestGroupId(ann)), 'from'))
+  const from = Number(await ledger.redis.hget(ledger.key('gather', digestGroupId(ann)), 'from'))
   expect(from).toBeGreaterThanOrEqual(startMs)
   await scene.show(['oncall'], [{ uid: 'paste/site/9', severity: 'info' }])
   const { out } = await tocsin('digests', 'preview', 'oncall', ...config)
@@ -173,18 +173,18 @@ test('a send right after a send has nothing but the sign of life', async () => {
 })
 
 test('where an empty digest is not wanted, a send with nothing to tell sends nothing', async () => {
-  const { ledger: book, config } = await aSocScene(tests)
+  const { ledger, config } = await aSocScene(tests)
   const { code, out } = await tocsin('digests', 'send', 'news', ...config)
   expect({ code, out }).toEqual({
     code: 0,
     out: 'news: there is nothing to tell, and an empty digest is not wanted (send_empty)\n',
   })
-  expect(await book.redis.zcard(book.key('due', 'news'))).toBe(0)
+  expect(await ledger.redis.zcard(ledger.key('due', 'news'))).toBe(0)
 })
 
 test('a send to a paused sink says that it waits', async () => {
-  const { ledger: book, keys, config } = await aDigestScene()
-  await createCircuit(book.redis, keys).pause('oncall', { reason: 'mail moves', sinceMs: 1 })
+  const { ledger, keys, config } = await aDigestScene()
+  await createCircuit(ledger.redis, keys).pause('oncall', { reason: 'mail moves', sinceMs: 1 })
   const { out } = await tocsin('digests', 'send', 'oncall', ...config)
   expect(out).toContain('  oncall is paused (mail moves): it goes out when that is over\n')
 })

@@ -42,8 +42,8 @@ sinks:
 route: { sinks: [soc] }
 `
   return {
-    ledger: await tests.book({ keys }),
-    second: await tests.book({ keys, account: 'second' }),
+    ledger: await tests.ledger({ keys }),
+    second: await tests.ledger({ keys, account: 'second' }),
     keys,
     config: ['--config', aFile('tocsin.yaml', text)],
   }
@@ -121,15 +121,15 @@ test('check tells the same of each feed', async () => {
 })
 
 test('feeds list tells how the sweep is, and what came late or was raised', async () => {
-  const { ledger: book, second, config } = await aScene()
+  const { ledger, second, config } = await aScene()
   const startedAtMs = Date.UTC(2026, 0, 3)
-  await takeIn(book, [routed({ uid: 'leak/x/1', createdAtMs: Date.UTC(2026, 0, 2) })])
+  await takeIn(ledger, [routed({ uid: 'leak/x/1', createdAtMs: Date.UTC(2026, 0, 2) })])
   await takeIn(second, [routed({ uid: 'credential/1' })], { feed: 'staff' })
   expect((await tocsin('feeds', 'list', ...config)).out).toContain('last sweep ended never')
 
   const late = routed({ uid: 'leak/x/2', createdAtMs: Date.UTC(2026, 0, 1) })
   const raised = routed({ uid: 'leak/x/1', severity: 'critical' })
-  await takeIn(book, [late, raised], { ...sweepPage(startedAtMs), isCaughtUp: false })
+  await takeIn(ledger, [late, raised], { ...sweepPage(startedAtMs), isCaughtUp: false })
   const { out } = await tocsin('feeds', 'list', ...config)
   expect(out).toContain('last sweep ended never, one runs since 2026-01-03 00:00:00 UTC')
   expect(out).toContain('3 fetched: 2 new, 1 known, 0 quarantined, 0 older than the start bound')
@@ -140,7 +140,7 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
     counts: { late: 1, raised: 1 },
   })
 
-  await takeIn(book, [], { ...sweepPage(startedAtMs), sequence: 1 })
+  await takeIn(ledger, [], { ...sweepPage(startedAtMs), sequence: 1 })
   expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
     /last sweep ended \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC; what is late by minutes is found within 2 min 30 s, what is late by days within 1 h, beyond 7 d only by match time, where the service has it$/m,
   )
@@ -150,8 +150,8 @@ test('feeds list tells how the sweep is, and what came late or was raised', asyn
 })
 
 test('a paused feed says so with the reason, until it is resumed', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid: 'leak/x/1' })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
   const { code, out } = await tocsin(
     'feeds',
     'pause',
@@ -163,7 +163,7 @@ test('a paused feed says so with the reason, until it is resumed', async () => {
   expect(code).toBe(0)
   expect(out).toMatch(/^brand is paused since \d{4}-\S+ \S+ UTC: a noisy source$/m)
   expect(out).toContain('"tocsin feeds resume brand"')
-  expect((await peekFeed(book, 'brand', 0))?.paused).toMatchObject({ reason: 'a noisy source' })
+  expect((await peekFeed(ledger, 'brand', 0))?.paused).toMatchObject({ reason: 'a noisy source' })
   const list = await tocsin('feeds', 'list', ...config)
   expect(list.out).toMatch(
     /^brand \(identifier group 1042, account main\): paused since \d{4}-\S+ \S+ UTC: a noisy source\n {2}lag \d/m,
@@ -174,13 +174,13 @@ test('a paused feed says so with the reason, until it is resumed', async () => {
 
   const resumed = await tocsin('feeds', 'resume', 'brand', ...config)
   expect(resumed.out).toContain('brand is resumed')
-  expect((await peekFeed(book, 'brand', 0))?.paused).toBeUndefined()
+  expect((await peekFeed(ledger, 'brand', 0))?.paused).toBeUndefined()
   expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('paused')
 })
 
 test('a feed that is paused again stays so since then, with the new reason', async () => {
-  const { ledger: book, config } = await aScene()
-  await pauseFeed(book, 'brand', { reason: 'first', sinceMs: Date.UTC(2026, 0, 1) })
+  const { ledger, config } = await aScene()
+  await pauseFeed(ledger, 'brand', { reason: 'first', sinceMs: Date.UTC(2026, 0, 1) })
   const { out } = await tocsin(
     'feeds',
     'pause',
@@ -196,31 +196,31 @@ test('a feed that is paused again stays so since then, with the new reason', asy
 })
 
 test('a feed is paused in its own account, also before it ever polled', async () => {
-  const { ledger: book, second, config } = await aScene()
+  const { ledger, second, config } = await aScene()
   await tocsin('feeds', 'pause', 'staff', '--reason', 'not yet', ...config)
   expect((await peekFeed(second, 'staff', 0))?.paused?.reason).toBe('not yet')
-  expect(await peekFeed(book, 'staff', 0)).toBeUndefined()
+  expect(await peekFeed(ledger, 'staff', 0)).toBeUndefined()
   expect((await tocsin('feeds', 'list', ...config)).out).toMatch(
     /^staff \(.*\): paused since .* UTC: not yet$/m,
   )
 })
 
 test('a pause moves neither the cursor nor what was read', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid: 'leak/x/1' })])
-  const before = await peekFeed(book, 'brand', 0)
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
+  const before = await peekFeed(ledger, 'brand', 0)
   await tocsin('feeds', 'pause', 'brand', '--reason', 'a while', ...config)
   await tocsin('feeds', 'resume', 'brand', ...config)
-  expect(await peekFeed(book, 'brand', 0)).toEqual(before)
+  expect(await peekFeed(ledger, 'brand', 0)).toEqual(before)
 })
 
 test('resuming a feed that is not paused changes nothing and says so', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const { code, out } = await tocsin('feeds', 'resume', 'brand', '--output=json', ...config)
   expect(code).toBe(0)
   expect(JSON.parse(out)).toEqual({ feed: 'brand', was_paused: false })
   expect((await tocsin('feeds', 'resume', 'brand', ...config)).out).toBe('brand was not paused\n')
-  expect(await peekFeed(book, 'brand', 0)).toBeUndefined()
+  expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
 })
 
 test.each([
@@ -230,11 +230,11 @@ test.each([
   ['an empty reason', ['pause', 'brand', '--reason', ' '], 'Write up to 200 characters'],
   ['a reason of two lines', ['pause', 'brand', '--reason', 'a\nb'], 'in one line'],
 ])('%s is refused: feeds %j', async (_name, args, said) => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const { code, err } = await tocsin('feeds', ...args, ...config)
   expect(err).toContain(said)
   expect(code).toBe(2)
-  expect(await peekFeed(book, 'brand', 0)).toBeUndefined()
+  expect(await peekFeed(ledger, 'brand', 0)).toBeUndefined()
 })
 
 test('feeds list --why tells which feed is read next, and why the others are not', async () => {
@@ -293,9 +293,9 @@ test('feeds list tells how soon late events are found with the share that is lef
 })
 
 test('feeds list promises match time only while the recent past is read by it', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid: 'leak/x/1' })])
-  const name = book.key('feed', 'brand')
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid: 'leak/x/1' })])
+  const name = ledger.key('feed', 'brand')
   const { fingerprint } = JSON.parse((await tests.redis.hget(name, 'walk')) ?? '{}')
   await tests.redis.hset(name, 'matched', JSON.stringify({ fingerprint, toMs: Date.now() }))
   async function isByMatchTime(kind: string): Promise<unknown> {

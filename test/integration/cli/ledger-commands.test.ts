@@ -20,8 +20,11 @@ interface Scene {
 
 async function aScene(redisUrl = tests.server.url): Promise<Scene> {
   const prefix = `cli${(prefixes += 1)}`
-  const book = await tests.book({ keys: createKeys(prefix) })
-  return { ledger: book, config: ['--config', aFile('tocsin.yaml', configText(redisUrl, prefix))] }
+  const ledger = await tests.ledger({ keys: createKeys(prefix) })
+  return {
+    ledger: ledger,
+    config: ['--config', aFile('tocsin.yaml', configText(redisUrl, prefix))],
+  }
 }
 
 function configText(redisUrl: string, prefix: string): string {
@@ -41,48 +44,48 @@ route: { sinks: [soc, siem] }
 
 const uid = 'leak/source.example/1'
 
-async function refOf(book: AccountLedger, sink: string, of = uid): Promise<string> {
-  const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
-  return refs.find((ref) => ref.includes(book.fingerprints.recordId(of))) ?? ''
+async function refOf(ledger: AccountLedger, sink: string, of = uid): Promise<string> {
+  const refs = await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
+  return refs.find((ref) => ref.includes(ledger.fingerprints.recordId(of))) ?? ''
 }
 
 async function attempt(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
   result: Parameters<typeof settleAttempt>[2],
 ): Promise<void> {
-  await beginAttempt(book, ref, 't', 30_000)
-  await settleAttempt(book, { ref, token: 't', replica: 'r1' }, result)
+  await beginAttempt(ledger, ref, 't', 30_000)
+  await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, result)
 }
 
-async function deadLetters(book: AccountLedger, uids: string[]): Promise<void> {
+async function deadLetters(ledger: AccountLedger, uids: string[]): Promise<void> {
   await takeIn(
-    book,
+    ledger,
     uids.map((one) => routed({ uid: one })),
   )
   for (const [place, one] of uids.entries()) {
-    const ref = await refOf(book, 'soc', one)
-    await attempt(book, ref, { outcome: 'dead', reason: 'gone', answer: 'HTTP 410 no_service' })
-    await book.redis.zincrby(book.key('dead', 'soc'), place, ref) // no two at one time
+    const ref = await refOf(ledger, 'soc', one)
+    await attempt(ledger, ref, { outcome: 'dead', reason: 'gone', answer: 'HTTP 410 no_service' })
+    await ledger.redis.zincrby(ledger.key('dead', 'soc'), place, ref) // no two at one time
   }
 }
 
 test('explain tells where an event came from, where it went and why', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const decisions = [
     { route: 'urgent', path: ['root', 'urgent'], why: ['severity>=high', 'team="brand"'] },
   ]
-  await takeIn(book, [{ ...routed({ uid }, ['soc', 'gone']), decisions }])
-  await takeIn(book, [routed({ uid, severity: 'low' })], { feed: 'executives' })
-  const ref = await refOf(book, 'soc')
-  await attempt(book, ref, {
+  await takeIn(ledger, [{ ...routed({ uid }, ['soc', 'gone']), decisions }])
+  await takeIn(ledger, [routed({ uid, severity: 'low' })], { feed: 'executives' })
+  const ref = await refOf(ledger, 'soc')
+  await attempt(ledger, ref, {
     outcome: 'retry',
     inMs: 0,
     counts: true,
     answerLost: true,
     reason: 'timeout',
   })
-  await attempt(book, ref, { outcome: 'delivered', answer: 'HTTP 200 ok' })
+  await attempt(ledger, ref, { outcome: 'delivered', answer: 'HTTP 200 ok' })
   const { code, out } = await tocsin('explain', uid, ...config)
   expect(code).toBe(0)
   expect(out).toMatch(/^leak\/source\.example\/1 \(stealer_log, high\), account main$/m)
@@ -98,8 +101,8 @@ test('explain tells where an event came from, where it went and why', async () =
 })
 
 test('explain takes a uid as it stands in a message, and gives the same to machines', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid })])
   const { code, out } = await tocsin(
     'explain',
     'leak/source[.]example/1',
@@ -123,9 +126,9 @@ test('explain takes a uid as it stands in a message, and gives the same to machi
 })
 
 test('explain takes the id of a delivery, or of a mail, and tells of the event that went under it', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid }, ['soc', 'siem']), routed({ uid: 'leak/other/2' })])
-  await attempt(book, await refOf(book, 'soc'), { outcome: 'delivered', answer: 'HTTP 200 ok' })
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid }, ['soc', 'siem']), routed({ uid: 'leak/other/2' })])
+  await attempt(ledger, await refOf(ledger, 'soc'), { outcome: 'delivered', answer: 'HTTP 200 ok' })
   const id = itemId('main', uid, 'high', 'soc')
   for (const given of [id, `delivery ${id}`, `<${id}.0123456789abcdef@example.com>`]) {
     const { code, out } = await tocsin('explain', given, ...config)
@@ -141,13 +144,13 @@ test('explain takes the id of a delivery, or of a mail, and tells of the event t
 })
 
 test('explain takes the id of a message of several, as "and N more" names it, and lists all, worst first', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const events = ['low', 'critical', 'high'].map((severity) =>
     routed({ uid: `leak/source/${severity}`, severity }, ['siem']),
   )
-  await takeIn(book, [...events, routed({ uid: 'leak/other/2' })], { batchWaitMs: 1_000 })
-  const refs = (await peekBatch(book, 'siem', 10)).map(({ ref }) => ref)
-  const ref = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
+  await takeIn(ledger, [...events, routed({ uid: 'leak/other/2' })], { batchWaitMs: 1_000 })
+  const refs = (await peekBatch(ledger, 'siem', 10)).map(({ ref }) => ref)
+  const ref = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   const id = `b${ref?.split(':')[1]}`
   const list = async (): Promise<string> => (await tocsin('explain', id, ...config)).out
   expect(await list()).toContain(`delivery ${id}: 3 events to siem`)
@@ -156,7 +159,7 @@ test('explain takes the id of a message of several, as "and N more" names it, an
     'leak/source/high',
     'leak/source/low',
   ])
-  await attempt(book, ref!, { outcome: 'delivered', answer: 'HTTP 200 ok' })
+  await attempt(ledger, ref!, { outcome: 'delivered', answer: 'HTTP 200 ok' })
   expect((await list()).match(/account main: delivered/g)).toHaveLength(3)
   expect(await list()).not.toContain('leak/other/2')
 })
@@ -179,11 +182,11 @@ test('explain says of an unknown uid that nobody took it in', async () => {
 })
 
 test('explain says of a quarantined uid that nothing was sent, and why', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const malformed = [
     { uid, problem: 'metadata.severity: not a string', raw: '{"bad":"\u202E\u001B[2J"}' },
   ]
-  await takeIn(book, [], { malformed })
+  await takeIn(ledger, [], { malformed })
   const { code, out } = await tocsin('explain', uid, ...config)
   expect(code).toBe(0)
   expect(out).toContain(`${uid}, account main: quarantined, nothing was sent`)
@@ -201,8 +204,8 @@ test('an unknown account is the operator’s mistake, with the nearest name', as
 })
 
 test('feeds list tells how far each feed is', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
   const { out } = await tocsin('feeds', 'list', ...config)
   expect(out).toMatch(/brand \(identifier group 1042, account main\): lag \d+ s, objective 5 min/)
   expect(out).toContain('newest event 2026-01-02 00:00:00 UTC')
@@ -224,22 +227,22 @@ test('feeds list tells how far each feed is', async () => {
 })
 
 test('feeds rewind moves the floor and says what that means', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid })])
   const to = ['--to', '2026-01-01T00:00Z', '--yes']
   const { code, out } = await tocsin('feeds', 'rewind', 'brand', ...to, ...config)
   expect(code).toBe(0)
   expect(out).toContain('brand will be read again from 2026-01-01 00:00:00 UTC on')
   expect(out).toContain('what was delivered is not sent again')
   expect(out).toContain('last seen over 90 d ago is no longer remembered')
-  const state = await peekFeed(book, 'brand', 0)
+  const state = await peekFeed(ledger, 'brand', 0)
   expect(state).toMatchObject({ startBoundMs: Date.UTC(2026, 0, 1), isRewound: true })
   expect((await tocsin('feeds', 'list', ...config)).out).toContain('rewound: a new scan begins')
 })
 
 test('feeds rewind past what was read warns that events are skipped', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid, createdAtMs: Date.UTC(2026, 0, 2) })])
   const { out } = await tocsin('feeds', 'rewind', 'brand', '--to=1s', '--yes', ...config)
   expect(out).toContain('Events created between 2026-01-02 00:00:00 UTC and then')
 })
@@ -254,13 +257,13 @@ test.each([
   ['a word for a time', ['brand', '--to', 'yesterday', '--yes'], 'neither a time nor a duration'],
   ['nobody to ask', ['brand', '--to', '1h'], 'Nobody is there to ask; say --yes'],
 ])('feeds rewind refuses %s and changes nothing', async (_name, args, said) => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid })])
-  const before = await peekFeed(book, 'brand', 0)
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid })])
+  const before = await peekFeed(ledger, 'brand', 0)
   const { code, err } = await tocsin('feeds', 'rewind', ...args, ...config)
   expect(err).toContain(said)
   expect(code).toBe(2)
-  expect(await peekFeed(book, 'brand', 0)).toEqual(before)
+  expect(await peekFeed(ledger, 'brand', 0)).toEqual(before)
 })
 
 interface Listed {
@@ -269,8 +272,8 @@ interface Listed {
 }
 
 test('dead letters are listed in pages, newest first', async () => {
-  const { ledger: book, config } = await aScene()
-  await deadLetters(book, ['leak/x/1', 'leak/x/2', 'leak/x/3'])
+  const { ledger, config } = await aScene()
+  await deadLetters(ledger, ['leak/x/1', 'leak/x/2', 'leak/x/3'])
   const first = await tocsin('dead-letters', 'list', '--limit', '2', ...config)
   expect(first.out).toContain('page 1 of 2, 3 dead letters in all; more with --page 2')
   const pages = await Promise.all(
@@ -286,8 +289,8 @@ test('dead letters are listed in pages, newest first', async () => {
 })
 
 test('a dead letter shows its history and what it would have said', async () => {
-  const { ledger: book, config } = await aScene()
-  await deadLetters(book, [uid])
+  const { ledger, config } = await aScene()
+  await deadLetters(ledger, [uid])
   const [id] = await idsOf(config)
   const { code, out } = await tocsin('dead-letters', 'show', id!, ...config)
   expect(code).toBe(0)
@@ -302,8 +305,8 @@ async function idsOf(config: string[]): Promise<string[]> {
 }
 
 test('replayed letters wait for the daemon, which finds them due', async () => {
-  const { ledger: book, config } = await aScene()
-  await deadLetters(book, ['leak/x/1', 'leak/x/2'])
+  const { ledger, config } = await aScene()
+  await deadLetters(ledger, ['leak/x/1', 'leak/x/2'])
   const [id] = await idsOf(config)
   const one = await tocsin('dead-letters', 'replay', id!, ...config)
   expect(one.out).toBe(
@@ -318,8 +321,8 @@ test('replayed letters wait for the daemon, which finds them due', async () => {
     ...config,
   )
   expect(JSON.parse(rest.out)).toEqual({ replayed: 1, failed: [] })
-  expect(await book.redis.zcard(book.key('due', 'soc'))).toBe(2)
-  const accounting = await expectConservation(book)
+  expect(await ledger.redis.zcard(ledger.key('due', 'soc'))).toBe(2)
+  const accounting = await expectConservation(ledger)
   expect(accounting.sinks['soc']).toMatchObject({ replayed: 2, pending: { queued: 2 } })
   const again = await tocsin('dead-letters', 'replay', id!, ...config)
   expect(again).toMatchObject({
@@ -329,30 +332,30 @@ test('replayed letters wait for the daemon, which finds them due', async () => {
 })
 
 test('--reason chooses among the letters of a sink', async () => {
-  const { ledger: book, config } = await aScene()
-  await deadLetters(book, [uid])
+  const { ledger, config } = await aScene()
+  await deadLetters(ledger, [uid])
   const all = ['dead-letters', 'replay', '--sink', 'soc', '--all', ...config]
   expect((await tocsin(...all, '--reason', 'invalid')).out).toBe('replayed 0 dead letters\n')
-  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
   expect((await tocsin(...all, '--reason', 'gone')).out).toContain('replayed 1 dead letter;')
 })
 
 test('a letter whose content is no longer kept is not replayed, and says why', async () => {
-  const { ledger: book, config } = await aScene()
-  await deadLetters(book, [uid])
-  await book.redis.del(book.key('pay', book.fingerprints.recordId(uid)))
+  const { ledger, config } = await aScene()
+  await deadLetters(ledger, [uid])
+  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId(uid)))
   const [id] = await idsOf(config)
   const { code, out } = await tocsin('dead-letters', 'replay', id!, ...config)
   expect(out).toContain(`${id}: its content is no longer kept (retention.payload)`)
   expect(code).toBe(1)
-  expect(await countDeadLetters(book, 'soc')).toBe(1)
+  expect(await countDeadLetters(ledger, 'soc')).toBe(1)
   const shown = await tocsin('dead-letters', 'show', id!, ...config)
   expect(shown.out).toContain('this letter cannot be replayed')
 })
 
 test('discarding asks first, and a discarded letter stays counted', async () => {
-  const { ledger: book, config } = await aScene()
-  await deadLetters(book, [uid])
+  const { ledger, config } = await aScene()
+  await deadLetters(ledger, [uid])
   const [id] = await idsOf(config)
   const unasked = await tocsin('dead-letters', 'discard', id!, ...config)
   expect(unasked.err).toBe(
@@ -361,8 +364,8 @@ test('discarding asks first, and a discarded letter stays counted', async () => 
   expect(unasked.code).toBe(2)
   const { code, out } = await tocsin('dead-letters', 'discard', id!, '--yes', ...config)
   expect({ code, out }).toEqual({ code: 0, out: 'discarded 1 dead letter\n' })
-  expect(await countDeadLetters(book, 'soc')).toBe(0)
-  await expectConservation(book)
+  expect(await countDeadLetters(ledger, 'soc')).toBe(0)
+  await expectConservation(ledger)
 })
 
 test.each([
@@ -416,8 +419,8 @@ test('a ledger of a newer version is refused', async () => {
 })
 
 test('a Redis without memory is the world, said plainly', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid })])
   onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
   await tests.redis.config('SET', 'maxmemory', '1')
   const { code, err } = await tocsin('feeds', 'rewind', 'brand', '--to=1h', '--yes', ...config)

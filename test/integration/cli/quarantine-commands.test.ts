@@ -38,8 +38,8 @@ async function aScene(): Promise<Scene> {
   const prefix = `quarantine${(prefixes += 1)}`
   const keys = createKeys(prefix)
   return {
-    ledger: await tests.book({ keys }),
-    second: await tests.book({ keys, account: 'second' }),
+    ledger: await tests.ledger({ keys }),
+    second: await tests.ledger({ keys, account: 'second' }),
     config: configOf(prefix),
   }
 }
@@ -50,23 +50,25 @@ function bad(name: string, overrides: Partial<MalformedItem> = {}): MalformedIte
 }
 
 /** The id under which an item with this text stands. */
-function idOf(book: AccountLedger, { raw }: MalformedItem): string {
-  return book.fingerprints.recordId(raw)
+function idOf(ledger: AccountLedger, { raw }: MalformedItem): string {
+  return ledger.fingerprints.recordId(raw)
 }
 
 /** Each in a page of its own, a minute apart. */
 async function setAside(
-  book: AccountLedger,
+  ledger: AccountLedger,
   items: MalformedItem[],
   feed = 'brand',
 ): Promise<void> {
   for (const [place, item] of items.entries()) {
-    await takeIn(book, [], { feed, malformed: [item] })
+    await takeIn(ledger, [], { feed, malformed: [item] })
     const atMs = Date.now() - (items.length - place) * 60_000
-    const id = idOf(book, item)
-    const stored = JSON.parse((await book.redis.hget(book.key('quarantine'), id)) ?? '') as object
-    await book.redis.hset(book.key('quarantine'), id, JSON.stringify({ ...stored, at: atMs }))
-    await book.redis.zadd(book.key('quarantine-ages'), atMs, id)
+    const id = idOf(ledger, item)
+    const stored = JSON.parse(
+      (await ledger.redis.hget(ledger.key('quarantine'), id)) ?? '',
+    ) as object
+    await ledger.redis.hset(ledger.key('quarantine'), id, JSON.stringify({ ...stored, at: atMs }))
+    await ledger.redis.zadd(ledger.key('quarantine-ages'), atMs, id)
   }
 }
 
@@ -94,20 +96,20 @@ test('an empty quarantine is said to be so', async () => {
 })
 
 test('the list has the newest first, of all accounts, page by page', async () => {
-  const { ledger: book, second, config } = await aScene()
+  const { ledger, second, config } = await aScene()
   const [one, two, nameless] = [bad('1'), bad('2'), bad('3', { uid: null })]
-  await setAside(book, [one, two, nameless])
+  await setAside(ledger, [one, two, nameless])
   await takeIn(second, [], { feed: 'staff', malformed: [bad('4')] })
   const { out } = await tocsin('quarantine', 'list', '--limit=3', ...config)
   const lines = out.split('\n')
   expect(lines[0]).toMatch(/^id +set aside +feed +uid +problem$/)
   expect(lines[1]).toMatch(/^[0-9a-f]{12} {2}\S+ \S+ UTC {2}staff {2}a\/b\/4 {2}metadata.severity/)
-  expect(lines[2]).toContain(`${idOf(book, nameless).slice(0, 12)}  `)
+  expect(lines[2]).toContain(`${idOf(ledger, nameless).slice(0, 12)}  `)
   expect(lines[2]).toMatch(/ brand {2}- /)
   expect(lines[4]).toBe('page 1 of 2, 4 quarantined items in all; more with --page 2')
   expect(uidsOf(await listed(config, '--limit=3', '--page=2'))).toEqual(['a/b/1'])
   expect((await listed(config)).items[2]).toEqual({
-    id: idOf(book, two),
+    id: idOf(ledger, two),
     account: 'main',
     feed: 'brand',
     at: expect.stringMatching(/^\d{4}-.*Z$/),
@@ -118,9 +120,9 @@ test('the list has the newest first, of all accounts, page by page', async () =>
 })
 
 test('the list is of one feed, or of one account, where it is asked so', async () => {
-  const { ledger: book, second, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1')] })
-  await takeIn(book, [], { feed: 'gone', malformed: [bad('2')] })
+  const { ledger, second, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1')] })
+  await takeIn(ledger, [], { feed: 'gone', malformed: [bad('2')] })
   await takeIn(second, [], { feed: 'staff', malformed: [bad('3')] })
   expect(uidsOf(await listed(config, '--feed=brand'))).toEqual(['a/b/1'])
   expect(uidsOf(await listed(config, '--feed=gone'))).toEqual(['a/b/2'])
@@ -129,17 +131,17 @@ test('the list is of one feed, or of one account, where it is asked so', async (
 })
 
 test('what is over is not listed, though nothing has swept it out', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
-  await book.redis.zadd(book.key('quarantine-ages'), 1, idOf(book, bad('1')))
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1'), bad('2')] })
+  await ledger.redis.zadd(ledger.key('quarantine-ages'), 1, idOf(ledger, bad('1')))
   expect(uidsOf(await listed(config))).toEqual(['a/b/2'])
 })
 
 test('show tells what is wrong, what is kept, what closes it and what to do', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const item = bad('1', { raw: '{"bad":"\u202E\u001B[2J"}', problem: 'odd\u001B[2J' })
-  await takeIn(book, [], { malformed: [item] })
-  const id = idOf(book, item)
+  await takeIn(ledger, [], { malformed: [item] })
+  const id = idOf(ledger, item)
   const { code, out } = await tocsin('quarantine', 'show', id.slice(0, 6).toUpperCase(), ...config)
   expect(code).toBe(0)
   expect(out).not.toMatch(/\p{Cf}|(?!\n)\p{Cc}/u)
@@ -163,55 +165,57 @@ test('show tells what is wrong, what is kept, what closes it and what to do', as
 })
 
 test('show says of an item without a uid that only time closes it', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1', { uid: null })] })
-  const { out } = await tocsin('quarantine', 'show', idOf(book, bad('1')), ...config)
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1', { uid: null })] })
+  const { out } = await tocsin('quarantine', 'show', idOf(ledger, bad('1')), ...config)
   expect(out).toContain('  uid: none could be read\n')
   expect(out).toContain('  it closes by itself when a thousand newer ones have come, or after ')
 })
 
 test('a replayed item that is still malformed is set aside anew, once', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const malformed = [bad('1'), bad('2')]
-  await takeIn(book, [], { malformed })
-  const id = idOf(book, bad('1'))
+  await takeIn(ledger, [], { malformed })
+  const id = idOf(ledger, bad('1'))
   const { code, out } = await tocsin('quarantine', 'replay', id.slice(0, 8), '--yes', ...config)
   expect(code).toBe(0)
   expect(out).toMatch(/^replayed 1 quarantined item\nThe next sweep of feed brand, due /)
   expect(uidsOf(await listed(config))).toEqual(['a/b/2'])
-  expect(await takeIn(book, [], { malformed })).toMatchObject({
+  expect(await takeIn(ledger, [], { malformed })).toMatchObject({
     counts: { quarantined: 1, duplicate: 1 },
   })
-  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { duplicate: 2 } })
+  expect(await takeIn(ledger, [], { malformed })).toMatchObject({ counts: { duplicate: 2 } })
   expect((await listed(config)).total).toBe(2)
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('a replayed item that a newer Tocsin reads is taken in exactly once', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1', { uid: null })] })
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1', { uid: null })] })
   await tocsin('quarantine', 'replay', '--all', '--yes', ...config)
-  expect(await takeIn(book, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
-  expect(await takeIn(book, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { duplicate: 1 } })
+  expect(await takeIn(ledger, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
+  expect(await takeIn(ledger, [routed({ uid: 'a/b/1' })])).toMatchObject({
+    counts: { duplicate: 1 },
+  })
   expect((await listed(config)).total).toBe(0)
-  const { feeds } = await expectConservation(book)
+  const { feeds } = await expectConservation(ledger)
   expect(feeds['brand']).toMatchObject({ fetched: 3, new: 1, quarantined: 1, duplicate: 1 })
 })
 
 test('an entry closes when its uid reads again, also of an event that was known before', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const known = [routed({ uid: 'a/b/1' })]
-  await takeIn(book, known)
-  await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
-  expect(await takeIn(book, known)).toMatchObject({ counts: { duplicate: 1 } })
+  await takeIn(ledger, known)
+  await takeIn(ledger, [], { malformed: [bad('1'), bad('2')] })
+  expect(await takeIn(ledger, known)).toMatchObject({ counts: { duplicate: 1 } })
   expect(uidsOf(await listed(config))).toEqual(['a/b/2'])
 })
 
 test('an item that two feeds showed is new to both after a replay, which names both', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const malformed = [bad('1')]
-  await takeIn(book, [], { malformed })
-  await takeIn(book, [], { feed: 'executives', malformed })
+  await takeIn(ledger, [], { malformed })
+  await takeIn(ledger, [], { feed: 'executives', malformed })
   expect(uidsOf(await listed(config, '--feed=brand'))).toEqual(['a/b/1'])
   const { out } = await tocsin('quarantine', 'replay', '--all', '--feed=brand', '--yes', ...config)
   expect(out).toContain('The next sweep of feed brand')
@@ -219,16 +223,16 @@ test('an item that two feeds showed is new to both after a replay, which names b
     'Feed executives has no sweep: nothing reads it again without: "tocsin feeds',
   )
   for (const feed of ['brand', 'executives']) {
-    expect(await takeIn(book, [], { feed, malformed })).toMatchObject({
+    expect(await takeIn(ledger, [], { feed, malformed })).toMatchObject({
       counts: { quarantined: 1 },
     })
   }
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('replay of one feed leaves what others showed', async () => {
-  const { ledger: book, second, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
+  const { ledger, second, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1'), bad('2')] })
   await takeIn(second, [], { feed: 'staff', malformed: [bad('3')] })
   const args = ['--all', '--feed=brand', '--yes', '--output=json']
   const { out } = await tocsin('quarantine', 'replay', ...args, ...config)
@@ -237,10 +241,10 @@ test('replay of one feed leaves what others showed', async () => {
 })
 
 test('what reads it again is said of a feed that is paused, gone, or not read to its end', async () => {
-  const { ledger: book, second, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1')] })
-  await pauseFeed(book, 'brand', { reason: 'a noisy source', sinceMs: 1 })
-  await takeIn(book, [], { feed: 'gone', malformed: [bad('2')] })
+  const { ledger, second, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1')] })
+  await pauseFeed(ledger, 'brand', { reason: 'a noisy source', sinceMs: 1 })
+  await takeIn(ledger, [], { feed: 'gone', malformed: [bad('2')] })
   await takeIn(second, [], { feed: 'staff', isCaughtUp: false, malformed: [bad('3')] })
   const { out } = await tocsin('quarantine', 'replay', '--all', '--yes', ...config)
   expect(out).toContain('while feed brand is paused: "tocsin feeds resume brand".')
@@ -249,12 +253,12 @@ test('what reads it again is said of a feed that is paused, gone, or not read to
 })
 
 test('an entry of an older version stays, and replay says why', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1'), bad('2')] })
-  const id = idOf(book, bad('1'))
-  const name = book.key('quarantine')
-  const stored = JSON.parse((await book.redis.hget(name, id)) ?? '') as object
-  await book.redis.hset(name, id, JSON.stringify({ ...stored, marks: undefined }))
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1'), bad('2')] })
+  const id = idOf(ledger, bad('1'))
+  const name = ledger.key('quarantine')
+  const stored = JSON.parse((await ledger.redis.hget(name, id)) ?? '') as object
+  await ledger.redis.hset(name, id, JSON.stringify({ ...stored, marks: undefined }))
   const { code, out } = await tocsin('quarantine', 'replay', '--all', '--yes', ...config)
   expect(code).toBe(1)
   expect(out).toContain('replayed 1 quarantined item\n')
@@ -265,8 +269,8 @@ test('an entry of an older version stays, and replay says why', async () => {
 })
 
 test('replay asks first, and changes nothing where nobody answers', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1')] })
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1')] })
   const { code, err } = await tocsin('quarantine', 'replay', '--all', ...config)
   expect(code).toBe(2)
   expect(err).toMatch(
@@ -276,11 +280,11 @@ test('replay asks first, and changes nothing where nobody answers', async () => 
 })
 
 test('two ids that begin alike are told apart by more of them', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const entry = { feed: 'brand', at: Date.now(), problem: 'odd', raw: '{}', marks: {} }
   for (const id of ['abcd1'.padEnd(24, '0'), 'abcd2'.padEnd(24, '0')]) {
-    await book.redis.hset(book.key('quarantine'), id, JSON.stringify(entry))
-    await book.redis.zadd(book.key('quarantine-ages'), entry.at, id)
+    await ledger.redis.hset(ledger.key('quarantine'), id, JSON.stringify(entry))
+    await ledger.redis.zadd(ledger.key('quarantine-ages'), entry.at, id)
   }
   const { code, err } = await tocsin('quarantine', 'show', 'abcd', ...config)
   expect(code).toBe(2)
@@ -301,8 +305,8 @@ test.each([
   [['replay', 'abcd', '--yes'], 1, 'there is no quarantined item abcd'],
   [['replay', '--all', '--feed=brnd', '--yes'], 2, 'did you mean "brand"?'],
 ] as const)('%j is refused in a sentence', async (args, code, words) => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [], { malformed: [bad('1')] })
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [], { malformed: [bad('1')] })
   const ended = await tocsin('quarantine', ...args, ...config)
   expect(ended.err).toContain(words)
   expect(ended.code).toBe(code)

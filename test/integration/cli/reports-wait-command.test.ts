@@ -25,10 +25,10 @@ test('hands the report to sinks through the ledger, once', async () => {
   expect(code).toBe(0)
   expect(out).toContain(`tocsin explain threat_flow/report/${reportId}`)
   await run('reports', 'wait', id, '--sink', 'soc')
-  const book = await tests.book({ keys: createKeys(prefix) })
+  const ledger = await tests.ledger({ keys: createKeys(prefix) })
   const record = await readRecord(
-    book,
-    book.fingerprints.recordId(`threat_flow/report/${reportId}`),
+    ledger,
+    ledger.fingerprints.recordId(`threat_flow/report/${reportId}`),
   )
   expect(record?.items).toMatchObject([{ sink: 'soc', routes: ['reports'] }])
 })

@@ -58,9 +58,9 @@ interface Scene {
 
 async function aScene(): Promise<Scene> {
   const prefix = `routes${(prefixes += 1)}`
-  const book = await tests.book({ keys: createKeys(prefix) })
+  const ledger = await tests.ledger({ keys: createKeys(prefix) })
   return {
-    ledger: book,
+    ledger: ledger,
     config: ['--config', aFile('tocsin.yaml', configText(tests.server.url, prefix))],
   }
 }
@@ -212,9 +212,9 @@ test('an event may come by standard input', async () => {
 })
 
 test('a stored event is asked about as each feed that showed it, or as the one named', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid, type: 'paste', severity: 'low' })])
-  await takeIn(book, [routed({ uid, type: 'paste', severity: 'low' })], { feed: 'executives' })
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid, type: 'paste', severity: 'low' })])
+  await takeIn(ledger, [routed({ uid, type: 'paste', severity: 'low' })], { feed: 'executives' })
   const both = await waysOf('--uid', 'paste/source[.]example/1', ...config)
   expect(both.map(({ feed, decisions }) => [feed, decisions.map(({ route }) => route)])).toEqual([
     ['brand', ['trial', 'brand']],
@@ -225,23 +225,23 @@ test('a stored event is asked about as each feed that showed it, or as the one n
 })
 
 test('a feed that the file no longer has is asked about with the labels it had', async () => {
-  const { ledger: book, config } = await aScene()
+  const { ledger, config } = await aScene()
   const event = routed({ uid, type: 'chat', severity: 'low' })
-  await takeIn(book, [event], { feed: 'gone', labels: { team: 'brand' } })
+  await takeIn(ledger, [event], { feed: 'gone', labels: { team: 'brand' } })
   const [way] = await waysOf('--uid', uid, ...config)
   expect(way).toMatchObject({ feed: 'gone', decisions: [{ route: 'brand' }] })
 })
 
 test('an event that is not known, or of which only the history is left, ends with 1', async () => {
-  const { ledger: book, config } = await aScene()
-  await takeIn(book, [routed({ uid })])
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid })])
   const args = ['routes', 'explain', ...config, '--uid']
   expect(await tocsin(...args, 'paste/other/1')).toMatchObject({
     code: 1,
     err: expect.stringContaining('was never taken in'),
   })
   expect((await tocsin(...args, uid, '--account', 'second')).code).toBe(1)
-  await book.redis.del(book.key('pay', book.fingerprints.recordId(uid)))
+  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId(uid)))
   expect(await tocsin(...args, uid)).toMatchObject({
     code: 1,
     err: expect.stringContaining('its content is no longer kept (retention.payload)'),

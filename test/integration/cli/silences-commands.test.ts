@@ -19,8 +19,8 @@ async function add({ config }: SocScene, ...args: string[]): Promise<string> {
   return (JSON.parse(out) as { id: string }).id
 }
 
-async function made({ ledger: book, keys }: SocScene): Promise<Silence[]> {
-  return (await readSilences(book.redis, keys)).silences
+async function made({ ledger, keys }: SocScene): Promise<Silence[]> {
+  return (await readSilences(ledger.redis, keys)).silences
 }
 
 test('a silence that is added holds from now on, for as long as it says', async () => {
@@ -62,7 +62,7 @@ test('every mistake of a line is told at once', async () => {
 
 test('it tells what it would have silenced of the last 24 h, by severity and label too', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, second, config } = scene
+  const { ledger, second, config } = scene
   const paste = { type: 'paste', severity: 'low' }
   await scene.show(
     ['soc'],
@@ -74,9 +74,9 @@ test('it tells what it would have silenced of the last 24 h, by severity and lab
     ],
   )
   await scene.show(['soc'], [{ uid: 'a/b/1', ...paste }], second)
-  const old = book.key('rec', book.fingerprints.recordId('a/b/4'))
-  const record = JSON.parse((await book.redis.get(old)) ?? '') as { t: number }
-  await book.redis.set(old, JSON.stringify({ ...record, t: record.t - 25 * hourMs }))
+  const old = ledger.key('rec', ledger.fingerprints.recordId('a/b/4'))
+  const record = JSON.parse((await ledger.redis.get(old)) ?? '') as { t: number }
+  await ledger.redis.set(old, JSON.stringify({ ...record, t: record.t - 25 * hourMs }))
   const matchers = ['type="paste"', 'team="brand"']
   const { out } = await tocsin('silences', 'add', ...matchers, '--for=1h', ...why, ...config)
   expect(out).toContain(
@@ -99,8 +99,8 @@ test('the list has those of the file and those of commands, what holds now first
 })
 
 test('what cannot be read as a silence is listed as such', async () => {
-  const { ledger: book, keys, config } = await aSocScene(tests)
-  await writeSilence(book.redis, keys, { id: 'odd', text: '{"matchers":[]}' })
+  const { ledger, keys, config } = await aSocScene(tests)
+  await writeSilence(ledger.redis, keys, { id: 'odd', text: '{"matchers":[]}' })
   const { out } = await tocsin('silences', 'list', ...config)
   expect(out).toContain('odd cannot be read: it silences nothing')
 })

@@ -18,23 +18,23 @@ function uids(count: number, severity = 'high'): { uid: string; severity: string
   return Array.from({ length: count }, (_, i) => ({ uid: `leak/${severity}/${i}`, severity }))
 }
 
-async function pendingOf(book: AccountLedger, sink: string): Promise<Record<string, number>> {
-  const states = (await readAccounting(book)).sinks[sink]?.pending ?? {}
+async function pendingOf(ledger: AccountLedger, sink: string): Promise<Record<string, number>> {
+  const states = (await readAccounting(ledger)).sinks[sink]?.pending ?? {}
   return Object.fromEntries(Object.entries(states).filter(([, count]) => count !== 0))
 }
 
-async function orphan({ ledger: book }: SocScene, sink: string): Promise<void> {
-  const refs = await book.redis.zrange(book.key('due', sink), '0', '-1')
-  for (const ref of refs) await holdOrphan(book, ref)
+async function orphan({ ledger }: SocScene, sink: string): Promise<void> {
+  const refs = await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')
+  for (const ref of refs) await holdOrphan(ledger, ref)
 }
 
 test('sinks list tells what waits, what failed, and when the next digest comes', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, config, keys } = scene
+  const { ledger, config, keys } = scene
   await scene.show(['soc'], uids(1))
   await scene.attempt('soc', { outcome: 'dead', reason: 'gone' })
   await scene.show(['soc', 'oncall'], uids(2, 'low'))
-  const circuit = createCircuit(book.redis, keys)
+  const circuit = createCircuit(ledger.redis, keys)
   await circuit.report('lake', 'ok')
   for (let i = 0; i < 5; i += 1) await circuit.report('siem', 'fault')
   const { code, out } = await tocsin('sinks', 'list', ...config)
@@ -72,8 +72,8 @@ test('a sink that is no longer configured is listed while something is left, wit
 })
 
 test('a paused sink gets nothing until it is resumed, and says why', async () => {
-  const { ledger: book, keys, config } = await aSocScene(tests)
-  const circuit = createCircuit(book.redis, keys)
+  const { ledger, keys, config } = await aSocScene(tests)
+  const circuit = createCircuit(ledger.redis, keys)
   const reason = ['--reason', 'mail server moves']
   const paused = await tocsin('sinks', 'pause', 'soc', ...reason, ...config)
   expect(paused.out).toMatch(/^soc is paused since \S+ \S+ UTC: mail server moves\n/)
@@ -90,8 +90,8 @@ test('a paused sink gets nothing until it is resumed, and says why', async () =>
 })
 
 test('a sink that is down is tried at once when it is resumed, and the command says since when it was down', async () => {
-  const { ledger: book, keys, config } = await aSocScene(tests)
-  const circuit = createCircuit(book.redis, keys)
+  const { ledger, keys, config } = await aSocScene(tests)
+  const circuit = createCircuit(ledger.redis, keys)
   await circuit.report('soc', 'broken')
   const { out } = await tocsin('sinks', 'resume', 'soc', ...config)
   expect(out).toMatch(
@@ -104,8 +104,8 @@ test('a sink that is down is tried at once when it is resumed, and the command s
 })
 
 test('a disabled sink is listed with what it answered, and tried again once it is resumed', async () => {
-  const { ledger: book, keys, config, parsed } = await aSocScene(tests)
-  const circuit = createCircuit(book.redis, keys, createAddressHasher(parsed))
+  const { ledger, keys, config, parsed } = await aSocScene(tests)
+  const circuit = createCircuit(ledger.redis, keys, createAddressHasher(parsed))
   await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
@@ -124,8 +124,8 @@ test('a disabled sink is listed with what it answered, and tried again once it i
 })
 
 test('a sink that is paused again stays so since then, with the new reason', async () => {
-  const { ledger: book, keys, config } = await aSocScene(tests)
-  const circuit = createCircuit(book.redis, keys)
+  const { ledger, keys, config } = await aSocScene(tests)
+  const circuit = createCircuit(ledger.redis, keys)
   await circuit.pause('soc', { reason: 'first', sinceMs: 1_000 })
   await tocsin('sinks', 'pause', 'soc', '--reason=second', ...config)
   expect((await circuit.read('soc', 0)).paused).toEqual({ reason: 'second', sinceMs: 1_000 })
@@ -135,49 +135,49 @@ test('moving to a machine takes every item there by itself', async () => {
   const scene = await aSocScene(tests)
   await scene.show(['old'], [...uids(2, 'low'), ...uids(1, 'critical'), ...uids(1, 'medium')])
   await orphan(scene, 'old')
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   const { code, out } = await tocsin('sinks', 'move', 'old', '--to=lake', '--yes', ...config)
   expect({ code, out }).toEqual({
     code: 0,
     out: 'moved 4 items from old to lake; a running daemon sends them within seconds\n',
   })
-  const { sinks } = await expectConservation(book)
+  const { sinks } = await expectConservation(ledger)
   expect(sinks['old']).toMatchObject({ diverted: 4, created: 4 })
   expect(sinks['lake']).toMatchObject({ created: 4, pending: { queued: 4 } })
-  expect(await book.redis.zcard(book.key('due', 'lake'))).toBe(4)
+  expect(await ledger.redis.zcard(ledger.key('due', 'lake'))).toBe(4)
 })
 
 test('what is moved goes the worst first', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   const severities = ['low', 'critical', 'info', 'high', 'medium']
   await scene.show(
     ['old'],
     severities.flatMap((severity) => uids(1, severity)),
   )
   await tocsin('sinks', 'move', 'old', '--to=siem', '--yes', ...config)
-  const refs = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
+  const refs = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
   const worstFirst = ['critical', 'high', 'medium', 'low', 'info']
   expect(refs.map((ref) => ref.split(':')[1])).toEqual(
-    worstFirst.map((severity) => book.fingerprints.recordId(`leak/${severity}/0`)),
+    worstFirst.map((severity) => ledger.fingerprints.recordId(`leak/${severity}/0`)),
   )
 })
 
 test('moving to people makes one message, and a digest takes it into its window', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, keys, config } = scene
+  const { ledger, keys, config } = scene
   await scene.show(['old'], uids(3))
   await tocsin('sinks', 'move', 'old', '--to=soc', '--yes', ...config)
-  expect(await pendingOf(book, 'soc')).toEqual({ group: 3 })
+  expect(await pendingOf(ledger, 'soc')).toEqual({ group: 3 })
   const soc = aRehearsedSink('soc', { type: 'slack' })
-  const rig = aGatheringRig({ redis: book.redis, keys, ledgers: [book], sinks: [soc] })
+  const rig = aGatheringRig({ redis: ledger.redis, keys, ledgers: [ledger], sinks: [soc] })
   rig.clock.aheadMs = 16_000
   expect(await rig.flush()).toBe(1)
   expect(soc.received[0]?.summary).toMatchObject({ total: 3, labels: { 'moved from': 'old' } })
   await scene.show(['older'], [...uids(2, 'low'), { uid: 'leak/c/1', severity: 'critical' }])
   await tocsin('sinks', 'move', 'older', '--to=oncall', '--yes', ...config)
-  expect(await pendingOf(book, 'oncall')).toEqual({ digest: 4, group: 2 })
-  await expectConservation(book)
+  expect(await pendingOf(ledger, 'oncall')).toEqual({ digest: 4, group: 2 })
+  await expectConservation(ledger)
 })
 
 test('what the other sink had already is not sent to it again', async () => {
@@ -192,14 +192,14 @@ test('what the other sink had already is not sent to it again', async () => {
 
 test('what was moved away and is moved back waits there again, under its id', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   await scene.show(['siem'], uids(3))
-  const ids = await book.redis.zrange(book.key('due', 'siem'), '0', '-1')
+  const ids = await ledger.redis.zrange(ledger.key('due', 'siem'), '0', '-1')
   await tocsin('sinks', 'move', 'siem', '--to=lake', '--yes', ...config)
   await tocsin('sinks', 'move', 'lake', '--to=siem', '--yes', ...config)
-  const again = await book.redis.zrange(book.key('collect', 'siem'), '0', '-1')
+  const again = await ledger.redis.zrange(ledger.key('collect', 'siem'), '0', '-1')
   expect(again.toSorted()).toEqual(ids.toSorted())
-  const { sinks } = await expectConservation(book)
+  const { sinks } = await expectConservation(ledger)
   expect(sinks['lake']).toMatchObject({ created: 3, diverted: 3 })
   expect(sinks['siem']).toMatchObject({
     created: 3,
@@ -211,17 +211,17 @@ test('what was moved away and is moved back waits there again, under its id', as
 
 test('moving asks first, with the states, and what is on its way is left', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   await scene.show(['soc'], uids(3))
   await scene.show(['soc'], uids(1), scene.second)
-  const [ref = ''] = await book.redis.zrange(book.key('due', 'soc'), '0', '0')
-  await beginAttempt(book, ref, 't', 30_000)
+  const [ref = ''] = await ledger.redis.zrange(ledger.key('due', 'soc'), '0', '0')
+  await beginAttempt(ledger, ref, 't', 30_000)
   const unasked = await tocsin('sinks', 'move', 'soc', '--to', 'siem', ...config)
   expect(unasked.code).toBe(2)
   expect(unasked.err).toMatch(
     /^4 pending items of soc will be moved to siem: (1 sending, 3 queued|\d queued, 1 sending.*)\. What siem had already is not sent to it again\. Nobody is there to ask; say --yes\n$/,
   )
-  expect(await pendingOf(book, 'siem')).toEqual({})
+  expect(await pendingOf(ledger, 'siem')).toEqual({})
   const moved = await tocsin('sinks', 'move', 'soc', '--to', 'siem', '--yes', ...config)
   expect(moved.code).toBe(1)
   expect(moved.out).toBe(
@@ -232,14 +232,14 @@ test('moving asks first, with the states, and what is on its way is left', async
       '',
     ].join('\n'),
   )
-  expect(await pendingOf(book, 'soc')).toEqual({ sending: 1 })
+  expect(await pendingOf(ledger, 'soc')).toEqual({ sending: 1 })
   const again = await tocsin('sinks', 'move', 'lake', '--to=siem', ...config)
   expect(again).toMatchObject({ code: 0, out: 'lake has nothing pending\n' })
 })
 
 test('discarding gives up what waits: counted as dead, and no letter is left', async () => {
   const scene = await aSocScene(tests)
-  const { ledger: book, config } = scene
+  const { ledger, config } = scene
   await scene.show(['old'], uids(2))
   await orphan(scene, 'old')
   const unasked = await tocsin('sinks', 'discard', 'old', ...config)
@@ -248,8 +248,8 @@ test('discarding gives up what waits: counted as dead, and no letter is left', a
   )
   const { code, out } = await tocsin('sinks', 'discard', 'old', '--yes', ...config)
   expect({ code, out }).toEqual({ code: 0, out: 'discarded 2 items of old\n' })
-  expect((await expectConservation(book)).sinks['old']).toMatchObject({ dead: 2 })
-  expect(await pendingOf(book, 'old')).toEqual({})
+  expect((await expectConservation(ledger)).sinks['old']).toMatchObject({ dead: 2 })
+  expect(await pendingOf(ledger, 'old')).toEqual({})
   expect((await tocsin('sinks', 'list', ...config)).out).not.toContain('old')
 })
 

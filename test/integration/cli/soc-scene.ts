@@ -19,8 +19,8 @@ export interface SocScene {
   parsed: Config
   /** What every command is told. */
   config: [string, string]
-  /** Takes events in for sinks, each where its sink collects, as a page of `main` or another book. */
-  show(sinks: string[], events: Partial<ThreatEvent>[], book?: AccountLedger): Promise<void>
+  /** Takes events in for sinks, each where its sink collects, as a page of `main` or another ledger. */
+  show(sinks: string[], events: Partial<ThreatEvent>[], ledger?: AccountLedger): Promise<void>
   /** Ends one attempt at everything of a sink that is due. */
   attempt(sink: string, result: Outcome): Promise<void>
 }
@@ -35,22 +35,25 @@ export async function aSocScene(
   const keys = createKeys(prefix)
   const text = change(configText(tests.server.url, prefix))
   const { config: parsed } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
-  const [book, second] = [await tests.book({ keys }), await tests.book({ keys, account: 'second' })]
+  const [ledger, second] = [
+    await tests.ledger({ keys }),
+    await tests.ledger({ keys, account: 'second' }),
+  ]
   const place = placer(parsed)
   return {
     keys,
-    ledger: book,
+    ledger: ledger,
     second,
     parsed,
     config: ['--config', aFile('tocsin.yaml', text)],
-    async show(sinks, events, into = book) {
+    async show(sinks, events, into = ledger) {
       const routedEvents = events.map((event) => place(event, sinks))
       await takeIn(into, routedEvents, { labels: { team: 'brand' } })
     },
     async attempt(sink, result) {
-      for (const ref of await book.redis.zrange(book.key('due', sink), '0', '-1')) {
-        await beginAttempt(book, ref, 't', 30_000)
-        await settleAttempt(book, { ref, token: 't', replica: 'r1' }, result)
+      for (const ref of await ledger.redis.zrange(ledger.key('due', sink), '0', '-1')) {
+        await beginAttempt(ledger, ref, 't', 30_000)
+        await settleAttempt(ledger, { ref, token: 't', replica: 'r1' }, result)
       }
     },
   }

@@ -16,45 +16,49 @@ const tests = redisForTests()
 
 async function rig(...sinks: Sink[]): Promise<DeliveryRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  return { ledger: book, keys, ...aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks }) }
+  const ledger = await tests.ledger({ keys })
+  return {
+    ledger: ledger,
+    keys,
+    ...aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks }),
+  }
 }
 
 async function made(
-  book: AccountLedger,
+  ledger: AccountLedger,
   uid: string,
   to: string[],
   batchWaitMs?: number,
 ): Promise<string> {
   const page = batchWaitMs === undefined ? {} : { batchWaitMs }
-  const accepted = await takeIn(book, [routed({ uid }, to)], page)
+  const accepted = await takeIn(ledger, [routed({ uid }, to)], page)
   return accepted.status === 'committed' ? accepted.changes[0]!.ref : ''
 }
 
-async function sealed(book: AccountLedger, sink: string, uids: string[]): Promise<string> {
-  for (const uid of uids) await made(book, uid, [sink], 1_000)
-  const refs = (await peekBatch(book, sink, 100)).map(({ ref }) => ref)
-  return (await sealBatch(book, { sink, destination: sink, waitMs: 1_000 }, refs))!
+async function sealed(ledger: AccountLedger, sink: string, uids: string[]): Promise<string> {
+  for (const uid of uids) await made(ledger, uid, [sink], 1_000)
+  const refs = (await peekBatch(ledger, sink, 100)).map(({ ref }) => ref)
+  return (await sealBatch(ledger, { sink, destination: sink, waitMs: 1_000 }, refs))!
 }
 
-async function item(book: AccountLedger, uid: string): Promise<Item> {
-  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
+async function item(ledger: AccountLedger, uid: string): Promise<Item> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items[0]!
 }
 
 test('a delivery that was accepted stays delivered when the circuit cannot be told', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, keys, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const { ledger, keys, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   soc.next(async () => void (await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')))
   expect(await deliver(soc, ref)).toEqual({ next: 'done', halves: [] })
-  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'delivered', repeatRisks: 0 })
-  await expectConservation(book)
+  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'delivered', repeatRisks: 0 })
+  await expectConservation(ledger)
 })
 
 test('a refusal keeps its reason when neither circuit nor pace can be told', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
-  const { ledger: book, keys, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const { ledger, keys, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   soc.next(async () => {
     await tests.redis.set(keys.shared('circuit', 'soc'), 'not a hash')
     await tests.redis.del(keys.shared('pace', 'soc'))
@@ -62,7 +66,7 @@ test('a refusal keeps its reason when neither circuit nor pace can be told', asy
     throw new SinkError('rate_limited', 'slower')
   })
   expect(await deliver(soc, ref)).toMatchObject({ next: 'later' })
-  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'retrying', repeatRisks: 0 })
+  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'retrying', repeatRisks: 0 })
 })
 
 test('what failed is told by its event, and a batch by how many it has', async () => {
@@ -70,12 +74,12 @@ test('what failed is told by its event, and a batch by how many it has', async (
   const lines: string[] = []
   const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  const given = { redis: tests.redis, keys, ledger: book, sinks: [soc], drain: { logger } }
+  const ledger = await tests.ledger({ keys })
+  const given = { redis: tests.redis, keys, ledger: ledger, sinks: [soc], drain: { logger } }
   const { deliver } = aDeliveryRig(given)
   const [single, batch] = [
-    await made(book, 'a/b/1', ['soc']),
-    await sealed(book, 'soc', ['a/b/2', 'a/b/3']),
+    await made(ledger, 'a/b/1', ['soc']),
+    await sealed(ledger, 'soc', ['a/b/2', 'a/b/3']),
   ]
   soc.next('timeout', 'unavailable')
   await deliver(soc, single)
@@ -92,8 +96,8 @@ test('what failed is told by its event, and a batch by how many it has', async (
 
 test('a second pass over a delivered item sends nothing', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const { ledger, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   await deliver(soc, ref)
   await deliver(soc, ref)
   expect(soc.received).toHaveLength(1)
@@ -108,8 +112,8 @@ test.each([
   'a sink that answers %s, Retry-After %s, limit %s, is left alone for %s ms',
   async (reason, retryAfterMs, limitPerSecond, pauseMs) => {
     const soc = aRehearsedSink('soc', limitPerSecond === undefined ? {} : { limitPerSecond })
-    const { ledger: book, deliver, circuit } = await rig(soc)
-    const ref = await made(book, 'a/b/1', ['soc'])
+    const { ledger, deliver, circuit } = await rig(soc)
+    const ref = await made(ledger, 'a/b/1', ['soc'])
     const asked = retryAfterMs === undefined ? {} : { retryAfterMs }
     soc.next(() => Promise.reject(new SinkError(reason, 'slower', asked)))
     await deliver(soc, ref)
@@ -121,8 +125,8 @@ test.each([
 
 test('a send after a lost answer says that it may be a repeat, one after a refusal does not', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const { ledger, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   soc.next('unavailable', 'timeout', 'ok')
   for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
   expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, false, true])
@@ -141,10 +145,10 @@ test('a possible duplicate is counted once it begins to be written, and once per
     },
   })
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  const given = { redis: tests.redis, keys, ledger: book, sinks: [soc], drain: { metrics } }
+  const ledger = await tests.ledger({ keys })
+  const given = { redis: tests.redis, keys, ledger: ledger, sinks: [soc], drain: { metrics } }
   const { deliver } = aDeliveryRig(given)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   for (let pass = 0; pass < 3; pass += 1) await deliver(soc, ref)
   expect(begins).toEqual([])
   const { body } = await metrics.render()
@@ -153,64 +157,64 @@ test('a possible duplicate is counted once it begins to be written, and once per
 
 test('the halves of a batch whose answer was lost once say that they may be repeats', async () => {
   const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { ledger: book, deliver } = await rig(siem)
-  const ref = await sealed(book, 'siem', ['a/b/1', 'a/b/2'])
+  const { ledger, deliver } = await rig(siem)
+  const ref = await sealed(ledger, 'siem', ['a/b/1', 'a/b/2'])
   siem.next('connection_lost', 'invalid')
   await deliver(siem, ref)
   const split = await deliver(siem, ref)
   const halves = split.next === 'done' ? split.halves : []
   for (const half of halves) await deliver(siem, half)
   expect(siem.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([false, true, true, true])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('an item held while it was being sent says that it may be a repeat when its sink is back', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
-  await beginAttempt(book, ref, 'cut off', 30_000)
-  await holdOrphan(book, ref)
-  await returnOrphans(book, { sink: 'soc', batchWait: false, groups: {} }, 10)
+  const { ledger, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
+  await beginAttempt(ledger, ref, 'cut off', 30_000)
+  await holdOrphan(ledger, ref)
+  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 10)
   await deliver(soc, ref)
   expect(soc.received.map(({ mayBeRepeat }) => mayBeRepeat)).toEqual([true])
 })
 
 test('members of a batch held while it was being sent say so in their next batch', async () => {
   const siem = aRehearsedSink('siem', { batch: { max: 4, waitMs: 1_000, maxBytes: 10_000 } })
-  const { ledger: book, deliver } = await rig(siem)
-  const ref = await sealed(book, 'siem', ['a/b/1', 'a/b/2'])
-  await beginAttempt(book, ref, 'cut off', 30_000)
-  await holdOrphan(book, ref)
-  await returnOrphans(book, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
-  await deliver(siem, await sealed(book, 'siem', ['a/b/3']))
+  const { ledger, deliver } = await rig(siem)
+  const ref = await sealed(ledger, 'siem', ['a/b/1', 'a/b/2'])
+  await beginAttempt(ledger, ref, 'cut off', 30_000)
+  await holdOrphan(ledger, ref)
+  await returnOrphans(ledger, { sink: 'siem', batchWait: 1_000, groups: {} }, 10)
+  await deliver(siem, await sealed(ledger, 'siem', ['a/b/3']))
   expect(siem.received).toMatchObject([{ mayBeRepeat: true, members: [{}, {}, {}] }])
 })
 
 test('an attempt held under way that ends in a retry stays held, and is delivered when the sink is back', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const { ledger, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   soc.next(async () => {
-    await holdOrphan(book, ref)
+    await holdOrphan(ledger, ref)
     throw new Error('cut')
   })
   await deliver(soc, ref)
-  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
-  await returnOrphans(book, { sink: 'soc', batchWait: false, groups: {} }, 10)
+  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
+  await returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 10)
   await deliver(soc, ref)
-  expect(await item(book, 'a/b/1')).toMatchObject({ state: 'delivered' })
-  await expectConservation(book)
+  expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'delivered' })
+  await expectConservation(ledger)
 })
 
 test('opening an attempt whose reply was lost is the same attempt, and no repeat', async () => {
-  const { ledger: book } = await rig()
-  const ref = await made(book, 'a/b/1', ['soc'])
-  const batch = await sealed(book, 'siem', ['a/b/2'])
+  const { ledger } = await rig()
+  const ref = await made(ledger, 'a/b/1', ['soc'])
+  const batch = await sealed(ledger, 'siem', ['a/b/2'])
   for (const work of [ref, batch]) {
-    const first = await beginAttempt(book, work, 't1', 30_000)
-    expect(await beginAttempt(book, work, 't1', 30_000)).toEqual(first)
+    const first = await beginAttempt(ledger, work, 't1', 30_000)
+    expect(await beginAttempt(ledger, work, 't1', 30_000)).toEqual(first)
     expect(first).toMatchObject({ attempt: 1, mayBeRepeat: false })
-    expect(await beginAttempt(book, work, 't2', 30_000)).toMatchObject({
+    expect(await beginAttempt(ledger, work, 't2', 30_000)).toMatchObject({
       attempt: 2,
       mayBeRepeat: true,
     })
@@ -219,13 +223,13 @@ test('opening an attempt whose reply was lost is the same attempt, and no repeat
 
 test('five faults in a row open the circuit: nothing is sent, the attempt is not opened', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, deliver, circuit } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc'])
+  const { ledger, deliver, circuit } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc'])
   soc.next('unavailable', 'unavailable', 'timeout', 'unavailable', 'unavailable')
   for (let pass = 0; pass < 5; pass += 1) await deliver(soc, ref)
   expect(await deliver(soc, ref)).toMatchObject({ next: 'later', isCircuitOpen: true })
   expect(soc.received).toHaveLength(5)
-  expect((await item(book, 'a/b/1')).attempts).toBe(5)
+  expect((await item(ledger, 'a/b/1')).attempts).toBe(5)
   expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'open' })
   expect(await circuit.read('soc', Date.now() + 31_000)).toMatchObject({ state: 'half_open' })
 })
@@ -245,11 +249,11 @@ test('a probe that the sink fails keeps the circuit open, for twice as long', as
 
 test('an item whose recipient is gone becomes a dead letter, and nothing is sent', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, deliver } = await rig(soc)
-  const ref = await made(book, 'a/b/1', ['soc:someone'])
+  const { ledger, deliver } = await rig(soc)
+  const ref = await made(ledger, 'a/b/1', ['soc:someone'])
   await deliver(soc, ref)
   expect(soc.received).toHaveLength(0)
-  expect(await item(book, 'a/b/1')).toMatchObject({
+  expect(await item(ledger, 'a/b/1')).toMatchObject({
     state: 'dead',
     history: [{ reason: 'recipient_removed' }],
   })
@@ -257,7 +261,10 @@ test('an item whose recipient is gone becomes a dead letter, and nothing is sent
 
 test('twenty thousand events at most are read for a file, of all accounts together', async () => {
   const keys = tests.keys()
-  const [main, other] = [await tests.book({ keys }), await tests.book({ keys, account: 'other' })]
+  const [main, other] = [
+    await tests.ledger({ keys }),
+    await tests.ledger({ keys, account: 'other' }),
+  ]
   const read: string[] = []
   const redis = Object.assign(Object.create(tests.redis) as typeof tests.redis, {
     mget: async (names: string[]) => {

@@ -24,7 +24,7 @@ const leaseMs = 60_000
 
 /** Events `a/<severity>/<n>`, taken in together. */
 async function bring(
-  book: AccountLedger,
+  ledger: AccountLedger,
   count: number,
   severity = 'high',
   page: { batchWaitMs?: number } = {},
@@ -32,33 +32,33 @@ async function bring(
   const events = Array.from({ length: count }, (_, i) =>
     routed({ uid: `a/${severity}/${i}`, severity }, ['soc']),
   )
-  const accepted = await takeIn(book, events, page)
+  const accepted = await takeIn(ledger, events, page)
   await pastThisMillisecond(tests.redis)
   return accepted.status === 'committed' ? accepted.changes.map(({ ref }) => ref) : []
 }
 
 function claim(
-  book: AccountLedger,
+  ledger: AccountLedger,
   asked: Partial<ClaimRequest> = {},
   owner = 'r1',
 ): Promise<ClaimResult> {
-  return claimDue(book, { owner, leaseMs }, { sink: 'soc', max: 10, leastRank: 1, ...asked })
+  return claimDue(ledger, { owner, leaseMs }, { sink: 'soc', max: 10, leastRank: 1, ...asked })
 }
 
-function advance(book: AccountLedger, round: ClaimUpdate, owner = 'r1', lease = leaseMs) {
-  return advanceClaims(book, { owner, leaseMs: lease, by: owner }, round)
+function advance(ledger: AccountLedger, round: ClaimUpdate, owner = 'r1', lease = leaseMs) {
+  return advanceClaims(ledger, { owner, leaseMs: lease, by: owner }, round)
 }
 
-async function settle(book: AccountLedger, ref: string, token: string, outcome: Outcome) {
-  return (await advance(book, { settle: [{ ref, token, outcome }] })).settled[0]!
+async function settle(ledger: AccountLedger, ref: string, token: string, outcome: Outcome) {
+  return (await advance(ledger, { settle: [{ ref, token, outcome }] })).settled[0]!
 }
 
 /** Opens and settles what is claimed, or made due. */
-async function attempt(book: AccountLedger, ref: string, outcome: Outcome, token = 't') {
-  await makeDue(book, ref)
-  await claim(book, { ref })
-  await advance(book, { begin: [{ ref, token }] })
-  return settle(book, ref, token, outcome)
+async function attempt(ledger: AccountLedger, ref: string, outcome: Outcome, token = 't') {
+  await makeDue(ledger, ref)
+  await claim(ledger, { ref })
+  await advance(ledger, { begin: [{ ref, token }] })
+  return settle(ledger, ref, token, outcome)
 }
 
 function severitiesOf(claims: readonly Claim[]): string[] {
@@ -69,24 +69,24 @@ function uidsOf(claims: readonly Claim[]): string[] {
   return claims.flatMap((one) => (one.kind === 'item' ? one.members.map(({ uid }) => uid) : []))
 }
 
-async function itemOf(book: AccountLedger, uid: string): Promise<Item> {
-  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
+async function itemOf(ledger: AccountLedger, uid: string): Promise<Item> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items[0]!
 }
 
-async function frozen(book: AccountLedger, count: number, severity = 'high'): Promise<string> {
-  await bring(book, count, severity, { batchWaitMs: 1 })
-  const refs = (await peekBatch(book, 'soc', 100)).map(({ ref }) => ref)
-  return (await sealBatch(book, { sink: 'soc', destination: 'soc' }, refs))!
+async function frozen(ledger: AccountLedger, count: number, severity = 'high'): Promise<string> {
+  await bring(ledger, count, severity, { batchWaitMs: 1 })
+  const refs = (await peekBatch(ledger, 'soc', 100)).map(({ ref }) => ref)
+  return (await sealBatch(ledger, { sink: 'soc', destination: 'soc' }, refs))!
 }
 
 test('the worst goes first, and one place in ten goes to what waits longest, of whatever severity', async () => {
-  const book = await tests.book()
-  await bring(book, 2, 'low')
-  await bring(book, 3, 'info')
-  await bring(book, 30, 'medium')
-  await bring(book, 30, 'critical')
+  const ledger = await tests.ledger()
+  await bring(ledger, 2, 'low')
+  await bring(ledger, 3, 'info')
+  await bring(ledger, 30, 'medium')
+  await bring(ledger, 30, 'critical')
   const places: Claim[] = []
-  for (let i = 0; i < 10; i += 1) places.push(...(await claim(book, { max: 4 })).claims)
+  for (let i = 0; i < 10; i += 1) places.push(...(await claim(ledger, { max: 4 })).claims)
   const severities = severitiesOf(places)
   const milderOf = (count: number): string[] =>
     severities.slice(0, count).filter((one) => one !== 'critical')
@@ -98,90 +98,90 @@ test('the worst goes first, and one place in ten goes to what waits longest, of 
 })
 
 test('what all fits into one claim costs the longest waiting no turn, and comes in its order', async () => {
-  const book = await tests.book()
-  await bring(book, 2, 'low')
-  await bring(book, 8, 'critical')
-  const { claims, left } = await claim(book)
+  const ledger = await tests.ledger()
+  await bring(ledger, 2, 'low')
+  await bring(ledger, 8, 'critical')
+  const { claims, left } = await claim(ledger)
   expect(severitiesOf(claims)).toEqual([
     ...Array.from({ length: 8 }, () => 'critical'),
     'low',
     'low',
   ])
   expect(left).toBe(0)
-  await bring(book, 3, 'info')
-  await bring(book, 20, 'high')
-  expect(severitiesOf((await claim(book, { max: 9 })).claims)).not.toContain('info')
-  expect(severitiesOf((await claim(book, { max: 1 })).claims)).toEqual(['info'])
+  await bring(ledger, 3, 'info')
+  await bring(ledger, 20, 'high')
+  expect(severitiesOf((await claim(ledger, { max: 9 })).claims)).not.toContain('info')
+  expect(severitiesOf((await claim(ledger, { max: 1 })).claims)).toEqual(['info'])
 })
 
 test('of what is as severe the longest waiting goes first', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   for (const uid of ['z', 'm', 'a']) {
-    await takeIn(book, [routed({ uid })])
+    await takeIn(ledger, [routed({ uid })])
     await pastThisMillisecond(tests.redis)
   }
-  expect(uidsOf((await claim(book, { max: 2 })).claims)).toEqual(['z', 'm'])
+  expect(uidsOf((await claim(ledger, { max: 2 })).claims)).toEqual(['z', 'm'])
 })
 
 test('where others have something worse, only that severity is taken, and the turn of the longest waiting', async () => {
-  const book = await tests.book()
-  await bring(book, 5, 'low')
-  await bring(book, 2, 'high')
-  await bring(book, 1, 'critical')
-  const first = await claim(book, { max: 5, leastRank: 4 })
+  const ledger = await tests.ledger()
+  await bring(ledger, 5, 'low')
+  await bring(ledger, 2, 'high')
+  await bring(ledger, 1, 'critical')
+  const first = await claim(ledger, { max: 5, leastRank: 4 })
   expect(severitiesOf(first.claims)).toEqual(['critical', 'high', 'high'])
   expect(first).toMatchObject({ left: 5, topRank: 2 })
-  expect(severitiesOf((await claim(book, { max: 5, leastRank: 4 })).claims)).toEqual(['low'])
+  expect(severitiesOf((await claim(ledger, { max: 5, leastRank: 4 })).claims)).toEqual(['low'])
 })
 
 test('a claim keeps others away until its lease ends, and marks nothing', async () => {
-  const book = await tests.book()
-  await bring(book, 2)
-  const dead = await claim(book, {}, 'dead')
+  const ledger = await tests.ledger()
+  await bring(ledger, 2)
+  const dead = await claim(ledger, {}, 'dead')
   expect(dead.claims).toHaveLength(2)
-  const other = await claim(book, {}, 'other')
+  const other = await claim(ledger, {}, 'other')
   expect(other).toMatchObject({ claims: [], left: 0, topRank: undefined })
   expect(other.nextInMs).toBeGreaterThan(50_000)
   expect(other.nextInMs).toBeLessThanOrEqual(leaseMs)
-  expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
-  await advance(book, { renew: dead.claims.map(({ ref }) => ref) }, 'dead', 0)
+  expect(await itemOf(ledger, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
+  await advance(ledger, { renew: dead.claims.map(({ ref }) => ref) }, 'dead', 0)
   await pastThisMillisecond(tests.redis)
-  const taken = await claim(book, {}, 'other')
+  const taken = await claim(ledger, {}, 'other')
   expect(taken.claims).toMatchObject([{ mayBeRepeat: false }, { mayBeRepeat: false }])
 })
 
 test('a lease that is renewed lasts, and who lost it or sees it settled is told', async () => {
-  const book = await tests.book()
-  const [kept, lost, gone] = (await bring(book, 3)) as [string, string, string]
-  await claim(book)
-  await makeDue(book, lost)
-  await claim(book, {}, 'other')
-  await advance(book, { begin: [{ ref: gone, token: 't' }] })
-  await settle(book, gone, 't', { outcome: 'delivered' })
-  expect((await advance(book, { renew: [kept, lost, gone] }, 'r1', 3_600_000)).lost).toEqual([
+  const ledger = await tests.ledger()
+  const [kept, lost, gone] = (await bring(ledger, 3)) as [string, string, string]
+  await claim(ledger)
+  await makeDue(ledger, lost)
+  await claim(ledger, {}, 'other')
+  await advance(ledger, { begin: [{ ref: gone, token: 't' }] })
+  await settle(ledger, gone, 't', { outcome: 'delivered' })
+  expect((await advance(ledger, { renew: [kept, lost, gone] }, 'r1', 3_600_000)).lost).toEqual([
     lost,
     gone,
   ])
-  await advance(book, { giveBack: [{ ref: lost, rank: 4 }] }, 'other')
-  await claim(book, {}, 'other')
-  await advance(book, { renew: [lost] }, 'other', 3_600_000)
-  expect((await claim(book)).nextInMs).toBeGreaterThan(3_500_000)
-  expect(await book.redis.zscore(book.key('due', 'soc'), gone)).toBeNull()
+  await advance(ledger, { giveBack: [{ ref: lost, rank: 4 }] }, 'other')
+  await claim(ledger, {}, 'other')
+  await advance(ledger, { renew: [lost] }, 'other', 3_600_000)
+  expect((await claim(ledger)).nextInMs).toBeGreaterThan(3_500_000)
+  expect(await ledger.redis.zscore(ledger.key('due', 'soc'), gone)).toBeNull()
 })
 
 test('what is given back keeps its place among its like, or waits as long as it was put off', async () => {
-  const book = await tests.book()
-  await bring(book, 3, 'low')
-  await bring(book, 1, 'critical')
-  const { claims } = await claim(book)
+  const ledger = await tests.ledger()
+  await bring(ledger, 3, 'low')
+  await bring(ledger, 1, 'critical')
+  const { claims } = await claim(ledger)
   const [worst, ...low] = claims
-  await bring(book, 1, 'high')
+  await bring(ledger, 1, 'high')
   const putOff = { ...low[2]!, inMs: 1_800_000.5 }
-  await advance(book, { giveBack: [low[1]!, worst!, low[0]!, putOff].map(asBack) })
-  const again = await claim(book, {}, 'other')
+  await advance(ledger, { giveBack: [low[1]!, worst!, low[0]!, putOff].map(asBack) })
+  const again = await claim(ledger, {}, 'other')
   expect(severitiesOf(again.claims)).toEqual(['critical', 'high', 'low', 'low'])
   expect(again.claims.slice(2).map(({ ref }) => ref)).toEqual(low.slice(0, 2).map(({ ref }) => ref))
-  const dueMs = Number(await book.redis.zscore(book.key('due', 'soc'), low[2]!.ref))
+  const dueMs = Number(await ledger.redis.zscore(ledger.key('due', 'soc'), low[2]!.ref))
   expect(Math.abs(dueMs - Date.now() - 1_800_000)).toBeLessThan(60_000)
 })
 
@@ -194,7 +194,7 @@ function asBack({ ref, rank, ...rest }: Claim & { inMs?: number }): {
 }
 
 test('a send has the whole lease from its beginning on, however long its claim waited', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const [single = ''] = await bring(ledger, 1, 'low')
   const batch = await frozen(ledger, 2)
   await claim(ledger)
@@ -207,93 +207,93 @@ test('a send has the whole lease from its beginning on, however long its claim w
 })
 
 test('what somebody holds is not claimed by its name either', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const [ref = ''] = await bring(ledger, 1)
   await claim(ledger, {}, 'other')
   expect((await claim(ledger, { ref })).claims).toEqual([])
 })
 
 test('what was due stays so though the clock was set back', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const [ref = ''] = await bring(ledger, 1)
   await ledger.redis.zadd(ledger.key('due', 'soc'), Date.now() + 3_600_000, ref)
   expect((await claim(ledger)).claims).toMatchObject([{ ref }])
 })
 
 test('who lost a claim neither opens nor gives back what another one holds', async () => {
-  const book = await tests.book()
-  const [ref = ''] = await bring(book, 1)
-  await claim(book, {}, 'slow')
-  await makeDue(book, ref)
-  await claim(book, {}, 'other')
+  const ledger = await tests.ledger()
+  const [ref = ''] = await bring(ledger, 1)
+  await claim(ledger, {}, 'slow')
+  await makeDue(ledger, ref)
+  await claim(ledger, {}, 'other')
   const tried = { begin: [{ ref, token: 't' }], giveBack: [{ ref, rank: 4 }] }
-  expect((await advance(book, tried, 'slow')).begun).toEqual([undefined])
-  expect((await claim(book, {}, 'third')).claims).toEqual([])
-  expect(await itemOf(book, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
-  expect((await advance(book, { begin: [{ ref, token: 't' }] }, 'other')).begun).toEqual([
+  expect((await advance(ledger, tried, 'slow')).begun).toEqual([undefined])
+  expect((await claim(ledger, {}, 'third')).claims).toEqual([])
+  expect(await itemOf(ledger, 'a/high/0')).toMatchObject({ state: 'queued', attempts: 0 })
+  expect((await advance(ledger, { begin: [{ ref, token: 't' }] }, 'other')).begun).toEqual([
     { attempt: 1, mayBeRepeat: false },
   ])
-  expect((await claim(book, {}, 'third')).claims).toEqual([])
+  expect((await claim(ledger, {}, 'third')).claims).toEqual([])
 })
 
 test('one answer carries a megabyte of events, and never less than one message', async () => {
-  const book = await tests.book()
-  await bring(book, 4)
+  const ledger = await tests.ledger()
+  await bring(ledger, 4)
   for (let i = 0; i < 4; i += 1) {
-    const name = book.key('pay', book.fingerprints.recordId(`a/high/${i}`))
-    const payload = JSON.parse((await book.redis.get(name))!) as object
-    await book.redis.set(name, JSON.stringify({ ...payload, pad: 'x'.repeat(600_000) }))
+    const name = ledger.key('pay', ledger.fingerprints.recordId(`a/high/${i}`))
+    const payload = JSON.parse((await ledger.redis.get(name))!) as object
+    await ledger.redis.set(name, JSON.stringify({ ...payload, pad: 'x'.repeat(600_000) }))
   }
-  const first = await claim(book)
+  const first = await claim(ledger)
   expect(first.claims).toHaveLength(2)
   expect(first.left).toBe(2)
-  expect((await claim(book)).claims).toHaveLength(2)
+  expect((await claim(ledger)).claims).toHaveLength(2)
 })
 
 test('what nobody can send any more is due no longer: without its record, its batch or its members', async () => {
-  const book = await tests.book()
-  const [done = ''] = await bring(book, 1)
-  await attempt(book, done, { outcome: 'delivered' })
+  const ledger = await tests.ledger()
+  const [done = ''] = await bring(ledger, 1)
+  await attempt(ledger, done, { outcome: 'delivered' })
   const refs = ['i:gone:0:soc', 'b:gone:soc', 'c:soc', done]
-  await book.redis.zadd(book.key('due', 'soc'), ...refs.flatMap((ref) => ['1', ref]))
-  expect(await claim(book)).toEqual({
+  await ledger.redis.zadd(ledger.key('due', 'soc'), ...refs.flatMap((ref) => ['1', ref]))
+  expect(await claim(ledger)).toEqual({
     claims: [],
     left: 0,
     topRank: undefined,
     nextInMs: undefined,
   })
-  expect(await book.redis.exists(book.key('due', 'soc'), book.key('ready', 'soc'))).toBe(0)
+  expect(await ledger.redis.exists(ledger.key('due', 'soc'), ledger.key('ready', 'soc'))).toBe(0)
 })
 
 test('a claim looks at two hundred of what became due, and the next one at those after them', async () => {
-  const book = await tests.book()
-  const refs = await bring(book, 450, 'low')
+  const ledger = await tests.ledger()
+  const refs = await bring(ledger, 450, 'low')
   const startMs = Date.now() - 1_000
-  await book.redis.del(book.key('ready', 'soc'))
-  await book.redis.hdel(book.key('readied'), 'soc')
+  await ledger.redis.del(ledger.key('ready', 'soc'))
+  await ledger.redis.hdel(ledger.key('readied'), 'soc')
   const times = refs.flatMap((ref, i) => [String(startMs + i), ref])
-  await book.redis.zadd(book.key('due', 'soc'), ...times)
+  await ledger.redis.zadd(ledger.key('due', 'soc'), ...times)
   const seen: number[] = []
-  for (let i = 0; i < 3; i += 1) seen.push((await claim(book, { max: 1 })).left)
+  for (let i = 0; i < 3; i += 1) seen.push((await claim(ledger, { max: 1 })).left)
   // twice as many while what is ready lags behind what is due: from where it was, and from the start
   expect(seen).toEqual([199, 398, 447])
 })
 
 test('what becomes due in one millisecond is looked at some at a time, and all of it is claimed once', async () => {
-  const book = await tests.book()
-  await bring(book, 900, 'low')
-  await bring(book, 100, 'critical')
-  const due = book.key('due', 'soc')
+  const ledger = await tests.ledger()
+  await bring(ledger, 900, 'low')
+  await bring(ledger, 100, 'critical')
+  const due = ledger.key('due', 'soc')
   const refs = await tests.redis.zrange(due, '0', '-1')
   const atMs = Date.now() - 1_000
   await tests.redis.zadd(due, ...refs.flatMap((ref) => [atMs, ref]))
-  await tests.redis.del(book.key('ready', 'soc'))
-  await tests.redis.hset(book.key('readied'), 'soc', atMs - 1)
+  await tests.redis.del(ledger.key('ready', 'soc'))
+  await tests.redis.hset(ledger.key('readied'), 'soc', atMs - 1)
   const claimed: { ref: string; rank: number }[] = []
   const lookedAt: number[] = []
   for (let hasMore = true; hasMore;) {
-    const known = claimed.length + (await tests.redis.zcard(book.key('ready', 'soc')))
-    const { claims, left } = await claim(book, { max: 40 })
+    const known = claimed.length + (await tests.redis.zcard(ledger.key('ready', 'soc')))
+    const { claims, left } = await claim(ledger, { max: 40 })
     claimed.push(...claims)
     lookedAt.push(claimed.length + left - known)
     hasMore = claims.length > 0
@@ -304,24 +304,24 @@ test('what becomes due in one millisecond is looked at some at a time, and all o
 })
 
 test('what holds its wait for a full event, or collects for a batch, is claimed as such', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' }, ['soc'], true)])
-  await takeIn(book, [routed({ uid: 'a/b/2' })], { batchWaitMs: 1 })
-  const detail = `i:${book.fingerprints.recordId('a/b/1')}:0:soc`
-  await makeDue(book, detail)
-  await makeDue(book, 'c:soc')
-  expect((await claim(book)).claims).toEqual([
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' }, ['soc'], true)])
+  await takeIn(ledger, [routed({ uid: 'a/b/2' })], { batchWaitMs: 1 })
+  const detail = `i:${ledger.fingerprints.recordId('a/b/1')}:0:soc`
+  await makeDue(ledger, detail)
+  await makeDue(ledger, 'c:soc')
+  expect((await claim(ledger)).claims).toEqual([
     { kind: 'collection', ref: 'c:soc', rank: 4 },
     { kind: 'detail', ref: detail, rank: 2 },
   ])
 })
 
 test('a batch is as severe as its worst member', async () => {
-  const book = await tests.book()
-  await bring(book, 1, 'critical', { batchWaitMs: 1 })
-  const batch = await frozen(book, 1, 'low')
-  await bring(book, 1, 'high')
-  const { claims } = await claim(book)
+  const ledger = await tests.ledger()
+  await bring(ledger, 1, 'critical', { batchWaitMs: 1 })
+  const batch = await frozen(ledger, 1, 'low')
+  await bring(ledger, 1, 'high')
+  const { claims } = await claim(ledger)
   expect(claims.map(({ ref, rank }) => [ref === batch, rank])).toEqual([
     [true, 5],
     [false, 4],
@@ -330,75 +330,79 @@ test('a batch is as severe as its worst member', async () => {
 })
 
 test('a batch that lost the record of a member goes with the others, and keeps nothing else from going', async () => {
-  const book = await tests.book()
-  const batch = await frozen(book, 4)
-  const lost = book.fingerprints.recordId('a/high/1')
-  await book.redis.del(book.key('rec', lost), book.key('pay', lost))
-  await bring(book, 1, 'low')
-  const { claims } = await claim(book)
+  const ledger = await tests.ledger()
+  const batch = await frozen(ledger, 4)
+  const lost = ledger.fingerprints.recordId('a/high/1')
+  await ledger.redis.del(ledger.key('rec', lost), ledger.key('pay', lost))
+  await bring(ledger, 1, 'low')
+  const { claims } = await claim(ledger)
   expect(claims).toMatchObject([
     { ref: batch, total: 3, members: [0, 2, 3].map((n) => ({ uid: `a/high/${n}` })) },
     { kind: 'item', members: [{ uid: 'a/low/0' }] },
   ])
-  await advance(book, { begin: [{ ref: batch, token: 't' }] })
-  const { status, halves = [] } = await settle(book, batch, 't', { outcome: 'split' })
+  await advance(ledger, { begin: [{ ref: batch, token: 't' }] })
+  const { status, halves = [] } = await settle(ledger, batch, 't', { outcome: 'split' })
   expect([status, halves.length]).toEqual(['settled', 2])
-  for (const half of halves) await attempt(book, half, { outcome: 'delivered' })
-  expect(await itemOf(book, 'a/high/3')).toMatchObject({ state: 'delivered' })
+  for (const half of halves) await attempt(ledger, half, { outcome: 'delivered' })
+  expect(await itemOf(ledger, 'a/high/3')).toMatchObject({ state: 'delivered' })
 })
 
 test('a batch that lost the records of all its members is due no longer', async () => {
-  const book = await tests.book()
-  await frozen(book, 1)
-  await book.redis.del(book.key('rec', book.fingerprints.recordId('a/high/0')))
-  expect(await claim(book)).toMatchObject({ claims: [], left: 0 })
-  expect(await book.redis.exists(book.key('due', 'soc'))).toBe(0)
+  const ledger = await tests.ledger()
+  await frozen(ledger, 1)
+  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/high/0')))
+  expect(await claim(ledger)).toMatchObject({ claims: [], left: 0 })
+  expect(await ledger.redis.exists(ledger.key('due', 'soc'))).toBe(0)
 })
 
 test('of what collects for a batch each is known by how long it waits', async () => {
-  const book = await tests.book()
-  await bring(book, 3, 'high', { batchWaitMs: 1 })
-  const waiting = await peekBatch(book, 'soc', 3)
+  const ledger = await tests.ledger()
+  await bring(ledger, 3, 'high', { batchWaitMs: 1 })
+  const waiting = await peekBatch(ledger, 'soc', 3)
   const sinces = waiting.flatMap(({ ref }, n) => [n * 1_000, ref])
-  await book.redis.zadd(book.key('collect', 'soc'), ...sinces)
-  const [first, ...others] = (await peekBatch(book, 'soc', 3)).map(({ ageMs }) => ageMs)
+  await ledger.redis.zadd(ledger.key('collect', 'soc'), ...sinces)
+  const [first, ...others] = (await peekBatch(ledger, 'soc', 3)).map(({ ageMs }) => ageMs)
   expect(others.map((ageMs) => Math.round(first! - ageMs))).toEqual([1_000, 2_000])
 })
 
 test('an attempt that left no process is none: it is due again at once, unmarked', async () => {
-  const book = await tests.book()
-  const [single = ''] = await bring(book, 1, 'low')
-  const batch = await frozen(book, 2)
+  const ledger = await tests.ledger()
+  const [single = ''] = await bring(ledger, 1, 'low')
+  const batch = await frozen(ledger, 2)
   for (const ref of [single, batch]) {
-    expect(await attempt(book, ref, { outcome: 'unsent' })).toEqual({ status: 'settled' })
+    expect(await attempt(ledger, ref, { outcome: 'unsent' })).toEqual({ status: 'settled' })
   }
-  expect(await itemOf(book, 'a/low/0')).toMatchObject({ state: 'queued', attempts: 0, history: [] })
-  const again = await claim(book)
+  expect(await itemOf(ledger, 'a/low/0')).toMatchObject({
+    state: 'queued',
+    attempts: 0,
+    history: [],
+  })
+  const again = await claim(ledger)
   expect(again.claims.map(({ ref }) => ref)).toEqual([batch, single])
   expect(again.claims).toMatchObject([
     { attempts: 0, tries: 0, mayBeRepeat: false },
     { attempts: 0, tries: 0, mayBeRepeat: false },
   ])
   for (const ref of [single, batch]) {
-    await attempt(book, ref, { outcome: 'retry', inMs: 0, counts: true })
-    await attempt(book, ref, { outcome: 'unsent' })
+    await attempt(ledger, ref, { outcome: 'retry', inMs: 0, counts: true })
+    await attempt(ledger, ref, { outcome: 'unsent' })
   }
-  expect(await itemOf(book, 'a/low/0')).toMatchObject({ state: 'retrying', attempts: 1 })
-  expect((await claim(book)).claims).toMatchObject([
+  expect(await itemOf(ledger, 'a/low/0')).toMatchObject({ state: 'retrying', attempts: 1 })
+  expect((await claim(ledger)).claims).toMatchObject([
     { attempts: 1, tries: 1, mayBeRepeat: false },
     { attempts: 1, tries: 1, mayBeRepeat: false },
   ])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('the halves of a batch are messages of their own: as old, as severe, and their members in order', async () => {
-  const book = await tests.book()
-  const batch = await frozen(book, 3, 'critical')
-  const [whole] = (await claim(book)).claims
-  await attempt(book, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
-  const [milder = ''] = await bring(book, 1, 'high')
-  const { halves } = await attempt(book, batch, { outcome: 'split', reason: 'invalid' }, 't2')
-  const { claims } = await claim(book)
+  const ledger = await tests.ledger()
+  const batch = await frozen(ledger, 3, 'critical')
+  const [whole] = (await claim(ledger)).claims
+  await attempt(ledger, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
+  const [milder = ''] = await bring(ledger, 1, 'high')
+  const { halves } = await attempt(ledger, batch, { outcome: 'split', reason: 'invalid' }, 't2')
+  const { claims } = await claim(ledger)
   if (whole?.kind !== 'batch') throw new Error('no batch')
   expect(halves).toHaveLength(2)
   expect(new Set(claims.slice(0, 2).map(({ ref }) => ref))).toEqual(new Set(halves))
@@ -409,19 +413,19 @@ test('the halves of a batch are messages of their own: as old, as severe, and th
     { ...about, mayBeRepeat: true, destination: 'soc', members: whole.members.slice(0, 2) },
     { ...about, mayBeRepeat: true, destination: 'soc', members: whole.members.slice(2) },
   ])
-  expect(await book.redis.exists(book.key('batch', batch.split(':')[1]!))).toBe(0)
-  expect(await itemOf(book, 'a/critical/0')).toMatchObject({ state: 'batch' })
-  await expectConservation(book)
+  expect(await ledger.redis.exists(ledger.key('batch', batch.split(':')[1]!))).toBe(0)
+  expect(await itemOf(ledger, 'a/critical/0')).toMatchObject({ state: 'batch' })
+  await expectConservation(ledger)
 })
 
 test('what became of a batch is told of each member: its attempts, their reasons and who made them', async () => {
-  const book = await tests.book()
-  const batch = await frozen(book, 2)
-  await attempt(book, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
+  const ledger = await tests.ledger()
+  const batch = await frozen(ledger, 2)
+  await attempt(ledger, batch, { outcome: 'retry', inMs: 0, answerLost: true, reason: 'timeout' })
   const answer = 'HTTP 404 '.padEnd(300, 'x')
-  await attempt(book, batch, { outcome: 'dead', reason: 'rejected', answer }, 't2')
+  await attempt(ledger, batch, { outcome: 'dead', reason: 'rejected', answer }, 't2')
   for (const uid of ['a/high/0', 'a/high/1']) {
-    expect(await itemOf(book, uid)).toMatchObject({
+    expect(await itemOf(ledger, uid)).toMatchObject({
       state: 'dead',
       attempts: 2,
       repeatRisks: 1,
@@ -434,22 +438,22 @@ test('what became of a batch is told of each member: its attempts, their reasons
 })
 
 test('a process that died while it sent leaves its attempt in the history, as one whose answer was lost', async () => {
-  const book = await tests.book()
-  const [ref = ''] = await bring(book, 1)
-  await claim(book, {}, 'dead')
-  await advance(book, { begin: [{ ref, token: 't1' }] }, 'dead')
-  await makeDue(book, ref)
-  const [taken] = (await claim(book)).claims
+  const ledger = await tests.ledger()
+  const [ref = ''] = await bring(ledger, 1)
+  await claim(ledger, {}, 'dead')
+  await advance(ledger, { begin: [{ ref, token: 't1' }] }, 'dead')
+  await makeDue(ledger, ref)
+  const [taken] = (await claim(ledger)).claims
   expect(taken).toMatchObject({ attempts: 1, tries: 0, mayBeRepeat: true })
-  const { begun } = await advance(book, { begin: [{ ref, token: 't2' }] })
+  const { begun } = await advance(ledger, { begin: [{ ref, token: 't2' }] })
   expect(begun).toEqual([{ attempt: 2, mayBeRepeat: true }])
-  const { history, repeatRisks } = await itemOf(book, 'a/high/0')
+  const { history, repeatRisks } = await itemOf(ledger, 'a/high/0')
   expect(history).toMatchObject([{ number: 1, outcome: 'answer lost', reason: 'interrupted' }])
   expect(repeatRisks).toBe(1)
 })
 
 test('a batch whose process died while it sent says that it may be a repeat, under the same token it is one attempt', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const ref = await frozen(ledger, 2)
   const begin = async (token: string) => {
     await makeDue(ledger, ref)
@@ -462,15 +466,15 @@ test('a batch whose process died while it sent says that it may be a repeat, und
 })
 
 test('what ended or went elsewhere between claim and send is not sent, and due no more', async () => {
-  const book = await tests.book()
-  const refs = await bring(book, 2)
-  await claim(book)
-  const record = book.key('rec', book.fingerprints.recordId('a/high/0'))
-  const stored = JSON.parse((await book.redis.get(record))!) as { i: object[] }
+  const ledger = await tests.ledger()
+  const refs = await bring(ledger, 2)
+  await claim(ledger)
+  const record = ledger.key('rec', ledger.fingerprints.recordId('a/high/0'))
+  const stored = JSON.parse((await ledger.redis.get(record))!) as { i: object[] }
   const held = { ...stored, i: [{ ...stored.i[0], st: 'held', why: 'orphaned' }] }
-  await book.redis.set(record, JSON.stringify(held))
-  await book.redis.del(book.key('rec', book.fingerprints.recordId('a/high/1')))
+  await ledger.redis.set(record, JSON.stringify(held))
+  await ledger.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/high/1')))
   const begin = refs.map((ref) => ({ ref, token: 't' }))
-  expect((await advance(book, { begin })).begun).toEqual([undefined, undefined])
-  expect(await book.redis.exists(book.key('due', 'soc'), book.key('claims'))).toBe(0)
+  expect((await advance(ledger, { begin })).begun).toEqual([undefined, undefined])
+  expect(await ledger.redis.exists(ledger.key('due', 'soc'), ledger.key('claims'))).toBe(0)
 })

@@ -19,8 +19,12 @@ const tests = redisForTests()
 
 async function rig(...sinks: Sink[]): Promise<DeliveryRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  return { ledger: book, keys, ...aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks }) }
+  const ledger = await tests.ledger({ keys })
+  return {
+    ledger: ledger,
+    keys,
+    ...aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks }),
+  }
 }
 
 /** In how many seconds somebody looks, to ten. */
@@ -67,23 +71,23 @@ test('what a script made is told for when it leaves: at once, with its batch, or
 
 test('a hint for a sink of another configuration is cleared, and the own ones are taken up', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, drains, keys } = await rig(soc)
-  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const { ledger, drains, keys } = await rig(soc)
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
   await drains.announce('main', [{ sink: 'soc' }, { sink: 'elsewhere' }])
   drains.start()
   await drains.readHintsOnce()
   expect(Object.keys(await waits(keys))).not.toContain('main|elsewhere')
   await until('it is sent', () => soc.received.length === 1)
-  expect(drains.ledgersFor('soc')).toEqual([book])
+  expect(drains.ledgersFor('soc')).toEqual([ledger])
   await drains.stop(1_000)
 })
 
 test('a process that has not started, or is stopping, takes nothing up and tells all the same', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, drains, keys } = await rig(soc)
-  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const { ledger, drains, keys } = await rig(soc)
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
   const scripts: string[] = []
-  around(book, (script, run) => (scripts.push(script), run()))
+  around(ledger, (script, run) => (scripts.push(script), run()))
   await drains.announce('main', [{ sink: 'soc' }])
   drains.start()
   await drains.stop(1_000)
@@ -165,15 +169,15 @@ test('a process whose clock is some minutes slow still finds what is due by the 
     [200_000, 1],
     [400_000, 0],
   ] as const) {
-    const { ledger: book, drains } = await rig(aRehearsedSink('soc'))
-    await takeIn(book, [routed({ uid: 'a/b/1' })])
-    await attemptOf(book, `i:${book.fingerprints.recordId('a/b/1')}:0:soc`, {
+    const { ledger, drains } = await rig(aRehearsedSink('soc'))
+    await takeIn(ledger, [routed({ uid: 'a/b/1' })])
+    await attemptOf(ledger, `i:${ledger.fingerprints.recordId('a/b/1')}:0:soc`, {
       outcome: 'retry',
       inMs: aheadMs,
       reason: 'unavailable',
     })
     let claims = 0
-    around(book, (script, run) => {
+    around(ledger, (script, run) => {
       claims += script === 'claim-due' ? 1 : 0
       return run()
     })
@@ -181,7 +185,7 @@ test('a process whose clock is some minutes slow still finds what is due by the 
     await drains.reconcileOnce()
     await drains.stop(1_000)
     expect(claims).toBe(looks)
-    expect(drains.ledgersFor('soc')).toEqual([book])
+    expect(drains.ledgersFor('soc')).toEqual([ledger])
     expect(drains.ledgersFor('siem')).toEqual([])
   }
 })
@@ -189,12 +193,12 @@ test('a process whose clock is some minutes slow still finds what is due by the 
 test('the slow pass looks at every account, though one of them fails, and says so', async () => {
   const keys = tests.keys()
   const names = Array.from({ length: 41 }, (_, i) => `account-${i}`)
-  const books = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
   const soc = aRehearsedSink('soc')
-  for (const book of [books[0]!, books[40]!]) await takeIn(book, [routed({ uid: 'a/b/1' })])
-  const [first] = books
+  for (const ledger of [ledgers[0]!, ledgers[40]!]) await takeIn(ledger, [routed({ uid: 'a/b/1' })])
+  const [first] = ledgers
   const { redis } = first!
-  Object.assign(books[20]!, {
+  Object.assign(ledgers[20]!, {
     redis: new Proxy(redis, {
       get: (target, name) => {
         if (name === 'smembers') return () => Promise.reject(new Error('its shard is away'))
@@ -203,13 +207,13 @@ test('the slow pass looks at every account, though one of them fails, and says s
     }),
   })
   const find = (name: string): AccountLedger | undefined =>
-    books.find(({ account }) => account === name)
+    ledgers.find(({ account }) => account === name)
   const drain = { findLedger: find }
   const { drains } = aDeliveryRig({
     redis,
     keys,
     ledger: first!,
-    ledgers: books,
+    ledgers: ledgers,
     sinks: [soc],
     drain,
   })
@@ -230,14 +234,16 @@ test('the slow pass looks at every account, though one of them fails, and says s
 
 test('a sink that is back takes up what was held for it, whatever other sinks the account has', async () => {
   const names = ['a', 'b', 'c', 'd']
-  const { ledger: book, drains } = await rig(...names.map((name) => aRehearsedSink(name)))
-  for (const name of names) await takeIn(book, [routed({ uid: name }, [name])])
+  const { ledger, drains } = await rig(...names.map((name) => aRehearsedSink(name)))
+  for (const name of names) await takeIn(ledger, [routed({ uid: name }, [name])])
   for (const name of names)
-    await holdOrphan(book, `i:${book.fingerprints.recordId(name)}:0:${name}`)
+    await holdOrphan(ledger, `i:${ledger.fingerprints.recordId(name)}:0:${name}`)
   for (const name of ['a', 'b']) {
-    await returnOrphans(book, { sink: name, batchWait: false, groups: {} }, 10)
+    await returnOrphans(ledger, { sink: name, batchWait: false, groups: {} }, 10)
   }
   await drains.reconcileOnce()
-  const held = await Promise.all(names.map((name) => book.redis.scard(book.key('orphans', name))))
+  const held = await Promise.all(
+    names.map((name) => ledger.redis.scard(ledger.key('orphans', name))),
+  )
   expect(held).toEqual([0, 0, 0, 0])
 })

@@ -33,22 +33,22 @@ interface Rig extends DeliveryRig {
 
 async function rig(...sinks: Sink[]): Promise<Rig> {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  const shared = { redis: tests.redis, keys, ledger: book }
+  const ledger = await tests.ledger({ keys })
+  const shared = { redis: tests.redis, keys, ledger: ledger }
   return {
-    ledger: book,
+    ledger: ledger,
     keys,
     ...aDeliveryRig({ ...shared, sinks }),
     with: (others, options = {}) => aDeliveryRig({ ...shared, sinks: others, ...options }),
   }
 }
 
-async function itemOf(book: AccountLedger, uid: string, index = 0): Promise<Item> {
-  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[index]!
+async function itemOf(ledger: AccountLedger, uid: string, index = 0): Promise<Item> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items[index]!
 }
 
 async function bring(
-  book: AccountLedger,
+  ledger: AccountLedger,
   sink: string,
   count: number,
   severity = 'high',
@@ -56,76 +56,76 @@ async function bring(
   const events = Array.from({ length: count }, (_, i) =>
     routed({ uid: `a/${severity}/${i}`, severity }, [sink]),
   )
-  await takeIn(book, events)
+  await takeIn(ledger, events)
 }
 
-async function pendingIn(book: AccountLedger, sink = 'soc'): Promise<Record<string, number>> {
-  const { pending = {} } = (await readAccounting(book)).sinks[sink] ?? {}
+async function pendingIn(ledger: AccountLedger, sink = 'soc'): Promise<Record<string, number>> {
+  const { pending = {} } = (await readAccounting(ledger)).sinks[sink] ?? {}
   return Object.fromEntries(Object.entries(pending).filter(([, count]) => count > 0))
 }
 
-async function allLeft(book: AccountLedger, sink = 'soc'): Promise<void> {
-  await until('nothing waits', async () => Object.keys(await pendingIn(book, sink)).length === 0)
+async function allLeft(ledger: AccountLedger, sink = 'soc'): Promise<void> {
+  await until('nothing waits', async () => Object.keys(await pendingIn(ledger, sink)).length === 0)
 }
 
 test('the slow pass finds what no hint names: queued, retrying, interrupted, frozen, collected', async () => {
   const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem', { batch })]
-  const { ledger: book, drains } = await rig(soc, siem)
-  for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) await takeIn(book, [routed({ uid }, ['soc'])])
-  const ref = (uid: string): string => `i:${book.fingerprints.recordId(uid)}:0:soc`
-  await beginAttempt(book, ref('a/b/2'), 't', 1)
-  await beginAttempt(book, ref('a/b/3'), 't', 1_000)
+  const { ledger, drains } = await rig(soc, siem)
+  for (const uid of ['a/b/1', 'a/b/2', 'a/b/3']) await takeIn(ledger, [routed({ uid }, ['soc'])])
+  const ref = (uid: string): string => `i:${ledger.fingerprints.recordId(uid)}:0:soc`
+  await beginAttempt(ledger, ref('a/b/2'), 't', 1)
+  await beginAttempt(ledger, ref('a/b/3'), 't', 1_000)
   const retry = { outcome: 'retry' as const, inMs: 0 }
-  await settleAttempt(book, { ref: ref('a/b/3'), token: 't', replica: 'r' }, retry)
-  await takeIn(book, [routed({ uid: 'a/b/4' }, ['siem'])], { batchWaitMs: 1 })
-  const [collected] = await peekBatch(book, 'siem', 1)
-  await sealBatch(book, { sink: 'siem', destination: 'siem' }, [collected!.ref])
-  await takeIn(book, [routed({ uid: 'a/b/5' }, ['siem'])], { batchWaitMs: 1 })
+  await settleAttempt(ledger, { ref: ref('a/b/3'), token: 't', replica: 'r' }, retry)
+  await takeIn(ledger, [routed({ uid: 'a/b/4' }, ['siem'])], { batchWaitMs: 1 })
+  const [collected] = await peekBatch(ledger, 'siem', 1)
+  await sealBatch(ledger, { sink: 'siem', destination: 'siem' }, [collected!.ref])
+  await takeIn(ledger, [routed({ uid: 'a/b/5' }, ['siem'])], { batchWaitMs: 1 })
 
   drains.start()
   await drains.reconcileOnce()
-  await allLeft(book, 'soc')
+  await allLeft(ledger, 'soc')
   await until('the batches went', async () => {
     await drains.reconcileOnce()
-    return Object.keys(await pendingIn(book, 'siem')).length === 0
+    return Object.keys(await pendingIn(ledger, 'siem')).length === 0
   })
   await drains.stop(1_000)
   expect(soc.received.filter(({ mayBeRepeat }) => mayBeRepeat)).toHaveLength(1)
   expect(soc.received).toHaveLength(3)
   expect(siem.received.map(({ members }) => members.length)).toEqual([1, 1])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('items that wait too long for their full event go without it, and their message will say so', async () => {
   const [soc, siem] = [aRehearsedSink('soc'), aRehearsedSink('siem')]
-  const { ledger: book, drains } = await rig(soc, siem)
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
-  const recordId = book.fingerprints.recordId('a/b/1')
+  const { ledger, drains } = await rig(soc, siem)
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc', 'siem'], true)])
+  const recordId = ledger.fingerprints.recordId('a/b/1')
   for (const [index, sink] of ['soc', 'siem'].entries()) {
-    await makeDue(book, `i:${recordId}:${index}:${sink}`)
+    await makeDue(ledger, `i:${recordId}:${index}:${sink}`)
   }
   drains.start()
   await drains.reconcileOnce()
-  for (const sink of ['soc', 'siem']) await allLeft(book, sink)
+  for (const sink of ['soc', 'siem']) await allLeft(ledger, sink)
   await drains.stop(1_000)
-  expect((await readPayload(book, recordId))?.detail).toBe('unavailable')
+  expect((await readPayload(ledger, recordId))?.detail).toBe('unavailable')
   expect([soc, siem].map(({ received }) => received[0]?.members[0]?.detail)).toEqual([
     'unavailable',
     'unavailable',
   ])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('who makes work tells the other processes: they take it up without looking at every account', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, with: other } = await rig(soc)
+  const { ledger, with: other } = await rig(soc)
   const maker = other([soc])
   const listener = other([soc])
   listener.drains.start()
-  await bring(book, 'soc', 3)
+  await bring(ledger, 'soc', 3)
   await maker.drains.announce('main', [{ sink: 'soc' }])
   await listener.drains.readHintsOnce()
-  await allLeft(book)
+  await allLeft(ledger)
   await listener.drains.readHintsOnce()
   await until('the hint is cleared', async () => (await maker.hints.read(10)).length === 0)
   await listener.drains.stop(1_000)
@@ -134,42 +134,42 @@ test('who makes work tells the other processes: they take it up without looking 
 
 test('of two configurations only the active one holds or takes back: nothing goes to and fro', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, with: under } = await rig()
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const { ledger, with: under } = await rig()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
   const active = under([])
   const older = under([soc], { isActive: () => false })
   for (const { drains } of [older, active]) drains.start()
   await active.drains.reconcileOnce()
-  expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
+  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
   await older.drains.reconcileOnce()
   await active.drains.reconcileOnce()
-  expect(await itemOf(book, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
+  expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })
   expect(soc.received).toEqual([])
   const again = under([soc])
   again.drains.start()
   await again.drains.reconcileOnce()
-  await allLeft(book)
+  await allLeft(ledger)
   expect(soc.received).toHaveLength(1)
   for (const { drains } of [older, active, again]) await drains.stop(1_000)
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {
   const soc = aRehearsedSink('soc', { concurrency: 2 })
-  const { ledger: book, keys, circuit, drains } = await rig(soc)
+  const { ledger, keys, circuit, drains } = await rig(soc)
   await circuit.report('soc', 'broken')
-  await bring(book, 'soc', 20)
+  await bring(ledger, 'soc', 20)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
-  expect(await pendingIn(book)).toEqual({ queued: 20 })
+  expect(await pendingIn(ledger)).toEqual({ queued: 20 })
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  const again = aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks: [soc] })
+  const again = aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks: [soc] })
   again.drains.start()
   await again.drains.reconcileOnce()
-  await allLeft(book)
+  await allLeft(ledger)
   for (const one of [drains, again.drains]) await one.stop(1_000)
   expect(soc.received).toHaveLength(20)
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('one message tries whether a sink is back, whoever else has something for it', async () => {
@@ -179,26 +179,26 @@ test('one message tries whether a sink is back, whoever else has something for i
     await sending.promise
     throw new SinkError('unavailable', 'still down')
   })
-  const { ledger: book, keys, circuit, drains } = await rig(soc)
+  const { ledger, keys, circuit, drains } = await rig(soc)
   await circuit.report('soc', 'broken')
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  await bring(book, 'soc', 20)
+  await bring(ledger, 'soc', 20)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
   await until('it is tried', () => soc.received.length === 1)
-  const other = aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks: [soc] })
+  const other = aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks: [soc] })
   other.drains.start()
   await other.drains.announce('main', [{ sink: 'soc' }])
-  expect(await pendingIn(book)).toEqual({ queued: 19, sending: 1 })
+  expect(await pendingIn(ledger)).toEqual({ queued: 19, sending: 1 })
   sending.resolve()
-  await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
+  await until('it failed', async () => (await pendingIn(ledger))['retrying'] === 1)
   await until('its circuit is open again', async () => {
     const { state } = await circuit.read('soc', Date.now())
     return state === 'open'
   })
   for (const one of [drains, other.drains]) await one.stop(1_000)
   expect(soc.received).toHaveLength(1)
-  expect(await pendingIn(book)).toEqual({ queued: 19, retrying: 1 })
+  expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
 })
 
 test('a sink that asks for a pause gets it from a replica that has claims, too, and gets one message', async () => {
@@ -208,20 +208,20 @@ test('a sink that asks for a pause gets it from a replica that has claims, too, 
     await asked.promise
     throw new SinkError('rate_limited', 'slower', { retryAfterMs: 60_000 })
   })
-  const { ledger: book, drains, with: process } = await rig(soc!)
+  const { ledger, drains, with: process } = await rig(soc!)
   const other = process([same!], { drain: { holder: { owner: 'other', leaseMs: 10_000 } } })
-  await bring(book, 'soc', 20)
+  await bring(ledger, 'soc', 20)
   for (const one of [drains, other.drains]) one.start()
   await drains.announce('main', [{ sink: 'soc' }])
   await until('it is tried', () => soc!.received.length === 1)
   await other.drains.announce('main', [{ sink: 'soc' }])
-  const holders = (): Promise<string[]> => tests.redis.hvals(book.key('claims'))
+  const holders = (): Promise<string[]> => tests.redis.hvals(ledger.key('claims'))
   await until('the other has claims', async () => /other/.test(String(await holders())))
   asked.resolve()
   await until('all is given back', async () => (await holders()).length === 0)
   for (const one of [drains, other.drains]) await one.stop(1_000)
   expect(soc!.received.length + same!.received.length).toBe(1)
-  expect(await pendingIn(book)).toEqual({ queued: 19, retrying: 1 })
+  expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
 })
 
 test('a sink without a limit that asks for a pause is left alone with all that was claimed for it', async () => {
@@ -230,9 +230,9 @@ test('a sink without a limit that asks for a pause is left alone with all that w
   const ending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => ending.promise)
-  const { ledger: book, circuit, with: process } = await rig()
+  const { ledger, circuit, with: process } = await rig()
   const { drains } = process([soc], { clock, drain: { clock } })
-  await bring(book, 'soc', 8)
+  await bring(ledger, 'soc', 8)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
   await until('it is being sent', () => soc.received.length === 1)
@@ -241,11 +241,11 @@ test('a sink without a limit that asks for a pause is left alone with all that w
   ending.resolve()
   await until(
     'the rest is given back',
-    async () => (await tests.redis.hlen(book.key('claims'))) === 0,
+    async () => (await tests.redis.hlen(ledger.key('claims'))) === 0,
   )
   await drains.stop(1_000)
   expect(soc.received).toHaveLength(1)
-  expect(await pendingIn(book)).toEqual({ queued: 7 })
+  expect(await pendingIn(ledger)).toEqual({ queued: 7 })
 })
 
 test('a replica that finds nothing to send leaves the place to one that does', async () => {
@@ -267,32 +267,32 @@ test('a stop cuts off what hangs, which counts as an answer lost, and gives back
         signal.addEventListener('abort', () => reject(new Error('cut off')))
       }),
   })
-  const { ledger: book, drains } = await rig(soc)
-  await bring(book, 'soc', 5)
+  const { ledger, drains } = await rig(soc)
+  await bring(ledger, 'soc', 5)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   await drains.stop(50)
-  expect(await pendingIn(book)).toEqual({ queued: 4, retrying: 1 })
-  const due = await readPendingRefs(book, 'soc', { offset: 0, count: 10 })
+  expect(await pendingIn(ledger)).toEqual({ queued: 4, retrying: 1 })
+  const due = await readPendingRefs(ledger, 'soc', { offset: 0, count: 10 })
   const asked = { sink: 'soc', max: 10, leastRank: 1 }
-  const ours = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, asked)
+  const ours = await claimDue(ledger, { owner: 'other', leaseMs: 1_000 }, asked)
   expect(due).toHaveLength(5)
   expect(ours.claims).toHaveLength(4)
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('a send that outlasts its lease stays one: the lease is renewed, and nobody repeats it', async () => {
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
-  const { ledger: book, with: process } = await rig(soc)
+  const { ledger, with: process } = await rig(soc)
   const short = { holder: { owner: 'short', leaseMs: 300 } }
   const one = process([soc], { drain: short })
-  await bring(book, 'soc', 1)
+  await bring(ledger, 'soc', 1)
   one.drains.start()
   await one.drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   const other = process([soc])
   other.drains.start()
   const untilMs = systemClock.monotonic() + 900
@@ -302,7 +302,7 @@ test('a send that outlasts its lease stays one: the lease is renewed, and nobody
     await other.drains.reconcileOnce()
   }
   sending.resolve()
-  await allLeft(book)
+  await allLeft(ledger)
   for (const { drains } of [one, other]) await drains.stop(1_000)
   expect(soc.received).toHaveLength(1)
 })
@@ -318,14 +318,14 @@ test('a pass over the leases ends when they are renewed, so that no second one b
   const [sending, answering] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
-  const { ledger: book, with: process } = await rig()
+  const { ledger, with: process } = await rig()
   const { drains } = process([soc], { clock: { ...clock, sleep }, drain: { clock } })
-  await bring(book, 'soc', 1)
+  await bring(ledger, 'soc', 1)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   let isAsked = false
-  around(book, async (_script, run, ...args) => {
+  around(ledger, async (_script, run, ...args) => {
     if (!String(args[0]).includes('"renew":[')) return run()
     isAsked = true
     await answering.promise
@@ -358,50 +358,52 @@ test('a process that stops keeps the lease of what it still sends: nobody repeat
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
-  const { ledger: book, with: process } = await rig()
+  const { ledger, with: process } = await rig()
   const leaseMs = 1_000
   const { drains } = process([soc], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
-  await bring(book, 'soc', 1)
+  await bring(ledger, 'soc', 1)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   const sinceMs = systemClock.monotonic()
   const stopped = drains.stop(10_000)
   await until('its lease would have ended twice', async () => {
     const asked = { sink: 'soc', max: 1, leastRank: 1 }
-    expect((await claimDue(book, { owner: 'r2', leaseMs }, asked)).claims).toEqual([])
+    expect((await claimDue(ledger, { owner: 'r2', leaseMs }, asked)).claims).toEqual([])
     return systemClock.monotonic() - sinceMs > 2 * leaseMs + 100
   })
   sending.resolve()
   await stopped
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('what still hangs when a stop gives up is renewed no longer: another process takes it up', async () => {
   const soc = aRehearsedSink('soc')
   soc.next(() => new Promise(() => undefined))
-  const { ledger: book, with: process } = await rig()
+  const { ledger, with: process } = await rig()
   const leaseMs = 300
   const { drains } = process([soc], { leaseMs, drain: { holder: { owner: 'r1', leaseMs } } })
-  await bring(book, 'soc', 1)
+  await bring(ledger, 'soc', 1)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
-  await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   await drains.stop(100)
   const asked = { sink: 'soc', max: 1, leastRank: 1 }
-  const claim = () => claimDue(book, { owner: 'r2', leaseMs }, asked)
+  const claim = () => claimDue(ledger, { owner: 'r2', leaseMs }, asked)
   await until('its lease ends', async () => (await claim()).claims.length === 1, 5_000)
-  expect((await readRecord(book, book.fingerprints.recordId('a/high/0')))?.items).toHaveLength(1)
+  expect((await readRecord(ledger, ledger.fingerprints.recordId('a/high/0')))?.items).toHaveLength(
+    1,
+  )
 })
 
 test('a process that was frozen for long sends nothing that it claimed before', async () => {
   let frozenMs = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
   const soc = aRehearsedSink('soc')
-  const { ledger: book, with: process } = await rig(soc)
+  const { ledger, with: process } = await rig(soc)
   const { drains } = process([soc], { clock, drain: { clock } })
-  await bring(book, 'soc', 1)
-  around(book, async (script, run, ...args) => {
+  await bring(ledger, 'soc', 1)
+  around(ledger, async (script, run, ...args) => {
     const answer = await run()
     if (script === 'advance-claims' && String(args[0]).includes('"begin":[{')) frozenMs += 6_000
     return answer
@@ -411,26 +413,26 @@ test('a process that was frozen for long sends nothing that it claimed before', 
   await until('it woke', () => frozenMs > 0)
   await drains.stop(1_000)
   expect(soc.received).toEqual([])
-  expect(await itemOf(book, 'a/high/0')).toMatchObject({ attempts: 0, repeatRisks: 0 })
-  await expectConservation(book)
+  expect(await itemOf(ledger, 'a/high/0')).toMatchObject({ attempts: 0, repeatRisks: 0 })
+  await expectConservation(ledger)
 })
 
 test('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
   const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 300 }, concurrency: 2 })
-  const { ledger: book, drains } = await rig(siem)
+  const { ledger, drains } = await rig(siem)
   const events = Array.from({ length: 95 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
-  await takeIn(book, events, { batchWaitMs: 300 })
+  await takeIn(ledger, events, { batchWaitMs: 300 })
   drains.start()
   await drains.announce('main', [{ sink: 'siem', inMs: 300 }])
   const sinceMs = systemClock.monotonic()
-  await allLeft(book, 'siem')
+  await allLeft(ledger, 'siem')
   expect(systemClock.monotonic() - sinceMs).toBeLessThan(9_000) // not once a lease
   await drains.stop(1_000)
   expect(siem.received.map(({ members }) => members.length).toSorted((a, b) => a - b)).toEqual([
     5,
     ...Array.from({ length: 9 }, () => 10),
   ])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 const away = (): Promise<never> => Promise.reject(new Error('its shard is away'))
@@ -447,8 +449,8 @@ test.each([
     const soc = aRehearsedSink('soc')
     const keys = tests.keys()
     const [broken, whole] = [
-      await tests.book({ keys, account: 'broken' }),
-      await tests.book({ keys, account: 'whole' }),
+      await tests.ledger({ keys, account: 'broken' }),
+      await tests.ledger({ keys, account: 'whole' }),
     ]
     await bring(broken, 'soc', 5, 'critical')
     await bring(whole, 'soc', 5, 'low')
@@ -484,10 +486,10 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
   })
   const keys = tests.keys()
   const [hung, whole] = [
-    await tests.book({ keys, account: 'hung' }),
-    await tests.book({ keys, account: 'whole' }),
+    await tests.ledger({ keys, account: 'hung' }),
+    await tests.ledger({ keys, account: 'whole' }),
   ]
-  for (const book of [hung, whole]) await bring(book, 'soc', 1)
+  for (const ledger of [hung, whole]) await bring(ledger, 'soc', 1)
   let hangs = false
   around(hung, (_script, run) => (hangs ? hanging() : run()))
   const find = (name: string): AccountLedger => (name === 'hung' ? hung : whole)
@@ -496,8 +498,8 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
   const { drains } = aDeliveryRig({ ...shared, drain: { findLedger: find, holder } })
   drains.start()
   for (const name of ['hung', 'whole']) await drains.announce(name, [{ sink: 'soc' }])
-  for (const book of [hung, whole]) {
-    await until('it is being sent', async () => (await pendingIn(book))['sending'] === 1)
+  for (const ledger of [hung, whole]) {
+    await until('it is being sent', async () => (await pendingIn(ledger))['sending'] === 1)
   }
   hangs = true
   const ours = { sink: 'soc', max: 10, leastRank: 1 }
@@ -515,14 +517,14 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
 
 test('a circuit that closes holds nothing up while the tries that wait are brought forward', async () => {
   const soc = aRehearsedSink('soc')
-  const { ledger: book, keys, circuit, with: process } = await rig()
+  const { ledger, keys, circuit, with: process } = await rig()
   await circuit.report('soc', 'broken')
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
-  await bring(book, 'soc', 5)
+  await bring(ledger, 'soc', 5)
   const { drains } = process([soc], { drain: { retryNow: { retryAll: hanging } } })
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
-  await allLeft(book)
+  await allLeft(ledger)
   await drains.stop(100)
   expect(soc.received).toHaveLength(5)
 })
@@ -533,14 +535,14 @@ test.each([-60_000, 60_000])(
     const clock = { ...systemClock, now: () => Date.now() + offMs }
     const soc = aRehearsedSink('soc')
     soc.next('unavailable')
-    const { ledger: book, with: process } = await rig()
+    const { ledger, with: process } = await rig()
     const { drains } = process([soc], { clock, drain: { clock } })
-    await bring(book, 'soc', 1)
+    await bring(ledger, 'soc', 1)
     drains.start()
     const sinceMs = Date.now()
     await drains.announce('main', [{ sink: 'soc' }])
-    await until('it failed', async () => (await pendingIn(book))['retrying'] === 1)
-    const { atMs } = await itemOf(book, 'a/high/0')
+    await until('it failed', async () => (await pendingIn(ledger))['retrying'] === 1)
+    const { atMs } = await itemOf(ledger, 'a/high/0')
     await drains.stop(1_000)
     expect(atMs! - sinceMs).toBeGreaterThanOrEqual(4_000)
     expect(atMs!).toBeLessThanOrEqual(Date.now() + 6_000)
@@ -552,14 +554,14 @@ test.each(['accepted', 'split'])(
   async (how) => {
     const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 1 } })
     if (how === 'split') siem.next('invalid')
-    const { ledger: book, drains, options } = await rig(siem)
+    const { ledger, drains, options } = await rig(siem)
     await takeIn(
-      book,
+      ledger,
       ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem'])),
       { batchWaitMs: 1 },
     )
     let lost = 0
-    around(book, async (script, run, ...args) => {
+    around(ledger, async (script, run, ...args) => {
       const answer = await run()
       const isSettling = script === 'advance-claims' && String(args[0]).includes('"settle":[{')
       if (isSettling && (lost += 1) === 1) throw new Error('the reply was lost')
@@ -567,7 +569,7 @@ test.each(['accepted', 'split'])(
     })
     drains.start()
     await drains.announce('main', [{ sink: 'siem' }])
-    await allLeft(book, 'siem')
+    await allLeft(ledger, 'siem')
     await drains.stop(1_000)
     const { body } = await options.metrics.render()
     const counted = body
@@ -576,16 +578,16 @@ test.each(['accepted', 'split'])(
     expect(
       counted.map((line) => /outcome="(\w+)".* (\d+)$/.exec(line)?.slice(1).join(' ')),
     ).toEqual(how === 'split' ? ['split 1', 'delivered 2'] : ['delivered 1'])
-    await expectConservation(book)
+    await expectConservation(ledger)
   },
 )
 
 test('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
-  const { ledger: book, drains } = await rig(soc)
-  await bring(book, 'soc', 5)
+  const { ledger, drains } = await rig(soc)
+  await bring(ledger, 'soc', 5)
   let isReadOnly = false
-  around(book, (script, run, ...args) => {
+  around(ledger, (script, run, ...args) => {
     isReadOnly ||= script === 'advance-claims' && String(args[0]).includes('"begin":[{')
     return isReadOnly ? Promise.reject(new Error('READONLY')) : run()
   })
@@ -606,7 +608,7 @@ test('a stop on a Redis that takes nothing any more ends, and never spins', asyn
 
 test('a message that cannot be made ends no process: it comes again, and the next ones go', async () => {
   const soc = aRehearsedSink('soc', { concurrency: 1 })
-  const { ledger: book, with: process } = await rig(soc)
+  const { ledger, with: process } = await rig(soc)
   let calls = 0
   const serviceLink = (): null => {
     calls += 1
@@ -614,11 +616,11 @@ test('a message that cannot be made ends no process: it comes again, and the nex
     return null
   }
   const { drains } = process([soc], { drain: { serviceLink } })
-  await bring(book, 'soc', 3)
+  await bring(ledger, 'soc', 3)
   drains.start()
   await drains.announce('main', [{ sink: 'soc' }])
   await until('the others went', () => soc.received.length === 2)
   await drains.stop(1_000)
-  expect(await pendingIn(book)).toEqual({ retrying: 1 })
-  await expectConservation(book)
+  expect(await pendingIn(ledger)).toEqual({ retrying: 1 })
+  await expectConservation(ledger)
 })

@@ -57,8 +57,8 @@ test('what came singly for people is gathered though Redis is full', async () =>
   expect(waitingIn((await expectConservation(rig.ledger)).sinks['soc'])).toEqual({ group: 2 })
 })
 
-async function showCritical({ ledger: book }: ReliefRig, n: number): Promise<void> {
-  await takeIn(book, [routed({ uid: `paste/site/${n}`, severity: 'critical' }, ['soc'])])
+async function showCritical({ ledger }: ReliefRig, n: number): Promise<void> {
+  await takeIn(ledger, [routed({ uid: `paste/site/${n}`, severity: 'critical' }, ['soc'])])
 }
 
 /** The time of the next probe has come. */
@@ -192,9 +192,9 @@ test('two replicas that count the same excess give it up once', async () => {
     return counters
   }
   const { rerouter: diverter, clock } = rig
-  const books = [{ ...rig.ledger, redis }]
+  const ledgers = [{ ...rig.ledger, redis }]
   const other = createOverflow({
-    drains: { ledgersFor: () => books },
+    drains: { ledgersFor: () => ledgers },
     rerouter: diverter,
     clock,
     logger: silent,
@@ -253,8 +253,8 @@ test('a test event is not gathered: it goes by itself, as a test', async () => {
 })
 
 /** As if the item had been made so many minutes ago. */
-async function madeBefore({ ledger: book }: ReliefRig, n: number, minutes: number): Promise<void> {
-  const name = book.key('rec', book.fingerprints.recordId(`paste/site/${n}`))
+async function madeBefore({ ledger }: ReliefRig, n: number, minutes: number): Promise<void> {
+  const name = ledger.key('rec', ledger.fingerprints.recordId(`paste/site/${n}`))
   const record = JSON.parse((await tests.redis.get(name)) ?? '') as { i: { c: number }[] }
   record.i[0]!.c -= minutes * 60_000
   await tests.redis.set(name, JSON.stringify(record), 'KEEPTTL')

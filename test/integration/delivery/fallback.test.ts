@@ -21,18 +21,18 @@ async function show(rig: ReliefRig, sink: string, count: number, severity = 'hig
   await takeIn(rig.ledger, events, sink === 'siem' ? { batchWaitMs: 1_000 } : {})
 }
 
-async function sealedBatch({ ledger: book }: ReliefRig): Promise<string> {
-  const waiting = await peekBatch(book, 'siem', 100)
+async function sealedBatch({ ledger }: ReliefRig): Promise<string> {
+  const waiting = await peekBatch(ledger, 'siem', 100)
   const batch = { sink: 'siem', destination: 'siem', waitMs: 1_000 }
   return (await sealBatch(
-    book,
+    ledger,
     batch,
     waiting.map(({ ref }) => ref),
   ))!
 }
 
-async function itemsOf(book: AccountLedger, n = 0): Promise<Item[]> {
-  const record = await readRecord(book, book.fingerprints.recordId(`paste/site/${n}`))
+async function itemsOf(ledger: AccountLedger, n = 0): Promise<Item[]> {
+  const record = await readRecord(ledger, ledger.fingerprints.recordId(`paste/site/${n}`))
   return record!.items
 }
 
@@ -43,10 +43,10 @@ async function expectNothingWaits(rig: ReliefRig, sink: string): Promise<void> {
   expect(await rig.ledger.redis.zrange(rig.ledger.key('due', sink), '0', '-1')).toEqual([])
 }
 
-async function resendAll({ ledger: book }: ReliefRig, sink: string): Promise<number> {
+async function resendAll({ ledger }: ReliefRig, sink: string): Promise<number> {
   let count = 0
-  for await (const { ref } of scanEndedItems(book, sink, 0)) {
-    const outcome = await resendItem(book, ref, { batchWaitMs: undefined, by: 'test' })
+  for await (const { ref } of scanEndedItems(ledger, sink, 0)) {
+    const outcome = await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'test' })
     count += outcome === 'done' ? 1 : 0
   }
   return count
@@ -260,17 +260,17 @@ test('more messages than a page holds go in one pass, and those that are being s
 
 test('a digest of two accounts is opened in both', async () => {
   const keys = tests.keys()
-  const books = [await tests.book({ keys }), await tests.book({ keys, account: 'other' })]
+  const ledgers = [await tests.ledger({ keys }), await tests.ledger({ keys, account: 'other' })]
   const fallbacks = { oncall: 'lake' }
   const rig = await aReliefRig(tests, {
     keys,
-    ledgers: books,
+    ledgers: ledgers,
     fallbacks,
     digests: { oncall: everyMorning },
   })
-  for (const [n, book] of books.entries()) {
+  for (const [n, ledger] of ledgers.entries()) {
     await takeIn(
-      book,
+      ledger,
       uids(2, 10 * n).map((event) => rig.event(event, { sinks: ['oncall'] })),
     )
   }
@@ -282,7 +282,7 @@ test('a digest of two accounts is opened in both', async () => {
   await rig.down('oncall', fallbackAfterMs)
   await rig.relieve()
   await rig.relieve()
-  for (const book of books) await expectNothingWaits({ ...rig, ledger: book }, 'oncall')
+  for (const ledger of ledgers) await expectNothingWaits({ ...rig, ledger: ledger }, 'oncall')
   await rig.deliverDue('lake')
   expect(rig.sinks.lake.received).toHaveLength(4)
   expect(rig.sinks.oncall.received).toMatchObject([{ summary: { total: 4 } }])

@@ -13,23 +13,23 @@ const tests = redisForTests()
 
 /** One pass over what a sink collected, at a time of one's own; the batches are let go. */
 async function flushOnce(
-  book: AccountLedger,
+  ledger: AccountLedger,
   sink: Sink,
   { nowMs, ...judging }: { nowMs: number } & Partial<FreezeOptions>,
 ): Promise<{ next: 'done' | 'later'; batches: string[] }> {
-  const claim = await claimRef(book, 'c:siem', `r${nowMs}`)
+  const claim = await claimRef(ledger, 'c:siem', `r${nowMs}`)
   const options: FreezeOptions = {
     holder: { owner: `r${nowMs}`, leaseMs: 10_000 },
     replica: 'r',
     ...judging,
   }
-  const asked = { ledger: book, sink, claim: claim ?? { ref: 'c:siem', rank: 4 }, max: 100 }
-  const collection = book.key('collect', 'siem')
-  for (const ref of await book.redis.zrange(collection, '0', '-1')) {
-    await book.redis.zincrby(collection, Date.now() - nowMs, ref) // so much longer ago
+  const asked = { ledger: ledger, sink, claim: claim ?? { ref: 'c:siem', rank: 4 }, max: 100 }
+  const collection = ledger.key('collect', 'siem')
+  for (const ref of await ledger.redis.zrange(collection, '0', '-1')) {
+    await ledger.redis.zincrby(collection, Date.now() - nowMs, ref) // so much longer ago
   }
   const { frozen } = await freezeBatches(options, asked)
-  const isLeft = (await book.redis.exists(book.key('collect', 'siem'))) === 1
+  const isLeft = (await ledger.redis.exists(ledger.key('collect', 'siem'))) === 1
   return { next: isLeft ? 'later' : 'done', batches: frozen.map(({ ref }) => ref) }
 }
 
@@ -39,44 +39,44 @@ function siem(given: Partial<Sink> = {}): Sink {
 }
 
 async function collected(count: number): Promise<AccountLedger> {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   for (let i = 0; i < count; i += 1) {
-    await takeIn(book, [routed({ uid: `a/b/${i}` }, ['siem'])], { batchWaitMs: 60_000 })
+    await takeIn(ledger, [routed({ uid: `a/b/${i}` }, ['siem'])], { batchWaitMs: 60_000 })
   }
-  return book
+  return ledger
 }
 
-async function sizes(book: AccountLedger, batches: string[]): Promise<number[]> {
-  const begun = await Promise.all(batches.map((ref) => beginAttempt(book, ref, 't', 1_000)))
+async function sizes(ledger: AccountLedger, batches: string[]): Promise<number[]> {
+  const begun = await Promise.all(batches.map((ref) => beginAttempt(ledger, ref, 't', 1_000)))
   return begun.map((attempt) => (attempt.status === 'send' ? attempt.members.length : 0))
 }
 
 test('full batches go at once, the rest when its time has come', async () => {
-  const book = await collected(7)
-  const full = await flushOnce(book, siem(), { nowMs: Date.now() })
+  const ledger = await collected(7)
+  const full = await flushOnce(ledger, siem(), { nowMs: Date.now() })
   expect(full).toMatchObject({ next: 'later' })
-  expect(await sizes(book, full.batches)).toEqual([3, 3])
-  expect(await tests.redis.zscore(book.key('due', 'siem'), 'c:siem')).not.toBeNull()
-  const rest = await flushOnce(book, siem(), { nowMs: Date.now() + 61_000 })
+  expect(await sizes(ledger, full.batches)).toEqual([3, 3])
+  expect(await tests.redis.zscore(ledger.key('due', 'siem'), 'c:siem')).not.toBeNull()
+  const rest = await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000 })
   expect(rest.next).toBe('done')
-  expect(await sizes(book, rest.batches)).toEqual([1])
-  expect(await tests.redis.zscore(book.key('due', 'siem'), 'c:siem')).toBeNull()
-  await expectConservation(book)
+  expect(await sizes(ledger, rest.batches)).toEqual([1])
+  expect(await tests.redis.zscore(ledger.key('due', 'siem'), 'c:siem')).toBeNull()
+  await expectConservation(ledger)
 })
 
 test('an event that came back more severe before its batch left is in it twice, and both are under way', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   for (const severity of ['low', 'critical']) {
-    await takeIn(book, [routed({ uid: 'a/b/1', severity }, ['siem'])], { batchWaitMs: 60_000 })
+    await takeIn(ledger, [routed({ uid: 'a/b/1', severity }, ['siem'])], { batchWaitMs: 60_000 })
   }
-  const { batches } = await flushOnce(book, siem(), { nowMs: Date.now() + 61_000 })
+  const { batches } = await flushOnce(ledger, siem(), { nowMs: Date.now() + 61_000 })
   expect(batches).toHaveLength(1)
-  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
   expect(record!.items.map(({ state }) => state)).toEqual(['batch', 'batch'])
 })
 
 test('a batch with an event that may have been told before says that it may be a repeat', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   await takeIn(ledger, [routed({ uid: 'a/b/told' }, ['siem'])])
   const told = `i:${ledger.fingerprints.recordId('a/b/told')}:0:siem`
   await attemptOf(ledger, told, { outcome: 'dead', answerLost: true })
@@ -102,10 +102,10 @@ test('a batch goes where its sink sent when it was frozen, whoever takes it over
 })
 
 test('a batch keeps within its size, and never carries less than one item', async () => {
-  const book = await collected(4)
+  const ledger = await collected(4)
   const batch = { max: 3, waitMs: 0, maxBytes: 2_500 }
-  const bySize = await flushOnce(book, siem({ batch }), { nowMs: Date.now() + 1 })
-  expect(await sizes(book, bySize.batches)).toEqual([2, 2])
+  const bySize = await flushOnce(ledger, siem({ batch }), { nowMs: Date.now() + 1 })
+  expect(await sizes(ledger, bySize.batches)).toEqual([2, 2])
   const huge = await collected(2)
   const each = await flushOnce(huge, siem({ batch, measure: () => 9_000 }), {
     nowMs: Date.now() + 1,
@@ -114,32 +114,32 @@ test('a batch keeps within its size, and never carries less than one item', asyn
 })
 
 test('what was collected goes one by one when the sink no longer batches', async () => {
-  const book = await collected(3)
-  const { next, batches } = await flushOnce(book, aRehearsedSink('siem'), { nowMs: Date.now() })
+  const ledger = await collected(3)
+  const { next, batches } = await flushOnce(ledger, aRehearsedSink('siem'), { nowMs: Date.now() })
   expect(next).toBe('done')
-  expect(await sizes(book, batches)).toEqual([1, 1, 1])
-  expect(await tests.redis.zcard(book.key('collect', 'siem'))).toBe(0)
-  await expectConservation(book)
+  expect(await sizes(ledger, batches)).toEqual([1, 1, 1])
+  expect(await tests.redis.zcard(ledger.key('collect', 'siem'))).toBe(0)
+  await expectConservation(ledger)
 })
 
 test('two flushes at once seal every item into one batch only', async () => {
-  const book = await collected(9)
+  const ledger = await collected(9)
   const flushed = await Promise.all(
-    [1, 2].map(() => flushOnce(book, siem(), { nowMs: Date.now() })),
+    [1, 2].map(() => flushOnce(ledger, siem(), { nowMs: Date.now() })),
   )
   const all = await sizes(
-    book,
+    ledger,
     flushed.flatMap(({ batches }) => batches),
   )
   expect(all.reduce((sum, size) => sum + size, 0)).toBe(9)
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('what a rule keeps back leaves the batch: for good with its reason, or until its time', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const uids = ['a/b/goes', 'a/b/silenced', 'a/b/muted']
   await takeIn(
-    book,
+    ledger,
     uids.map((uid) => routed({ uid }, ['siem'])),
     { batchWaitMs: 1 },
   )
@@ -148,10 +148,10 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
     'a/b/muted': { act: 'hold', rule: 'night', untilMs: Date.now() + 3_600_000 },
   }
   const told: string[] = []
-  const { batches } = await flushOnce(book, siem(), {
+  const { batches } = await flushOnce(ledger, siem(), {
     nowMs: Date.now() + 61_000,
     rules: {
-      decide: (_book, items) =>
+      decide: (_ledger, items) =>
         Promise.resolve(items.map(({ event }) => verdicts[event.event.uid] ?? { act: 'send' })),
       allowsAll: () => false,
     },
@@ -161,7 +161,7 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
   expect(told).toEqual(['siem high silence'])
   const states = await Promise.all(
     uids.map(async (uid) => {
-      const record = await readRecord(book, book.fingerprints.recordId(uid))
+      const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
       return [record!.items[0]!.state, record!.items[0]!.heldFor, record!.items[0]!.rule]
     }),
   )
@@ -170,19 +170,19 @@ test('what a rule keeps back leaves the batch: for good with its reason, or unti
     ['suppressed', 'silence', 's1'],
     ['held', 'mute', 'night'],
   ])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('a batch of which a rule keeps back everything is due no more', async () => {
-  const book = await collected(2)
-  const { batches } = await flushOnce(book, siem(), {
+  const ledger = await collected(2)
+  const { batches } = await flushOnce(ledger, siem(), {
     nowMs: Date.now() + 61_000,
     rules: {
-      decide: (_book, items) =>
+      decide: (_ledger, items) =>
         Promise.resolve(items.map(() => ({ act: 'suppress', reason: 'silence', rule: 's1' }))),
       allowsAll: () => false,
     },
   })
   expect(batches).toEqual([])
-  expect(await readPendingRefs(book, 'siem', { offset: 0, count: 10 })).toEqual([])
+  expect(await readPendingRefs(ledger, 'siem', { offset: 0, count: 10 })).toEqual([])
 })

@@ -29,22 +29,22 @@ function aDetailJobs(keys: Keys, given: Given): DetailJobs {
 
 test('a record that wants its full event is asked for once, though it is told of twice, and no other is', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys, account: 'main' })
+  const ledger = await tests.ledger({ keys, account: 'main' })
   const asked: string[] = []
   const jobs = aDetailJobs(keys, {
-    findLedger: () => book,
+    findLedger: () => ledger,
     fetchDetail(_account, uid) {
       asked.push(uid)
       return new Promise((resolve) => setTimeout(resolve, 100, 'unavailable'))
     },
   })
   try {
-    const accepted = await takeIn(book, [routed({ uid: 'first' }, ['soc'], true)])
+    const accepted = await takeIn(ledger, [routed({ uid: 'first' }, ['soc'], true)])
     const made = accepted.status === 'committed' ? accepted.changes : []
     await jobs.add('main', made)
     await jobs.add('main', made)
     const second = routed({ uid: 'second' }, ['soc'], true)
-    const later = await takeIn(book, [routed({ uid: 'as it is' }), second])
+    const later = await takeIn(ledger, [routed({ uid: 'as it is' }), second])
     await jobs.add('main', later.status === 'committed' ? later.changes : [])
     jobs.start()
     await until('both were asked for', () => new Set(asked).size === 2, 5_000)
@@ -57,11 +57,11 @@ test('a record that wants its full event is asked for once, though it is told of
 
 test('a full event that is kept already is not asked for again, and what waits for it goes on', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys, account: 'main' })
+  const ledger = await tests.ledger({ keys, account: 'main' })
   let asked = 0
   const released: ItemChange[][] = []
   const jobs = aDetailJobs(keys, {
-    findLedger: () => book,
+    findLedger: () => ledger,
     fetchDetail: () => Promise.resolve(((asked += 1), 'unavailable' as const)),
     batchWaits: { soc: false },
     release: async (_account, made) => void released.push(made),
@@ -71,11 +71,11 @@ test('a full event that is kept already is not asked for again, and what waits f
   const event = routed({ uid: 'first' }, ['soc'], true)
   const work = {
     account: 'main',
-    recordId: book.fingerprints.recordId('first'),
+    recordId: ledger.fingerprints.recordId('first'),
     deadlineMs: Date.now() + 60_000,
   }
   try {
-    await takeIn(book, [event])
+    await takeIn(ledger, [event])
     await jobs.fetchOnce(work, signal)
     await jobs.fetchOnce(work, signal)
   } finally {
@@ -87,18 +87,18 @@ test('a full event that is kept already is not asked for again, and what waits f
 
 test('a process that has not started fetches none of the full events that others want', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys, account: 'main' })
+  const ledger = await tests.ledger({ keys, account: 'main' })
   const asked: string[] = []
   const jobsOf = (owner: string) =>
     aDetailJobs(keys, {
-      findLedger: () => book,
+      findLedger: () => ledger,
       fetchDetail: async () => (asked.push(owner), 'unavailable'),
     })
   const [idle, running] = [jobsOf('idle'), jobsOf('running')]
   running.start()
   try {
     for (let n = 0; n < 10; n += 1) {
-      const accepted = await takeIn(book, [routed({ uid: `e/${n}` }, ['soc'], true)])
+      const accepted = await takeIn(ledger, [routed({ uid: `e/${n}` }, ['soc'], true)])
       await idle.add('main', accepted.status === 'committed' ? accepted.changes : [])
       await until('it was asked for', () => asked.length > n, 5_000)
     }
@@ -110,13 +110,13 @@ test('a process that has not started fetches none of the full events that others
 
 test('full events that an organization is slow to give keep no other organization waiting', async () => {
   const keys = tests.keys()
-  const books = new Map([
-    ['slow', await tests.book({ keys, account: 'slow' })],
-    ['quick', await tests.book({ keys, account: 'quick' })],
+  const ledgers = new Map([
+    ['slow', await tests.ledger({ keys, account: 'slow' })],
+    ['quick', await tests.ledger({ keys, account: 'quick' })],
   ])
   const asked: string[] = []
   const jobs = aDetailJobs(keys, {
-    findLedger: (account) => books.get(account),
+    findLedger: (account) => ledgers.get(account),
     async fetchDetail(account, _uid, signal) {
       asked.push(account)
       if (account === 'slow') await systemClock.sleep(60_000, signal)
@@ -131,7 +131,7 @@ test('full events that an organization is slow to give keep no other organizatio
       const events = Array.from({ length: count }, (_none, at) =>
         routed({ uid: `${account}-${at}` }, ['soc'], true),
       )
-      const accepted = await takeIn(books.get(account)!, events)
+      const accepted = await takeIn(ledgers.get(account)!, events)
       expect(accepted.status).toBe('committed')
       await jobs.add(account, accepted.status === 'committed' ? accepted.changes : [])
     }

@@ -48,50 +48,55 @@ async function fill(): Promise<void> {
 
 async function rig(prefix: string) {
   const keys = createKeys(prefix)
-  const book: AccountLedger = await openLedger({
+  const ledger: AccountLedger = await openLedger({
     redis,
     keys,
     account: 'main',
     config: ledgerConfig,
   })
   const siem = aRehearsedSink('siem', { limitPerSecond: 1_000 })
-  return { keys, ledger: book, siem, ...aDeliveryRig({ redis, keys, ledger: book, sinks: [siem] }) }
+  return {
+    keys,
+    ledger: ledger,
+    siem,
+    ...aDeliveryRig({ redis, keys, ledger: ledger, sinks: [siem] }),
+  }
 }
 
 test('a full Redis takes no page in, and what it holds is delivered all the same', async () => {
-  const { ledger: book, siem, deliver } = await rig('drain')
-  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['siem'])])
+  const { ledger, siem, deliver } = await rig('drain')
+  const accepted = await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['siem'])])
   const [made] = accepted.status === 'committed' ? accepted.changes : []
   expect(await hasRoom(redis)).toBe(true)
   await fill()
   expect(await hasRoom(redis)).toBe(false)
-  await expect(takeIn(book, [routed({ uid: 'a/b/2' }, ['siem'])])).rejects.toThrow(/OOM/)
+  await expect(takeIn(ledger, [routed({ uid: 'a/b/2' }, ['siem'])])).rejects.toThrow(/OOM/)
   expect(await deliver(siem, made!.ref)).toEqual({ next: 'done', halves: [] })
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ fetched: 1 })
   expect(accounting.sinks['siem']).toMatchObject({ created: 1, delivered: 1 })
   await redis.flushall()
 })
 
 test('300 waiting items are delivered while Redis is full, by a daemon that starts then, too', async () => {
-  const { ledger: book, siem, drains, ...place } = await rig('backlog')
+  const { ledger, siem, drains, ...place } = await rig('backlog')
   const events = Array.from({ length: 300 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
-  await takeIn(book, events)
+  await takeIn(ledger, events)
   await fill()
   const half = async (): Promise<boolean> => siem.received.length >= 150
   drains.start()
   await drains.reconcileOnce()
   await until('half of it is delivered', half)
   await drains.stop(1_000)
-  const again = aDeliveryRig({ redis, keys: place.keys, ledger: book, sinks: [siem] })
+  const again = aDeliveryRig({ redis, keys: place.keys, ledger: ledger, sinks: [siem] })
   again.drains.start()
   await again.drains.reconcileOnce()
   await until('all is delivered', async () => {
-    return (await readAccounting(book)).sinks['siem']?.delivered === 300
+    return (await readAccounting(ledger)).sinks['siem']?.delivered === 300
   })
   await again.drains.stop(1_000)
   expect(siem.received).toHaveLength(300)
-  await expectConservation(book)
+  await expectConservation(ledger)
   await redis.flushall()
 })
 
@@ -109,9 +114,9 @@ route: {sinks: [siem]}
   await first.start()
   await first.stop()
   const keys = createKeys('start')
-  const book = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
+  const ledger = await openLedger({ redis, keys, account: 'main', config: ledgerConfig })
   await takeIn(
-    book,
+    ledger,
     Array.from({ length: 50 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem'])),
   )
   await fill()
@@ -119,9 +124,9 @@ route: {sinks: [siem]}
   const again = aReplica(config.replace('accounts: {', `accounts: {${added}, `))
   await again.start()
   await until('all is delivered', async () => {
-    return (await readAccounting(book)).sinks['siem']?.delivered === 50
+    return (await readAccounting(ledger)).sinks['siem']?.delivered === 50
   })
-  expect((await expectConservation(book)).sinks['siem']).toMatchObject({ delivered: 50 })
+  expect((await expectConservation(ledger)).sinks['siem']).toMatchObject({ delivered: 50 })
   await again.stop()
   await hooks.close()
   await redis.flushall()

@@ -26,13 +26,13 @@ interface Line {
 }
 
 function orphansOf(
-  book: AccountLedger,
+  ledger: AccountLedger,
   given: Partial<OrphansOptions> = {},
 ): Orphans & { said: Line[] } {
   const said: Line[] = []
   const note = (about: Line): void => void said.push(about)
   const orphans = createOrphans({
-    ledgers: [book],
+    ledgers: [ledger],
     batchWaits: {},
     returnGroups: () => ({}),
     isActive: () => true,
@@ -44,79 +44,79 @@ function orphansOf(
   return { ...orphans, said }
 }
 
-async function bring(book: AccountLedger, count: number, sink = 'soc'): Promise<void> {
+async function bring(ledger: AccountLedger, count: number, sink = 'soc'): Promise<void> {
   const events = Array.from({ length: count }, (_, i) => routed({ uid: `${sink}/${i}` }, [sink]))
-  for (let at = 0; at < count; at += 200) await takeIn(book, events.slice(at, at + 200))
+  for (let at = 0; at < count; at += 200) await takeIn(ledger, events.slice(at, at + 200))
 }
 
-async function waiting(book: AccountLedger, sink = 'soc'): Promise<Record<string, number>> {
-  return waitingIn((await readAccounting(book)).sinks[sink])
+async function waiting(ledger: AccountLedger, sink = 'soc'): Promise<Record<string, number>> {
+  return waitingIn((await readAccounting(ledger)).sinks[sink])
 }
 
 test('what is due for a sink that no configuration has is held, five hundred at a time, and said once', async () => {
-  const book = await tests.book()
-  await bring(book, 510)
-  await bring(book, 1, 'siem')
-  const orphans = orphansOf(book)
-  await orphans.hold(book, 'soc')
-  expect(await waiting(book)).toEqual({ queued: 10, held: 500 })
-  await orphans.hold(book, 'siem')
+  const ledger = await tests.ledger()
+  await bring(ledger, 510)
+  await bring(ledger, 1, 'siem')
+  const orphans = orphansOf(ledger)
+  await orphans.hold(ledger, 'soc')
+  expect(await waiting(ledger)).toEqual({ queued: 10, held: 500 })
+  await orphans.hold(ledger, 'siem')
   orphans.report()
   orphans.report()
   expect(orphans.said).toEqual([{ sinks: ['soc', 'siem'], items: 501 }])
 })
 
 test('a batch whose sink is gone is held though Redis is full, and goes on when the sink is back', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const events = ['a/b/1', 'a/b/2'].map((uid) => routed({ uid }, ['siem']))
-  await takeIn(book, events, { batchWaitMs: 1 })
-  const members = await peekBatch(book, 'siem', 10)
+  await takeIn(ledger, events, { batchWaitMs: 1 })
+  const members = await peekBatch(ledger, 'siem', 10)
   const frozen = { sink: 'siem', destination: 'siem', members }
-  const message = await freezeBatch(book, { owner: 'r1', leaseMs: 10_000 }, frozen)
-  await makeDue(book, message!.ref)
-  const orphans = orphansOf(book, { batchWaits: { siem: 1_000 } })
-  await whileFull(tests.redis, () => orphans.hold(book, 'siem'))
-  expect(await waiting(book, 'siem')).toEqual({ held: 2 })
-  expect(await whileFull(tests.redis, () => orphans.takeBack(book, 'siem'))).toBe(2)
-  expect(await waiting(book, 'siem')).toEqual({ queued: 2 })
+  const message = await freezeBatch(ledger, { owner: 'r1', leaseMs: 10_000 }, frozen)
+  await makeDue(ledger, message!.ref)
+  const orphans = orphansOf(ledger, { batchWaits: { siem: 1_000 } })
+  await whileFull(tests.redis, () => orphans.hold(ledger, 'siem'))
+  expect(await waiting(ledger, 'siem')).toEqual({ held: 2 })
+  expect(await whileFull(tests.redis, () => orphans.takeBack(ledger, 'siem'))).toBe(2)
+  expect(await waiting(ledger, 'siem')).toEqual({ queued: 2 })
 })
 
 test('a message that is known to have gone is settled and not held, though its sink is gone', async () => {
-  const book = await tests.book()
-  await bring(book, 1)
+  const ledger = await tests.ledger()
+  await bring(ledger, 1)
   const message = { k: 'soc', d: 'soc', kind: 'group', n: 1, o: 'delivered' }
-  await tests.redis.set(book.key('batch', 'm1'), JSON.stringify(message))
-  await tests.redis.zadd(book.key('due', 'soc'), 1, 'b:m1:soc')
-  const orphans = orphansOf(book)
-  await orphans.hold(book, 'soc')
+  await tests.redis.set(ledger.key('batch', 'm1'), JSON.stringify(message))
+  await tests.redis.zadd(ledger.key('due', 'soc'), 1, 'b:m1:soc')
+  const orphans = orphansOf(ledger)
+  await orphans.hold(ledger, 'soc')
   orphans.report()
   expect(orphans.said).toEqual([{ sinks: ['soc'], items: 1 }])
-  expect(await tests.redis.exists(book.key('batch', 'm1'))).toBe(0)
+  expect(await tests.redis.exists(ledger.key('batch', 'm1'))).toBe(0)
 })
 
 test.each(['lost', 'awaited'])(
   'a digest whose answer was %s when its sink went comes back as a possible repeat in every account',
   async (answer) => {
     const rig = await aDigestRig(tests, { accounts: 2 })
-    const { ledgers: books } = rig
-    for (const book of books) await rig.show(book, { uid: 'a/b/1' })
+    const { ledgers } = rig
+    for (const ledger of ledgers) await rig.show(ledger, { uid: 'a/b/1' })
     rig.toMorning(1)
     const [ref] = await rig.seal()
     rig.oncall.next('timeout')
     if (answer === 'lost') await rig.deliver(ref!)
-    else await beginAttempt(books[0]!, ref!, 'token', 1_000)
-    await makeDue(books[0]!, ref!)
-    const orphans = orphansOf(books[0]!, {
-      ledgers: books,
+    else await beginAttempt(ledgers[0]!, ref!, 'token', 1_000)
+    await makeDue(ledgers[0]!, ref!)
+    const orphans = orphansOf(ledgers[0]!, {
+      ledgers: ledgers,
       batchWaits: { oncall: false },
       returnGroups: () => ({ 'oncall:0': returnedGroup('oncall:0') }),
     })
-    await orphans.hold(books[0]!, 'oncall')
+    await orphans.hold(ledgers[0]!, 'oncall')
     rig.oncall.received.length = 0
-    for (const book of books) {
-      const { items } = (await readRecord(book, book.fingerprints.recordId('a/b/1')))!
+    for (const ledger of ledgers) {
+      const { items } = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))!
       expect(items).toMatchObject([{ state: 'held', heldFor: 'orphaned', repeatRisks: 1 }])
-      expect(await orphans.takeBack(book, 'oncall')).toBe(1)
+      expect(await orphans.takeBack(ledger, 'oncall')).toBe(1)
     }
     rig.clock.aheadMs += 60_000
     await rig.flush()
@@ -125,37 +125,37 @@ test.each(['lost', 'awaited'])(
 )
 
 test('what is due since a moment ago waits: a newer configuration may have its sink', async () => {
-  const book = await tests.book()
-  await bring(book, 1)
-  await orphansOf(book, { graceMs: 60_000 }).hold(book, 'soc')
-  await orphansOf(book, { isActive: () => false }).hold(book, 'soc')
-  expect(await waiting(book)).toEqual({ queued: 1 })
+  const ledger = await tests.ledger()
+  await bring(ledger, 1)
+  await orphansOf(ledger, { graceMs: 60_000 }).hold(ledger, 'soc')
+  await orphansOf(ledger, { isActive: () => false }).hold(ledger, 'soc')
+  expect(await waiting(ledger)).toEqual({ queued: 1 })
 })
 
 test('hundreds that were held go on in one pass when their sink is back, and how many is said', async () => {
-  const book = await tests.book()
-  await bring(book, 450)
-  const orphans = orphansOf(book)
-  await orphans.hold(book, 'soc')
-  expect(await orphansOf(book).takeBack(book, 'soc')).toBe(0)
+  const ledger = await tests.ledger()
+  await bring(ledger, 450)
+  const orphans = orphansOf(ledger)
+  await orphans.hold(ledger, 'soc')
+  expect(await orphansOf(ledger).takeBack(ledger, 'soc')).toBe(0)
   const modes = { soc: false } as const
   expect(
-    await orphansOf(book, { batchWaits: modes, isActive: () => false }).takeBack(book, 'soc'),
+    await orphansOf(ledger, { batchWaits: modes, isActive: () => false }).takeBack(ledger, 'soc'),
   ).toBe(0)
-  expect(await waiting(book)).toEqual({ held: 450 })
-  const back = orphansOf(book, { batchWaits: modes })
-  expect(await back.takeBack(book, 'soc')).toBe(450)
+  expect(await waiting(ledger)).toEqual({ held: 450 })
+  const back = orphansOf(ledger, { batchWaits: modes })
+  expect(await back.takeBack(ledger, 'soc')).toBe(450)
   back.report()
   back.report()
   expect(back.said).toEqual([{ items: 450 }])
-  expect(await waiting(book)).toEqual({ queued: 450 })
+  expect(await waiting(ledger)).toEqual({ queued: 450 })
 })
 
 test('a pass takes back two thousand at most: other accounts are looked at, too', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const refs = Array.from({ length: 150 }, (_, i) => `i:${i}:0:soc`)
-  await tests.redis.sadd(book.key('orphans', 'soc'), ...refs)
-  around(book, () => Promise.resolve(0)) // they stay, as if ever more were held
-  const back = orphansOf(book, { batchWaits: { soc: false } })
-  expect(await back.takeBack(book, 'soc')).toBe(2_000)
+  await tests.redis.sadd(ledger.key('orphans', 'soc'), ...refs)
+  around(ledger, () => Promise.resolve(0)) // they stay, as if ever more were held
+  const back = orphansOf(ledger, { batchWaits: { soc: false } })
+  expect(await back.takeBack(ledger, 'soc')).toBe(2_000)
 })

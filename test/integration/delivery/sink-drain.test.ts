@@ -49,19 +49,19 @@ interface Given {
 async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
   const keys = tests.keys()
   const names = given.accounts ?? ['main']
-  const books = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
   const asked: Asked[] = []
-  for (const book of books) {
-    around(book, (script, run, ...args) => {
+  for (const ledger of ledgers) {
+    around(ledger, (script, run, ...args) => {
       if (script === 'claim-due' || script === 'advance-claims') {
-        asked.push({ account: book.account, script, ...(JSON.parse(String(args[0])) as object) })
+        asked.push({ account: ledger.account, script, ...(JSON.parse(String(args[0])) as object) })
       }
       return run()
     })
   }
   const ahead = { aheadMs: 0 }
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + ahead.aheadMs }
-  const plain = drainOptions({ redis: tests.redis, keys, ledgers: books, clock })
+  const plain = drainOptions({ redis: tests.redis, keys, ledgers: ledgers, clock })
   const [told, cleared, reports]: [Rig['told'], Rig['cleared'], string[]] = [[], [], []]
   const circuit: Circuit = {
     ...plain.circuit,
@@ -74,18 +74,18 @@ async function aRig(sink: Sink, given: Given = {}): Promise<Rig> {
   }
   const options = { ...plain, circuit, hints, ...(given.pace && { pace: given.pace }) }
   const drain = new SinkDrain(sink, options)
-  return { drain, ledgers: books, asked, told, cleared, reports, clock: ahead, options }
+  return { drain, ledgers: ledgers, asked, told, cleared, reports, clock: ahead, options }
 }
 
-async function bring(book: AccountLedger, count: number, severity = 'high'): Promise<void> {
+async function bring(ledger: AccountLedger, count: number, severity = 'high'): Promise<void> {
   const events = Array.from({ length: count }, (_, i) =>
-    routed({ uid: `${book.account}/${severity}/${i}`, severity }, ['soc']),
+    routed({ uid: `${ledger.account}/${severity}/${i}`, severity }, ['soc']),
   )
-  await takeIn(book, events)
+  await takeIn(ledger, events)
 }
 
-async function itemOf(book: AccountLedger, uid: string): Promise<Item> {
-  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items[0]!
+async function itemOf(ledger: AccountLedger, uid: string): Promise<Item> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items[0]!
 }
 
 /** Turn after turn, until it is so. */
@@ -149,7 +149,7 @@ test('while as much waits as a sink sends at once nothing more is claimed, and a
 test('accounts whose worst is as severe share what one claim may take; what is milder waits for it', async () => {
   const soc = aHangingSink({ concurrency: 2 })
   const rig = await aRig(soc, { accounts: ['a', 'b', 'c', 'd'] })
-  for (const book of rig.ledgers) await bring(book, 20)
+  for (const ledger of rig.ledgers) await bring(ledger, 20)
   for (const account of ['a', 'b', 'c']) rig.drain.nudge(account, { rank: 4 })
   rig.drain.nudge('d', { rank: 3 })
   await turnsUntil(rig.drain, 'it claimed', () => claimsOf(rig).length > 0)
@@ -171,9 +171,9 @@ test('one claim in ten is that of the account that waits longest, however mild w
 test('what two accounts sent at once is settled in the ledger of each, and only there', async () => {
   const soc = aHangingSink({ concurrency: 4 })
   const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  for (const book of rig.ledgers) {
-    await bring(book, 1)
-    rig.drain.nudge(book.account)
+  for (const ledger of rig.ledgers) {
+    await bring(ledger, 1)
+    rig.drain.nudge(ledger.account)
   }
   await turnsUntil(rig.drain, 'both are sent', () => soc.sent.length === 2)
   soc.letGo()
@@ -189,7 +189,7 @@ test('what two accounts sent at once is settled in the ledger of each, and only 
 test('of an account whose part of Redis hangs one round is awaited, and no more is asked of it', async () => {
   const soc = aRehearsedSink('soc')
   const rig = await aRig(soc, { accounts: ['hung', 'whole'] })
-  for (const book of rig.ledgers) await bring(book, 5)
+  for (const ledger of rig.ledgers) await bring(ledger, 5)
   let rounds = 0
   around(rig.ledgers[0]!, (script, run) => {
     if (script !== 'advance-claims') return run()
@@ -224,10 +224,10 @@ test('what hung and goes on while the circuit is asked takes the place of those 
       return { count: 9, waitMs: 0, isProbe: false }
     },
   })
-  for (const book of rig.ledgers) await bring(book, 5)
+  for (const ledger of rig.ledgers) await bring(ledger, 5)
   let held = 0
-  for (const book of rig.ledgers.slice(0, 2)) {
-    around(book, (script, run) => {
+  for (const ledger of rig.ledgers.slice(0, 2)) {
+    around(ledger, (script, run) => {
       if (script !== 'advance-claims') return run()
       held += 1
       return gate.promise.then(run)
@@ -284,7 +284,7 @@ test('what is claimed while the sink shuts is not sent', async () => {
     throw new SinkError('unauthorized', 'no more')
   })
   const rig = await aRig(soc, { accounts: ['a', 'b'] })
-  for (const book of rig.ledgers) await bring(book, 1)
+  for (const ledger of rig.ledgers) await bring(ledger, 1)
   standStill(rig)
   rig.drain.nudge('a')
   await turnsUntil(rig.drain, 'one is sent', () => soc.received.length === 1)
@@ -410,15 +410,15 @@ test('each of two accounts that fail at once is told', async () => {
   const rig = await aRig(aRehearsedSink('soc'), { accounts: ['a', 'b'] })
   const opening = Promise.withResolvers<void>()
   let openings = 0
-  for (const book of rig.ledgers) {
-    await bring(book, 1)
-    around(book, async (script, run) => {
+  for (const ledger of rig.ledgers) {
+    await bring(ledger, 1)
+    around(ledger, async (script, run) => {
       if (script !== 'advance-claims') return run()
       openings += 1
       await opening.promise
-      throw new Error(`${book.account} is away`)
+      throw new Error(`${ledger.account} is away`)
     })
-    rig.drain.nudge(book.account)
+    rig.drain.nudge(ledger.account)
   }
   await turnsUntil(rig.drain, 'both are being opened', () => openings === 2)
   opening.resolve()
@@ -473,10 +473,10 @@ test('a probe that waits leaves its place to the next when its claim is lost', a
   let takes = 0
   const take = () => Promise.resolve({ isTaken: false, nextInMs: (takes += 1) && 20 })
   const rig = await aProbeRig(aHangingSink({ limitPerSecond: 1 }), { take })
-  const book = rig.ledgers[0]!
+  const ledger = rig.ledgers[0]!
   await turnsUntil(rig.drain, 'it waits', () => takes > 0)
-  const ref = `i:${book.fingerprints.recordId('main/high/0')}:0:soc`
-  await beginAttempt(book, ref, 'other', 60_000)
+  const ref = `i:${ledger.fingerprints.recordId('main/high/0')}:0:soc`
+  await beginAttempt(ledger, ref, 'other', 60_000)
   rig.clock.aheadMs += 4_000
   await rig.drain.renew()
   expect(rig.did).toEqual(['renewed soc', 'released soc'])
@@ -527,14 +527,14 @@ test('a send whose claim was lost is cut off, and what waits is not sent by two'
       }),
   })
   const rig = await aRig(soc)
-  const book = rig.ledgers[0]!
-  await bring(book, 2)
+  const ledger = rig.ledgers[0]!
+  await bring(ledger, 2)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'one is sent', () =>
     rig.asked.some(({ begin = [] }) => begin.length > 0),
   )
   for (const uid of ['main/high/0', 'main/high/1']) {
-    await beginAttempt(book, `i:${book.fingerprints.recordId(uid)}:0:soc`, 'other', 60_000)
+    await beginAttempt(ledger, `i:${ledger.fingerprints.recordId(uid)}:0:soc`, 'other', 60_000)
   }
   rig.clock.aheadMs += 4_000
   await rig.drain.renew()
@@ -642,12 +642,12 @@ test('a sink that takes everything is reported twice a second at most, one that 
 
 test('what can never be sent says nothing of its sink', async () => {
   const rig = await aRig(aRehearsedSink('soc'))
-  const [book] = rig.ledgers
-  await bring(book!, 1)
-  await tests.redis.del(book!.key('pay', book!.fingerprints.recordId('main/high/0')))
+  const [ledger] = rig.ledgers
+  await bring(ledger!, 1)
+  await tests.redis.del(ledger!.key('pay', ledger!.fingerprints.recordId('main/high/0')))
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'it is settled', () => rig.drain.isIdle)
-  expect(await itemOf(book!, 'main/high/0')).toMatchObject({ state: 'dead' })
+  expect(await itemOf(ledger!, 'main/high/0')).toMatchObject({ state: 'dead' })
   expect(rig.reports).toEqual([])
 })
 
@@ -835,30 +835,30 @@ test('a send that this process breaks off says nothing of its sink, and counts a
   await turnsUntil(rig.drain, 'nothing is in hand', () => rig.drain.isIdle)
   expect(rig.reports).toEqual([])
   expect(await rig.options.circuit.admit('soc', 9)).toMatchObject({ count: 9 })
-  const book = rig.ledgers[0]!
-  const item = await itemOf(book, 'main/high/0')
+  const ledger = rig.ledgers[0]!
+  const item = await itemOf(ledger, 'main/high/0')
   expect(item).toMatchObject({ state: 'retrying', attempts: 1, repeatRisks: 1 })
-  await makeDue(book, `i:${book.fingerprints.recordId('main/high/0')}:0:soc`)
+  await makeDue(ledger, `i:${ledger.fingerprints.recordId('main/high/0')}:0:soc`)
   const asked = { sink: 'soc', max: 1, leastRank: 1 }
-  const { claims } = await claimDue(book, { owner: 'other', leaseMs: 1_000 }, asked)
+  const { claims } = await claimDue(ledger, { owner: 'other', leaseMs: 1_000 }, asked)
   expect(claims).toMatchObject([{ attempts: 1, tries: 0 }])
 })
 
 test('what this process still has in hand is not sent twice because its lease ended', async () => {
   const soc = aHangingSink({ concurrency: 4 })
   const rig = await aRig(soc)
-  const book = rig.ledgers[0]!
-  await bring(book, 3)
+  const ledger = rig.ledgers[0]!
+  await bring(ledger, 3)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'all are sent', () => soc.sent.length === 3)
-  for (const { ref } of rig.asked.flatMap(({ begin = [] }) => begin)) await makeDue(book, ref)
+  for (const { ref } of rig.asked.flatMap(({ begin = [] }) => begin)) await makeDue(ledger, ref)
   rig.drain.nudge('main')
   await turnsUntil(rig.drain, 'it claimed again', () => claimsOf(rig).length === 2)
   await until('that is over', () => rig.drain.inHand === 3)
   soc.letGo()
   await turnsUntil(rig.drain, 'all is settled', () => rig.drain.inHand === 0)
   expect(soc.sent).toHaveLength(3)
-  expect(await itemOf(book, 'main/high/0')).toMatchObject({ state: 'delivered', attempts: 1 })
+  expect(await itemOf(ledger, 'main/high/0')).toMatchObject({ state: 'delivered', attempts: 1 })
 })
 
 test('the halves of a refused batch go at once, without a word from outside', async () => {

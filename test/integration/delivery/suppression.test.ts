@@ -32,8 +32,8 @@ async function aRig(type: 'webhook' | 'slack', gate?: GatheringRigOptions['gate'
   }
 }
 
-async function itemOf(book: AccountLedger, uid: string) {
-  const record = await readRecord(book, book.fingerprints.recordId(uid))
+async function itemOf(ledger: AccountLedger, uid: string) {
+  const record = await readRecord(ledger, ledger.fingerprints.recordId(uid))
   return record!.items[0]!
 }
 

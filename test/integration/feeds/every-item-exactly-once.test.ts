@@ -137,15 +137,15 @@ test.each(kinds)(
     await fc.assert(
       fc.asyncProperty(habits, ages, stepsOf(orders), async (given, first, steps) => {
         await tests.redis.flushdb() // a scan reads every key that is there
-        const book = await tests.book()
-        const history = createHistory({ ledger: book, feed, habits: given })
+        const ledger = await tests.ledger()
+        const history = createHistory({ ledger: ledger, feed, habits: given })
         for (const step of [{ do: 'insert', ages: first } as const, ...steps]) {
           await history.go(step)
         }
         await history.settle()
-        const { startBoundMs: floorMs } = await openFeed(book, feed.name, feed.startMs)
+        const { startBoundMs: floorMs } = await openFeed(ledger, feed.name, feed.startMs)
         const { items } = history.service
-        const records = await recordsOf(book)
+        const records = await recordsOf(ledger)
         const taken = new Set(records.map(({ uid }) => uid))
         const isBelow = ({ createdMs }: (typeof items)[number]): boolean => createdMs < floorMs
         for (const item of items) {
@@ -158,7 +158,7 @@ test.each(kinds)(
           expect(record.items).toHaveLength(1)
           expect(record.sightings).toHaveLength(1)
         }
-        const { feeds, sinks } = await expectConservation(book)
+        const { feeds, sinks } = await expectConservation(ledger)
         expect(feeds[feed.name]).toMatchObject({
           new: taken.size,
           baseline: showsOlder(feed, given) ? items.length - taken.size : 0,

@@ -29,7 +29,7 @@ const never = { kind: 'feed', signal: new AbortController().signal } as const
 
 let sandbox: Sandbox
 let replica: Replica
-let book: AccountLedger
+let ledger: AccountLedger
 let prefixes = 0
 
 beforeAll(async () => {
@@ -48,7 +48,7 @@ beforeEach(async () => {
     limits: { search: 1_000, basic: 1_000 },
   })
   replica = startReplica({ redisUrl: tests.server.url, prefix: `p${(prefixes += 1)}`, account })
-  book = await tests.book()
+  ledger = await tests.ledger()
 })
 
 afterEach(() => replica.stop())
@@ -77,7 +77,7 @@ function aPoller(
         return { ...answer, requestedAtMs: answer.requestedAtMs + skewMs }
       },
     }),
-    ledger: () => given.ledger ?? book,
+    ledger: () => given.ledger ?? ledger,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
@@ -95,7 +95,7 @@ function aPoller(
 
 async function known(): Promise<string[]> {
   const uids: string[] = []
-  for await (const record of scanRecords(book)) uids.push(record.uid)
+  for await (const record of scanRecords(ledger)) uids.push(record.uid)
   return uids.toSorted()
 }
 
@@ -131,7 +131,7 @@ test('a turn reads to the end and takes every event in once, over as many turns 
   }
   expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
-  await expectConservation(book)
+  await expectConservation(ledger)
   expect(sandbox.violations().changedScans).toBe(0)
 })
 
@@ -214,7 +214,7 @@ test('a turn ends after fifty pages and goes on in the next one: other feeds hav
   sandbox.addEvents(501)
   const poller = aPoller()
   expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'more' })
-  expect((await readAccounting(book)).feeds['brand']?.fetched).toBe(500)
+  expect((await readAccounting(ledger)).feeds['brand']?.fetched).toBe(500)
   expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
 })
@@ -224,7 +224,7 @@ test('a refused cursor begins a new walk with overlap in the same turn, and noth
   sandbox.addEvents(25)
   const poller = aPoller()
   await poller.pollOnce(feed, never)
-  const { newestMs = 0 } = await openFeed(book, 'brand', 0)
+  const { newestMs = 0 } = await openFeed(ledger, 'brand', 0)
   sandbox.expireCursors()
   sandbox.addEvents(4)
   const before = searches().length
@@ -233,8 +233,8 @@ test('a refused cursor begins a new walk with overlap in the same turn, and noth
   expect(refused?.hasCursor).toBe(true)
   expect(fresh).toMatchObject({ hasCursor: false, from: newestMs - overlapMs })
   expect(await known()).toEqual(shown())
-  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('cursor_refused')
-  await expectConservation(book)
+  expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('cursor_refused')
+  await expectConservation(ledger)
 })
 
 test('changed filters begin a new walk with overlap; the old cursor never meets the new filters', async () => {
@@ -245,7 +245,7 @@ test('changed filters begin a new walk with overlap; the old cursor never meets 
   expect(await aPoller().pollOnce(wider, never)).toEqual({ status: 'caught_up' })
   expect(await known()).toEqual(shown())
   expect(sandbox.violations().changedScans).toBe(0)
-  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('configuration_changed')
+  expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('configuration_changed')
 })
 
 test('a rewind reads again from its floor and sends nothing twice', async () => {
@@ -254,25 +254,25 @@ test('a rewind reads again from its floor and sends nothing twice', async () => 
   sandbox.addEvents(3)
   await aPoller().pollOnce(aFeed(), never)
   expect(await known()).toHaveLength(3)
-  await rewindFeed(book, 'brand', nowMs - 72 * hourMs)
+  await rewindFeed(ledger, 'brand', nowMs - 72 * hourMs)
   await aPoller().pollOnce(aFeed(), never)
   expect(await known()).toHaveLength(3)
   await aPoller().pollOnce(aFeed(), { ...never, kind: 'sweep' })
   expect(await known()).toEqual(shown())
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ new: 6, late: 0 })
-  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('rewound')
+  expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('rewound')
 })
 
 test('a rewind during a request wins over the page that comes back', async () => {
   sandbox.addEvents(3)
   let isRewound = false
   const beforePage = async (): Promise<void> => {
-    if (!isRewound) await rewindFeed(book, 'brand', Date.now() - hourMs)
+    if (!isRewound) await rewindFeed(ledger, 'brand', Date.now() - hourMs)
     isRewound = true
   }
   await aPoller({ beforePage }).pollOnce(aFeed(), never)
-  expect((await openFeed(book, 'brand', 0)).scan?.reason).toBe('rewound')
+  expect((await openFeed(ledger, 'brand', 0)).scan?.reason).toBe('rewound')
   expect(await known()).toEqual(shown())
 })
 
@@ -281,7 +281,7 @@ test('replicas that poll the same feed at once take every event in once', async 
   const pollers = [aPoller(), aPoller(), aPoller()]
   await Promise.all(pollers.map((poller) => poller.pollOnce(aFeed(), never)))
   expect(await known()).toEqual(shown())
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']?.new).toBe(60)
 })
 
@@ -289,13 +289,13 @@ test('an older configuration leaves a feed that a newer one polls alone, without
   sandbox.addEvents(3)
   const newer = aFeed({ filters: { severity: ['high', 'low', 'medium', 'critical', 'info'] } })
   await aPoller({ generation: 2 }).pollOnce(newer, never)
-  const { scan: walk, sequence } = await openFeed(book, 'brand', 0)
+  const { scan: walk, sequence } = await openFeed(ledger, 'brand', 0)
   const before = searches().length
   expect(await aPoller({ generation: 1 }).pollOnce(aFeed(), never)).toEqual({
     status: 'superseded',
   })
   expect(searches()).toHaveLength(before)
-  expect(await openFeed(book, 'brand', 0)).toMatchObject({ scan: walk, sequence })
+  expect(await openFeed(ledger, 'brand', 0)).toMatchObject({ scan: walk, sequence })
   expect(await aPoller({ generation: 1 }).pollOnce(newer, never)).toEqual({ status: 'caught_up' })
   expect(await aPoller({ generation: 3 }).pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
 })
@@ -329,9 +329,9 @@ test.each(['unavailable', 'contract'] as const)(
     }
     const failed = await aPoller({ beforePage }).pollOnce(aFeed(), never)
     expect(failed).toMatchObject({ status: 'failed', reason })
-    const { scan: walk } = await openFeed(book, 'brand', 0)
+    const { scan: walk } = await openFeed(ledger, 'brand', 0)
     expect(walk?.cursor).not.toBeNull()
-    expect((await readAccounting(book)).feeds['brand']?.new).toBe(20)
+    expect((await readAccounting(ledger)).feeds['brand']?.new).toBe(20)
     sandbox.faults.clear()
     expect(await aPoller().pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
     expect(await known()).toEqual(shown())
@@ -352,16 +352,16 @@ test('a malformed item is set aside once and keeps nothing back', async () => {
   sandbox.addEvents(12)
   const poller = aPoller()
   expect(await poller.pollOnce(aFeed(), never)).toEqual({ status: 'caught_up' })
-  await rewindFeed(book, 'brand', Date.now() - 24 * hourMs)
+  await rewindFeed(ledger, 'brand', Date.now() - 24 * hourMs)
   await poller.pollOnce(aFeed(), never)
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ new: 24, quarantined: 1, duplicate: 25 })
 })
 
 test('the time at which a feed was caught up is never later than the request that showed it', async () => {
   const hurried: Clock = { ...systemClock, now: () => Date.now() + 3 * hourMs }
   await aPoller({ clock: hurried }).pollOnce(aFeed(), never)
-  const { lastCaughtUpMs = 0, nowMs } = await openFeed(book, 'brand', 0)
+  const { lastCaughtUpMs = 0, nowMs } = await openFeed(ledger, 'brand', 0)
   expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
   expect(lastCaughtUpMs).toBeGreaterThan(nowMs - 5_000)
 })
@@ -370,15 +370,15 @@ test('a Redis that was away for a minute does not make a feed look caught up in 
   let isBack = false
   const clock: Clock = { ...systemClock, now: () => Date.now() - (isBack ? 0 : 60_000) }
   const waiting: AccountLedger = {
-    ...book,
+    ...ledger,
     async run(script, ...args) {
-      const reply = await book.run(script, ...args)
+      const reply = await ledger.run(script, ...args)
       isBack = true
       return reply
     },
   }
   await aPoller({ clock, ledger: waiting }).pollOnce(aFeed(), never)
-  const { lastCaughtUpMs = 0, nowMs } = await openFeed(book, 'brand', 0)
+  const { lastCaughtUpMs = 0, nowMs } = await openFeed(ledger, 'brand', 0)
   expect(lastCaughtUpMs).toBeLessThanOrEqual(nowMs)
 })
 

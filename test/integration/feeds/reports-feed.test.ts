@@ -64,10 +64,10 @@ function script(requests: Request[]): Scripted {
   return { client: client as UpstreamClient, asked, incidents }
 }
 
-function aPoller(book: AccountLedger, client: UpstreamClient, clock: Clock): Poller {
+function aPoller(ledger: AccountLedger, client: UpstreamClient, clock: Clock): Poller {
   return createPoller({
     client: () => client,
-    ledger: () => book,
+    ledger: () => ledger,
     plan: () => ({
       decisions: [{ route: 'root', path: ['root'], why: [] }],
       items: [{ sink: 'soc', destination: 'soc', routes: ['root'] }],
@@ -99,7 +99,7 @@ test('whatever happened, each request ends as exactly one event', async () => {
         const requests = made.map((one, at) => ({ ...one, id: `request-${at}`, reportId: at + 1 }))
         const { client, asked, incidents: due } = script(requests)
         for (const [at, what] of incidents) due.set(at, what as 'fail' | 'die')
-        const book = await tests.book()
+        const ledger = await tests.ledger()
         const feed = aReportsFeed({
           requests: requests.map(({ id }) => id),
           timeoutMs: 10 * 60 * minuteMs,
@@ -110,13 +110,13 @@ test('whatever happened, each request ends as exactly one event', async () => {
         for (const waited of [...minutes, ...days]) {
           const signal = new AbortController().signal
           const turn = (): Promise<unknown> =>
-            aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+            aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
           const turns = await Promise.allSettled([turn(), turn()]) // two replicas at once
           const reasons = turns.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
           expect(reasons.filter((reason) => !(reason instanceof Killed))).toEqual([])
           nowMs += waited * minuteMs
         }
-        const records = await recordsOf(book)
+        const records = await recordsOf(ledger)
         const wanted = requests.map(({ id, reportId, end }) => {
           if (end === 'completed') return `threat_flow/report/${reportId}`
           const outcome = { error: 'failed', cancelled: 'failed', unknown: 'refused' } as const
@@ -124,9 +124,9 @@ test('whatever happened, each request ends as exactly one event', async () => {
         })
         expect(records.map(({ uid }) => uid).toSorted()).toEqual(wanted.toSorted())
         for (const { items } of records) expect(items).toHaveLength(1)
-        await expectConservation(book)
+        await expectConservation(ledger)
         const before = asked.length
-        await aPoller(book, client, clock).pollOnce(feed, {
+        await aPoller(ledger, client, clock).pollOnce(feed, {
           kind: 'feed',
           signal: new AbortController().signal,
         })
@@ -140,16 +140,16 @@ test('whatever happened, each request ends as exactly one event', async () => {
 test('a report that is overdue is told so, and told again once it is made', async () => {
   await tests.redis.flushdb()
   const { client } = script([{ id: 'first', reportId: 1, looks: 6, end: 'completed' }])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ everyMs: 15_000, timeoutMs: minuteMs })
   let nowMs = Date.now()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   for (let turn = 0; turn < 22; turn += 1) {
-    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
     nowMs += minuteMs
   }
-  const records = await recordsOf(book)
+  const records = await recordsOf(ledger)
   expect(records.map(({ uid }) => uid).toSorted()).toEqual([
     'threat_flow/report/1',
     'threat_flow/request/first/overdue',
@@ -167,28 +167,28 @@ test('a request that is unknown for a moment is asked about again', async () => 
         ? Promise.reject(new UpstreamError('rejected', 'no such request', { status: 404 }))
         : client.getReportRequest(asked),
   }
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   let nowMs = Date.now()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   for (let turn = 0; turn < 12; turn += 1) {
-    await aPoller(book, forgetful, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
+    await aPoller(ledger, forgetful, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
     nowMs += 4 * minuteMs
   }
-  expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual(['threat_flow/report/1'])
+  expect((await recordsOf(ledger)).map(({ uid }) => uid)).toEqual(['threat_flow/report/1'])
 })
 
 test('a request that is unknown at three looks in a row is refused, and asked about no more', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 0, end: 'unknown' }])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   let nowMs = Date.now()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   const known: string[][] = []
   for (let turn = 0; turn < 4; turn += 1) {
-    await aPoller(book, client, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
-    known.push((await recordsOf(book)).map(({ uid }) => uid))
+    await aPoller(ledger, client, clock).pollOnce(aReportsFeed(), { kind: 'feed', signal })
+    known.push((await recordsOf(ledger)).map(({ uid }) => uid))
     nowMs += 4 * minuteMs
   }
   const refused = ['threat_flow/request/first/refused']
@@ -199,7 +199,7 @@ test('a request that is unknown at three looks in a row is refused, and asked ab
 test('an overdue report is looked at until 24 timeouts are over, and no longer', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 0, end: 'never' }])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ everyMs: 15_000, timeoutMs: 10 * minuteMs })
   const startMs = Date.now()
   let nowMs = startMs
@@ -208,7 +208,7 @@ test('an overdue report is looked at until 24 timeouts are over, and no longer',
   // the second look finds it overdue
   for (const timeouts of [0, 1, 24, 25, 26]) {
     nowMs = startMs + timeouts * feed.timeoutMs
-    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
   }
   expect(asked).toHaveLength(4)
 })
@@ -222,16 +222,16 @@ test('one that is forbidden for ever is told as overdue, and given up', async ()
       return Promise.reject(new UpstreamError('auth', 'not yours', { status: 403 }))
     },
   }
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ timeoutMs: 10 * minuteMs })
   let nowMs = Date.now()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   for (let turn = 0; turn < 60; turn += 1) {
-    await aPoller(book, client as UpstreamClient, clock).pollOnce(feed, { kind: 'feed', signal })
+    await aPoller(ledger, client as UpstreamClient, clock).pollOnce(feed, { kind: 'feed', signal })
     nowMs += 10 * minuteMs
   }
-  expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual([
+  expect((await recordsOf(ledger)).map(({ uid }) => uid)).toEqual([
     'threat_flow/request/first/overdue',
   ])
   expect(asked.length).toBeLessThan(40)
@@ -250,15 +250,15 @@ test('what one request answers badly costs the others nothing', async () => {
         ? Promise.reject(new UpstreamError('contract', 'not a report'))
         : client.getReportRequest(asked),
   }
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ requests: ['good', 'bad', 'also-good'] })
   const signal = new AbortController().signal
-  const outcome = await aPoller(book, refusing, systemClock).pollOnce(feed, {
+  const outcome = await aPoller(ledger, refusing, systemClock).pollOnce(feed, {
     kind: 'feed',
     signal,
   })
   expect(outcome).toEqual({ status: 'caught_up' })
-  expect((await recordsOf(book)).map(({ uid }) => uid).toSorted()).toEqual([
+  expect((await recordsOf(ledger)).map(({ uid }) => uid).toSorted()).toEqual([
     'threat_flow/report/1',
     'threat_flow/report/2',
   ])
@@ -270,15 +270,15 @@ test('a poll fails where the service answers no request, and not where it answer
     { id: 'first', reportId: 1, looks: 0, end: 'completed' },
     { id: 'second', reportId: 2, looks: 0, end: 'completed' },
   ])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ requests: ['first', 'second'] })
   const signal = new AbortController().signal
   const poll = (): Promise<unknown> =>
-    aPoller(book, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
+    aPoller(ledger, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
   incidents.set(1, 'fail').set(2, 'fail').set(3, 'fail')
   expect(await poll()).toMatchObject({ status: 'failed', reason: 'unavailable' })
   expect(await poll()).toEqual({ status: 'caught_up' })
-  expect((await recordsOf(book)).map(({ uid }) => uid)).toEqual(['threat_flow/report/2'])
+  expect((await recordsOf(ledger)).map(({ uid }) => uid)).toEqual(['threat_flow/report/2'])
 })
 
 test('of a request that is listed no longer nothing is kept', async () => {
@@ -287,12 +287,12 @@ test('of a request that is listed no longer nothing is kept', async () => {
     { id: 'first', reportId: 1, looks: 9, end: 'completed' },
     { id: 'second', reportId: 2, looks: 9, end: 'completed' },
   ])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const signal = new AbortController().signal
   for (const requests of [['first', 'second'], ['second']]) {
     const feed = aReportsFeed({ requests })
-    await aPoller(book, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
-    const { scan: walk } = await openFeed(book, feed.name, 0)
+    await aPoller(ledger, client, systemClock).pollOnce(feed, { kind: 'feed', signal })
+    const { scan: walk } = await openFeed(ledger, feed.name, 0)
     expect(Object.keys(walk!.notes!)).toEqual(requests)
   }
 })
@@ -300,14 +300,14 @@ test('of a request that is listed no longer nothing is kept', async () => {
 test('the second look comes half as long again after the first as that came after the request', async () => {
   await tests.redis.flushdb()
   const { client } = script([{ id: 'first', reportId: 1, looks: 9, end: 'completed' }])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ everyMs: 15_001 })
   let nowMs = Date.now()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   for (const waitMs of [15_001, 22_501, 33_752]) {
-    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
-    const { scan: walk } = await openFeed(book, feed.name, 0)
+    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
+    const { scan: walk } = await openFeed(ledger, feed.name, 0)
     expect(walk!.notes).toMatchObject({ first: { nextMs: nowMs + waitMs } })
     nowMs += waitMs
   }
@@ -316,12 +316,12 @@ test('the second look comes half as long again after the first as that came afte
 test('a request that was last looked at by a clock that was hours ahead is asked about at once', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 9, end: 'completed' }])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ everyMs: 15_000 })
   const signal = new AbortController().signal
   for (const aheadMs of [3 * 60 * minuteMs, 0, 0]) {
     const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs }
-    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
   }
   expect(asked).toHaveLength(2)
 })
@@ -329,13 +329,13 @@ test('a request that was last looked at by a clock that was hours ahead is asked
 test('a request is asked about ever more seldom', async () => {
   await tests.redis.flushdb()
   const { client, asked } = script([{ id: 'first', reportId: 1, looks: 99, end: 'completed' }])
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const feed = aReportsFeed({ everyMs: 15_000, timeoutMs: 10 * 60 * minuteMs })
   let nowMs = Date.now()
   const clock: Clock = { ...systemClock, now: () => nowMs }
   const signal = new AbortController().signal
   for (let turn = 0; turn < 240; turn += 1) {
-    await aPoller(book, client, clock).pollOnce(feed, { kind: 'feed', signal })
+    await aPoller(ledger, client, clock).pollOnce(feed, { kind: 'feed', signal })
     nowMs += 15_000
   }
   expect(asked.length).toBeGreaterThan(10)

@@ -395,7 +395,7 @@ test.each(['feed', 'sweep'] as const)(
 )
 
 test('a page of the tail says when rescans may be due sooner: at first ends, new requests, rewinds', async () => {
-  const { sandbox, ledger: book } = await begin({ endMode: 'empty' })
+  const { sandbox, ledger } = await begin({ endMode: 'empty' })
   const told: boolean[][] = []
   async function readTail(one = feed): Promise<void> {
     const pages: boolean[] = []
@@ -413,7 +413,7 @@ test('a page of the tail says when rescans may be due sooner: at first ends, new
   expect(told.at(-1)?.[0]).toBe(true)
   await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
   expect(told.at(-1)).not.toContain(true)
-  await rewindFeed(book, 'brand', Date.now() - 48 * hourMs)
+  await rewindFeed(ledger, 'brand', Date.now() - 48 * hourMs)
   await readTail(aFeed({ ...feed, filters: { severity: 'low' } }))
   expect(told.at(-1)?.[0]).toBe(true)
 })

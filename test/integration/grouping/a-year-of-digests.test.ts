@@ -42,13 +42,19 @@ interface Office {
 
 async function anOffice(): Promise<Office> {
   const keys = given.keys()
-  const book = await given.book({ keys })
+  const ledger = await given.ledger({ keys })
   const names = Object.keys(desks) as (keyof typeof desks)[]
   const sinks = new Map(names.map((name) => [name, aRehearsedSink(name, { type: 'email' })]))
   const digests = Object.fromEntries(names.map((name) => [name, digestOf(name)]))
-  const options = { redis: given.redis, keys, ledgers: [book], sinks: [...sinks.values()], digests }
+  const options = {
+    redis: given.redis,
+    keys,
+    ledgers: [ledger],
+    sinks: [...sinks.values()],
+    digests,
+  }
   const office: Office = {
-    ledger: book,
+    ledger: ledger,
     sinks,
     digests,
     rig: aGatheringRig(options),
@@ -62,24 +68,24 @@ async function anOffice(): Promise<Office> {
 }
 
 /** What a running daemon does within a minute. */
-async function work({ rig, ledger: book, sinks }: Office): Promise<void> {
+async function work({ rig, ledger, sinks }: Office): Promise<void> {
   await rig.ensureDigests()
   await rig.seal()
   for (const name of sinks.keys()) {
-    const refs = await readDueRefs(book, name, rig.clock.now(), { offset: 0, count: 10 })
+    const refs = await readDueRefs(ledger, name, rig.clock.now(), { offset: 0, count: 10 })
     for (const ref of refs) await rig.deliver(ref)
   }
 }
 
 /** The process dies before the n-th script from now on. */
-function dieAfter(book: AccountLedger, scripts: number): () => void {
-  const { run } = book
+function dieAfter(ledger: AccountLedger, scripts: number): () => void {
+  const { run } = ledger
   let left = scripts
-  Object.assign(book, {
+  Object.assign(ledger, {
     run: (script: string, ...args: (string | number)[]) =>
       (left -= 1) < 0 ? Promise.reject(new Error('killed')) : run(script, ...args),
   })
-  return () => void Object.assign(book, { run })
+  return () => void Object.assign(ledger, { run })
 }
 
 test(`${days} days in three zones: no event lost, none twice, each digest at its local hour`, async () => {

@@ -28,7 +28,7 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
   const soc = aRehearsedSink('soc', { type: 'slack' })
   const pager = aRehearsedSink('pager', { type: 'slack' })
   const rig = await aSlackRig(given, { sinks: [soc, pager], ...options })
-  const { ledger: book } = rig
+  const { ledger } = rig
   return {
     ...rig,
     soc,
@@ -37,7 +37,7 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
       for (let from = 0; from < count; from += 500) {
         const page = Array.from({ length: Math.min(500, count - from) }, (_, i) => `t${from + i}`)
         await takeIn(
-          book,
+          ledger,
           page.map((type) => rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } })),
         )
       }
@@ -206,17 +206,17 @@ test('a digest that cannot be made keeps no other from leaving, and is made late
 
 test('an account whose groups cannot be flushed keeps no other account from its own', async () => {
   const keys = given.keys()
-  const books = [
-    await given.book({ keys, account: 'broken' }),
-    await given.book({ keys, account: 'whole' }),
+  const ledgers = [
+    await given.ledger({ keys, account: 'broken' }),
+    await given.ledger({ keys, account: 'whole' }),
   ]
   const sinks = [aRehearsedSink('soc', { type: 'slack' })]
-  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: books, sinks })
-  for (const book of books) await takeIn(book, [rig.event({ uid: `${book.account}/b/1` })])
+  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: ledgers, sinks })
+  for (const ledger of ledgers) await takeIn(ledger, [rig.event({ uid: `${ledger.account}/b/1` })])
   rig.clock.aheadMs = 11_000
-  around(books[0]!, () => Promise.reject(new Error('unreadable')))
+  around(ledgers[0]!, () => Promise.reject(new Error('unreadable')))
   await expect(rig.flusher.flushGroupsOnce()).rejects.toThrow('unreadable')
-  const due = await readDueRefs(books[1]!, 'soc', Date.now(), { offset: 0, count: 10 })
+  const due = await readDueRefs(ledgers[1]!, 'soc', Date.now(), { offset: 0, count: 10 })
   expect(due).toHaveLength(1)
 })
 
@@ -229,9 +229,9 @@ test('a digest begins though Redis is full', async () => {
 })
 
 test('a destination gets eight messages at once, and then one in ten seconds', async () => {
-  const book = await given.book()
+  const ledger = await given.ledger()
   const take = async (wanted: number) =>
-    (await book.run('take-flush', 'soc', wanted, 8, 10_000)) as [granted: number, waitMs: number]
+    (await ledger.run('take-flush', 'soc', wanted, 8, 10_000)) as [granted: number, waitMs: number]
   expect(await take(5)).toEqual([5, 0])
   expect(await take(4)).toEqual([1, 0]) // all four in one
   expect(await take(2)).toEqual([2, 0])
@@ -239,11 +239,11 @@ test('a destination gets eight messages at once, and then one in ten seconds', a
   expect(granted).toBe(0)
   expect(waitMs).toBeGreaterThan(9_000)
   expect(waitMs).toBeLessThanOrEqual(10_000)
-  const keptMs = await given.redis.pttl(book.key('flushes', 'soc'))
+  const keptMs = await given.redis.pttl(ledger.key('flushes', 'soc'))
   expect(keptMs).toBeGreaterThan(80_000)
   expect(keptMs).toBeLessThanOrEqual(90_000)
   // as if a clock that was an hour ahead had been set back: no more than a full bucket is awaited
-  await given.redis.set(book.key('flushes', 'soc'), Date.now() + 3_600_000)
+  await given.redis.set(ledger.key('flushes', 'soc'), Date.now() + 3_600_000)
   expect((await take(1))[1]).toBe(10_000)
 })
 

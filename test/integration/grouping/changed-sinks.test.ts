@@ -26,16 +26,16 @@ async function aWaitingGroup(count: number): Promise<SlackRig> {
 }
 
 /** The same place, under a configuration that has no sinks. */
-function withoutSinks({ keys, ledger: book }: SlackRig) {
-  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [book], sinks: [] })
+function withoutSinks({ keys, ledger }: SlackRig) {
+  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [ledger], sinks: [] })
   rig.clock.aheadMs = 60_000
   const { clock } = rig
-  const { drains } = aDeliveryRig({ redis: given.redis, keys, ledger: book, sinks: [], clock })
+  const { drains } = aDeliveryRig({ redis: given.redis, keys, ledger: ledger, sinks: [], clock })
   return { flush: () => rig.flush(), heal: () => drains.reconcileOnce() }
 }
 
-async function collectionKeys(book: AccountLedger): Promise<string[]> {
-  const names = await given.redis.keys(book.key('*'))
+async function collectionKeys(ledger: AccountLedger): Promise<string[]> {
+  const names = await given.redis.keys(ledger.key('*'))
   return names.filter((name) => /:(?:gather|told|sealed|collect|timers)\b/.test(name))
 }
 
@@ -49,27 +49,27 @@ test('groups of a removed sink are held, and their collections leave no key behi
 
 test('a configuration that is not the active one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
   const rig = await aSlackRig(given)
-  const { keys, ledger: book } = rig
+  const { keys, ledger } = rig
   const inGroup = (n: number) =>
     rig.event({ uid: `a/b/${n}` }, { grouping: { labels: { type: `t${n}` }, waitMs: 5_000 } })
   await takeIn(
-    book,
+    ledger,
     Array.from({ length: 250 }, (_none, n) => inGroup(n)),
   )
   const pager = aRehearsedSink('pager', { type: 'slack' })
   let isActive = false
-  const sinks = { redis: given.redis, keys, ledgers: [book], sinks: [pager] }
+  const sinks = { redis: given.redis, keys, ledgers: [ledger], sinks: [pager] }
   const passive = aGatheringRig({ ...sinks, mayHold: () => isActive })
   const its = uids(3).map((one) => passive.event(one))
-  await takeIn(book, its)
+  await takeIn(ledger, its)
   passive.clock.aheadMs = 11_000
   expect(await passive.flush()).toBe(1)
   expect(pager.received[0]!.members).toHaveLength(3)
-  expect(waitingIn((await expectConservation(book)).sinks['soc'])).toEqual({ group: 250 })
+  expect(waitingIn((await expectConservation(ledger)).sinks['soc'])).toEqual({ group: 250 })
   isActive = true
   passive.clock.aheadMs = 12_000
   await passive.flush()
-  expect(waitingIn((await expectConservation(book)).sinks['soc'])).toEqual({ held: 250 })
+  expect(waitingIn((await expectConservation(ledger)).sinks['soc'])).toEqual({ held: 250 })
 })
 
 test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
@@ -117,9 +117,9 @@ test('what a mute holds comes when the mute is gone from the configuration, or e
 })
 
 test('a group whose sink has become a webhook goes one by one', async () => {
-  const { keys, ledger: book } = await aWaitingGroup(3)
+  const { keys, ledger } = await aWaitingGroup(3)
   const hook = aRehearsedSink('soc')
-  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [book], sinks: [hook] })
+  const rig = aGatheringRig({ redis: given.redis, keys, ledgers: [ledger], sinks: [hook] })
   rig.clock.aheadMs = 11_000
   await rig.flush()
   expect(hook.received.map(({ summary, members }) => [summary, members.length])).toEqual([
@@ -127,14 +127,14 @@ test('a group whose sink has become a webhook goes one by one', async () => {
     [undefined, 1],
     [undefined, 1],
   ])
-  const { soc } = (await expectConservation(book)).sinks
+  const { soc } = (await expectConservation(ledger)).sinks
   expect(soc!.delivered).toBe(3)
   expect(waitingIn(soc)).toEqual({})
 })
 
 test('a message that was frozen before its sink became a webhook goes one by one, too, and none of it dies', async () => {
   const waiting = await aWaitingGroup(30)
-  const { keys, ledger: book } = waiting
+  const { keys, ledger } = waiting
   expect(await waiting.seal()).toHaveLength(1)
   const refuse = (): Promise<void> => Promise.reject(new SinkError('invalid', 'one by one'))
   const hook = aRehearsedSink('soc')
@@ -145,25 +145,25 @@ test('a message that was frozen before its sink became a webhook goes one by one
   const nothing = (): Promise<void> => Promise.resolve()
   const rerouter = createRerouter({
     sinks: new Map(),
-    ledgers: [book],
+    ledgers: [ledger],
     drains: { announceChanges: nothing },
     metrics: createMetrics(),
   })
   const { drains } = aDeliveryRig({
     redis: given.redis,
     keys,
-    ledger: book,
+    ledger: ledger,
     sinks: [{ ...hook, send }],
     drain: { rerouter },
   })
   drains.start()
   await drains.reconcileOnce()
   await until('all of it is settled', async () => {
-    const { soc } = (await expectConservation(book)).sinks
+    const { soc } = (await expectConservation(ledger)).sinks
     return Object.keys(waitingIn(soc)).length === 0
   })
   await drains.stop(1_000)
-  expect((await expectConservation(book)).sinks['soc']).toMatchObject({ delivered: 30, dead: 0 })
+  expect((await expectConservation(ledger)).sinks['soc']).toMatchObject({ delivered: 30, dead: 0 })
   expect(hook.received).toHaveLength(30)
 })
 
@@ -175,9 +175,9 @@ test('a digest that is made daily comes at the next morning, not at the end of i
   weekly.clock.aheadMs = endMs + 2_000 - Date.now()
   await weekly.ensureDigests()
   await weekly.flush()
-  const { keys, ledgers: books } = weekly
+  const { keys, ledgers } = weekly
   const aheadMs = endMs + 2.5 * dayMs - Date.now()
-  const daily = await aDigestRig(given, { keys, ledgers: books, aheadMs })
+  const daily = await aDigestRig(given, { keys, ledgers: ledgers, aheadMs })
   expect(await daily.flush()).toBe(0)
   daily.clock.aheadMs = endMs + 3 * dayMs + 2_000 - Date.now()
   expect(await daily.flush()).toBe(1)
@@ -200,8 +200,8 @@ test('a digest that its blocked sink kept back says when it was due', async () =
 })
 
 test('a recipient who was taken off the list gets no more digests, the others theirs', async () => {
-  const { keys, ledgers: books } = await aDigestRig(given, { recipients: 2 })
-  const rig = await aDigestRig(given, { keys, ledgers: books })
+  const { keys, ledgers } = await aDigestRig(given, { recipients: 2 })
+  const rig = await aDigestRig(given, { keys, ledgers: ledgers })
   const made: number[] = []
   for (let morning = 1; morning <= 4; morning += 1) {
     rig.toMorning(morning)
@@ -211,17 +211,17 @@ test('a recipient who was taken off the list gets no more digests, the others th
   expect(rig.oncall.received.map(({ destination }) => destination.id)).toEqual(
     Array.from({ length: 4 }, () => 'oncall:0'),
   )
-  expect((await expectConservation(books[0]!)).sinks['oncall']?.dead ?? 0).toBe(0)
+  expect((await expectConservation(ledgers[0]!)).sinks['oncall']?.dead ?? 0).toBe(0)
 })
 
 test('the first digest of a sink does not count what was suppressed before it', async () => {
   const silenced = { act: 'suppress', reason: 'silence', rule: 's' } as const
   const before = await aDigestRig(given, { digest: null, gate: () => silenced })
-  const { keys, ledgers: books } = before
-  await before.show(books[0]!, ...uids(7))
+  const { keys, ledgers } = before
+  await before.show(ledgers[0]!, ...uids(7))
   before.clock.aheadMs = 11_000
   await before.flush()
-  const rig = await aDigestRig(given, { keys, ledgers: books })
+  const rig = await aDigestRig(given, { keys, ledgers: ledgers })
   rig.toMorning(1)
   await rig.flush()
   expect(rig.oncall.received[0]!.summary!.digest!.suppressed).toBe(0)
@@ -229,23 +229,23 @@ test('the first digest of a sink does not count what was suppressed before it', 
 
 test('a digest whose second account is gone is sent, and settles that account when it is back', async () => {
   const both = await aDigestRig(given, { accounts: 2 })
-  const { keys, ledgers: books } = both
-  await both.show(books[0]!, ...uids(20))
-  await both.show(books[1]!, ...uids(4))
+  const { keys, ledgers } = both
+  await both.show(ledgers[0]!, ...uids(20))
+  await both.show(ledgers[1]!, ...uids(4))
   both.toMorning(1)
   const [ref] = await both.seal()
-  const one = await aDigestRig(given, { keys, ledgers: [books[0]!] })
+  const one = await aDigestRig(given, { keys, ledgers: [ledgers[0]!] })
   Object.assign(one.oncall, { canAttach: true })
-  await one.deliver(ref!, books[0])
+  await one.deliver(ref!, ledgers[0])
   const [sent] = one.oncall.received
   expect(sent!.summary!.total).toBe(24)
   expect(sent!.attachment).toBeDefined()
-  expect((await expectConservation(books[0]!)).sinks['oncall']!.delivered).toBe(20)
-  expect(waitingIn((await expectConservation(books[1]!)).sinks['oncall'])).toEqual({ batch: 4 })
-  const againAtMs = Number(await given.redis.zscore(books[0]!.key('due', 'oncall'), ref!))
+  expect((await expectConservation(ledgers[0]!)).sinks['oncall']!.delivered).toBe(20)
+  expect(waitingIn((await expectConservation(ledgers[1]!)).sinks['oncall'])).toEqual({ batch: 4 })
+  const againAtMs = Number(await given.redis.zscore(ledgers[0]!.key('due', 'oncall'), ref!))
   expect(againAtMs).toBeGreaterThan(Date.now() + 3_500_000) // an hour: nobody asks for it all the time
-  await both.deliver(ref!, books[0])
+  await both.deliver(ref!, ledgers[0])
   expect(both.oncall.received).toEqual([])
-  expect(await given.redis.exists(books[0]!.key('batch', ref!.split(':')[1]!))).toBe(0)
-  expect((await expectConservation(books[1]!)).sinks['oncall']!.delivered).toBe(4)
+  expect(await given.redis.exists(ledgers[0]!.key('batch', ref!.split(':')[1]!))).toBe(0)
+  expect((await expectConservation(ledgers[1]!)).sinks['oncall']!.delivered).toBe(4)
 })

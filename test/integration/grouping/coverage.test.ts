@@ -34,7 +34,7 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
   const { config } = parseConfig(yaml, { file: 'test.yaml', env: {} })
   const keys = tests.keys()
   const ledgers = await Promise.all(
-    ['north', 'south', 'gone', 'empty'].map((account) => tests.book({ keys, account })),
+    ['north', 'south', 'gone', 'empty'].map((account) => tests.ledger({ keys, account })),
   )
   await takeIn(ledgers[2]!, [routed({ uid: 'a/1' }, ['south'])], { feed: 'old' })
   await takeIn(ledgers[3]!, [routed({ uid: 'a/2' }, [])], { feed: 'older' })

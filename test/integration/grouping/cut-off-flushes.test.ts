@@ -9,32 +9,32 @@ import { expectConservation, redisForTests, takeIn, waitingIn } from '../../supp
 
 const given = redisForTests()
 
-async function expectAllDelivered(book: AccountLedger, count: number): Promise<void> {
-  const { soc } = (await expectConservation(book)).sinks
+async function expectAllDelivered(ledger: AccountLedger, count: number): Promise<void> {
+  const { soc } = (await expectConservation(ledger)).sinks
   expect(soc!.delivered).toBe(count)
   expect(waitingIn(soc)).toEqual({})
 }
 
 test('a message of many groups that was cut off is finished though another group comes first', async () => {
   const rig = await aSlackRig(given)
-  const { ledger: book } = rig
+  const { ledger } = rig
   const inGroup = (type: string) =>
     rig.event({ uid: `a/b/${type}` }, { grouping: { labels: { type } } })
   await takeIn(
-    book,
+    ledger,
     Array.from({ length: 30 }, (_, i) => inGroup(`t${i}`)),
   )
   rig.clock.aheadMs = 11_000
-  dieAt(book, 'close-flush', 1)
+  dieAt(ledger, 'close-flush', 1)
   await expect(rig.seal()).rejects.toThrow('killed')
-  await takeIn(book, [inGroup('new')])
+  await takeIn(ledger, [inGroup('new')])
   rig.clock.aheadMs = 60_000
   await rig.flush()
   const [storm, single] = rig.soc.received
   expect(storm!.summary).toMatchObject({ kind: 'storm', route: null, total: 30 })
   expect(storm!.summary!.labels).toEqual({})
   expect(single!.members.map(({ event }) => event.uid)).toEqual(['a/b/new'])
-  await expectAllDelivered(book, 31)
+  await expectAllDelivered(ledger, 31)
 })
 
 test.each([
@@ -42,18 +42,18 @@ test.each([
   [2, 'storm'],
 ])('a message of %i groups that was cut off is finished as a %s', async (count, kind) => {
   const rig = await aSlackRig(given)
-  const { ledger: book } = rig
+  const { ledger } = rig
   const types = Array.from({ length: count }, (_, i) => `t${i}`)
   const inGroup = (type: string, n: number) =>
     rig.event({ uid: `a/b/${type}${n}` }, { grouping: { labels: { type } } })
   await takeIn(
-    book,
+    ledger,
     types.flatMap((type) => [inGroup(type, 1), inGroup(type, 2)]),
   )
   // of its burst the destination has one message left
-  await given.redis.set(book.key('flushes', 'soc'), Date.now() + 69_000)
+  await given.redis.set(ledger.key('flushes', 'soc'), Date.now() + 69_000)
   rig.clock.aheadMs = 11_000
-  dieAt(book, 'close-flush', 1)
+  dieAt(ledger, 'close-flush', 1)
   await expect(rig.seal()).rejects.toThrow('killed')
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
@@ -78,14 +78,14 @@ test('the file of a message that was cut off while it was sealed has its events 
 
 test('a replica that wakes between two turns of its group adds nothing to either message', async () => {
   const rig = await aSlackRig(given)
-  const { ledger: book, soc } = rig
+  const { ledger, soc } = rig
   await takeIn(
-    book,
+    ledger,
     uids(1).map((event) => rig.event(event)),
   )
   let wake = (): void => undefined
   const asleep = new Promise<void>((resolve) => (wake = resolve))
-  const slow = { ...book } as AccountLedger
+  const slow = { ...ledger } as AccountLedger
   const hasClaimed = new Promise<void>((resolve) => {
     around(slow, async (script, run) => {
       const answer = await run()
@@ -102,43 +102,43 @@ test('a replica that wakes between two turns of its group adds nothing to either
   await hasClaimed
   rig.clock.aheadMs = 42_000
   expect(await rig.flush()).toBe(1)
-  await takeIn(book, [rig.event({ uid: 'x/y/worst', severity: 'critical' })])
+  await takeIn(ledger, [rig.event({ uid: 'x/y/worst', severity: 'critical' })])
   rig.clock.aheadMs = 60_000
   expect(await rig.flush()).toBe(1)
-  await takeIn(book, [rig.event({ uid: 'x/y/later', severity: 'low' })])
+  await takeIn(ledger, [rig.event({ uid: 'x/y/later', severity: 'low' })])
   wake()
   expect(await slept).toBe(0)
   rig.clock.aheadMs = 600_000
   expect(await rig.flush()).toBe(1)
   expect(new Set(soc.received.map(({ id }) => id)).size).toBe(3)
-  await expectAllDelivered(book, 3)
+  await expectAllDelivered(ledger, 3)
 })
 
 test('a storm of a replica that slept leaves a group alone that another one is sealing', async () => {
   const rig = await aSlackRig(given)
-  const { ledger: book } = rig
+  const { ledger } = rig
   const inGroup = (type: string, uid = `a/b/${type}`) =>
     rig.event({ uid }, { grouping: { labels: { type } } })
   await takeIn(
-    book,
+    ledger,
     Array.from({ length: 10 }, (_, i) => inGroup(`t${i}`)),
   )
   rig.clock.aheadMs = 11_000
-  const other = await aSlackRig(given, { ledgers: [book], sinks: [rig.soc] })
+  const other = await aSlackRig(given, { ledgers: [ledger], sinks: [rig.soc] })
   other.clock.aheadMs = 50_000
   let sealedByOther: string[] = []
   let isFirst = true
-  around(book, async (script, run) => {
+  around(ledger, async (script, run) => {
     if (script === 'freeze-members' && isFirst) {
       isFirst = false
       // the lease is over; another replica takes the last of the ten groups, and is cut off
-      const timers = await given.redis.zrange(book.key('timers'), '0', '-2')
+      const timers = await given.redis.zrange(ledger.key('timers'), '0', '-2')
       for (const timer of timers) {
-        await given.redis.zadd(book.key('timers'), 'XX', String(Date.now() + 900_000), timer)
+        await given.redis.zadd(ledger.key('timers'), 'XX', String(Date.now() + 900_000), timer)
       }
-      dieAt(book, 'close-flush', 1)
+      dieAt(ledger, 'close-flush', 1)
       await other.seal().catch(() => undefined)
-      sealedByOther = await given.redis.keys(book.key('sealed', '*'))
+      sealedByOther = await given.redis.keys(ledger.key('sealed', '*'))
     }
     return run()
   })
@@ -148,19 +148,19 @@ test('a storm of a replica that slept leaves a group alone that another one is s
     rig.clock.aheadMs = 1_000_000 * pass
     await rig.flush()
   }
-  await expectAllDelivered(book, 10)
+  await expectAllDelivered(ledger, 10)
 })
 
 test('a close whose answer was lost does not open its message anew while it is being sent', async () => {
   const rig = await aSlackRig(given)
-  const { ledger: book, soc } = rig
+  const { ledger, soc } = rig
   await takeIn(
-    book,
+    ledger,
     uids(3).map((event) => rig.event(event, { isBacklog: true })),
   )
   soc.next('timeout', 'ok')
   let ref = ''
-  around(book, async (script, run) => {
+  around(ledger, async (script, run) => {
     const answer = await run()
     if (script !== 'close-flush' || !String(answer).startsWith('b:')) return answer
     ref = String(answer)
@@ -175,10 +175,10 @@ test('a close whose answer was lost does not open its message anew while it is b
     { attempt: 1, mayBeRepeat: false },
     { attempt: 2, mayBeRepeat: true },
   ])
-  await expectAllDelivered(book, 3)
+  await expectAllDelivered(ledger, 3)
 })
 
-test('a digest of two accounts that was cut off between their books is finished, and what came since is in the next', async () => {
+test('a digest of two accounts that was cut off between their ledgers is finished, and what came since is in the next', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
   const [first, second] = rig.ledgers
   await rig.show(first!, ...uids(2))
@@ -192,17 +192,17 @@ test('a digest of two accounts that was cut off between their books is finished,
   rig.toMorning(2)
   await rig.flush()
   expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([5, 1])
-  for (const [book, delivered] of [
+  for (const [ledger, delivered] of [
     [first!, 2],
     [second!, 4],
   ] as const) {
-    const { oncall } = (await expectConservation(book)).sinks
+    const { oncall } = (await expectConservation(ledger)).sinks
     expect(oncall!.delivered).toBe(delivered)
     expect(waitingIn(oncall)).toEqual({})
   }
 })
 
-test('a digest that has to be begun again goes on with the books that are closed already', async () => {
+test('a digest that has to be begun again goes on with the ledgers that are closed already', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
   const [first, second] = rig.ledgers
   await rig.show(first!, { uid: 'a/b/raised', severity: 'low' }, ...uids(2))
@@ -224,8 +224,8 @@ test('a digest that has to be begun again goes on with the books that are closed
 
 test('a replica that has not the sink holds no group of which another one is just making a message', async () => {
   const rig = await aSlackRig(given)
-  const { ledger: book } = rig
-  await takeIn(book, [rig.event({ uid: 'a/b/1' })])
+  const { ledger } = rig
+  await takeIn(ledger, [rig.event({ uid: 'a/b/1' })])
   rig.clock.aheadMs = 11_000
   const lines: string[] = []
   const logger = createLogger({
@@ -234,18 +234,18 @@ test('a replica that has not the sink holds no group of which another one is jus
   })
   const without = createFlusher({ ...rig.options, sinks: new Map(), logger })
   let isFirst = true
-  around(book, async (script, run) => {
+  around(ledger, async (script, run) => {
     if (script === 'claim-timer' && isFirst) {
       isFirst = false
-      dieAt(book, 'close-flush', 1)
+      dieAt(ledger, 'close-flush', 1)
       await rig.seal().catch(() => undefined) // it had read the same timer, and froze what is in there
     }
     return run()
   })
   await without.flushGroupsOnce()
-  expect(await given.redis.keys(book.key('sealed', '*'))).toHaveLength(1)
+  expect(await given.redis.keys(ledger.key('sealed', '*'))).toHaveLength(1)
   expect(lines).toEqual([]) // nothing is held yet
   rig.clock.aheadMs = 1_000_000
   await rig.flush()
-  await expectAllDelivered(book, 1)
+  await expectAllDelivered(ledger, 1)
 })

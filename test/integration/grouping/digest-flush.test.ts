@@ -25,19 +25,19 @@ const given = redisForTests()
 
 test('a digest carries what its window collected, once, and the next one what came after', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
-  await rig.show(book!, ...uids(3))
+  const [ledger] = rig.ledgers
+  await rig.show(ledger!, ...uids(3))
   expect(await rig.flush()).toBe(0)
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
-  await rig.show(book!, ...uids(2, 10))
+  await rig.show(ledger!, ...uids(2, 10))
   rig.toMorning(2)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received.map(({ summary }) => summary!.total)).toEqual([3, 2])
   const [first, second] = rig.oncall.received.map(({ summary }) => summary!.digest!)
   expect(second!.fromMs).toBe(first!.toMs)
   expect(first).toMatchObject({ isLate: false, timeZone: 'UTC', held: 0, dead: 0 })
-  expect((await expectConservation(book!)).sinks['oncall']!.delivered).toBe(5)
+  expect((await expectConservation(ledger!)).sinks['oncall']!.delivered).toBe(5)
 })
 
 test('an empty digest comes too, unless it is not wanted', async () => {
@@ -71,13 +71,13 @@ test.each([
 
 test('what goes at once is listed as sent already and counted nowhere else', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
+  const [ledger] = rig.ledgers
   await rig.show(
-    book!,
+    ledger!,
     { uid: 'a/b/worst', severity: 'critical' },
     { uid: 'a/b/odd', severity: 'dire' },
   )
-  await rig.show(book!, ...uids(1))
+  await rig.show(ledger!, ...uids(1))
   expect(rig.oncall.received.map(({ members }) => members[0]!.event.uid)).toEqual([
     'a/b/worst',
     'a/b/odd',
@@ -111,11 +111,11 @@ test('of hundreds that went at once a digest counts each once', async () => {
 
 test('of what was sent already a digest knows who it was and when, though its content has expired', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
-  await rig.show(book!, { uid: 'a/b/worst', severity: 'critical' })
-  const recordId = book!.fingerprints.recordId('a/b/worst')
-  await given.redis.del(book!.key('pay', recordId))
-  const [item] = (await readRecord(book!, recordId))!.items
+  const [ledger] = rig.ledgers
+  await rig.show(ledger!, { uid: 'a/b/worst', severity: 'critical' })
+  const recordId = ledger!.fingerprints.recordId('a/b/worst')
+  await given.redis.del(ledger!.key('pay', recordId))
+  const [item] = (await readRecord(ledger!, recordId))!.items
   rig.toMorning(1)
   await rig.flush()
   expect(rig.oncall.received.at(-1)!.summary!.digest!.alreadySent).toEqual([
@@ -124,16 +124,16 @@ test('of what was sent already a digest knows who it was and when, though its co
 })
 
 /** As if so much had happened to items of the sink meanwhile. */
-async function countIn(book: AccountLedger, counts: Record<string, number>): Promise<void> {
-  await given.redis.sadd(book.key('sinks'), 'oncall') // as the commit of any item does
+async function countIn(ledger: AccountLedger, counts: Record<string, number>): Promise<void> {
+  await given.redis.sadd(ledger.key('sinks'), 'oncall') // as the commit of any item does
   for (const [word, by] of Object.entries(counts)) {
-    await given.redis.hincrby(book.key('counters'), `s|oncall|${word}`, by)
+    await given.redis.hincrby(ledger.key('counters'), `s|oncall|${word}`, by)
   }
 }
 
 test('what was kept back, died or was diverted counts once for all recipients, and since the digest before', async () => {
   const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
-  for (const book of rig.ledgers) await countIn(book, { suppressed: 3, dead: 1, diverted: 2 })
+  for (const ledger of rig.ledgers) await countIn(ledger, { suppressed: 3, dead: 1, diverted: 2 })
   rig.toMorning(1)
   await rig.flush()
   await countIn(rig.ledgers[0]!, { suppressed: 1, dead: 3, diverted: 5 })
@@ -147,11 +147,11 @@ test('what was kept back, died or was diverted counts once for all recipients, a
 
 test('no count of a digest is negative where a ledger was removed since the digest before', async () => {
   const both = await aDigestRig(given, { accounts: 2 })
-  const { keys, ledgers: books } = both
-  await countIn(books[1]!, { suppressed: 9, dead: 9, diverted: 9 })
+  const { keys, ledgers } = both
+  await countIn(ledgers[1]!, { suppressed: 9, dead: 9, diverted: 9 })
   both.toMorning(1)
   await both.flush()
-  const rest = await aDigestRig(given, { keys, ledgers: [books[0]!] })
+  const rest = await aDigestRig(given, { keys, ledgers: [ledgers[0]!] })
   rest.toMorning(2)
   await rest.flush()
   const { digest } = rest.oncall.received[0]!.summary!
@@ -163,9 +163,9 @@ test.each([
   [undefined, { suppressed: 3, dead: 4, diverted: 5 }],
 ])('what an older version noted at the end of a window is read: %s', async (note, expected) => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
-  await countIn(book!, { suppressed: 3, dead: 4, diverted: 5 })
-  const name = book!.key('gather', digestGroupId('oncall:0'))
+  const [ledger] = rig.ledgers
+  await countIn(ledger!, { suppressed: 3, dead: 4, diverted: 5 })
+  const name = ledger!.key('gather', digestGroupId('oncall:0'))
   if (note === undefined) await given.redis.hdel(name, 'note')
   else await given.redis.hset(name, 'note', note)
   rig.toMorning(1)
@@ -206,7 +206,7 @@ test('a preview says what the digest says then, also of what rules keep back', a
   expect(going.map(({ uid }) => uid)).toEqual(['paste/site/0', 'paste/site/3', 'paste/site/4'])
 })
 
-test('where no book is open, a digest is neither begun nor ended, and none can be looked at', async () => {
+test('where no ledger is open, a digest is neither begun nor ended, and none can be looked at', async () => {
   const rig = await aDigestRig(given)
   const options = { ...rig.options, ledgers: [] }
   const sink = rig.options.sinks.get('oncall') as DigestSink
@@ -219,12 +219,12 @@ test('where no book is open, a digest is neither begun nor ended, and none can b
 
 test('a digest that is wanted now was due now, and the next one begins with it', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
-  await rig.show(book!, ...uids(2))
+  const [ledger] = rig.ledgers
+  await rig.show(ledger!, ...uids(2))
   const sink = rig.options.sinks.get('oncall') as DigestSink
   expect(await endWindowNow(rig.options, sink, 'oncall:0')).toBe(1)
   const page = { offset: 0, count: 9 }
-  const [ref] = await readDueRefs(book!, 'oncall', rig.clock.now(), page)
+  const [ref] = await readDueRefs(ledger!, 'oncall', rig.clock.now(), page)
   await rig.deliver(ref!)
   const [{ summary }] = rig.oncall.received as [Delivery]
   expect(summary).toMatchObject({ total: 2, digest: { isLate: false } })
@@ -236,21 +236,21 @@ test('a digest that is wanted now was due now, and the next one begins with it',
 
 test('a digest may be a repeat where the answer about one of its events was lost before', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
-  await rig.show(book!, { uid: 'a/b/1' })
+  const [ledger] = rig.ledgers
+  await rig.show(ledger!, { uid: 'a/b/1' })
   rig.oncall.next('timeout', 'ok')
   rig.toMorning(1)
   const [ref] = await rig.seal()
   await rig.deliver(ref!)
   const later = rig.event({ uid: 'a/b/2' }, { sinks: ['oncall:0'] })
   const places = { 'oncall:0': later.items[0]!.group! }
-  await unfreezeMessage(book!, ref!, {
-    ledgers: [book!],
+  await unfreezeMessage(ledger!, ref!, {
+    ledgers: [ledger!],
     staleMs: 0,
     batchWaitMs: undefined,
     groups: places,
   })
-  await rig.show(book!, { uid: 'a/b/2' })
+  await rig.show(ledger!, { uid: 'a/b/2' })
   rig.toMorning(2)
   expect(await rig.flush()).toBe(1)
   const said = rig.oncall.received.map(({ summary, mayBeRepeat }) => [summary!.total, mayBeRepeat])
@@ -277,7 +277,7 @@ test('of what was to go at once only what was delivered counts as sent already',
   expect(digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/sent'])
 })
 
-test('two accounts share one digest, and each book settles its own', async () => {
+test('two accounts share one digest, and each ledger settles its own', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
   const [one, two] = rig.ledgers
   await rig.show(one!, ...uids(2))
@@ -309,16 +309,16 @@ test('where the timer of the second account is due first, both accounts still sh
 
 test('a digest whose schedule became rarer after its last window does not come at its old time', async () => {
   const daily = await aDigestRig(given)
-  const { keys, ledgers: books } = daily
+  const { keys, ledgers } = daily
   daily.toMorning(1)
   await daily.flush()
-  await daily.show(books[0]!, ...uids(2))
+  await daily.show(ledgers[0]!, ...uids(2))
   const weekday = new Date(daily.clock.now()).getUTCDay()
   const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
-  const weekly = await aDigestRig(given, { keys, ledgers: books, digest: { schedule } })
+  const weekly = await aDigestRig(given, { keys, ledgers: ledgers, digest: { schedule } })
   weekly.toMorning(2)
   expect(await weekly.flush()).toBe(0)
-  const dueAtMs = await readTimerMs(books[0]!, digestGroupId('oncall:0'), 'oncall')
+  const dueAtMs = await readTimerMs(ledgers[0]!, digestGroupId('oncall:0'), 'oncall')
   expect(dueAtMs).toBe(schedule.next(weekly.clock.now())) // nobody looks at it before
   weekly.toMorning(8)
   expect(await weekly.flush()).toBe(1)
@@ -328,11 +328,11 @@ test('a digest whose schedule became rarer after its last window does not come a
 test('one recipient that is refused repeats nothing for the others', async () => {
   const rig = await aDigestRig(given, { recipients: 2 })
   rig.oncall.next('recipient_refused', 'ok')
-  const [book] = rig.ledgers
-  await rig.show(book!, ...uids(2))
+  const [ledger] = rig.ledgers
+  await rig.show(ledger!, ...uids(2))
   rig.toMorning(1)
   expect(await rig.flush()).toBe(2)
-  const { sinks } = await expectConservation(book!)
+  const { sinks } = await expectConservation(ledger!)
   expect(sinks['oncall']).toMatchObject({ created: 4, delivered: 2, dead: 2 })
   rig.toMorning(2)
   await rig.flush()
@@ -420,47 +420,47 @@ test('a digest that the sink takes only later is not made twice', async () => {
 
 test('operators see how much waits for a digest over all accounts, when it is due, and when the last one went', async () => {
   const rig = await aDigestRig(given, { accounts: 2, recipients: 2 })
-  const { ledgers: books, keys } = rig
+  const { ledgers, keys } = rig
   const state = () =>
     readDigestState(
-      { ledgers: books, redis: given.redis, keys },
+      { ledgers: ledgers, redis: given.redis, keys },
       rig.options.sinks.get('oncall')!,
       Date.now(),
     )
   const dueMs = everyMorning.schedule.next(Date.now())
   expect(await state()).toEqual({ items: 0, lastSentMs: undefined, nextDueMs: dueMs })
-  await rig.show(books[0]!, ...uids(2))
-  await rig.show(books[1]!, ...uids(1, 10))
+  await rig.show(ledgers[0]!, ...uids(2))
+  await rig.show(ledgers[1]!, ...uids(1, 10))
   await noteDigestSent(given.redis, keys, { sink: 'oncall', atMs: 1234.5 })
   expect(await state()).toEqual({ items: 6, lastSentMs: 1234, nextDueMs: dueMs })
   rig.toMorning(1)
   await rig.flush()
   expect(await state()).toMatchObject({ items: 0, nextDueMs: dueMs + dayMs })
-  const window = books[0]!.key('gather', digestGroupId('oncall:0'))
+  const window = ledgers[0]!.key('gather', digestGroupId('oncall:0'))
   await given.redis.hset(window, 'from', dueMs + dayMs) // that recipient's next one has gone
   expect(await state()).toMatchObject({ nextDueMs: dueMs + dayMs })
 })
 
 test('a preview looks at the very window that the turn ends, and before the first event at an empty one', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
+  const [ledger] = rig.ledgers
   const id = digestGroupId('oncall:0')
   const firstMs = everyMorning.schedule.next(Date.now())
-  await rig.show(book!, ...uids(2))
+  await rig.show(ledger!, ...uids(2))
   rig.toMorning(1)
   await rig.flush()
-  await rig.show(book!, ...uids(1, 10))
+  await rig.show(ledger!, ...uids(1, 10))
   rig.toMorning(2)
   const nowMs = rig.clock.now()
-  const peeked = await peekFlush(book!, { id, sink: 'oncall', nowMs })
-  const claimed = await claimFlush(book!, peeked.timer, nowMs)
+  const peeked = await peekFlush(ledger!, { id, sink: 'oncall', nowMs })
+  const claimed = await claimFlush(ledger!, peeked.timer, nowMs)
   const times = { dueAtMs: firstMs + dayMs, claimedUntilMs: nowMs + 30_000 }
   expect(claimed).toEqual({ ...peeked, ...times })
   const note = JSON.stringify({ suppressed: 0, dead: 0, diverted: 0 })
   const fromMs = rig.oncall.received[0]!.summary!.digest!.toMs
   expect(claimed).toMatchObject({ sequence: 1, kind: 'digest', note, fromMs })
-  expect(await peekFlush(book!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
-    ledger: book,
+  expect(await peekFlush(ledger!, { id: 'nothing', sink: 'oncall', nowMs })).toEqual({
+    ledger: ledger,
     timer: 'c:nothing:oncall',
     id: 'nothing',
     sink: 'oncall',
@@ -476,19 +476,19 @@ test('a preview looks at the very window that the turn ends, and before the firs
 
 test('a digest that nothing disturbs is closed at the first try, and one that is disturbed each time after three', async () => {
   const rig = await aDigestRig(given)
-  const [book] = rig.ledgers
-  await rig.show(book!, ...uids(2))
+  const [ledger] = rig.ledgers
+  await rig.show(ledger!, ...uids(2))
   rig.toMorning(1)
   let [seals, closes] = [0, 0]
   let isDisturbed = false
-  around(book!, async (script, run) => {
+  around(ledger!, async (script, run) => {
     if (script === 'freeze-members') seals += 1
     if (script !== 'close-flush') return run()
     closes += 1
     return isDisturbed ? 'again' : run()
   })
   expect([await rig.flush(), seals, closes]).toEqual([1, 1, 1])
-  await rig.show(book!, ...uids(3, 10))
+  await rig.show(ledger!, ...uids(3, 10))
   rig.toMorning(2)
   isDisturbed = true
   expect([await rig.flush(), closes]).toEqual([0, 4])
@@ -503,18 +503,18 @@ test('a digest that nothing disturbs is closed at the first try, and one that is
 
 test('a digest of two accounts that was sent in vain and is undone leaves its try with the events of both', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
-  const { ledgers: books } = rig
-  for (const book of books) await rig.show(book, { uid: 'a/b/1' })
+  const { ledgers } = rig
+  for (const ledger of ledgers) await rig.show(ledger, { uid: 'a/b/1' })
   rig.oncall.next('timeout')
   rig.toMorning(1)
   const [ref] = await rig.seal()
   await rig.deliver(ref!)
-  const options = { ledgers: books, staleMs: 0, batchWaitMs: undefined, groups: {} }
-  expect(await unfreezeMessage(books[0]!, ref!, options)).toBe('open')
-  for (const book of books) {
-    const { items } = (await readRecord(book, book.fingerprints.recordId('a/b/1')))!
+  const options = { ledgers: ledgers, staleMs: 0, batchWaitMs: undefined, groups: {} }
+  expect(await unfreezeMessage(ledgers[0]!, ref!, options)).toBe('open')
+  for (const ledger of ledgers) {
+    const { items } = (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))!
     expect(items).toMatchObject([{ state: 'queued', attempts: 1, repeatRisks: 1 }])
     expect(items[0]!.history).toMatchObject([{ number: 1, reason: 'timeout' }])
-    await expectConservation(book)
+    await expectConservation(ledger)
   }
 })

@@ -263,22 +263,22 @@ test('a group that leads two messages of many, one after the other, is known by 
 })
 
 test('the window of an account ends with a digest that another one leads, whatever it had frozen as the lead', async () => {
-  const { ledger: book, ...rig } = await aSlackRig(given)
-  await takeIn(book, [rig.event({ uid: 'x/y/1' })])
+  const { ledger, ...rig } = await aSlackRig(given)
+  await takeIn(ledger, [rig.event({ uid: 'x/y/1' })])
   const nowMs = rig.clock.now() + 11_000
-  const [timer = ''] = await readDueTimers(book, { nowMs, count: 1 })
-  const flush = (await claimFlush(book, timer, nowMs))!
+  const [timer = ''] = await readDueTimers(ledger, { nowMs, count: 1 })
+  const flush = (await claimFlush(ledger, timer, nowMs))!
   const own = { messageId: deriveMessageId(flush), leadId: flush.id, fence: flush.fence }
-  await freezeMembers(book, own, (await readAllMemberRefs(flush)).map(going))
+  await freezeMembers(ledger, own, (await readAllMemberRefs(flush)).map(going))
   const closing = {
     messageId: 'of-the-other',
     members: 0,
     flushes: [{ flush, nextMs: nowMs + 60_000 }],
     window: { toMs: nowMs, note: '{}' },
   }
-  expect(await closeMessage(book, closing)).toEqual({ status: 'closed', ref: '' })
+  expect(await closeMessage(ledger, closing)).toEqual({ status: 'closed', ref: '' })
   const seq = Number(flush.fence.seq) + 1
-  expect(await readFence(book, flush.id)).toEqual({ ...flush.fence, seq })
+  expect(await readFence(ledger, flush.id)).toEqual({ ...flush.fence, seq })
 })
 
 test('a message that was sent and forgotten is named to who asks again whether it is closed', async () => {
@@ -305,23 +305,23 @@ test('a message that was sent and forgotten is named to who asks again whether i
 test.each(['settled', 'undone'])(
   'a message of hundreds is %s three hundred members at a time: Redis answers others in between',
   async (how) => {
-    const { ledger: book } = await aRig()
-    const sealed = book.key('sealed', 'm1')
-    const about = JSON.stringify({ accounts: [book.account] })
+    const { ledger } = await aRig()
+    const sealed = ledger.key('sealed', 'm1')
+    const about = JSON.stringify({ accounts: [ledger.account] })
     const message = { k: 'soc', kind: 'group', n: 0, st: 'queued', about }
-    await book.redis.set(book.key('batch', 'm1'), JSON.stringify(message))
+    await ledger.redis.set(ledger.key('batch', 'm1'), JSON.stringify(message))
     const refs = Array.from({ length: 310 }, (_none, n) => [n, `i:${n}:0:soc`] as const)
-    await book.redis.zadd(sealed, ...refs.flat())
+    await ledger.redis.zadd(sealed, ...refs.flat())
     const left: number[] = []
-    const noteLeft = async () => void left.push(await book.redis.zcard(sealed))
-    const { run } = book
+    const noteLeft = async () => void left.push(await ledger.redis.zcard(sealed))
+    const { run } = ledger
     const runs = async (script: string, ...args: (string | number)[]): Promise<unknown> => {
       const answer = await run(script, ...args)
       await noteLeft()
       return answer
     }
     const watched = {
-      ...book,
+      ...ledger,
       run: runs,
       runJson: async <T>(...call: Parameters<typeof runs>) =>
         JSON.parse(String(await runs(...call))) as T,
@@ -344,11 +344,15 @@ test('a timer under which nothing was ever collected is taken away', async () =>
 })
 
 test('a collection into which nothing came yet is looked at as an empty one that would be due now', async () => {
-  const { ledger: book } = await aRig()
+  const { ledger } = await aRig()
   const fence = { opened: false, seq: 0 }
-  expect(await readFence(book, 'none')).toEqual(fence)
-  expect(await readTimerMs(book, 'none', 'soc')).toBeUndefined()
-  const { ledger: _book, ...turn } = await peekFlush(book, { id: 'none', sink: 'soc', nowMs: 7 })
+  expect(await readFence(ledger, 'none')).toEqual(fence)
+  expect(await readTimerMs(ledger, 'none', 'soc')).toBeUndefined()
+  const { ledger: _ledger, ...turn } = await peekFlush(ledger, {
+    id: 'none',
+    sink: 'soc',
+    nowMs: 7,
+  })
   expect(turn).toEqual({
     timer: 'c:none:soc',
     id: 'none',
@@ -367,20 +371,20 @@ test('a collection into which nothing came yet is looked at as an empty one that
 })
 
 test('a message of many groups leaves the turn of one to the replica that seals that one by itself', async () => {
-  const { ledger: book, ...rig } = await aSlackRig(given)
+  const { ledger, ...rig } = await aSlackRig(given)
   const groups = ['a', 'b', 'c']
   await takeIn(
-    book,
+    ledger,
     groups.map((type) => rig.event({ uid: `x/y/${type}` }, { grouping: { labels: { type } } })),
   )
   const nowMs = rig.clock.now() + 11_000
-  const timers = await readDueTimers(book, { nowMs, count: 10 })
-  const turns = await Promise.all(timers.map(async (timer) => claimFlush(book, timer, nowMs)))
+  const timers = await readDueTimers(ledger, { nowMs, count: 10 })
+  const turns = await Promise.all(timers.map(async (timer) => claimFlush(ledger, timer, nowMs)))
   const [lead, taken, other] = turns.map((turn) => turn!)
   const seal = async (messageId: string, leadTurn: Flush, members: Flush[]) => {
     const refs = (await Promise.all(members.map(readAllMemberRefs))).flat()
     const sealing = { messageId, leadId: leadTurn.id, fence: leadTurn.fence }
-    expect(await freezeMembers(book, sealing, refs.map(going))).toBe(true)
+    expect(await freezeMembers(ledger, sealing, refs.map(going))).toBe(true)
   }
   const own = deriveMessageId(taken!)
   await seal(own, taken!, [taken!])
@@ -388,15 +392,19 @@ test('a message of many groups leaves the turn of one to the replica that seals 
   await seal(storm, lead!, [lead!, other!])
   const ending = [lead!, taken!, other!].map((turn) => ({ flush: turn, nextMs: undefined }))
   const closing = { messageId: storm, members: 2, flushes: ending }
-  expect(await closeMessage(book, closing)).toEqual({ status: 'closed', ref: '' })
-  const left = await book.redis.zrange(book.key('timers'), '0', '-1')
+  expect(await closeMessage(ledger, closing)).toEqual({ status: 'closed', ref: '' })
+  const left = await ledger.redis.zrange(ledger.key('timers'), '0', '-1')
   expect(left).toEqual([taken!.timer])
-  expect(await closeMessage(book, { messageId: own, members: 2, flushes: [ending[1]!] })).toEqual({
-    status: 'again',
-  })
-  expect(await closeMessage(book, { messageId: own, members: 1, flushes: [ending[1]!] })).toEqual({
-    status: 'closed',
-    ref: '',
-  })
-  expect(await book.redis.zcard(book.key('timers'))).toBe(0)
+  expect(await closeMessage(ledger, { messageId: own, members: 2, flushes: [ending[1]!] })).toEqual(
+    {
+      status: 'again',
+    },
+  )
+  expect(await closeMessage(ledger, { messageId: own, members: 1, flushes: [ending[1]!] })).toEqual(
+    {
+      status: 'closed',
+      ref: '',
+    },
+  )
+  expect(await ledger.redis.zcard(ledger.key('timers'))).toBe(0)
 })

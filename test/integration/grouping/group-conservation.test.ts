@@ -37,7 +37,7 @@ const given = redisForTests()
 
 /*
  * Any order of pages, timers, mutes, silences, sinks that come and go, answers and crashes, each script
- * possibly executed twice: after every step the book is whole; at the end every item is final, nothing
+ * possibly executed twice: after every step the ledger is whole; at the end every item is final, nothing
  * that collects is left, and no destination got an item twice without having said that it may be a repeat.
  */
 
@@ -166,7 +166,7 @@ class Killed extends Error {}
 
 async function aWorld(isTwice: () => boolean): Promise<World> {
   const keys = given.keys()
-  const book = await given.book({ keys })
+  const ledger = await given.ledger({ keys })
   const rules = new Map<string, Rule>()
   const made = new Map([
     ['soc', aRehearsedSink('soc', { type: 'slack' })],
@@ -185,7 +185,7 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
   )
   const diverter = createRerouter({
     sinks: relieved,
-    ledgers: [book],
+    ledgers: [ledger],
     drains: { announceChanges: () => Promise.resolve() },
     metrics: createMetrics(),
   })
@@ -193,7 +193,7 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
     rerouter: diverter,
     redis: given.redis,
     keys,
-    ledgers: [book],
+    ledgers: [ledger],
     sinks: [...made.values()],
     digests: { oncall: noon },
     gate: verdict,
@@ -201,14 +201,14 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
   const diversion = () => ({ rerouter: diverter, nowMs: rig.clock.now() })
   const world: World = {
     rig,
-    ledger: book,
+    ledger: ledger,
     sinks: made,
     rules,
     crash: undefined,
     isTwice,
     diversion,
   }
-  const run = book.run.bind(book)
+  const run = ledger.run.bind(ledger)
   const disturbed: AccountLedger['run'] = async (script, ...args) => {
     if (world.crash?.script === script && (world.crash.left -= 1) === 0) {
       world.crash = undefined
@@ -217,7 +217,7 @@ async function aWorld(isTwice: () => boolean): Promise<World> {
     if (world.isTwice()) await run(script, ...args)
     return run(script, ...args)
   }
-  Object.assign(book, {
+  Object.assign(ledger, {
     run: disturbed,
     runJson: async (script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await disturbed(script, ...args))) as unknown,
@@ -238,13 +238,13 @@ function nameOf(n: number): string {
 }
 
 /** What workers would do: everything that is due to a sink, once. */
-async function deliverDue({ rig, ledger: book }: World, name: string): Promise<void> {
-  const refs = await readDueRefs(book, name, rig.clock.now(), { offset: 0, count: 50 })
+async function deliverDue({ rig, ledger }: World, name: string): Promise<void> {
+  const refs = await readDueRefs(ledger, name, rig.clock.now(), { offset: 0, count: 50 })
   for (const ref of refs) if (!ref.startsWith('c:')) await rig.deliver(ref)
 }
 
 async function take(world: World, doing: Step): Promise<void> {
-  const { rig, ledger: book } = world
+  const { rig, ledger } = world
   switch (doing.do) {
     case 'page': {
       const grouping = (place: string) => ({
@@ -257,7 +257,7 @@ async function take(world: World, doing: Step): Promise<void> {
           { sinks: to, grouping: grouping(place), isBacklog: place === 'backlog' },
         ),
       )
-      return void (await takeIn(book, events))
+      return void (await takeIn(ledger, events))
     }
     case 'wait':
       return void (rig.clock.aheadMs += doing.ms)
@@ -278,15 +278,15 @@ async function take(world: World, doing: Step): Promise<void> {
       return comeAndGo(world, doing)
     case 'divert':
       return void (await rerouteAll(
-        { ledger: book, sink: doing.sink, ...world.diversion() },
+        { ledger: ledger, sink: doing.sink, ...world.diversion() },
         paging,
       ))
     case 'group': {
-      const refs = await readPendingRefs(book, doing.sink, { offset: 0, count: 100 })
+      const refs = await readPendingRefs(ledger, doing.sink, { offset: 0, count: 100 })
       const singles = refs.filter((ref) => ref.startsWith('i:'))
       const isForPeople = doing.sink !== 'siem'
       const places = isForPeople ? { [doing.sink]: blockedGroup(doing.sink) } : {}
-      return void (await groupItems(book, singles, places))
+      return void (await groupItems(ledger, singles, places))
     }
     case 'move':
     case 'discard':
@@ -296,64 +296,65 @@ async function take(world: World, doing: Step): Promise<void> {
 }
 
 async function comeAndGo(
-  { ledger: book, rig }: World,
+  { ledger, rig }: World,
   doing: { do: string; sink: string },
 ): Promise<void> {
   if (doing.do === 'return') {
-    return void (await returnOrphans(book, { sink: doing.sink, batchWait: false, groups: {} }, 100))
+    return void (await returnOrphans(
+      ledger,
+      { sink: doing.sink, batchWait: false, groups: {} },
+      100,
+    ))
   }
-  const due = await readDueRefs(book, doing.sink, rig.clock.now(), { offset: 0, count: 50 })
-  for (const ref of due) await holdOrphan(book, ref)
+  const due = await readDueRefs(ledger, doing.sink, rig.clock.now(), { offset: 0, count: 50 })
+  for (const ref of due) await holdOrphan(ledger, ref)
   const others = [...rig.options.sinks].filter(([name]) => name !== doing.sink)
   const without = createFlusher({ ...rig.options, sinks: new Map(others) })
   await without.flushDigestsOnce()
   await without.flushGroupsOnce()
 }
 
-async function redirect(
-  { ledger: book }: World,
-  doing: { do: string; uid: number },
-): Promise<void> {
+async function redirect({ ledger }: World, doing: { do: string; uid: number }): Promise<void> {
   if (doing.do === 'resend') {
-    const record = book.fingerprints.recordId(nameOf(doing.uid))
+    const record = ledger.fingerprints.recordId(nameOf(doing.uid))
     for (const name of sinks) {
-      await resendItem(book, `i:${record}:0:${name}`, { batchWaitMs: undefined, by: 'test' })
+      await resendItem(ledger, `i:${record}:0:${name}`, { batchWaitMs: undefined, by: 'test' })
     }
     return
   }
-  for await (const placed of scanPendingItems(book, 'soc')) {
+  for await (const placed of scanPendingItems(ledger, 'soc')) {
     if (placed.record.uid !== nameOf(doing.uid)) continue
     const to = [{ sink: 'siem', destination: 'siem', batchWaitMs: undefined }]
-    if (doing.do === 'discard') await discardItem(book, placed.ref, 'test')
-    else await moveItem(book, placed, to, 'test')
+    if (doing.do === 'discard') await discardItem(ledger, placed.ref, 'test')
+    else await moveItem(ledger, placed, to, 'test')
   }
 }
 
 /** Time passes and nothing disturbs any more. */
 async function settleAll(world: World): Promise<void> {
-  const { rig, ledger: book } = world
+  const { rig, ledger } = world
   world.crash = undefined
   world.isTwice = () => false
   world.rules.clear()
   for (let round = 0; round < 12; round += 1) {
     rig.clock.aheadMs += 90_000_000
     // Redis' own clock does not go with it: how many messages a destination may get now
-    await given.redis.del(...sinks.map((name) => book.key('flushes', name)))
+    await given.redis.del(...sinks.map((name) => ledger.key('flushes', name)))
     for (const name of sinks) {
-      await returnOrphans(book, { sink: name, batchWait: false, groups: {} }, 100)
+      await returnOrphans(ledger, { sink: name, batchWait: false, groups: {} }, 100)
     }
     await rig.seal()
-    for (const name of await readSinkNames(book)) await deliverDue(world, name)
+    for (const name of await readSinkNames(ledger)) await deliverDue(world, name)
   }
 }
 
 /** What should not be there any more, or should not have been sent. */
-async function leftovers({ ledger: book, sinks: all }: World): Promise<string[]> {
-  const { sinks: accounts } = await expectConservation(book)
+async function leftovers({ ledger, sinks: all }: World): Promise<string[]> {
+  const { sinks: accounts } = await expectConservation(ledger)
   const pending = Object.entries(accounts).filter(([, account]) => sumPending(account) > 0)
-  const names = await given.redis.keys(`${book.key()}:*`)
+  const names = await given.redis.keys(`${ledger.key()}:*`)
   const items: string[] = []
-  for await (const record of scanRecords(book)) {
+  for await (const record of scanRecords(ledger)) {
     items.push(...record.items.filter(isPending).map(({ state }) => `${record.uid} ${state}`))
   }
   return [
@@ -375,7 +376,7 @@ function unsaidRepeats({ received }: RehearsedSink): string[] {
   return ids.filter((id, at) => ids.indexOf(id) !== at)
 }
 
-test('whatever is collected, kept back, cut off or moved, the book stays whole and all of it ends', async () => {
+test('whatever is collected, kept back, cut off or moved, the ledger stays whole and all of it ends', async () => {
   const history = fc.record({
     steps: fc.array(step, { minLength: 5, maxLength: 40 }),
     twice: fc.infiniteStream(fc.boolean()),

@@ -19,7 +19,7 @@ interface FleetRig extends GatheringRig {
 async function aFleet(count: number, { hasDigests = true } = {}): Promise<FleetRig> {
   const keys = given.keys()
   const names = Array.from({ length: count }, (_none, at) => `tenant${at}`)
-  const ledgers = await Promise.all(names.map((account) => given.book({ keys, account })))
+  const ledgers = await Promise.all(names.map((account) => given.ledger({ keys, account })))
   const sinks = names.map((name) => aRehearsedSink(name, { type: 'email' }))
   const clock = clockToSet()
   // no digest is due in the next hours

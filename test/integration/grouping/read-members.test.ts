@@ -8,24 +8,24 @@ const tests = redisForTests()
 const [kept, gone] = ['paste/site/1', 'leak/forum/2']
 
 test('a member is told by its event, and where that is kept no more by its record, which the rules judge, too', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const createdAtMs = Date.UTC(2026, 10, 1)
   const identifiers = ['one', 'two'].map((name, id) => ({ id, name }))
   const event = { uid: kept, type: 'paste', createdAtMs, identifiers }
   const other = { uid: gone, type: 'leak', severity: 'low', remediatedAtMs: 5 }
-  await takeIn(book, [routed(event, ['soc:ab']), routed(other, ['soc:cd'])], {
+  await takeIn(ledger, [routed(event, ['soc:ab']), routed(other, ['soc:cd'])], {
     labels: { team: 'x' },
   })
-  await tests.redis.del(book.key('pay', book.fingerprints.recordId(gone)))
+  await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId(gone)))
   const judged: SuppressionInput[] = []
   const gate: SuppressionRules = {
-    decide(_book, items) {
+    decide(_ledger, items) {
       judged.push(...items)
       return Promise.resolve([{ act: 'send' }, { act: 'hold', rule: 'night', untilMs: 9 }])
     },
     allowsAll: () => false,
   }
-  const recordIds = [kept, gone].map((uid) => book.fingerprints.recordId(uid))
+  const recordIds = [kept, gone].map((uid) => ledger.fingerprints.recordId(uid))
   const refs = recordIds.map((id) => `i:${id}:0:soc`)
   const lately: unknown = expect.toSatisfy((ms: number) => Math.abs(Date.now() - ms) < 60_000)
   const common = { account: 'main', repeatRisks: 0, itemCreatedAtMs: lately, feed: 'brand' }
@@ -55,7 +55,7 @@ test('a member is told by its event, and where that is kept no more by its recor
       createdAtMs: null,
     },
   ]
-  expect(await readMembers(book, refs, gate)).toEqual(members)
+  expect(await readMembers(ledger, refs, gate)).toEqual(members)
   const about = { sink: 'soc', routes: ['root'] }
   const where = { account: 'main', feed: 'brand', labels: { team: 'x' } }
   expect(judged).toEqual([
@@ -92,5 +92,5 @@ test('a member is told by its event, and where that is kept no more by its recor
     },
   ])
   const sealed = members.map((member) => ({ ...member, verdict: { act: 'send' } }))
-  expect(await readMembers(book, refs)).toEqual(sealed)
+  expect(await readMembers(ledger, refs)).toEqual(sealed)
 })

@@ -10,7 +10,7 @@ import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
-/** A scrape after one pass over these books; beforehand, the feed `brand` is known. */
+/** A scrape after one pass over these ledgers; beforehand, the feed `brand` is known. */
 async function scrapeOf({
   nowMs = 0,
   notes = {},
@@ -18,10 +18,10 @@ async function scrapeOf({
 }: Partial<FleetSources> & { nowMs?: number; notes?: Partial<SharedNotes> }): Promise<string> {
   const metrics = createMetrics()
   metrics.startAtZero({ feeds: ['brand'], sinks: [], accounts: [], routes: [] })
-  const { ledgers: books = [], sinks = [], feeds = [] } = given
+  const { ledgers = [], sinks = [], feeds = [] } = given
   const sources = {
-    ledgers: books,
-    accounts: books.map(({ account }) => account),
+    ledgers: ledgers,
+    accounts: ledgers.map(({ account }) => account),
     feeds,
     sinks,
     isRefused: async () => false,
@@ -50,9 +50,9 @@ async function scrapeOf({
 }
 
 test('what waits for a sink that was removed is still counted; one without work is not named', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['removed'])])
-  const body = await scrapeOf({ ledgers: [book], sinks: ['soc'] })
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['removed'])])
+  const body = await scrapeOf({ ledgers: [ledger], sinks: ['soc'] })
   expect(body).toContain('tocsin_items_pending{sink="removed",state="queued"} 1')
   expect(body).toContain('tocsin_items_pending{sink="soc",state="queued"} 0')
   expect(body).not.toContain('tocsin_sink_circuit_state{sink="removed"')
@@ -60,7 +60,10 @@ test('what waits for a sink that was removed is still counted; one without work 
 
 test('what an account that left could not read, or does not account for, is counted under its feeds', async () => {
   const keys = tests.keys()
-  const [main, left] = [await tests.book({ keys }), await tests.book({ keys, account: 'umbrella' })]
+  const [main, left] = [
+    await tests.ledger({ keys }),
+    await tests.ledger({ keys, account: 'umbrella' }),
+  ]
   const bad = (n: number) => [{ uid: null, problem: 'no uid', raw: `{"n":${n}}` }]
   await takeIn(main, [], { malformed: bad(1) })
   await takeIn(left, [], { malformed: bad(2) })
@@ -74,15 +77,15 @@ test('what an account that left could not read, or does not account for, is coun
 })
 
 test('a feed tells when its last sweep ended and whether an operator paused it', async () => {
-  const book = await tests.book()
-  await openFeed(book, 'brand', 0)
-  await book.redis.hset(book.key('feed', 'brand'), 'sweep_completed', 1_795_248_004_000)
-  const feeds = [{ name: 'brand', account: book.account }]
-  const scrape = () => scrapeOf({ ledgers: [book], feeds })
+  const ledger = await tests.ledger()
+  await openFeed(ledger, 'brand', 0)
+  await ledger.redis.hset(ledger.key('feed', 'brand'), 'sweep_completed', 1_795_248_004_000)
+  const feeds = [{ name: 'brand', account: ledger.account }]
+  const scrape = () => scrapeOf({ ledgers: [ledger], feeds })
   const paused = 'tocsin_feed_paused{feed="brand",reason="operator"}'
   const swept = 'tocsin_feed_sweep_last_completed_timestamp_seconds{feed="brand"}'
   expect(await scrape()).toContain(`${paused} 0\n`)
-  await pauseFeed(book, 'brand', { reason: 'maintenance', sinceMs: 0 })
+  await pauseFeed(ledger, 'brand', { reason: 'maintenance', sinceMs: 0 })
   const body = await scrape()
   expect(body).toContain(`${paused} 1\n`)
   expect(body).toContain(`${swept} 1795248004\n`)
@@ -90,33 +93,33 @@ test('a feed tells when its last sweep ended and whether an operator paused it',
 
 test('a feed that was never read to its end lags as much by the metric as by feeds list', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  const feed = aFeed({ account: book.account })
-  const { nowMs: openedAtMs } = await openFeed(book, feed.name, 86_400_000)
+  const ledger = await tests.ledger({ keys })
+  const feed = aFeed({ account: ledger.account })
+  const { nowMs: openedAtMs } = await openFeed(ledger, feed.name, 86_400_000)
   const lagOf = async (nowMs: number): Promise<number> => {
-    const body = await scrapeOf({ ledgers: [book], feeds: [feed], nowMs })
+    const body = await scrapeOf({ ledgers: [ledger], feeds: [feed], nowMs })
     return Number(/^tocsin_feed_lag_seconds\{feed="brand"\} (\S+)$/m.exec(body)?.[1])
   }
   expect(await lagOf(openedAtMs + 90_000)).toBe(90)
   const config = {
-    accounts: [anAccount({ name: book.account })],
+    accounts: [anAccount({ name: ledger.account })],
     feeds: [feed],
     limits: { pollsPerSecond: 100 },
   }
-  const [listed] = await reportFeeds({ redis: tests.redis, keys, ledgers: [book] }, config)
+  const [listed] = await reportFeeds({ redis: tests.redis, keys, ledgers: [ledger] }, config)
   expect(listed!.lagMs).toBeLessThan(60_000) // not since the day before, where it begins to read
-  await book.redis.hset(book.key('feed', feed.name), 'caught_up', openedAtMs + 80_000)
+  await ledger.redis.hset(ledger.key('feed', feed.name), 'caught_up', openedAtMs + 80_000)
   expect(await lagOf(openedAtMs + 90_000)).toBe(10)
 })
 
 test('what the last look at the ledger found is told of every sink, and nothing before there was one', async () => {
-  const book = await tests.book()
-  const before = await scrapeOf({ ledgers: [book], sinks: ['soc'] })
+  const ledger = await tests.ledger()
+  const before = await scrapeOf({ ledgers: [ledger], sinks: ['soc'] })
   expect(before).not.toMatch(/^tocsin_ledger_discrepancies/m)
   expect(before).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 0\n')
   const proof = { endedAtMs: 1_795_248_004_000, discrepancies: { removed: 2 } }
   const body = await scrapeOf({
-    ledgers: [book],
+    ledgers: [ledger],
     sinks: ['soc'],
     notes: { ledgerCheck: proof, retainedBytes: 1_234 },
   })
@@ -127,13 +130,13 @@ test('what the last look at the ledger found is told of every sink, and nothing 
 })
 
 test('what an audit found of a feed is told while the feed is configured: of another nobody can repair it', async () => {
-  const book = await tests.book()
-  await openFeed(book, 'brand', 0)
-  await openFeed(book, 'removed', 0)
+  const ledger = await tests.ledger()
+  await openFeed(ledger, 'brand', 0)
+  await openFeed(ledger, 'removed', 0)
   const found = { missing: 2, endedAtMs: 1_795_248_004_000 }
   const body = await scrapeOf({
-    ledgers: [book],
-    feeds: [{ name: 'brand', account: book.account }],
+    ledgers: [ledger],
+    feeds: [{ name: 'brand', account: ledger.account }],
     notes: { audits: { brand: found, removed: found } },
   })
   expect(body).toContain('tocsin_audit_missing{feed="brand"} 2\n')
@@ -143,39 +146,39 @@ test('what an audit found of a feed is told while the feed is configured: of ano
 
 test('dead letters and the longest-waiting work of a sink are those of all accounts', async () => {
   const keys = tests.keys()
-  const books = [await tests.book({ keys }), await tests.book({ keys, account: 'umbrella' })]
+  const ledgers = [await tests.ledger({ keys }), await tests.ledger({ keys, account: 'umbrella' })]
   const [early, late] = [1_795_248_004_000, 1_795_248_009_000]
-  for (const [index, book] of books.entries()) {
-    await takeIn(book, [routed({ uid: `a/b/${index}` }, ['soc'])])
-    const [ref] = await book.redis.zrange(book.key('due', 'soc'), '0', '0')
-    await book.redis.zadd(book.key('due', 'soc'), index === 0 ? late : early, ref!)
-    await book.redis.zadd(book.key('due', 'soc'), late + 60_000, 'i:later:0:soc')
-    await book.redis.zadd(book.key('dead', 'soc'), Date.now(), 'i:x:0:soc')
-    await book.redis.zadd(book.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its history
+  for (const [index, ledger] of ledgers.entries()) {
+    await takeIn(ledger, [routed({ uid: `a/b/${index}` }, ['soc'])])
+    const [ref] = await ledger.redis.zrange(ledger.key('due', 'soc'), '0', '0')
+    await ledger.redis.zadd(ledger.key('due', 'soc'), index === 0 ? late : early, ref!)
+    await ledger.redis.zadd(ledger.key('due', 'soc'), late + 60_000, 'i:later:0:soc')
+    await ledger.redis.zadd(ledger.key('dead', 'soc'), Date.now(), 'i:x:0:soc')
+    await ledger.redis.zadd(ledger.key('dead', 'soc'), 1, 'i:long-ago:0:soc') // older than its history
   }
-  const body = await scrapeOf({ ledgers: books, sinks: ['soc'], nowMs: late })
+  const body = await scrapeOf({ ledgers: ledgers, sinks: ['soc'], nowMs: late })
   expect(body).toContain('tocsin_dead_letters{sink="soc"} 2\n')
   expect(body).toContain(
     `tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} ${early / 1000}\n`,
   )
-  const before = await scrapeOf({ ledgers: books, sinks: ['soc'], nowMs: early - 1 })
+  const before = await scrapeOf({ ledgers: ledgers, sinks: ['soc'], nowMs: early - 1 })
   expect(before).toContain('tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} 0\n')
 })
 
 test('a pass asks each account once, whatever the number of its feeds and of all sinks', async () => {
   const keys = tests.keys()
-  const books = await Promise.all(
-    ['one', 'two', 'three'].map((account) => tests.book({ keys, account })),
+  const ledgers = await Promise.all(
+    ['one', 'two', 'three'].map((account) => tests.ledger({ keys, account })),
   )
   const asked: string[] = []
-  const counting = books.map((book) => ({
-    ...book,
+  const counting = ledgers.map((ledger) => ({
+    ...ledger,
     run: (script: string, ...args: (string | number)[]) => {
       asked.push(script)
-      return book.run(script, ...args)
+      return ledger.run(script, ...args)
     },
   }))
-  const feeds = books.flatMap(({ account }) =>
+  const feeds = ledgers.flatMap(({ account }) =>
     Array.from({ length: 20 }, (_, index) => ({ name: `${account}-${index}`, account })),
   )
   const sinks = Array.from({ length: 50 }, (_, index) => `sink-${index}`)

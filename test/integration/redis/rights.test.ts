@@ -18,12 +18,12 @@ function documentedRights(): string {
   return rights
 }
 
-/** What works on the books now and then, and what people ask of them. */
+/** What works on the ledgers now and then, and what people ask of them. */
 async function useAll(scene: Scene): Promise<void> {
-  for (const book of scene.replica.ledgers) {
-    await book.run('weigh-records', 0)
-    await book.run('weigh-quarantine')
-    await book.run('trim-records', book.retention.history, book.horizonMs, 0)
+  for (const ledger of scene.replica.ledgers) {
+    await ledger.run('weigh-records', 0)
+    await ledger.run('weigh-quarantine')
+    await ledger.run('trim-records', ledger.retention.history, ledger.horizonMs, 0)
   }
   const [uid = ''] = scene.sandbox.received.webhook[0]!.uids
   const file = aFile('tocsin.yaml', scene.yaml)

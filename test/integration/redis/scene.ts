@@ -1,4 +1,4 @@
-/** The whole daemon on a Redis of some kind: what goes in, what arrives, what the books say. */
+/** The whole daemon on a Redis of some kind: what goes in, what arrives, what the ledgers say. */
 import { expect } from 'vitest'
 import type { App } from '../../../src/daemon/daemon.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
@@ -16,7 +16,7 @@ export interface Scene {
   url: string
   /** How many different events have arrived. */
   arrived(): number
-  /** Until that many have arrived, and the books agree. */
+  /** Until that many have arrived, and the ledgers agree. */
   settled(count: number): Promise<void>
   stop(): Promise<void>
 }

@@ -27,8 +27,8 @@ interface Rig {
 
 async function aRig(): Promise<Rig> {
   const keys = tests.keys()
-  const book: AccountLedger = await tests.book({ keys })
-  const { clock, publish: tell } = aNoticesRig({ ledger: book, keys })
+  const ledger: AccountLedger = await tests.ledger({ keys })
+  const { clock, publish: tell } = aNoticesRig({ ledger: ledger, keys })
   const server = await startHttpServer()
   onTestFinished(() => server.stop())
   const outcomes: string[] = []
@@ -39,7 +39,7 @@ async function aRig(): Promise<Rig> {
   })
   const target = { url: secretFromText(`${server.url}/ping/tok-1?key=qry-2`), allowPrivate: true }
   const canary = { everyMs: hour, sinks: ['soc', 'oncall'] }
-  const parts = { ledger: book, keys, clock, logger }
+  const parts = { ledger: ledger, keys, clock, logger }
   return {
     clock,
     server,
@@ -57,11 +57,11 @@ async function aRig(): Promise<Rig> {
       createCanary({ config: canary, publish: tell, isActive: () => true, clock }).canaryOnce(),
     async settle(destination, outcome) {
       const slotMs = Math.floor(clock.atMs / hour) * hour
-      const recordId = book.fingerprints.recordId(`canary/tocsin/${slotMs}`)
+      const recordId = ledger.fingerprints.recordId(`canary/tocsin/${slotMs}`)
       const index = ['soc', 'oncall:ann', 'oncall:bob'].indexOf(destination)
       const ref = `i:${recordId}:${index}:${destination.split(':')[0]}`
-      await beginAttempt(book, ref, 't', 60_000)
-      await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
+      await beginAttempt(ledger, ref, 't', 60_000)
+      await settleAttempt(ledger, { ref, token: 't', replica: 'r' }, { outcome })
     },
   }
 }

@@ -13,7 +13,7 @@ const hour = 3_600_000
 
 async function aRig(): Promise<NoticesRig & { canary: (isActive?: () => boolean) => Canary }> {
   const keys = tests.keys()
-  const rig = aNoticesRig({ ledger: await tests.book({ keys }), keys })
+  const rig = aNoticesRig({ ledger: await tests.ledger({ keys }), keys })
   const config = { everyMs: hour, sinks: ['soc', 'oncall'] }
   return {
     ...rig,

@@ -10,8 +10,8 @@ const minute = 60_000
 
 async function aRig(): Promise<NoticesRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  return { ...aNoticesRig({ ledger: book, keys }), ledger: book, keys }
+  const ledger = await tests.ledger({ keys })
+  return { ...aNoticesRig({ ledger: ledger, keys }), ledger: ledger, keys }
 }
 
 /** What was told, without the time in the uid. */

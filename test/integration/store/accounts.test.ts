@@ -34,12 +34,12 @@ async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
   return (await readAccounts(place)).map(({ name }) => name)
 }
 
-test('an account stays registered when it leaves, and its book opens with what it took in', async () => {
+test('an account stays registered when it leaves, and its ledger opens with what it took in', async () => {
   const keys = tests.keys()
   const place = { redis: tests.redis, keys }
-  const book = await tests.book({ keys, account: 'umbrella' })
-  await tests.book({ keys, account: 'main' })
-  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
+  const ledger = await tests.ledger({ keys, account: 'umbrella' })
+  await tests.ledger({ keys, account: 'main' })
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })])
   const facts = { baseUrl: 'https://api.example.com', feeds: ['brand'] }
   await noteFacts(place, new Map([['main', facts]]))
   const beforeMs = Date.now()
@@ -80,61 +80,61 @@ test('in a Cluster the look goes over every master, and a removal takes its own 
   expect(await removeLedger(place, 'hooli', noWait)).toBe(true)
   const others = accounts.filter((name) => name !== 'hooli')
   expect(await namesIn(place)).toEqual(others)
-  const books = await openLeftLedgers({ ...place, config: ledgerConfig }, [])
-  expect(books.map(({ account }) => account)).toEqual(others)
+  const ledgers = await openLeftLedgers({ ...place, config: ledgerConfig }, [])
+  expect(ledgers.map(({ account }) => account)).toEqual(others)
 }, 60_000)
 
 test('a removal stops when the account is configured again, and keeps what is left', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  const book = await tests.book({ keys: place.keys, account: 'umbrella' })
-  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const ledger = await tests.ledger({ keys: place.keys, account: 'umbrella' })
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
   await noteDiscarding(place, 'umbrella', 'ann')
   expect(await openLeftLedgers({ ...place, config: ledgerConfig }, [])).toEqual([])
   await noteConfigured(place, ['umbrella'])
   expect(await removeLedger(place, 'umbrella', noWait)).toBe(false)
-  expect((await readHoldings(book)).pendingTotal).toBe(1)
+  expect((await readHoldings(ledger)).pendingTotal).toBe(1)
 })
 
 test.each(['before', 'during'])(
   'a removal does not take the digest key of an account that is back %s its last pass',
   async (when) => {
     const place = { redis: tests.redis, keys: tests.keys() }
-    const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+    const ledger = await tests.ledger({ keys: place.keys, account: 'umbrella' })
     await noteDiscarding(place, 'umbrella', 'ann')
     let looksAtTheKeyAlone = 0
     const backAtTheEnd = async (): Promise<void> => {
-      const names = await place.redis.keys(`${book.key()}*`)
+      const names = await place.redis.keys(`${ledger.key()}*`)
       looksAtTheKeyAlone += names.length === 1 ? 1 : 0
       if (looksAtTheKeyAlone === (when === 'before' ? 1 : 2)) {
         await noteConfigured(place, ['umbrella'])
       }
     }
     expect(await removeLedger(place, 'umbrella', backAtTheEnd)).toBe(false)
-    expect(await place.redis.exists(book.key('mark-key'))).toBe(1)
+    expect(await place.redis.exists(ledger.key('mark-key'))).toBe(1)
   },
 )
 
 test('a removal goes on until nothing is left, though keys were written behind it, and forgets the quota', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  const book = await tests.book({ keys: place.keys, account: 'umbrella' })
+  const ledger = await tests.ledger({ keys: place.keys, account: 'umbrella' })
   await noteQuota(place.redis, place.keys, 'umbrella', { remaining: 7, atMs: 1 })
   await noteFacts(place, new Map([['umbrella', { baseUrl, feeds: ['brand'] }]]))
   await noteConfigured(place, ['umbrella'])
   await noteDiscarding(place, 'umbrella', 'ann')
   let passes = 0
   const write = async (): Promise<void> => {
-    if ((passes += 1) <= 2) await place.redis.set(book.key('feed', 'late'), 1)
+    if ((passes += 1) <= 2) await place.redis.set(ledger.key('feed', 'late'), 1)
   }
   expect(await removeLedger(place, 'umbrella', write)).toBe(true)
-  expect(await place.redis.keys(`${book.key()}*`)).toEqual([])
+  expect(await place.redis.keys(`${ledger.key()}*`)).toEqual([])
   expect(await place.redis.exists(place.keys.shared('quota', 'umbrella'))).toBe(0)
   expect(await place.redis.hkeys(place.keys.shared('accounts'))).toEqual([])
 })
 
 test('a message of several accounts waits for the one whose ledger is closed, and not for one that is discarded', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  const lead = await tests.book({ keys: place.keys })
-  await tests.book({ keys: place.keys, account: 'umbrella' })
+  const lead = await tests.ledger({ keys: place.keys })
+  await tests.ledger({ keys: place.keys, account: 'umbrella' })
   const about = JSON.stringify({ accounts: ['main', 'umbrella'] })
   const settle = (): Promise<void> =>
     settleMembers(lead, 'b:m1:soc', { o: 'delivered', n: 1, about }, (account) =>
@@ -155,8 +155,8 @@ test('a message of several accounts waits for the one whose ledger is closed, an
 
 test('a message that is undone waits for the account whose ledger is closed, and not for one that is discarded', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  const lead = await tests.book({ keys: place.keys })
-  await tests.book({ keys: place.keys, account: 'umbrella' })
+  const lead = await tests.ledger({ keys: place.keys })
+  await tests.ledger({ keys: place.keys, account: 'umbrella' })
   const about = JSON.stringify({ accounts: ['main', 'umbrella'] })
   const name = lead.key('batch', 'm1')
   await lead.redis.set(name, JSON.stringify({ kind: 'group', n: 0, st: 'queued', about }))
@@ -214,7 +214,7 @@ test('accounts whose keys could not be read are told apart by their feeds', () =
 
 test('only the keys of new accounts are read to find out which of them was renamed: many may have left', async () => {
   const keys = tests.keys()
-  const left = await tests.book({ keys, account: 'left' })
+  const left = await tests.ledger({ keys, account: 'left' })
   await takeIn(left, [routed({ uid: 'a/b/1' })], { feed: 'brand' })
   const text = `
 accounts:
@@ -247,16 +247,16 @@ test('of an account that left before there was a registry the feeds tell', () =>
 })
 
 test('what Tocsin tells of itself is no feed of the account that holds it', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' })], { feed: ownFeed })
-  await takeIn(book, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
-  for (const feed of ['zeta', 'apps']) await takeIn(book, [], { feed })
-  expect((await readHoldings(book)).feeds).toEqual(['apps', 'brand', 'zeta'])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })], { feed: ownFeed })
+  await takeIn(ledger, [routed({ uid: 'a/b/2' })], { feed: 'brand' })
+  for (const feed of ['zeta', 'apps']) await takeIn(ledger, [], { feed })
+  expect((await readHoldings(ledger)).feeds).toEqual(['apps', 'brand', 'zeta'])
 })
 
 test('an account says that its ledger is being removed while it is, so that one broken off is seen', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  await tests.book({ keys: place.keys, account: 'umbrella' })
+  await tests.ledger({ keys: place.keys, account: 'umbrella' })
   await noteDiscarding(place, 'umbrella', 'ann')
   let pages = 0
   for await (const _names of scanKeys(place.redis, 'none')) pages += 1
@@ -268,22 +268,22 @@ test('an account says that its ledger is being removed while it is, so that one 
 })
 
 test('what an account holds is summed over its sinks, and names no state in which nothing is', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const malformed = ['1', '2'].map((raw) => ({ uid: null, problem: 'x: y', raw }))
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem', 'lake'])], { malformed })
-  const recordId = book.fingerprints.recordId('a/b/1')
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc', 'siem', 'lake'])], { malformed })
+  const recordId = ledger.fingerprints.recordId('a/b/1')
   for (const [n, sink] of ['soc', 'siem', 'lake'].entries()) {
     const attempt = { ref: `i:${recordId}:${n}:${sink}`, token: 't', replica: 'r1' }
-    await beginAttempt(book, attempt.ref, 't', 30_000)
+    await beginAttempt(ledger, attempt.ref, 't', 30_000)
     const outcome = sink === 'lake' ? 'dead' : 'retry'
-    await settleAttempt(book, attempt, { outcome, inMs: 0 })
+    await settleAttempt(ledger, attempt, { outcome, inMs: 0 })
   }
-  expect(await readHoldings(book)).toEqual({
+  expect(await readHoldings(ledger)).toEqual({
     pending: { retrying: 2 },
     pendingTotal: 2,
     deadLetters: 1,
     quarantined: 2,
     feeds: ['brand'],
   })
-  expect(await countPending(book)).toBe(2)
+  expect(await countPending(ledger)).toBe(2)
 })

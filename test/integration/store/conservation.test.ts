@@ -38,8 +38,8 @@ import { runs } from '../../support/runs.ts'
 const tests = redisForTests()
 
 /*
- * Any sequence of what replicas do to one book, each step possibly executed twice, as happens when the
- * connection breaks before the reply. After every step the book is whole, no two replicas hold the same,
+ * Any sequence of what replicas do to one ledger, each step possibly executed twice, as happens when the
+ * connection breaks before the reply. After every step the ledger is whole, no two replicas hold the same,
  * every attempt counts once and every send that may be a repeat has said so. In the end all of it leaves by
  * claims alone.
  */
@@ -171,13 +171,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>
 
 /** Runs every script twice and answers as the second time: what a broken connection makes of a call. */
-function executedTwice(book: AccountLedger): AccountLedger {
+function executedTwice(ledger: AccountLedger): AccountLedger {
   const run: AccountLedger['run'] = async (script, ...args) => {
-    await book.run(script, ...args)
-    return book.run(script, ...args)
+    await ledger.run(script, ...args)
+    return ledger.run(script, ...args)
   }
   return {
-    ...book,
+    ...ledger,
     run,
     runJson: async <T>(script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await run(script, ...args))) as T,
@@ -193,10 +193,10 @@ function pick<T>(among: T[], at: number): T | undefined {
   return among[at % Math.max(1, among.length)]
 }
 
-async function dueRefs(book: AccountLedger): Promise<string[]> {
-  const bySink = (await readSinkNames(book)).toSorted()
+async function dueRefs(ledger: AccountLedger): Promise<string[]> {
+  const bySink = (await readSinkNames(ledger)).toSorted()
   const refs = await Promise.all(
-    bySink.map((name) => book.redis.zrange(book.key('due', name), '0', '-1')),
+    bySink.map((name) => ledger.redis.zrange(ledger.key('due', name), '0', '-1')),
   )
   return refs.flat()
 }
@@ -206,165 +206,165 @@ function modesOf({ batches }: Step): SinkBatchWaits {
 }
 
 async function perform({ ledger: stored, claims }: Rehearsal, next: Step): Promise<void> {
-  const book = next.twice ? executedTwice(stored) : stored
+  const ledger = next.twice ? executedTwice(stored) : stored
   const modes = modesOf(next)
   switch (next.do) {
     case 'page':
-      return takePage(book, next)
+      return takePage(ledger, next)
     case 'claim':
       return claims.claim(next.replica, next.sink, next.max, next.twice)
     case 'open':
-      return claims.open(next.replica, next.place, book)
+      return claims.open(next.replica, next.place, ledger)
     case 'renew':
-      return claims.renew(next.replica, book)
+      return claims.renew(next.replica, ledger)
     case 'expire':
     case 'jump':
       return claims.expire(next.replica, next.place, next.do === 'jump')
     case 'give back':
-      return claims.giveBack(next.replica, next.inMs, book)
+      return claims.giveBack(next.replica, next.inMs, ledger)
     case 'begin any': {
       const ref = pick(await everyRef(stored), next.place)
-      return ref === undefined ? undefined : claims.beginAny(ref, book)
+      return ref === undefined ? undefined : claims.beginAny(ref, ledger)
     }
     case 'settle':
-      return claims.settle(next.place, next.outcome, book)
+      return claims.settle(next.place, next.outcome, ledger)
     case 'seal':
-      return claims.freeze(next.replica, next.sink, next.count, book)
+      return claims.freeze(next.replica, next.sink, next.count, ledger)
     case 'hold': {
-      const ref = pick(await dueRefs(book), next.place)
-      return ref === undefined ? undefined : holdOrphan(book, ref)
+      const ref = pick(await dueRefs(ledger), next.place)
+      return ref === undefined ? undefined : holdOrphan(ledger, ref)
     }
     case 'return':
       await returnOrphans(
-        book,
+        ledger,
         { sink: next.sink, batchWait: modes[next.sink] ?? false, groups: {} },
         10,
       )
       return undefined
     case 'wake':
-      await makeRetriesDue(book, next.sink, 2)
+      await makeRetriesDue(ledger, next.sink, 2)
       return undefined
     case 'unseal': {
-      const sealed = (await dueRefs(book)).filter((ref) => ref.startsWith('b:'))
+      const sealed = (await dueRefs(ledger)).filter((ref) => ref.startsWith('b:'))
       const ref = pick(sealed, next.place)
-      return ref === undefined ? undefined : unseal(book, ref, modes)
+      return ref === undefined ? undefined : unseal(ledger, ref, modes)
     }
     case 'divert': {
       const ref = pick(await everyRef(stored), next.place)
-      return ref === undefined ? undefined : divert(book, ref)
+      return ref === undefined ? undefined : divert(ledger, ref)
     }
     case 'overflow': {
       const ref = pick(await everyRef(stored), next.place)
       if (ref !== undefined)
-        await overflowItems(book, [ref], { sink: ref.split(':').at(-1)!, keep: 0 })
+        await overflowItems(ledger, [ref], { sink: ref.split(':').at(-1)!, keep: 0 })
       return undefined
     }
     case 'release':
-      return release(book, pick(uids, next.place)!, modes)
+      return release(ledger, pick(uids, next.place)!, modes)
     case 'replay':
     case 'discard': {
-      const letters = await deadLetters(book)
+      const letters = await deadLetters(ledger)
       const ref = pick(letters, next.place)
       if (ref === undefined) return undefined
       const wait = modes[ref.split(':')[3]!] || undefined
       await (next.do === 'replay'
-        ? replayDeadLetter(book, ref, wait)
-        : discardDeadLetter(book, ref))
+        ? replayDeadLetter(ledger, ref, wait)
+        : discardDeadLetter(ledger, ref))
     }
   }
 }
 
-async function takePage(book: AccountLedger, next: Extract<Step, { do: 'page' }>): Promise<void> {
+async function takePage(ledger: AccountLedger, next: Extract<Step, { do: 'page' }>): Promise<void> {
   const malformed: MalformedItem[] = next.malformed.map((raw) => ({ uid: null, problem: 'x', raw }))
   const routedEvents = next.events.map(({ uid, severity, to, wantsDetail }) =>
     routed({ uid, severity }, to, wantsDetail),
   )
   const waits = next.batches ? { batchWaitMs: 1 } : {}
-  await takeIn(book, routedEvents, { feed: next.feed, malformed, ...waits })
+  await takeIn(ledger, routedEvents, { feed: next.feed, malformed, ...waits })
 }
 
 /** As if whatever is being sent had died. */
-async function unseal(book: AccountLedger, ref: string, modes: SinkBatchWaits): Promise<void> {
+async function unseal(ledger: AccountLedger, ref: string, modes: SinkBatchWaits): Promise<void> {
   const batchWaitMs = modes[ref.split(':')[2]!] || undefined
-  await unfreezeMessage(book, ref, { ledgers: [book], staleMs: 0, batchWaitMs, groups: {} })
+  await unfreezeMessage(ledger, ref, { ledgers: [ledger], staleMs: 0, batchWaitMs, groups: {} })
 }
 
-async function divert(book: AccountLedger, ref: string): Promise<void> {
-  const [found] = await readItems(book, [ref])
+async function divert(ledger: AccountLedger, ref: string): Promise<void> {
+  const [found] = await readItems(ledger, [ref])
   const targets = [{ sink: 'oncall', destination: 'oncall:b', batchWaitMs: undefined }]
-  if (found) await rerouteItem(book, found, { to: 'oncall', targets, staleMs: 0 })
+  if (found) await rerouteItem(ledger, found, { to: 'oncall', targets, staleMs: 0 })
 }
 
-async function release(book: AccountLedger, uid: string, modes: SinkBatchWaits): Promise<void> {
-  const recordId = book.fingerprints.recordId(uid)
-  const payload = await readPayload(book, recordId)
-  await releaseDetail(book, recordId, modes, payload && { ...payload, detail: { name: 'x' } })
+async function release(ledger: AccountLedger, uid: string, modes: SinkBatchWaits): Promise<void> {
+  const recordId = ledger.fingerprints.recordId(uid)
+  const payload = await readPayload(ledger, recordId)
+  await releaseDetail(ledger, recordId, modes, payload && { ...payload, detail: { name: 'x' } })
 }
 
 /** Items in any state, as somebody may still know them. */
-async function everyRef(book: AccountLedger): Promise<string[]> {
+async function everyRef(ledger: AccountLedger): Promise<string[]> {
   const found: string[] = []
-  for await (const record of scanRecords(book)) {
+  for await (const record of scanRecords(ledger)) {
     for (const item of record.items) found.push(`i:${record.recordId}:${item.index}:${item.sink}`)
   }
   return found.toSorted()
 }
 
-async function deadLetters(book: AccountLedger): Promise<string[]> {
-  const names = (await readSinkNames(book)).toSorted()
+async function deadLetters(ledger: AccountLedger): Promise<string[]> {
+  const names = (await readSinkNames(ledger)).toSorted()
   return (
-    await Promise.all(names.map((name) => book.redis.zrange(book.key('dead', name), '0', '-1')))
+    await Promise.all(names.map((name) => ledger.redis.zrange(ledger.key('dead', name), '0', '-1')))
   ).flat()
 }
 
 /** Every lease ends, every sink is back and every wait is over: claims alone bring all of it to its end. */
-async function expectAllLeaves({ ledger: book, claims }: Rehearsal): Promise<void> {
+async function expectAllLeaves({ ledger, claims }: Rehearsal): Promise<void> {
   const modes = { soc: false, oncall: false, siem: false } as const
-  for (const uid of uids) await release(book, uid, modes)
+  for (const uid of uids) await release(ledger, uid, modes)
   for (const [name, mode] of Object.entries(modes)) {
-    while ((await returnOrphans(book, { sink: name, batchWait: mode, groups: {} }, 10)) > 0);
+    while ((await returnOrphans(ledger, { sink: name, batchWait: mode, groups: {} }, 10)) > 0);
   }
   await claims.expireAll()
-  for (const ref of await dueRefs(book)) await makeDue(book, ref)
-  for (const name of Object.keys(modes)) while (await leaveSome(book, name));
-  const { sinks } = await expectConservation(book)
+  for (const ref of await dueRefs(ledger)) await makeDue(ledger, ref)
+  for (const name of Object.keys(modes)) while (await leaveSome(ledger, name));
+  const { sinks } = await expectConservation(ledger)
   for (const [name, account] of Object.entries(sinks)) {
     expect({ [name]: waitingIn(account) }).toEqual({ [name]: {} })
   }
 }
 
-async function leaveSome(book: AccountLedger, name: string): Promise<boolean> {
+async function leaveSome(ledger: AccountLedger, name: string): Promise<boolean> {
   const holder = { owner: 'last', leaseMs, by: 'last' }
-  const { claims } = await claimDue(book, holder, { sink: name, max: 3, leastRank: 1 })
+  const { claims } = await claimDue(ledger, holder, { sink: name, max: 3, leastRank: 1 })
   for (const { ref, kind } of claims) {
     if (kind === 'collection') {
-      const refs = (await peekBatch(book, name, 100)).map((member) => member.ref)
-      await sealBatch(book, { sink: name, destination: name }, refs)
+      const refs = (await peekBatch(ledger, name, 100)).map((member) => member.ref)
+      await sealBatch(ledger, { sink: name, destination: name }, refs)
     } else {
-      await advanceClaims(book, holder, { begin: [{ ref, token: 'last' }] })
+      await advanceClaims(ledger, holder, { begin: [{ ref, token: 'last' }] })
       const outcome = { outcome: 'delivered' } as const
-      await advanceClaims(book, holder, { settle: [{ ref, token: 'last', outcome }] })
+      await advanceClaims(ledger, holder, { settle: [{ ref, token: 'last', outcome }] })
     }
   }
   return claims.length > 0
 }
 
 /** What breaks the rule that every item is either final and nowhere due, or pending and reachable. */
-async function faultsOf(book: AccountLedger): Promise<string[]> {
+async function faultsOf(ledger: AccountLedger): Promise<string[]> {
   const faults: string[] = []
-  const due = new Set(await dueRefs(book))
-  const claimed = await book.redis.hkeys(book.key('claims'))
+  const due = new Set(await dueRefs(ledger))
+  const claimed = await ledger.redis.hkeys(ledger.key('claims'))
   for (const ref of claimed) if (!due.has(ref)) faults.push(`${ref} is claimed and not due`)
-  for await (const record of scanRecords(book)) {
-    const names = [book.key('rec', record.recordId), book.key('pay', record.recordId)]
-    const livesMs = await Promise.all(names.map((name) => book.redis.pttl(name)))
+  for await (const record of scanRecords(ledger)) {
+    const names = [ledger.key('rec', record.recordId), ledger.key('pay', record.recordId)]
+    const livesMs = await Promise.all(names.map((name) => ledger.redis.pttl(name)))
     const isKept = livesMs.every((lifeMs) => lifeMs === -1) // both are there, and for good
     for (const item of record.items) {
       const ref = `i:${record.recordId}:${item.index}:${item.sink}`
       const isPending = (pendingStates as readonly string[]).includes(item.state)
       if (!isPending && due.has(ref)) faults.push(`${ref} is ${item.state} and due`)
       if (!isPending) continue
-      const isInReach = await isReachable(book, due, ref, item)
+      const isInReach = await isReachable(ledger, due, ref, item)
       if (!isInReach) faults.push(`${ref} is out of reach: ${JSON.stringify(item)}`)
       if (!isKept) faults.push(`${ref} is pending and may be forgotten`)
     }
@@ -373,45 +373,45 @@ async function faultsOf(book: AccountLedger): Promise<string[]> {
 }
 
 async function isReachable(
-  book: AccountLedger,
+  ledger: AccountLedger,
   due: Set<string>,
   ref: string,
   item: Item,
 ): Promise<boolean> {
   if (item.state === 'held' && item.heldFor === 'orphaned') {
-    return (await book.redis.sismember(book.key('orphans', item.sink), ref)) === 1
+    return (await ledger.redis.sismember(ledger.key('orphans', item.sink), ref)) === 1
   }
   if (item.state === 'batch') {
     const sealed = [...due].filter((other) => other.startsWith('b:'))
     const texts = await Promise.all(
-      sealed.map((other) => book.redis.get(book.key('batch', other.split(':')[1]!))),
+      sealed.map((other) => ledger.redis.get(ledger.key('batch', other.split(':')[1]!))),
     )
     return (
       texts.filter((text) => (JSON.parse(text!) as { m: string[] }).m.includes(ref)).length === 1
     )
   }
   if (due.has(ref)) return true
-  const isCollected = (await book.redis.zscore(book.key('collect', item.sink), ref)) !== null
+  const isCollected = (await ledger.redis.zscore(ledger.key('collect', item.sink), ref)) !== null
   return isCollected && item.state === 'queued' && due.has(`c:${item.sink}`)
 }
 
-test('whatever happens in whatever order, executed once or twice, the book stays whole', async () => {
+test('whatever happens in whatever order, executed once or twice, the ledger stays whole', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 40, maxLength: 100, size: 'max' }),
       async (steps) => {
-        const book = await tests.book()
-        const rehearsal = { ledger: book, claims: new RehearsedClaims(book) }
+        const ledger = await tests.ledger()
+        const rehearsal = { ledger: ledger, claims: new RehearsedClaims(ledger) }
         const first = uids.slice(0, 4).map((uid) => routed({ uid }, ['soc', 'siem']))
-        await takeIn(book, first, { batchWaitMs: 1 }) // so that there is a batch from the start
+        await takeIn(ledger, first, { batchWaitMs: 1 }) // so that there is a batch from the start
         for (const next of steps) {
           await perform(rehearsal, next)
           await rehearsal.claims.follow()
-          await expectConservation(book)
-          expect(await faultsOf(book)).toEqual([])
+          await expectConservation(ledger)
+          expect(await faultsOf(ledger)).toEqual([])
           expect(rehearsal.claims.faults).toEqual([])
         }
-        await expectNothingStranded(book)
+        await expectNothingStranded(ledger)
         await expectAllLeaves(rehearsal)
       },
     ),
@@ -420,8 +420,8 @@ test('whatever happens in whatever order, executed once or twice, the book stays
 }, 120_000)
 
 test('an event that its own feed shows again, more severe, is a new revision; a duplicate all the same', async () => {
-  const book = await tests.book()
-  const show = (severity: string) => takeIn(book, [routed({ uid: 'a/b/1', severity })])
+  const ledger = await tests.ledger()
+  const show = (severity: string) => takeIn(ledger, [routed({ uid: 'a/b/1', severity })])
   await show('medium')
   expect(await show('critical')).toMatchObject({
     counts: { new: 0, duplicate: 1 },
@@ -429,6 +429,6 @@ test('an event that its own feed shows again, more severe, is a new revision; a 
   })
   expect(await show('critical')).toMatchObject({ counts: { duplicate: 1 }, changes: [] })
   expect(await show('low')).toMatchObject({ counts: { duplicate: 1 }, changes: [] })
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.sinks['soc']).toMatchObject({ created: 2 })
 })

@@ -19,141 +19,151 @@ import { expectConservation, redisForTests, routed, takeIn } from '../../support
 
 const tests = redisForTests()
 
-function refOf(book: AccountLedger, n: number): string {
-  return `i:${book.fingerprints.recordId(`a/b/${n}`)}:0:soc`
+function refOf(ledger: AccountLedger, n: number): string {
+  return `i:${ledger.fingerprints.recordId(`a/b/${n}`)}:0:soc`
 }
 
-async function itemOf(book: AccountLedger, n: number): Promise<Item> {
-  return (await readRecord(book, book.fingerprints.recordId(`a/b/${n}`)))!.items[0]!
+async function itemOf(ledger: AccountLedger, n: number): Promise<Item> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(`a/b/${n}`)))!.items[0]!
 }
 
 /** So many letters, the n-th of which died n minutes ago. */
-async function aBookWithLetters(count: number): Promise<AccountLedger> {
-  const book = await tests.book()
+async function aLedgerWithLetters(count: number): Promise<AccountLedger> {
+  const ledger = await tests.ledger()
   await takeIn(
-    book,
+    ledger,
     Array.from({ length: count }, (_none, n) => routed({ uid: `a/b/${n}` })),
   )
-  for (let n = 0; n < count; n += 1) await die(book, n)
-  return book
+  for (let n = 0; n < count; n += 1) await die(ledger, n)
+  return ledger
 }
 
-async function die(book: AccountLedger, n: number): Promise<void> {
-  const ref = refOf(book, n)
-  await beginAttempt(book, ref, `t${n}`, 30_000)
-  await settleAttempt(book, { ref, token: `t${n}`, replica: 'r' }, { outcome: 'dead' })
-  await tests.redis.zadd(book.key('dead', 'soc'), Date.now() - n * 60_000, ref)
+async function die(ledger: AccountLedger, n: number): Promise<void> {
+  const ref = refOf(ledger, n)
+  await beginAttempt(ledger, ref, `t${n}`, 30_000)
+  await settleAttempt(ledger, { ref, token: `t${n}`, replica: 'r' }, { outcome: 'dead' })
+  await tests.redis.zadd(ledger.key('dead', 'soc'), Date.now() - n * 60_000, ref)
 }
 
 test('letters come in pages, the newest first, and those without a record are left out', async () => {
-  const book = await aBookWithLetters(5)
+  const ledger = await aLedgerWithLetters(5)
   const uids = async (offset: number, count: number) => {
-    const { total, letters } = await listDeadLetters(book, 'soc', { offset, count })
+    const { total, letters } = await listDeadLetters(ledger, 'soc', { offset, count })
     return [total, letters.map(({ record }) => record.uid)]
   }
   expect(await uids(0, 2)).toEqual([5, ['a/b/0', 'a/b/1']])
   expect(await uids(2, 2)).toEqual([5, ['a/b/2', 'a/b/3']])
   expect(await uids(4, 2)).toEqual([5, ['a/b/4']])
-  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
   expect(await uids(0, 3)).toEqual([5, ['a/b/0', 'a/b/2']])
-  const { letters } = await listDeadLetters(book, 'soc', { offset: 1, count: 2 })
-  const { endedAtMs: diedAtMs } = await itemOf(book, 2)
+  const { letters } = await listDeadLetters(ledger, 'soc', { offset: 1, count: 2 })
+  const { endedAtMs: diedAtMs } = await itemOf(ledger, 2)
   expect(letters).toMatchObject([
     {
-      id: `main.${book.fingerprints.recordId('a/b/2')}.0`,
-      ref: refOf(book, 2),
+      id: `main.${ledger.fingerprints.recordId('a/b/2')}.0`,
+      ref: refOf(ledger, 2),
       diedAtMs,
     },
   ])
 })
 
 test('a letter is found by its id, and nothing else is', async () => {
-  const book = await aBookWithLetters(1)
-  await takeIn(book, [routed({ uid: 'a/b/9' })])
+  const ledger = await aLedgerWithLetters(1)
+  await takeIn(ledger, [routed({ uid: 'a/b/9' })])
   const idOf = (n: number, index: number): string =>
-    `${book.fingerprints.recordId(`a/b/${n}`)}.${index}`
-  const { endedAtMs } = await itemOf(book, 0)
-  expect(await findDeadLetter(book, idOf(0, 0))).toMatchObject({
+    `${ledger.fingerprints.recordId(`a/b/${n}`)}.${index}`
+  const { endedAtMs } = await itemOf(ledger, 0)
+  expect(await findDeadLetter(ledger, idOf(0, 0))).toMatchObject({
     id: `main.${idOf(0, 0)}`,
-    ref: refOf(book, 0),
+    ref: refOf(ledger, 0),
     diedAtMs: endedAtMs,
   })
   for (const id of [idOf(0, 1), idOf(9, 0), idOf(8, 0), '', 'no id']) {
-    expect(await findDeadLetter(book, id)).toBeUndefined()
+    expect(await findDeadLetter(ledger, id)).toBeUndefined()
   }
 })
 
 test('a letter is kept as long as its history, also once it is discarded', async () => {
-  const book = await aBookWithLetters(1)
-  const recordId = book.fingerprints.recordId('a/b/0')
-  const [record, payload] = [book.key('rec', recordId), book.key('pay', recordId)]
+  const ledger = await aLedgerWithLetters(1)
+  const recordId = ledger.fingerprints.recordId('a/b/0')
+  const [record, payload] = [ledger.key('rec', recordId), ledger.key('pay', recordId)]
   for (const name of [record, payload]) await tests.redis.persist(name)
-  expect(await discardDeadLetter(book, refOf(book, 0))).toBe('done')
-  expect((await itemOf(book, 0)).state).toBe('discarded')
-  const { history, payload: contentMs } = book.retention
+  expect(await discardDeadLetter(ledger, refOf(ledger, 0))).toBe('done')
+  expect((await itemOf(ledger, 0)).state).toBe('discarded')
+  const { history, payload: contentMs } = ledger.retention
   expect(history - (await tests.redis.pttl(record))).toBeLessThan(60_000)
   expect(contentMs - (await tests.redis.pttl(payload))).toBeLessThan(60_000)
   expect(await tests.redis.pttl(payload)).toBeLessThanOrEqual(contentMs)
 })
 
 test('what is replayed begins anew, as often as it is, in its batch or alone', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/0' })], { batchWaitMs: 60_000 })
-  const batch = (await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOf(book, 0)]))!
-  await beginAttempt(book, batch, 't', 30_000)
-  await settleAttempt(book, { ref: batch, token: 't', replica: 'r' }, { outcome: 'dead' })
-  const before = await itemOf(book, 0)
-  const name = book.key('rec', book.fingerprints.recordId('a/b/0'))
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/0' })], { batchWaitMs: 60_000 })
+  const batch = (await sealBatch(ledger, { sink: 'soc', destination: 'soc' }, [refOf(ledger, 0)]))!
+  await beginAttempt(ledger, batch, 't', 30_000)
+  await settleAttempt(ledger, { ref: batch, token: 't', replica: 'r' }, { outcome: 'dead' })
+  const before = await itemOf(ledger, 0)
+  const name = ledger.key('rec', ledger.fingerprints.recordId('a/b/0'))
   const stored = JSON.parse((await tests.redis.get(name))!) as { i: { c: number }[] }
   stored.i[0]!.c -= 3_600_000 // as if it had been made an hour ago
   await tests.redis.set(name, JSON.stringify(stored))
-  expect(await replayDeadLetter(book, refOf(book, 0), 60_000)).toBe('collect')
-  expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 1, messageId: undefined })
-  expect((await itemOf(book, 0)).createdAtMs).toBeGreaterThanOrEqual(before.createdAtMs)
-  expect(await tests.redis.zrange(book.key('due', 'soc'), '0', '-1')).toEqual(['c:soc'])
+  expect(await replayDeadLetter(ledger, refOf(ledger, 0), 60_000)).toBe('collect')
+  expect(await itemOf(ledger, 0)).toMatchObject({
+    state: 'queued',
+    replays: 1,
+    messageId: undefined,
+  })
+  expect((await itemOf(ledger, 0)).createdAtMs).toBeGreaterThanOrEqual(before.createdAtMs)
+  expect(await tests.redis.zrange(ledger.key('due', 'soc'), '0', '-1')).toEqual(['c:soc'])
   expect(await tests.redis.pttl(name)).toBe(-1)
 
-  const again = (await sealBatch(book, { sink: 'soc', destination: 'soc' }, [refOf(book, 0)]))!
-  await beginAttempt(book, again, 't', 30_000)
-  await settleAttempt(book, { ref: again, token: 't', replica: 'r' }, { outcome: 'dead' })
-  expect(await replayDeadLetter(book, refOf(book, 0), undefined)).toBe('done')
-  expect(await itemOf(book, 0)).toMatchObject({ state: 'queued', replays: 2 })
-  expect(await tests.redis.zrange(book.key('due', 'soc'), '0', '-1')).toEqual([refOf(book, 0)])
-  await expectConservation(book)
+  const again = (await sealBatch(ledger, { sink: 'soc', destination: 'soc' }, [refOf(ledger, 0)]))!
+  await beginAttempt(ledger, again, 't', 30_000)
+  await settleAttempt(ledger, { ref: again, token: 't', replica: 'r' }, { outcome: 'dead' })
+  expect(await replayDeadLetter(ledger, refOf(ledger, 0), undefined)).toBe('done')
+  expect(await itemOf(ledger, 0)).toMatchObject({ state: 'queued', replays: 2 })
+  expect(await tests.redis.zrange(ledger.key('due', 'soc'), '0', '-1')).toEqual([refOf(ledger, 0)])
+  await expectConservation(ledger)
 })
 
 test('what is replayed has all its tries again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/0' })])
-  const ref = refOf(book, 0)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/0' })])
+  const ref = refOf(ledger, 0)
   const settle = async (outcome: Outcome): Promise<void> => {
-    await beginAttempt(book, ref, 't', 30_000)
-    await settleAttempt(book, { ref, token: 't', replica: 'r' }, outcome)
+    await beginAttempt(ledger, ref, 't', 30_000)
+    await settleAttempt(ledger, { ref, token: 't', replica: 'r' }, outcome)
   }
   for (let n = 0; n < 2; n += 1) {
     await settle({ outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' })
   }
-  expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 2 })
+  expect(await claimRef(ledger, ref, 'r', 1)).toMatchObject({ tries: 2 })
   await settle({ outcome: 'dead' })
-  await replayDeadLetter(book, ref, undefined)
-  expect(await claimRef(book, ref, 'r', 1)).toMatchObject({ tries: 0 })
+  await replayDeadLetter(ledger, ref, undefined)
+  expect(await claimRef(ledger, ref, 'r', 1)).toMatchObject({ tries: 0 })
 })
 
 test('what is no letter leaves the list of letters, and nothing else happens to it', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/0' })])
-  const before = await itemOf(book, 0)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/0' })])
+  const before = await itemOf(ledger, 0)
   for (const change of [
-    (ref: string) => replayDeadLetter(book, ref, undefined),
-    (ref: string) => discardDeadLetter(book, ref),
+    (ref: string) => replayDeadLetter(ledger, ref, undefined),
+    (ref: string) => discardDeadLetter(ledger, ref),
   ]) {
-    const gone = `i:${book.fingerprints.recordId('a/b/7')}:0:soc`
-    await tests.redis.zadd(book.key('dead', 'soc'), Date.now(), refOf(book, 0), Date.now(), gone)
+    const gone = `i:${ledger.fingerprints.recordId('a/b/7')}:0:soc`
+    await tests.redis.zadd(
+      ledger.key('dead', 'soc'),
+      Date.now(),
+      refOf(ledger, 0),
+      Date.now(),
+      gone,
+    )
     const page = { offset: 0, count: 9 }
-    expect((await listDeadLetters(book, 'soc', page)).letters).toEqual([])
-    expect([await change(refOf(book, 0)), await change(gone)]).toEqual(['not_dead', 'not_dead'])
-    expect(await tests.redis.exists(book.key('dead', 'soc'))).toBe(0)
+    expect((await listDeadLetters(ledger, 'soc', page)).letters).toEqual([])
+    expect([await change(refOf(ledger, 0)), await change(gone)]).toEqual(['not_dead', 'not_dead'])
+    expect(await tests.redis.exists(ledger.key('dead', 'soc'))).toBe(0)
   }
-  expect(await itemOf(book, 0)).toEqual(before)
-  await expectConservation(book)
+  expect(await itemOf(ledger, 0)).toEqual(before)
+  await expectConservation(ledger)
 })

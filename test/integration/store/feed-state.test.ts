@@ -14,34 +14,34 @@ const tests = redisForTests()
 const dayMs = 86_400_000
 
 test('half a page that cannot be read makes its feed unreadable, until a page reads better', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const bad = (n: number) => ({
     uid: null,
     problem: 'metadata.uid: there is none',
     raw: `{"n":${n}}`,
   })
   const events = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }), routed({ uid: 'a/b/3' })]
-  const unreadable = async () => (await openFeed(book, 'brand', 0)).unreadable
-  await takeIn(book, events, { malformed: [bad(1), bad(2)] })
+  const unreadable = async () => (await openFeed(ledger, 'brand', 0)).unreadable
+  await takeIn(ledger, events, { malformed: [bad(1), bad(2)] })
   expect(await unreadable()).toBeUndefined()
-  await takeIn(book, events.slice(0, 2), { malformed: [bad(1), bad(3)] }) // known ones count, too
+  await takeIn(ledger, events.slice(0, 2), { malformed: [bad(1), bad(3)] }) // known ones count, too
   const first = await unreadable()
   expect(first).toMatchObject({ shown: 4, unread: 2, problem: 'metadata.uid: there is none' })
-  await takeIn(book, [])
+  await takeIn(ledger, [])
   expect(await unreadable()).toEqual(first)
-  await takeIn(book, [], { malformed: [bad(4)] })
+  await takeIn(ledger, [], { malformed: [bad(4)] })
   expect(await unreadable()).toMatchObject({ sinceMs: first?.sinceMs, shown: 1, unread: 1 })
-  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 4, fresh: 4 } })
-  expect(await countQuarantined(book, Date.now() + dayMs)).toMatchObject({ brand: { fresh: 0 } })
-  await takeIn(book, events)
+  expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 4, fresh: 4 } })
+  expect(await countQuarantined(ledger, Date.now() + dayMs)).toMatchObject({ brand: { fresh: 0 } })
+  await takeIn(ledger, events)
   expect(await unreadable()).toBeUndefined()
   // a rescan of a quiet hour shows the odd one alone, again and again: nobody is woken for each
-  await takeIn(book, [], { malformed: [bad(4)] })
+  await takeIn(ledger, [], { malformed: [bad(4)] })
   expect(await unreadable()).toBeUndefined()
 })
 
 test('a page of which nothing can be read makes its feed unreadable also where it goes in in two halves', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const malformed = Array.from({ length: 1_000 }, (_none, n) => {
     return { uid: null, problem: 'no event', raw: JSON.stringify({ n }) }
   })
@@ -52,12 +52,14 @@ test('a page of which nothing can be read makes its feed unreadable also where i
 })
 
 test('a page that was fetched before its feed was rewound is stale', async () => {
-  const book = await tests.book()
-  await takeIn(book, [])
-  const { sequence } = await openFeed(book, 'brand', dayMs)
-  await rewindFeed(book, 'brand', 5_000.5)
-  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { sequence })).toEqual({ status: 'stale' })
-  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [])
+  const { sequence } = await openFeed(ledger, 'brand', dayMs)
+  await rewindFeed(ledger, 'brand', 5_000.5)
+  expect(await takeIn(ledger, [routed({ uid: 'a/b/1' })], { sequence })).toEqual({
+    status: 'stale',
+  })
+  expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({
     startBoundMs: 5_000,
     isRewound: true,
   })
@@ -66,9 +68,9 @@ test('a page that was fetched before its feed was rewound is stale', async () =>
 test.each([true, undefined])(
   'of a rescan that was read to its end is kept what it read, and whether of a snapshot only: %s',
   async (isSnapshot) => {
-    const book = await tests.book()
+    const ledger = await tests.ledger()
     const walk = { fingerprint: 'f', body: {}, cursor: 'c', reason: 'first', startedAtMs: 7 }
-    await takeIn(book, [], {
+    await takeIn(ledger, [], {
       scan: { ...walk, span: { fromMs: 1, toMs: 5 } },
       rescan: {
         place: 'sweep',
@@ -83,7 +85,7 @@ test.each([true, undefined])(
       sequence: 0,
       requestedAtMs: 9,
     } as Partial<Page>)
-    const { sweep, rescans, scan: tail, lastSuccessMs } = await openFeed(book, 'brand', dayMs)
+    const { sweep, rescans, scan: tail, lastSuccessMs } = await openFeed(ledger, 'brand', dayMs)
     const lastEnded = { fingerprint: 'f', begunMs: 7, fromMs: 1, toMs: 5, isSnapshot }
     expect(sweep).toMatchObject({ sequence: 1, generation: 1, isDone: true, lastCompletedMs: 9 })
     expect(sweep.lastEnded).toEqual(lastEnded)
@@ -97,9 +99,9 @@ test.each([true, undefined])(
 )
 
 test('the floor is fixed by the first poll and stays, and so is when that was', async () => {
-  const book = await tests.book()
-  const first = await openFeed(book, 'brand', 60_000)
-  const second = await openFeed(book, 'brand', 999_000)
+  const ledger = await tests.ledger()
+  const first = await openFeed(ledger, 'brand', 60_000)
+  const second = await openFeed(ledger, 'brand', 999_000)
   expect(first.nowMs - first.startBoundMs).toBe(60_000)
   expect(second.startBoundMs).toBe(first.startBoundMs)
   expect(first.rescans.firstPollMs).toBe(first.nowMs)
@@ -107,12 +109,12 @@ test('the floor is fixed by the first poll and stays, and so is when that was', 
 })
 
 test('what a page says of a feed is kept: cursor, last success, end of the feed, newest event', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 5_000 })], {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', createdAtMs: 5_000 })], {
     isCaughtUp: false,
     isBackfilling: true,
   })
-  const midway = await openFeed(book, 'brand', 0)
+  const midway = await openFeed(ledger, 'brand', 0)
   expect(midway).toMatchObject({
     sequence: 1,
     newestMs: 5_000,
@@ -121,8 +123,8 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
   })
   expect(midway.scan?.cursor).toBe('c')
   expect(midway.isEnded).toBe(false)
-  await takeIn(book, [routed({ uid: 'a/b/2', createdAtMs: 4_000 })], { requestedAtMs: 6_000.5 })
-  const ended = await openFeed(book, 'brand', 0)
+  await takeIn(ledger, [routed({ uid: 'a/b/2', createdAtMs: 4_000 })], { requestedAtMs: 6_000.5 })
+  const ended = await openFeed(ledger, 'brand', 0)
   const scan = { sequence: 0, generation: 0, isDone: false }
   expect(ended).toEqual({
     nowMs: expect.any(Number),
@@ -144,16 +146,16 @@ test('what a page says of a feed is kept: cursor, last success, end of the feed,
     lateness: {},
     hasQuarantine: false,
   })
-  expect(await peekFeed(book, 'brand', ended.nowMs)).toEqual(ended)
-  expect(await peekFeed(book, 'never polled', 0)).toBeUndefined()
+  expect(await peekFeed(ledger, 'brand', ended.nowMs)).toEqual(ended)
+  expect(await peekFeed(ledger, 'never polled', 0)).toBeUndefined()
 })
 
 test('events that a rescan finds late are counted by how old they were', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const requestedAtMs = 10_000_000_000
   const agesMs = [60_000, 60_001, 600_001, 3_600_001, 86_400_001, 604_800_001]
   const accepted = await takeIn(
-    book,
+    ledger,
     [...agesMs, 1].map((ageMs, n) =>
       routed({ uid: `a/b/${n}`, createdAtMs: requestedAtMs - ageMs }),
     ),
@@ -169,30 +171,30 @@ test('events that a rescan finds late are counted by how old they were', async (
     },
   )
   expect(accepted).toMatchObject({ counts: { new: 7, late: 6 } })
-  const { lateness, newestMs, lastCaughtUpMs, recent } = await openFeed(book, 'brand', 0)
+  const { lateness, newestMs, lastCaughtUpMs, recent } = await openFeed(ledger, 'brand', 0)
   expect(lateness).toEqual({ '1m': 1, '10m': 1, '1h': 1, '1d': 1, '7d': 1, more: 1 })
   expect([newestMs, lastCaughtUpMs]).toEqual([undefined, undefined])
   expect(recent).toMatchObject({ isDone: true, lastCompletedMs: requestedAtMs })
 })
 
 test('a refusal of the service is news once, and so is its end', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const refused = { reason: 'no such index', sinceMs: 7 }
-  await openFeed(book, 'brand', 0)
+  await openFeed(ledger, 'brand', 0)
   const told = [refused, { ...refused, sinceMs: 9 }, undefined, undefined]
   const news: boolean[] = []
   const known: unknown[] = []
   for (const one of told) {
-    news.push(await noteRefusal(book, 'brand', one))
-    known.push((await openFeed(book, 'brand', 0)).refused)
+    news.push(await noteRefusal(ledger, 'brand', one))
+    known.push((await openFeed(ledger, 'brand', 0)).refused)
   }
   expect(news).toEqual([true, false, true, false])
   expect(known).toEqual([refused, refused, undefined, undefined])
 })
 
 test('an event dated in the future does not carry the newest time past now', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
-  const state = await openFeed(book, 'brand', 0)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', createdAtMs: 32_503_680_000_000 })])
+  const state = await openFeed(ledger, 'brand', 0)
   expect(state.newestMs).toBeLessThanOrEqual(state.nowMs)
 })

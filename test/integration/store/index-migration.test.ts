@@ -14,8 +14,8 @@ async function namesIn(place: { redis: Redis; keys: Keys }): Promise<string[]> {
   return (await readAccounts(place)).map(({ name }) => name)
 }
 
-/** Books as a version left them that registered none, and kept no index. */
-async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
+/** Ledgers as a version left them that registered none, and kept no index. */
+async function oldLedgers(place: { redis: Redis; keys: Keys }, accounts: string[]): Promise<void> {
   for (const account of accounts) await openLedger({ ...place, account, config: ledgerConfig })
   const indexed = accounts.map((account) => place.keys.account(account, 'indexed'))
   await place.redis.del(place.keys.shared('accounts'), place.keys.shared('look'), ...indexed)
@@ -24,8 +24,8 @@ async function oldBooks(place: { redis: Redis; keys: Keys }, accounts: string[])
 test('accounts that left before there was a registry are found among foreign keys, in steps, once', async () => {
   const keys = tests.keys()
   const place = { redis: tests.redis, keys }
-  await oldBooks(place, ['main', 'umbrella', 'a-b_9'])
-  await tests.book({ keys: createKeys('other'), account: 'stranger' })
+  await oldLedgers(place, ['main', 'umbrella', 'a-b_9'])
+  await tests.ledger({ keys: createKeys('other'), account: 'stranger' })
   const foreign = Array.from({ length: 6_000 }, (_, i) => [`foreign:${i}:mark-key`, 'x'])
   await tests.redis.mset(foreign.flat())
   onTestFinished(() => void tests.redis.unlink(...foreign.map(([name = '']) => name)))
@@ -54,7 +54,7 @@ test('accounts that left before there was a registry are found among foreign key
 
 test('a look goes on from the beginning where Redis was restarted: its cursor means nothing there', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  await oldBooks(place, ['umbrella'])
+  await oldLedgers(place, ['umbrella'])
   await place.redis.hset(place.keys.shared('look'), 'master', 'another-run end')
   expect(await runMigrationScan(place, always)).toBe(true)
   expect(await namesIn(place)).toEqual(['umbrella'])
@@ -62,7 +62,7 @@ test('a look goes on from the beginning where Redis was restarted: its cursor me
 
 test('a look that was made to its end is never made again, also after a restart of Redis', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  await oldBooks(place, ['umbrella'])
+  await oldLedgers(place, ['umbrella'])
   expect(await isMigrationScanDone(place)).toBe(false)
   expect(await runMigrationScan(place, always)).toBe(true)
   expect(await isMigrationScanDone(place)).toBe(true)
@@ -74,7 +74,7 @@ test('a look that was made to its end is never made again, also after a restart 
 
 test('a look ends where another process took it over meanwhile', async () => {
   const place = { redis: tests.redis, keys: tests.keys() }
-  await oldBooks(place, ['umbrella'])
+  await oldLedgers(place, ['umbrella'])
   await place.redis.eval(`for i = 1, 3000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
   const names = Array.from({ length: 3_000 }, (_none, n) => `foreign:${n + 1}`)
   onTestFinished(() => void place.redis.unlink(...names))
@@ -89,7 +89,7 @@ test('a look ends where another process took it over meanwhile', async () => {
 test('one step puts two hundred records at most into the index: Redis answers others in between', async () => {
   const { redis } = tests
   const keys = tests.keys()
-  await oldBooks({ redis, keys }, ['umbrella'])
+  await oldLedgers({ redis, keys }, ['umbrella'])
   const names = Array.from({ length: 450 }, (_none, n) =>
     keys.account('umbrella', 'rec', n.toString(16).padStart(24, '0')),
   )

@@ -26,10 +26,10 @@ const tests = redisForTests()
 const dayMs = 86_400_000
 
 test('a page is taken in once: its repeat makes duplicates and no items', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const page = [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['soc', 'siem'])]
-  const first = await takeIn(book, page)
-  const second = await takeIn(book, page)
+  const first = await takeIn(ledger, page)
+  const second = await takeIn(ledger, page)
   expect(first).toMatchObject({ counts: { fetched: 2, new: 2, duplicate: 0 } })
   expect(first.status === 'committed' && first.changes).toHaveLength(3)
   expect(first.status === 'committed' && first.newEvents.map(({ event }) => event.uid)).toEqual([
@@ -41,13 +41,13 @@ test('a page is taken in once: its repeat makes duplicates and no items', async 
     changes: [],
     newEvents: [],
   })
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.sinks['soc']).toMatchObject({ created: 2, pending: { queued: 2 } })
   expect(accounting.sinks['siem']).toMatchObject({ created: 1 })
 })
 
 test('a page goes in in pieces of 500 events, items and malformed ones, each behind a fence of its own', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   let pages = 0
   const pieces = async (events: number, sinks: number, unread = 0): Promise<number> => {
     const feed = `feed-${(pages += 1)}`
@@ -58,11 +58,11 @@ test('a page goes in in pieces of 500 events, items and malformed ones, each beh
     const malformed = Array.from({ length: unread }, (_none, at) => {
       return { uid: null, problem: 'no event', raw: JSON.stringify({ feed, at }) }
     })
-    const accepted = await takeIn(book, shown, { feed, malformed })
+    const accepted = await takeIn(ledger, shown, { feed, malformed })
     expect(accepted).toMatchObject({
       counts: { fetched: events + unread, new: events, quarantined: unread },
     })
-    return (await openFeed(book, feed, 1000)).sequence
+    return (await openFeed(ledger, feed, 1000)).sequence
   }
   expect(await pieces(250, 1)).toBe(1)
   expect(await pieces(251, 1)).toBe(2)
@@ -74,83 +74,83 @@ test('a page goes in in pieces of 500 events, items and malformed ones, each beh
 })
 
 test('the newest of a page is what was created last; without a time there is none', async () => {
-  const book = await tests.book()
-  const newest = async () => (await openFeed(book, 'brand', 1000)).newestMs
-  await takeIn(book, [routed({ uid: 'a/b/1', createdAtMs: null })])
+  const ledger = await tests.ledger()
+  const newest = async () => (await openFeed(ledger, 'brand', 1000)).newestMs
+  await takeIn(ledger, [routed({ uid: 'a/b/1', createdAtMs: null })])
   expect(await newest()).toBeUndefined()
   await takeIn(
-    book,
+    ledger,
     [7, null, 9, 8].map((createdAtMs, at) => routed({ uid: `a/c/${at}`, createdAtMs })),
   )
   expect(await newest()).toBe(9)
 })
 
 test('the same uid twice in one page is one event', async () => {
-  const book = await tests.book()
-  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/1' })])
+  const ledger = await tests.ledger()
+  const accepted = await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/1' })])
   expect(accepted).toMatchObject({ counts: { fetched: 2, new: 1, duplicate: 1 } })
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('a second feed that shows a known uid adds only destinations that have not had it', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])], { feed: 'brand' })
-  const accepted = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])], { feed: 'brand' })
+  const accepted = await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
     feed: 'executives',
     labels: { team: 'vip' },
   })
   expect(accepted.status === 'committed' && accepted.changes.map(({ k }) => k)).toEqual(['siem'])
-  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
   expect(record?.sightings.map(({ feed }) => feed)).toEqual(['brand', 'executives'])
   expect(record?.items.map(({ sink }) => sink)).toEqual(['soc', 'siem'])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('two accounts share no marks', async () => {
   const keys = tests.keys()
   const [one, two] = [
-    await tests.book({ keys, account: 'one' }),
-    await tests.book({ keys, account: 'two' }),
+    await tests.ledger({ keys, account: 'one' }),
+    await tests.ledger({ keys, account: 'two' }),
   ]
   await takeIn(one, [routed({ uid: 'a/b/1' })])
   expect(await takeIn(two, [routed({ uid: 'a/b/1' })])).toMatchObject({ counts: { new: 1 } })
 })
 
 test('a higher severity is a new revision for every destination, a lower one is not', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' })], { feed: 'one' })
-  const raised = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' })], {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'medium' })], { feed: 'one' })
+  const raised = await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' })], {
     feed: 'two',
   })
-  const lower = await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })], { feed: 'three' })
+  const lower = await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' })], { feed: 'three' })
   expect(raised.status === 'committed' && raised.changes).toHaveLength(1)
   expect(lower.status === 'committed' && lower.changes).toHaveLength(0)
-  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
   expect(record?.items.map(({ severity }) => severity)).toEqual(['medium', 'critical'])
   expect(new Set(record?.items.map(({ id }) => id)).size).toBe(2)
   expect(record?.severity).toBe('critical')
 })
 
 test('a commit with an old fence changes nothing', async () => {
-  const book = await tests.book()
-  const { sequence } = await openFeed(book, 'brand', 1000)
-  await takeIn(book, [routed({ uid: 'a/b/1' })])
-  const late = await takeIn(book, [routed({ uid: 'a/b/2' })], { sequence })
+  const ledger = await tests.ledger()
+  const { sequence } = await openFeed(ledger, 'brand', 1000)
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
+  const late = await takeIn(ledger, [routed({ uid: 'a/b/2' })], { sequence })
   expect(late.status).toBe('stale')
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']?.fetched).toBe(1)
 })
 
 test('a page that was fetched before Redis lost its last commits is stale: they are read again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' })])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
   const ahead = { sequence: 5 } // as it was read before Redis went back to an older copy
-  expect((await takeIn(book, [routed({ uid: 'a/b/9' })], ahead)).status).toBe('stale')
-  expect((await openFeed(book, 'brand', 1000)).sequence).toBe(1)
+  expect((await takeIn(ledger, [routed({ uid: 'a/b/9' })], ahead)).status).toBe('stale')
+  expect((await openFeed(ledger, 'brand', 1000)).sequence).toBe(1)
 })
 
 test('a commit that is replayed answers as the first time and counts once', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const ask = JSON.stringify({
     feed: 'brand',
     of: '',
@@ -159,7 +159,7 @@ test('a commit that is replayed answers as the first time and counts once', asyn
     gen: 1,
     fp: 'f',
     horizon: 1e9,
-    retention: book.retention,
+    retention: ledger.retention,
     detail_wait: 1000,
     requested: 1,
     caught_up: true,
@@ -171,25 +171,25 @@ test('a commit that is replayed answers as the first time and counts once', asyn
     events: [
       {
         u: 'a/b/1',
-        rid: book.fingerprints.recordId('a/b/1'),
+        rid: ledger.fingerprints.recordId('a/b/1'),
         sv: 'high',
         rk: 4,
         ty: 'x',
-        seen: book.fingerprints.seen('brand', 'a/b/1'),
+        seen: ledger.fingerprints.seen('brand', 'a/b/1'),
         l: {},
         w: [],
         dt: false,
         ih: [],
         items: [
-          { d: 'soc', k: 'soc', q: ['root'], ...book.fingerprints.claim('a/b/1', 'high', 'soc') },
+          { d: 'soc', k: 'soc', q: ['root'], ...ledger.fingerprints.claim('a/b/1', 'high', 'soc') },
         ],
       },
     ],
     bad: [],
   })
-  const run = () => runScript(tests.redis, 'commit-page', [book.key()], [ask, '{}', '{}'])
+  const run = () => runScript(tests.redis, 'commit-page', [ledger.key()], [ask, '{}', '{}'])
   expect(await run()).toBe(await run())
-  const accounting = await expectConservation(book)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ fetched: 1, new: 1 })
 })
 
@@ -206,13 +206,13 @@ describe('a page that is too large for one commit', () => {
   const unreadable = { uid: null, problem: 'no uid', raw: '{}' }
 
   test('is taken in in pieces, and the cursor moves with the last', async () => {
-    const book = await tests.book()
+    const ledger = await tests.ledger()
     const cursors: (string | undefined)[] = []
     const watched: AccountLedger = {
-      ...book,
+      ...ledger,
       async runJson<T>(script: string, ...args: (string | number)[]) {
-        const answer = await book.runJson<T>(script, ...args)
-        cursors.push((await openFeed(book, 'brand', dayMs)).scan?.cursor ?? undefined)
+        const answer = await ledger.runJson<T>(script, ...args)
+        cursors.push((await openFeed(ledger, 'brand', dayMs)).scan?.cursor ?? undefined)
         return answer
       },
     }
@@ -226,32 +226,32 @@ describe('a page that is too large for one commit', () => {
     if (accepted.status !== 'committed') return
     expect(accepted.newEvents.map(({ event }) => event.uid)).toEqual(uids)
     expect(accepted.changes).toHaveLength(1_400)
-    const { unreadable: feedIsUnreadable, lastCaughtUpMs } = await openFeed(book, 'brand', dayMs)
+    const { unreadable: feedIsUnreadable, lastCaughtUpMs } = await openFeed(ledger, 'brand', dayMs)
     expect(feedIsUnreadable).toBeUndefined()
     expect(lastCaughtUpMs).toBeGreaterThan(0)
-    await expectConservation(book)
+    await expectConservation(ledger)
   })
 
   test('that is known whole ends a walk that ends there; with something new in any piece it does not', async () => {
-    const book = await tests.book()
+    const ledger = await tests.ledger()
     const asked = { isCaughtUp: false, endsWhenKnown: true }
     const fresh = [...page.slice(0, 3), routed({ uid: 'a/b/new' }), ...page.slice(3)]
-    await takeIn(book, page)
-    expect(await takeIn(book, page, { isCaughtUp: false })).toMatchObject({ isEnded: false })
-    expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: false })
-    expect(await takeIn(book, fresh, asked)).toMatchObject({ isEnded: true })
+    await takeIn(ledger, page)
+    expect(await takeIn(ledger, page, { isCaughtUp: false })).toMatchObject({ isEnded: false })
+    expect(await takeIn(ledger, fresh, asked)).toMatchObject({ isEnded: false })
+    expect(await takeIn(ledger, fresh, asked)).toMatchObject({ isEnded: true })
   })
 
   test('where another replica goes on in the middle, what was taken in is told, and the cursor stays', async () => {
-    const book = await tests.book()
+    const ledger = await tests.ledger()
     let pieces = 0
     const interrupted: AccountLedger = {
-      ...book,
+      ...ledger,
       async runJson<T>(script: string, ...args: (string | number)[]) {
-        const answer = await book.runJson<T>(script, ...args)
+        const answer = await ledger.runJson<T>(script, ...args)
         pieces += 1
         if (pieces === 2)
-          await takeIn(book, page.slice(0, 1), { scan: { ...walk, cursor: 'other' } })
+          await takeIn(ledger, page.slice(0, 1), { scan: { ...walk, cursor: 'other' } })
         return answer
       },
     }
@@ -261,16 +261,16 @@ describe('a page that is too large for one commit', () => {
     const { length } = accepted.newEvents
     expect(accepted.counts.new).toBe(length)
     expect(length).toBeLessThan(700)
-    expect((await openFeed(book, 'brand', dayMs)).scan?.cursor).toBe('other')
-    expect(await takeIn(book, page, { scan: walk })).toMatchObject({
+    expect((await openFeed(ledger, 'brand', dayMs)).scan?.cursor).toBe('other')
+    expect(await takeIn(ledger, page, { scan: walk })).toMatchObject({
       counts: { new: 700 - length, duplicate: length },
     })
-    await expectConservation(book)
+    await expectConservation(ledger)
   })
 })
 
 test('a newer configuration owns the cursor: an older one is told so', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const walk = {
     fingerprint: 'new',
     body: {},
@@ -278,31 +278,31 @@ test('a newer configuration owns the cursor: an older one is told so', async () 
     reason: 'first' as const,
     startedAtMs: 0,
   }
-  await takeIn(book, [], { generation: 2, scan: walk })
-  expect((await takeIn(book, [], { generation: 1 })).status).toBe('superseded')
-  const same = await takeIn(book, [], { generation: 1, scan: walk })
+  await takeIn(ledger, [], { generation: 2, scan: walk })
+  expect((await takeIn(ledger, [], { generation: 1 })).status).toBe('superseded')
+  const same = await takeIn(ledger, [], { generation: 1, scan: walk })
   expect(same.status).toBe('committed')
-  expect((await openFeed(book, 'brand', 1000)).generation).toBe(2)
+  expect((await openFeed(ledger, 'brand', 1000)).generation).toBe(2)
 })
 
 test('what only a shadow route took is sent once a live route takes it to the same destination', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const live = routed({ uid: 'a/b/1' }, ['soc'])
   const shadow = { ...live, items: live.items.map((item) => ({ ...item, isShadow: true })) }
-  await takeIn(book, [shadow], { feed: 'trial' })
-  await takeIn(book, [live], { feed: 'brand' })
-  await takeIn(book, [shadow, live], { feed: 'later' })
-  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
+  await takeIn(ledger, [shadow], { feed: 'trial' })
+  await takeIn(ledger, [live], { feed: 'brand' })
+  await takeIn(ledger, [shadow, live], { feed: 'later' })
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
   expect(record?.items.map(({ state }) => state)).toEqual(['suppressed', 'queued'])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('whoever takes a page in hears what became of each item, and why where it ended at once', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const event = { ...routed({ uid: 'a/b/1' }, ['soc', 'siem']), wantsDetail: true }
   event.items[1]!.isShadow = true
-  const accepted = await takeIn(book, [event])
-  const id = book.fingerprints.recordId('a/b/1')
+  const accepted = await takeIn(ledger, [event])
+  const id = ledger.fingerprints.recordId('a/b/1')
   const common = { sv: 'high', rk: 4 }
   expect(accepted.status === 'committed' && accepted.changes).toEqual([
     { ...common, ref: `i:${id}:0:soc`, k: 'soc', kind: 'detail' },
@@ -323,11 +323,11 @@ function groupAt(destination: string): Group {
 }
 
 test('a raised event takes the place of the one that waits at its own destination, and of no other', async () => {
-  const book = await tests.book()
-  const first = await takeIn(book, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
+  const ledger = await tests.ledger()
+  const first = await takeIn(ledger, [grouped('low', ['soc', 'ir'])], { feed: 'one' })
   expect(first).toMatchObject({ changes: [{ kind: 'group' }, { kind: 'group' }] })
-  await takeIn(book, [grouped('high', ['soc'])], { feed: 'two' })
-  const record = await readRecord(book, book.fingerprints.recordId('a/b/1'))
+  await takeIn(ledger, [grouped('high', ['soc'])], { feed: 'two' })
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('a/b/1'))
   const now = record?.items.map(({ destination, severity, state }) => [
     destination,
     severity,
@@ -339,17 +339,18 @@ test('a raised event takes the place of the one that waits at its own destinatio
     ['soc', 'high', 'group'],
   ])
   const waiting = ['soc', 'ir'].map((sink) =>
-    tests.redis.zcard(book.key('collect', `group-${sink}`)),
+    tests.redis.zcard(ledger.key('collect', `group-${sink}`)),
   )
   expect(await Promise.all(waiting)).toEqual([1, 1])
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('what people closed stays closed, though another feed shows it as it was before', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const shown = (given: object, feed: string) =>
-    takeIn(book, [routed({ uid: 'a/b/1', ...given })], { feed })
-  const closed = async () => (await readRecord(book, book.fingerprints.recordId('a/b/1')))?.closed
+    takeIn(ledger, [routed({ uid: 'a/b/1', ...given })], { feed })
+  const closed = async () =>
+    (await readRecord(ledger, ledger.fingerprints.recordId('a/b/1')))?.closed
   await shown({}, 'brand')
   expect(await closed()).toBeUndefined()
   await shown({ ignoredAtMs: 5 }, 'brand')
@@ -361,25 +362,25 @@ test('what people closed stays closed, though another feed shows it as it was be
   expect(await closed()).toBe('ignored')
   await shown({ remediatedAtMs: 5 }, 'third')
   expect(await closed()).toBe('remediated')
-  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
   expect(await shown({ ignoredAtMs: 5 }, 'brand')).toMatchObject({ counts: { duplicate: 1 } })
   expect(await closed()).toBeUndefined() // what has ended does not begin again
 })
 
 test('a rewound feed is told so until its first page from there is taken in', async () => {
-  const book = await tests.book()
-  await takeIn(book, [])
-  await rewindFeed(book, 'brand', 5_000)
-  await takeIn(book, [], { isRepair: true, sequence: 0 })
-  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ isRewound: true })
-  await takeIn(book, [])
-  expect(await openFeed(book, 'brand', dayMs)).toMatchObject({ isRewound: false })
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [])
+  await rewindFeed(ledger, 'brand', 5_000)
+  await takeIn(ledger, [], { isRepair: true, sequence: 0 })
+  expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({ isRewound: true })
+  await takeIn(ledger, [])
+  expect(await openFeed(ledger, 'brand', dayMs)).toMatchObject({ isRewound: false })
 })
 
 test('a repair tells nothing again that its feed took in while the audit went on', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc'])])
-  const repaired = await takeIn(book, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
+  const repaired = await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc', 'siem'])], {
     isRepair: true,
     sequence: 0,
   })
@@ -387,49 +388,49 @@ test('a repair tells nothing again that its feed took in while the audit went on
 })
 
 test('what stood below a feed before it began is not told by it, however severe it becomes', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const below = (severity: string): RoutedEvent => ({
     ...routed({ uid: 'a/b/1', severity }),
     isBaseline: true,
   })
-  expect(await takeIn(book, [below('low')])).toMatchObject({ counts: { baseline: 1 } })
-  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'medium' }, [])], { feed: 'other' })
-  expect(await takeIn(book, [below('critical')])).toMatchObject({
+  expect(await takeIn(ledger, [below('low')])).toMatchObject({ counts: { baseline: 1 } })
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'medium' }, [])], { feed: 'other' })
+  expect(await takeIn(ledger, [below('critical')])).toMatchObject({
     counts: { duplicate: 1, raised: 0 },
     changes: [],
   })
 })
 
 test('what stood below the start bound is new once the bound was moved back', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const event = routed({ uid: 'a/b/1' })
-  await takeIn(book, [{ ...event, isBaseline: true }])
-  const above = await takeIn(book, [event])
+  await takeIn(ledger, [{ ...event, isBaseline: true }])
+  const above = await takeIn(ledger, [event])
   expect(above).toMatchObject({ counts: { new: 1 }, changes: [{ k: 'soc' }] })
 })
 
 test('a known event whose severity cannot be read any more is not told again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'low' })])
-  const again = await takeIn(book, [
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'low' })])
+  const again = await takeIn(ledger, [
     routed({ uid: 'a/b/1', severity: 'unknown', unread: ['severity'] }),
     routed({ uid: 'a/b/2', severity: 'unknown', unread: ['severity', 'tags'] }),
   ])
   expect(again).toMatchObject({ counts: { duplicate: 1, raised: 0, new: 1 } })
   const records = await Promise.all(
-    ['a/b/1', 'a/b/2'].map((uid) => readRecord(book, book.fingerprints.recordId(uid))),
+    ['a/b/1', 'a/b/2'].map((uid) => readRecord(ledger, ledger.fingerprints.recordId(uid))),
   )
   expect(records[0]).toMatchObject({ severity: 'low', items: [{ severity: 'low' }] })
   expect(records[1]?.sightings[0]?.unread).toEqual(['severity', 'tags'])
 })
 
 test('a malformed item is quarantined once, and its entry closes when the uid parses', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const malformed = [{ uid: 'a/b/9', problem: 'metadata.severity: not a string', raw: '{"bad":1}' }]
-  expect(await takeIn(book, [routed({ uid: 'a/b/1' })], { malformed })).toMatchObject({
+  expect(await takeIn(ledger, [routed({ uid: 'a/b/1' })], { malformed })).toMatchObject({
     counts: { fetched: 2, new: 1, quarantined: 1 },
   })
-  expect(await takeIn(book, [], { malformed })).toMatchObject({
+  expect(await takeIn(ledger, [], { malformed })).toMatchObject({
     counts: { duplicate: 1, quarantined: 0 },
   })
   const entry = {
@@ -438,133 +439,133 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
     problem: 'metadata.severity: not a string',
     raw: '{"bad":1}',
   }
-  const id = book.fingerprints.recordId('{"bad":1}')
+  const id = ledger.fingerprints.recordId('{"bad":1}')
   const named = { id, account: 'main', uid: 'a/b/9', markedBy: ['brand'] }
-  expect(await listQuarantined(book)).toEqual([{ ...entry, ...named }])
-  expect(await listQuarantined(book, id.slice(0, 12))).toHaveLength(1)
-  expect(await listQuarantined(book, id.slice(1))).toEqual([])
-  expect(await findQuarantined(book, 'a/b/9')).toEqual(entry)
-  expect(await countQuarantined(book)).toEqual({
+  expect(await listQuarantined(ledger)).toEqual([{ ...entry, ...named }])
+  expect(await listQuarantined(ledger, id.slice(0, 12))).toHaveLength(1)
+  expect(await listQuarantined(ledger, id.slice(1))).toEqual([])
+  expect(await findQuarantined(ledger, 'a/b/9')).toEqual(entry)
+  expect(await countQuarantined(ledger)).toEqual({
     brand: { open: 1, fresh: 1, newestMs: expect.any(Number) },
   })
-  await takeIn(book, [routed({ uid: 'a/b/9' })])
-  expect(await tests.redis.keys(book.key('quarantine*'))).toEqual([])
-  expect(await listQuarantined(book)).toEqual([])
-  expect(await findQuarantined(book, 'a/b/9')).toBeUndefined()
-  await expectConservation(book)
+  await takeIn(ledger, [routed({ uid: 'a/b/9' })])
+  expect(await tests.redis.keys(ledger.key('quarantine*'))).toEqual([])
+  expect(await listQuarantined(ledger)).toEqual([])
+  expect(await findQuarantined(ledger, 'a/b/9')).toBeUndefined()
+  await expectConservation(ledger)
 })
 
 test('what an older version set aside is counted, and closes when the item reads by now', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const raw = '{"header":{"uid":"a/b/1"}}'
-  await takeIn(book, [], { malformed: [{ uid: null, problem: 'metadata.uid', raw }] })
-  await tests.redis.del(book.key('quarantine-feeds'))
-  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
-  expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: true })
-  await takeIn(book, [{ ...routed({ uid: 'a/b/1' }), identity: raw }])
-  expect(await countQuarantined(book)).toEqual({})
-  expect(await openFeed(book, 'brand', 0)).toMatchObject({ hasQuarantine: false })
+  await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'metadata.uid', raw }] })
+  await tests.redis.del(ledger.key('quarantine-feeds'))
+  expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 1 } })
+  expect(await openFeed(ledger, 'brand', 0)).toMatchObject({ hasQuarantine: true })
+  await takeIn(ledger, [{ ...routed({ uid: 'a/b/1' }), identity: raw }])
+  expect(await countQuarantined(ledger)).toEqual({})
+  expect(await openFeed(ledger, 'brand', 0)).toMatchObject({ hasQuarantine: false })
 })
 
 test('of a malformed item so much is kept as can be looked at, however large it is', async () => {
-  const book = await tests.book()
-  await takeIn(book, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })
-  expect((await listQuarantined(book)).map(({ raw }) => raw.length)).toEqual([16_384])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })
+  expect((await listQuarantined(ledger)).map(({ raw }) => raw.length)).toEqual([16_384])
 })
 
 test('malformed items that look alike once masked are told apart by what is never stored', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const malformed = ['Pangolin-1', 'Pangolin-2'].map((identity) => ({
     uid: null,
     problem: 'id: odd',
     raw: '{"hash":"text of 10"}',
     identity,
   }))
-  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { quarantined: 2 } })
-  expect(await takeIn(book, [], { malformed })).toMatchObject({ counts: { duplicate: 2 } })
-  const kept = await tests.redis.hgetall(book.key('quarantine'))
+  expect(await takeIn(ledger, [], { malformed })).toMatchObject({ counts: { quarantined: 2 } })
+  expect(await takeIn(ledger, [], { malformed })).toMatchObject({ counts: { duplicate: 2 } })
+  const kept = await tests.redis.hgetall(ledger.key('quarantine'))
   expect(Object.keys(kept)).toHaveLength(2)
   expect(JSON.stringify(kept)).toContain('text of 10')
   expect(JSON.stringify(kept)).not.toContain('Pangolin')
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('a payload keeps numbers, empty lists and unicode as they were', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const event = routed({
     uid: 'a/b/1',
     tags: [],
     identifiers: [{ id: 406_285_232_303, name: 'ünï' }],
   })
-  await takeIn(book, [event])
-  const payload = await readPayload(book, book.fingerprints.recordId('a/b/1'))
+  await takeIn(ledger, [event])
+  const payload = await readPayload(ledger, ledger.fingerprints.recordId('a/b/1'))
   expect(payload?.event).toEqual(event.event)
 })
 
 test('the quarantine keeps the newest thousand entries and nothing older than a history', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const malformed = (from: number, count: number) =>
     Array.from({ length: count }, (_, i) => ({
       uid: `a/b/${from + i}`,
       problem: 'odd',
       raw: `{"n":${from + i}}`,
     }))
-  await takeIn(book, [], { malformed: malformed(0, 5) })
-  const [oldest = ''] = await tests.redis.zrange(book.key('quarantine-ages'), '0', '0')
-  await tests.redis.zadd(book.key('quarantine-ages'), 1, oldest)
-  await takeIn(book, [], { malformed: malformed(5, 1_200) })
+  await takeIn(ledger, [], { malformed: malformed(0, 5) })
+  const [oldest = ''] = await tests.redis.zrange(ledger.key('quarantine-ages'), '0', '0')
+  await tests.redis.zadd(ledger.key('quarantine-ages'), 1, oldest)
+  await takeIn(ledger, [], { malformed: malformed(5, 1_200) })
   const sizes = await Promise.all([
-    tests.redis.hlen(book.key('quarantine')),
-    tests.redis.hlen(book.key('quarantine-uids')),
-    tests.redis.zcard(book.key('quarantine-ages')),
+    tests.redis.hlen(ledger.key('quarantine')),
+    tests.redis.hlen(ledger.key('quarantine-uids')),
+    tests.redis.zcard(ledger.key('quarantine-ages')),
   ])
   expect(sizes).toEqual([1_000, 1_000, 1_000])
-  expect(await tests.redis.hexists(book.key('quarantine'), oldest)).toBe(0)
-  const accounting = await expectConservation(book)
+  expect(await tests.redis.hexists(ledger.key('quarantine'), oldest)).toBe(0)
+  const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ quarantined: 1_205 })
 })
 
 test('an event inhibits others, not itself, from its commit on for the time of its rule', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const source = { ...routed({ uid: 'a/b/1' }), inhibits: [{ key: 'host', windowMs: 60_000 }] }
-  const { nowMs } = await openFeed(book, 'brand', dayMs)
-  await takeIn(book, [source])
-  const [own, other] = ['a/b/1', 'a/b/2'].map((uid) => book.fingerprints.recordId(uid))
+  const { nowMs } = await openFeed(ledger, 'brand', dayMs)
+  await takeIn(ledger, [source])
+  const [own, other] = ['a/b/1', 'a/b/2'].map((uid) => ledger.fingerprints.recordId(uid))
   const ask = (recordId: string, atMs: number) =>
-    areInhibited(book, [{ recordId, key: 'host', windowMs: 60_000 }], atMs)
+    areInhibited(ledger, [{ recordId, key: 'host', windowMs: 60_000 }], atMs)
   expect(await ask(other!, nowMs)).toEqual([true])
   expect(await ask(own!, nowMs)).toEqual([false])
   expect(await ask(other!, nowMs + 3_600_000)).toEqual([false])
   const both = ['host', 'other'].map((key) => ({ recordId: other!, key, windowMs: 60_000 }))
-  expect(await areInhibited(book, both.toReversed(), nowMs)).toEqual([false, true])
-  expect(await areInhibited(book, [], nowMs)).toEqual([])
-  await tests.redis.set(book.key('inhibit', 'other'), 'no set')
-  await expect(areInhibited(book, both, nowMs)).rejects.toThrow('WRONGTYPE')
-  const leftMs = await book.redis.pttl(book.key('inhibit', 'host'))
+  expect(await areInhibited(ledger, both.toReversed(), nowMs)).toEqual([false, true])
+  expect(await areInhibited(ledger, [], nowMs)).toEqual([])
+  await tests.redis.set(ledger.key('inhibit', 'other'), 'no set')
+  await expect(areInhibited(ledger, both, nowMs)).rejects.toThrow('WRONGTYPE')
+  const leftMs = await ledger.redis.pttl(ledger.key('inhibit', 'host'))
   expect(leftMs).toBeGreaterThan(50_000)
   expect(leftMs).toBeLessThanOrEqual(60_000)
 })
 
 test('of the events that inhibit others the last three are remembered, however many come', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const ids: string[] = []
   for (let n = 0; n < 6; n += 1) {
-    await takeIn(book, [
+    await takeIn(ledger, [
       { ...routed({ uid: `a/b/${n}` }), inhibits: [{ key: 'host', windowMs: 60_000 }] },
     ])
     await pastThisMillisecond(tests.redis)
-    ids.push(book.fingerprints.recordId(`a/b/${n}`))
+    ids.push(ledger.fingerprints.recordId(`a/b/${n}`))
   }
-  expect(await tests.redis.zrange(book.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
+  expect(await tests.redis.zrange(ledger.key('inhibit', 'host'), '0', '-1')).toEqual(ids.slice(3))
 })
 
 test('an audit hears of each event and each malformed item what the ledger knows', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const [bad, other] = ['{"id":1}', '{"id":2}'].map((raw) => ({ uid: null, problem: 'odd', raw }))
-  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })], { malformed: [bad!] })
-  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/2')))
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' })], { malformed: [bad!] })
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/2')))
   const asked = { uids: ['a/b/1', 'a/b/2', 'a/b/3'], malformed: [bad!, other!] }
-  expect(await lookUpInLedger(book, 'brand', asked)).toEqual({
+  expect(await lookUpInLedger(ledger, 'brand', asked)).toEqual({
     events: ['taken', 'unrecorded', 'unknown'],
     malformed: ['quarantined', 'unknown'],
   })

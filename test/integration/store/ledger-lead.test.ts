@@ -28,16 +28,20 @@ async function aScene(): Promise<{
 }
 
 /** The same Redis a while later, with accounts in another order or fewer of them. */
-async function after({ keys, clock }: DigestRig, books: AccountLedger[]): Promise<DigestRig> {
-  await claimLead({ redis: tests.redis, keys }, books)
-  const next = await aDigestRig(tests, { keys, ledgers: books, aheadMs: clock.aheadMs + 3_600_000 })
+async function after({ keys, clock }: DigestRig, ledgers: AccountLedger[]): Promise<DigestRig> {
+  await claimLead({ redis: tests.redis, keys }, ledgers)
+  const next = await aDigestRig(tests, {
+    keys,
+    ledgers: ledgers,
+    aheadMs: clock.aheadMs + 3_600_000,
+  })
   next.clock.aheadMs = clock.aheadMs + dayMs
   return next
 }
 
 test('a new account on top of the file neither resets the window of a digest nor repeats one', async () => {
   const { rig, north, south, sentMs } = await aScene()
-  const onTop = await tests.book({ keys: rig.keys, account: 'on-top' })
+  const onTop = await tests.ledger({ keys: rig.keys, account: 'on-top' })
   const next = await after(rig, [onTop, south, north])
   expect(await next.flush()).toBe(1)
   const [digest, ...others] = next.oncall.received
@@ -48,8 +52,8 @@ test('a new account on top of the file neither resets the window of a digest nor
 
 test('when the account that led is gone, its digests go on where they were', async () => {
   const { rig, north, south, sentMs } = await aScene()
-  const noteIn = (book: AccountLedger) =>
-    book.redis.hget(book.key('gather', digestGroupId('oncall:0')), 'note')
+  const noteIn = (ledger: AccountLedger) =>
+    ledger.redis.hget(ledger.key('gather', digestGroupId('oncall:0')), 'note')
   const next = await after(rig, [south])
   expect(JSON.parse((await noteIn(north)) ?? '')).toEqual({ suppressed: 0, dead: 0, diverted: 0 })
   expect(await noteIn(south)).toBe(await noteIn(north))
@@ -67,8 +71,8 @@ test('who takes the lead over gets the digests of the one before, at their times
   const id = digestGroupId('oncall:0')
   const [timer, soonMs] = [`c:${id}:oncall`, Date.now() + 3_600_000]
   await tests.redis.zadd(north.key('timers'), soonMs, timer)
-  const windowIn = (book: AccountLedger) =>
-    tests.redis.hmget(book.key('gather', id), 'kind', 'about', 'from', 'note')
+  const windowIn = (ledger: AccountLedger) =>
+    tests.redis.hmget(ledger.key('gather', id), 'kind', 'about', 'from', 'note')
   for (const _again of [1, 2]) {
     await claimLead({ redis: tests.redis, keys: rig.keys }, [south])
     expect(await tests.redis.get(rig.keys.shared('lead'))).toBe(south.account)
@@ -81,10 +85,10 @@ test('who takes the lead over gets the digests of the one before, at their times
 
 test('commands look where the daemon does, and choose nobody', async () => {
   const { rig, north, south } = await aScene()
-  const books = [south, north]
-  await findLead({ redis: tests.redis, keys: rig.keys }, books)
-  expect(books).toEqual([north, south])
+  const ledgers = [south, north]
+  await findLead({ redis: tests.redis, keys: rig.keys }, ledgers)
+  expect(ledgers).toEqual([north, south])
   const elsewhere = { redis: tests.redis, keys: tests.keys() }
-  await findLead(elsewhere, books)
+  await findLead(elsewhere, ledgers)
   expect(await tests.redis.exists(elsewhere.keys.shared('lead'))).toBe(0)
 })

@@ -14,8 +14,8 @@ interface Week {
   buckets: number
 }
 
-async function newestWeek(book: AccountLedger): Promise<Week> {
-  const weeks = await tests.redis.hgetall(book.key('weeks'))
+async function newestWeek(ledger: AccountLedger): Promise<Week> {
+  const weeks = await tests.redis.hgetall(ledger.key('weeks'))
   const number = Math.max(
     ...Object.keys(weeks)
       .filter((field) => !field.includes(':'))
@@ -25,130 +25,130 @@ async function newestWeek(book: AccountLedger): Promise<Week> {
 }
 
 /** As 0.4.0 began it. */
-async function oldWeek(book: AccountLedger, week: number): Promise<void> {
-  await tests.redis.hset(book.key('weeks'), { [week]: 16_384, [`${week}:n`]: 0 })
+async function oldWeek(ledger: AccountLedger, week: number): Promise<void> {
+  await tests.redis.hset(ledger.key('weeks'), { [week]: 16_384, [`${week}:n`]: 0 })
 }
 
 /** As if everything that is marked had been seen so many weeks ago. */
-async function age(book: AccountLedger, weeks: number): Promise<void> {
-  const { number, buckets } = await newestWeek(book)
-  const start = book.key('marks', String(number), '')
+async function age(ledger: AccountLedger, weeks: number): Promise<void> {
+  const { number, buckets } = await newestWeek(ledger)
+  const start = ledger.key('marks', String(number), '')
   for (const name of await tests.redis.keys(`${start}*`)) {
-    const older = book.key('marks', String(number - weeks), name.slice(start.length))
+    const older = ledger.key('marks', String(number - weeks), name.slice(start.length))
     await tests.redis.rename(name, older)
   }
   const fields = [`${number}`, `${number}:n`, `${number}:first`]
-  const [, held, first] = await tests.redis.hmget(book.key('weeks'), ...fields)
-  await tests.redis.hdel(book.key('weeks'), ...fields)
+  const [, held, first] = await tests.redis.hmget(ledger.key('weeks'), ...fields)
+  await tests.redis.hdel(ledger.key('weeks'), ...fields)
   const week = number - weeks
   const older = {
     [week]: buckets,
     [`${week}:n`]: held!,
     ...(first && { [`${week}:first`]: first }),
   }
-  await tests.redis.hset(book.key('weeks'), older)
+  await tests.redis.hset(ledger.key('weeks'), older)
 }
 
-async function marksOfThisWeek(book: AccountLedger): Promise<number> {
+async function marksOfThisWeek(ledger: AccountLedger): Promise<number> {
   const number = String(Math.floor(Date.now() / weekMs))
-  return (await tests.redis.keys(book.key('marks', number, '*'))).length
+  return (await tests.redis.keys(ledger.key('marks', number, '*'))).length
 }
 
 const event = routed({ uid: 'a/b/1' }, [])
 
 test('what was seen within half the horizon is known, and not written again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  await age(book, 3)
-  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
-  expect(await marksOfThisWeek(book)).toBe(0)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  await age(ledger, 3)
+  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+  expect(await marksOfThisWeek(ledger)).toBe(0)
 })
 
 test('what was last seen more than half the horizon ago is known, and remembered anew', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  await age(book, 8)
-  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
-  expect(await marksOfThisWeek(book)).toBe(1)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  await age(ledger, 8)
+  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+  expect(await marksOfThisWeek(ledger)).toBe(1)
 })
 
 test('what was last seen before the horizon is new, and its week is forgotten', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  const { number } = await newestWeek(book)
-  await age(book, 16)
-  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 1 } })
-  const fields = await tests.redis.hkeys(book.key('weeks'))
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  const { number } = await newestWeek(ledger)
+  await age(ledger, 16)
+  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 1 } })
+  const fields = await tests.redis.hkeys(ledger.key('weeks'))
   expect(fields.filter((field) => field.startsWith(String(number - 16)))).toEqual([])
 })
 
 test('what was last seen in the oldest week that the horizon reaches is known', async () => {
-  const book = { ...(await tests.book()), horizonMs: 13 * weekMs }
-  await takeIn(book, [event])
-  await age(book, 13)
-  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+  const ledger = { ...(await tests.ledger()), horizonMs: 13 * weekMs }
+  await takeIn(ledger, [event])
+  await age(ledger, 13)
+  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
 })
 
 test('a week with as many marks as its own number is known like any other', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  const { number } = await newestWeek(book)
-  await tests.redis.hset(book.key('weeks'), `${number}:n`, number)
-  expect(await takeIn(book, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  const { number } = await newestWeek(ledger)
+  await tests.redis.hset(ledger.key('weeks'), `${number}:n`, number)
+  expect(await takeIn(ledger, [event])).toMatchObject({ counts: { new: 0, duplicate: 1 } })
 })
 
 test('a lost event that is marked in two weeks is taken in again by a repair', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  await age(book, 8)
-  await takeIn(book, [event]) // half the horizon is over: it is marked anew
-  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/1')))
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  await age(ledger, 8)
+  await takeIn(ledger, [event]) // half the horizon is over: it is marked anew
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/1')))
   const repair = { isRepair: true, sequence: 0 }
-  expect(await takeIn(book, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
+  expect(await takeIn(ledger, [event], repair)).toMatchObject({ counts: { new: 1, duplicate: 0 } })
 })
 
 test('of what a repair takes in only that may be a repeat which was claimed for its destination', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const repair = { isRepair: true, sequence: 0 }
   const [lost, missed] = ['a/b/lost', 'a/b/missed'].map((uid) => routed({ uid }, ['soc']))
-  await takeIn(book, [lost!])
-  await tests.redis.del(book.key('rec', book.fingerprints.recordId('a/b/lost')))
-  await takeIn(book, [lost!, missed!], repair)
+  await takeIn(ledger, [lost!])
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('a/b/lost')))
+  await takeIn(ledger, [lost!, missed!], repair)
   const risks = async (uid: string): Promise<number | undefined> =>
-    (await readRecord(book, book.fingerprints.recordId(uid)))?.items[0]?.repeatRisks
+    (await readRecord(ledger, ledger.fingerprints.recordId(uid)))?.items[0]?.repeatRisks
   expect([await risks('a/b/lost'), await risks('a/b/missed')]).toEqual([1, 0])
 })
 
 test('a clock that steps back over the end of a week makes no known event new', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const events = Array.from({ length: 100 }, (_, at) => routed({ uid: `a/b/${at}` }, []))
-  await takeIn(book, [event])
-  const { number } = await newestWeek(book)
-  await age(book, 1)
-  await tests.redis.hset(book.key('weeks'), `${number - 1}:n`, 800)
-  await takeIn(book, events) // in a week that begins with four times as many buckets as the next one
+  await takeIn(ledger, [event])
+  const { number } = await newestWeek(ledger)
+  await age(ledger, 1)
+  await tests.redis.hset(ledger.key('weeks'), `${number - 1}:n`, 800)
+  await takeIn(ledger, events) // in a week that begins with four times as many buckets as the next one
   const next = { [number + 1]: 1, [`${number + 1}:first`]: 1 }
-  await tests.redis.hset(book.key('weeks'), next) // the clock was a week ahead
-  await takeIn(book, [routed({ uid: 'a/b/first-since' }, [])])
-  const records = await tests.redis.keys(book.key('rec', '*'))
+  await tests.redis.hset(ledger.key('weeks'), next) // the clock was a week ahead
+  await takeIn(ledger, [routed({ uid: 'a/b/first-since' }, [])])
+  const records = await tests.redis.keys(ledger.key('rec', '*'))
   await tests.redis.del(...records) // retention has ended them: only marks tell
-  expect(await takeIn(book, events)).toMatchObject({ counts: { new: 0, duplicate: 100 } })
-  expect(Number(await tests.redis.hget(book.key('weeks'), String(number)))).toBe(4)
+  expect(await takeIn(ledger, events)).toMatchObject({ counts: { new: 0, duplicate: 100 } })
+  expect(Number(await tests.redis.hget(ledger.key('weeks'), String(number)))).toBe(4)
 })
 
 test('a clock that was two weeks ahead forgets no week that the horizon still covers', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  await age(book, 14) // as it reads while the clock is ahead
-  await takeIn(book, [routed({ uid: 'a/b/2' }, [])])
-  const { number } = await newestWeek(book)
-  expect(await tests.redis.hexists(book.key('weeks'), String(number - 14))).toBe(1)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  await age(ledger, 14) // as it reads while the clock is ahead
+  await takeIn(ledger, [routed({ uid: 'a/b/2' }, [])])
+  const { number } = await newestWeek(ledger)
+  expect(await tests.redis.hexists(ledger.key('weeks'), String(number - 14))).toBe(1)
 })
 
 test('marks expire a week after the horizon, and not before it', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  const names = await tests.redis.keys(book.key('marks', '*'))
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  const names = await tests.redis.keys(ledger.key('marks', '*'))
   expect(names).toHaveLength(1)
   const leftMs = await tests.redis.pttl(names[0]!)
   expect(leftMs).toBeGreaterThan(ledgerConfig.dedupeHorizonMs)
@@ -160,27 +160,27 @@ test.each([
   ['a week begins with one bucket after a quiet one', 150, 1],
   ['a week begins with the buckets that the week before filled', 14_000, 64],
 ])('%s', async (_name, heldBefore, expected) => {
-  const book = await tests.book()
-  await takeIn(book, [event])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
   if (heldBefore !== undefined) {
-    const { number } = await newestWeek(book)
-    await age(book, 1)
-    await tests.redis.hset(book.key('weeks'), `${number - 1}:n`, heldBefore)
-    await takeIn(book, [routed({ uid: 'a/b/2' }, [])])
+    const { number } = await newestWeek(ledger)
+    await age(ledger, 1)
+    await tests.redis.hset(ledger.key('weeks'), `${number - 1}:n`, heldBefore)
+    await takeIn(ledger, [routed({ uid: 'a/b/2' }, [])])
   }
-  expect((await newestWeek(book)).buckets).toBe(expected)
+  expect((await newestWeek(ledger)).buckets).toBe(expected)
 })
 
 test('a week that 0.4.0 began goes on as it was begun, and is never split', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const week = Math.floor(Date.now() / weekMs)
-  await oldWeek(book, week)
-  await tests.redis.hset(book.key('weeks'), `${week}:n`, 16_384 * 300)
-  const { m, b } = book.fingerprints.seen('brand', 'a/b/1')
-  await takeIn(book, [event])
-  const bucket = book.key('marks', String(week), String(b % 16_384))
+  await oldWeek(ledger, week)
+  await tests.redis.hset(ledger.key('weeks'), `${week}:n`, 16_384 * 300)
+  const { m, b } = ledger.fingerprints.seen('brand', 'a/b/1')
+  await takeIn(ledger, [event])
+  const bucket = ledger.key('marks', String(week), String(b % 16_384))
   expect(await tests.redis.sismember(bucket, m)).toBe(1)
-  expect(await newestWeek(book)).toEqual({ number: week, buckets: 16_384 })
+  expect(await newestWeek(ledger)).toEqual({ number: week, buckets: 16_384 })
 })
 
 /** Members and bucket choices, signs and lengths of every kind. */
@@ -193,8 +193,8 @@ function someMarks(count: number): { m: string; b: number }[] {
   })
 }
 
-async function marksIn(book: AccountLedger, week: number): Promise<Map<string, string[]>> {
-  const names = await tests.redis.keys(book.key('marks', String(week), '*'))
+async function marksIn(ledger: AccountLedger, week: number): Promise<Map<string, string[]>> {
+  const names = await tests.redis.keys(ledger.key('marks', String(week), '*'))
   const members = await Promise.all(names.map((name) => tests.redis.smembers(name)))
   return new Map(names.map((name, i) => [name, members[i]!]))
 }
@@ -206,19 +206,19 @@ describe('as a week grows', () => {
   ])(
     'its buckets split one by one, %s, and every mark stays where it is found',
     async (_name, heldBefore) => {
-      const book = await tests.book()
+      const ledger = await tests.ledger()
       const week = Math.floor(Date.now() / weekMs)
       if (heldBefore !== undefined) {
         const before = { [week - 1]: 1, [`${week - 1}:first`]: 1, [`${week - 1}:n`]: heldBefore }
-        await tests.redis.hset(book.key('weeks'), before)
+        await tests.redis.hset(ledger.key('weeks'), before)
       }
       const short = ['0', '-7', '12345678', '-123456789', '1234567890'].map((m, b) => ({ m, b }))
       const marks = [...short, ...someMarks(7_995)]
       for (let at = 0; at < marks.length; at += 1_000)
-        await write(book, marks.slice(at, at + 1_000))
-      const { buckets } = await newestWeek(book)
+        await write(ledger, marks.slice(at, at + 1_000))
+      const { buckets } = await newestWeek(ledger)
       expect(buckets).toBe(Math.ceil(8_000 / 200))
-      const stored = await marksIn(book, week)
+      const stored = await marksIn(ledger, week)
       expect(stored.size).toBe(buckets)
       const all = [...stored.values()].flat()
       expect(new Set(all)).toEqual(new Set(marks.map(({ m }) => m)))
@@ -226,27 +226,27 @@ describe('as a week grows', () => {
       for (const [name, members] of stored) {
         expect(members.length).toBeLessThanOrEqual(512)
         expect(await tests.redis.object('ENCODING', name)).toBe('intset')
-        expect(await tests.redis.pttl(name)).toBeGreaterThan(book.horizonMs)
+        expect(await tests.redis.pttl(name)).toBeGreaterThan(ledger.horizonMs)
       }
-      expect(await known(book, marks)).toBe(8_000)
-      expect(await known(book, someMarks(2_000))).toBe(0)
+      expect(await known(ledger, marks)).toBe(8_000)
+      expect(await known(ledger, someMarks(2_000))).toBe(0)
     },
   )
 
   test('the bucket of a mark follows from its last 18 bits alone: what another version marked is found', async () => {
-    const book = await tests.book()
+    const ledger = await tests.ledger()
     const week = Math.floor(Date.now() / weekMs)
     const begun = { [week]: 300_000, [`${week}:first`]: 2, [`${week}:n`]: 0 }
-    await tests.redis.hset(book.key('weeks'), begun)
+    await tests.redis.hset(ledger.key('weeks'), begun)
     const short = ['0', '-7', '12345678', '-123456789', '1234567890'].map((m, b) => ({ m, b }))
     const marks = [...short, ...someMarks(200)]
-    await write(book, marks)
-    const stored = await marksIn(book, week)
+    await write(ledger, marks)
+    const stored = await marksIn(ledger, week)
     for (const { m, b } of marks) {
       const bits = Number(BigInt.asUintN(18, BigInt(m.replace('-', ''))))
       const hash = (b % 2) + 2 * bits
       const bucket = hash < 300_000 ? hash : hash % 2 ** 18 // those from there on are not split yet
-      expect(stored.get(book.key('marks', String(week), String(bucket)))).toContain(m)
+      expect(stored.get(ledger.key('marks', String(week), String(bucket)))).toContain(m)
     }
   })
 
@@ -254,20 +254,20 @@ describe('as a week grows', () => {
     const step = fc.record({ erase: fc.boolean(), from: fc.nat(1_500), count: fc.nat(400) })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (all) => {
-        const book = await tests.book()
+        const ledger = await tests.ledger()
         const marks = someMarks(1_900)
         const model = new Set<string>()
         for (const { erase, from, count } of all) {
           const some = marks.slice(from, from + count)
-          await run(book, erase ? 'erase' : 'write', some)
+          await run(ledger, erase ? 'erase' : 'write', some)
           for (const { m } of some) {
             if (erase) model.delete(m)
             else model.add(m)
           }
         }
-        const answers = await run(book, 'known', marks)
+        const answers = await run(ledger, 'known', marks)
         expect(answers).toEqual(marks.map(({ m }) => (model.has(m) ? 1 : 0)))
-        const weeks = await tests.redis.hgetall(book.key('weeks'))
+        const weeks = await tests.redis.hgetall(ledger.key('weeks'))
         const held = Object.entries(weeks).find(([field]) => field.endsWith(':n'))?.[1] ?? '0'
         expect(Number(held)).toBe(model.size)
       }),
@@ -276,31 +276,31 @@ describe('as a week grows', () => {
   })
 
   test('a new bucket lives as long as the one that it was split from', async () => {
-    const book = await tests.book()
-    await write(book, someMarks(201))
-    const names = [...(await marksIn(book, Math.floor(Date.now() / weekMs))).keys()]
+    const ledger = await tests.ledger()
+    await write(ledger, someMarks(201))
+    const names = [...(await marksIn(ledger, Math.floor(Date.now() / weekMs))).keys()]
     const left = await Promise.all(names.map((name) => tests.redis.pttl(name)))
-    expect(left.map((ms) => ms > book.horizonMs && ms <= book.horizonMs + weekMs)).toEqual([
+    expect(left.map((ms) => ms > ledger.horizonMs && ms <= ledger.horizonMs + weekMs)).toEqual([
       true,
       true,
     ])
   })
 
   test('a commit of many events splits no more than its marks fill', async () => {
-    const book = await tests.book()
+    const ledger = await tests.ledger()
     const events = Array.from({ length: 500 }, (_none, n) => routed({ uid: `a/b/${n}` }, ['soc']))
-    await takeIn(book, events)
-    expect((await newestWeek(book)).buckets).toBe(5)
-    await tests.redis.del(...(await tests.redis.keys(book.key('rec', '*'))))
-    expect(await takeIn(book, events)).toMatchObject({ counts: { new: 0, duplicate: 500 } })
-    const again = await takeIn(book, events, { feed: 'second' })
+    await takeIn(ledger, events)
+    expect((await newestWeek(ledger)).buckets).toBe(5)
+    await tests.redis.del(...(await tests.redis.keys(ledger.key('rec', '*'))))
+    expect(await takeIn(ledger, events)).toMatchObject({ counts: { new: 0, duplicate: 500 } })
+    const again = await takeIn(ledger, events, { feed: 'second' })
     expect(again).toMatchObject({ counts: { new: 500 }, changes: [] }) // claimed, for the same place
   })
 })
 
 /** As the scripts of the ledger do it, and nothing else. */
 async function run(
-  book: AccountLedger,
+  ledger: AccountLedger,
   verb: 'write' | 'erase' | 'known',
   marks: { m: string; b: number }[],
 ): Promise<number[]> {
@@ -321,7 +321,14 @@ async function run(
     return answers`
   const script = withIncludes(text)
   const args = marks.flatMap(({ m, b }) => [m, b])
-  return (await book.redis.eval(script, 1, book.key(), verb, book.horizonMs, ...args)) as number[]
+  return (await ledger.redis.eval(
+    script,
+    1,
+    ledger.key(),
+    verb,
+    ledger.horizonMs,
+    ...args,
+  )) as number[]
 }
 
 function withIncludes(text: string): string {
@@ -332,15 +339,16 @@ function withIncludes(text: string): string {
   )
 }
 
-const write = (book: AccountLedger, marks: { m: string; b: number }[]) => run(book, 'write', marks)
+const write = (ledger: AccountLedger, marks: { m: string; b: number }[]) =>
+  run(ledger, 'write', marks)
 
-async function known(book: AccountLedger, marks: { m: string; b: number }[]): Promise<number> {
-  return (await run(book, 'known', marks)).reduce((sum, one) => sum + one, 0)
+async function known(ledger: AccountLedger, marks: { m: string; b: number }[]): Promise<number> {
+  return (await run(ledger, 'known', marks)).reduce((sum, one) => sum + one, 0)
 }
 
 test('a mark stays an integer of eight bytes in a compact set', async () => {
-  const book = await tests.book()
-  await takeIn(book, [event])
-  const [name = ''] = await tests.redis.keys(book.key('marks', '*'))
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [event])
+  const [name = ''] = await tests.redis.keys(ledger.key('marks', '*'))
   expect(await tests.redis.object('ENCODING', name)).toBe('intset')
 })

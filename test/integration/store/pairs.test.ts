@@ -20,89 +20,90 @@ function leak(id: number, given: Partial<CredentialPair> = {}, severity = 'high'
   return { ...routed(event, ['soc']), pair: { ...pair, source: `combo${id}`, ...given } }
 }
 
-async function itemOf(book: AccountLedger, id: number): Promise<Item> {
-  const record = await readRecord(book, book.fingerprints.recordId(`credential/${id}`))
+async function itemOf(ledger: AccountLedger, id: number): Promise<Item> {
+  const record = await readRecord(ledger, ledger.fingerprints.recordId(`credential/${id}`))
   return record!.items[0]!
 }
 
 test('the same pair from another source is told to nobody who has it, and said on the first', async () => {
-  const book = await tests.book()
-  await takeIn(book, [leak(1)])
-  await takeIn(book, [leak(2), leak(3)])
-  expect(await itemOf(book, 1)).toMatchObject({ state: 'queued' })
-  expect(await itemOf(book, 2)).toMatchObject({
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [leak(1)])
+  await takeIn(ledger, [leak(2), leak(3)])
+  expect(await itemOf(ledger, 1)).toMatchObject({ state: 'queued' })
+  expect(await itemOf(ledger, 2)).toMatchObject({
     state: 'suppressed',
     heldFor: 'seen_again',
     rule: 'credential/1',
   })
-  const first = await readRecord(book, book.fingerprints.recordId('credential/1'))
+  const first = await readRecord(ledger, ledger.fingerprints.recordId('credential/1'))
   expect(first!.seenAgain).toEqual({ times: 2, sources: ['combo1', 'combo2', 'combo3'] })
-  await expectConservation(book)
+  await expectConservation(ledger)
 })
 
 test('another destination still gets the pair, and so does everybody where the feed says so', async () => {
-  const book = await tests.book()
-  await takeIn(book, [leak(1)])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [leak(1)])
   const elsewhere = { ...leak(2), items: [{ sink: 'ir', destination: 'ir', routes: ['root'] }] }
-  await takeIn(book, [elsewhere, leak(3, { isSentAgain: true })])
-  expect((await itemOf(book, 2)).state).toBe('queued')
-  expect((await itemOf(book, 3)).state).toBe('queued')
+  await takeIn(ledger, [elsewhere, leak(3, { isSentAgain: true })])
+  expect((await itemOf(ledger, 2)).state).toBe('queued')
+  expect((await itemOf(ledger, 3)).state).toBe('queued')
 })
 
 test('a pair that was never told, or is worse now, is told when it comes again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [leak(1)])
-  const ref = `i:${book.fingerprints.recordId('credential/1')}:0:soc`
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [leak(1)])
+  const ref = `i:${ledger.fingerprints.recordId('credential/1')}:0:soc`
   expect(
-    await withholdItems(book, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }]),
+    await withholdItems(ledger, [{ ref, act: 'suppress', reason: 'silence', rule: 's1' }]),
   ).toEqual([ref])
-  await takeIn(book, [leak(2)])
-  expect((await itemOf(book, 2)).state).toBe('queued')
-  await takeIn(book, [leak(3, {}, 'critical')])
-  expect((await itemOf(book, 3)).state).toBe('queued')
-  await takeIn(book, [leak(4, {}, 'low')])
-  expect((await itemOf(book, 4)).heldFor).toBe('seen_again')
-  await expectConservation(book)
+  await takeIn(ledger, [leak(2)])
+  expect((await itemOf(ledger, 2)).state).toBe('queued')
+  await takeIn(ledger, [leak(3, {}, 'critical')])
+  expect((await itemOf(ledger, 3)).state).toBe('queued')
+  await takeIn(ledger, [leak(4, {}, 'low')])
+  expect((await itemOf(ledger, 4)).heldFor).toBe('seen_again')
+  await expectConservation(ledger)
 })
 
 test('a pair that its destination never got, because it died or was discarded, is told when it comes again', async () => {
-  const book = await tests.book()
-  const refOf = (id: number): string => `i:${book.fingerprints.recordId(`credential/${id}`)}:0:soc`
-  await takeIn(book, [leak(1)])
-  await beginAttempt(book, refOf(1), 't', 30_000)
+  const ledger = await tests.ledger()
+  const refOf = (id: number): string =>
+    `i:${ledger.fingerprints.recordId(`credential/${id}`)}:0:soc`
+  await takeIn(ledger, [leak(1)])
+  await beginAttempt(ledger, refOf(1), 't', 30_000)
   await settleAttempt(
-    book,
+    ledger,
     { ref: refOf(1), token: 't', replica: 'r1' },
     { outcome: 'dead', reason: 'invalid' },
   )
-  await takeIn(book, [leak(2)])
-  expect((await itemOf(book, 2)).state).toBe('queued')
-  await discardItem(book, refOf(2), 'operator')
-  await takeIn(book, [leak(3)])
-  expect((await itemOf(book, 3)).state).toBe('queued')
-  await expectConservation(book)
+  await takeIn(ledger, [leak(2)])
+  expect((await itemOf(ledger, 2)).state).toBe('queued')
+  await discardItem(ledger, refOf(2), 'operator')
+  await takeIn(ledger, [leak(3)])
+  expect((await itemOf(ledger, 3)).state).toBe('queued')
+  await expectConservation(ledger)
 })
 
 test('of very many sources the first twenty are named, each once, for as long as the pair is known', async () => {
-  const book = await tests.book()
-  await takeIn(book, [leak(1)])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [leak(1)])
   await takeIn(
-    book,
+    ledger,
     Array.from({ length: 24 }, (_none, n) => leak(n + 2)),
   )
-  await takeIn(book, [leak(2)], { feed: 'second' }) // one that is known, shown by another feed
-  const first = await readRecord(book, book.fingerprints.recordId('credential/1'))
+  await takeIn(ledger, [leak(2)], { feed: 'second' }) // one that is known, shown by another feed
+  const first = await readRecord(ledger, ledger.fingerprints.recordId('credential/1'))
   const named = Array.from({ length: 20 }, (_none, n) => `combo${n + 1}`)
   expect(first!.seenAgain).toEqual({ times: 24, sources: named })
-  const leftMs = await tests.redis.pttl(book.key('pair', pair.id))
+  const leftMs = await tests.redis.pttl(ledger.key('pair', pair.id))
   expect(leftMs).toBeGreaterThan(pair.forMs - 60_000)
   expect(leftMs).toBeLessThanOrEqual(pair.forMs)
 })
 
 test('a pair of which nobody knows any more who had it first is told when it comes again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [leak(1)])
-  await tests.redis.del(book.key('rec', book.fingerprints.recordId('credential/1')))
-  await takeIn(book, [leak(2)])
-  expect((await itemOf(book, 2)).state).toBe('queued')
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [leak(1)])
+  await tests.redis.del(ledger.key('rec', ledger.fingerprints.recordId('credential/1')))
+  await takeIn(ledger, [leak(2)])
+  expect((await itemOf(ledger, 2)).state).toBe('queued')
 })

@@ -22,46 +22,46 @@ function malformed(count: number, from = 0) {
 }
 
 /** The n-th entry was set aside n minutes ago. */
-async function aBookWithEntries(count: number): Promise<AccountLedger> {
-  const book = await tests.book()
-  await takeIn(book, [], { malformed: malformed(count) })
-  for (let n = 0; n < count; n += 1) await setAsideBefore(book, n, n * 60_000)
-  return book
+async function aLedgerWithEntries(count: number): Promise<AccountLedger> {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [], { malformed: malformed(count) })
+  for (let n = 0; n < count; n += 1) await setAsideBefore(ledger, n, n * 60_000)
+  return ledger
 }
 
-async function setAsideBefore(book: AccountLedger, n: number, agoMs: number): Promise<number> {
+async function setAsideBefore(ledger: AccountLedger, n: number, agoMs: number): Promise<number> {
   const atMs = Date.now() - agoMs
   await tests.redis.zadd(
-    book.key('quarantine-ages'),
+    ledger.key('quarantine-ages'),
     atMs,
-    book.fingerprints.recordId(`{"n":${n}}`),
+    ledger.fingerprints.recordId(`{"n":${n}}`),
   )
   return atMs
 }
 
 test('every entry is listed, the newest first, however many there are', async () => {
-  const book = await aBookWithEntries(130)
-  expect((await listQuarantined(book)).map(({ uid }) => uid)).toEqual(
+  const ledger = await aLedgerWithEntries(130)
+  expect((await listQuarantined(ledger)).map(({ uid }) => uid)).toEqual(
     Array.from({ length: 130 }, (_none, n) => `a/b/${n}`),
   )
 })
 
 test('a feed knows whether anything of its account was set aside', async () => {
-  const book = await tests.book()
-  expect((await openFeed(book, 'brand', 0)).hasQuarantine).toBe(false)
-  await takeIn(book, [], { feed: 'leaks', malformed: malformed(1) })
-  expect((await openFeed(book, 'brand', 0)).hasQuarantine).toBe(true)
+  const ledger = await tests.ledger()
+  expect((await openFeed(ledger, 'brand', 0)).hasQuarantine).toBe(false)
+  await takeIn(ledger, [], { feed: 'leaks', malformed: malformed(1) })
+  expect((await openFeed(ledger, 'brand', 0)).hasQuarantine).toBe(true)
 })
 
 test('in the very millisecond in which its history ends an entry is over', async () => {
-  const book = await aBookWithEntries(1)
-  const [id = ''] = await tests.redis.zrange(book.key('quarantine-ages'), '0', '-1')
-  await tests.redis.zadd(book.key('quarantine-ages'), 1_000_000, id)
+  const ledger = await aLedgerWithEntries(1)
+  const [id = ''] = await tests.redis.zrange(ledger.key('quarantine-ages'), '0', '-1')
+  await tests.redis.zadd(ledger.key('quarantine-ages'), 1_000_000, id)
   const countAt = (nowMs: number) =>
     runScriptAt(
       { redis: tests.redis, nowMs },
       'count-quarantine',
-      [book.key()],
+      [ledger.key()],
       [60_000, 1_000_000],
     )
   expect(await countAt(1_059_999)).toEqual(['brand', '1', '1', '1000000'])
@@ -69,36 +69,36 @@ test('in the very millisecond in which its history ends an entry is over', async
 })
 
 test('an entry counts for the feed that set it aside last', async () => {
-  const book = await tests.book()
-  await takeIn(book, [], { feed: 'brand', malformed: malformed(1) })
-  expect(Object.keys(await countQuarantined(book))).toEqual(['brand'])
-  await takeIn(book, [], { feed: 'leaks', malformed: malformed(1) })
-  expect(Object.keys(await countQuarantined(book))).toEqual(['leaks'])
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [], { feed: 'brand', malformed: malformed(1) })
+  expect(Object.keys(await countQuarantined(ledger))).toEqual(['brand'])
+  await takeIn(ledger, [], { feed: 'leaks', malformed: malformed(1) })
+  expect(Object.keys(await countQuarantined(ledger))).toEqual(['leaks'])
 })
 
 test('entries are found by the beginning of their ids', async () => {
-  const book = await aBookWithEntries(5)
-  const [first] = await listQuarantined(book)
-  expect(await listQuarantined(book, first!.id.slice(0, 12))).toEqual([first])
-  expect(await listQuarantined(book, 'none')).toEqual([])
+  const ledger = await aLedgerWithEntries(5)
+  const [first] = await listQuarantined(ledger)
+  expect(await listQuarantined(ledger, first!.id.slice(0, 12))).toEqual([first])
+  expect(await listQuarantined(ledger, 'none')).toEqual([])
 })
 
 test('what is older than a history is neither listed nor counted, though nothing came to sweep it out', async () => {
-  const book = await aBookWithEntries(2)
-  await setAsideBefore(book, 1, book.retention.history + 60_000)
-  expect((await listQuarantined(book)).map(({ uid }) => uid)).toEqual(['a/b/0'])
-  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 1 } })
-  await setAsideBefore(book, 1, book.retention.history - 60_000)
-  expect(await listQuarantined(book)).toHaveLength(2)
-  expect(await countQuarantined(book)).toMatchObject({ brand: { open: 2 } })
+  const ledger = await aLedgerWithEntries(2)
+  await setAsideBefore(ledger, 1, ledger.retention.history + 60_000)
+  expect((await listQuarantined(ledger)).map(({ uid }) => uid)).toEqual(['a/b/0'])
+  expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 1 } })
+  await setAsideBefore(ledger, 1, ledger.retention.history - 60_000)
+  expect(await listQuarantined(ledger)).toHaveLength(2)
+  expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 2 } })
 })
 
 test('entries are counted by feed, and those since a time as fresh', async () => {
-  const book = await aBookWithEntries(3)
-  await takeIn(book, [], { feed: 'leaks', malformed: malformed(1, 10) })
-  const newestMs = await setAsideBefore(book, 0, 30_000)
-  const sinceMs = await setAsideBefore(book, 1, 60_000)
-  const counts = await countQuarantined(book, sinceMs + 0.5) // a clock may count fractions
+  const ledger = await aLedgerWithEntries(3)
+  await takeIn(ledger, [], { feed: 'leaks', malformed: malformed(1, 10) })
+  const newestMs = await setAsideBefore(ledger, 0, 30_000)
+  const sinceMs = await setAsideBefore(ledger, 1, 60_000)
+  const counts = await countQuarantined(ledger, sinceMs + 0.5) // a clock may count fractions
   expect(counts).toMatchObject({
     brand: { open: 3, fresh: 2, newestMs },
     leaks: { open: 1, fresh: 1 },
@@ -107,28 +107,28 @@ test('entries are counted by feed, and those since a time as fresh', async () =>
 })
 
 test('what is replayed is new to every feed that set it aside, and what is gone cannot be', async () => {
-  const book = await tests.book()
-  for (const feed of ['brand', 'leaks']) await takeIn(book, [], { feed, malformed: malformed(1) })
-  const [entry] = await listQuarantined(book)
+  const ledger = await tests.ledger()
+  for (const feed of ['brand', 'leaks']) await takeIn(ledger, [], { feed, malformed: malformed(1) })
+  const [entry] = await listQuarantined(ledger)
   expect(entry?.markedBy.toSorted()).toEqual(['brand', 'leaks'])
-  expect(await replayQuarantined(book, 'f'.repeat(24))).toBe('gone')
-  expect(await replayQuarantined(book, entry!.id)).toBe('done')
-  expect(await findQuarantined(book, 'a/b/0')).toBeUndefined()
+  expect(await replayQuarantined(ledger, 'f'.repeat(24))).toBe('gone')
+  expect(await replayQuarantined(ledger, entry!.id)).toBe('done')
+  expect(await findQuarantined(ledger, 'a/b/0')).toBeUndefined()
   for (const feed of ['brand', 'leaks']) {
-    expect(await takeIn(book, [], { feed, malformed: malformed(1) })).toMatchObject({
+    expect(await takeIn(ledger, [], { feed, malformed: malformed(1) })).toMatchObject({
       counts: { quarantined: 1, duplicate: 0 },
     })
   }
 })
 
 test('an entry without marks stays, though somebody replays it', async () => {
-  const book = await aBookWithEntries(1)
-  const [{ id } = { id: '' }] = await listQuarantined(book)
-  const name = book.key('quarantine')
+  const ledger = await aLedgerWithEntries(1)
+  const [{ id } = { id: '' }] = await listQuarantined(ledger)
+  const name = ledger.key('quarantine')
   const { marks: _none, ...stored } = JSON.parse((await tests.redis.hget(name, id))!) as {
     marks: unknown
   }
   await tests.redis.hset(name, id, JSON.stringify(stored))
-  expect(await replayQuarantined(book, id)).toBe('no_mark')
-  expect(await listQuarantined(book)).toMatchObject([{ id, markedBy: [] }])
+  expect(await replayQuarantined(ledger, id)).toBe('no_mark')
+  expect(await listQuarantined(ledger)).toMatchObject([{ id, markedBy: [] }])
 })

@@ -46,21 +46,21 @@ const always = { holder: 'test', mayGoOn: () => Promise.resolve(true) }
 
 afterEach(() => tests.redis.flushdb())
 
-async function proofOfOne(book: AccountLedger): Promise<LedgerCheck> {
-  return (await proofOf([book]))[0]!
+async function proofOfOne(ledger: AccountLedger): Promise<LedgerCheck> {
+  return (await proofOf([ledger]))[0]!
 }
 
-function refOf(book: AccountLedger, n: number): string {
-  return `i:${book.fingerprints.recordId(`a/b/${n}`)}:0:soc`
+function refOf(ledger: AccountLedger, n: number): string {
+  return `i:${ledger.fingerprints.recordId(`a/b/${n}`)}:0:soc`
 }
 
 async function settle(
-  book: AccountLedger,
+  ledger: AccountLedger,
   ref: string,
   outcome: 'delivered' | 'dead',
 ): Promise<void> {
-  await beginAttempt(book, ref, 't', 60_000)
-  await settleAttempt(book, { ref, token: 't', replica: 'r' }, { outcome })
+  await beginAttempt(ledger, ref, 't', 60_000)
+  await settleAttempt(ledger, { ref, token: 't', replica: 'r' }, { outcome })
 }
 
 async function idsIn(walk: AsyncIterable<{ recordId: string }[]>): Promise<string[]> {
@@ -70,19 +70,20 @@ async function idsIn(walk: AsyncIterable<{ recordId: string }[]>): Promise<strin
 }
 
 /** Each twice in a row must do, too. */
-const steps: Record<string, (book: AccountLedger, n: number) => Promise<unknown>> = {
-  'take in': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'low' })]),
-  raise: (book, n) => takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'critical' })]),
-  'show to nobody': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}` }, [])]),
-  'show to two': (book, n) => takeIn(book, [routed({ uid: `a/b/${n}` }, ['soc', 'lake'])]),
-  deliver: (book, n) => settle(book, refOf(book, n), 'delivered'),
-  refuse: (book, n) => settle(book, refOf(book, n), 'dead'),
-  replay: (book, n) => replayDeadLetter(book, refOf(book, n), undefined),
-  'close letter': (book, n) => discardDeadLetter(book, refOf(book, n)),
-  resend: (book, n) => resendItem(book, refOf(book, n), { batchWaitMs: undefined, by: 'ann' }),
-  discard: (book, n) => discardItem(book, refOf(book, n), 'ann'),
-  orphan: (book, n) => holdOrphan(book, refOf(book, n)),
-  adopt: (book) => returnOrphans(book, { sink: 'soc', batchWait: false, groups: {} }, 9),
+const steps: Record<string, (ledger: AccountLedger, n: number) => Promise<unknown>> = {
+  'take in': (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}`, severity: 'low' })]),
+  raise: (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}`, severity: 'critical' })]),
+  'show to nobody': (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}` }, [])]),
+  'show to two': (ledger, n) => takeIn(ledger, [routed({ uid: `a/b/${n}` }, ['soc', 'lake'])]),
+  deliver: (ledger, n) => settle(ledger, refOf(ledger, n), 'delivered'),
+  refuse: (ledger, n) => settle(ledger, refOf(ledger, n), 'dead'),
+  replay: (ledger, n) => replayDeadLetter(ledger, refOf(ledger, n), undefined),
+  'close letter': (ledger, n) => discardDeadLetter(ledger, refOf(ledger, n)),
+  resend: (ledger, n) =>
+    resendItem(ledger, refOf(ledger, n), { batchWaitMs: undefined, by: 'ann' }),
+  discard: (ledger, n) => discardItem(ledger, refOf(ledger, n), 'ann'),
+  orphan: (ledger, n) => holdOrphan(ledger, refOf(ledger, n)),
+  adopt: (ledger) => returnOrphans(ledger, { sink: 'soc', batchWait: false, groups: {} }, 9),
 }
 
 test('whatever happens to events, in any order, each record has one entry and stands where it belongs', async () => {
@@ -90,47 +91,48 @@ test('whatever happens to events, in any order, each record has one entry and st
   const script = fc.array(step, { minLength: 1, maxLength: 25 })
   await fc.assert(
     fc.asyncProperty(script, async (all) => {
-      const book = await tests.book()
-      for (const [name, n] of all) await steps[name]!(book, n)
-      const proof = await proofOfOne(book)
+      const ledger = await tests.ledger()
+      for (const [name, n] of all) await steps[name]!(ledger, n)
+      const proof = await proofOfOne(ledger)
       expect([proof.unfiled, proof.dangling, proof.differences]).toEqual([0, [], []])
-      const names = await tests.redis.keys(book.key('rec', '*'))
+      const names = await tests.redis.keys(ledger.key('rec', '*'))
       const ids = names.map((name) => name.split(':').at(-1) ?? '')
-      expect((await idsIn(scanEntries(book))).toSorted()).toEqual(ids.toSorted())
+      expect((await idsIn(scanEntries(ledger))).toSorted()).toEqual(ids.toSorted())
     }),
     { numRuns: 60 },
   )
 })
 
 test('a walk gives everything once though hundreds have one time, the pending first, each in the order of time', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const events = Array.from({ length: 900 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
-  await takeIn(book, events.slice(0, 450))
-  await takeIn(book, events.slice(450))
-  await tests.redis.zadd(book.key('records'), -7, 'longest', -8, 'later', 3, 'oldest')
-  const ids = await idsIn(scanEntries(book))
+  await takeIn(ledger, events.slice(0, 450))
+  await takeIn(ledger, events.slice(450))
+  await tests.redis.zadd(ledger.key('records'), -7, 'longest', -8, 'later', 3, 'oldest')
+  const ids = await idsIn(scanEntries(ledger))
   expect(ids.slice(0, 3)).toEqual(['longest', 'later', 'oldest'])
   expect([ids.length, new Set(ids).size]).toEqual([903, 903])
-  expect(await idsIn(scanEntries(book, 4))).not.toContain('oldest')
-  expect(await idsIn(scanPendingEntries(book))).toEqual(['longest', 'later'])
+  expect(await idsIn(scanEntries(ledger, 4))).not.toContain('oldest')
+  expect(await idsIn(scanPendingEntries(ledger))).toEqual(['longest', 'later'])
 })
 
 test('a walk misses nothing that settles or is replayed while it goes on', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const settled = Array.from({ length: 440 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))
   const events = Array.from({ length: 220 }, (_none, n) => routed({ uid: `a/b/${n}` }))
-  await takeIn(book, [...settled.slice(0, 220), ...events])
-  await takeIn(book, settled.slice(220))
-  for (let n = 0; n < 5; n += 1) await settle(book, refOf(book, n), 'dead')
+  await takeIn(ledger, [...settled.slice(0, 220), ...events])
+  await takeIn(ledger, settled.slice(220))
+  for (let n = 0; n < 5; n += 1) await settle(ledger, refOf(ledger, n), 'dead')
   const ids: string[] = []
   let page = 0
-  for await (const entries of scanEntries(book)) {
+  for await (const entries of scanEntries(ledger)) {
     page += 1
     const isFirst = page === 1 // of those that are pending
-    for (let n = 210; isFirst && n < 220; n += 1) await settle(book, refOf(book, n), 'delivered')
+    for (let n = 210; isFirst && n < 220; n += 1)
+      await settle(ledger, refOf(ledger, n), 'delivered')
     const isThird = page === 3 // the first of those that are settled
     for (let n = 0; isThird && n < 5; n += 1) {
-      await replayDeadLetter(book, refOf(book, n), undefined)
+      await replayDeadLetter(ledger, refOf(ledger, n), undefined)
     }
     ids.push(...entries.map(({ recordId }) => recordId))
   }
@@ -139,39 +141,39 @@ test('a walk misses nothing that settles or is replayed while it goes on', async
 })
 
 test('a walk misses nothing that is replayed after the clock of Redis stepped back', async () => {
-  const book = await tests.book()
-  await tests.redis.zadd(book.key('records'), -7, 'pending', 8, 'settled', 9, 'replayed')
-  const nowMs = await redisNow(book)
+  const ledger = await tests.ledger()
+  await tests.redis.zadd(ledger.key('records'), -7, 'pending', 8, 'settled', 9, 'replayed')
+  const nowMs = await redisNow(ledger)
   const ids: string[] = []
-  for await (const entries of scanEntries(book)) {
+  for await (const entries of scanEntries(ledger)) {
     ids.push(...entries.map(({ recordId }) => recordId))
-    await tests.redis.zadd(book.key('records'), 2_000 - nowMs, 'replayed')
+    await tests.redis.zadd(ledger.key('records'), 2_000 - nowMs, 'replayed')
   }
   expect(ids).toEqual(['pending', 'settled', 'replayed'])
 })
 
 test('a record is pending since the first of its items was, though it came back more severe', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   for (const n of [1, 2]) {
-    await takeIn(book, [routed({ uid: `a/b/${n}`, severity: 'low' })])
+    await takeIn(ledger, [routed({ uid: `a/b/${n}`, severity: 'low' })])
     await pastThisMillisecond(tests.redis)
   }
-  await takeIn(book, [routed({ uid: 'a/b/1', severity: 'critical' })])
-  const ids = [1, 2].map((n) => book.fingerprints.recordId(`a/b/${n}`))
-  expect(await idsIn(scanPendingEntries(book))).toEqual(ids)
-  await settle(book, refOf(book, 1), 'delivered') // the first of its two
-  expect(await idsIn(scanPendingEntries(book))).toEqual(ids.toReversed())
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' })])
+  const ids = [1, 2].map((n) => ledger.fingerprints.recordId(`a/b/${n}`))
+  expect(await idsIn(scanPendingEntries(ledger))).toEqual(ids)
+  await settle(ledger, refOf(ledger, 1), 'delivered') // the first of its two
+  expect(await idsIn(scanPendingEntries(ledger))).toEqual(ids.toReversed())
 })
 
 test('pending items are found without a look at what is settled', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const settled = Array.from({ length: 500 }, (_none, n) => routed({ uid: `a/old/${n}` }, []))
-  await takeIn(book, settled)
-  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
+  await takeIn(ledger, settled)
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, ['lake'])])
   await tests.redis.config('RESETSTAT')
   const found: string[] = []
-  for await (const { ref } of scanPendingItems(book, 'soc')) found.push(ref)
-  expect(found).toEqual([refOf(book, 1)])
+  for await (const { ref } of scanPendingItems(ledger, 'soc')) found.push(ref)
+  expect(found).toEqual([refOf(ledger, 1)])
   expect(await commandsRun()).toEqual({ mget: 1, zrevrangebyscore: 1 })
 })
 
@@ -189,11 +191,11 @@ async function commandsRun(): Promise<Record<string, number>> {
 test('no pass asks for names of keys, and keys of others cost none of them a command', async () => {
   const keys = createKeys('shared')
   const { redis } = tests
-  const book = await tests.book({ keys })
-  await takeIn(book, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, [])])
+  const ledger = await tests.ledger({ keys })
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/2' }, [])])
 
   async function cost(): Promise<Record<string, number>> {
-    const given = { ledgers: [book], redis, keys, logger: silent, isActive: () => true }
+    const given = { ledgers: [ledger], redis, keys, logger: silent, isActive: () => true }
     const clock = { ...systemClock, sleep: () => Promise.resolve() }
     const retention = createRetention({ ...given, clock, maxBytes: 1, onTrimmed: () => undefined })
     const schedule = createLedgerCheckSchedule({ ...given, clock })
@@ -201,7 +203,7 @@ test('no pass asks for names of keys, and keys of others cost none of them a com
     await redis.config('RESETSTAT')
     await retention.retainOnce(new AbortController().signal, () => undefined)
     await schedule.checkOnce(new AbortController().signal, () => undefined)
-    for await (const _placed of scanPendingItems(book));
+    for await (const _placed of scanPendingItems(ledger));
     return commandsRun()
   }
 
@@ -215,16 +217,20 @@ test('no pass asks for names of keys, and keys of others cost none of them a com
 })
 
 test('settled records are compared with the index by and by, the pending ones each time', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
-  await takeIn(book, events)
+  await takeIn(ledger, events)
   for (const [n, { event }] of events.entries()) {
-    await tests.redis.zadd(book.key('records'), 1_000 + n, book.fingerprints.recordId(event.uid))
+    await tests.redis.zadd(
+      ledger.key('records'),
+      1_000 + n,
+      ledger.fingerprints.recordId(event.uid),
+    )
   }
   const toMs: number[] = []
   let found = 0
   for (let fromMs = 0, pass = 0; pass < 3; pass += 1) {
-    const proving = checkLedgers([book], { settledFromMs: () => fromMs, maxSettled: 150 })
+    const proving = checkLedgers([ledger], { settledFromMs: () => fromMs, maxSettled: 150 })
     let step = await proving.next()
     while (!step.done) step = await proving.next()
     const [proof] = step.value
@@ -236,24 +242,24 @@ test('settled records are compared with the index by and by, the pending ones ea
 })
 
 test('an index that lost a record, or has one too many, is found so, and what names the record says which', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   await takeIn(
-    book,
+    ledger,
     [1, 2, 3].map((n) => routed({ uid: `a/b/${n}` }, n === 3 ? [] : ['soc'])),
   )
-  await settle(book, refOf(book, 2), 'dead')
-  const id = (n: number): string => book.fingerprints.recordId(`a/b/${n}`)
-  expect(isConsistent(await proofOfOne(book))).toBe(true)
+  await settle(ledger, refOf(ledger, 2), 'dead')
+  const id = (n: number): string => ledger.fingerprints.recordId(`a/b/${n}`)
+  expect(isConsistent(await proofOfOne(ledger))).toBe(true)
 
-  await tests.redis.zrem(book.key('records'), id(2))
-  expect(await proofOfOne(book)).toMatchObject({
+  await tests.redis.zrem(ledger.key('records'), id(2))
+  expect(await proofOfOne(ledger)).toMatchObject({
     records: 2,
     unfiled: 1,
-    dangling: [{ ref: refOf(book, 2), place: 'dead', why: 'unfiled' }],
+    dangling: [{ ref: refOf(ledger, 2), place: 'dead', why: 'unfiled' }],
   })
-  await tests.redis.zadd(book.key('records'), Date.now(), 'f'.repeat(24), -5, 'e'.repeat(24))
-  await tests.redis.zadd(book.key('records'), 1, id(1)) // as if it were settled
-  const proof = await proofOfOne(book)
+  await tests.redis.zadd(ledger.key('records'), Date.now(), 'f'.repeat(24), -5, 'e'.repeat(24))
+  await tests.redis.zadd(ledger.key('records'), 1, id(1)) // as if it were settled
+  const proof = await proofOfOne(ledger)
   expect(proof.differences).toEqual([{ sink: 'soc', counted: 1, found: 0 }])
   expect(proof.dangling.filter(({ place }) => place === 'records')).toEqual(
     expect.arrayContaining([
@@ -266,26 +272,27 @@ test('an index that lost a record, or has one too many, is found so, and what na
 })
 
 test('records that a shorter retention.history had ended are not missed after it was made longer', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid: 'a/b/1' }, [])])
-  const id = book.fingerprints.recordId('a/b/1')
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' }, [])])
+  const id = ledger.fingerprints.recordId('a/b/1')
   const dayMs = 86_400_000
   const trim = (days: number): Promise<unknown> =>
-    book.run('trim-records', days * dayMs, book.horizonMs, 0)
-  const why = async (): Promise<string[]> => (await proofOfOne(book)).dangling.map((one) => one.why)
+    ledger.run('trim-records', days * dayMs, ledger.horizonMs, 0)
+  const why = async (): Promise<string[]> =>
+    (await proofOfOne(ledger)).dangling.map((one) => one.why)
   await trim(30)
-  await tests.redis.del(book.key('rec', id))
-  await tests.redis.zadd(book.key('records'), Date.now() - 31 * dayMs, id)
+  await tests.redis.del(ledger.key('rec', id))
+  await tests.redis.zadd(ledger.key('records'), Date.now() - 31 * dayMs, id)
   expect(await why()).toEqual([]) // though it is to be kept for ninety from the next pass on
-  await tests.redis.zadd(book.key('records'), Date.now() - 29 * dayMs, id)
+  await tests.redis.zadd(ledger.key('records'), Date.now() - 29 * dayMs, id)
   await trim(90)
-  const untilMs = await tests.redis.hget(book.key('kept-for'), 'until')
+  const untilMs = await tests.redis.hget(ledger.key('kept-for'), 'until')
   await trim(90)
-  expect(await tests.redis.hget(book.key('kept-for'), 'until')).toBe(untilMs)
+  expect(await tests.redis.hget(ledger.key('kept-for'), 'until')).toBe(untilMs)
   expect(await why()).toEqual(['gone']) // its thirty days are not over
-  await tests.redis.zadd(book.key('records'), Date.now() - 31 * dayMs, id)
+  await tests.redis.zadd(ledger.key('records'), Date.now() - 31 * dayMs, id)
   expect(await why()).toEqual([])
-  await tests.redis.hset(book.key('kept-for'), 'until', 1) // thirty days later
+  await tests.redis.hset(ledger.key('kept-for'), 'until', 1) // thirty days later
   expect(await why()).toEqual(['gone'])
 })
 
@@ -293,13 +300,13 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   await loadStoreOf04(tests.redis)
   const keys = createKeys('tocsin')
   const place = { redis: tests.redis, keys }
-  const book = await tests.book({ keys, account: 'main' })
+  const ledger = await tests.ledger({ keys, account: 'main' })
   await tests.redis.eval(`for i = 1, 5000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
-  await takeIn(book, [routed({ uid: 'a/b/new' })]) // while the look goes on
-  await settle(book, `i:${book.fingerprints.recordId('paste/x/queued')}:0:lake`, 'delivered')
-  const moved = book.fingerprints.recordId('a/b/new') // by a replica of 0.4.0 that had not ended yet
-  await tests.redis.zadd(book.key('records'), 5, moved)
-  const given = { ledgers: [book], ...place, clock: systemClock, logger: silent }
+  await takeIn(ledger, [routed({ uid: 'a/b/new' })]) // while the look goes on
+  await settle(ledger, `i:${ledger.fingerprints.recordId('paste/x/queued')}:0:lake`, 'delivered')
+  const moved = ledger.fingerprints.recordId('a/b/new') // by a replica of 0.4.0 that had not ended yet
+  await tests.redis.zadd(ledger.key('records'), 5, moved)
+  const given = { ledgers: [ledger], ...place, clock: systemClock, logger: silent }
   const schedule = createLedgerCheckSchedule({ ...given, isActive: () => true })
   const prove = async (): Promise<number | undefined> => {
     await schedule.checkOnce(new AbortController().signal, () => undefined)
@@ -309,20 +316,20 @@ test('what 0.4.0 left is put into the index in steps, and nothing is called miss
   expect(
     await runMigrationScan(place, { holder: 'a', mayGoOn: async () => (looked += 1) < 2 }),
   ).toBe(false)
-  expect([await isIndexed(book), await isMigrationScanDone(place), await prove()]).toEqual([
+  expect([await isIndexed(ledger), await isMigrationScanDone(place), await prove()]).toEqual([
     false,
     false,
     undefined,
   ])
   expect(await runMigrationScan(place, always)).toBe(true)
-  const names = await tests.redis.keys(book.key('rec', '*'))
+  const names = await tests.redis.keys(ledger.key('rec', '*'))
   const ids = names.map((name) => name.split(':').at(-1) ?? '')
-  expect((await idsIn(scanEntries(book))).toSorted()).toEqual(ids.toSorted())
+  expect((await idsIn(scanEntries(ledger))).toSorted()).toEqual(ids.toSorted())
   expect(await prove()).toBe(ids.length)
-  const { dangling, differences, unfiled } = await proofOfOne(book)
+  const { dangling, differences, unfiled } = await proofOfOne(ledger)
   expect({ dangling, differences, unfiled }).toEqual({ dangling: [], differences: [], unfiled: 0 })
   const pending: string[] = []
-  for await (const { record } of scanPendingItems(book)) pending.push(record.uid)
+  for await (const { record } of scanPendingItems(ledger)) pending.push(record.uid)
   expect(pending).toContain('paste/x/retrying')
   expect(pending).not.toContain('paste/x/delivered')
 })
@@ -331,13 +338,13 @@ test('what 0.4.0 left is put into the index although Redis is full: only then ca
   await loadStoreOf04(tests.redis)
   const keys = createKeys('tocsin')
   const place = { redis: tests.redis, keys }
-  const book = await tests.book({ keys, account: 'main' })
+  const ledger = await tests.ledger({ keys, account: 'main' })
   onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
   await tests.redis.config('SET', 'maxmemory', '1')
   await expect(tests.redis.set('anything', 'more')).rejects.toThrow('OOM')
   await noteConfigured(place, ['main', 'new'])
   expect(await runMigrationScan(place, always)).toBe(true)
-  expect(await isIndexed(book)).toBe(true)
+  expect(await isIndexed(ledger)).toBe(true)
   const known = await readAccounts(place)
   expect(known.map(({ name, configuredMs }) => [name, configuredMs !== undefined])).toContainEqual([
     'main',
@@ -348,8 +355,8 @@ test('what 0.4.0 left is put into the index although Redis is full: only then ca
 test('whoever waits for an index names the accounts without one, once, and nobody when all have theirs', async () => {
   const keys = tests.keys()
   const [main, left] = [
-    await tests.book({ keys, account: 'main' }),
-    await tests.book({ keys, account: 'left' }),
+    await tests.ledger({ keys, account: 'main' }),
+    await tests.ledger({ keys, account: 'left' }),
   ]
   const said: unknown[] = []
   const logger = { ...silent, warn: (fields: object) => void said.push(fields) } as Logger

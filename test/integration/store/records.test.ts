@@ -48,23 +48,23 @@ function item(severity: string, destination: string, rest: object): object {
 }
 
 test('the history of an event that was raised, tried, held and shadowed is whole', async () => {
-  const book = await tests.book()
-  const recordId = book.fingerprints.recordId(uid)
+  const ledger = await tests.ledger()
+  const recordId = ledger.fingerprints.recordId(uid)
   const shadowed = routed({ uid, severity: 'low' }, ['soc', 'lake'])
   shadowed.items[1]!.isShadow = true
-  await takeIn(book, [shadowed], { labels: { team: 'a' } })
+  await takeIn(ledger, [shadowed], { labels: { team: 'a' } })
   const ref = `i:${recordId}:0:soc`
-  await beginAttempt(book, ref, 't1', 30_000)
+  await beginAttempt(ledger, ref, 't1', 30_000)
   const lost = { outcome: 'retry', inMs: 0, counts: true, answerLost: true } as const
   const attempt = { ref, token: 't1', replica: 'r1' }
-  await settleAttempt(book, attempt, { ...lost, reason: 'timeout', answer: 'none' })
+  await settleAttempt(ledger, attempt, { ...lost, reason: 'timeout', answer: 'none' })
   const raised = routed({ uid, severity: 'high', remediatedAtMs: 5 }, ['soc', 'siem'], true)
   const unread = { ...raised, event: { ...raised.event, unread: ['tags'] } }
-  await takeIn(book, [unread], { feed: 'second', labels: { team: 'b' } })
-  await beginAttempt(book, ref, 't2', 30_000)
-  await settleAttempt(book, { ...attempt, token: 't2' }, { outcome: 'delivered', answer: '204' })
+  await takeIn(ledger, [unread], { feed: 'second', labels: { team: 'b' } })
+  await beginAttempt(ledger, ref, 't2', 30_000)
+  await settleAttempt(ledger, { ...attempt, token: 't2' }, { outcome: 'delivered', answer: '204' })
 
-  const record = await readRecord(book, recordId)
+  const record = await readRecord(ledger, recordId)
   expect(record).toEqual({
     account: 'main',
     recordId,
@@ -131,32 +131,32 @@ test('the history of an event that was raised, tried, held and shadowed is whole
     seenAgain: undefined,
   })
   const all = []
-  for await (const one of scanRecords(book)) all.push(one)
+  for await (const one of scanRecords(ledger)) all.push(one)
   expect(all).toEqual([record])
   const refs = [`i:${recordId}:3:siem`, 'i:gone:0:soc', `i:${recordId}:9:soc`]
-  expect(await readItems(book, refs)).toEqual([
+  expect(await readItems(ledger, refs)).toEqual([
     { ref: refs[0], record, item: record!.items[3], payload: expect.objectContaining({}) },
   ])
   const found = []
-  for await (const one of findDeliveryItems(book, record!.items[2]!.id)) found.push(one)
+  for await (const one of findDeliveryItems(ledger, record!.items[2]!.id)) found.push(one)
   expect(found).toEqual([{ record, item: record!.items[2] }])
 })
 
 test('contents are read in the order in which they are asked for, and what has expired is left open', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const known = ['a/b/1', 'a/b/2', 'a/b/3']
   await takeIn(
-    book,
+    ledger,
     known.map((one) => routed({ uid: one })),
   )
-  const ids = known.map((one) => book.fingerprints.recordId(one))
-  await tests.redis.del(book.key('pay', ids[1]!))
-  const contents = await readPayloads(book, ids.toReversed())
+  const ids = known.map((one) => ledger.fingerprints.recordId(one))
+  await tests.redis.del(ledger.key('pay', ids[1]!))
+  const contents = await readPayloads(ledger, ids.toReversed())
   expect(contents.map((one) => one?.event.uid)).toEqual(['a/b/3', undefined, 'a/b/1'])
-  expect(await readPayloads(book, [])).toEqual([])
-  expect(await readItems(book, [])).toEqual([])
+  expect(await readPayloads(ledger, [])).toEqual([])
+  expect(await readItems(ledger, [])).toEqual([])
   const items = await readItems(
-    book,
+    ledger,
     ids.toReversed().map((id) => `i:${id}:0:soc`),
   )
   expect(items.map(({ record, payload }) => [record.uid, payload?.event.uid])).toEqual([
@@ -180,31 +180,31 @@ test.each([
 })
 
 test('of a message each event is named once, though one came back more severe while they were read', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const event = { uid, severity: 'low' } as const
-  await takeIn(book, [routed(event, ['siem'])], { batchWaitMs: 1_000 })
-  const ref = `i:${book.fingerprints.recordId(uid)}:0:siem`
-  const batch = await sealBatch(book, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [ref])
-  await beginAttempt(book, batch!, 't1', 30_000)
-  await settleAttempt(book, { ref: batch!, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
+  await takeIn(ledger, [routed(event, ['siem'])], { batchWaitMs: 1_000 })
+  const ref = `i:${ledger.fingerprints.recordId(uid)}:0:siem`
+  const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [ref])
+  await beginAttempt(ledger, batch!, 't1', 30_000)
+  await settleAttempt(ledger, { ref: batch!, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
   const found = []
-  for await (const { item } of findDeliveryItems(book, `b${batch!.split(':')[1]}`)) {
+  for await (const { item } of findDeliveryItems(ledger, `b${batch!.split(':')[1]}`)) {
     found.push(item.state)
-    await takeIn(book, [routed({ ...event, severity: 'high' }, ['siem'])])
+    await takeIn(ledger, [routed({ ...event, severity: 'high' }, ['siem'])])
   }
   expect(found).toEqual(['delivered'])
 })
 
 test('the counters of feed and sinks say of each event and item what became of it, and nothing else', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const muted = routed({ uid: 'a/b/2' }, ['soc'])
   muted.items[0]!.isShadow = true
-  await takeIn(book, [routed({ uid, severity: 'low' }), muted])
-  await takeIn(book, [routed({ uid, severity: 'high' }), { ...muted, isBaseline: true }])
-  const ref = `i:${book.fingerprints.recordId(uid)}:0:soc`
-  await beginAttempt(book, ref, 't1', 30_000)
-  await settleAttempt(book, { ref, token: 't1', replica: 'r1' }, { outcome: 'dead' })
-  expect(await expectConservation(book)).toEqual({
+  await takeIn(ledger, [routed({ uid, severity: 'low' }), muted])
+  await takeIn(ledger, [routed({ uid, severity: 'high' }), { ...muted, isBaseline: true }])
+  const ref = `i:${ledger.fingerprints.recordId(uid)}:0:soc`
+  await beginAttempt(ledger, ref, 't1', 30_000)
+  await settleAttempt(ledger, { ref, token: 't1', replica: 'r1' }, { outcome: 'dead' })
+  expect(await expectConservation(ledger)).toEqual({
     feeds: {
       brand: {
         fetched: 4,
@@ -233,7 +233,7 @@ test('the counters of feed and sinks say of each event and item what became of i
 })
 
 test('whatever state an item waits in, a scan of the records finds it, and one that ended is not among them', async () => {
-  const book = await tests.book()
+  const ledger = await tests.ledger()
   const about = { destination: 'soc', route: null, labels: {}, feed: null }
   const waitingIn = (kind: 'group' | 'digest') => {
     const event = routed({ uid: kind })
@@ -242,26 +242,26 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
     return { ...event, items: [{ ...event.items[0]!, group: gathering }] }
   }
   const singles = ['queued', 'sending', 'retrying', 'delivered', 'dead'] as const
-  await takeIn(book, [
+  await takeIn(ledger, [
     routed({ uid: 'held' }, ['soc'], true),
     waitingIn('group'),
     waitingIn('digest'),
     ...singles.map((state) => routed({ uid: state })),
   ])
-  await takeIn(book, [routed({ uid: 'batch' })], { batchWaitMs: 1_000 })
-  const refOf = (name: string) => `i:${book.fingerprints.recordId(name)}:0:soc`
+  await takeIn(ledger, [routed({ uid: 'batch' })], { batchWaitMs: 1_000 })
+  const refOf = (name: string) => `i:${ledger.fingerprints.recordId(name)}:0:soc`
   for (const state of singles.slice(1)) {
-    await beginAttempt(book, refOf(state), 't', 30_000)
+    await beginAttempt(ledger, refOf(state), 't', 30_000)
     const attempt = { ref: refOf(state), token: 't', replica: 'r1' }
-    if (state === 'retrying') await settleAttempt(book, attempt, { outcome: 'retry', inMs: 0 })
+    if (state === 'retrying') await settleAttempt(ledger, attempt, { outcome: 'retry', inMs: 0 })
     if (state === 'delivered' || state === 'dead') {
-      await settleAttempt(book, attempt, { outcome: state })
+      await settleAttempt(ledger, attempt, { outcome: state })
     }
   }
   const batch = { sink: 'soc', destination: 'soc', waitMs: 1_000 }
-  await sealBatch(book, batch, [refOf('batch')])
+  await sealBatch(ledger, batch, [refOf('batch')])
   const found: string[][] = []
-  for await (const { ref, record, item: one } of scanPendingItems(book, 'soc')) {
+  for await (const { ref, record, item: one } of scanPendingItems(ledger, 'soc')) {
     expect(ref).toBe(refOf(record.uid))
     found.push([record.uid, one.state])
   }
@@ -270,14 +270,14 @@ test('whatever state an item waits in, a scan of the records finds it, and one t
   expect(Object.fromEntries(found)).toEqual(
     Object.fromEntries(waiting.map((state) => [state, state])),
   )
-  expect(await scanPendingCounts(book)).toEqual({ soc: 7 })
-  expect((await expectConservation(book)).sinks['soc']!.pending).toEqual(
+  expect(await scanPendingCounts(ledger)).toEqual({ soc: 7 })
+  expect((await expectConservation(ledger)).sinks['soc']!.pending).toEqual(
     Object.fromEntries(waiting.map((state) => [state, 1])),
   )
-  for await (const one of scanPendingItems(book, 'another')) throw new Error(one.ref)
+  for await (const one of scanPendingItems(ledger, 'another')) throw new Error(one.ref)
   const ended: string[] = []
-  for await (const { record } of scanEndedItems(book, 'soc', 0)) ended.push(record.uid)
-  for await (const { record } of scanEndedItems(book, 'soc', Date.now() + 60_000))
+  for await (const { record } of scanEndedItems(ledger, 'soc', 0)) ended.push(record.uid)
+  for await (const { record } of scanEndedItems(ledger, 'soc', Date.now() + 60_000))
     ended.push(record.uid)
   expect(ended).toEqual(['delivered'])
 })

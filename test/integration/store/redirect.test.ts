@@ -16,24 +16,24 @@ import { expectConservation, redisForTests, routed, takeIn } from '../../support
 const tests = redisForTests()
 const uid = 'a/b/1'
 
-function settle(book: AccountLedger, ref: string, token: string, outcome: Outcome) {
-  return settleAttempt(book, { ref, token, replica: 'r1' }, outcome)
+function settle(ledger: AccountLedger, ref: string, token: string, outcome: Outcome) {
+  return settleAttempt(ledger, { ref, token, replica: 'r1' }, outcome)
 }
 
-async function itemsOf(book: AccountLedger): Promise<Item[]> {
-  return (await readRecord(book, book.fingerprints.recordId(uid)))!.items
+async function itemsOf(ledger: AccountLedger): Promise<Item[]> {
+  return (await readRecord(ledger, ledger.fingerprints.recordId(uid)))!.items
 }
 
 /** Taken in for `soc`, a send to it under way under the token `t1`, then diverted to `lake`. */
 async function divertedWhileSent(): Promise<{ ledger: AccountLedger; ref: string }> {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid })])
-  const recordId = book.fingerprints.recordId(uid)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid })])
+  const recordId = ledger.fingerprints.recordId(uid)
   const ref = `i:${recordId}:0:soc`
-  await beginAttempt(book, ref, 't1', 30_000)
-  const [item] = await itemsOf(book)
+  await beginAttempt(ledger, ref, 't1', 30_000)
+  const [item] = await itemsOf(ledger)
   const diverted = await rerouteItem(
-    book,
+    ledger,
     { ref, record: { uid }, item: item! },
     {
       to: 'lake',
@@ -45,50 +45,50 @@ async function divertedWhileSent(): Promise<{ ledger: AccountLedger; ref: string
     status: 'done',
     made: [{ ref: `i:${recordId}:1:lake`, k: 'lake', sv: 'high', rk: 4, kind: 'single' }],
   })
-  return { ledger: book, ref }
+  return { ledger: ledger, ref }
 }
 
 test('what was diverted while it was sent, and is sent again, does not die of the answer to the first send', async () => {
-  const { ledger: book, ref } = await divertedWhileSent()
-  expect(await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('done')
-  expect(await settle(book, ref, 't1', { outcome: 'dead', reason: 'invalid' })).toEqual({
+  const { ledger, ref } = await divertedWhileSent()
+  expect(await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('done')
+  expect(await settle(ledger, ref, 't1', { outcome: 'dead', reason: 'invalid' })).toEqual({
     status: 'stale',
   })
-  const [again, atLake] = await itemsOf(book)
+  const [again, atLake] = await itemsOf(ledger)
   expect(again).toMatchObject({ state: 'queued', rule: 'ann', repeatRisks: 1, replays: 1 })
   expect(again!.history).toMatchObject([
     { number: 1, outcome: 'answer lost', reason: 'interrupted' },
   ])
   expect(atLake).toMatchObject({ state: 'queued', sink: 'lake', attempts: 0, repeatRisks: 0 })
-  expect(await beginAttempt(book, ref, 't2', 30_000)).toMatchObject({ mayBeRepeat: true })
-  await expectConservation(book)
+  expect(await beginAttempt(ledger, ref, 't2', 30_000)).toMatchObject({ mayBeRepeat: true })
+  await expectConservation(ledger)
 })
 
 test('what a fallback got is not sent to it again when it is diverted once more', async () => {
-  const { ledger: book, ref } = await divertedWhileSent()
-  await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })
-  const [item] = await itemsOf(book)
+  const { ledger, ref } = await divertedWhileSent()
+  await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })
+  const [item] = await itemsOf(ledger)
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
   const where = { ref, record: { uid }, item: item! }
-  expect(await rerouteItem(book, where, { to: 'lake', targets, staleMs: 0 })).toEqual({
+  expect(await rerouteItem(ledger, where, { to: 'lake', targets, staleMs: 0 })).toEqual({
     status: 'done',
     made: [],
   })
-  expect(await itemsOf(book)).toHaveLength(2)
-  expect((await expectConservation(book)).sinks['lake']).toMatchObject({ created: 1 })
+  expect(await itemsOf(ledger)).toHaveLength(2)
+  expect((await expectConservation(ledger)).sinks['lake']).toMatchObject({ created: 1 })
 })
 
 test('what a fallback gets is told as the item that it stands for: its route, its feed, and what it was raised from', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid, severity: 'low' })])
-  await takeIn(book, [routed({ uid, severity: 'critical' })], { feed: 'second' })
-  const recordId = book.fingerprints.recordId(uid)
-  const [, waiting] = await itemsOf(book)
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid, severity: 'low' })])
+  await takeIn(ledger, [routed({ uid, severity: 'critical' })], { feed: 'second' })
+  const recordId = ledger.fingerprints.recordId(uid)
+  const [, waiting] = await itemsOf(ledger)
   const ref = `i:${recordId}:1:soc`
   const targets = [{ sink: 'lake', destination: 'lake:ab', batchWaitMs: undefined }]
   const where = { ref, record: { uid }, item: waiting! }
-  await rerouteItem(book, where, { to: 'lake', targets, staleMs: 0 })
-  const [, diverted, atLake] = await itemsOf(book)
+  await rerouteItem(ledger, where, { to: 'lake', targets, staleMs: 0 })
+  const [, diverted, atLake] = await itemsOf(ledger)
   expect(diverted).toMatchObject({ state: 'diverted', rule: 'fallback to lake', atMs: undefined })
   expect(atLake).toEqual({
     ...waiting,
@@ -103,34 +103,38 @@ test('what a fallback gets is told as the item that it stands for: its route, it
 })
 
 test('what a destination had by an earlier record is not sent to it again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid }, ['soc', 'lake'])])
-  const name = book.key('rec', book.fingerprints.recordId(uid))
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid }, ['soc', 'lake'])])
+  const name = ledger.key('rec', ledger.fingerprints.recordId(uid))
   const record = JSON.parse((await tests.redis.get(name))!) as { i: unknown[] }
   record.i.pop()
   await tests.redis.set(name, JSON.stringify(record))
-  const [item] = await itemsOf(book)
+  const [item] = await itemsOf(ledger)
   const targets = [{ sink: 'lake', destination: 'lake', batchWaitMs: undefined }]
-  const where = { ref: `i:${book.fingerprints.recordId(uid)}:0:soc`, record: { uid }, item: item! }
-  const diverted = await rerouteItem(book, where, { to: 'lake', targets, staleMs: 0 })
+  const where = {
+    ref: `i:${ledger.fingerprints.recordId(uid)}:0:soc`,
+    record: { uid },
+    item: item!,
+  }
+  const diverted = await rerouteItem(ledger, where, { to: 'lake', targets, staleMs: 0 })
   expect(diverted).toEqual({ status: 'done', made: [] })
-  expect((await itemsOf(book)).map(({ state }) => state)).toEqual(['diverted'])
+  expect((await itemsOf(ledger)).map(({ state }) => state)).toEqual(['diverted'])
 })
 
 test('what is not there any more is neither moved, nor diverted, nor sent again', async () => {
-  const book = await tests.book()
-  await takeIn(book, [routed({ uid })])
-  const [item] = await itemsOf(book)
-  for (const ref of ['i:gone:0:soc', `i:${book.fingerprints.recordId(uid)}:1:soc`]) {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid })])
+  const [item] = await itemsOf(ledger)
+  for (const ref of ['i:gone:0:soc', `i:${ledger.fingerprints.recordId(uid)}:1:soc`]) {
     const where = { ref, record: { uid }, item: item! }
-    expect(await moveItem(book, where, [], 'ann')).toBe('other')
-    expect(await resendItem(book, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('other')
-    expect(await rerouteItem(book, where, { to: 'lake', targets: [], staleMs: 0 })).toEqual({
+    expect(await moveItem(ledger, where, [], 'ann')).toBe('other')
+    expect(await resendItem(ledger, ref, { batchWaitMs: undefined, by: 'ann' })).toBe('other')
+    expect(await rerouteItem(ledger, where, { to: 'lake', targets: [], staleMs: 0 })).toEqual({
       status: 'other',
       made: [],
     })
   }
-  expect(await itemsOf(book)).toEqual([item])
+  expect(await itemsOf(ledger)).toEqual([item])
 })
 
 const hourMs = 3_600_000
@@ -154,7 +158,7 @@ test.each(['queued', 'retrying', 'held'])(
   'what is %s is moved or given up by hand, and is due no more where it was',
   async (state) => {
     for (const verb of ['move', 'discard']) {
-      const ledger = await tests.book()
+      const ledger = await tests.ledger()
       const ref = await waitingAs(state, ledger)
       const [item] = await itemsOf(ledger)
       expect(item!.state).toBe(state)
@@ -177,7 +181,7 @@ test.each([
   ['held', 'busy'],
   ['held until a moment ago', 'done'],
 ])('a fallback gets what is %s: %s', async (state, status) => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const ref = await waitingAs(state, ledger)
   const [item] = await itemsOf(ledger)
   const where = { ref, record: { uid }, item: item! }
@@ -209,7 +213,7 @@ test('what a fallback got is not sent to it again once the history of the event 
 })
 
 test('a dead letter that is sent again waits in its batch, and is no letter any more', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const ref = await waitingAs('queued', ledger)
   await beginAttempt(ledger, ref, 't', 30_000)
   await settle(ledger, ref, 't', { outcome: 'dead' })

@@ -52,40 +52,40 @@ interface Filled {
 }
 
 /** So many events that nobody was to get, settled one after the other up to now. */
-async function fill(book: AccountLedger, count: number, { notes = 'x', from = 0 }: Filled = {}) {
+async function fill(ledger: AccountLedger, count: number, { notes = 'x', from = 0 }: Filled = {}) {
   const uids = Array.from({ length: count }, (_none, n) => `paste/site/${from + n}`)
   const events = uids.map((uid) => routed({ uid, notes }, []))
-  await takeIn(book, events)
+  await takeIn(ledger, events)
   const startMs = Date.now() - count
   for (const [n, uid] of uids.entries()) {
-    await tests.redis.zadd(book.key('records'), startMs + n, book.fingerprints.recordId(uid))
+    await tests.redis.zadd(ledger.key('records'), startMs + n, ledger.fingerprints.recordId(uid))
   }
   return startMs
 }
 
-async function weigh(book: AccountLedger): Promise<number> {
-  const count = await tests.redis.zcard(book.key('records'))
+async function weigh(ledger: AccountLedger): Promise<number> {
+  const count = await tests.redis.zcard(ledger.key('records'))
   const places = Array.from({ length: count }, (_none, n) => n)
-  return Number(await book.run('weigh-records', ...places))
+  return Number(await ledger.run('weigh-records', ...places))
 }
 
 test('the log says what went, of which account, up to when, and what is left', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  const small = await tests.book({ keys, account: 'small' })
+  const ledger = await tests.ledger({ keys })
+  const small = await tests.ledger({ keys, account: 'small' })
   await fill(small, 2)
-  const startMs = await fill(book, 450)
-  await tests.redis.del(book.key('pay', book.fingerprints.recordId('paste/site/0')))
+  const startMs = await fill(ledger, 450)
+  await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId('paste/site/0')))
   const malformed = [1, 2, 3].map((n) => ({ uid: null, problem: 'x: y', raw: `{"n":${n}}` }))
-  await takeIn(book, [], { malformed })
-  for (const id of await tests.redis.zrange(book.key('quarantine-ages'), '0', '-1')) {
-    await tests.redis.zadd(book.key('quarantine-ages'), startMs - 1, id)
+  await takeIn(ledger, [], { malformed })
+  for (const id of await tests.redis.zrange(ledger.key('quarantine-ages'), '0', '-1')) {
+    await tests.redis.zadd(ledger.key('quarantine-ages'), startMs - 1, id)
   }
   const lines: string[] = []
   const logger = createLogger({ level: 'info', destination: { write: (text) => lines.push(text) } })
-  const maxBytes = Math.floor((await weigh(book)) / 2)
-  const note = await keep({ ledgers: [small, book], keys, maxBytes, logger })
-  const left = await tests.redis.zcard(book.key('records'))
+  const maxBytes = Math.floor((await weigh(ledger)) / 2)
+  const note = await keep({ ledgers: [small, ledger], keys, maxBytes, logger })
+  const left = await tests.redis.zcard(ledger.key('records'))
   expect(left).toBeLessThan(250) // more than one step
   expect(lines).toHaveLength(1)
   expect(JSON.parse(lines[0]!)).toMatchObject({
@@ -94,45 +94,45 @@ test('the log says what went, of which account, up to when, and what is left', a
     payloads: 449 - left,
     quarantined: 3,
     settledUntil: new Date(startMs + 449 - left).toISOString(),
-    bytes: await weigh(book),
+    bytes: await weigh(ledger),
     msg: 'the oldest settled events were dropped',
   })
-  expect(note?.bytes).toBe((await weigh(book)) + (await weigh(small)))
+  expect(note?.bytes).toBe((await weigh(ledger)) + (await weigh(small)))
   expect(note?.maxBytes).toBe(maxBytes)
 })
 
 test('nothing goes of an account that takes more than its part while all of them fit', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  const small = await tests.book({ keys, account: 'small' })
+  const ledger = await tests.ledger({ keys })
+  const small = await tests.ledger({ keys, account: 'small' })
   await fill(small, 2)
-  await fill(book, 97)
-  const bytes = (await weigh(book)) + (await weigh(small))
+  await fill(ledger, 97)
+  const bytes = (await weigh(ledger)) + (await weigh(small))
   for (const spare of [0, 1, 77]) {
-    const given = { ledgers: [book, small], keys, maxBytes: bytes + spare }
+    const given = { ledgers: [ledger, small], keys, maxBytes: bytes + spare }
     expect(await keep({ ...given, aheadMs: spare * 60 * minuteMs })).toMatchObject({ bytes })
   }
 })
 
 test('what waits is weighed with what is settled, each at its place', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  await fill(book, 3)
+  const ledger = await tests.ledger({ keys })
+  await fill(ledger, 3)
   const waiting = [1, 2].map((n) => routed({ uid: `a/b/${n}`, notes: 'x'.repeat(5_000 * n) }))
-  await takeIn(book, waiting)
-  const note = await keep({ ledgers: [book], keys, maxBytes: 2 ** 40 })
-  expect(note?.bytes).toBe(await weigh(book))
+  await takeIn(ledger, waiting)
+  const note = await keep({ ledgers: [ledger], keys, maxBytes: 2 ** 40 })
+  expect(note?.bytes).toBe(await weigh(ledger))
 })
 
 test('what was dropped is no longer counted as used', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
-  await fill(book, 4, { notes: 'x'.repeat(2 ** 20) })
+  const ledger = await tests.ledger({ keys })
+  await fill(ledger, 4, { notes: 'x'.repeat(2 ** 20) })
   const info = await tests.redis.info('memory')
   const usedBytes = Number(/used_memory:(\d+)/.exec(info)?.[1])
-  const note = await keep({ ledgers: [book], keys, maxBytes: 3 * 2 ** 20 })
+  const note = await keep({ ledgers: [ledger], keys, maxBytes: 3 * 2 ** 20 })
   const dropped = usedBytes - note!.usedBytes
-  expect(await tests.redis.zcard(book.key('records'))).toBe(2)
+  expect(await tests.redis.zcard(ledger.key('records'))).toBe(2)
   expect(dropped).toBeGreaterThan(1.8 * 2 ** 20)
   expect(dropped).toBeLessThan(2.5 * 2 ** 20)
 })
@@ -140,7 +140,7 @@ test('what was dropped is no longer counted as used', async () => {
 test('each account is a step, also one that keeps nothing: a thousand of them are no stall', async () => {
   const keys = tests.keys()
   const names = ['one', 'two', 'three']
-  const ledgers = await Promise.all(names.map((account) => tests.book({ keys, account })))
+  const ledgers = await Promise.all(names.map((account) => tests.ledger({ keys, account })))
   let steps = 0
   await keep({ ledgers, keys, maxBytes: 2 ** 30, alive: () => void (steps += 1) })
   expect(steps).toBe(3)
@@ -148,17 +148,17 @@ test('each account is a step, also one that keeps nothing: a thousand of them ar
 
 test('the next pass comes in half of the time in which it would be full, after an hour where nothing grows', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
+  const ledger = await tests.ledger({ keys })
   const pass = (maxBytes: number, aheadMs: number) =>
-    keep({ ledgers: [book], keys, maxBytes, aheadMs })
+    keep({ ledgers: [ledger], keys, maxBytes, aheadMs })
   const pauseOf = (note?: RetentionNote): number => note!.dueAtMs - note!.endedAtMs
-  await fill(book, 100)
+  await fill(ledger, 100)
   const first = await pass(2 ** 30, 0)
   expect(pauseOf(first)).toBe(minuteMs)
   const second = await pass(2 ** 30, 2 * minuteMs)
   expect(second!.bytes).toBe(first!.bytes)
   expect(pauseOf(second)).toBe(60 * minuteMs)
-  await fill(book, 100, { from: 100 })
+  await fill(ledger, 100, { from: 100 })
   // what came in an hour may come half as much again: in half an hour
   const third = await pass(Math.floor(2.5 * first!.bytes), 63 * minuteMs)
   expect(pauseOf(third) / minuteMs).toBeGreaterThan(13)
@@ -172,21 +172,21 @@ test.each([
   'a pass that is stopped between two steps drops no more of %s, and notes nothing',
   async (what, maxBytes) => {
     const keys = tests.keys()
-    const book = await tests.book({ keys })
-    const startMs = await fill(book, 450)
+    const ledger = await tests.ledger({ keys })
+    const startMs = await fill(ledger, 450)
     const hasEnded = what !== 'what makes room'
     if (hasEnded) {
       const uids = Array.from({ length: 450 }, (_none, n) => `paste/site/${n}`)
       for (const [n, uid] of uids.entries()) {
-        const endedMs = startMs - book.retention.history - minuteMs + n
-        await tests.redis.zadd(book.key('records'), endedMs, book.fingerprints.recordId(uid))
+        const endedMs = startMs - ledger.retention.history - minuteMs + n
+        await tests.redis.zadd(ledger.key('records'), endedMs, ledger.fingerprints.recordId(uid))
       }
     }
     const stopping = new AbortController()
     const stopped: AccountLedger = {
-      ...book,
+      ...ledger,
       async run(script, ...args) {
-        const answer = await book.run(script, ...args)
+        const answer = await ledger.run(script, ...args)
         if (script === 'trim-records' && (hasEnded || Number(args[2]) > 0)) stopping.abort()
         return answer
       },
@@ -195,7 +195,7 @@ test.each([
     const alive = (): void => void (signs += 1)
     const note = await keep({ ledgers: [stopped], keys, maxBytes, signal: stopping.signal, alive })
     expect(note).toBeUndefined()
-    expect(await tests.redis.zcard(book.key('records'))).toBe(250)
+    expect(await tests.redis.zcard(ledger.key('records'))).toBe(250)
     expect(signs).toBeGreaterThan(0)
     expect(await tests.redis.exists(keys.shared('walking'))).toBe(0)
   },
@@ -203,12 +203,12 @@ test.each([
 
 test('that a limit is more than half of what Redis may use is told once', async () => {
   const keys = tests.keys()
-  const book = await tests.book({ keys })
+  const ledger = await tests.ledger({ keys })
   const warningsWith = async (maxBytes: number): Promise<number> => {
     let lines = 0
     const destination = { write: () => void (lines += 1) }
     const logger = createLogger({ level: 'warn', destination })
-    await keep({ ledgers: [book], keys, maxBytes, logger, passes: 3 })
+    await keep({ ledgers: [ledger], keys, maxBytes, logger, passes: 3 })
     return lines
   }
   await tests.redis.config('SET', 'maxmemory', '200mb')

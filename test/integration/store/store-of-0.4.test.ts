@@ -29,11 +29,11 @@ import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
 const keys = createKeys('tocsin')
-let book: AccountLedger
+let ledger: AccountLedger
 
 beforeEach(async () => {
   await loadStoreOf04(tests.redis)
-  book = await tests.book({ keys, account: 'main' })
+  ledger = await tests.ledger({ keys, account: 'main' })
 })
 
 const known = ['queued', 'delivered', 'retrying', 'dead', 'grouped', 'trimmed', 'batch1', 'batch2']
@@ -57,33 +57,33 @@ test('no event that 0.4.0 took in is new after an upgrade, nor what it set aside
     known.filter((name) => name !== 'trimmed'),
   )
   const page = [...others, ...trimmedWas, leak(1), below]
-  expect(await takeIn(book, page, { malformed: [odd] })).toMatchObject({
+  expect(await takeIn(ledger, page, { malformed: [odd] })).toMatchObject({
     counts: { fetched: 11, new: 0, duplicate: 11, quarantined: 0, raised: 0 },
     changes: [],
   })
 })
 
 test('an event that becomes more severe after an upgrade is told, though 0.4.0 had dropped its record', async () => {
-  expect(await takeIn(book, shown('critical', ['trimmed']))).toMatchObject({
+  expect(await takeIn(ledger, shown('critical', ['trimmed']))).toMatchObject({
     counts: { new: 0, raised: 1 },
     changes: [{ sv: 'critical' }],
   })
 })
 
 test('a pair of login and secret that 0.4.0 told is not told again from another source', async () => {
-  await takeIn(book, [leak(2)])
-  const record = await readRecord(book, book.fingerprints.recordId('credential/2'))
+  await takeIn(ledger, [leak(2)])
+  const record = await readRecord(ledger, ledger.fingerprints.recordId('credential/2'))
   expect(record?.items).toMatchObject([{ state: 'suppressed', heldFor: 'seen_again' }])
 })
 
 test('a feed goes on at the cursor and behind the fence of 0.4.0', async () => {
-  const state = await openFeed(book, 'brand', 1_000)
+  const state = await openFeed(ledger, 'brand', 1_000)
   expect(state).toMatchObject({ sequence: 3, generation: 1, isEnded: true, scan: { cursor: 'c' } })
 })
 
 test('a record of 0.4.0 tells the same history', async () => {
-  const id = book.fingerprints.recordId('paste/x/dead')
-  const record = await readRecord(book, id)
+  const id = ledger.fingerprints.recordId('paste/x/dead')
+  const record = await readRecord(ledger, id)
   expect(record).toMatchObject({
     uid: 'paste/x/dead',
     type: 'stealer_log',
@@ -102,7 +102,7 @@ test('a record of 0.4.0 tells the same history', async () => {
       },
     ],
   })
-  const payload = await readPayload(book, id)
+  const payload = await readPayload(ledger, id)
   expect(payload?.event).toMatchObject({
     ...aThreatEvent({ uid: 'paste/x/dead' }),
     createdAtMs: expect.any(Number),
@@ -115,14 +115,14 @@ test('what waited when 0.4.0 stopped arrives once: single, retried, sealed, grou
   const siem = aRehearsedSink('siem', { batch: { max: 9, waitMs: 1_000, maxBytes: 100_000 } })
   const soc = aRehearsedSink('soc', { type: 'slack' })
   const sinks = [lake, siem, soc]
-  const rig = aGatheringRig({ redis: tests.redis, keys, ledgers: [book], sinks })
-  const { letters } = await listDeadLetters(book, 'lake', { offset: 0, count: 9 })
+  const rig = aGatheringRig({ redis: tests.redis, keys, ledgers: [ledger], sinks })
+  const { letters } = await listDeadLetters(ledger, 'lake', { offset: 0, count: 9 })
   expect(letters.map(({ record }) => record.uid)).toEqual(['paste/x/dead'])
-  await replayDeadLetter(book, letters[0]!.ref, undefined)
+  await replayDeadLetter(ledger, letters[0]!.ref, undefined)
   rig.clock.aheadMs = 11_000
   expect(await rig.flush()).toBe(1)
-  for (const sink of await readSinkNames(book)) {
-    const due = await readDueRefs(book, sink, rig.clock.now(), { offset: 0, count: 9 })
+  for (const sink of await readSinkNames(ledger)) {
+    const due = await readDueRefs(ledger, sink, rig.clock.now(), { offset: 0, count: 9 })
     for (const ref of due) await rig.deliver(ref)
   }
   const uids = ({ received }: typeof lake): string[] =>
@@ -132,7 +132,7 @@ test('what waited when 0.4.0 stopped arrives once: single, retried, sealed, grou
   expect(uids(soc)).toEqual(['paste/x/grouped'])
   const retried = lake.received.find(({ members }) => members[0]?.event.uid === 'paste/x/retrying')
   expect(retried).toMatchObject({ attempt: 2, mayBeRepeat: true })
-  const { sinks: accounts } = await expectConservation(book)
+  const { sinks: accounts } = await expectConservation(ledger)
   for (const name of ['lake', 'siem', 'soc']) expect(waitingIn(accounts[name])).toEqual({})
-  await expectNothingStranded(book)
+  await expectNothingStranded(ledger)
 })

@@ -8,7 +8,7 @@ const tests = redisForTests()
 const hash = 'c0ffee12c0ffee12'
 
 test('each request has its own outcome, also where two people act at once', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const anas = await noteTriage(ledger, { by: 'ana', action: 'ignore', targets: ['paste/a'] })
   const bens = await noteTriage(ledger, {
     by: 'ben',
@@ -27,7 +27,7 @@ test('each request has its own outcome, also where two people act at once', asyn
 })
 
 test('what is far back is found, and no hash of a credential is stored', async () => {
-  const ledger = await tests.book()
+  const ledger = await tests.ledger()
   const request = { by: 'ana', action: 'ignore' }
   const id = await noteTriage(ledger, { ...request, targets: [hash] })
   const others = Array.from({ length: 600 }, () =>

@@ -21,16 +21,16 @@ import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
 const keys = createKeys('tocsin')
-let book: AccountLedger
+let ledger: AccountLedger
 
 beforeEach(async () => {
   await loadStoreOf04(tests.redis)
   await tests.redis.set(keys.shared('schema'), 1)
-  book = await tests.book({ keys, account: 'main' })
+  ledger = await tests.ledger({ keys, account: 'main' })
 })
 
 function upgrade(sinks: string[]): Promise<void> {
-  const shared = { redis: tests.redis, keys, ledgers: [book], clock: systemClock, logger: silent }
+  const shared = { redis: tests.redis, keys, ledgers: [ledger], clock: systemClock, logger: silent }
   return upgradeStore({ ...shared, sinks, waitMs: 50 })
 }
 
@@ -113,20 +113,20 @@ test('what was on its way in the older version arrives: nothing is lost, nothing
   const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
   expect(await runMigrationScan({ redis: tests.redis, keys }, looking)).toBe(true)
   const sinks = ['lake', 'soc', 'siem', 'oncall'].map((name) => aRehearsedSink(name))
-  const { drains } = aDeliveryRig({ redis: tests.redis, keys, ledger: book, sinks })
-  const due = await tests.redis.zrange(book.key('due', 'lake'), '0', '-1')
-  for (const ref of due) await tests.redis.zadd(book.key('due', 'lake'), 1, ref) // years have passed
+  const { drains } = aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks })
+  const due = await tests.redis.zrange(ledger.key('due', 'lake'), '0', '-1')
+  for (const ref of due) await tests.redis.zadd(ledger.key('due', 'lake'), 1, ref) // years have passed
   drains.start()
   await drains.reconcileOnce()
   await until('what was due went', async () => {
-    return (await tests.redis.zcard(book.key('due', 'lake'))) === 0
+    return (await tests.redis.zcard(ledger.key('due', 'lake'))) === 0
   })
   await drains.stop(1_000)
   expect(sinks[0]?.received.length).toBeGreaterThan(0)
-  const { lake } = (await expectConservation(book)).sinks
+  const { lake } = (await expectConservation(ledger)).sinks
   expect(lake?.pending['queued'] ?? 0).toBe(0)
   expect(lake?.pending['retrying'] ?? 0).toBe(0)
-  expect((await readAccounting(book)).sinks['lake']?.delivered).toBeGreaterThan(0)
+  expect((await readAccounting(ledger)).sinks['lake']?.delivered).toBeGreaterThan(0)
 })
 
 test('who went back to 0.4 and comes again finds everything in the index, that of new accounts too', async () => {
@@ -135,23 +135,23 @@ test('who went back to 0.4 and comes again finds everything in the index, that o
   await upgrade(['lake'])
   await runMigrationScan({ redis, keys }, looking)
   await redis.set(keys.shared('schema'), 1)
-  const names = await redis.keys(book.key('rec', '*'))
+  const names = await redis.keys(ledger.key('rec', '*'))
   const [gone = '', kept = ''] = names
   await redis.del(gone)
-  await redis.copy(kept, book.key('rec', 'f'.repeat(24)))
+  await redis.copy(kept, ledger.key('rec', 'f'.repeat(24)))
   await redis.set(keys.account('added', 'mark-key'), 'ab'.repeat(32))
   await redis.copy(kept, keys.account('added', 'rec', 'e'.repeat(24)))
-  const added = await tests.book({ keys, account: 'added' })
+  const added = await tests.ledger({ keys, account: 'added' })
 
   await upgrade(['lake'])
-  expect(await isIndexed(book)).toBe(false)
+  expect(await isIndexed(ledger)).toBe(false)
   expect(await runMigrationScan({ redis, keys }, looking)).toBe(true)
   const of = async (one: AccountLedger): Promise<[number, number, boolean]> => [
     Number(await redis.zcard(one.key('records'))),
     Number(await redis.hget(one.key('counters'), 'records')),
     await isIndexed(one),
   ]
-  expect(await of(book)).toEqual([names.length, names.length, true])
+  expect(await of(ledger)).toEqual([names.length, names.length, true])
   expect(await of(added)).toEqual([1, 1, true])
 })
 
@@ -160,7 +160,7 @@ test('an account that a replica of 0.4 added after the look is looked for once m
   const looking = { holder: 'r', mayGoOn: () => Promise.resolve(true) }
   await runMigrationScan(place, looking)
   await tests.redis.set(keys.account('added', 'mark-key'), 'ab'.repeat(32))
-  const added = await tests.book({ keys, account: 'added' })
+  const added = await tests.ledger({ keys, account: 'added' })
   expect(await isMigrationScanDone(place)).toBe(false)
   expect(await runMigrationScan(place, looking)).toBe(true)
   expect(await isIndexed(added)).toBe(true)
@@ -172,7 +172,7 @@ test('a command leaves the layout as it is, a daemon that finds it taken over wa
   await upgrade(['lake'])
   let slept = 0
   const clock = { ...systemClock, sleep: async () => void (slept += 1) }
-  const shared = { redis: tests.redis, keys, ledgers: [book], clock, logger: silent }
+  const shared = { redis: tests.redis, keys, ledgers: [ledger], clock, logger: silent }
   await upgradeStore({ ...shared, sinks: ['lake'], waitMs: 10_000 })
   expect(slept).toBe(0)
 })
@@ -180,18 +180,18 @@ test('a command leaves the layout as it is, a daemon that finds it taken over wa
 test('of two replicas that start at once the second leaves alone what the first has begun', async () => {
   const place = { redis: tests.redis, keys }
   const counts = async (): Promise<number[]> => [
-    await tests.redis.zcard(book.key('records')),
-    Number(await tests.redis.hget(book.key('counters'), 'records')),
+    await tests.redis.zcard(ledger.key('records')),
+    Number(await tests.redis.hget(ledger.key('counters'), 'records')),
   ]
   const firstIsDone = async (): Promise<void> => {
     await upgrade(['lake'])
-    await takeIn(book, [routed({ uid: 'a/b/new' }, ['lake'])])
+    await takeIn(ledger, [routed({ uid: 'a/b/new' }, ['lake'])])
     await runMigrationScan(place, { holder: 'r', mayGoOn: () => Promise.resolve(true) })
   }
   const clock = { ...systemClock, sleep: firstIsDone }
-  const shared = { ...place, ledgers: [book], clock, logger: silent }
+  const shared = { ...place, ledgers: [ledger], clock, logger: silent }
   await upgradeStore({ ...shared, sinks: ['lake'], waitMs: 10_000 })
-  const stored = await tests.redis.keys(book.key('rec', '*'))
+  const stored = await tests.redis.keys(ledger.key('rec', '*'))
   expect(await counts()).toEqual([stored.length, stored.length])
   expect(await isMigrationScanDone(place)).toBe(true)
 })

@@ -6,7 +6,7 @@ import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
-const book = { account: 'main' } as AccountLedger
+const ledger = { account: 'main' } as AccountLedger
 
 function aBegunMember(overrides: Partial<Member> = {}): Member {
   const { uid } = aThreatEvent()
@@ -44,8 +44,8 @@ function begin(overrides: Partial<OpenMessage> = {}): OpenMessage {
 }
 
 function deliver(begun: OpenMessage, sink: Partial<Sink> = {}): ReturnType<typeof createDelivery> {
-  return createDelivery({ ledger: book, sink: aRehearsedSink('soc', sink) }, begun, {
-    findLedger: () => book,
+  return createDelivery({ ledger: ledger, sink: aRehearsedSink('soc', sink) }, begun, {
+    findLedger: () => ledger,
     openSecret: (account, uid, sealed) => `${account} ${uid} ${sealed}`,
     serviceLink: (_account, url) => `${url}#checked`,
   })
