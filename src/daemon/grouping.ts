@@ -67,7 +67,7 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
 
 export function buildFlushContext(context: EngineContext, parts: FlusherParts): FlushContext {
   const { config, clock, logger, metrics, ledgers, generation } = context
-  const sinksOf = findSinksOf(config, parts.router.root)
+  const findSinks = createSinkFinder(config, parts.router.root)
   return {
     ledgers,
     sinks: groupingSinks(context, parts.sinks),
@@ -82,7 +82,8 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
       return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
     },
     mayHold: () => generation.isActive,
-    readCoverage: () => readCoverage(context, { expectedPolling: parts.expectedPolling, sinksOf }),
+    readCoverage: () =>
+      readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),
     serviceLink: createLinkFilter(config.accounts),
     announce: (account, work) => parts.drains.announce(account, work),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
@@ -122,7 +123,10 @@ export function groupingSinks(
 type FeedCoverage = DigestFacts['feeds'][number]
 
 /** The sinks that the events of a feed may reach, and what these fall back to. */
-function findSinksOf({ sinks }: Pick<Config, 'sinks'>, root: RouteNode): CoverageParts['sinksOf'] {
+function createSinkFinder(
+  { sinks }: Pick<Config, 'sinks'>,
+  root: RouteNode,
+): CoverageParts['findSinks'] {
   const reach = createReach(root)
   const fallbacks = new Map(sinks.map(({ name, fallback }) => [name, fallback]))
   const known = new Map<string, ReadonlySet<string>>()
@@ -143,7 +147,7 @@ function findSinksOf({ sinks }: Pick<Config, 'sinks'>, root: RouteNode): Coverag
 interface CoverageParts {
   expectedPolling: FlusherParts['expectedPolling']
   /** The sinks that a feed's events may reach. */
-  sinksOf: (feed: FeedFacts) => ReadonlySet<string>
+  findSinks: (feed: FeedFacts) => ReadonlySet<string>
 }
 
 /**
@@ -152,7 +156,7 @@ interface CoverageParts {
  */
 async function readCoverage(
   context: EngineContext,
-  { expectedPolling, sinksOf }: CoverageParts,
+  { expectedPolling, findSinks }: CoverageParts,
 ): Promise<CoverageReading> {
   const nowMs = context.clock.now()
   const quarantines = new Map(
@@ -170,7 +174,7 @@ async function readCoverage(
       lastCaughtUpMs === null || nowMs - lastCaughtUpMs > expectedPolling(name).lagObjectiveMs
     const unreadable = state?.unreadable ? { isUnreadable: true } : {}
     const coverage: FeedCoverage = { feed: name, lastCaughtUpMs, isBehind, ...unreadable }
-    return { ledger, coverage, sinks: sinksOf(feed) }
+    return { ledger, coverage, sinks: findSinks(feed) }
   })
   const feeds = [...(await Promise.all(reading)), ...(await readLeftCoverage(context, nowMs))]
   return async (sink, fromMs) => {
