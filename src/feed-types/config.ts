@@ -53,9 +53,10 @@ const reportsFeedConfig = section(
     severity: word(severities, 'The severity of its reports: the API gives them none.').prefault(
       'info',
     ),
-    timeout: duration('How long a report may be in the making before that is told.', '1m').prefault(
-      '1h',
-    ),
+    timeout: duration(
+      'How long a report may be in the making before the delay is reported.',
+      '1m',
+    ).prefault('1h'),
     account,
     every: duration(
       'The time between polls at first; it grows while nothing happens.',
@@ -64,7 +65,7 @@ const reportsFeedConfig = section(
     labels,
     tier: tierKey('basic'),
     ...foreignKeys({
-      start: 'remove the line: a report is told whenever it was made',
+      start: 'remove the line: a report is sent whenever it was made',
       initial_poll: 'remove the line: each report is a message',
       audit: 'remove the line: each report is asked for until it is there',
       sweep: 'remove the line: a report is asked for until it is there',

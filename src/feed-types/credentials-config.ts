@@ -69,7 +69,7 @@ const dedupe = sectionOrFalse<PairDedupe>(
       ).prefault('suppress'),
     },
     {
-      describe: 'Credentials that several sources show are told once. false: each by itself.',
+      describe: 'A credential that several sources show is sent once. false: once for each source.',
       rules: [eachPartOnce],
     },
   ).transform((file): PairDedupe => ({
