@@ -43,7 +43,7 @@ export async function* auditFeed(
   options: AuditOptions,
   feed: PolledFeed,
   window: AuditWindow,
-  turn: AuditCaller,
+  caller: AuditCaller,
 ): AsyncGenerator<number, AuditResult> {
   const { ledger, clock } = options
   const begunMs = clock.now()
@@ -51,7 +51,7 @@ export async function* auditFeed(
   if (!state) throw new Error(`feed ${feed.name} has never polled`)
   const before = await readSightings(ledger, feed.name)
   const audit: Audit = { options, feed, state, window, before, begunMs, ...noSeenItems() }
-  for await (const items of auditPages(options, feed, window, turn)) {
+  for await (const items of auditPages(options, feed, window, caller)) {
     await compareWithLedger(audit, items)
     yield audit.uids.size
   }

@@ -511,8 +511,8 @@ export async function listUpcomingMessages(
   return Promise.all(
     refs.map(async ({ id, sink: to }) => {
       const [opened, seq] = await ledger.redis.hmget(ledger.key('gather', id), 'opened', 'seq')
-      const turn = { ledger, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) }
-      return { messageId: deriveMessageId(turn), sink: to }
+      const flush = { ledger, id, openedAtMs: Number(opened), sequence: Number(seq ?? 0) }
+      return { messageId: deriveMessageId(flush), sink: to }
     }),
   )
 }

@@ -447,7 +447,7 @@ export function formatState(item: Item): string {
     ms === undefined ? 'at an unknown time' : formatUtcTime(ms)
   switch (item.state) {
     case 'queued':
-      return `waiting for its turn since ${at(item.createdAtMs)}`
+      return `waiting to be sent since ${at(item.createdAtMs)}`
     case 'held':
       return formatHeld(item)
     case 'group':
@@ -484,7 +484,7 @@ function formatSuppressed({ heldFor, rule }: Item): string {
     case 'mute':
       return `dropped because its route is muted (${named})`
     case 'shadow':
-      return 'recorded only: its route is in stage shadow'
+      return 'recorded only: its route has mode: shadow'
     case 'ignored':
     case 'remediated':
       return `marked as ${heldFor} at the service`

@@ -294,9 +294,9 @@ async function explainPolling(
     lanes.set(id, [...(lanes.get(id) ?? []), feed])
   }
   const whys = new Map<FeedConfig, PollReason>()
-  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
+  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
   for (const laneFeeds of lanes.values()) {
-    const lookup = { organizations, floorMs, nowMs }
+    const lookup = { organizations, minIntervalMs, nowMs }
     for (const [feed, why] of await explainLane(store, laneFeeds, lookup)) {
       whys.set(feed, why)
     }
@@ -307,15 +307,15 @@ async function explainPolling(
 async function explainLane(
   { redis, keys }: OpenStore,
   feeds: readonly FeedConfig[],
-  lookup: { organizations: Organizations; floorMs: number; nowMs: number },
+  lookup: { organizations: Organizations; minIntervalMs: number; nowMs: number },
 ): Promise<[FeedConfig, PollReason][]> {
-  const { organizations, floorMs, nowMs } = lookup
+  const { organizations, minIntervalMs, nowMs } = lookup
   const [first] = feeds
   if (!first) return []
   const lane = organizations.laneFor(first.account, first.tier)
   const { state, places } = await loadLane(redis, keys, lane, { generation: undefined, nowMs })
   const share = currentShare(state.share, organizations.shareFor(lane), nowMs)
-  const budget = { perSecond: organizations.limitFor(lane) * share, minIntervalMs: floorMs }
+  const budget = { perSecond: organizations.limitFor(lane) * share, minIntervalMs }
   const candidates = feeds.map((feed) => {
     const { everyMs, longestMs } = feed
     const place = places.get(feedId(feed)) ?? newFeedPlace()

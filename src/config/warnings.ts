@@ -117,7 +117,7 @@ function feedWarnings(config: Config): Finding[] {
   return [
     ...budgetWarnings(config),
     ...objectiveWarnings(config),
-    ...floorWarnings(config),
+    ...minIntervalWarnings(config),
     ...pairWarnings(config),
     ...legacyWarnings(config),
   ]
@@ -126,14 +126,14 @@ function feedWarnings(config: Config): Finding[] {
 const tiers: Tier[] = ['search', 'basic']
 
 function budgetWarnings({ accounts, feeds, limits }: Config): Finding[] {
-  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
+  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
   const byAccount = Map.groupBy(feeds, ({ account }) => account)
   return [...groupByOrganization(accounts).values()].flatMap((sharing) =>
     tiers.flatMap((tier) => {
       const polled = sharing
         .flatMap(({ name }) => byAccount.get(name) ?? [])
         .filter((feed) => feed.tier === tier)
-      return tierWarnings({ sharing, tier, polled, minIntervalMs: floorMs })
+      return tierWarnings({ sharing, tier, polled, minIntervalMs })
     }),
   )
 }
@@ -177,18 +177,18 @@ function objectiveWarnings(config: Config): Finding[] {
 }
 
 /** Warns of stated intervals that are shorter than `limits.polls` allows. */
-function floorWarnings({ feeds, limits }: Config): Finding[] {
-  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
-  const hurried = feeds.filter(({ longestMs = Infinity }) => longestMs < floorMs)
+function minIntervalWarnings({ feeds, limits }: Config): Finding[] {
+  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
+  const hurried = feeds.filter(({ longestMs = Infinity }) => longestMs < minIntervalMs)
   const [first] = hurried
   if (!first) return []
   const others = hurried.length > 1 ? ` and ${hurried.length - 1} more` : ''
-  const floor = formatDuration(Math.ceil(floorMs / 1000) * 1000)
+  const shortest = formatDuration(Math.ceil(minIntervalMs / 1000) * 1000)
   return [
     {
       path: ['limits', 'polls'],
-      problem: `no feed is read again sooner than after ${floor}: the shorter every or lag_objective of ${first.name}${others} is not kept`,
-      remedy: `state ${floor} or more, or raise polls`,
+      problem: `no feed is read again sooner than after ${shortest}: the shorter every or lag_objective of ${first.name}${others} is not kept`,
+      remedy: `state ${shortest} or more, or raise polls`,
     },
   ]
 }
@@ -314,7 +314,7 @@ export function findOutlooks(
     const { organization, tier } = organizations.laneFor(feed.account, feed.tier)
     return `${organization}.${tier}`
   })
-  const floorMs = minPollInterval(feeds, limits.pollsPerSecond)
+  const minIntervalMs = minPollInterval(feeds, limits.pollsPerSecond)
   return [...lanes.values()].flatMap((polled) => {
     const [{ account, tier } = {}] = polled
     if (account === undefined || tier === undefined) return []
@@ -327,7 +327,7 @@ export function findOutlooks(
         account,
         feeds: polled,
         perSecond,
-        ...expectIntervals(ruled, { perSecond, minIntervalMs: floorMs }),
+        ...expectIntervals(ruled, { perSecond, minIntervalMs }),
       },
     ]
   })
@@ -335,11 +335,11 @@ export function findOutlooks(
 
 /** The interval that an operator stated, as far as it is kept; ms. */
 export function keptInterval(
-  { areStatedKept, floorMs }: Pick<LaneOutlook, 'areStatedKept' | 'floorMs'>,
+  { areStatedKept, minIntervalMs }: Pick<LaneOutlook, 'areStatedKept' | 'minIntervalMs'>,
   longestMs: number | undefined,
 ): number | undefined {
   if (longestMs === undefined || !areStatedKept) return undefined
-  return Math.max(floorMs, longestMs)
+  return Math.max(minIntervalMs, longestMs)
 }
 
 /** How often a feed is expected to be read, and how far it may fall behind. */

@@ -161,7 +161,7 @@ function buildLoops(
     createNamedLoop('digests', timings.groupsMs, (signal, alive) =>
       grouping.flushDigestsOnce({ signal, alive }),
     ),
-    createNamedLoop('relief', timings.failoverMs, (signal, alive) =>
+    createNamedLoop('failover', timings.failoverMs, (signal, alive) =>
       failover.failoverOnce(signal, alive),
     ),
     createNamedLoop('accounts', timings.accountsMs, (signal, alive) =>
@@ -180,7 +180,7 @@ function buildLoops(
     ),
     ...(selfAlerts
       ? [
-          createNamedLoop('notices', timings.housekeepingMs, (_signal, alive) =>
+          createNamedLoop('self-alerts', timings.housekeepingMs, (_signal, alive) =>
             selfAlerts.checkOnce(alive),
           ),
         ]

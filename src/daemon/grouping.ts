@@ -21,7 +21,7 @@ import { type InhibitRule, targetKeys } from '../routing/inhibition.ts'
 import { createReach, type FeedFacts } from '../routing/reach.ts'
 import type { RouteNode, Router } from '../routing/router.ts'
 import { isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
-import { allowsAll, judge } from '../routing/suppression.ts'
+import { allowsAll, decideVerdict } from '../routing/suppression.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -254,7 +254,9 @@ export function buildSuppressionRules(
     async decide(ledger, items) {
       const nowMs = clock.now()
       const inhibiting = await readInhibiting(inhibitRules, { ledger, nowMs }, items)
-      return items.map((item, i) => judge(setup, { ...item, inhibitedBy: inhibiting[i] }, nowMs))
+      return items.map((item, i) =>
+        decideVerdict(setup, { ...item, inhibitedBy: inhibiting[i] }, nowMs),
+      )
     },
     allowsAll: (sink) => allowsAll(setup, sink),
   }

@@ -196,8 +196,9 @@ export function chooseNext(
     const dueMs = Math.max(freeMs, overdueAtMs(feed, place, intervals))
     if (dueMs <= nowMs && !(overdue && overdue.sinceMs <= dueMs))
       overdue = { feed: feed.id, sinceMs: dueMs }
-    const floorMs = feed.everyMs === undefined ? lastReadMs(place) + budget.minIntervalMs : dueMs
-    const readyMs = place.hasMore ? freeMs : Math.max(freeMs, floorMs)
+    const notBeforeMs =
+      feed.everyMs === undefined ? lastReadMs(place) + budget.minIntervalMs : dueMs
+    const readyMs = place.hasMore ? freeMs : Math.max(freeMs, notBeforeMs)
     if (readyMs > nowMs) {
       atMs = Math.min(atMs, readyMs)
     } else if (place.hasMore) {
@@ -241,7 +242,7 @@ interface Intervals {
   /** The interval of a feed that states none, ms. */
   usualMs: number
   /** No feed is read again sooner, ms. */
-  floorMs: number
+  minIntervalMs: number
   areStatedKept: boolean
 }
 
@@ -258,8 +259,8 @@ function overdueIntervals(
     minIntervalMs,
     (ceilingFactor * 1000 * ratePolledCount) / besideFixed(feeds, perSecond),
   )
-  const areStatedKept = neededPerSecond(feeds, { usualMs, floorMs: minIntervalMs }) <= perSecond
-  return { usualMs, floorMs: minIntervalMs, areStatedKept }
+  const areStatedKept = neededPerSecond(feeds, { usualMs, minIntervalMs }) <= perSecond
+  return { usualMs, minIntervalMs, areStatedKept }
 }
 
 /** The intervals that the feeds of a lane can expect, by configuration alone. */
@@ -273,7 +274,7 @@ export interface Outlook {
   /** Requests per second that the stated intervals take, including those of the other feeds. */
   neededPerSecond: number
   /** No feed is read again sooner, ms, whatever it states. */
-  floorMs: number
+  minIntervalMs: number
 }
 
 export function expectIntervals(feeds: readonly FeedTiming[], budget: Budget): Outlook {
@@ -283,15 +284,15 @@ export function expectIntervals(feeds: readonly FeedTiming[], budget: Budget): O
     intervalMs: Math.max(budget.minIntervalMs, usualMs / ceilingFactor),
     longestMs: usualMs,
     areStatedKept,
-    neededPerSecond: neededPerSecond(feeds, { usualMs, floorMs: budget.minIntervalMs }),
-    floorMs: budget.minIntervalMs,
+    neededPerSecond: neededPerSecond(feeds, { usualMs, minIntervalMs: budget.minIntervalMs }),
+    minIntervalMs: budget.minIntervalMs,
   }
 }
 
 /** Requests per second that all stated intervals take, with `usualMs` for the other feeds. */
 function neededPerSecond(
   feeds: readonly FeedTiming[],
-  given: Pick<Intervals, 'usualMs' | 'floorMs'>,
+  given: Pick<Intervals, 'usualMs' | 'minIntervalMs'>,
 ): number {
   return feeds.reduce(
     (sum, { everyMs, longestMs }) => sum + 1000 / (everyMs ?? statedInterval(longestMs, given)),
@@ -302,9 +303,9 @@ function neededPerSecond(
 /** After how long a feed is overdue where stated intervals are kept, ms. */
 function statedInterval(
   longestMs = Infinity,
-  { usualMs, floorMs }: Pick<Intervals, 'usualMs' | 'floorMs'>,
+  { usualMs, minIntervalMs }: Pick<Intervals, 'usualMs' | 'minIntervalMs'>,
 ): number {
-  return Math.max(floorMs, Math.min(longestMs, usualMs))
+  return Math.max(minIntervalMs, Math.min(longestMs, usualMs))
 }
 
 function overdueAtMs(

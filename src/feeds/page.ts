@@ -190,7 +190,9 @@ export function buildPage(
   const isTail = place === undefined
   const isFirstScan = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
   const next = advanced.hasMore ? (advanced.scan.cursor ?? undefined) : undefined
-  const shortEnd = isTail ? judgeShort(options, run, fetched, { next, isFirstScan }) : undefined
+  const shortEnd = isTail
+    ? classifyShortPage(options, run, fetched, { next, isFirstScan })
+    : undefined
   const isEnd = shortEnd?.isEnd === true
   const hasMore = advanced.hasMore && !isEnd
   // a rescan whose cursor repeats is over: the same page is not requested again and again
@@ -251,16 +253,16 @@ interface ShortEnd {
 }
 
 /** undefined for feeds whose short pages mean nothing. */
-function judgeShort(
+function classifyShortPage(
   { client }: Pick<PollerOptions, 'client'>,
-  turn: PollRun,
+  run: PollRun,
   { page, scan, requestedAtMs }: FetchedPage,
   { next, isFirstScan }: { next: string | undefined; isFirstScan: boolean },
 ): ShortEnd | undefined {
-  const { feed, shortPages } = turn
+  const { feed, shortPages } = run
   if (findFeedType(feed).unordered) return undefined
   const endpoint = `${feed.account} ${feed.type}`
-  const following = classifyFollowing(turn, scan, page.items)
+  const following = classifyFollowing(run, scan, page.items)
   const count = page.items.length
   if (next === undefined || count === 0 || count >= scanPageSize(scan))
     return { endpoint, following, last: undefined, isEnd: false }
@@ -277,7 +279,7 @@ function judgeShort(
 export function noteShortEnd({ lastPage, shortPages }: PollRun, end: ShortEnd): void {
   const { endpoint, following, last } = end
   if (following) shortPages.noteFollowing(endpoint, following)
-  Object.assign(lastPage, { last, isOfTurn: true })
+  Object.assign(lastPage, { last, isOfThisRun: true })
 }
 
 /** Between two poll runs, ms. The API shows events seconds after their match. */
@@ -289,17 +291,17 @@ const usualLatenessMs = 60_000
  * creation until the API shows it.
  */
 function classifyFollowing(
-  { feed, lastPage: { last, isOfTurn } }: PollRun,
+  { feed, lastPage: { last, isOfThisRun } }: PollRun,
   { cursor, startedAtMs }: Scan,
   items: readonly unknown[],
 ): Following | undefined {
   if (!last || last.cursor !== cursor || last.scanBegunMs !== startedAtMs) return undefined
   if (items.length === 0) return 'nothing'
-  const sinceMs = last.askedAtMs - (isOfTurn ? 0 : usualLatenessMs)
+  const sinceMs = last.askedAtMs - (isOfThisRun ? 0 : usualLatenessMs)
   const times = items.map((item) => {
     const parsed = findFeedType(feed).parse(item, feed)
     const { matchedAtMs = null, createdAtMs = null } = parsed.ok ? parsed.event : {}
-    return isOfTurn ? (matchedAtMs ?? createdAtMs ?? 0) : (matchedAtMs ?? Infinity)
+    return isOfThisRun ? (matchedAtMs ?? createdAtMs ?? 0) : (matchedAtMs ?? Infinity)
   })
   return times.every((ms) => ms > sinceMs) ? 'newer' : 'older'
 }

@@ -160,11 +160,11 @@ export interface ShortPage {
       }
     | undefined
   /** Whether it was read in this run. */
-  isOfTurn: boolean
+  isOfThisRun: boolean
 }
 
 export function noLastPage(): ShortPage {
-  return { last: undefined, isOfTurn: true }
+  return { last: undefined, isOfThisRun: true }
 }
 
 const confirmationsNeeded = 3
@@ -179,7 +179,7 @@ export function createShortPages(): ShortPages {
       const id = `${account}/${name}`
       const page = lastPages.get(id) ?? noLastPage()
       lastPages.set(id, page)
-      page.isOfTurn = false
+      page.isOfThisRun = false
       return page
     },
     isEnd(endpoint) {

@@ -46,8 +46,12 @@ type Check = (setup: SuppressionSetup, candidate: Candidate, nowMs: number) => V
 /** In this order. */
 const checks: Check[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
 
-/** Tocsin's own events cannot be suppressed. */
-export function judge(setup: SuppressionSetup, candidate: Candidate, nowMs: number): Verdict {
+/** Returns what becomes of an item now. Tocsin's own events cannot be suppressed. */
+export function decideVerdict(
+  setup: SuppressionSetup,
+  candidate: Candidate,
+  nowMs: number,
+): Verdict {
   for (const check of candidate.event.feed === ownFeed ? [] : checks) {
     const verdict = check(setup, candidate, nowMs)
     if (verdict) return verdict

@@ -99,8 +99,8 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
     capabilities,
     ...createOperations({ account, capabilities, parts: { session, lookup } }),
     async testToken({ signal } = {}) {
-      const turn: SlotRequest = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
-      const grant = await testToken(session, { slot: turn, signal, ignoresPause: true })
+      const slot: SlotRequest = { kind: 'command', name: 'token test', dueSinceMs: clock.now() }
+      const grant = await testToken(session, { slot, signal, ignoresPause: true })
       if (grant.organizationId !== undefined) await lookup.remember(grant.organizationId)
       return grant
     },
@@ -140,8 +140,8 @@ function createParts(options: UpstreamClientOptions) {
   const lookup = createOrganizationLookup({
     ...shared,
     async ask(signal) {
-      const turn: SlotRequest = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
-      return (await testToken(session, { slot: turn, signal })).organizationId
+      const slot: SlotRequest = { kind: 'token', name: account.name, dueSinceMs: clock.now() }
+      return (await testToken(session, { slot, signal })).organizationId
     },
   })
   const scope = (): string => accountKey().fingerprint

@@ -113,7 +113,7 @@ export interface ApiSlots {
    * Resolves when the request may go out, which it must do at once. Throws UpstreamError `timeout`
    * if no slot comes in time.
    */
-  take(turn: SlotRequest, lane: Lane, options?: TakeOptions): Promise<TakenSlot>
+  take(request: SlotRequest, lane: Lane, options?: TakeOptions): Promise<TakenSlot>
   /** Called after a 429: no replica gets a slot of the lane for `ms`. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Share of the lane's rate that this process used in the last minute, 0 to 1. */
@@ -135,9 +135,9 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
   }
 
   return {
-    async take(turn, lane, takeOptions = {}) {
+    async take(request, lane, takeOptions = {}) {
       if (takeOptions.signal?.aborted || closing.signal.aborted) throw noSlotError()
-      return ensureQueue(lane).join(turn, takeOptions)
+      return ensureQueue(lane).join(request, takeOptions)
     },
     pause: (lane, ms) => limiter.pause(lane, ms),
     utilization: (lane) =>
@@ -158,7 +158,7 @@ export interface TakeOptions {
 }
 
 interface SlotQueue {
-  join(turn: SlotRequest, options: TakeOptions): Promise<TakenSlot>
+  join(request: SlotRequest, options: TakeOptions): Promise<TakenSlot>
   /** Number of slots used in the last minute. */
   usedInMinute(): number
 }
@@ -212,16 +212,16 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
   }
 
   return {
-    async join(turn, { signal, maxWaitMs }) {
+    async join(request, { signal, maxWaitMs }) {
       const taken = Promise.withResolvers<TakenSlot>()
-      const waiter = { ...turn, taken, sinceMs: clock.monotonic() }
+      const waiter = { ...request, taken, sinceMs: clock.monotonic() }
       const settled = new AbortController()
       const giveUp = (): void => taken.reject(noSlotError())
       signal?.addEventListener('abort', giveUp, { once: true })
       if (maxWaitMs !== undefined)
         void clock.sleep(maxWaitMs, settled.signal).then(() => settled.signal.aborted || giveUp())
       waiting.add(waiter)
-      turn.onJoin?.()
+      request.onJoin?.()
       void serve()
       try {
         return await taken.promise

@@ -97,7 +97,7 @@ test('explain tells where an event came from, where it went and why', async () =
   expect(out).toMatch(/attempt 1, .*: failed, to be tried again \(timeout\)/)
   expect(out).toMatch(/attempt 2, .*: accepted: HTTP 200 ok/)
   expect(out).toContain('1 answer lost: it may have arrived more than once, under the same id')
-  expect(out).toMatch(/→ gone \(no longer configured\), as high: waiting for its turn/)
+  expect(out).toMatch(/→ gone \(no longer configured\), as high: waiting to be sent/)
 })
 
 test('explain takes a uid as it stands in a message, and gives the same to machines', async () => {

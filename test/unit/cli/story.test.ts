@@ -41,7 +41,7 @@ const failed = {
 }
 
 const states: [Partial<Item>, string][] = [
-  [{ state: 'queued' }, 'waiting for its turn since 2026-11-01 12:00:00 UTC'],
+  [{ state: 'queued' }, 'waiting to be sent since 2026-11-01 12:00:00 UTC'],
   [
     { state: 'held', heldFor: 'detail', atMs: later },
     'held for its full event, at the latest until 2026-11-01 13:00:00 UTC',
@@ -80,7 +80,7 @@ function suppressions(): [Partial<Item>, string][] {
     silence: 'silenced by c0ffee00',
     inhibition: 'inhibited by the rule c0ffee00',
     mute: 'dropped because its route is muted (c0ffee00)',
-    shadow: 'recorded only: its route is in stage shadow',
+    shadow: 'recorded only: its route has mode: shadow',
     ignored: 'marked as ignored at the service',
     remediated: 'marked as remediated at the service',
     seen_again: 'seen again: the same login and secret came as c0ffee00',
@@ -99,7 +99,7 @@ test.each(states)('an item that is %j reads as: %s', (given, words) => {
 test('a recipient is named by address, and a lost answer is said', () => {
   const item = anItem({ sink: 'oncall', destination: 'oncall:ab12', repeatRisks: 2, replays: 1 })
   expect(itemLines(item, new Map([['oncall:ab12', 'ann@example.com']]))).toEqual([
-    '  → oncall, ann@example.com, as high: waiting for its turn since 2026-11-01 12:00:00 UTC',
+    '  → oncall, ann@example.com, as high: waiting to be sent since 2026-11-01 12:00:00 UTC',
     '      2 answers lost: it may have arrived nevertheless',
     '      replayed 1 time by an operator',
   ])

@@ -18,8 +18,8 @@ test('the last page of a tail is known in its next turn, and that it was of an e
   const feed = { account: 'main', name: 'brand' }
   const page = pages.last(feed)
   const last = { askedAtMs: 1, cursor: 'c1', scanBegunMs: 0 }
-  Object.assign(page, { last, isOfTurn: true })
-  expect(pages.last({ ...feed })).toEqual({ last, isOfTurn: false })
+  Object.assign(page, { last, isOfThisRun: true })
+  expect(pages.last({ ...feed })).toEqual({ last, isOfThisRun: false })
   expect(pages.last({ ...feed, name: 'other' }).last).toBeUndefined()
   expect(pages.last({ ...feed, account: 'other' }).last).toBeUndefined()
 })
