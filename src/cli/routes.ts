@@ -95,7 +95,7 @@ async function showRoutes(context: Context, options: CommonOptions): Promise<voi
 function nodeJson(node: RouteNode): Record<string, unknown> {
   return {
     name: node.name,
-    stage: node.stage,
+    stage: node.mode,
     matchers: node.matchers.map(({ text }) => text),
     sinks: node.sinks,
     continue: node.continue,
@@ -128,9 +128,9 @@ const muteEffects = { hold: 'held until it is over', drop: 'dropped' }
 function nodeHead({ name, path, matchers, sinks, ...node }: RouteNode): string {
   const unmatched = path.length === 1 ? 'the rest' : 'every event'
   const when = matchers.length === 0 ? unmatched : matchers.map(({ text }) => text).join(' and ')
-  const stage = node.stage === 'shadow' ? ' (shadow: recorded, never sent)' : ''
+  const mode = node.mode === 'shadow' ? ' (shadow: recorded, never sent)' : ''
   const goesOn = node.continue && !node.isShadowItself ? ', and the search goes on' : ''
-  return `${name}${stage}: ${when} → ${sinks.join(', ')}${goesOn}`
+  return `${name}${mode}: ${when} → ${sinks.join(', ')}${goesOn}`
 }
 
 type InhibitRuleConfig = Config['inhibitRules'][number]
@@ -329,7 +329,10 @@ export function traceJson(trace: RouteTrace): Record<string, unknown> {
     account,
     feed,
     judged_at: formatIsoTime(trace.nowMs),
-    visits: trace.visits.map(({ stopsSiblings, ...visit }) => ({
+    visits: trace.visits.map(({ route, path, mode, stopsSiblings, ...visit }) => ({
+      route,
+      path,
+      stage: mode,
       ...visit,
       stops_siblings: stopsSiblings,
     })),
@@ -348,8 +351,12 @@ export function traceJson(trace: RouteTrace): Record<string, unknown> {
 }
 
 function decisionJson(traced: TracedDecision): Record<string, unknown> {
-  const { decision, node, labels, mutedUntilMs } = traced
+  const { node, labels, mutedUntilMs } = traced
+  const { route, path, mode, ...decision } = traced.decision
   return {
+    route,
+    path,
+    stage: mode,
     ...decision,
     group: node.groupWaitMs === 0 ? null : labels,
     group_wait_seconds: node.groupWaitMs / 1000,
@@ -389,9 +396,9 @@ function visitLine({ route, path, failed, taken, stopsSiblings }: RouteVisit): s
 }
 
 function decisionLines({ decision, node, labels, mutedUntilMs }: TracedDecision): string[] {
-  const { path, stage, sinks, why } = decision
+  const { path, mode, sinks, why } = decision
   const because = why.length === 0 ? 'the rest' : why.join(' and ')
-  const isShadow = stage === 'shadow'
+  const isShadow = mode === 'shadow'
   const muted = mutedUntilMs === undefined ? '' : formatUtcTime(mutedUntilMs)
   const dropped = node.onMute === 'drop' ? 'dropped' : 'held'
   return [

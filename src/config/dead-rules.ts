@@ -115,7 +115,7 @@ function findIdleMute(route: RouteConfig, { path, met }: PlacedNode): Finding[] 
 
 /** Whether a route takes every event that has met `met`. */
 function takesAll(route: RouteConfig, met: MetMatchers): boolean {
-  return route.stage === 'live' && route.matchers.every((matcher) => isImplied(matcher, met))
+  return route.mode === 'live' && route.matchers.every((matcher) => isImplied(matcher, met))
 }
 
 function silenceWarnings(

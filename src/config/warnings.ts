@@ -81,7 +81,7 @@ function unusedSinks({ sinks, route, selfAlerts, canary }: Config): Finding[] {
 
 /** A shadow and the routes below it have none. */
 function listLiveSinks(route: RouteConfig): string[] {
-  if (route.stage === 'shadow') return []
+  if (route.mode === 'shadow') return []
   return [...(route.sinks ?? []), ...route.routes.flatMap(listLiveSinks)]
 }
 

@@ -220,7 +220,7 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
       maxBytes: config.ledger.maxBytes,
       isActive,
       onTrimmed({ histories, payloads, quarantined }) {
-        metrics.retentionTrimmedTotal.inc({ what: 'story' }, histories)
+        metrics.retentionTrimmedTotal.inc({ what: 'history' }, histories)
         metrics.retentionTrimmedTotal.inc({ what: 'payload' }, payloads)
         metrics.retentionTrimmedTotal.inc({ what: 'quarantine' }, quarantined)
       },

@@ -58,10 +58,10 @@ export function buildPlanner(
     const input = { event, account, feed: name, labels }
     const decisions = router.route(input)
     return {
-      decisions: decisions.map(({ route, path, why, stage }) => ({
+      decisions: decisions.map(({ route, path, why, mode }) => ({
         route,
         path,
-        why: stage === 'shadow' ? [...why, 'mode: shadow'] : why,
+        why: mode === 'shadow' ? [...why, 'mode: shadow'] : why,
       })),
       items: planItems(decisions, listDestinations).map((item) =>
         placeInGroup(item, input, isBacklog),

@@ -490,7 +490,7 @@ export const metricTable = {
   retention_trimmed_total: counter(
     'Settled events and quarantined items dropped to make room, by what was kept of them.',
     {
-      what: ['story', 'payload', 'quarantine'],
+      what: ['history', 'payload', 'quarantine'],
     },
   ),
   config_last_reload_successful: gauge('1 if the configuration was last read without mistake.', {}),

@@ -136,7 +136,7 @@ function buildStatement({ total }: Summary, digest: DigestFacts, behind: number)
   if (hasOtherItems) return 'Nothing is left to list; see below for what went another way.'
   return isKnown
     ? 'Nothing new, and every feed was read to its end.'
-    : 'Nothing new was collected; no feed told how far it was read.'
+    : 'Nothing new was collected; no feed said how far it was read.'
 }
 
 function describeUnlisted({

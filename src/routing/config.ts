@@ -17,7 +17,7 @@ import {
 import { type Matcher, matchersField } from './matcher.ts'
 
 /** `shadow`: recorded, never sent. */
-export type RouteStage = 'live' | 'shadow'
+export type RouteMode = 'live' | 'shadow'
 
 /** A node of the routing tree, before inheritance. */
 export interface RouteConfig {
@@ -36,7 +36,7 @@ export interface RouteConfig {
   groupIntervalMs: number | undefined
   continue: boolean
   /** The node's own setting; every node below a shadow is shadow as well. */
-  stage: RouteStage
+  mode: RouteMode
   /** Neither this nor `onMute` is inherited. */
   muteTimeIntervals: string[]
   onMute: OnMute
@@ -55,7 +55,7 @@ interface RouteFile {
   group_wait?: number | undefined
   group_interval?: number | undefined
   continue?: boolean | undefined
-  mode?: RouteStage | undefined
+  mode?: RouteMode | undefined
   mute_time_intervals?: string[] | undefined
   on_mute?: OnMute | undefined
   routes: RouteFile[]
@@ -196,7 +196,7 @@ function routeAt(file: RouteFile, place: string): RouteConfig {
     groupWaitMs: file.group_wait,
     groupIntervalMs: file.group_interval,
     continue: file.continue ?? false,
-    stage: file.mode ?? 'live',
+    mode: file.mode ?? 'live',
     muteTimeIntervals: file.mute_time_intervals ?? [],
     onMute: file.on_mute ?? 'hold',
     routes: file.routes.map((route, index) => routeAt(route, `${place}.${index + 1}`)),

@@ -61,7 +61,7 @@ export function createReach(root: RouteNode): (feed: FeedFacts) => ReadonlySet<s
       isTaken = true
       if (!child.continue) break
     }
-    if (!isTaken && node.stage === 'live') for (const sink of node.sinks) reached.add(sink)
+    if (!isTaken && node.mode === 'live') for (const sink of node.sinks) reached.add(sink)
   }
 
   return (feed) => {

@@ -6,7 +6,7 @@
  * because the root takes the rest.
  */
 import type { ThreatEvent } from '../event.ts'
-import type { OnMute, RouteConfig, RouteStage } from './config.ts'
+import type { OnMute, RouteConfig, RouteMode } from './config.ts'
 import type { eventNames, Matcher } from './matcher.ts'
 
 export interface RouteDecision {
@@ -14,7 +14,7 @@ export interface RouteDecision {
   /** Names of the nodes from the root to the route, both included. */
   path: string[]
   /** `shadow`: recorded, never sent. */
-  stage: RouteStage
+  mode: RouteMode
   /** Its own, or the nearest ancestor's. */
   sinks: string[]
   /** Texts of the matchers that held, in order of the path; empty for the root. */
@@ -28,7 +28,7 @@ export interface RouteDecision {
 export interface RouteVisit {
   route: string
   path: string[]
-  stage: RouteStage
+  mode: RouteMode
   matched: boolean
   /** It is among the decisions: it matched and none of its children did, shadows left out. */
   taken: boolean
@@ -56,7 +56,7 @@ export interface RouteNode {
   groupIntervalMs: number
   continue: boolean
   /** Its own or inherited: every node below a shadow is shadow. */
-  stage: RouteStage
+  mode: RouteMode
   /** The node itself says `mode: shadow`: parent and siblings go on as if it had not matched. */
   isShadowItself: boolean
   /** Its own only: mutes are not inherited. */
@@ -80,13 +80,13 @@ export interface Router {
  */
 export function createRouter(config: RouteConfig): Router {
   const { sinks, groupBy, groupWaitMs, groupIntervalMs } = config
-  if (sinks === undefined || config.matchers.length > 0 || config.stage === 'shadow') {
+  if (sinks === undefined || config.matchers.length > 0 || config.mode === 'shadow') {
     throw new Error('the root of the routing tree needs sinks, takes no matchers and is live')
   }
   if (groupBy === undefined || groupWaitMs === undefined || groupIntervalMs === undefined) {
     throw new Error('the root of the routing tree needs its grouping')
   }
-  const above = { path: [], stage: 'live', sinks, groupBy, groupWaitMs, groupIntervalMs } as const
+  const above = { path: [], mode: 'live', sinks, groupBy, groupWaitMs, groupIntervalMs } as const
   const root = resolve(config, above)
   const nodes = new Map(listNodes(root).map((node) => [node.name, node]))
   return {
@@ -99,7 +99,7 @@ export function createRouter(config: RouteConfig): Router {
 
 type Inherited = Pick<
   Readonly<RouteNode>,
-  'stage' | 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'
+  'mode' | 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'
 > & { readonly path: readonly string[]; readonly sinks: readonly string[] }
 
 function resolve(config: RouteConfig, parent: Inherited): RouteNode {
@@ -109,14 +109,14 @@ function resolve(config: RouteConfig, parent: Inherited): RouteNode {
     groupBy: config.groupBy ?? parent.groupBy,
     groupWaitMs: config.groupWaitMs ?? parent.groupWaitMs,
     groupIntervalMs: config.groupIntervalMs ?? parent.groupIntervalMs,
-    stage: parent.stage === 'shadow' ? parent.stage : config.stage,
+    mode: parent.mode === 'shadow' ? parent.mode : config.mode,
   }
   return {
     ...own,
     name: config.name,
     matchers: config.matchers,
     continue: config.continue,
-    isShadowItself: config.stage === 'shadow',
+    isShadowItself: config.mode === 'shadow',
     muteTimeIntervals: config.muteTimeIntervals,
     onMute: config.onMute,
     routes: config.routes.map((route) => resolve(route, own)),
@@ -134,10 +134,10 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
 
   /** Returns undefined if the node does not match. `why` holds the matchers that held above it. */
   function visit(node: RouteNode, why: string[]): RouteDecision[] | undefined {
-    const { name: route, stage } = node
+    const { name: route, mode } = node
     const failed = firstFailure(node, input)
     const stopsSiblings = failed === null && !node.continue && !node.isShadowItself
-    const seen = { route, path: [...node.path], stage, matched: failed === null, failed }
+    const seen = { route, path: [...node.path], mode, matched: failed === null, failed }
     const entry = { ...seen, taken: false, stopsSiblings }
     visits.push(entry)
     if (failed) return undefined
@@ -145,7 +145,7 @@ function explain(root: RouteNode, input: RoutableEvent): RouteExplanation {
     const below = visitChildren(node, reasons)
     if (below.isTaken) return below.decided
     entry.taken = true
-    const own = { route, path: [...node.path], stage, sinks: [...node.sinks], why: reasons }
+    const own = { route, path: [...node.path], mode, sinks: [...node.sinks], why: reasons }
     return [own, ...below.decided]
   }
 
@@ -196,10 +196,10 @@ export function planItems(
   destinationsFor: (sink: string) => readonly string[],
 ): PlannedItem[] {
   const planned = new Map<string, PlannedItem>()
-  const isLive = ({ stage }: RouteDecision): boolean => stage === 'live'
+  const isLive = ({ mode }: RouteDecision): boolean => mode === 'live'
   const inOrder = [...decisions.filter(isLive), ...decisions] // a route's first place counts
-  const namedSinks = inOrder.flatMap(({ route, stage, sinks }) =>
-    sinks.map((sink) => ({ route, sink, isShadow: stage === 'shadow' })),
+  const namedSinks = inOrder.flatMap(({ route, mode, sinks }) =>
+    sinks.map((sink) => ({ route, sink, isShadow: mode === 'shadow' })),
   )
   for (const { route, sink, isShadow } of namedSinks) {
     for (const destination of destinationsFor(sink)) {

@@ -19,7 +19,7 @@ function aRoute(route: TestRoute): RouteConfig {
     groupWaitMs: undefined,
     groupIntervalMs: undefined,
     continue: false,
-    stage: 'live',
+    mode: 'live',
     muteTimeIntervals: [],
     onMute: 'hold',
     ...route,

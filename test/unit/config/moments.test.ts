@@ -67,7 +67,7 @@ route:
   expect(warnings).toEqual([])
   expect(config.route).toMatchObject({ groupBy: [], groupWaitMs: 0, groupIntervalMs: 10_000 })
   expect(config.route.routes).toMatchObject([
-    { stage: 'shadow', muteTimeIntervals: ['night'], onMute: 'drop' },
+    { mode: 'shadow', muteTimeIntervals: ['night'], onMute: 'drop' },
     { groupBy: ['team', 'identifier'], groupWaitMs: 60_000, groupIntervalMs: 3_600_000 },
   ])
 })

@@ -1,7 +1,7 @@
 /** What holds for every tree and event. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { RouteConfig, RouteStage } from '../../../src/routing/config.ts'
+import type { RouteConfig, RouteMode } from '../../../src/routing/config.ts'
 import { createRouter, type RouteDecision } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent as anInput, aTree, type TestRoute } from '../../support/routing.ts'
@@ -12,19 +12,19 @@ interface Shape {
   types: string[]
   sinks: string[] | undefined
   continue: boolean
-  stage: RouteStage
+  mode: RouteMode
   routes: Shape[]
 }
 
 const types = ['a', 'b', 'c']
 
-function shapeOf(depth: number, stages: RouteStage[]): fc.Arbitrary<Shape> {
+function shapeOf(depth: number, modes: RouteMode[]): fc.Arbitrary<Shape> {
   return fc.record({
     types: fc.subarray(types),
     sinks: fc.option(fc.subarray(['soc', 'siem', 'oncall']), { nil: undefined }),
     continue: fc.boolean(),
-    stage: fc.constantFrom(...stages),
-    routes: depth === 0 ? fc.constant([]) : fc.array(shapeOf(depth - 1, stages), { maxLength: 3 }),
+    mode: fc.constantFrom(...modes),
+    routes: depth === 0 ? fc.constant([]) : fc.array(shapeOf(depth - 1, modes), { maxLength: 3 }),
   })
 }
 
@@ -34,14 +34,14 @@ function named(node: Shape, name: string): TestRoute {
     name,
     matchers: node.types.length === types.length ? [] : [`type=~"${node.types.join('|')}"`],
     continue: node.continue,
-    stage: node.stage,
+    mode: node.mode,
     routes: node.routes.map((child, index) => named(child, `${name}.${index + 1}`)),
     ...(sinks && { sinks }),
   }
 }
 
 function rootOf(children: Shape[]): Shape {
-  return { types, sinks: ['default'], continue: false, stage: 'live', routes: children }
+  return { types, sinks: ['default'], continue: false, mode: 'live', routes: children }
 }
 
 function treeOf(children: Shape[]): RouteConfig {
@@ -85,7 +85,7 @@ test('gives at least one live decision, none twice, each a node that explain cal
       const input = anInput({ event: aThreatEvent({ type: eventType }) })
       const { decisions, visits } = router.explain(input)
       const taken = visits.filter((visit) => visit.taken).map(({ path }) => path)
-      expect(decisions.map(({ stage }) => stage)).toContain('live')
+      expect(decisions.map(({ mode }) => mode)).toContain('live')
       expect(taken).toEqual(decisions.map(({ path }) => path))
       expect(new Set(taken.map(String)).size).toBe(taken.length)
       expect(router.route(input)).toEqual(decisions)
@@ -124,7 +124,7 @@ test('siblings that do not match the event change nothing, wherever they stand',
 
 /** Without the routes that say `mode: shadow`, and all below them. */
 function withoutShadows(route: TestRoute): TestRoute {
-  const routes = (route.routes ?? []).filter(({ stage }) => stage !== 'shadow').map(withoutShadows)
+  const routes = (route.routes ?? []).filter(({ mode }) => mode !== 'shadow').map(withoutShadows)
   return { ...route, routes }
 }
 
@@ -137,7 +137,7 @@ test('without its shadow routes a tree makes the same live decisions', () => {
   fc.assert(
     fc.property(mixedChildren, type, (routes, eventType) => {
       const root = named(rootOf(routes), 'root')
-      const live = decisionsOf(root, eventType).filter(({ stage }) => stage === 'live')
+      const live = decisionsOf(root, eventType).filter(({ mode }) => mode === 'live')
       expect(live).toEqual(decisionsOf(withoutShadows(root), eventType))
     }),
     { numRuns: runs({ short: 200, long: 1000 }) },
@@ -148,10 +148,10 @@ test('a shadow route that is asked decides as it would alone and live below its 
   fc.assert(
     fc.property(shapeOf(3, ['live']), type, (shape, eventType) => {
       const trial = named(shape, 'trial')
-      const [shadow, live] = (['shadow', 'live'] as const).map((stage) =>
-        decisionsOf({ name: 'root', routes: [{ ...trial, stage }] }, eventType)
+      const [shadow, live] = (['shadow', 'live'] as const).map((mode) =>
+        decisionsOf({ name: 'root', routes: [{ ...trial, mode }] }, eventType)
           .filter(({ path }) => path.includes('trial'))
-          .map(({ stage: _stage, ...rest }) => rest),
+          .map(({ mode: _mode, ...rest }) => rest),
       )
       expect(shadow).toEqual(live)
     }),

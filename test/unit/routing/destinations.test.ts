@@ -15,11 +15,11 @@ function destinationsOf(sink: string): string[] {
 }
 
 function aDecision(route: string, ...sinks: string[]): RouteDecision {
-  return { route, path: ['root', route], stage: 'live', sinks, why: [] }
+  return { route, path: ['root', route], mode: 'live', sinks, why: [] }
 }
 
 function aShadow(route: string, ...sinks: string[]): RouteDecision {
-  return { ...aDecision(route, ...sinks), stage: 'shadow' }
+  return { ...aDecision(route, ...sinks), mode: 'shadow' }
 }
 
 describe('the items of an event', () => {

@@ -35,7 +35,7 @@ test.each<[string, TestRoute[], string[]]>([
   ],
   [
     'a shadow: nothing is sent by it',
-    [{ name: 'a', matchers: ['account=north'], sinks: ['a'], stage: 'shadow' }],
+    [{ name: 'a', matchers: ['account=north'], sinks: ['a'], mode: 'shadow' }],
     ['oncall'],
   ],
   ['a label that it lacks', [{ name: 'l', matchers: ['region!=eu'], sinks: ['l'] }], ['l']],
@@ -59,7 +59,7 @@ function anyRoute(depth: number, from: string[]): fc.Arbitrary<Omit<TestRoute, '
     matchers: fc.subarray(from, { maxLength: 2 }),
     sinks: fc.subarray(['a', 'b', 'c'], { minLength: 1 }),
     continue: fc.boolean(),
-    stage: fc.constantFrom('live' as const, 'live' as const, 'shadow' as const),
+    mode: fc.constantFrom('live' as const, 'live' as const, 'shadow' as const),
     routes:
       depth === 0
         ? fc.constant([])
@@ -91,7 +91,7 @@ test('where routes look at feeds alone it is what the router does; else nothing 
         const sent = ['low', 'high'].map((severity) => {
           const event = aThreatEvent({ severity, type: 'leak' })
           const decisions = router.route(aRoutableEvent({ event, feed: name, account, labels }))
-          return decisions.filter(({ stage }) => stage === 'live').flatMap(({ sinks }) => sinks)
+          return decisions.filter(({ mode }) => mode === 'live').flatMap(({ sinks }) => sinks)
         })
         expect(sent.flat().filter((sink) => !reached.has(sink))).toEqual([])
         const certain = from === texts ? [...reached] : []

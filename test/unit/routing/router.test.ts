@@ -83,7 +83,7 @@ describe('what a decision says', () => {
       {
         route: 'urgent',
         path: ['root', 'brand', 'urgent'],
-        stage: 'live',
+        mode: 'live',
         sinks: ['soc', 'siem'],
         why: ['feed="brand"', 'severity>=high', 'type!="paste"'],
       },
@@ -134,7 +134,7 @@ describe('what a decision says', () => {
   test('a root without sinks or grouping, with matchers, or in shadow is refused', () => {
     expect(() => createRouter(aTree({ sinks: undefined }))).toThrow('needs sinks')
     expect(() => createRouter(aTree({ matchers: ['tag="x"'] }))).toThrow('takes no matchers')
-    expect(() => createRouter(aTree({ stage: 'shadow' }))).toThrow('is live')
+    expect(() => createRouter(aTree({ mode: 'shadow' }))).toThrow('is live')
     expect(() => createRouter(aTree({ groupBy: undefined }))).toThrow('needs its grouping')
   })
 })
@@ -206,8 +206,8 @@ describe('explain', () => {
   test('names each node asked, the first matcher that failed, and what the event has there', () => {
     const { decisions, visits } = router.explain(anInput())
     expect(decisions.map(({ route }) => route)).toEqual(['urgent'])
-    const passed = { stage: 'live', matched: true, failed: null, stopsSiblings: true }
-    const failed = { stage: 'live', matched: false, taken: false, stopsSiblings: false }
+    const passed = { mode: 'live', matched: true, failed: null, stopsSiblings: true }
+    const failed = { mode: 'live', matched: false, taken: false, stopsSiblings: false }
     expect(visits).toEqual([
       { route: 'root', path: ['root'], taken: false, ...passed },
       {

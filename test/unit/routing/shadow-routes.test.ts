@@ -3,15 +3,15 @@ import { createRouter } from '../../../src/routing/router.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRoutableEvent, aTree, type TestRoute } from '../../support/routing.ts'
 
-/** `route stage` of every decision about an event of this type. */
+/** `route mode` of every decision about an event of this type. */
 function decided(routes: TestRoute[], type = 'paste'): string[] {
   const input = aRoutableEvent({ event: aThreatEvent({ type }) })
   return createRouter(aTree({ routes }))
     .route(input)
-    .map(({ route, stage }) => `${route} ${stage}`)
+    .map(({ route, mode }) => `${route} ${mode}`)
 }
 
-const trial: TestRoute = { name: 'trial', matchers: ['type="paste"'], stage: 'shadow' }
+const trial: TestRoute = { name: 'trial', matchers: ['type="paste"'], mode: 'shadow' }
 const rest: TestRoute = { name: 'rest' }
 
 test('a shadow route that matches is recorded, and its siblings are asked', () => {
@@ -36,7 +36,7 @@ test('a shadow route that does not match leaves no trace', () => {
 test('everything below a shadow route is shadow, and chosen there by the usual rules', () => {
   const tree = { ...trial, routes: [{ name: 'first' }, { name: 'second' }] }
   expect(decided([tree, rest])).toEqual(['first shadow', 'rest live'])
-  const twice = { ...trial, routes: [{ name: 'inner', stage: 'shadow' as const }] }
+  const twice = { ...trial, routes: [{ name: 'inner', mode: 'shadow' as const }] }
   expect(decided([twice, rest])).toEqual(['trial shadow', 'inner shadow', 'rest live'])
 })
 
@@ -44,7 +44,7 @@ test('what explain says of a shadow route is what happened', () => {
   const router = createRouter(aTree({ routes: [trial, rest] }))
   const { visits } = router.explain(aRoutableEvent({ event: aThreatEvent({ type: 'paste' }) }))
   expect(
-    visits.map(({ route, stage, taken, stopsSiblings }) => [route, stage, taken, stopsSiblings]),
+    visits.map(({ route, mode, taken, stopsSiblings }) => [route, mode, taken, stopsSiblings]),
   ).toEqual([
     ['root', 'live', false, true],
     ['trial', 'shadow', true, false],
