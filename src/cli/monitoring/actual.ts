@@ -1,6 +1,8 @@
-/** What `assets apply` reads from the API, and how it inspects adopted assets. */
+/** What `assets apply` reads from the API, and what it remembers of what it has read. */
 
 import { canonicalJson } from '../../feed-types/field-reader.ts'
+import { maskText } from '../../masking/masking.ts'
+import { isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import type { WireAsset } from '../../upstream/resources/assets.ts'
@@ -11,7 +13,7 @@ import { requireConfirmation, type Context } from '../context.ts'
 import { CommandError, sanitize } from '../terminal.ts'
 import type { Adoption } from './adoptions.ts'
 import type { DesiredState, DesiredAsset } from './monitoring-file.ts'
-import type { ActualState } from './plan.ts'
+import type { ActualState, PlanInput } from './plan.ts'
 import {
   findAsset,
   isUnseen,
@@ -23,12 +25,12 @@ import {
 /** The API operations that change nothing. */
 export type MonitoringReads = Pick<
   UpstreamClient,
-  'listIdentifierPolicies' | 'getPolicy' | 'listPolicies' | 'listAssignments'
+  'getAsset' | 'listIdentifierPolicies' | 'getPolicy' | 'listPolicies' | 'listAssignments'
 >
 
 /**
- * Reads which assets and policies of the state, or named by the operator, exist, and which policies
- * each asset has.
+ * Reads the assets and policies of the state, or named by the operator, and which policies each
+ * asset has.
  */
 export async function readActual(
   client: MonitoringReads,
@@ -36,15 +38,16 @@ export async function readActual(
   state: MonitoringState,
   adopt: readonly Adoption[] = [],
 ): Promise<ActualState> {
+  const named = assetsToRead(state, adopt)
+  const { assets, missingAssets } = await readAssets(client, callOptions, named)
   const assigned = new Map<number, string[]>()
   const policies = new Map<string, PolicyContent>()
-  const gone = new Set<number>()
-  for (const { name, id } of assetsToRead(state, adopt)) {
+  for (const { name, id } of named.filter((one) => !missingAssets.has(one.id))) {
     const entries = await nameFailure(
       `asset ${name} (${id})`,
       undefinedIfNotFound(client.listIdentifierPolicies({ identifier: id, ...callOptions() })),
     )
-    if (entries === undefined) gone.add(id)
+    if (entries === undefined) missingAssets.add(id)
     const found = (entries ?? []).map(({ matching_policy: policy }) => policy)
     for (const policy of found) policies.set(policy.uuid, toPolicyContent(policy))
     assigned.set(
@@ -60,16 +63,47 @@ export async function readActual(
     )
     if (policy !== undefined) policies.set(uuid, toPolicyContent(policy))
   }
-  return { assigned, policies, missingAssets: gone, ...describedOnly }
+  return { assets, assigned, policies, missingAssets, ...describedOnly }
+}
+
+interface NamedAsset {
+  name: string
+  id: number
+}
+
+/**
+ * Reads each asset, where the server shows single assets and the key may see them
+ * (docs/api-notes.md, Assets). A 404 that may be about the path is about the asset once the server
+ * has shown another one.
+ */
+async function readAssets(
+  client: Pick<MonitoringReads, 'getAsset'>,
+  callOptions: () => CallOptions,
+  named: readonly NamedAsset[],
+): Promise<{ assets: Map<number, WireAsset>; missingAssets: Set<number> }> {
+  const assets = new Map<number, WireAsset>()
+  const missingAssets = new Set<number>()
+  const doubtful = new Set<number>()
+  for (const { name, id } of named) {
+    try {
+      const request = client.getAsset({ id, ...callOptions() })
+      assets.set(id, await nameUpstreamError(`asset ${name} (${id})`, request))
+    } catch (error) {
+      const status = error instanceof UpstreamError ? error.status : undefined
+      if (status === 405) break
+      if (isUnknownPath(error)) doubtful.add(id)
+      else if (isNotFound(error)) missingAssets.add(id)
+      else if (status !== 403) throw error
+    }
+  }
+  if (assets.size > 0) for (const id of doubtful) missingAssets.add(id)
+  return { assets, missingAssets }
 }
 
 /** For a server that has only the documented operations. */
 const describedOnly = { holders: new Map(), capabilities: { update: false, unassign: false } }
 
-function assetsToRead(
-  { assets }: MonitoringState,
-  adopt: readonly Adoption[],
-): { name: string; id: number }[] {
+function assetsToRead({ assets }: MonitoringState, adopt: readonly Adoption[]): NamedAsset[] {
   const known = Object.entries(assets).map(([name, { id }]) => ({ name, id }))
   return [...known, ...adopt.filter((adoption) => adoption.kind === 'asset')]
 }
@@ -132,12 +166,85 @@ async function undefinedIfNotFound<Result>(read: Promise<Result>): Promise<Resul
   }
 }
 
-/** The part of a returned asset that the state remembers: all but `data`, which the file holds. */
+/** A keyed digest: what an asset watches for may be a secret, and the state holds none. */
+export type DataDigest = (data: unknown) => string
+
+/** The part of a returned asset that the state remembers: of `data`, its digest. */
 export function toAssetState(
-  { data: _data, ...returned }: WireAsset,
+  { data, ...returned }: WireAsset,
   fallback: boolean | null,
+  digest: DataDigest,
 ): Pick<KnownAsset, 'returned' | 'disabled'> {
-  return { returned, disabled: returned.is_disabled ?? fallback }
+  const digested = data === undefined || data === null ? {} : { data: digest(data) }
+  return { returned: { ...returned, ...digested }, disabled: returned.is_disabled ?? fallback }
+}
+
+/**
+ * Returns the state with the assets as the service shows them. Returns the same state when nothing
+ * differs but what the service counts by itself.
+ */
+export function refreshState(
+  { desired, state, actual }: PlanInput,
+  digest: DataDigest,
+): MonitoringState {
+  const changed = Object.entries(state.assets).flatMap(([key, known]) => {
+    const found = actual.assets.get(known.id)
+    if (found === undefined || isUnseen(known)) return []
+    const asset = desired.assets.find((one) => one.key === key)
+    const refreshed = refreshAsset(found, { asset, known }, digest)
+    return comparableAsset(refreshed) === comparableAsset(known) ? [] : [[key, refreshed] as const]
+  })
+  if (changed.length === 0) return state
+  return { ...state, assets: { ...state.assets, ...Object.fromEntries(changed) } }
+}
+
+function refreshAsset(
+  found: WireAsset,
+  { asset, known }: { asset: DesiredAsset | undefined; known: KnownAsset },
+  digest: DataDigest,
+): KnownAsset {
+  const seen = toAssetState(found, known.disabled, digest)
+  // The file says nothing, and somebody enabled it: from now on it is theirs to switch.
+  const isReleased = asset !== undefined && asset.enabled !== false && seen.disabled === false
+  return {
+    ...known,
+    ...seen,
+    disabled_by_file: known.disabled_by_file && !isReleased,
+    written: findWritten(found, { asset, known }, digest),
+  }
+}
+
+/**
+ * The fields of the file that the service has. A field that somebody changed there since it last
+ * came back is null, so that it is put right even if this run stops before. What the service itself
+ * made of a value, such as lower case, is no change.
+ */
+function findWritten(
+  found: Readonly<Record<string, unknown>>,
+  { asset, known }: { asset: DesiredAsset | undefined; known: KnownAsset },
+  digest: DataDigest,
+): Record<string, unknown> {
+  const before = known.written ?? {}
+  const inFile: Readonly<Record<string, unknown>> = asset?.body ?? {}
+  const fields = new Set([...Object.keys(before), ...Object.keys(asset?.written ?? {})])
+  const entries = [...fields].flatMap((field): [string, unknown][] => {
+    const [now, last] = [found[field], known.returned?.[field]]
+    if (now !== undefined && field in inFile && isAlike(now, inFile[field])) {
+      return [[field, asset?.written[field]]]
+    }
+    const shown = field === 'data' ? digest(now) : now
+    if (now !== undefined && last !== undefined && !isAlike(shown, last)) return [[field, null]]
+    return Object.hasOwn(before, field) ? [[field, before[field]]] : []
+  })
+  return Object.fromEntries(entries)
+}
+
+/** What the service changes by itself between two answers. */
+const measuredFields = new Set(['count', 'fetching_progress', 'data_updated_at'])
+
+function comparableAsset({ returned, ...known }: KnownAsset): string {
+  const fields = Object.entries(returned ?? {}).filter(([field]) => !measuredFields.has(field))
+  return canonicalJson({ ...known, returned: Object.fromEntries(fields) })
 }
 
 /** The content of a policy as the API returns it, where `type` is called `policy_type`. */
@@ -146,14 +253,21 @@ export function toPolicyContent({ name, policy_type: type, value }: WirePolicy):
 }
 
 /**
- * Finds out what an adopted asset is. The API shows an asset only in answer to a change, so the
- * asset is set to the enabled state of the file, after a confirmation; another confirmation
- * precedes its adoption.
+ * Finds out what an adopted asset is. Where the server shows no single asset, it shows one only in
+ * answer to a change: the asset is set to the enabled state of the file, after a confirmation;
+ * another confirmation precedes its adoption.
  */
 
 interface InspectParts {
   client: Pick<UpstreamClient, 'toggleAsset'>
   callOptions: () => CallOptions
+  digest: DataDigest
+}
+
+interface InspectOptions {
+  yes?: true
+  plan?: true
+  output: string
 }
 
 interface UnseenAsset {
@@ -170,41 +284,47 @@ export function findUnseenAssets({ assets }: DesiredState, state: MonitoringStat
 }
 
 /**
- * Returns the state with what the assets are. Throws CommandError when one has another type, or the
- * operator says no.
+ * Returns the state with what the assets are; a mere plan leaves out what would have to be changed
+ * to be seen. Throws CommandError when one has another type, or the operator says no.
  */
 export async function inspectAdopted(
   context: Context,
-  { yes, output }: { yes?: true; output: string },
+  { yes, plan, output }: InspectOptions,
   parts: InspectParts,
-  { desired, state }: { desired: DesiredState; state: MonitoringState },
+  { desired, state, actual }: PlanInput,
 ): Promise<MonitoringState> {
   let current = state
   for (const unseen of findUnseenAssets(desired, state)) {
     const { key } = unseen.asset
-    if (!yes) await requireConfirmation(context, [`${formatInspection(unseen)}.`])
-    const found = await inspectAsset(unseen, parts)
-    refuseType(unseen, found)
+    const shown = actual.assets.get(unseen.known.id)
+    if (shown === undefined && plan) continue
+    if (shown === undefined && !yes)
+      await requireConfirmation(context, [`${formatInspection(unseen)}.`])
+    const found = shown ?? (await inspectAsset(unseen, parts))
+    const change =
+      shown === undefined ? `${unseen.known.id} is ${formatSwitch(unseen.asset)} now` : undefined
+    refuseType(unseen, found, change)
     if (output === 'text') context.terminal.print(`asset ${key}: ${formatFound(found)}`)
-    if (!yes) await confirmAdoption(context, unseen)
-    current = { ...current, assets: { ...current.assets, [key]: toKnownAsset(found, unseen) } }
+    if (!yes && !plan) await confirmAdoption(context, unseen, { found, change })
+    const known = toKnownAsset(found, unseen, parts.digest)
+    current = { ...current, assets: { ...current.assets, [key]: known } }
   }
   return current
 }
 
 /**
- * `asset web: to see what 5001 is, it is enabled; the API shows an asset only in answer to a
+ * `asset web: to see what 5001 is, it is enabled; this server shows an asset only in answer to a
  * change`.
  */
 export function formatInspection({ asset, known }: UnseenAsset): string {
-  const reason = 'the API shows an asset only in answer to a change'
+  const reason = 'this server shows an asset only in answer to a change'
   return `asset ${asset.key}: to see what ${known.id} is, it is ${formatSwitch(asset)}; ${reason}`
 }
 
 /** Enables or disables the asset, as the file says, and returns it. */
 export function inspectAsset(
   { asset, known }: UnseenAsset,
-  { client, callOptions }: InspectParts,
+  { client, callOptions }: Pick<InspectParts, 'client' | 'callOptions'>,
 ): Promise<WireAsset> {
   const isDisabled = asset.enabled === false
   const thing = `asset ${asset.key} (${known.id})`
@@ -215,56 +335,68 @@ export function inspectAsset(
 }
 
 /** Fields that already match the file count as written from it. */
-export function toKnownAsset(found: WireAsset, { asset, known }: UnseenAsset): KnownAsset {
-  const { body, written, enabled } = asset
-  const isDisabled = enabled === false
-  const atService: Record<string, unknown> = found
-  const inFile: Record<string, unknown> = body
-  const unchanged = Object.entries(written).filter(
-    ([field]) =>
-      field === 'assets_group_id' || toComparable(atService[field]) === toComparable(inFile[field]),
-  )
-  const switches = { disabled: isDisabled, disabled_by_file: isDisabled }
+export function toKnownAsset(
+  found: WireAsset,
+  { asset, known }: UnseenAsset,
+  digest: DataDigest,
+): KnownAsset {
+  const group = asset.written['assets_group_id']
+  const blank = { ...known, written: group === undefined ? {} : { assets_group_id: group } }
+  const isDisabled = asset.enabled === false
+  const seen = toAssetState(found, isDisabled, digest)
   return {
-    ...known,
-    ...toAssetState(found, isDisabled),
-    ...switches,
-    written: Object.fromEntries(unchanged),
+    ...blank,
+    ...seen,
+    disabled_by_file: isDisabled && seen.disabled === true,
+    written: findWritten(found, { asset, known: blank }, digest),
   }
 }
 
-/** The order of lists has no meaning. */
-function toComparable(value: unknown): string {
-  return Array.isArray(value)
-    ? canonicalJson(value.map(canonicalText).toSorted())
-    : canonicalJson(value)
+/** The order of lists has no meaning, and no list is an empty one. */
+function isAlike(left: unknown, right: unknown): boolean {
+  return comparableText(left) === comparableText(right)
+}
+
+function comparableText(value: unknown): string {
+  if (value === null) return '[]'
+  return canonicalJson(Array.isArray(value) ? value.map(canonicalText).toSorted() : value)
 }
 
 function canonicalText(value: unknown): string {
   return canonicalJson(value)
 }
 
-function refuseType({ asset, known }: UnseenAsset, found: WireAsset): void {
+/** `change`: what was done to see the asset, such as `77 is enabled now`. */
+function refuseType(
+  { asset, known }: UnseenAsset,
+  found: WireAsset,
+  change: string | undefined,
+): void {
   if (found.type === asset.body.type) return
-  const foundText = `asset ${formatFound(found)}`
-  const callOptions = `${asset.key} of the file is of type ${asset.body.type}`
-  throw new CommandError(
-    'mistake',
-    `--adopt: ${foundText}, and ${callOptions}; ${known.id} is ${formatSwitch(asset)} now, and else nothing was changed`,
-  )
+  const foundText = `asset ${formatFound({ ...found, id: known.id })}`
+  const wanted = `${asset.key} of the file is of type ${asset.body.type}`
+  const rest =
+    change === undefined ? 'nothing was changed' : `${change}, and else nothing was changed`
+  throw new CommandError('mistake', `--adopt: ${foundText}, and ${wanted}; ${rest}`)
 }
 
 async function confirmAdoption(
-  { terminal }: Context,
-  { asset, known }: UnseenAsset,
+  context: Context,
+  { asset }: UnseenAsset,
+  { found, change }: { found: WireAsset; change: string | undefined },
 ): Promise<void> {
-  if (await terminal.confirm(`Take it for ${asset.key}?`)) return
-  const now = `${known.id} is ${formatSwitch(asset)} now`
-  throw new CommandError('refused', `asset ${asset.key} was not adopted; ${now}`)
+  const { key } = asset
+  if (change === undefined) {
+    const about = [`Asset ${key} of the file is taken to be ${formatFound(found, ',')}.`]
+    return requireConfirmation(context, about)
+  }
+  if (await context.terminal.confirm(`Take it for ${key}?`)) return
+  throw new CommandError('refused', `asset ${key} was not adopted; ${change}`)
 }
 
-function formatFound({ id, name, type }: WireAsset): string {
-  return `${id} is "${sanitize(name, 80)}", of type ${sanitize(type, 40)}`
+/** `77 is "example.com", of type domain`. */
+function formatFound({ id, name, type }: WireAsset, verb = ' is'): string {
+  return `${id}${verb} "${sanitize(maskText(name), 80)}", of type ${sanitize(type, 40)}`
 }
 
 function formatSwitch({ enabled }: DesiredAsset): string {

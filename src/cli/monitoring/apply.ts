@@ -4,6 +4,7 @@
 import { basename, dirname, extname, join } from 'node:path'
 import { Command } from 'commander'
 import type { ParsedFile } from '../../config/parse-file.ts'
+import { canonicalJson } from '../../feed-types/field-reader.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
@@ -14,10 +15,12 @@ import { addServiceOptions, type ApiContext, inputName, withClient } from '../ap
 import { requireConfirmation, type CommonOptions, type Context, print } from '../context.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 import {
+  type DataDigest,
   isNotFound,
   inspectAdopted,
   nameUpstreamError,
   readActual,
+  refreshState,
   toAssetState,
   readUndescribed,
   toPolicyContent,
@@ -93,12 +96,14 @@ async function applyFile(context: Context, options: ApplyCommandOptions): Promis
     const { account } = api.client
     const box = createSecretBox(() => account.apiKey.reveal())
     const desired = toDesiredState(content, (parts) => box.digest(parts))
+    const digest: DataDigest = (data) => box.digest(['returned data', canonicalJson(data)])
     const file = openStateFile(statePath, account)
-    const input = await readPlanInput(api, { desired, state: file.current(), doubts: options })
-    const state = options.plan ? input.state : await inspectAdopted(context, options, api, input)
+    const before = { desired, state: file.current(), doubts: options }
+    const input = await readPlanInput(api, before, digest)
+    const state = await inspectAdopted(context, options, { ...api, digest }, input)
     const plan = await makePlan(api, { ...input, state })
     refuseImpossible(plan, place, inputName(options.file))
-    await applyPlan(context, options, { api, file, plan })
+    await applyPlan(context, options, { api, file, plan, digest })
   })
 }
 
@@ -126,6 +131,7 @@ async function readPlanInput(
     state,
     doubts,
   }: { desired: DesiredState; state: MonitoringState; doubts: AdoptionOptions },
+  digest: DataDigest,
 ): Promise<PlanInput> {
   refuseUnknownNames(doubts, desired, state)
   refuseUnresolved(state, doubts)
@@ -133,7 +139,7 @@ async function readPlanInput(
   const input = { desired, actual, state: applyAdoptions({ desired, state, actual }, doubts) }
   refuseGone(input)
   refuseTwins(input, doubts.createAgain)
-  return input
+  return { ...input, state: refreshState(input, digest) }
 }
 
 /** Asks for undocumented operations only when policies that still exist are to be deleted. */
@@ -181,14 +187,16 @@ interface ApplyParts {
   api: ApiContext
   file: StateFile
   plan: Plan
+  digest: DataDigest
 }
 
 /** Throws what a step throws, and CommandError when the operator says no. */
 async function applyPlan(
   context: Context,
   options: ApplyOptions,
-  { api, file, plan }: ApplyParts,
+  parts: ApplyParts,
 ): Promise<void> {
+  const { file, plan } = parts
   const { steps, state, desired } = plan
   const isText = options.output === 'text'
   if (isText) context.terminal.print(planLines(context, plan, options).join('\n'))
@@ -200,7 +208,7 @@ async function applyPlan(
   try {
     for (const step of steps) {
       context.terminal.progress(`${doneCount} of ${pluralize(steps.length, 'step')} done`)
-      await runStep(step, { api, file, plan })
+      await runStep(step, parts)
       doneCount += 1
     }
   } catch (error) {
@@ -216,13 +224,13 @@ async function applyPlan(
   printJson(context, options, plan, doneCount)
 }
 
-async function runStep(step: Step, { api, file, plan }: ApplyParts): Promise<void> {
+async function runStep(step: Step, { api, file, plan, digest }: ApplyParts): Promise<void> {
   const { client, callOptions } = api
   const { cleanPastEvents } = plan.desired
   const now = (): number => systemClock.now()
   await nameUpstreamError(
     nameStep(step),
-    applyStep(step, { client, callOptions, file, cleanPastEvents, now }),
+    applyStep(step, { client, callOptions, file, cleanPastEvents, digest, now }),
   )
 }
 
@@ -313,7 +321,11 @@ async function replaceAsset(step: StepOf<'replace asset'>, parts: StepParts): Pr
   const replaced = await parts.client.replaceAsset({ id, asset: body, ...parts.callOptions() })
   const group = known.written?.['assets_group_id']
   const written = { ...asset.written, ...(group === undefined ? {} : { assets_group_id: group }) }
-  saveAsset(asset.key, { ...known, ...toAssetState(replaced, known.disabled), written }, parts)
+  saveAsset(
+    asset.key,
+    { ...known, ...toAssetState(replaced, known.disabled, parts.digest), written },
+    parts,
+  )
 }
 
 /** The whole asset as the API returned it last, with the fields of the file in their place. */
@@ -343,7 +355,11 @@ async function toggleAsset(
     ...parts.callOptions(),
   })
   const switched = { disabled: isDisabled, disabled_by_file: isDisabled }
-  saveAsset(step.key, { ...known, ...toAssetState(toggled, isDisabled), ...switched }, parts)
+  saveAsset(
+    step.key,
+    { ...known, ...toAssetState(toggled, isDisabled, parts.digest), ...switched },
+    parts,
+  )
 }
 
 async function updatePolicy(step: StepOf<'update policy'>, parts: StepParts): Promise<void> {
@@ -441,7 +457,7 @@ async function createAsset({ asset }: StepOf<'create asset'>, parts: StepParts):
   const created = await withIntent(creation, parts, (options) =>
     parts.client.createAsset({ asset: body, ...options }),
   )
-  const seen = toAssetState(created, false)
+  const seen = toAssetState(created, false, parts.digest)
   const known = { ...seen, id: created.id, written, disabled_by_file: false, policies: [] }
   saveCreated({ ...creation, id: created.id }, parts, (state) => ({
     ...state,
@@ -526,5 +542,6 @@ interface StepParts {
   callOptions: () => CallOptions
   file: Pick<StateFile, 'current' | 'save'>
   cleanPastEvents: boolean
+  digest: DataDigest
   now: () => number
 }

@@ -1,13 +1,16 @@
 /** A plan as text and as JSON; never with a value of an asset, which may be a secret. */
+import { maskText } from '../../masking/masking.ts'
 import { pluralize, sanitize, type Style } from '../terminal.ts'
 import { formatInspection, findUnseenAssets } from './actual.ts'
 import {
+  type DriftedField,
   isSame,
   type OtherHolders,
   ownUuids,
   type PlanInput,
   type Step,
   type StepOf,
+  type SwitchReason,
   type PolicyReason,
 } from './plan.ts'
 import { findAsset, findPolicy } from './state-file.ts'
@@ -53,9 +56,9 @@ const stepStyles: Record<Step['do'], Style> = {
 function formatStep(step: Step, cleanPastEvents: boolean): string {
   switch (step.do) {
     case 'create asset':
-      return `asset ${step.asset.key}: create, type ${step.asset.body.type}`
+      return `asset ${step.asset.key}: create, type ${step.asset.body.type}${step.instead === undefined ? '' : `; ${step.instead} is gone from the service`}`
     case 'replace asset':
-      return `asset ${step.asset.key} (${step.id}): replace, for ${step.fields.join(', ')}; the rest of it, whether it is enabled too, goes back to how the last run saw it`
+      return formatReplacement(step)
     case 'enable asset':
     case 'disable asset':
       return formatSwitchStep(step)
@@ -76,6 +79,28 @@ function formatStep(step: Step, cleanPastEvents: boolean): string {
   }
 }
 
+function formatReplacement({
+  asset,
+  id,
+  fields,
+  drifted,
+  isBlind,
+}: StepOf<'replace asset'>): string {
+  const changes = drifted.map(formatDriftedField).join(', ')
+  const drift = changes === '' ? '' : `; somebody has changed ${changes}`
+  const rest = isBlind
+    ? '; the rest of it, whether it is enabled too, goes back to how the last run saw it'
+    : ''
+  return `asset ${asset.key} (${id}): replace, for ${fields.join(', ')}${drift}${rest}`
+}
+
+/** `risks to 1, 2`; of `data` the name alone. */
+function formatDriftedField({ field, now }: DriftedField): string {
+  if (field === 'data') return field
+  const values = Array.isArray(now) ? now.map(String) : [`"${String(now)}"`]
+  return `${field} to ${sanitize(maskText(values.join(', ')), 80) || 'nothing'}`
+}
+
 const reasonText: Record<PolicyReason, string> = {
   new: '',
   changed: '; it has changed in the file',
@@ -87,10 +112,23 @@ function formatDrift(verb: string, assets: readonly string[]): string {
   return assets.length === 0 ? '' : `; somebody has ${verb} ${assets.join(', ')}`
 }
 
-function formatSwitchStep(step: StepOf<'enable asset' | 'disable asset'>): string {
-  const { do: verb, key, id, why } = step
-  const reason = why === 'left' ? '; it left the file, and the API deletes no asset' : ''
-  return `asset ${key}${id === undefined ? '' : ` (${id})`}: ${verb === 'enable asset' ? 'enable' : 'disable'}${reason}`
+function formatSwitchStep({
+  do: verb,
+  key,
+  id,
+  why,
+}: StepOf<'enable asset' | 'disable asset'>): string {
+  const place = `asset ${key}${id === undefined ? '' : ` (${id})`}`
+  return verb === 'enable asset'
+    ? `${place}: enable${why === 'drifted' ? '; somebody has disabled it' : ''}`
+    : `${place}: disable${disableText[why]}`
+}
+
+const disableText: Record<SwitchReason, string> = {
+  asked: '',
+  drifted: '; somebody has enabled it',
+  left: '; it left the file, and what it found stays at the service',
+  'left, and enabled again': '; it left the file, and somebody has enabled it',
 }
 
 function formatOtherHolders(others: OtherHolders): string {
@@ -156,10 +194,11 @@ function foreignPolicies({ state, actual }: PlanInput): string[] {
   )
 }
 
-function disabledByOthers({ desired, state }: PlanInput): string[] {
+function disabledByOthers({ desired, state, actual }: PlanInput): string[] {
   return desired.assets.flatMap(({ key, enabled }) => {
     const known = findAsset(state, key)
-    const isLeft = enabled === undefined && known?.disabled === true && !known.disabled_by_file
+    if (known === undefined || actual.missingAssets.has(known.id)) return []
+    const isLeft = enabled === undefined && known.disabled === true && !known.disabled_by_file
     return isLeft
       ? [
           `asset ${key} (${known.id}) is disabled, and not by this file: left as it is; "enabled: true" enables it`,
@@ -184,8 +223,15 @@ export function listUndescribed(steps: readonly Step[]): string[] {
 export function describeRisk(steps: readonly Step[], cleanPastEvents: boolean): string | undefined {
   const count = (kind: Step['do']): number =>
     steps.filter((step) => step.do === kind && !disablesNewAsset(step)).length
+  const recreated = steps.filter((step) => step.do === 'create asset' && step.instead).length
+  const isBlind = steps.some((step) => step.do === 'replace asset' && step.isBlind)
   const parts = [
-    formatCount(count('replace asset'), 'asset', 'replaced (what others changed is undone)'),
+    formatCount(recreated, 'asset', 'created again'),
+    formatCount(
+      count('replace asset'),
+      'asset',
+      `replaced${isBlind ? ' (what others changed is undone)' : ''}`,
+    ),
     formatCount(count('disable asset'), 'asset', 'disabled'),
     formatCount(count('update policy'), 'policy', 'changed'),
     formatCount(count('unassign policy'), 'policy', 'taken from assets'),
@@ -217,9 +263,20 @@ function formatCount(count: number, thing: string, done: string): string {
 export function stepJson(step: Step): Record<string, unknown> {
   switch (step.do) {
     case 'create asset':
-      return { do: step.do, asset: step.asset.key, type: step.asset.body.type }
+      return {
+        do: step.do,
+        asset: step.asset.key,
+        type: step.asset.body.type,
+        instead: step.instead ?? null,
+      }
     case 'replace asset':
-      return { do: step.do, asset: step.asset.key, id: step.id, fields: step.fields }
+      return {
+        do: step.do,
+        asset: step.asset.key,
+        id: step.id,
+        fields: step.fields,
+        drifted: step.drifted.map(({ field }) => field),
+      }
     case 'enable asset':
     case 'disable asset':
       return { do: step.do, asset: step.key, id: step.id ?? null, why: step.why }

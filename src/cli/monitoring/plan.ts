@@ -4,6 +4,7 @@
  */
 import { canonicalJson } from '../../feed-types/field-reader.ts'
 import type { Finding } from '../../lib/config-fields.ts'
+import type { WireAsset } from '../../upstream/resources/assets.ts'
 import { CommandError } from '../terminal.ts'
 import type { DesiredState, DesiredAsset, DesiredPolicy } from './monitoring-file.ts'
 import {
@@ -31,10 +32,10 @@ const stepOrder: readonly Step['do'][] = [
 ]
 
 export function planChanges(input: PlanInput): Step[] {
-  const { desired, state } = input
+  const { desired } = input
   const steps = [
     ...desired.policies.flatMap((policy) => policySteps(policy, input)),
-    ...desired.assets.flatMap((asset) => assetSteps(asset, findAsset(state, asset.key))),
+    ...desired.assets.flatMap((asset) => assetSteps(asset, input)),
     ...leftAssetSteps(input),
     ...policyDeletions(input),
   ]
@@ -46,20 +47,44 @@ function stepRank(step: Step): number {
   return stepOrder.indexOf(isNewAsset ? 'create asset' : step.do)
 }
 
-/** Plans nothing for an adopted asset until it was inspected: its content is unknown. */
-function assetSteps(asset: DesiredAsset, known: KnownAsset | undefined): Step[] {
+/**
+ * Creates anew what is gone from the service. Plans nothing for an adopted asset until it was
+ * inspected: its content is unknown.
+ */
+function assetSteps(asset: DesiredAsset, { state, actual }: PlanInput): Step[] {
   const { key } = asset
-  if (known === undefined) {
+  const known = findAsset(state, key)
+  const isGone = known !== undefined && actual.missingAssets.has(known.id)
+  if (known === undefined || isGone) {
     const off: Step[] = asset.enabled === false ? [{ do: 'disable asset', key, why: 'asked' }] : []
-    return [{ do: 'create asset', asset }, ...off]
+    return [{ do: 'create asset', asset, ...(isGone && { instead: known.id }) }, ...off]
   }
   if (isUnseen(known)) return []
-  const { id, disabled } = known
-  const isEnabled = shouldBeEnabled(asset, known)
-  const verb = isEnabled ? 'enable asset' : 'disable asset'
-  const switched: Step[] = disabled === isEnabled ? [{ do: verb, key, id, why: 'asked' }] : []
+  const { id } = known
   const fields = changedFields(asset, known)
-  return fields.length === 0 ? switched : [...switched, { do: 'replace asset', asset, id, fields }]
+  const switched = switchSteps(asset, known)
+  if (fields.length === 0) return switched
+  const drifted = fields.filter((field) => known.written?.[field] === null)
+  const isBlind = !actual.assets.has(id)
+  const replace: Step = {
+    do: 'replace asset',
+    asset,
+    id,
+    fields,
+    drifted: drifted.map((field) => ({ field, now: known.returned?.[field] })),
+    isBlind,
+  }
+  return [...switched, replace]
+}
+
+function switchSteps(asset: DesiredAsset, known: KnownAsset): Step[] {
+  const { id, disabled, disabled_by_file: isByFile } = known
+  const isEnabled = shouldBeEnabled(asset, known)
+  if (disabled !== isEnabled) return []
+  const verb = isEnabled ? 'enable asset' : 'disable asset'
+  // The file switches back what somebody else has switched.
+  const why = isByFile === isEnabled ? 'asked' : 'drifted'
+  return [{ do: verb, key: asset.key, id, why }]
 }
 
 /** When the file does not say, an asset that somebody else disabled stays disabled. */
@@ -74,7 +99,7 @@ function changedFields({ written }: DesiredAsset, known: KnownAsset): string[] {
     .filter((field) => canonicalJson(known.written?.[field]) !== canonicalJson(written[field]))
 }
 
-/** Disables assets that left the file: the API cannot delete one. */
+/** Disables assets that left the file: deleting one may delete what it found. */
 function leftAssetSteps({ desired, state, actual }: PlanInput): Step[] {
   const named = new Set(desired.assets.map(({ key }) => key))
   return Object.entries(state.assets)
@@ -82,7 +107,10 @@ function leftAssetSteps({ desired, state, actual }: PlanInput): Step[] {
       ([key, { id, disabled }]) =>
         !named.has(key) && disabled !== true && !actual.missingAssets.has(id),
     )
-    .map(([key, { id }]) => ({ do: 'disable asset', key, id, why: 'left' }))
+    .map(([key, { id, disabled_by_file: isByFile }]) => {
+      const why = isByFile ? 'left, and enabled again' : 'left'
+      return { do: 'disable asset', key, id, why }
+    })
 }
 
 /**
@@ -209,8 +237,11 @@ function hasPolicy(asset: string, uuid: string, { state, actual }: PlanInput): b
   return known !== undefined && (actual.assigned.get(known.id) ?? []).includes(uuid)
 }
 
-function isAssignedByUs(asset: string, policy: string, { state }: PlanInput): boolean {
-  return findAsset(state, asset)?.policies.includes(policy) ?? false
+/** An asset that is gone has nothing that others could have taken from it. */
+function isAssignedByUs(asset: string, policy: string, { state, actual }: PlanInput): boolean {
+  const known = findAsset(state, asset)
+  if (known === undefined || actual.missingAssets.has(known.id)) return false
+  return known.policies.includes(policy)
 }
 
 /** Assets of the file that have the policy and should not. */
@@ -222,6 +253,8 @@ function findWronglyAssigned(policy: string, uuid: string, input: PlanInput): st
 
 /** What the API said before planning. */
 export interface ActualState {
+  /** Assets as they are; no entry where the server or the key does not show one. */
+  assets: ReadonlyMap<number, WireAsset>
   /** Uuids of the policies of each identifier. */
   assigned: ReadonlyMap<number, readonly string[]>
   /** The existing policies among those that the state knows or the operator names. */
@@ -251,16 +284,37 @@ export interface PlanInput {
 
 export type PolicyReason = 'new' | 'changed' | 'drifted' | 'unassign'
 
+/** `drifted`: somebody else has switched it. */
+export type SwitchReason = 'asked' | 'drifted' | 'left' | 'left, and enabled again'
+
+/** `now`: its value at the service; of `data` only a digest. */
+export interface DriftedField {
+  field: string
+  now: unknown
+}
+
 /** Identifiers that are not of the file; `unknown`: the server does not list the holders. */
 export type OtherHolders = readonly number[] | 'unknown'
 
 export type Step =
   /** `instead`: uuid of the policy that it replaces. */
   | { do: 'create policy'; policy: DesiredPolicy; why: PolicyReason; instead?: string }
-  | { do: 'create asset'; asset: DesiredAsset }
-  | { do: 'replace asset'; asset: DesiredAsset; id: number; fields: readonly string[] }
+  /** `instead`: id of the one that is gone from the service. */
+  | { do: 'create asset'; asset: DesiredAsset; instead?: number }
+  /**
+   * `drifted`: those of the fields that somebody changed at the service. `isBlind`: the server does
+   * not show what else the asset is now.
+   */
+  | {
+      do: 'replace asset'
+      asset: DesiredAsset
+      id: number
+      fields: readonly string[]
+      drifted: readonly DriftedField[]
+      isBlind: boolean
+    }
   /** `id` is missing for an asset that another step creates. */
-  | { do: 'enable asset' | 'disable asset'; key: string; id?: number; why: 'asked' | 'left' }
+  | { do: 'enable asset' | 'disable asset'; key: string; id?: number; why: SwitchReason }
   /** `others`: identifiers outside the file that also have the policy. */
   | {
       do: 'update policy'
@@ -300,13 +354,21 @@ export function findImpossibleChanges(
   state: MonitoringState,
   steps: readonly Step[],
 ): Finding[] {
-  return [...checkGroupChanges(desired, state), ...checkCreationOnlyTypes(steps)]
+  return [...checkGroupChanges(desired, state, steps), ...checkCreationOnlyTypes(steps)]
 }
 
-function checkGroupChanges({ assets }: DesiredState, state: MonitoringState): Finding[] {
+function checkGroupChanges(
+  { assets }: DesiredState,
+  state: MonitoringState,
+  steps: readonly Step[],
+): Finding[] {
+  const created = new Set(
+    steps.flatMap((step) => (step.do === 'create asset' ? [step.asset.key] : [])),
+  )
   return assets.flatMap(({ key, written: { assets_group_id: group } }) => {
     const before = findAsset(state, key)?.written
-    if (!before || group === undefined || before['assets_group_id'] === group) return []
+    if (created.has(key) || !before || group === undefined || before['assets_group_id'] === group)
+      return []
     const was = before['assets_group_id']
     const problem = 'it was created elsewhere, and the API moves no asset'
     const remedy = typeof was === 'number' ? `write ${was}` : 'remove the line'
@@ -365,14 +427,17 @@ function excludeFileAssets(ids: readonly number[], { desired, state }: PlanInput
 }
 
 /**
- * Throws CommandError when an asset or policy of the file no longer exists: a sign of an outdated
- * state file.
+ * Throws CommandError when a policy of the file no longer exists, or nothing that the state knows:
+ * signs of another tenant, or of an outdated state file. A single asset that is gone was deleted,
+ * and is created anew.
  */
 export function refuseGone(input: PlanInput): void {
   const { desired, state, actual } = input
+  const isThere = isAnythingThere(input)
   const assets = desired.assets.flatMap(({ key }) => {
     const id = findAsset(state, key)?.id
-    return id !== undefined && actual.missingAssets.has(id) ? [{ key, what: `${key} (${id})` }] : []
+    const isLost = !isThere && id !== undefined && actual.missingAssets.has(id)
+    return isLost ? [{ key, what: `asset ${key} (${id})` }] : []
   })
   const policies = desired.policies.flatMap((policy) => {
     const { key } = policy
@@ -394,6 +459,13 @@ export function refuseGone(input: PlanInput): void {
         ? `An asset of the file has one of that name: say ${adopt.join(' ')}. `
         : '') +
       `To create anew, say ${options}`,
+  )
+}
+
+function isAnythingThere({ state, actual }: PlanInput): boolean {
+  return (
+    Object.values(state.assets).some(({ id }) => !actual.missingAssets.has(id)) ||
+    Object.values(state.policies).some(({ uuid }) => actual.policies.has(uuid))
   )
 }
 

@@ -1,7 +1,6 @@
 /**
- * The state that `assets apply` keeps between runs, since it does not ask the API which assets
- * exist: ids, what was written, what came back. A write replaces the file whole; only its owner can
- * read it.
+ * The state that `assets apply` keeps between runs: which asset of the service is which of the file,
+ * what was written, what came back. A write replaces the file whole; only its owner can read it.
  */
 import {
   closeSync,
@@ -25,7 +24,10 @@ export type PolicyContent = z.infer<typeof policyContent>
 
 const knownAsset = z.object({
   id: z.int().min(1),
-  /** The fields of the file as sent last; null for an adopted asset. */
+  /**
+   * The fields of the file that the service has, as the file says them; null for one that somebody
+   * changed there. All null for an adopted asset.
+   */
   written: fields.nullable(),
   /** As last seen; null: unknown, for an adopted asset that was not inspected. */
   disabled: z.boolean().nullable(),
@@ -33,7 +35,7 @@ const knownAsset = z.object({
   disabled_by_file: z.boolean().default(false),
   /** Keys of the policies that were assigned to it from the file. */
   policies: z.array(text),
-  /** As the API returned it last, without `data`, which the file holds. */
+  /** As the API returned it last; of `data` a digest, or nothing from earlier versions. */
   returned: fields.nullable(),
 })
 export type KnownAsset = z.infer<typeof knownAsset>

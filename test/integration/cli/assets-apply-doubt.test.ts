@@ -127,47 +127,40 @@ describe('a state older than the service', () => {
 
 describe('--adopt', () => {
   /** Of the sandbox: 77 is the domain example.com, 78 the keyword Example Bank. */
+  const other =
+    '--adopt: asset 78 is "Example Bank", of type keyword, and site of the file is of type domain'
+
   test('of an asset of another type stops, names both, and keeps nothing', async () => {
     const scene = await aMonitoringScene(tests, site)
-    const { code, err } = await scene.apply('--yes', '--adopt=site=78')
-    expect({ code, err }).toEqual({
+    expect(await scene.apply('--yes', '--adopt=site=78')).toEqual({
       code: 2,
-      err: '--adopt: asset 78 is "Example Bank", of type keyword, and site of the file is of type domain; 78 is enabled now, and else nothing was changed\n',
+      out: '',
+      err: `${other}; nothing was changed\n`,
     })
-    expect(scene.writes()).toEqual(['POST /firework/v2/assets/78/toggle'])
-    expect(() => scene.state()).toThrow('ENOENT')
-  })
-
-  test('asks before it switches an asset to see it', async () => {
-    const scene = await aMonitoringScene(tests, site)
-    const { code, err } = await scene.apply('--adopt=site=77')
-    expect({ code, err }).toEqual({
-      code: 2,
-      err: 'asset site: to see what 77 is, it is enabled; the API shows an asset only in answer to a change. Nobody is there to ask; say --yes\n',
-    })
-    expect((await scene.applyAnswering(['n'], '--adopt=site=77')).code).toBe(1)
     expect(scene.writes()).toEqual([])
+    expect(() => scene.state()).toThrow('ENOENT')
   })
 
   test('shows what was found, and takes it only when told so', async () => {
-    const scene = await aMonitoringScene(tests, site)
-    const { code, out, err } = await scene.applyAnswering(['y', 'n'], '--adopt=site=77')
-    expect(code).toBe(1)
-    expect(out).toContain('asset site: 77 is "example.com", of type domain\n')
-    expect(err).toContain('asset site was not adopted; 77 is enabled now\n')
-    expect(scene.writes()).toEqual(['POST /firework/v2/assets/77/toggle'])
+    const scene = await aMonitoringScene(tests, site.replace(', ads', ''))
+    const asked = await scene.apply('--adopt=site=77')
+    expect(asked).toEqual({
+      code: 2,
+      out: 'asset site: 77 is "example.com", of type domain\n',
+      err: 'Asset site of the file is taken to be 77, "example.com", of type domain. Nobody is there to ask; say --yes\n',
+    })
+    expect((await scene.applyAnswering(['n'], '--adopt=site=77')).code).toBe(1)
+    expect(scene.writes()).toEqual([])
     expect(() => scene.state()).toThrow('ENOENT')
 
-    const renamed = scene.file
-    writeFileSync(renamed, site.replace(', ads', ''))
-    const taken = await scene.applyAnswering(['y', 'y', 'y'], '--adopt=site=77')
-    expect(taken.out).toContain('~ asset site (77): replace, for name, search_types;')
+    const taken = await scene.applyAnswering(['y', 'y'], '--adopt=site=77')
+    expect(taken.out).toContain('~ asset site (77): replace, for name, search_types\n')
     expect(taken.code).toBe(0)
     expect(stateOf(scene).assets['site']!.id).toBe(77)
     expect((await scene.apply()).out).toBe('nothing to do\n')
   })
 
-  test('replaces nothing that is as the file says, an order apart', async () => {
+  test('changes nothing that is as the file says, an order apart', async () => {
     const scene = await aMonitoringScene(tests, site)
     await scene.apply()
     const { id } = stateOf(scene).assets['site']!
@@ -179,17 +172,75 @@ describe('--adopt', () => {
       code: 0,
       out: `asset site: ${id} is "site", of type domain\nnothing to do\n`,
     })
-    expect(scene.writes()).toEqual([`POST /firework/v2/assets/${id}/toggle`])
+    expect(scene.writes()).toEqual([])
+    expect((await scene.apply()).out).toBe('nothing to do\n')
   })
 
-  test('of a plan switches nothing, and says what it does not know', async () => {
+  test('of a plan says what it is and what would be replaced in it', async () => {
     const scene = await aMonitoringScene(tests, keyword('bank'))
     const { code, out } = await scene.apply('--plan', '--adopt=bank=78')
     expect({ code, out }).toEqual({
       code: 0,
-      out: 'asset bank: to see what 78 is, it is enabled; the API shows an asset only in answer to a change, so what must be replaced in it is not known yet\n',
+      out: 'asset bank: 78 is "Example Bank", of type keyword\n~ asset bank (78): replace, for name, data, search_types\n1 step; nothing was done\n',
     })
     expect(scene.writes()).toEqual([])
+  })
+
+  describe('where the server shows no single asset', () => {
+    async function aBlindScene(content: string): Promise<MonitoringScene> {
+      const scene = await aMonitoringScene(tests, content)
+      const refusal = { method: 'GET', effect: 'status', status: 405 } as const
+      scene.sandbox.faults.add({ on: '/firework/v2/assets/*', ...refusal })
+      return scene
+    }
+
+    test('says what it switched to see that an asset is of another type', async () => {
+      const scene = await aBlindScene(site)
+      const { code, err } = await scene.apply('--yes', '--adopt=site=78')
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: `${other}; 78 is enabled now, and else nothing was changed\n`,
+      })
+      expect(scene.writes()).toEqual(['POST /firework/v2/assets/78/toggle'])
+      expect(() => scene.state()).toThrow('ENOENT')
+    })
+
+    test('asks before it switches an asset to see it', async () => {
+      const scene = await aBlindScene(site)
+      const { code, err } = await scene.apply('--adopt=site=77')
+      expect({ code, err }).toEqual({
+        code: 2,
+        err: 'asset site: to see what 77 is, it is enabled; this server shows an asset only in answer to a change. Nobody is there to ask; say --yes\n',
+      })
+      expect((await scene.applyAnswering(['n'], '--adopt=site=77')).code).toBe(1)
+      expect(scene.writes()).toEqual([])
+    })
+
+    test('shows what was found, and takes it only when told so', async () => {
+      const scene = await aBlindScene(site)
+      const { code, out, err } = await scene.applyAnswering(['y', 'n'], '--adopt=site=77')
+      expect(code).toBe(1)
+      expect(out).toContain('asset site: 77 is "example.com", of type domain\n')
+      expect(err).toContain('asset site was not adopted; 77 is enabled now\n')
+      expect(scene.writes()).toEqual(['POST /firework/v2/assets/77/toggle'])
+      expect(() => scene.state()).toThrow('ENOENT')
+
+      scene.write(site.replace(', ads', ''))
+      const taken = await scene.applyAnswering(['y', 'y', 'y'], '--adopt=site=77')
+      expect(taken.out).toContain('~ asset site (77): replace, for name, search_types;')
+      expect(taken.code).toBe(0)
+      expect((await scene.apply()).out).toBe('nothing to do\n')
+    })
+
+    test('switches nothing for a plan, and says what it does not know', async () => {
+      const scene = await aBlindScene(keyword('bank'))
+      const { code, out } = await scene.apply('--plan', '--adopt=bank=78')
+      expect({ code, out }).toEqual({
+        code: 0,
+        out: 'asset bank: to see what 78 is, it is enabled; this server shows an asset only in answer to a change, so what must be replaced in it is not known yet\n',
+      })
+      expect(scene.writes()).toEqual([])
+    })
   })
 
   test.each([

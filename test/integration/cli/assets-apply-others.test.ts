@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { redisForTests } from '../../support/ledger.ts'
+import type { SandboxAsset } from '../../../src/sandbox/monitoring/store.ts'
 import { aMonitoringScene, type MonitoringScene } from './monitoring-scene.ts'
 
 const tests = redisForTests()
@@ -16,6 +17,9 @@ const bank = `assets:
 policies:
   p: { excluded_keywords: [careers] }
 `
+
+const site = `assets:
+  site: { type: domain, data: { fqdn: example.com }, search_types: [leaks] }`
 
 interface KnownState {
   assets: Record<string, { id: number; disabled: boolean }>
@@ -137,12 +141,8 @@ describe('an asset that others have disabled, of which the file does not say whe
   async function aDisabledAsset(): Promise<{ scene: MonitoringScene; id: number }> {
     const scene = await aMonitoringScene(tests, bank)
     await scene.apply()
-    const state = stateOf(scene)
-    const { id } = state.assets['bank']!
+    const { id } = stateOf(scene).assets['bank']!
     scene.sandbox.monitoring.assets.change(id, { isDisabled: true })
-    // as an answer has shown it since
-    state.assets['bank']!.disabled = true
-    writeFileSync(scene.statePath, JSON.stringify(state))
     scene.writes()
     return { scene, id }
   }
@@ -165,7 +165,9 @@ describe('an asset that others have disabled, of which the file does not say whe
   test('is enabled as soon as the file says so', async () => {
     const { scene, id } = await aDisabledAsset()
     scene.write(bank.replace('    type:', '    enabled: true\n    type:'))
-    await scene.apply('--yes')
+    expect((await scene.apply('--yes')).out).toContain(
+      `+ asset bank (${id}): enable; somebody has disabled it\n`,
+    )
     expect(scene.writes()).toEqual([`POST /firework/v2/assets/${id}/toggle`])
     expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: false })
   })
@@ -182,12 +184,191 @@ test('what the file has disabled is enabled when the file no longer says so', as
   expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: false })
 })
 
+test('what the file has disabled, and somebody enabled since, is theirs to switch when the file is silent', async () => {
+  const disabled = bank.replace('    type:', '    enabled: false\n    type:')
+  const scene = await aMonitoringScene(tests, disabled)
+  await scene.apply()
+  const { id } = stateOf(scene).assets['bank']!
+  scene.sandbox.monitoring.assets.change(id, { isDisabled: false })
+  expect((await scene.apply('--plan')).out).toContain('disable; somebody has enabled it\n')
+  scene.write(bank)
+  expect((await scene.apply()).out).toBe('nothing to do\n')
+  scene.sandbox.monitoring.assets.change(id, { isDisabled: true })
+  expect((await scene.apply()).out).toContain('is disabled, and not by this file: left as it is')
+})
+
 test('names that every object knows are names like any other', async () => {
   const named = bank.replaceAll('bank:', 'constructor:').replace('[p]', '[constructor]')
   const scene = await aMonitoringScene(tests, named.replace('  p:', '  constructor:'))
   expect((await scene.apply()).out).toContain('+ asset constructor: create, type keyword\n')
   expect((await scene.apply()).out).toBe('nothing to do\n')
   expect((await scene.apply('--create-again=constructor')).code).toBe(2)
+})
+
+describe('an asset that others have changed', () => {
+  const wide = bank.replace('    policies:', '    risks: [3, 4, 5]\n    policies:')
+
+  async function aChangedAsset(
+    change: Partial<SandboxAsset>,
+  ): Promise<{ scene: MonitoringScene; id: number }> {
+    const scene = await aMonitoringScene(tests, wide)
+    await scene.apply()
+    const { id } = stateOf(scene).assets['bank']!
+    scene.sandbox.monitoring.assets.change(id, change)
+    scene.writes()
+    return { scene, id }
+  }
+
+  test('is shown field by field, and put right with what the file does not speak of as it is', async () => {
+    const { scene, id } = await aChangedAsset({
+      name: 'theirs\u001B[31m',
+      risks: [1],
+      searchTypes: [],
+      data: { keyword: 'hush' },
+      experimentalSearchTypes: ['new'],
+    })
+    const line = `~ asset bank (${id}): replace, for name, data, search_types, risks; somebody has changed name to "theirs`
+    const { out } = await scene.apply('--plan')
+    expect(out.replace(/theirs[^"]*/, 'theirs')).toContain(
+      `${line}", data, search_types to nothing, risks to 1\n`,
+    )
+    expect(out).not.toContain('\u001B[31m')
+    expect(out).not.toContain('hush')
+    const json = JSON.parse((await scene.apply('--plan', '--output=json')).out) as object
+    const fields = ['name', 'data', 'search_types', 'risks']
+    expect(json).toMatchObject({ steps: [{ do: 'replace asset', fields, drifted: fields }] })
+    expect((await scene.apply()).err).toBe('1 asset replaced. Nobody is there to ask; say --yes\n')
+    expect(scene.writes()).toEqual([])
+
+    expect((await scene.apply('--yes')).code).toBe(0)
+    expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({
+      name: 'bank',
+      risks: [3, 4, 5],
+      searchTypes: ['leaks'],
+      data: { keyword: 'example bank' },
+      experimentalSearchTypes: ['new'],
+    })
+    expect((await scene.apply()).out).toBe('nothing to do\n')
+  })
+
+  test('is put right by the next run where the first was refused', async () => {
+    const { scene, id } = await aChangedAsset({ risks: [1] })
+    const clear = scene.sandbox.faults.add({
+      on: '/firework/v2/assets/*',
+      method: 'PUT',
+      effect: 'status',
+      status: 403,
+    })
+    expect((await scene.apply('--yes')).code).toBe(1)
+    clear()
+    const { out } = await scene.apply('--yes')
+    expect(out).toContain('replace, for risks; somebody has changed risks to 1\n')
+    expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ risks: [3, 4, 5] })
+  })
+
+  test('to what the file says by now is left as it is', async () => {
+    const { scene } = await aChangedAsset({ risks: [1] })
+    scene.write(wide.replace('[3, 4, 5]', '[1]'))
+    expect((await scene.apply()).out).toBe('nothing to do\n')
+    expect(scene.writes()).toEqual([])
+  })
+
+  test.each([
+    ['405', 405],
+    ['403', 403],
+  ])('is overwritten with words where the server shows none: %s', async (_title, status) => {
+    const { scene, id } = await aChangedAsset({ name: 'theirs', experimentalSearchTypes: ['new'] })
+    scene.sandbox.faults.add({
+      on: '/firework/v2/assets/*',
+      method: 'GET',
+      effect: 'status',
+      status,
+    })
+    expect((await scene.apply()).out).toBe('nothing to do\n')
+    scene.write(wide.replace('[3, 4, 5]', '[5]'))
+    const { out, err } = await scene.apply()
+    expect(out).toContain(
+      `~ asset bank (${id}): replace, for risks; the rest of it, whether it is enabled too, goes back to how the last run saw it\n`,
+    )
+    expect(err).toContain('1 asset replaced (what others changed is undone). ')
+  })
+
+  test('is known to be so from a state of an earlier version, all but its data', async () => {
+    const { scene } = await aChangedAsset({ risks: [1], data: { keyword: 'changed before' } })
+    const state = scene.state() as { assets: { bank: { returned: Record<string, unknown> } } }
+    delete state.assets.bank.returned['data']
+    writeFileSync(scene.statePath, JSON.stringify(state))
+    expect((await scene.apply('--yes')).out).toContain(
+      'replace, for risks; somebody has changed risks to 1\n',
+    )
+    expect((await scene.apply()).out).toBe('nothing to do\n')
+  })
+})
+
+test('what the service makes of a value is no change of others', async () => {
+  const identity = `assets:
+  ada: { type: identity, data: { attributes: [{ type: email, email: ada@example.com }] }, search_types: [leaks] }
+`
+  const scene = await aMonitoringScene(tests, identity)
+  await scene.apply()
+  scene.writes()
+  expect((await scene.apply()).out).toBe('nothing to do\n')
+  expect(scene.writes()).toEqual([])
+})
+
+test('an asset that left the file, was disabled and enabled by hand, is disabled once more', async () => {
+  const scene = await aMonitoringScene(tests, bank)
+  await scene.apply()
+  const { id } = stateOf(scene).assets['bank']!
+  scene.write('policies:\n  p: { excluded_keywords: [careers] }\n')
+  await scene.apply('--yes')
+  scene.sandbox.monitoring.assets.change(id, { isDisabled: false })
+  expect((await scene.apply('--yes')).out).toContain(
+    `- asset bank (${id}): disable; it left the file, and somebody has enabled it\n`,
+  )
+  expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: true })
+})
+
+describe('an asset that others have deleted', () => {
+  test('is created anew with its policies, after a question', async () => {
+    const scene = await aMonitoringScene(tests, bank)
+    await scene.apply()
+    const { id } = stateOf(scene).assets['bank']!
+    scene.sandbox.monitoring.assets.delete(id)
+    scene.sandbox.monitoring.assignments.forgetIdentifier(id)
+    scene.writes()
+    const asked = await scene.apply()
+    expect(asked.out).toBe(
+      `+ asset bank: create, type keyword; ${id} is gone from the service\n+ policy p: assign to bank\n`,
+    )
+    expect(asked.err).toBe('1 asset created again. Nobody is there to ask; say --yes\n')
+    expect(scene.writes()).toEqual([])
+    expect((await scene.apply('--yes')).code).toBe(0)
+    const { id: next } = stateOf(scene).assets['bank']!
+    expect(scene.sandbox.monitoring.assets.get(next)).toMatchObject({ name: 'bank' })
+    expect(holders(scene, stateOf(scene).policies['p']!.uuid)).toEqual([next])
+    expect((await scene.apply()).out).toBe('nothing to do\n')
+  })
+
+  test.each([
+    ['no asset at all', '/firework/v2/assets/*', 'nothing to do\n'],
+    ['another one', '/firework/v2/assets/5001', '5001 is gone from the service\n'],
+  ])('is told from a path that the server lacks: it shows %s', async (_title, on, said) => {
+    const scene = await aMonitoringScene(
+      tests,
+      bank.replace('assets:\n', `${site}\n`).replace('    policies: [p]\n', ''),
+    )
+    await scene.apply()
+    expect(stateOf(scene).assets['site']!.id).toBe(5001)
+    const unknownPath = {
+      effect: 'status',
+      status: 404,
+      body: 'text',
+      message: 'Not Found',
+    } as const
+    scene.sandbox.faults.add({ on, method: 'GET', ...unknownPath })
+    expect((await scene.apply('--plan')).out).toContain(said)
+  })
 })
 
 describe('the words', () => {
@@ -210,9 +391,10 @@ describe('the words', () => {
   })
 
   test.each([
-    [{ effect: 'status', status: 500 }, 'the service'],
-    [{ effect: 'lose-answer' }, 'the connection broke'],
-    [{ effect: 'wrong-shape' }, 'the answer has not the shape'],
+    [{ method: 'PUT', effect: 'status', status: 500 }, 'bank: the service'],
+    [{ method: 'PUT', effect: 'lose-answer' }, 'bank: the connection broke'],
+    [{ method: 'PUT', effect: 'wrong-shape' }, 'bank: the answer has not the shape'],
+    [{ method: 'GET', effect: 'status', status: 500 }, String.raw`bank \(5001\): the service`],
   ] as const)('of any failure name what it was about: %j', async (fault, said) => {
     const scene = await aMonitoringScene(tests, bank)
     await scene.apply()
@@ -220,7 +402,7 @@ describe('the words', () => {
     scene.sandbox.faults.add({ on: '/firework/v2/assets/*', ...fault })
     const { code, err } = await scene.apply('--yes')
     expect(code).toBe(1)
-    expect(err).toMatch(new RegExp(`^asset bank: ${said}`, 'm'))
+    expect(err).toMatch(new RegExp(`^asset ${said}`, 'm'))
   })
 })
 

@@ -93,16 +93,12 @@ test('a replaced asset keeps what the file does not speak of', async () => {
   const scene = await aMonitoringScene(tests, two)
   await scene.apply()
   const id = known(scene).assets['brand']!
-  const state = scene.state() as { assets: { brand: { returned: Record<string, unknown> } } }
-  state.assets.brand.returned['of_a_later_version'] = { a: [1] }
-  writeFileSync(scene.statePath, JSON.stringify(state))
+  scene.sandbox.monitoring.assets.change(id, { others: { of_a_later_version: { a: [1] } } })
   scene.writes()
 
   scene.write(two.replace('risks: [3, 4, 5]', 'risks: [5]'))
   const plan = await scene.apply('--plan')
-  expect(plan.out).toBe(
-    `~ asset brand (${id}): replace, for risks; the rest of it, whether it is enabled too, goes back to how the last run saw it\n1 step; nothing was done\n`,
-  )
+  expect(plan.out).toBe(`~ asset brand (${id}): replace, for risks\n1 step; nothing was done\n`)
   expect((await scene.apply('--yes')).code).toBe(0)
   expect(scene.writes()).toEqual([`PUT /firework/v2/assets/${id}`])
   expect(scene.sandbox.requests.at(-1)?.body).toMatchObject({
@@ -175,7 +171,7 @@ test('what left the file: an asset is disabled, a policy deleted; what comes bac
   )
   const { out } = await scene.apply('--yes')
   expect(out).toContain(
-    `- asset brand (${assets['brand']}): disable; it left the file, and the API deletes no asset`,
+    `- asset brand (${assets['brand']}): disable; it left the file, and what it found stays at the service`,
   )
   expect(scene.writes()).toEqual([
     `POST /firework/v2/assets/${assets['brand']}/toggle`,
@@ -373,21 +369,24 @@ describe('trouble', () => {
     expect((await scene.apply()).code).toBe(0)
   })
 
-  test('an asset that is no longer there is not created anew unasked', async () => {
-    const scene = await aMonitoringScene(tests, two)
+  test('a tenant that has nothing of what the state knows gets nothing anew unasked', async () => {
+    const scene = await aMonitoringScene(tests, two.replace(/ {4}policies: .*\n/g, ''))
     await scene.apply()
-    const id = known(scene).assets['brand']!
-    const state = scene.state() as { assets: { brand: { id: number } } }
-    state.assets.brand.id = 999_999
-    writeFileSync(scene.statePath, JSON.stringify(state))
-    const lost = await scene.apply('--yes')
-    expect(lost).toEqual({
+    const { assets, policies } = known(scene)
+    for (const id of Object.values(assets)) scene.sandbox.monitoring.assets.delete(id)
+    for (const uuid of Object.values(policies)) scene.sandbox.monitoring.policies.delete(uuid)
+    scene.writes()
+    expect(await scene.apply('--yes')).toEqual({
       code: 1,
       out: '',
-      err: 'the service no longer has brand (999999): is it the right tenant, and the state not older than the service? To create anew, say --create-again brand\n',
+      err:
+        `the service no longer has asset brand (${assets['brand']}), asset site (${assets['site']}), policy no-jobs (${policies['no-jobs']}), policy logins (${policies['logins']}): ` +
+        'is it the right tenant, and the state not older than the service? To create anew, say --create-again brand --create-again site --create-again no-jobs --create-again logins\n',
     })
-    expect((await scene.apply('--create-again=brand')).code).toBe(0)
-    expect(known(scene).assets['brand']).not.toBe(id)
+    expect(scene.writes()).toEqual([])
+    const again = ['brand', 'site', 'no-jobs', 'logins'].map((name) => `--create-again=${name}`)
+    expect((await scene.apply(...again)).code).toBe(0)
+    expect(known(scene).assets).not.toMatchObject(assets)
   })
 
   test('a state that changes under its hands is not written over', async () => {

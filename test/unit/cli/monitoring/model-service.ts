@@ -15,12 +15,17 @@ export interface Model {
   policies: Map<string, WirePolicy>
   /** Uuids of policies by identifier. */
   assigned: Map<number, Set<string>>
+  /** It has the operation that reads an asset. */
+  showsAssets: boolean
   writes: () => number
   /** From now on the write of this number, 0 being the next, fails. */
   failAt: (write: number, when: Failing) => void
 }
 
-/** `undescribed`: it also knows the operations that the description does not have. */
+/**
+ * `undescribed`: it also knows the operations that the description does not have. What it stores of an asset is not
+ * what it was sent: search types in its own order, and data with the type in it.
+ */
 export function modelService(undescribed: boolean): Model {
   const assets = new Map<number, WireAsset>()
   const policies = new Map<string, WirePolicy>()
@@ -47,8 +52,10 @@ export function modelService(undescribed: boolean): Model {
   }
 
   function keep(asset: WireAsset): WireAsset {
-    assets.set(asset.id, asset)
-    return asset
+    const search_types = asset.search_types?.toSorted().toReversed()
+    const kept = { ...asset, search_types, data: { ...asset.data, type: asset.type } }
+    assets.set(asset.id, kept)
+    return kept
   }
 
   const client: Model['client'] = {
@@ -94,6 +101,10 @@ export function modelService(undescribed: boolean): Model {
         if (!undescribed) throw new Error('this service takes no policy away')
         for (const id of assignment.identifier_ids) there(assigned.get(id)).delete(uuid)
       }),
+    getAsset: async ({ id }) => {
+      if (!undescribed) throw new UpstreamError('rejected', 'no such method', { status: 405 })
+      return there(assets.get(id))
+    },
     listIdentifierPolicies: async ({ identifier }) =>
       [...there(assigned.get(identifier))].map((uuid) => ({
         matching_policy: there(policies.get(uuid)),
@@ -112,6 +123,7 @@ export function modelService(undescribed: boolean): Model {
     assets,
     policies,
     assigned,
+    showsAssets: undescribed,
     writes: () => writes,
     failAt(write, when) {
       failing = write < 0 ? -1 : writes + write

@@ -6,6 +6,7 @@ import {
   inspectAsset,
   readActual,
   readUndescribed,
+  refreshState,
   findUnseenAssets,
 } from '../../../../src/cli/monitoring/actual.ts'
 import { applyStep } from '../../../../src/cli/monitoring/apply.ts'
@@ -26,6 +27,8 @@ import {
   type MonitoringState,
   findPolicy,
 } from '../../../../src/cli/monitoring/state-file.ts'
+import { canonicalJson } from '../../../../src/feed-types/field-reader.ts'
+import type { WireAsset } from '../../../../src/upstream/resources/assets.ts'
 import { UpstreamError } from '../../../../src/upstream/error.ts'
 import { type Failing, type Model, modelService } from './model-service.ts'
 import { runs } from '../../../support/runs.ts'
@@ -70,16 +73,28 @@ const aFile = fc
 /** An identifier of nobody's file. */
 const outsider = 77
 
-/** What others do meanwhile: they take a policy away, or give one, to an outsider too, or delete one. */
+/**
+ * What others do meanwhile: they take a policy away, or give one, to an outsider too, or delete one; and where the
+ * service shows its assets, they change or delete one of those, too.
+ */
 type Drift = (model: Model, state: MonitoringState) => void
 
 const aDrift: fc.Arbitrary<Drift> = fc
   .record({
-    act: fc.constantFrom('nothing', 'take', 'give', 'give outsider', 'delete', 'change'),
+    act: fc.constantFrom('nothing', 'take', 'give', 'give outsider', 'delete', 'change', 'asset'),
+    change: fc.constantFrom<Partial<WireAsset>>(
+      { name: 'of somebody else' },
+      { risks: [1], data: { keyword: 'c' } },
+      { search_types: ['ads'], mark: 'of somebody else' },
+    ),
     asset: fc.constantFrom(...assetKeys),
     policy: fc.constantFrom(...policyKeys),
   })
-  .map(({ act, asset, policy }) => (model, state) => {
+  .map(({ act, asset, policy, change }) => (model, state) => {
+    const changed = model.assets.get(findAsset(state, asset)?.id ?? 0)
+    if (act === 'asset' && changed && model.showsAssets) {
+      model.assets.set(changed.id, { ...changed, ...change })
+    }
     const uuid = findPolicy(state, policy)?.uuid ?? ''
     const having = model.assigned.get(findAsset(state, asset)?.id ?? 0)
     const there = model.policies.get(uuid)
@@ -112,6 +127,8 @@ function aRun(undescribed: boolean): Run {
   }
 }
 
+const digest = (data: unknown): string => `digest of ${canonicalJson(data)}`
+
 const asked = (): never => ({ turn: { kind: 'command', name: 't', dueSinceMs: 0 } }) as never
 
 /** What the service shows, everything beyond the description included. */
@@ -124,7 +141,8 @@ async function sceneOf(
   const actual = await readActual(model.client, asked, state, adopt)
   const uuids = [...actual.policies.keys()]
   const beyond = await readUndescribed(model.client, asked, uuids)
-  return { desired: wanted, state, actual: { ...actual, ...beyond } }
+  const read = { desired: wanted, state, actual: { ...actual, ...beyond } }
+  return { ...read, state: refreshState(read, digest) }
 }
 
 /** What is gone the operator lets be created anew. */
@@ -153,6 +171,7 @@ async function apply(
       callOptions: asked,
       file,
       cleanPastEvents: false,
+      digest,
       now: () => 0,
     }
     await applyStep(step, parts)
@@ -174,7 +193,9 @@ function expectReached(run: Run, wanted: DesiredState): void {
   for (const { key, body, enabled, policies } of wanted.assets) {
     const asset = model.assets.get(findAsset(state, key)!.id)!
     const is_disabled = enabled === false
-    expect(asset).toMatchObject({ ...body, is_disabled, mark: `of ${asset.id}` })
+    const search_types = body.search_types.toSorted().toReversed()
+    const mark = expect.stringMatching(new RegExp(`^of (${asset.id}|somebody else)$`)) as string
+    expect(asset).toMatchObject({ ...body, search_types, is_disabled, mark })
     const values = [...model.assigned.get(asset.id)!].map((uuid) => model.policies.get(uuid)!)
     const asWanted = wanted.policies.filter(({ key: policy }) => policies.includes(policy))
     const expected = asWanted.map(({ body: { name, type, value } }) => ({ name, type, value }))
@@ -245,7 +266,7 @@ async function settle(run: Run, wanted: DesiredState): Promise<void> {
   const assets = { ...state.assets }
   for (const unseen of findUnseenAssets(wanted, state)) {
     const found = await inspectAsset(unseen, { client: model.client, callOptions: asked })
-    assets[unseen.asset.key] = toKnownAsset(found, unseen)
+    assets[unseen.asset.key] = toKnownAsset(found, unseen, digest)
   }
   file.save({ ...state, assets })
 }
