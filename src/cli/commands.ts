@@ -23,12 +23,12 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'check [options] [file]',
     description: 'name every mistake in the configuration, or say what it does',
-    load: async () => (await import('./check.ts')).checkCommand,
+    load: async () => (await import('./config/check.ts')).checkCommand,
   },
   {
     term: 'schema [options]',
     description: 'print the JSON Schema of the configuration, for editors',
-    load: async () => (await import('./schema.ts')).schemaCommand,
+    load: async () => (await import('./config/schema.ts')).schemaCommand,
   },
   {
     term: 'demo [options]',
@@ -49,63 +49,63 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'accounts',
     description: 'accounts of the configuration, and those that left it',
-    load: async () => (await import('./accounts.ts')).accountsCommand,
+    load: async () => (await import('./ledger/accounts.ts')).accountsCommand,
   },
   {
     term: 'sinks',
     description: 'where messages go',
-    load: async () => (await import('./sinks.ts')).sinksCommand,
+    load: async () => (await import('./sinks/sinks.ts')).sinksCommand,
   },
   {
     term: 'routes',
     description: 'which event goes where',
-    load: async () => (await import('./routes.ts')).routesCommand,
+    load: async () => (await import('./config/routes.ts')).routesCommand,
   },
   {
     term: 'explain [options] <uid>',
     description: 'the history of one event: where it came from, where it went, and why',
-    load: async () => (await import('./explain.ts')).explainCommand,
+    load: async () => (await import('./ledger/explain.ts')).explainCommand,
   },
   {
     term: 'audit [options]',
     description:
       'compare what the service shows with the ledger, and the ledger with itself; exits 1 while anything is missing',
-    load: async () => (await import('./audit.ts')).auditCommand,
+    load: async () => (await import('./ledger/audit.ts')).auditCommand,
   },
   {
     term: 'feeds',
     description: 'what is polled',
-    load: async () => (await import('./feeds.ts')).feedsCommand,
+    load: async () => (await import('./feeds/feeds.ts')).feedsCommand,
   },
   {
     term: 'dead-letters',
     description: 'what could not be delivered',
-    load: async () => (await import('./dead-letters.ts')).deadLettersCommand,
+    load: async () => (await import('./sinks/dead-letters.ts')).deadLettersCommand,
   },
   {
     term: 'quarantine',
     description: 'what could not be read as an event',
-    load: async () => (await import('./quarantine.ts')).quarantineCommand,
+    load: async () => (await import('./ledger/quarantine.ts')).quarantineCommand,
   },
   {
     term: 'deliveries',
     description: 'what was sent',
-    load: async () => (await import('./deliveries.ts')).deliveriesCommand,
+    load: async () => (await import('./ledger/deliveries.ts')).deliveriesCommand,
   },
   {
     term: 'silences',
     description: 'what is not sent for a while, by whom and why',
-    load: async () => (await import('./silences.ts')).silencesCommand,
+    load: async () => (await import('./sinks/silences.ts')).silencesCommand,
   },
   {
     term: 'digests',
     description: 'what sinks collect to send on a schedule',
-    load: async () => (await import('./digests.ts')).digestsCommand,
+    load: async () => (await import('./sinks/digests.ts')).digestsCommand,
   },
   {
     term: 'events',
     description: 'events at the service, found and read by hand',
-    load: async () => (await import('./api/events.ts')).eventsCommand,
+    load: async () => (await import('./api/events/events.ts')).eventsCommand,
   },
   {
     term: 'credentials',
@@ -135,7 +135,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'alerts',
     description: "the service's own alerts",
-    load: async () => (await import('./api/alerts.ts')).alertsCommand,
+    load: async () => (await import('./api/identifiers.ts')).alertsCommand,
   },
   {
     term: 'reports',

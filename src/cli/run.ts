@@ -16,7 +16,7 @@ import {
   silentLogger,
   defaultConfigFile,
 } from './context.ts'
-import { withRedis } from './open-store.ts'
+import { withRedis } from './open/open-store.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {

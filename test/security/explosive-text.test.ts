@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { formatRevealed } from '../../src/cli/api/listing.ts'
-import { plainText } from '../../src/cli/report-text.ts'
+import { plainText } from '../../src/cli/api/report-text.ts'
 import { canonicalJson } from '../../src/feed-types/field-reader.ts'
 import {
   maskDetail,

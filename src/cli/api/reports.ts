@@ -23,7 +23,7 @@ import {
   type WireReportRequest,
 } from '../../upstream/resources/reports.ts'
 import { type Context, print } from '../context.ts'
-import { ledgerFor, destinationsBySink, notifyDaemon } from '../open-store.ts'
+import { ledgerFor, destinationsBySink, notifyDaemon } from '../open/open-store.ts'
 import {
   addPeriodOptions,
   findBatchWaitMs,
@@ -34,7 +34,7 @@ import {
   resolvePeriod,
   toRangeFilter,
 } from '../options.ts'
-import { reportLines } from '../report-text.ts'
+import { reportLines } from './report-text.ts'
 import {
   CommandError,
   findNamed,
@@ -253,8 +253,6 @@ function formatRequestState({ status }: WireReportRequest, requestId: string): s
   return `no report was made, the service says "${sanitize(status, 100)}"`
 }
 
-/** `reports download` writes a report as the service formats it, with nothing masked. */
-
 interface DownloadOptions extends ServiceOptions {
   output: 'text' | 'json'
   format: ReportFileFormat
@@ -274,6 +272,7 @@ function downloadCommand(context: Context): Command {
     .action((id: number, options: DownloadOptions) => downloadReport(context, id, options))
 }
 
+/** Writes a report as the service formats it, with nothing masked. */
 async function downloadReport(
   context: Context,
   id: number,
@@ -337,8 +336,6 @@ function writeReportFile(path: string, content: Uint8Array, mayReplace: boolean)
   }
 }
 
-/** `reports wait` waits for a report and delivers it to sinks like any event. */
-
 interface WaitOptions extends ServiceOptions {
   sink?: string[]
   timeout: number
@@ -370,6 +367,7 @@ function parseDuration(text: string): number {
   throw new InvalidArgumentError('Write a number and its unit, such as 90s or 30m.')
 }
 
+/** Waits for a report and delivers it to sinks like any event. */
 async function waitForReport(
   context: Context,
   requestId: string,

@@ -11,8 +11,8 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { withStore } from '../open-store.ts'
-import { withUpstream } from '../open-upstream.ts'
+import { withStore } from '../open/open-store.ts'
+import { withUpstream } from '../open/open-upstream.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,

@@ -11,7 +11,7 @@ import { UpstreamError } from '../../upstream/error.ts'
 import { eventSeverities, type TriageAction } from '../../upstream/resources/enumerations.ts'
 import { maxTargets, type TenantNote } from '../../upstream/resources/triage.ts'
 import { type Context, requireConfirmation } from '../context.ts'
-import { addByOption, type ByOption, ledgerFor, operatorName } from '../open-store.ts'
+import { addByOption, type ByOption, ledgerFor, operatorName } from '../open/open-store.ts'
 import { parseList, parseText } from '../options.ts'
 import { pluralize, sanitize, type Style } from '../terminal.ts'
 import {

@@ -15,7 +15,7 @@ import { createKeys } from '../../redis/keys.ts'
 import { type AccountLedger, openLedger } from '../../store/account-ledger.ts'
 import { pauseFeed, peekFeed } from '../../store/feed-state.ts'
 import { silentLogger } from '../context.ts'
-import { requireDigestSink, withEngine } from '../open-engine.ts'
+import { requireDigestSink, withEngine } from '../open/open-engine.ts'
 import { CommandError } from '../terminal.ts'
 import { readVersion } from '../version.ts'
 import {

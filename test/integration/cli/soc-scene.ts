@@ -1,6 +1,6 @@
 /** A ledger with sinks of every kind, digests among them, for the commands of a SOC's daily work. */
 import { groupingSinks } from '../../../src/daemon/grouping.ts'
-import { destinationsBySink } from '../../../src/cli/open-store.ts'
+import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { placeItem } from '../../../src/grouping/placement.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { operatorName } from '../../../src/cli/open-store.ts'
+import { operatorName } from '../../../src/cli/open/open-store.ts'
 
 const system = (): string => 'daemon'
 const nobody = (): string => {

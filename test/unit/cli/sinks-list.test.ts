@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { formatTally } from '../../../src/cli/deliveries.ts'
-import { formatPending } from '../../../src/cli/sinks-list.ts'
+import { formatTally } from '../../../src/cli/ledger/deliveries.ts'
+import { formatPending } from '../../../src/cli/sinks/sinks-list.ts'
 
 test.each([
   [{}, 'nothing pending'],

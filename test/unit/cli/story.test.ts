@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { itemLines, formatState } from '../../../src/cli/explain.ts'
+import { itemLines, formatState } from '../../../src/cli/ledger/explain.ts'
 import type { Item, Suppression } from '../../../src/store/records.ts'
 
 const at = Date.UTC(2026, 10, 1, 12)

@@ -1,6 +1,6 @@
 /** Of an unknown severity nobody knows that it is harmless, so it must look as grave as the gravest. */
 import { describe, expect, test } from 'vitest'
-import { historyLines } from '../../../src/cli/explain.ts'
+import { historyLines } from '../../../src/cli/ledger/explain.ts'
 import { formatSeverity, severityLabel } from '../../../src/messages/summary.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'

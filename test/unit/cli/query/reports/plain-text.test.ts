@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { plainText, wrapText } from '../../../../../src/cli/report-text.ts'
+import { plainText, wrapText } from '../../../../../src/cli/api/report-text.ts'
 
 const look = { width: 30, strong: (text: string) => `<${text}>` }
 

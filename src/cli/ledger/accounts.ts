@@ -3,20 +3,20 @@
  * configuration.
  */
 import { Command } from 'commander'
-import { type MessageRef, listUpcomingMessages } from '../audit/ledger-check.ts'
-import type { Config } from '../config/config.ts'
-import { findNewAccounts, findRenames, type Rename, formatRename } from '../daemon/accounts.ts'
-import { leftLedgers } from '../daemon/context.ts'
-import { readAnsweredMessage } from '../delivery/claims.ts'
-import { readFrozenRefs, settleMembers } from '../grouping/freeze.ts'
-import { redisNow } from '../redis/scripts.ts'
+import { type MessageRef, listUpcomingMessages } from '../../audit/ledger-check.ts'
+import type { Config } from '../../config/config.ts'
+import { findNewAccounts, findRenames, type Rename, formatRename } from '../../daemon/accounts.ts'
+import { leftLedgers } from '../../daemon/context.ts'
+import { readAnsweredMessage } from '../../delivery/claims.ts'
+import { readFrozenRefs, settleMembers } from '../../grouping/freeze.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   type AccountLedger,
   claimLead,
   hasReplicas,
   parseRef,
   openExistingLedger,
-} from '../store/account-ledger.ts'
+} from '../../store/account-ledger.ts'
 import {
   type AccountEntry,
   type Holdings,
@@ -24,7 +24,7 @@ import {
   readAccounts,
   readHoldings,
   removeLedger,
-} from '../store/accounts.ts'
+} from '../../store/accounts.ts'
 import {
   discardDeadLetter,
   discardItem,
@@ -35,7 +35,7 @@ import {
   type RedirectStatus,
   readRepeatRisks,
   readSinkNames,
-} from '../store/pending-items.ts'
+} from '../../store/pending-items.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -43,7 +43,7 @@ import {
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   addByOption,
   type ByOption,
@@ -52,8 +52,8 @@ import {
   type OpenStore,
   operatorName,
   withStore,
-} from './open-store.ts'
-import { formatPending } from './sinks-list.ts'
+} from '../open/open-store.ts'
+import { formatPending } from '../sinks/sinks-list.ts'
 import {
   CommandError,
   pluralize,
@@ -61,7 +61,7 @@ import {
   sanitize,
   formatIsoTime,
   formatUtcTime,
-} from './terminal.ts'
+} from '../terminal.ts'
 
 export function accountsCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))

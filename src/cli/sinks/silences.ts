@@ -1,10 +1,10 @@
 /** The `silences` commands: add, list, expire. */
 import { randomInt } from 'node:crypto'
 import { Command } from 'commander'
-import { type Config, formatMistake } from '../config/config.ts'
-import type { LoadedConfig } from '../config/load.ts'
-import { readSilences } from '../daemon/grouping.ts'
-import { duration } from '../lib/config-fields.ts'
+import { type Config, formatMistake } from '../../config/config.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import { readSilences } from '../../daemon/grouping.ts'
+import { duration } from '../../lib/config-fields.ts'
 import {
   findSilence,
   isSilenceProblem,
@@ -12,29 +12,29 @@ import {
   type Silence,
   type SilenceProblem,
   silenceText,
-} from '../routing/silences.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
-import { isIndexed } from '../store/record-index.ts'
-import { type LedgerRecord, readPayload, scanRecords } from '../store/records.ts'
-import { writeSilence } from '../store/silences.ts'
-import { redisNow } from '../redis/scripts.ts'
+} from '../../routing/silences.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { isIndexed } from '../../store/record-index.ts'
+import { type LedgerRecord, readPayload, scanRecords } from '../../store/records.ts'
+import { writeSilence } from '../../store/silences.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   addByOption,
   type ByOption,
   type OpenStore,
   operatorName,
   withStore,
-} from './open-store.ts'
-import { parseFutureTime } from './options.ts'
-import { silencePhase, silenceJson, silenceLine } from './routes.ts'
-import { CommandError, pluralize, findNamed, sanitize, parseShortText } from './terminal.ts'
+} from '../open/open-store.ts'
+import { parseFutureTime } from '../options.ts'
+import { silencePhase, silenceJson, silenceLine } from '../config/routes.ts'
+import { CommandError, pluralize, findNamed, sanitize, parseShortText } from '../terminal.ts'
 
 export function silencesCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))

@@ -1,9 +1,9 @@
 /** How commands describe a feed. */
 
-import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../feed-types/config.ts'
-import { isFrequent } from '../feeds/rescan-plan.ts'
+import type { CredentialQuery, EventSearchQuery, FeedConfig } from '../../feed-types/config.ts'
+import { isFrequent } from '../../feeds/rescan-plan.ts'
 import type { FeedReport } from './feed-report.ts'
-import { pluralize, formatDuration } from './terminal.ts'
+import { pluralize, formatDuration } from '../terminal.ts'
 
 /** What a feed reads, e.g. `identifier group 1042`. */
 export function describeFeed(feed: FeedConfig): string {

@@ -1,11 +1,11 @@
 /** The `quarantine` commands: list, show, and replay of items that could not be parsed. */
 
 import { Command } from 'commander'
-import type { Config } from '../config/config.ts'
-import { polledFeeds } from '../daemon/polled-feeds.ts'
-import type { PolledFeed } from '../feed-types/feed-type.ts'
-import { sweepDueMs } from '../feeds/rescan.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import type { Config } from '../../config/config.ts'
+import { polledFeeds } from '../../daemon/polled-feeds.ts'
+import type { PolledFeed } from '../../feed-types/feed-type.ts'
+import { sweepDueMs } from '../../feeds/rescan.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
 import {
   type FeedState,
   listQuarantined,
@@ -13,8 +13,8 @@ import {
   type QuarantineEntry,
   type ReplayOutcome,
   replayQuarantined,
-} from '../store/feed-state.ts'
-import { redisNow } from '../redis/scripts.ts'
+} from '../../store/feed-state.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -22,9 +22,9 @@ import {
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
-import { ledgerFor, requireLedger, type OpenStore, withStore } from './open-store.ts'
-import { parsePositive } from './options.ts'
+} from '../context.ts'
+import { ledgerFor, requireLedger, type OpenStore, withStore } from '../open/open-store.ts'
+import { parsePositive } from '../options.ts'
 import {
   CommandError,
   pluralize,
@@ -34,7 +34,7 @@ import {
   formatDuration,
   formatTable,
   formatUtcTime,
-} from './terminal.ts'
+} from '../terminal.ts'
 
 export function quarantineCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))

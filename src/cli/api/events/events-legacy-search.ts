@@ -2,20 +2,20 @@
 import type { Command } from 'commander'
 import { InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
-import { severities } from '../../event.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { isTimeZone } from '../../lib/time-zone.ts'
-import { type Fields, readFields } from '../../messages/description.ts'
-import { formatSeverity } from '../../messages/summary.ts'
+import { severities } from '../../../event.ts'
+import { systemClock } from '../../../lib/clock.ts'
+import { isTimeZone } from '../../../lib/time-zone.ts'
+import { type Fields, readFields } from '../../../messages/description.ts'
+import { formatSeverity } from '../../../messages/summary.ts'
 import {
   legacyEventActions,
   legacySortKeys,
   type LegacyType,
   legacyTypes,
   orders,
-} from '../../upstream/resources/enumerations.ts'
-import type { LegacySearchRequest } from '../../upstream/resources/legacy-search.ts'
-import type { Context } from '../context.ts'
+} from '../../../upstream/resources/enumerations.ts'
+import type { LegacySearchRequest } from '../../../upstream/resources/legacy-search.ts'
+import type { Context } from '../../context.ts'
 import {
   addPeriodOptions,
   listParser,
@@ -23,10 +23,10 @@ import {
   resolvePeriod,
   type PeriodOptions,
   parseText,
-} from '../options.ts'
-import { CommandError, pluralize, sanitize } from '../terminal.ts'
-import { type Listing, maskAllSecrets, parseRows, severityStyle, shortTime } from './listing.ts'
-import { listCommand, type ListOptions } from './pages.ts'
+} from '../../options.ts'
+import { CommandError, pluralize, sanitize } from '../../terminal.ts'
+import { type Listing, maskAllSecrets, parseRows, severityStyle, shortTime } from '../listing.ts'
+import { listCommand, type ListOptions } from '../pages.ts'
 
 interface LegacySearchOptions extends ListOptions, PeriodOptions, LegacyOptions {}
 

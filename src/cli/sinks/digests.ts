@@ -2,19 +2,19 @@
 
 import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
-import { readSummaryParts } from '../delivery/attempt.ts'
-import { type DigestSink, endWindowNow, previewWindow } from '../grouping/digest-flush.ts'
-import type { Delivery, Destination, Sink } from '../sinks/sink.ts'
-import { redisNow } from '../redis/scripts.ts'
+import { readSummaryParts } from '../../delivery/attempt.ts'
+import { type DigestSink, endWindowNow, previewWindow } from '../../grouping/digest-flush.ts'
+import type { Delivery, Destination, Sink } from '../../sinks/sink.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
-import { type OpenEngine, requireDigestSink, withEngine } from './open-engine.ts'
-import { CommandError, pluralize, findNamed, sanitize } from './terminal.ts'
+} from '../context.ts'
+import { type OpenEngine, requireDigestSink, withEngine } from '../open/open-engine.ts'
+import { CommandError, pluralize, findNamed, sanitize } from '../terminal.ts'
 
 export function digestsCommand(context: Context): Command {
   const preview = addCommonOptions(new Command('preview'))

@@ -1,17 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import type { Config } from '../config/config.ts'
-import { systemClock, withTimeout } from '../lib/clock.ts'
-import { sampleEvents } from '../messages/samples.ts'
+import type { Config } from '../../config/config.ts'
+import { systemClock, withTimeout } from '../../lib/clock.ts'
+import { sampleEvents } from '../../messages/samples.ts'
 import {
   type Delivery,
   type Destination,
   type Sink,
   SinkError,
   type SinkReason,
-} from '../sinks/sink.ts'
-import { sinkTypeOf } from '../sinks/sink-types.ts'
-import { type CommonOptions, type Context, loadConfigFile, print, silentLogger } from './context.ts'
-import { findNamed, sanitize } from './terminal.ts'
+} from '../../sinks/sink.ts'
+import { sinkTypeOf } from '../../sinks/sink-types.ts'
+import {
+  type CommonOptions,
+  type Context,
+  loadConfigFile,
+  print,
+  silentLogger,
+} from '../context.ts'
+import { findNamed, sanitize } from '../terminal.ts'
 
 interface TestResult {
   destination: string

@@ -1,24 +1,30 @@
 /** `events get` and `events expand`: one event, and the credentials or cookies within it. */
 
 import { Command, Option } from 'commander'
-import { parseItem } from '../../feed-types/events.ts'
-import { maskDetail } from '../../masking/masking.ts'
-import { typeLabel } from '../../messages/message.ts'
-import { cutWithCount, sanitizeLine, refang } from '../../messages/sanitize.ts'
-import { severityLabel } from '../../messages/summary.ts'
-import { createLinkFilter } from '../../upstream/links.ts'
-import { type ExpandField, expandFields } from '../../upstream/resources/enumerations.ts'
+import { parseItem } from '../../../feed-types/events.ts'
+import { maskDetail } from '../../../masking/masking.ts'
+import { typeLabel } from '../../../messages/message.ts'
+import { cutWithCount, sanitizeLine, refang } from '../../../messages/sanitize.ts'
+import { severityLabel } from '../../../messages/summary.ts'
+import { createLinkFilter } from '../../../upstream/links.ts'
+import { type ExpandField, expandFields } from '../../../upstream/resources/enumerations.ts'
 import {
   type EventAnswer,
   wireExpandedCookie,
   wireExpandedCredential,
   type WireFullEvent,
-} from '../../upstream/resources/events.ts'
-import { type Context, print } from '../context.ts'
-import { linkLines } from '../explain.ts'
-import { parseText } from '../options.ts'
-import { CommandError, sanitize, formatTable, type Terminal, formatUtcTime } from '../terminal.ts'
-import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from './api-command.ts'
+} from '../../../upstream/resources/events.ts'
+import { type Context, print } from '../../context.ts'
+import { linkLines } from '../../ledger/explain.ts'
+import { parseText } from '../../options.ts'
+import {
+  CommandError,
+  sanitize,
+  formatTable,
+  type Terminal,
+  formatUtcTime,
+} from '../../terminal.ts'
+import { addServiceOptions, nameFailure, type ServiceOptions, withClient } from '../api-command.ts'
 import { eventsLegacySearchCommand } from './events-legacy-search.ts'
 import { eventsSearchCommand, eventTitle } from './events-search.ts'
 import {
@@ -31,9 +37,9 @@ import {
   type RevealOption,
   severityStyle,
   shortTime,
-} from './listing.ts'
-import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
-import { eventTriageCommands } from './triage.ts'
+} from '../listing.ts'
+import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from '../pages.ts'
+import { eventTriageCommands } from '../triage.ts'
 
 export function eventsCommand(context: Context): Command {
   const events = new Command('events')

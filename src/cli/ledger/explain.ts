@@ -1,15 +1,15 @@
 /** The `explain` command: the history of an event, or the events of a delivery. */
 
 import { Command } from 'commander'
-import { lookUpInLedger } from '../audit/audit-feed.ts'
-import type { Config } from '../config/config.ts'
-import { severityRank } from '../event.ts'
-import { type Message, renderMessage, unverifiedLinkLabel } from '../messages/message.ts'
-import { refang } from '../messages/sanitize.ts'
-import { formatSeverity, severityLabel } from '../messages/summary.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
-import { readAccounting } from '../store/accounts.ts'
-import { findQuarantined, type Quarantined } from '../store/feed-state.ts'
+import { lookUpInLedger } from '../../audit/audit-feed.ts'
+import type { Config } from '../../config/config.ts'
+import { severityRank } from '../../event.ts'
+import { type Message, renderMessage, unverifiedLinkLabel } from '../../messages/message.ts'
+import { refang } from '../../messages/sanitize.ts'
+import { formatSeverity, severityLabel } from '../../messages/summary.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { readAccounting } from '../../store/accounts.ts'
+import { findQuarantined, type Quarantined } from '../../store/feed-state.ts'
 import {
   type AttemptNote,
   deliveryIdPattern,
@@ -20,24 +20,24 @@ import {
   readPayload,
   readRecord,
   type Sighting,
-} from '../store/records.ts'
-import { type KnownTriage, readTriage } from '../store/triage.ts'
-import { createLinkFilter } from '../upstream/links.ts'
+} from '../../store/records.ts'
+import { type KnownTriage, readTriage } from '../../store/triage.ts'
+import { createLinkFilter } from '../../upstream/links.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   destinationLabels,
   type DestinationLabels,
   requireLedger,
   requireIndex,
   withStore,
-} from './open-store.ts'
-import { pluralize, sanitize, formatIsoTime, formatUtcTime } from './terminal.ts'
+} from '../open/open-store.ts'
+import { pluralize, sanitize, formatIsoTime, formatUtcTime } from '../terminal.ts'
 
 interface ExplainOptions extends CommonOptions {
   account?: string

@@ -5,37 +5,37 @@
 import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
-import type { Config } from '../config/config.ts'
-import { readSilences } from '../daemon/grouping.ts'
-import { createWorkHints } from '../delivery/due-accounts.ts'
-import { systemClock } from '../lib/clock.ts'
-import { errorMessage } from '../lib/errors.ts'
-import type { RedisConfig } from '../redis/config.ts'
-import type * as RedisConnection from '../redis/connection.ts'
-import type { Redis } from '../redis/connection.ts'
-import { ensureRedis } from '../redis/embedded-redis.ts'
+import type { Config } from '../../config/config.ts'
+import { readSilences } from '../../daemon/grouping.ts'
+import { createWorkHints } from '../../delivery/due-accounts.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import type { RedisConfig } from '../../redis/config.ts'
+import type * as RedisConnection from '../../redis/connection.ts'
+import type { Redis } from '../../redis/connection.ts'
+import { ensureRedis } from '../../redis/embedded-redis.ts'
 import {
   claimSchema,
   redisConfigKey,
   describeRedis,
   toStoreError,
   StoreError,
-} from '../redis/health.ts'
-import { createKeys, type Keys } from '../redis/keys.ts'
-import type { Silence } from '../routing/silences.ts'
-import { listDestinations } from '../sinks/destinations.ts'
-import type { Destination } from '../sinks/sink.ts'
-import { type AccountLedger, findLead, openLedgers } from '../store/account-ledger.ts'
-import { openLeftLedgers } from '../store/accounts.ts'
-import { readSinkNames } from '../store/pending-items.ts'
+} from '../../redis/health.ts'
+import { createKeys, type Keys } from '../../redis/keys.ts'
+import type { Silence } from '../../routing/silences.ts'
+import { listDestinations } from '../../sinks/destinations.ts'
+import type { Destination } from '../../sinks/sink.ts'
+import { type AccountLedger, findLead, openLedgers } from '../../store/account-ledger.ts'
+import { openLeftLedgers } from '../../store/accounts.ts'
+import { readSinkNames } from '../../store/pending-items.ts'
 import {
   isIndexed,
   isMigrationScanDone,
   runMigrationScan,
   migrationPauseMs,
-} from '../store/record-index.ts'
-import { type Context, silentLogger } from './context.ts'
-import { CommandError, findNamed, parseShortText } from './terminal.ts'
+} from '../../store/record-index.ts'
+import { type Context, silentLogger } from '../context.ts'
+import { CommandError, findNamed, parseShortText } from '../terminal.ts'
 
 export interface OpenStore {
   redis: Redis
@@ -149,7 +149,7 @@ async function connectAndUse<Result>(
   patienceMs: number,
 ): Promise<Result> {
   // Commands that do not use Redis load this module too, but must not load the Redis client.
-  const connection = await import('../redis/connection.ts')
+  const connection = await import('../../redis/connection.ts')
   const redis = connection.connectRedis(config, silentLogger)
   try {
     await waitUntilReady(redis, config, { patienceMs, connection })

@@ -4,9 +4,9 @@
  */
 
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { auditFeed } from '../audit/audit-feed.ts'
-import { recordAudit } from '../audit/audit-schedule.ts'
-import { writeLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
+import { auditFeed } from '../../audit/audit-feed.ts'
+import { recordAudit } from '../../audit/audit-schedule.ts'
+import { writeLedgerCheckNote } from '../../audit/ledger-check-schedule.ts'
 import {
   type LedgerCheck,
   type DanglingRef,
@@ -14,7 +14,7 @@ import {
   type MissingPlace,
   checkLedgers,
   type StrandedItem,
-} from '../audit/ledger-check.ts'
+} from '../../audit/ledger-check.ts'
 import {
   AuditError,
   type AuditResult,
@@ -22,29 +22,29 @@ import {
   type AuditWindow,
   type Finding,
   type NoWindowReason,
-} from '../audit/pages.ts'
-import { repair } from '../audit/repair.ts'
-import type { Config } from '../config/config.ts'
-import { type AuditParts, buildAuditParts } from '../daemon/audits.ts'
-import { groupingSinks } from '../daemon/grouping.ts'
-import { polledFeeds } from '../daemon/polled-feeds.ts'
-import { buildSecrets } from '../daemon/sinks.ts'
-import type { PolledFeed } from '../feed-types/feed-type.ts'
-import { systemClock } from '../lib/clock.ts'
-import { duration } from '../lib/config-fields.ts'
-import { createRouter } from '../routing/router.ts'
-import { readActiveHash } from '../store/account-ledger.ts'
-import { type FeedCounts, sumPending, type SinkCounts } from '../store/accounts.ts'
-import { peekFeed } from '../store/feed-state.ts'
-import { readTrimmedUntilMs } from '../store/records.ts'
-import { UpstreamError } from '../upstream/error.ts'
+} from '../../audit/pages.ts'
+import { repair } from '../../audit/repair.ts'
+import type { Config } from '../../config/config.ts'
+import { type AuditParts, buildAuditParts } from '../../daemon/audits.ts'
+import { groupingSinks } from '../../daemon/grouping.ts'
+import { polledFeeds } from '../../daemon/polled-feeds.ts'
+import { buildSecrets } from '../../daemon/sinks.ts'
+import type { PolledFeed } from '../../feed-types/feed-type.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { duration } from '../../lib/config-fields.ts'
+import { createRouter } from '../../routing/router.ts'
+import { readActiveHash } from '../../store/account-ledger.ts'
+import { type FeedCounts, sumPending, type SinkCounts } from '../../store/accounts.ts'
+import { peekFeed } from '../../store/feed-state.ts'
+import { readTrimmedUntilMs } from '../../store/records.ts'
+import { UpstreamError } from '../../upstream/error.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   ledgerFor,
   destinationsBySink,
@@ -52,9 +52,9 @@ import {
   type OpenStore,
   notifyDaemon,
   withStore,
-} from './open-store.ts'
-import { withUpstream } from './open-upstream.ts'
-import { findBatchWaitMs } from './options.ts'
+} from '../open/open-store.ts'
+import { withUpstream } from '../open/open-upstream.ts'
+import { findBatchWaitMs } from '../options.ts'
 import {
   pluralize,
   findNamed,
@@ -62,7 +62,7 @@ import {
   formatIsoTime,
   type Terminal,
   formatUtcTime,
-} from './terminal.ts'
+} from '../terminal.ts'
 
 interface AuditCommandOptions extends CommonOptions {
   feed?: string

@@ -2,27 +2,27 @@
  * The daemon's engine for one command: makes digests as the daemon does; a running daemon sends
  * them.
  */
-import type { Config } from '../config/config.ts'
-import { expectPolling } from '../config/warnings.ts'
+import type { Config } from '../../config/config.ts'
+import { expectPolling } from '../../config/warnings.ts'
 import {
   buildSuppressionRules,
   buildFlushContext,
   type FlusherParts,
   readSilences,
-} from '../daemon/grouping.ts'
-import { createAddressHasher, buildSinks } from '../daemon/sinks.ts'
-import { type Circuit, createCircuit } from '../delivery/circuit.ts'
-import { createWorkHints } from '../delivery/due-accounts.ts'
-import type { FlushContext } from '../grouping/flush-context.ts'
-import { type DigestSink, hasDigest } from '../grouping/digest-flush.ts'
-import { defaultTimings, systemClock } from '../lib/clock.ts'
-import { createMetrics } from '../lib/metrics.ts'
-import { createRouter } from '../routing/router.ts'
-import type { Sink } from '../sinks/sink.ts'
-import { silentLogger } from './context.ts'
-import { readKnownOrganizations } from './feed-report.ts'
+} from '../../daemon/grouping.ts'
+import { createAddressHasher, buildSinks } from '../../daemon/sinks.ts'
+import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
+import { createWorkHints } from '../../delivery/due-accounts.ts'
+import type { FlushContext } from '../../grouping/flush-context.ts'
+import { type DigestSink, hasDigest } from '../../grouping/digest-flush.ts'
+import { defaultTimings, systemClock } from '../../lib/clock.ts'
+import { createMetrics } from '../../lib/metrics.ts'
+import { createRouter } from '../../routing/router.ts'
+import type { Sink } from '../../sinks/sink.ts'
+import { silentLogger } from '../context.ts'
+import { readKnownOrganizations } from '../feeds/feed-report.ts'
 import { type OpenStore, withStore } from './open-store.ts'
-import { CommandError, findNamed } from './terminal.ts'
+import { CommandError, findNamed } from '../terminal.ts'
 
 export interface OpenEngine {
   store: OpenStore

@@ -1,29 +1,29 @@
 /** `sinks move` and `sinks discard`: settle the items that wait for a sink. */
-import type { Config } from '../config/config.ts'
-import { groupingSinks } from '../daemon/grouping.ts'
-import { listMoveTargets, movedGroup } from '../grouping/placement.ts'
-import { systemClock } from '../lib/clock.ts'
+import type { Config } from '../../config/config.ts'
+import { groupingSinks } from '../../daemon/grouping.ts'
+import { listMoveTargets, movedGroup } from '../../grouping/placement.ts'
+import { systemClock } from '../../lib/clock.ts'
 import {
   worstFirst,
   discardItem,
   moveItem,
   type MoveTarget,
   scanPendingItems,
-} from '../store/pending-items.ts'
+} from '../../store/pending-items.ts'
 import {
   requireConfirmation,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   type LedgerItem,
   findItems,
   redirectAll,
   type RedirectCounts,
   formatTally,
-} from './deliveries.ts'
+} from '../ledger/deliveries.ts'
 import {
   type ByOption,
   destinationsBySink,
@@ -31,10 +31,10 @@ import {
   operatorName,
   notifyDaemon,
   withStore,
-} from './open-store.ts'
-import { findBatchWaitMs } from './options.ts'
+} from '../open/open-store.ts'
+import { findBatchWaitMs } from '../options.ts'
 import { listSinkNames } from './sinks-list.ts'
-import { CommandError, pluralize, findNamed } from './terminal.ts'
+import { CommandError, pluralize, findNamed } from '../terminal.ts'
 
 export interface SettleOptions extends CommonOptions, ByOption {
   yes?: true

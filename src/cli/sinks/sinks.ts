@@ -1,15 +1,15 @@
 import { Command } from 'commander'
-import { createAddressHasher } from '../daemon/sinks.ts'
-import { type CircuitReading, createCircuit } from '../delivery/circuit.ts'
-import { redisNow } from '../redis/scripts.ts'
+import { createAddressHasher } from '../../daemon/sinks.ts'
+import { type CircuitReading, createCircuit } from '../../delivery/circuit.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
-import { addByOption, withStore } from './open-store.ts'
+} from '../context.ts'
+import { addByOption, withStore } from '../open/open-store.ts'
 import { listSinks } from './sinks-list.ts'
 import {
   discardPending,
@@ -18,7 +18,7 @@ import {
   type SettleOptions,
 } from './sinks-settle.ts'
 import { testSink } from './sinks-test.ts'
-import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from './terminal.ts'
+import { findNamed, sanitize, formatIsoTime, parseShortText, formatUtcTime } from '../terminal.ts'
 
 export function sinksCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))

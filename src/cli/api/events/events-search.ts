@@ -1,26 +1,26 @@
 /** `events search`: its scopes, its queries and how its results are printed. */
 import type { Command } from 'commander'
 import { InvalidArgumentError, Option } from 'commander'
-import type { Config } from '../../config/config.ts'
-import type { EventDetail, ThreatEvent } from '../../event.ts'
-import { parseItem } from '../../feed-types/events.ts'
-import { systemClock } from '../../lib/clock.ts'
-import { maskHighlights, maskKnown, maskTag } from '../../masking/masking.ts'
-import { describeEvent, buildHeadline } from '../../messages/message.ts'
-import { cleanLine } from '../../messages/sanitize.ts'
-import { formatSeverity } from '../../messages/summary.ts'
-import { isUnknownPath } from '../../upstream/capabilities.ts'
-import type { UpstreamClient } from '../../upstream/client.ts'
-import type { Tier } from '../../upstream/config.ts'
-import { eventSeverities, orders } from '../../upstream/resources/enumerations.ts'
+import type { Config } from '../../../config/config.ts'
+import type { EventDetail, ThreatEvent } from '../../../event.ts'
+import { parseItem } from '../../../feed-types/events.ts'
+import { systemClock } from '../../../lib/clock.ts'
+import { maskHighlights, maskKnown, maskTag } from '../../../masking/masking.ts'
+import { describeEvent, buildHeadline } from '../../../messages/message.ts'
+import { cleanLine } from '../../../messages/sanitize.ts'
+import { formatSeverity } from '../../../messages/summary.ts'
+import { isUnknownPath } from '../../../upstream/capabilities.ts'
+import type { UpstreamClient } from '../../../upstream/client.ts'
+import type { Tier } from '../../../upstream/config.ts'
+import { eventSeverities, orders } from '../../../upstream/resources/enumerations.ts'
 import {
   type EventQuery,
   type GroupSearchBody,
   wireSearchItem,
   type WireSearchItem,
-} from '../../upstream/resources/events.ts'
-import type { SearchPage } from '../../upstream/resources/operation.ts'
-import type { Context } from '../context.ts'
+} from '../../../upstream/resources/events.ts'
+import type { SearchPage } from '../../../upstream/resources/operation.ts'
+import type { Context } from '../../context.ts'
 import {
   addPeriodOptions,
   listParser,
@@ -31,9 +31,9 @@ import {
   resolvePeriod,
   type PeriodOptions,
   parseText,
-} from '../options.ts'
-import { CommandError, sanitize, type Terminal } from '../terminal.ts'
-import { callOptional, nameFailure, type ApiContext, readSecret, parseId } from './api-command.ts'
+} from '../../options.ts'
+import { CommandError, sanitize, type Terminal } from '../../terminal.ts'
+import { callOptional, nameFailure, type ApiContext, readSecret, parseId } from '../api-command.ts'
 import {
   type Column,
   type Listing,
@@ -43,8 +43,8 @@ import {
   formatRevealed,
   severityStyle,
   shortTime,
-} from './listing.ts'
-import { listCommand, type ListOptions, type ScanPosition } from './pages.ts'
+} from '../listing.ts'
+import { listCommand, type ListOptions, type ScanPosition } from '../pages.ts'
 
 interface EventsSearchOptions extends ListOptions, PeriodOptions, EventQueryOptions {
   group?: number

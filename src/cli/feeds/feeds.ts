@@ -1,11 +1,11 @@
 /** The `feeds` commands that change a feed: rewind, pause and resume. */
 
 import { Command } from 'commander'
-import type { Config } from '../config/config.ts'
-import type { FeedConfig } from '../feed-types/config.ts'
-import { redisNow } from '../redis/scripts.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
-import { openFeed, pauseFeed, peekFeed, rewindFeed } from '../store/feed-state.ts'
+import type { Config } from '../../config/config.ts'
+import type { FeedConfig } from '../../feed-types/config.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
+import { openFeed, pauseFeed, peekFeed, rewindFeed } from '../../store/feed-state.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -13,12 +13,12 @@ import {
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import { type FeedReport, reportFeeds } from './feed-report.ts'
 import { listFeeds, type ListOptions } from './feeds-list.ts'
-import { feedsImportCommand } from './monitoring/feeds-import.ts'
-import { ledgerFor, withStore } from './open-store.ts'
-import { parsePastTime } from './options.ts'
+import { feedsImportCommand } from '../monitoring/feeds-import.ts'
+import { ledgerFor, withStore } from '../open/open-store.ts'
+import { parsePastTime } from '../options.ts'
 import {
   findNamed,
   sanitize,
@@ -26,7 +26,7 @@ import {
   parseShortText,
   formatDuration,
   formatUtcTime,
-} from './terminal.ts'
+} from '../terminal.ts'
 
 export function feedsCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))

@@ -3,13 +3,13 @@
  * it.
  */
 import { Command } from 'commander'
-import type { Config } from '../config/config.ts'
-import type { ThreatEvent } from '../event.ts'
-import { parseItem } from '../feed-types/events.ts'
-import { systemClock } from '../lib/clock.ts'
-import { refang } from '../messages/sanitize.ts'
-import { formatSeverity } from '../messages/summary.ts'
-import { type InhibitRule, sourceKeys, targetKeys } from '../routing/inhibition.ts'
+import type { Config } from '../../config/config.ts'
+import type { ThreatEvent } from '../../event.ts'
+import { parseItem } from '../../feed-types/events.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { refang } from '../../messages/sanitize.ts'
+import { formatSeverity } from '../../messages/summary.ts'
+import { type InhibitRule, sourceKeys, targetKeys } from '../../routing/inhibition.ts'
 import {
   createRouter,
   groupLabels,
@@ -20,12 +20,12 @@ import {
   type RouteNode,
   type Router,
   type RouteVisit,
-} from '../routing/router.ts'
-import { findSilence, type Silence } from '../routing/silences.ts'
-import { mutedUntil } from '../routing/time-intervals.ts'
-import type { Destination } from '../sinks/sink.ts'
-import { readPayload, readRecord } from '../store/records.ts'
-import { redisNow } from '../redis/scripts.ts'
+} from '../../routing/router.ts'
+import { findSilence, type Silence } from '../../routing/silences.ts'
+import { mutedUntil } from '../../routing/time-intervals.ts'
+import type { Destination } from '../../sinks/sink.ts'
+import { readPayload, readRecord } from '../../store/records.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -33,7 +33,7 @@ import {
   loadConfigFile,
   print,
   readText,
-} from './context.ts'
+} from '../context.ts'
 import {
   destinationsBySink,
   requireLedger,
@@ -41,7 +41,7 @@ import {
   type KnownSilences,
   unavailableSilenceLines,
   withStore,
-} from './open-store.ts'
+} from '../open/open-store.ts'
 import {
   CommandError,
   findNamed,
@@ -49,7 +49,7 @@ import {
   formatIsoTime,
   formatDuration,
   formatUtcTime,
-} from './terminal.ts'
+} from '../terminal.ts'
 
 export function routesCommand(context: Context): Command {
   const show = addCommonOptions(new Command('show'))

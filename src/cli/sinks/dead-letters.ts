@@ -1,10 +1,10 @@
 /** The `dead-letters` commands: list, show, replay and discard. */
 
 import { Command } from 'commander'
-import type { Config } from '../config/config.ts'
-import type { Message } from '../messages/message.ts'
-import { formatSeverity } from '../messages/summary.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import type { Config } from '../../config/config.ts'
+import type { Message } from '../../messages/message.ts'
+import { formatSeverity } from '../../messages/summary.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
 import {
   countDeadLetters,
   type DeadLetter,
@@ -14,8 +14,8 @@ import {
   listDeadLetters,
   replayDeadLetter,
   readSinkNames,
-} from '../store/pending-items.ts'
-import { readPayload } from '../store/records.ts'
+} from '../../store/pending-items.ts'
+import { readPayload } from '../../store/records.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -23,7 +23,7 @@ import {
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   renderRecordMessage,
   itemJson,
@@ -32,15 +32,15 @@ import {
   failureReason,
   historyJson,
   historyLines,
-} from './explain.ts'
+} from '../ledger/explain.ts'
 import {
   destinationLabels,
   type DestinationLabels,
   type OpenStore,
   notifyDaemon,
   withStore,
-} from './open-store.ts'
-import { findBatchWaitMs, parsePositive } from './options.ts'
+} from '../open/open-store.ts'
+import { findBatchWaitMs, parsePositive } from '../options.ts'
 import {
   CommandError,
   pluralize,
@@ -49,7 +49,7 @@ import {
   formatIsoTime,
   formatTable,
   formatUtcTime,
-} from './terminal.ts'
+} from '../terminal.ts'
 
 export function deadLettersCommand(context: Context): Command {
   const list = addCommonOptions(new Command('list'))

@@ -1,7 +1,7 @@
-import type { Config } from '../config/config.ts'
-import type { FeedConfig } from '../feed-types/config.ts'
-import { findFeedType } from '../feed-types/feed-types.ts'
-import { feedId, loadLane } from '../feeds/lane-store.ts'
+import type { Config } from '../../config/config.ts'
+import type { FeedConfig } from '../../feed-types/config.ts'
+import { findFeedType } from '../../feed-types/feed-types.ts'
+import { feedId, loadLane } from '../../feeds/lane-store.ts'
 import {
   chooseNext,
   type FeedPlace,
@@ -9,12 +9,12 @@ import {
   minPollInterval,
   eventRate,
   currentShare,
-} from '../feeds/next-feed.ts'
-import { readsAll } from '../feeds/scan.ts'
-import { redisNow } from '../redis/scripts.ts'
-import type { FeedState, Unreadable, Scan } from '../store/feed-state.ts'
-import type { Organizations } from '../upstream/organizations.ts'
-import { type CommonOptions, type Context, loadConfigFile, print } from './context.ts'
+} from '../../feeds/next-feed.ts'
+import { readsAll } from '../../feeds/scan.ts'
+import { redisNow } from '../../redis/scripts.ts'
+import type { FeedState, Unreadable, Scan } from '../../store/feed-state.ts'
+import type { Organizations } from '../../upstream/organizations.ts'
+import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
   type FeedReport,
   readKnownOrganizations,
@@ -23,8 +23,8 @@ import {
   reportLeftFeeds,
 } from './feed-report.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
-import { type OpenStore, withStore } from './open-store.ts'
-import { pluralize, sanitize, formatIsoTime, formatDuration, formatUtcTime } from './terminal.ts'
+import { type OpenStore, withStore } from '../open/open-store.ts'
+import { pluralize, sanitize, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
 
 export interface ListOptions extends CommonOptions {
   why?: true

@@ -1,8 +1,8 @@
-import type { Config } from '../config/config.ts'
-import type { EngineContext } from '../daemon/context.ts'
-import type { Upstream } from '../daemon/upstream.ts'
-import { defaultTimings as timings, systemClock } from '../lib/clock.ts'
-import { silentLogger } from './context.ts'
+import type { Config } from '../../config/config.ts'
+import type { EngineContext } from '../../daemon/context.ts'
+import type { Upstream } from '../../daemon/upstream.ts'
+import { defaultTimings as timings, systemClock } from '../../lib/clock.ts'
+import { silentLogger } from '../context.ts'
 import type { OpenStore } from './open-store.ts'
 
 /**
@@ -15,8 +15,8 @@ export async function withUpstream<Result>(
   use: (upstream: Upstream, engineContext: EngineContext) => Promise<Result>,
 ): Promise<Result> {
   // Most commands use only Redis, so the API client is loaded here.
-  const { buildUpstream: buildService } = await import('../daemon/upstream.ts')
-  const { createMetrics } = await import('../lib/metrics.ts')
+  const { buildUpstream: buildService } = await import('../../daemon/upstream.ts')
+  const { createMetrics } = await import('../../lib/metrics.ts')
   const parts = { clock: systemClock, logger: silentLogger }
   const metrics = createMetrics(parts)
   const generation = { number: 0, hash: '', isActive: false }

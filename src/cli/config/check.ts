@@ -1,13 +1,13 @@
 /** The `check` command: validates the configuration and summarizes what it does. */
 
 import { Command } from 'commander'
-import { type Config, ConfigError, formatMistake } from '../config/config.ts'
-import type { LoadedConfig } from '../config/load.ts'
-import { findOutlooks, keptInterval, type LaneOutlook } from '../config/warnings.ts'
-import { systemClock } from '../lib/clock.ts'
-import type { RouteConfig } from '../routing/config.ts'
-import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
-import type { CallOptions } from '../upstream/resources/operation.ts'
+import { type Config, ConfigError, formatMistake } from '../../config/config.ts'
+import type { LoadedConfig } from '../../config/load.ts'
+import { findOutlooks, keptInterval, type LaneOutlook } from '../../config/warnings.ts'
+import { systemClock } from '../../lib/clock.ts'
+import type { RouteConfig } from '../../routing/config.ts'
+import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import type { CallOptions } from '../../upstream/resources/operation.ts'
 import type { LiveFindings } from './check-live.ts'
 import {
   addCommonOptions,
@@ -15,10 +15,10 @@ import {
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
-import { type FeedReport, withBounds } from './feed-report.ts'
-import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
-import { pluralize, formatDuration } from './terminal.ts'
+} from '../context.ts'
+import { type FeedReport, withBounds } from '../feeds/feed-report.ts'
+import { feedQueryJson, formatBounds, describeFeed } from '../feeds/feed-text.ts'
+import { pluralize, formatDuration } from '../terminal.ts'
 
 interface CheckOptions extends CommonOptions {
   live?: true
@@ -78,8 +78,8 @@ async function check(context: Context, loaded: LoadedConfig, options: CheckOptio
 
 async function askServices(context: Context, config: Config): Promise<LiveFindings> {
   const { checkLive } = await import('./check-live.ts')
-  const { withStore: withLedger } = await import('./open-store.ts')
-  const { withUpstream: withService } = await import('./open-upstream.ts')
+  const { withStore: withLedger } = await import('../open/open-store.ts')
+  const { withUpstream: withService } = await import('../open/open-upstream.ts')
   const callOptions = (): CallOptions => ({
     slot: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
     signal: context.stop,

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
-import { configSchema } from '../config/schema.ts'
-import { addCommonOptions, type Context } from './context.ts'
-import { monitoringSchema } from './monitoring/monitoring-file.ts'
+import { configSchema } from '../../config/schema.ts'
+import { addCommonOptions, type Context } from '../context.ts'
+import { monitoringSchema } from '../monitoring/monitoring-file.ts'
 
 export function schemaCommand(context: Context): Command {
   return addCommonOptions(new Command('schema'))

@@ -1,7 +1,7 @@
 /** A threat-flow report as text for a terminal: its Markdown, wrapped. */
-import type { WireReport } from '../upstream/resources/reports.ts'
-import { parseTimestamp } from '../upstream/timestamps.ts'
-import { formatTable, formatUtcTime, measureWidth, sanitize } from './terminal.ts'
+import type { WireReport } from '../../upstream/resources/reports.ts'
+import { parseTimestamp } from '../../upstream/timestamps.ts'
+import { formatTable, formatUtcTime, measureWidth, sanitize } from '../terminal.ts'
 
 /** Columns of a report's text. */
 const width = 96

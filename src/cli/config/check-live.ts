@@ -1,12 +1,12 @@
 /**
  * `check --live`: asks the API of each account whether it knows the words in the feeds' filters.
  */
-import type { Config } from '../config/config.ts'
-import type { FeedConfig } from '../feed-types/feed-config.ts'
-import { findNearest } from '../lib/errors.ts'
-import type { UpstreamClient } from '../upstream/client.ts'
-import { UpstreamError } from '../upstream/error.ts'
-import type { CallOptions } from '../upstream/resources/operation.ts'
+import type { Config } from '../../config/config.ts'
+import type { FeedConfig } from '../../feed-types/feed-config.ts'
+import { findNearest } from '../../lib/errors.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
+import { UpstreamError } from '../../upstream/error.ts'
+import type { CallOptions } from '../../upstream/resources/operation.ts'
 
 export interface LiveFindings {
   /** One line for each filter that the API would refuse. */

@@ -1,8 +1,8 @@
 /** The `deliveries` commands, and the changes of many items at once that other commands share. */
 
 import { Command } from 'commander'
-import { refang } from '../messages/sanitize.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import { refang } from '../../messages/sanitize.ts'
+import type { AccountLedger } from '../../store/account-ledger.ts'
 import {
   worstFirst,
   scanEndedItems,
@@ -11,9 +11,9 @@ import {
   type RecordItem,
   type RedirectStatus,
   resendItem,
-} from '../store/pending-items.ts'
-import { readRecord } from '../store/records.ts'
-import { redisNow } from '../redis/scripts.ts'
+} from '../../store/pending-items.ts'
+import { readRecord } from '../../store/records.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -21,7 +21,7 @@ import {
   type Context,
   loadConfigFile,
   print,
-} from './context.ts'
+} from '../context.ts'
 import {
   addByOption,
   type ByOption,
@@ -31,9 +31,9 @@ import {
   operatorName,
   notifyDaemon,
   withStore,
-} from './open-store.ts'
-import { findBatchWaitMs, parsePastTime } from './options.ts'
-import { pluralize, findNamed, sanitize, formatUtcTime } from './terminal.ts'
+} from '../open/open-store.ts'
+import { findBatchWaitMs, parsePastTime } from '../options.ts'
+import { pluralize, findNamed, sanitize, formatUtcTime } from '../terminal.ts'
 
 interface ResendOptions extends CommonOptions, ByOption {
   sink: string
