@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { RouteConfig } from '../routing/config.ts'
 import { isSection, type Finding } from '../lib/config-fields.ts'
-import type { Secret } from '../lib/secret.ts'
+import { isSecret } from '../lib/secret.ts'
 import type { Config } from './config.ts'
 
 export interface NameDiff {
@@ -119,10 +119,6 @@ function comparable(value: unknown): unknown {
     ([, member]) => member !== undefined && typeof member !== 'function',
   )
   return Object.fromEntries(members.map(([key, member]) => [key, comparable(member)]))
-}
-
-function isSecret(value: unknown): value is Secret {
-  return isSection(value) && typeof value['reveal'] === 'function'
 }
 
 function toFileKey(key: string, value: unknown): string {

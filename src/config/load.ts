@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import type { z } from 'zod'
 import { systemClock } from '../lib/clock.ts'
 import { type Finding, isSection } from '../lib/config-fields.ts'
+import { isSecret } from '../lib/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
 import { parseFile, readFileText } from './parse-file.ts'
@@ -126,13 +127,12 @@ function sortByName<Entry extends { name: string }>(entries: readonly Entry[]): 
 }
 
 function withoutSecrets(sink: Config['sinks'][number]): object {
-  const {
-    url: _url,
-    smtp: _smtp,
-    secrets: _secrets,
-    ...open
-  } = { ...sink } as Record<string, unknown>
-  return open
+  return Object.fromEntries(Object.entries(sink).filter(([, value]) => !holdsSecrets(value)))
+}
+
+/** An empty list counts too, so that a webhook's first secret is no other configuration. */
+function holdsSecrets(value: unknown): boolean {
+  return Array.isArray(value) ? value.every(isSecret) : isSecret(value)
 }
 
 function sortKeys(value: unknown): unknown {

@@ -5,7 +5,7 @@
  */
 import type { Finding } from '../lib/config-fields.ts'
 import { findExposure } from '../lib/private-files.ts'
-import { findWeakness, isSecretKey, secretFromFile } from '../lib/secret.ts'
+import { findSecretKey, findWeakness, secretFromFile } from '../lib/secret.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
@@ -63,8 +63,8 @@ function findSecrets({ value, variablesAt }: WrittenTree, env: Environment): Wri
     Object.entries(keys).flatMap(([name, content]) =>
       listTexts([...path, name], content).flatMap(({ place, text }) => {
         const isFile = name.endsWith('_file')
-        const key = name === 'secrets' ? 'secret' : name.replace(/_file$/, '')
-        if (publicFiles.includes(name) || !(isFile || isSecretKey(key))) return []
+        const key = isFile ? name.replace(/_file$/, '') : findSecretKey(name)
+        if (key === undefined || publicFiles.includes(name)) return []
         const isLiteral = !isFile && variablesAt(place).every(isUnset) && !isSandboxAddress(keys)
         const read = isFile ? (): string => secretFromFile(text).reveal() : (): string => text
         return [{ path: place, key, file: isFile ? text : undefined, isLiteral, read }]

@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts'
 import type { Lanes } from '../feeds/lanes.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
-import type { Secret } from '../lib/secret.ts'
+import { isSecret } from '../lib/secret.ts'
 import type { EngineContext } from './context.ts'
 
 /** The parts that are described, as far as they exist yet. */
@@ -75,11 +75,6 @@ export function hashConfig(config: Config): number {
   } catch {
     return 0
   }
-}
-
-function isSecret(value: unknown): value is Secret {
-  const hasReveal = typeof value === 'object' && value !== null && 'reveal' in value
-  return hasReveal && typeof value.reveal === 'function'
 }
 
 function routeNames(route: RouteConfig): string[] {

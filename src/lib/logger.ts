@@ -9,10 +9,11 @@ export interface Logger extends PinoLogger {
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Names of fields whose values never reach a log line, at any depth. */
-export const redactedFields = [
-  'api_key',
-  'apiKey',
+/**
+ * Names of fields whose values never reach a log line, at any depth: those that libraries and the
+ * service give to secrets, and those that `redactField` adds.
+ */
+const redactedNames = new Set<PropertyKey>([
   'authorization',
   'Authorization',
   'cookie',
@@ -22,18 +23,19 @@ export const redactedFields = [
   'hash',
   'pass',
   'password',
-  'proxy',
-  'routing_key',
-  'routingKey',
-  'secret',
-  'secrets',
-  'smtp',
   'token',
   'url',
   'value',
-] as const
+])
 
-const redactedNames = new Set<PropertyKey>(redactedFields)
+/** Keeps the values of fields of this name out of the lines of loggers that are made later. */
+export function redactField(name: string): void {
+  redactedNames.add(name)
+}
+
+export function listRedactedFields(): string[] {
+  return [...redactedNames].map(String)
+}
 
 const censoredText = '<secret>'
 
@@ -63,7 +65,7 @@ export function createLogger({
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    redact: { paths: [...redactedFields.map((field) => `["${field}"]`), '*'], censor },
+    redact: { paths: [...listRedactedFields().map((field) => `["${field}"]`), '*'], censor },
     serializers: { err: describeError },
   }
   const target = destination ?? pino.destination(1)

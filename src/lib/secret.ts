@@ -3,8 +3,17 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { inspect } from 'node:util'
 import { z } from 'zod'
-import { type Finding, refusal, type Refusal, type Rule, wrongKind } from './config-fields.ts'
+import {
+  type Finding,
+  list,
+  refusal,
+  type Refusal,
+  type Rule,
+  textField,
+  wrongKind,
+} from './config-fields.ts'
 import { errorMessage } from './errors.ts'
+import { redactField } from './logger.ts'
 import {
   certificateLimits,
   type FileLimits,
@@ -38,6 +47,12 @@ export function createSecret(read: () => string, file?: string): Secret {
   } as Secret
 }
 
+/** Whether a value is a Secret, whatever its name: how configurations are hashed and compared. */
+export function isSecret(value: unknown): value is Secret {
+  const hasReveal = typeof value === 'object' && value !== null && 'reveal' in value
+  return hasReveal && typeof value.reveal === 'function'
+}
+
 export function secretFromText(text: string): Secret {
   return createSecret(() => text)
 }
@@ -52,20 +67,28 @@ export function secretFromFile(path: string): Secret {
  */
 type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
 
-/** Names of the secrets that the loaded sections have. */
-const secretNames = new Set<string>()
+/** The secrets that the loaded sections declare: by name, the key that has a twin for a file. */
+const declaredKeys = new Map<string, string>()
 
 /**
- * Whether any section declares a secret of this name, by `secretKeys`; each has a twin that ends in
- * `_file`. The schema of the whole file must be loaded.
+ * Returns the key of the secret that a name of the file stands for: `secret` for itself and for the
+ * list `secrets`; undefined: no section declares a secret so. The schema of the whole file must be
+ * loaded.
  */
-export function isSecretKey(key: string): boolean {
-  return secretNames.has(key)
+export function findSecretKey(name: string): string | undefined {
+  return declaredKeys.get(name)
+}
+
+/** Its values stay out of logs, under the names that the file and the code give it. */
+function declareSecret(name: string, key: string): void {
+  declaredKeys.set(name, key)
+  redactField(name)
+  redactField(name.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase()))
 }
 
 /** The two fields, for a section's shape. */
 export function secretKeys<const Key extends string>(key: Key, describe: string): SecretKeys<Key> {
-  secretNames.add(key)
+  declareSecret(key, key)
   const remedy = 'write a text, in quotes'
   const field = (description: string): z.ZodOptional<z.ZodString> =>
     z.string(wrongKind('a text', remedy)).meta({ description }).optional()
@@ -73,6 +96,28 @@ export function secretKeys<const Key extends string>(key: Key, describe: string)
     [key]: field(describe),
     [`${key}_file`]: field(`File that holds ${key}, read at each use and trimmed.`),
   } as SecretKeys<Key>
+}
+
+interface SecretListOptions {
+  /** The key of a single one, such as `secret`. */
+  of: string
+  describe: string
+  /** Describes each. */
+  describeEach: string
+  /** What to write. */
+  remedy: string
+  check: (text: string) => Refusal | undefined
+}
+
+/** The field of several secrets, for a section's shape; `name` is its key there. */
+export function secretList(name: string, options: SecretListOptions): z.ZodType<Secret[]> {
+  declareSecret(name, options.of)
+  const each = textField({
+    describe: options.describeEach,
+    remedy: 'write a secret, in quotes',
+    parse: (text) => options.check(text) ?? secretFromText(text),
+  })
+  return list(each, options.describe, options.remedy)
 }
 
 interface SecretRuleOptions {

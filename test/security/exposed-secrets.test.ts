@@ -17,7 +17,7 @@ import { formatMistake } from '../../src/config/config.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { configKeys } from '../../src/config/schema.ts'
 import { findExposure } from '../../src/lib/private-files.ts'
-import { findWeakness, isSecretKey } from '../../src/lib/secret.ts'
+import { findSecretKey, findWeakness } from '../../src/lib/secret.ts'
 import { startTocsin, tocsin } from '../integration/cli/tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-exposed-'))
@@ -379,6 +379,7 @@ test('every key that has a twin for a file is known as a secret', () => {
   const twins = keys.filter((key) => keys.includes(`${key}_file`))
   const names = twins.map((key) => key.split('.').at(-1) ?? '')
   expect(names).toContain('api_key')
-  expect(names.filter((name) => !isSecretKey(name))).toEqual([])
-  expect(isSecretKey('name')).toBe(false)
+  expect(names.filter((name) => findSecretKey(name) !== name)).toEqual([])
+  expect(findSecretKey('secrets')).toBe('secret')
+  expect(findSecretKey('name')).toBeUndefined()
 })

@@ -5,21 +5,19 @@ import {
   flag,
   laterKeys,
   laterMark,
-  list,
   rate,
   refusal,
   type Refusal,
   type Rule,
   section,
-  textField,
   wholeNumber,
 } from '../../lib/config-fields.ts'
 import {
   requiredSecretFromSection,
   type Secret,
-  secretFromText,
   secretFromSection,
   secretKeys,
+  secretList,
   secretRule,
 } from '../../lib/secret.ts'
 import { webAddressProblem } from '../../lib/web-address.ts'
@@ -77,15 +75,13 @@ const webhookConfig = section(
     type: z.literal('webhook').meta({ description: 'An HTTP endpoint of a machine.' }),
     ...secretKeys('url', 'Where the requests go.'),
     ...secretKeys('secret', 'Signs every request (Standard Webhooks).'),
-    secrets: list(
-      textField({
-        describe: 'A signing secret.',
-        remedy: 'write a secret, in quotes',
-        parse: (input) => secretProblem(input) ?? input,
-      }),
-      'Several signing secrets, newest first, while they are rotated.',
-      'write secrets, such as [new, old]',
-    ).optional(),
+    secrets: secretList('secrets', {
+      of: 'secret',
+      describe: 'Several signing secrets, newest first, while they are rotated.',
+      describeEach: 'A signing secret.',
+      remedy: 'write secrets, such as [new, old]',
+      check: secretProblem,
+    }).optional(),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     batch: batch.optional(),
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
@@ -114,7 +110,7 @@ const webhookConfig = section(
   return {
     type: file.type,
     url: requiredSecretFromSection(file, 'url'),
-    secrets: single ? [single] : (file.secrets ?? []).map(secretFromText),
+    secrets: single ? [single] : (file.secrets ?? []),
     allowPrivate: file.allow_private,
     batch: file.batch,
     limitPerSecond: file.limit,

@@ -82,6 +82,19 @@ describe('a secret', () => {
     expect(changes({ sinks })).toEqual({ sinks: { changed: ['siem'] } })
   })
 
+  test('of a list is seen to change, to come and to go', () => {
+    const [one, other] = ['the-old-secret-of-24-bytes', 'the-new-secret-of-24-bytes']
+    const withList = (list: string): string => sections.sinks.replace(`secret: ${one}`, list)
+    expect(changes({ sinks: withList(`secrets: [${one}]`) })).toBeUndefined()
+    for (const list of [
+      `secrets: [${other}]`,
+      `secrets: [${other}, ${one}]`,
+      'allow_private: false',
+    ]) {
+      expect(changes({ sinks: withList(list) })).toEqual({ sinks: { changed: ['siem'] } })
+    }
+  })
+
   test('of a file is compared by the place of the file, which may be gone by now', () => {
     const [old, moved] = [join(folder, 'old-key'), join(folder, 'moved-key')]
     const at = (file: string): Partial<typeof sections> => {

@@ -403,6 +403,27 @@ describe('the hash names what happens to events', () => {
     )
   })
 
+  const old = 'the-old-secret-of-24-bytes'
+  const fresh = 'the-new-secret-of-24-bytes'
+  const duty = '  duty:\n    type: pagerduty\n    routing_key: c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p\n'
+
+  test.each([
+    ['a list of them', `${webhook}    secrets: [${fresh}, ${old}]`, webhook],
+    [
+      'one more in a list',
+      `${webhook}    secrets: [${fresh}, ${old}]`,
+      `${webhook}    secret: ${old}`,
+    ],
+    ['a routing key', duty, duty.replace('c04d', 'd15e')],
+  ])('no secret counts, whatever its key: %s', (_what, before, after) => {
+    expect(load(fileWith({ sinks: before })).hash).toBe(load(fileWith({ sinks: after })).hash)
+  })
+
+  test('an address that is no secret counts', () => {
+    const abroad = `${duty}    url: https://events.eu.pagerduty.com\n`
+    expect(load(fileWith({ sinks: abroad })).hash).not.toBe(load(fileWith({ sinks: duty })).hash)
+  })
+
   test.each([
     ['a feed', { sinks: webhook, feed: 'every: 61s' }],
     ['a label', { sinks: webhook, feed: 'labels: { team: brand }' }],

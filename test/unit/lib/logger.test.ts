@@ -1,7 +1,8 @@
 import { Writable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
+import { configKeys } from '../../../src/config/schema.ts'
 import { TocsinError } from '../../../src/lib/errors.ts'
-import { createLogger, redactedFields, type Logger } from '../../../src/lib/logger.ts'
+import { createLogger, listRedactedFields, type Logger } from '../../../src/lib/logger.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 
 const planted = 'hunter2-planted'
@@ -56,7 +57,18 @@ describe('a line', () => {
   })
 })
 
-describe.each(redactedFields)('a secret under the name %s', (field) => {
+test('a configured secret is redacted under the names that the file and the code give it', () => {
+  const keys = configKeys()
+  const twins = keys.filter((key) => keys.includes(`${key}_file`))
+  const names = twins.map((key) => key.split('.').at(-1) ?? '')
+  expect(names.length).toBeGreaterThan(5)
+  expect(listRedactedFields()).toEqual(
+    expect.arrayContaining([...names, 'apiKey', 'routingKey', 'secrets']),
+  )
+  expect(listRedactedFields()).not.toContain('name')
+})
+
+describe.each(listRedactedFields())('a secret under the name %s', (field) => {
   const secret = { [field]: planted, other: 'shown' }
   const cases: [string, (logger: Logger) => void][] = [
     ['at the top', (logger) => logger.info(secret, 'x')],
