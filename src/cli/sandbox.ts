@@ -15,7 +15,7 @@ import {
   type SandboxOptions,
   withDefaults,
 } from '../sandbox/options.ts'
-import type { Received } from '../sandbox/receivers/received.ts'
+import { objectsIn, type Received } from '../sandbox/receivers/received.ts'
 import { knownReportRequests } from '../sandbox/reports/reports.ts'
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
 import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
@@ -58,9 +58,11 @@ function sandboxFlags(): Option[] {
   const flag: Flag = (flags, says, parse) => new Option(flags, says).argParser(parse)
   return [
     new Option('--host <address>', 'where to listen').default('127.0.0.1'),
-    flag('--port <n>', 'of the service, Slack and the webhook; 0: a free one', parsePort).default(
-      8080,
-    ),
+    flag(
+      '--port <n>',
+      'of the service and all receivers but mail; 0: a free one',
+      parsePort,
+    ).default(8080),
     flag('--smtp-port <n>', 'of the mail server; 0: a free one', parsePort).default(2525),
     flag('--rate <rate>', 'events that arrive, e.g. 1/s or 6/m', parseRate).default(0.2, '12/m'),
     flag('--backlog <n>', 'events of the last 24 h at the start', parseCount).default(20),
@@ -189,13 +191,15 @@ function toSandboxOptions(options: SandboxCommandOptions): SandboxOptions {
 function printStartup(context: Context, options: SandboxCommandOptions, sandbox: Sandbox): void {
   const { terminal } = context
   const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
+  const { teamsUrl, pagerDutyUrl, pagerDutyKey } = sandbox
   const hasCredentials = options.credentialRate > 0 || options.credentialBacklog > 0
   const config = sandboxConfig(sandbox, withDefaults({}).groups, hasCredentials)
   if (options.output === 'json') {
     const addresses = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
     const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
+    const others = { teams_url: teamsUrl, pagerduty_url: pagerDutyUrl, routing_key: pagerDutyKey }
     const reports = { report_requests: knownReportRequests }
-    terminal.print(JSON.stringify({ ...addresses, ...secrets, ...reports, config }))
+    terminal.print(JSON.stringify({ ...addresses, ...others, ...secrets, ...reports, config }))
     return
   }
   terminal.print(
@@ -284,7 +288,15 @@ function parseRate(text: string): number {
 
 type SandboxAddresses = Pick<
   Sandbox,
-  'url' | 'slackUrl' | 'webhookUrl' | 'webhookSecret' | 'smtpUrl' | 'apiKeys'
+  | 'url'
+  | 'slackUrl'
+  | 'teamsUrl'
+  | 'pagerDutyUrl'
+  | 'pagerDutyKey'
+  | 'webhookUrl'
+  | 'webhookSecret'
+  | 'smtpUrl'
+  | 'apiKeys'
 >
 
 /**
@@ -292,7 +304,7 @@ type SandboxAddresses = Pick<
  * each group, and with `hasCredentials` one for each identifier.
  */
 export function sandboxConfig(
-  { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys }: SandboxAddresses,
+  addresses: SandboxAddresses,
   groups: readonly SandboxGroup[],
   hasCredentials = false,
 ): string {
@@ -311,6 +323,7 @@ export function sandboxConfig(
     '    every: 10s',
     '    detail: [high, critical]',
   ])
+  const { url, apiKeys } = addresses
   return `accounts:
   main:
     base_url: ${url}
@@ -320,10 +333,35 @@ export function sandboxConfig(
 feeds:
 ${[...feeds, ...credentialFeeds].join('\n')}
 
-sinks:
+${sinksYaml(addresses)}
+route:
+  sinks: [siem]
+  routes:
+    - name: urgent
+      matchers: ['severity>=high']
+      sinks: [soc, teams, duty, siem, oncall]
+    - name: medium
+      matchers: ['severity="medium"']
+      sinks: [soc, teams, siem]
+`
+}
+
+function sinksYaml(addresses: SandboxAddresses): string {
+  const { slackUrl, teamsUrl, pagerDutyUrl, pagerDutyKey } = addresses
+  const { webhookUrl, webhookSecret, smtpUrl } = addresses
+  return `sinks:
   soc:
     type: slack
     url: ${slackUrl}
+    allow_private: true
+  teams:
+    type: teams
+    url: ${teamsUrl}
+    allow_private: true
+  duty:
+    type: pagerduty
+    routing_key: ${pagerDutyKey}
+    url: ${pagerDutyUrl}
     allow_private: true
   oncall:
     type: email
@@ -337,16 +375,6 @@ sinks:
     secret: ${webhookSecret}
     allow_private: true
     batch: { max: 50, wait: 1s }
-
-route:
-  sinks: [siem]
-  routes:
-    - name: urgent
-      matchers: ['severity>=high']
-      sinks: [soc, siem, oncall]
-    - name: medium
-      matchers: ['severity="medium"']
-      sinks: [soc, siem]
 `
 }
 
@@ -361,7 +389,7 @@ export function showReceived(
     terminal.print(JSON.stringify({ at: new Date(atMs).toISOString(), sink, to, id, uids }))
     return
   }
-  const place = `${sink.padEnd(7)} ${sanitize(to, 60)}`
+  const place = `${sink.padEnd(9)} ${sanitize(to, 60)}`
   terminal.print(
     `${terminal.paint('dim', formatUtcTime(atMs))} ${place}: ${sanitize(messageSubject(message), 160)}`,
   )
@@ -369,7 +397,18 @@ export function showReceived(
 
 function messageSubject({ mail, json, uids, id }: Received): string {
   if (mail) return mail.subject
-  const text = typeof json === 'object' && json !== null && 'text' in json ? json.text : undefined
-  if (typeof text === 'string') return text
+  const text = objectsIn(json)
+    .map(titleIn)
+    .find((found) => found !== undefined)
+  if (text !== undefined) return text
   return uids.length > 0 ? uids.join(', ') : (id ?? 'a message without an id')
+}
+
+/** The text of a Slack message, the summary of an incident, or the first line of a card. */
+function titleIn({ text, summary, inlines }: Record<string, unknown>): string | undefined {
+  if (Array.isArray(inlines))
+    return objectsIn(inlines)
+      .map((run) => String(run['text']))
+      .join('')
+  return [text, summary].find((one) => typeof one === 'string')
 }

@@ -66,6 +66,12 @@ export interface SandboxGroup {
   identifiers: { id: number; name: string; term?: string }[]
 }
 
+/** Messages per second that a receiver takes, and how many at once. */
+export interface ReceiverLimit {
+  perSecond: number
+  burst: number
+}
+
 export interface SandboxOptions {
   host?: string
   /** 0 chooses a free port; also for `smtpPort`. */
@@ -155,7 +161,12 @@ export interface SandboxOptions {
    */
   dataFolder?: string | null
   /** Messages per second, and burst size, per Slack URL. */
-  slackLimit?: { perSecond: number; burst: number }
+  slackLimit?: ReceiverLimit
+  /** As `slackLimit`, of each workflow of Teams and of PagerDuty. */
+  teamsLimit?: ReceiverLimit
+  pagerDutyLimit?: ReceiverLimit
+  /** The routing key that its PagerDuty knows: 32 letters and digits. */
+  pagerDutyKey?: string
   /** `whsec_` and 24 to 64 bytes in base64; default random. */
   webhookSecret?: string
   /**
@@ -235,6 +246,9 @@ export function withDefaults(options: SandboxOptions): SandboxSettings {
     reportErrorShare: 0,
     dataFolder: null,
     slackLimit: { perSecond: 1, burst: 3 },
+    teamsLimit: { perSecond: 4, burst: 4 },
+    pagerDutyLimit: { perSecond: 2, burst: 120 },
+    pagerDutyKey: 'sandbox'.padEnd(32, '0'),
     webhookSecret: `whsec_${randomBytes(32).toString('base64')}`,
     requireSignature: true,
     signatureToleranceMs: 300_000,

@@ -30,8 +30,10 @@ import { createEventSupply, type EventSupply } from './history/supply.ts'
 import { createMonitoring, type Monitoring } from './monitoring/monitoring.ts'
 import { createRandom, type SandboxOptions, type SandboxSettings, withDefaults } from './options.ts'
 import { startMailReceiver } from './receivers/mail-receiver.ts'
+import { addPagerDutyReceiver } from './receivers/pagerduty-receiver.ts'
 import { createInbox, type Inbox, type Received, type SinkName } from './receivers/received.ts'
 import { addSlackReceiver } from './receivers/slack-receiver.ts'
+import { addTeamsReceiver } from './receivers/teams-receiver.ts'
 import { addWebhookReceiver } from './receivers/webhook-receiver.ts'
 import {
   readBytes,
@@ -57,6 +59,11 @@ export interface Sandbox extends FixtureControl, ServiceControl {
   slackUrl: string
   webhookUrl: string
   webhookSecret: string
+  /** One workflow's URL; every other path below `/teams/` with a signature (`sig`) works as well. */
+  teamsUrl: string
+  /** Origin of the Events API. */
+  pagerDutyUrl: string
+  pagerDutyKey: string
   smtpUrl: string
   apiKeys: string[]
   faults: FaultControl
@@ -69,6 +76,14 @@ export interface Sandbox extends FixtureControl, ServiceControl {
   requests: readonly SandboxRequest[]
   close(): Promise<void>
 }
+
+/** Those that speak HTTP. */
+const receivers = [
+  addSlackReceiver,
+  addTeamsReceiver,
+  addPagerDutyReceiver,
+  addWebhookReceiver,
+] as const
 
 type ServiceControl = Omit<PretendService, 'persistent'>
 
@@ -95,8 +110,7 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
   const serviceParts = { ...fixtures, settings, log, monitoring, save }
   const { persistent, ...service } = addService(app, serviceParts)
   folder?.attach(persistent, settings.logger)
-  addSlackReceiver(app, { settings, log, inbox })
-  addWebhookReceiver(app, { settings, log, inbox })
+  for (const add of receivers) add(app, { settings, log, inbox })
   addControl(app, {
     faults,
     addEvents: (count, ageMs) =>
@@ -127,6 +141,9 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
     slackUrl: `${url}/slack/T0SANDBOX/B0SANDBOX/slack-hush-hush`,
     webhookUrl: `${url}/hooks/siem`,
     webhookSecret: settings.webhookSecret,
+    teamsUrl: `${url}/teams/workflows/sandbox/triggers/manual/paths/invoke?api-version=1&sig=teams-hush-hush`,
+    pagerDutyUrl: url,
+    pagerDutyKey: settings.pagerDutyKey,
     smtpUrl: `smtp://${host}:${smtp.port}`,
     apiKeys: settings.organizations.flatMap(({ keys }) => keys.map(({ key }) => key)),
     faults,
@@ -150,11 +167,12 @@ function stateJson(parts: {
   faults: FaultControl
 }): Record<string, unknown> {
   const { stock: fixtures, log, inbox, service, faults } = parts
-  const { slack, webhook, email } = inbox.received
   return {
     events: fixtures.history.all().length,
     credentials: fixtures.credentialHistory.all().length,
-    received: { slack: slack.length, webhook: webhook.length, email: email.length },
+    received: Object.fromEntries(
+      Object.entries(inbox.received).map(([sink, messages]) => [sink, messages.length]),
+    ),
     requests: log.entries.length,
     tokensIssued: service.tokens.issued(),
     violations: service.violations(),

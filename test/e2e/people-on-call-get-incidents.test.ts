@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 import { expectConservation } from '../support/ledger.ts'
-import { type PagerDutyEvent, startPagerDutyReceiver } from '../support/pagerduty-receiver.ts'
+import type { PagerDutyEvent } from '../support/pagerduty-receiver.ts'
 import { startRedis } from '../support/redis.ts'
 import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
 
@@ -12,14 +12,13 @@ const routingKey = 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p'
 test('a group, a notice and a canary reach people on call, as the commands show', async () => {
   const redis = await startRedis()
   const sandbox = await startSandbox({
+    pagerDutyKey: routingKey,
     organizations: [
       { id: 7, limits: { search: 20, basic: 20 }, keys: [{ key: 'fw_sandbox', tenants: [42] }] },
     ],
   })
-  const pagerDuty = await startPagerDutyReceiver(routingKey)
   onTestFinished(async () => {
     await sandbox.close()
-    await pagerDuty.stop()
     await redis.stop()
   })
   const yaml = `
@@ -28,16 +27,18 @@ http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 20, basic: 20}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s}}
 sinks:
-  duty: {type: pagerduty, routing_key: ${routingKey}, url: '${pagerDuty.url}', allow_private: true}
+  duty: {type: pagerduty, routing_key: ${routingKey}, url: '${sandbox.pagerDutyUrl}', allow_private: true}
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 20/s}
 route: {sinks: [duty, soc], group_by: [feed], group_wait: 1s}
 self_alerts: {sink: duty}
 canary: {every: 1h, sinks: [duty]}
 `
+  const incidents = (): PagerDutyEvent[] =>
+    sandbox.received.pagerduty.map(({ json }) => json as PagerDutyEvent)
   const withClass = (name: string): PagerDutyEvent[] =>
-    pagerDuty.events().filter(({ payload }) => payload.class === name)
+    incidents().filter(({ payload }) => payload.class === name)
   const listing = (start: string): PagerDutyEvent[] =>
-    pagerDuty.events().filter(({ payload }) => payload.summary.includes(start))
+    incidents().filter(({ payload }) => payload.summary.includes(start))
 
   const replica = aReplica(yaml)
   onTestFinished(() => replica.stop())

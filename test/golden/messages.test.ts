@@ -10,6 +10,7 @@ import { parseItem } from '../../src/feed-types/events.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import { composeMail } from '../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
+import { renderIncident } from '../../src/sinks/pagerduty/pagerduty-sink.ts'
 import { previewSlack } from '../../src/sinks/slack/slack-message.ts'
 import { cardText, renderTeams } from '../../src/sinks/teams/teams-card.ts'
 import { renderBody } from '../../src/sinks/webhook/body.ts'
@@ -112,6 +113,12 @@ test('Teams gets what it got', async () => {
   const shown = all.filter(([name]) => /^(stealer_log|a (group|digest))/.test(name))
   expect(shown.length).toBeGreaterThan(3)
   await expect(inJson(shown, renderTeams)).toMatchFileSnapshot('recorded/teams.json')
+})
+
+test('PagerDuty gets what it got', async () => {
+  const incidents = all.filter(([name]) => !name.startsWith('a digest'))
+  expect(incidents.length).toBe(all.length - 2)
+  await expect(inJson(incidents, renderIncident)).toMatchFileSnapshot('recorded/pagerduty.json')
 })
 
 test('webhooks get what they got', async () => {

@@ -218,6 +218,9 @@ describe('a configuration that others may read', () => {
     }
     const sandbox = {
       ...places,
+      teamsUrl: 'http://127.0.0.1:8080/teams/x1?sig=Pq7Zr2Lx9Vt4Kw8N',
+      pagerDutyUrl: 'http://127.0.0.1:8080',
+      pagerDutyKey: 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p',
       webhookUrl: 'http://127.0.0.1:8080/hooks/siem',
       webhookSecret: drawn,
       smtpUrl: 'smtp://127.0.0.1:2525',

@@ -1,6 +1,6 @@
 /**
- * The promises that every sink keeps, as one suite. A sink's test gives a driver for its receiver:
- * a real server that the suite tells what to do. Every test gets a fresh sink and receiver.
+ * The promises that every sink keeps, as one suite: what an answer means, one id for all attempts, no secret told, hostile text inert, no connection left.
+ * To add a driver, write `conformance.test.ts` in the sink's folder: `create` starts a real server and a sink (fresh for every test), `answers` is its table.
  */
 import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'

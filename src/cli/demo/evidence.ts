@@ -6,7 +6,7 @@ import { isKnownSeverity, noSeverity, severities, severityRank } from '../../eve
 import { refang } from '../../messages/sanitize.ts'
 import { severityLabel, type SummaryKind } from '../../messages/summary.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import type { Received, SinkName } from '../../sandbox/receivers/received.ts'
+import type { Received } from '../../sandbox/receivers/received.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { type Accounting, readAccounting, scanPendingCounts } from '../../store/accounts.ts'
 import { type Item, type LedgerRecord, scanRecords } from '../../store/records.ts'
@@ -15,6 +15,13 @@ import { pluralize, sanitize } from '../terminal.ts'
 export const demoSinks = ['slack', 'email', 'webhook'] as const
 
 export type DemoSink = (typeof demoSinks)[number]
+
+/** The demo's daemon has one sink for each of these receivers alone. */
+export type DemoMessage = Received & { sink: DemoSink }
+
+export function isDemoMessage(message: Received): message is DemoMessage {
+  return demoSinks.some((sink) => sink === message.sink)
+}
 
 /** The parts of an arrived message that are compared. */
 export type Receipt = Pick<
@@ -90,7 +97,7 @@ export function deliveredItems({ records, baseline }: Evidence): Item[] {
 /** A message that a mock receiver took, as the view and the accounting use it. */
 
 export interface Arrival {
-  sink: SinkName
+  sink: DemoSink
   atMs: number
   /** Delivery id: `e…` for one item, `b…` for a frozen message; '' when the message names none. */
   id: string
@@ -111,7 +118,7 @@ export interface Arrival {
   text: string
 }
 
-export function toArrival(message: Received): Arrival {
+export function toArrival(message: DemoMessage): Arrival {
   const { sink, atMs, uids } = message
   return { sink, atMs, uids, isComplete: false, ...readers[sink](message) }
 }
@@ -124,7 +131,7 @@ export function clockTime(atMs: number): string {
 type ReadMessage = Omit<Arrival, 'sink' | 'atMs' | 'uids' | 'isComplete'> &
   Partial<Pick<Arrival, 'uids' | 'isComplete'>>
 
-const readers: Record<SinkName, (message: Received) => ReadMessage> = {
+const readers: Record<DemoSink, (message: Received) => ReadMessage> = {
   slack: ({ json, body }) => {
     const text = unescapeEntities((json as { text: string }).text)
     // The last match is Tocsin's own; text of the feed stands above it.

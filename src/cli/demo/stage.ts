@@ -27,6 +27,7 @@ import {
 } from './account.ts'
 import {
   type Arrival,
+  isDemoMessage,
   toArrival,
   type DemoReading,
   readBaseline,
@@ -88,6 +89,7 @@ async function startStageParts(options: DemoStageOptions, closers: Closers): Pro
   await resumePolling(ledger, config)
   const received: Receipt[] = []
   sandbox.onReceived((message) => {
+    if (!isDemoMessage(message)) return
     const arrival = toArrival(message)
     received.push(arrival)
     onArrival(arrival)

@@ -1,13 +1,15 @@
 /** What the mock receivers received: stored up to a limit, and announced to listeners. */
 import type { FastifyRequest } from 'fastify'
-import { appendBounded } from '../server.ts'
+import { systemClock } from '../../lib/clock.ts'
+import type { ReceiverLimit, SandboxSettings } from '../options.ts'
+import { appendBounded, readBytes, type RequestLog } from '../server.ts'
 
-export type SinkName = 'slack' | 'webhook' | 'email'
+export type SinkName = 'slack' | 'teams' | 'email' | 'pagerduty' | 'webhook'
 
 /** A message that was accepted, even if its answer was then lost. */
 export interface Received {
   sink: SinkName
-  /** `webhook-id`, `Message-ID`, or the first event uid in a Slack message; null: none. */
+  /** `webhook-id`, `Message-ID`, `dedup_key`, or the first event uid in a chat; null: none. */
   id: string | null
   /** System wall clock, milliseconds. */
   atMs: number
@@ -47,7 +49,13 @@ interface InboxOptions {
 }
 
 export function createInbox({ maxMessages, isUid }: InboxOptions): Inbox {
-  const received: Record<SinkName, Received[]> = { slack: [], webhook: [], email: [] }
+  const received: Record<SinkName, Received[]> = {
+    slack: [],
+    teams: [],
+    email: [],
+    pagerduty: [],
+    webhook: [],
+  }
   const listeners = new Set<(message: Received) => void>()
 
   return {
@@ -102,9 +110,60 @@ function cleanWord(word: string): string {
   }
 }
 
+/** What the receivers that speak HTTP are built from. */
+export interface ReceiverParts {
+  settings: SandboxSettings
+  log: RequestLog
+  inbox: Inbox
+}
+
+/** Reads a message that came by HTTP, as it is stored. */
+export function readRequest(
+  request: FastifyRequest,
+  log: RequestLog,
+): Pick<Received, 'atMs' | 'to' | 'headers' | 'body' | 'json' | 'mail'> {
+  const { path, body } = log.entryFor(request)
+  return {
+    atMs: systemClock.now(),
+    to: path,
+    headers: readHeaders(request),
+    body: readBytes(request).toString('utf8'),
+    json: body,
+    mail: null,
+  }
+}
+
 /** Returns the headers of a request, names in lower case, repeated ones joined. */
 export function readHeaders(request: FastifyRequest): Record<string, string> {
   return Object.fromEntries(
     Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
   )
+}
+
+interface RateLimit {
+  /** Returns 0 and counts the message if it may pass; otherwise the wait for the next one in ms. */
+  waitMs(key: string): number
+}
+
+/** A bucket of `burst` tokens per key, refilled at `perSecond`. */
+export function createRateLimit({ perSecond, burst }: ReceiverLimit): RateLimit {
+  const buckets = new Map<string, { tokens: number; atMs: number }>()
+  return {
+    waitMs(key) {
+      const now = systemClock.monotonic()
+      const bucket = buckets.get(key) ?? { tokens: burst, atMs: now }
+      const refilled = bucket.tokens + ((now - bucket.atMs) / 1000) * perSecond
+      const tokens = Math.min(burst, refilled)
+      const isFull = tokens >= 1
+      buckets.set(key, { tokens: isFull ? tokens - 1 : tokens, atMs: now })
+      return isFull ? 0 : ((1 - tokens) / perSecond) * 1000
+    },
+  }
+}
+
+/** Every object within a value, the value itself included. */
+export function objectsIn(value: unknown): Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return []
+  const own = Array.isArray(value) ? [] : [value as Record<string, unknown>]
+  return [...own, ...Object.values(value).flatMap(objectsIn)]
 }

@@ -1,16 +1,7 @@
 /** A mock Slack: accepts and refuses what a Slack incoming webhook does. */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
-import { systemClock } from '../../lib/clock.ts'
-import type { SandboxSettings } from '../options.ts'
-import type { RequestLog } from '../server.ts'
-import { readHeaders, type Inbox } from './received.ts'
-
-export interface ReceiverParts {
-  settings: SandboxSettings
-  log: RequestLog
-  inbox: Inbox
-}
+import { createRateLimit, readRequest, type ReceiverParts } from './received.ts'
 
 export function addSlackReceiver(
   app: FastifyInstance,
@@ -27,42 +18,13 @@ export function addSlackReceiver(
     }
     const error = findSlackError(body)
     if (error) return sendWord(reply, 400, error)
-    inbox.take({
-      sink: 'slack',
-      atMs: systemClock.now(),
-      to: path,
-      headers: readHeaders(request),
-      body: JSON.stringify(body),
-      json: body,
-      mail: null,
-    })
+    inbox.take({ sink: 'slack', ...readRequest(request, log) })
     return sendWord(reply, 200, 'ok')
   })
 }
 
 function sendWord(reply: FastifyReply, status: number, word: string): FastifyReply {
   return reply.code(status).type('text/plain').send(word)
-}
-
-interface RateLimit {
-  /** Returns 0 and counts the message if it may pass; otherwise the wait for the next one in ms. */
-  waitMs(key: string): number
-}
-
-/** A bucket of `burst` tokens per key, refilled at `perSecond`. */
-function createRateLimit({ perSecond, burst }: { perSecond: number; burst: number }): RateLimit {
-  const buckets = new Map<string, { tokens: number; atMs: number }>()
-  return {
-    waitMs(key) {
-      const now = systemClock.monotonic()
-      const bucket = buckets.get(key) ?? { tokens: burst, atMs: now }
-      const refilled = bucket.tokens + ((now - bucket.atMs) / 1000) * perSecond
-      const tokens = Math.min(burst, refilled)
-      const isFull = tokens >= 1
-      buckets.set(key, { tokens: isFull ? tokens - 1 : tokens, atMs: now })
-      return isFull ? 0 : ((1 - tokens) / perSecond) * 1000
-    },
-  }
 }
 
 /**

@@ -7,28 +7,17 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { systemClock } from '../../lib/clock.ts'
 import type { SandboxSettings } from '../options.ts'
 import { readBytes, sendError } from '../server.ts'
-import { readHeaders } from './received.ts'
-import type { ReceiverParts } from './slack-receiver.ts'
+import { readHeaders, readRequest, type ReceiverParts } from './received.ts'
 
 export function addWebhookReceiver(
   app: FastifyInstance,
   { settings, log, inbox }: ReceiverParts,
 ): void {
   app.post('/hooks/*', (request, reply) => {
-    const { path, body } = log.entryFor(request)
     const problem = checkWebhook(request, settings)
     if (problem) return sendError(reply, { status: 401, message: problem })
-    const headers = readHeaders(request)
-    inbox.take({
-      sink: 'webhook',
-      id: headers['webhook-id'] ?? null,
-      atMs: systemClock.now(),
-      to: path,
-      headers,
-      body: readBytes(request).toString('utf8'),
-      json: body,
-      mail: null,
-    })
+    const message = readRequest(request, log)
+    inbox.take({ sink: 'webhook', id: message.headers['webhook-id'] ?? null, ...message })
     return reply.code(204).send()
   })
 }

@@ -111,7 +111,7 @@ interface Incident {
 }
 
 /** Throws SinkError `invalid` for several events without a summary. */
-function renderIncident(delivery: Delivery): Incident {
+export function renderIncident(delivery: Delivery): Incident {
   const { summary, isTest = false } = delivery
   const { severity, ...rendered } =
     summary === undefined ? renderEvent(delivery) : renderEvents(delivery, summary)

@@ -24,8 +24,8 @@ function aConfig(change: (text: string) => string = (text) => text): string {
 test('check says what a good configuration does', async () => {
   const { code, out } = await tocsin('check', aConfig())
   expect(code).toBe(0)
-  expect(out).toContain('good: 1 account, 1 feed, 3 sinks, 3 routes')
-  expect(out).toContain('urgent: severity>=high → soc, siem, oncall')
+  expect(out).toContain('good: 1 account, 1 feed, 5 sinks, 3 routes')
+  expect(out).toContain('urgent: severity>=high → soc, teams, duty, siem, oncall')
   expect(out).not.toContain(sandbox!.apiKeys[0])
 })
 
@@ -55,7 +55,9 @@ canary: { every: 2h, sinks: [soc, siem] }
   expect(out).toContain(
     'soc: Slack, digest at "0 8 * * *" Europe/Zurich, after 5 min without success to oncall',
   )
-  expect(out).toContain('urgent: severity>=high → soc, siem, oncall, held during night')
+  expect(out).toContain(
+    'urgent: severity>=high → soc, teams, duty, siem, oncall, held during night',
+  )
   expect(out).toContain('self-alerts: soc, or oncall while that one takes nothing')
   expect(out).toContain('canary: every 2 h to soc, siem')
   expect(JSON.parse((await tocsin('check', '--output', 'json', path)).out)).toMatchObject({
@@ -119,6 +121,8 @@ test('token test says in plain words whether the key works', async () => {
 
 test.each([
   ['soc', 'slack', 'accepted soc:'],
+  ['teams', 'teams', 'accepted teams:'],
+  ['duty', 'pagerduty', 'accepted duty:'],
   ['siem', 'webhook', 'accepted siem:'],
   ['oncall', 'email', 'accepted oncall, oncall@example.com:'],
 ] as const)('sinks test sends a message marked TEST to %s', async (name, kind, said) => {

@@ -63,6 +63,114 @@ describe('Slack', () => {
   })
 })
 
+describe('Teams', () => {
+  const message = {
+    type: 'message',
+    attachments: [
+      {
+        contentType: 'application/vnd.microsoft.card.adaptive',
+        contentUrl: null,
+        content: {
+          $schema: 'http://adaptivecards.io/schemas/adaptive-card.json',
+          type: 'AdaptiveCard',
+          version: '1.2',
+          msteams: { width: 'Full' },
+          body: [{ type: 'RichTextBlock', inlines: [{ type: 'TextRun', text: 'paste/x/1' }] }],
+        },
+      },
+    ],
+  }
+
+  test('a card is taken by 202 without a word, and known by the event that it names', async () => {
+    const { uid } = sandbox.addEvent({ uid: 'paste/x/1' })
+    expect(await post(sandbox.teamsUrl, message)).toMatchObject({ status: 202, text: '' })
+    expect(sandbox.received.teams).toMatchObject([{ id: uid, uids: [uid], json: message }])
+  })
+
+  test('what Teams would not show is refused at once, and not kept', async () => {
+    const [attachment] = message.attachments
+    const inlines = [{ type: 'TextRun', text: 'x'.repeat(28 * 1024) }]
+    const tooLarge = { ...attachment!.content, body: [{ type: 'RichTextBlock', inlines }] }
+    const tooNew = { ...attachment!.content, version: '1.0' }
+    const attached = (content: object): object => ({
+      ...message,
+      attachments: [{ ...attachment, content }],
+    })
+    for (const wrong of [attachment!.content, attached(tooLarge), attached(tooNew), 'no JSON']) {
+      const { status, text } = await post(sandbox.teamsUrl, wrong)
+      expect(status).toBe(400)
+      expect(text).toContain('TriggerInputSchemaMismatch')
+    }
+    expect(sandbox.received.teams).toEqual([])
+  })
+
+  test('a URL without its signature is refused', async () => {
+    const { origin, pathname } = new URL(sandbox.teamsUrl)
+    const { status, text } = await post(`${origin}${pathname}`, message)
+    expect(status).toBe(401)
+    expect(text).toContain('DirectApiAuthorizationRequired')
+  })
+
+  test('more than four at once are throttled', async () => {
+    const answers = await Promise.all([1, 2, 3, 4, 5].map(() => post(sandbox.teamsUrl, message)))
+    expect(answers.filter(({ status }) => status === 202)).toHaveLength(4)
+    const [throttled] = answers.filter(({ status }) => status === 429)
+    expect(throttled!.headers.get('retry-after')).toBe('1')
+  })
+})
+
+describe('PagerDuty', () => {
+  const event = {
+    event_action: 'trigger',
+    dedup_key: 'delivery1',
+    client: 'Tocsin',
+    payload: {
+      summary: 'HIGH Leak',
+      source: 'example.com',
+      severity: 'error',
+      timestamp: '2026-11-01T12:02:00.000Z',
+      custom_details: { Uid: 'paste/x/1' },
+    },
+    links: [],
+  }
+  const send = (change: object = {}): Promise<Answer> => {
+    const body = { ...event, routing_key: sandbox.pagerDutyKey, ...change }
+    return post(`${sandbox.pagerDutyUrl}/v2/enqueue`, body)
+  }
+
+  test('an event is taken by 202 with its dedup_key, and known by it', async () => {
+    const { uid } = sandbox.addEvent({ uid: 'paste/x/1' })
+    const answer = await send()
+    expect(answer.status).toBe(202)
+    expect(JSON.parse(answer.text)).toMatchObject({ status: 'success', dedup_key: 'delivery1' })
+    expect(sandbox.received.pagerduty).toMatchObject([{ id: 'delivery1', uids: [uid] }])
+  })
+
+  test('what PagerDuty would refuse is refused with its errors, and not kept', async () => {
+    for (const [change, error] of [
+      [{ routing_key: 'z'.repeat(32) }, 'Invalid routing key'],
+      [{ dedup_key: 'x'.repeat(256) }, "'dedup_key' is longer than 255 characters"],
+      [{ payload: { ...event.payload, severity: 'high' } }, "'payload.severity' is none of"],
+    ] as const) {
+      const { status, text } = await send(change)
+      expect(status).toBe(400)
+      expect(JSON.parse(text)).toMatchObject({
+        status: 'invalid event',
+        errors: [expect.stringContaining(error)],
+      })
+    }
+    expect(sandbox.received.pagerduty).toEqual([])
+  })
+
+  test('too many at a time are put off, without a word on how long', async () => {
+    await sandbox.close()
+    sandbox = await startSandbox({ pagerDutyLimit: { perSecond: 0.01, burst: 1 } })
+    expect((await send()).status).toBe(202)
+    const { status, headers } = await send()
+    expect([status, headers.get('retry-after')]).toEqual([429, null])
+  })
+})
+
 describe('webhook', () => {
   const now = (): number => Math.floor(Date.now() / 1000)
 

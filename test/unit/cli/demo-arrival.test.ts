@@ -1,24 +1,23 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toArrival } from '../../../src/cli/demo/evidence.ts'
-import type { Received } from '../../../src/sandbox/receivers/received.ts'
+import { type DemoMessage, toArrival } from '../../../src/cli/demo/evidence.ts'
 import { anyUnicode, unseenCharacters } from '../messages/any-unicode.ts'
 
 const id = `e${'0f'.repeat(16)}`
 const common = { atMs: 0, to: '', headers: {}, uids: [] }
 
-function aSlackMessage(text: string): Received {
+function aSlackMessage(text: string): DemoMessage {
   const json = { text, blocks: [{ text: `delivery ${id} · uid x` }] }
   return { ...common, sink: 'slack', id: null, body: JSON.stringify(json), json, mail: null }
 }
 
-function aMail(subject: string): Received {
+function aMail(subject: string): DemoMessage {
   const parts = { from: '', recipients: [], text: '', html: '', attachments: [] }
   const mail = { ...parts, subject }
   return { ...common, sink: 'email', id: `<${id}.ab@example.com>`, body: '', json: null, mail }
 }
 
-function aWebhook(...severities: string[]): Received {
+function aWebhook(...severities: string[]): DemoMessage {
   const items = severities.map((severity, n) => ({ id: `e${n}`, uid: `paste/x/${n}`, severity }))
   const json = { data: items.length === 1 ? items[0] : { items } }
   return { ...common, sink: 'webhook', id: 'b1', body: '', json, mail: null }

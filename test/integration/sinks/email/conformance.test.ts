@@ -1,3 +1,7 @@
+/**
+ * Promises of an e-mail sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with the replies of an SMTP server as its `answers`.
+ * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'

@@ -7,13 +7,13 @@ import { ownFeed } from '../../../../src/event.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromFile, secretFromText } from '../../../../src/lib/secret.ts'
+import { findPagerDutyErrors } from '../../../../src/sandbox/receivers/pagerduty-receiver.ts'
 import { type Delivery, type Sink, SinkError } from '../../../../src/sinks/sink.ts'
 import type { PagerDutyConfig } from '../../../../src/sinks/pagerduty/config.ts'
 import { createPagerDutySink } from '../../../../src/sinks/pagerduty/pagerduty-sink.ts'
 import { aDelivery, aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import {
-  eventErrors,
   type PagerDutyEvent,
   type PagerDutyReceiver,
   refusal,
@@ -243,7 +243,7 @@ describe('the receiver of these tests', () => {
   const { payload } = valid
 
   test('takes what is valid', () => {
-    expect(eventErrors(JSON.stringify(valid), routingKey)).toEqual([])
+    expect(findPagerDutyErrors(JSON.stringify(valid), routingKey)).toEqual([])
   })
 
   test.each([
@@ -262,8 +262,10 @@ describe('the receiver of these tests', () => {
     ['a blank class', { payload: { ...payload, class: '' } }],
     ['512 KB', { payload: { ...payload, custom_details: { a: 'a'.repeat(512_000) } } }],
     ['a link without address', { links: [{ href: 'x', text: 'x' }] }],
+    ['an image without address', { images: [{ alt: 'x' }] }],
+    ['an image from an insecure address', { images: [{ src: 'http://example.com/a.png' }] }],
   ])('refuses %s', (_, change) => {
-    expect(eventErrors(JSON.stringify({ ...valid, ...change }), routingKey)).toHaveLength(1)
+    expect(findPagerDutyErrors(JSON.stringify({ ...valid, ...change }), routingKey)).toHaveLength(1)
   })
 })
 

@@ -1,4 +1,9 @@
+/**
+ * Promises of a Slack sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with words of Slack that stand in a body as its `answers`.
+ * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ */
 import { expect } from 'vitest'
+import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createSlackSink } from '../../../../src/sinks/slack/slack-sink.ts'
@@ -156,12 +161,6 @@ function expectInert({ text }: Received): void {
 
 function expectEscaped(text: string): void {
   expect(text).not.toMatch(/[<>]|&(?!amp;|lt;|gt;)/)
-}
-
-function objectsIn(value: unknown): Record<string, unknown>[] {
-  if (typeof value !== 'object' || value === null) return []
-  const own = Array.isArray(value) ? [] : [value as Record<string, unknown>]
-  return [...own, ...Object.values(value).flatMap(objectsIn)]
 }
 
 function words(reason: SinkReason, statuses: Record<string, number>): AnswerRow<SlackDriver>[] {

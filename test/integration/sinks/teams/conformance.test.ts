@@ -1,4 +1,10 @@
+/**
+ * Promises of a Teams sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with codes of a workflow as its `answers`.
+ * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ */
 import { expect } from 'vitest'
+import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
+import { findTeamsProblem } from '../../../../src/sandbox/receivers/teams-receiver.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { SinkReason } from '../../../../src/sinks/sink.ts'
 import { createTeamsSink } from '../../../../src/sinks/teams/teams-sink.ts'
@@ -11,7 +17,6 @@ import {
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
-import { findTeamsProblem, objectsIn } from '../../../support/teams-receiver.ts'
 
 interface TeamsDriver extends SinkDriver {
   answer(answer: ScriptedAnswer): void

@@ -1,3 +1,7 @@
+/**
+ * Promises of a webhook sink: those of every sink, with statuses as its `answers`.
+ * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
+ */
 import { expect } from 'vitest'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import type { Sink } from '../../../../src/sinks/sink.ts'

@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { objectsIn } from '../../../../src/sandbox/receivers/received.ts'
+import { findTeamsProblem } from '../../../../src/sandbox/receivers/teams-receiver.ts'
 import type { Delivery } from '../../../../src/sinks/sink.ts'
 import {
   cardText,
@@ -10,7 +12,6 @@ import {
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { aBusyDigest, digestFacts, manyMembers, summarised } from '../../../support/summaries.ts'
-import { findTeamsProblem, objectsIn } from '../../../support/teams-receiver.ts'
 import { anyMember } from '../any-member.ts'
 import { anySummarised } from '../any-summary.ts'
 import { runs } from '../../../support/runs.ts'

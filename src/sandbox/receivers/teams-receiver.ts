@@ -1,9 +1,42 @@
 /**
- * What a workflow of Microsoft Teams posts, by the published rules: the message that its trigger takes, the schema
- * of Adaptive Cards with the version that brought each element, and the size of a message (docs/api-notes.md,
+ * A mock workflow of Microsoft Teams, by the published rules: the message that its trigger takes, the schema of
+ * Adaptive Cards with the version that brought each element, and the size of a message (docs/api-notes.md,
  * Microsoft Teams). The real one answers 202 and fails afterwards; this one says at once what is wrong.
  */
+import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
+import { createRateLimit, objectsIn, readRequest, type ReceiverParts } from './received.ts'
+
+export function addTeamsReceiver(
+  app: FastifyInstance,
+  { settings, log, inbox }: ReceiverParts,
+): void {
+  const rateLimit = createRateLimit(settings.teamsLimit)
+
+  app.post('/teams/*', (request, reply) => {
+    const message = readRequest(request, log)
+    const { sig } = log.entryFor(request).query
+    if (typeof sig !== 'string' || sig === '') {
+      return refuse(reply, 401, 'DirectApiAuthorizationRequired', 'the URL has no signature')
+    }
+    const waitMs = rateLimit.waitMs(message.to)
+    if (waitMs > 0) {
+      void reply.header('retry-after', String(Math.ceil(waitMs / 1000)))
+      return refuse(reply, 429, 'TooManyRequests', 'too many requests')
+    }
+    const problem = findTeamsProblem(message.body)
+    if (problem !== null) return refuse(reply, 400, 'TriggerInputSchemaMismatch', problem)
+    inbox.take({ sink: 'teams', ...message })
+    return reply.code(202).send()
+  })
+}
+
+function refuse(reply: FastifyReply, status: number, code: string, message: string): FastifyReply {
+  return reply
+    .code(status)
+    .type('application/json')
+    .send(JSON.stringify({ error: { code, message } }))
+}
 
 /** Message size limit of the action "Post card in a chat or channel". */
 const maxBytes = 28 * 1024
@@ -133,11 +166,4 @@ function parseJson(body: string): unknown {
   } catch {
     return undefined
   }
-}
-
-/** Every object within a value, the value itself included. */
-export function objectsIn(value: unknown): Record<string, unknown>[] {
-  if (typeof value !== 'object' || value === null) return []
-  const own = Array.isArray(value) ? [] : [value as Record<string, unknown>]
-  return [...own, ...Object.values(value).flatMap(objectsIn)]
 }
