@@ -27,16 +27,10 @@ export interface ThreatEvent {
   unread?: string[]
 }
 
-/**
- * The full event, fetched if a feed asks for it: the `data` object per type, masked. Untrusted
- * text.
- */
+/** The full event, if a feed asks for it: `data` by type, masked. Untrusted text. */
 export type EventDetail = Record<string, unknown>
 
-/**
- * Upstream severities, lowest first (docs/api-notes.md, Severities). An unknown word is kept as it
- * is.
- */
+/** Upstream severities, lowest first (docs/api-notes.md, Severities); unknown words are kept. */
 export const severities = ['info', 'low', 'medium', 'high', 'critical'] as const
 
 /** Stands for the severity of an event that came without a readable one. */

@@ -14,10 +14,7 @@ function reload(signal: NodeJS.Signals): void {
   if (isUnheeded) stop(signal)
 }
 
-/**
- * Without a listener Node opens a debugger for every local user, so the program is loaded after
- * this.
- */
+/** Without a listener Node opens a debugger for every local user, so this comes first. */
 process.on('SIGUSR1', () => {})
 process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)

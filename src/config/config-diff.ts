@@ -51,10 +51,7 @@ export function listChanges(diff: ConfigDiff): Record<string, unknown> | undefin
   return { ...Object.fromEntries(changes), ...(sections.length === 0 ? {} : { sections }) }
 }
 
-/**
- * Finds changed keys that a running process cannot take over, because its connection and its port
- * stay.
- */
+/** Finds changed keys that a running process cannot take over: its connection and port stay. */
 export function fixedKeyFindings(before: Config, after: Config): Finding[] {
   return (['redis', 'http'] as const).flatMap((section) => {
     const [old, wanted] = [before[section], after[section]]
@@ -105,10 +102,7 @@ function isSame(left: unknown, right: unknown): boolean {
   return isDeepStrictEqual(comparable(left), comparable(right))
 }
 
-/**
- * Reduces a value to what is compared: secrets to their text or file, without functions and
- * undefined members.
- */
+/** What of a value is compared: secrets by text or file, no functions or undefined members. */
 function comparable(value: unknown): unknown {
   if (isSecret(value)) {
     return value.file === undefined ? { text: value.reveal() } : { file: value.file }

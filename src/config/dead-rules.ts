@@ -183,9 +183,7 @@ function endedMutes({ timeIntervals }: Config, nowMs: number): Finding[] {
   })
 }
 
-/**
- * Checks each matcher alone, for a word that the file does not define or that is probably a typo.
- */
+/** Checks each matcher alone, for a word that the file does not define or a probable typo. */
 function wordWarnings(known: KnownWords, matchers: readonly Matcher[], path: Place): Finding[] {
   return matchers.flatMap((matcher, index) => {
     const unusual = unusualSeverity(matcher)
@@ -236,10 +234,7 @@ function matcherWords({ operator, value }: Matcher): string[] {
   return isWords ? value.split('|') : []
 }
 
-/**
- * New types appear without notice (`driller_…`, `domain_…`): a type is doubted only if it looks
- * like a typo.
- */
+/** New types appear unannounced (`driller_…`, `domain_…`): only likely typos are doubted. */
 function isUnknown(word: string, name: string, known: readonly string[]): boolean {
   if (known.includes(word)) return false
   return name !== 'type' || findNearest(word, known, maxWrongLetters) !== undefined

@@ -1,6 +1,4 @@
-/**
- * Checks an operator's YAML file against its schema: returns its content, or every mistake at once.
- */
+/** Checks an operator's YAML file against its schema: its content, or every mistake at once. */
 import type { z } from 'zod'
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { readFileWithin } from '../lib/private-files.ts'
@@ -147,10 +145,7 @@ function pathText(path: Path): string {
     .join('')
 }
 
-/**
- * A place in the file as written. The readers below are lenient: a value of the wrong shape counts
- * as empty.
- */
+/** A place in the file as written; to the lenient readers below a wrong shape is empty. */
 export type Place = (string | number)[]
 
 export function toSection(value: unknown): Readonly<Record<string, unknown>> {

@@ -88,10 +88,7 @@ function listFallbacks(
   })
 }
 
-/**
- * A fallback may have no fallback itself: this rules out cycles, and it stays clear where an item
- * went.
- */
+/** A fallback may have none itself: so no cycles, and it stays clear where an item went. */
 function fallbackMistakes(sinks: Readonly<Record<string, unknown>>): Finding[] {
   const fallbacks = listFallbacks(sinks)
   const next = new Map(fallbacks.map(({ from, to }) => [from, to]))

@@ -42,9 +42,7 @@ export const configFile = section(
 
 type JsonSchema = Record<string, unknown>
 
-/**
- * The JSON Schema of the file as written, for editors; keys that are always refused are left out.
- */
+/** The JSON Schema of the file as written, for editors, without keys that are always refused. */
 export function configSchema(): JsonSchema {
   const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' })
   return { title: 'tocsin.yaml', ...(withoutRefused(schema) as JsonSchema) }

@@ -21,10 +21,7 @@ interface WrittenSecret {
   key: string
   /** The file that holds it; undefined: it is written as text. */
   file: string | undefined
-  /**
-   * It is written in the configuration itself, not in a variable, and is not one that the sandbox
-   * made up.
-   */
+  /** It is written in the configuration, not in a variable, and is none of the sandbox's own. */
   isLiteral: boolean
   read: () => string
 }
@@ -189,10 +186,7 @@ const remedies: Readonly<Record<string, string>> = {
   api_key: 'use a key that the service made',
 }
 
-/**
- * Checks what Tocsin signs with, what opens Redis and, if secrets are revealed, the keys that
- * encrypt them.
- */
+/** Checks what signs, what opens Redis and, if secrets are revealed, the keys that encrypt them. */
 function weakSecrets(file: unknown, secrets: readonly WrittenSecret[]): Finding[] {
   const { sinks } = toSection(file)
   const isKeySealing = Object.values(toSection(sinks)).some(

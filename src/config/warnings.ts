@@ -110,9 +110,7 @@ function broadInhibitions({ inhibitRules }: Config): Finding[] {
   })
 }
 
-/**
- * Warns of feeds whose demands exceed their budget, and of settings that are probably not meant.
- */
+/** Warns of feeds whose demands exceed their budget, and of settings probably not meant. */
 function feedWarnings(config: Config): Finding[] {
   return [
     ...budgetWarnings(config),
@@ -242,9 +240,7 @@ function rareRescans(
 /** A hundred events: the least that a rescan's window is expected to hold. */
 const minPages = 10
 
-/**
- * All rescans of a tier with a fixed interval have to end within the shortest of their intervals.
- */
+/** A tier's rescans with fixed intervals all have to end within the shortest of them. */
 function sweepProblem(polled: FeedConfig[], leftPerSecond: number): string | undefined {
   const everyMs = polled.flatMap(({ sweep }) =>
     sweep?.everyMs === undefined ? [] : [sweep.everyMs],
@@ -292,10 +288,7 @@ function pairWarnings({ feeds }: Config): Finding[] {
 /** The polling that the limits allow, by organization and tier. */
 export interface LaneOutlook extends Outlook {
   tier: Tier
-  /**
-   * An account of the organization; if the organization is unknown, one of the accounts of that
-   * server.
-   */
+  /** An account of the organization; if that is unknown, one of the accounts of that server. */
   account: string
   feeds: FeedConfig[]
   /** Requests per second that these feeds may send. */

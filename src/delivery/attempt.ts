@@ -1,7 +1,4 @@
-/**
- * One attempt: builds the delivery, sends it, and turns the sink's answer into an outcome for the
- * ledger.
- */
+/** One attempt: builds the delivery, sends it, turns the sink's answer into a ledger outcome. */
 import { ownFeed } from '../event.ts'
 import { type MessageAbout, readFrozenRefs } from '../grouping/freeze.ts'
 import { type Clock, withTimeout } from '../lib/clock.ts'
@@ -34,13 +31,9 @@ export interface AttemptOptions extends DeliveryOptions {
   /** Called after a sink accepted and before the outcome is written; must not throw. */
   onDelivered?: ((sink: Sink, delivery: Delivery) => Promise<void>) | undefined
   circuit: Circuit
-  /**
-   * Moves what the retry table gives up to the sink's fallback; undefined: no sink has a fallback.
-   */
+  /** Moves what the retry table gives up to the sink's fallback; undefined: no sink has one. */
   rerouter?: Pick<Rerouter, 'hasFallback' | 'reroute' | 'unfreeze'> | undefined
-  /**
-   * Makes waiting retries due once a circuit has closed; undefined: each waits for its own time.
-   */
+  /** Makes waiting retries due once a circuit has closed; undefined: each waits its own time. */
   retryNow?: Pick<RetryNow, 'retryAll'> | undefined
   /** Names this process in histories. */
   replica: string
@@ -58,10 +51,7 @@ interface AttemptContext {
   isHeld: () => boolean
 }
 
-/**
- * A rejected message goes to the fallback at once; if that is interrupted, it is retried after this
- * time.
- */
+/** A rejected message goes to the fallback at once; if that is interrupted, after this time. */
 const fallbackRetryMs = 10_000
 
 /** What a send ends with that this process broke off; anything else the sink had answered by then. */

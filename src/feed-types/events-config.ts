@@ -1,6 +1,4 @@
-/**
- * Configuration of event feeds: of a tenant, a group or an identifier, and global searches.
- */
+/** Configuration of event feeds: of a tenant, a group or an identifier, and global searches. */
 import { z } from 'zod'
 import { isKnownSeverity, severities } from '../event.ts'
 import {

@@ -60,10 +60,7 @@ const requestTimeoutMs = 5000
 /** Node's default looks for such requests only every 30 s. */
 const connectionsCheckMs = 1000
 
-/**
- * Leaves the rest of the process's descriptors (1,024 is a usual limit) to Redis, upstream and the
- * sinks.
- */
+/** Leaves the other descriptors (1,024 is a usual limit) to Redis, upstream and the sinks. */
 const maxConnections = 64
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {

@@ -78,9 +78,7 @@ function clearTextProblem(
   return refusal(`not encrypted, and ${beside} stands beside it`, 'write rediss:// for TLS')
 }
 
-/**
- * Only one of `url`, `sentinels`, `cluster` and `embedded`; secretRule refuses url beside url_file.
- */
+/** One of `url`, `sentinels`, `cluster`, `embedded`; secretRule refuses url beside url_file. */
 const onePlaceRule: Rule = (section) => {
   const [first, second] = placeKeys
     .filter((key) => section[key] !== undefined)

@@ -168,10 +168,7 @@ function logTrouble(redis: Redis, logger: Logger): void {
   })
 }
 
-/**
- * Calls `listener` with every reason why a connection fails, without the errors that only follow
- * it.
- */
+/** Calls `listener` with each reason why a connection fails, not with errors that follow it. */
 export function onTrouble(redis: Redis, listener: (reason: unknown) => void): void {
   const hear = (error: unknown): void => {
     if (!/^(Connection is closed|All sentinels are unreachable)/.test(errorMessage(error)))

@@ -207,9 +207,7 @@ export function startServerProcess(folder: string, listening: readonly string[])
   return { gone: gone.signal, stop: () => end(child, gone.signal) }
 }
 
-/**
- * `detached`: in a session of its own, so that Ctrl-C at the terminal does not reach the server.
- */
+/** `detached`: a session of its own, so that Ctrl-C at the terminal does not reach the server. */
 function launch(folder: string): ChildProcess {
   const log = openPrivateFile(join(folder, logName))
   try {
@@ -233,9 +231,7 @@ async function end(child: ChildProcess, gone: AbortSignal): Promise<void> {
   await systemClock.sleep(stopPatienceMs, gone)
 }
 
-/**
- * Debian's redis-tools has the server as redis-check-rdb: the binary acts by the name it is called.
- */
+/** Debian's redis-tools has it as redis-check-rdb: the binary acts by the name it is called. */
 const binaries = ['redis-server', 'valkey-server', 'redis-check-rdb']
 
 const linkName = 'redis-server'

@@ -89,10 +89,7 @@ export async function refuseUnsafe(
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
 }
 
-/**
- * Above this share of Redis' memory no events are taken in: the rest is for delivering what is
- * pending.
- */
+/** Above this share of Redis' memory nothing is taken in: the rest is for what is pending. */
 const maxMemoryShare = 0.7
 
 /** Whether every master has room for more events; one without `maxmemory` always has. */
@@ -108,9 +105,7 @@ function nodeHasRoom({ field }: NodeInfo): boolean {
 /** How long an answer is used: INFO takes Redis longer than a page without new events. */
 const roomAnswerMs = 1_000
 
-/**
- * `hasRoom` for callers that ask before each page: it asks Redis once per `roomAnswerMs` at most.
- */
+/** `hasRoom` for callers that ask before each page: asks Redis at most once per `roomAnswerMs`. */
 export function createRoomCheck(redis: Redis, clock: Clock): () => Promise<boolean> {
   let known: { has: Promise<boolean>; atMs: number } | undefined
   return () => {
@@ -223,9 +218,7 @@ export function createRedisWatch(options: RedisWatchOptions): RedisWatch {
   }
 }
 
-/**
- * INFO of one node. A Cluster sends a command without a key to any node, so each is asked directly.
- */
+/** INFO of one node: a Cluster sends a command without a key to any, so each is asked directly. */
 interface NodeInfo {
   /** host:port; undefined for a single server. */
   node: string | undefined
@@ -366,10 +359,7 @@ export class StoreError extends TocsinError {
   }
 }
 
-/**
- * The StoreError for an error that Redis answered; undefined for any other error. `place` begins
- * the message, see `describeRedis`.
- */
+/** The StoreError for what Redis answered, else undefined. `place`: see `describeRedis`. */
 export function toStoreError(error: unknown, place: string): StoreError | undefined {
   const message = errorMessage(error)
   const [, word = ''] = /(?:^|because )([A-Z]+) /.exec(message) ?? []

@@ -15,9 +15,7 @@ interface Script {
 
 const scriptFolder = new URL('./scripts/', import.meta.url)
 
-/**
- * All read at the start: a process that runs out of file descriptors can still run every script.
- */
+/** All read at the start: without free file descriptors every script can still run. */
 const scriptTexts = new Map(
   readdirSync(scriptFolder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.lua'))
@@ -40,9 +38,7 @@ function readWithIncludes(file: string): string {
   return text.replaceAll(/^-- @include (\S+)$/gm, (_line, path: string) => readWithIncludes(path))
 }
 
-/**
- * Runs a script atomically. Returns the reply as ioredis gives it: string, number, array or null.
- */
+/** Runs a script atomically; returns ioredis' reply: string, number, array or null. */
 export async function runScript(
   redis: Redis,
   name: string,

@@ -21,10 +21,7 @@ export type RouteMode = 'live' | 'shadow'
 
 /** A node of the routing tree, before inheritance. */
 export interface RouteConfig {
-  /**
-   * Unique in the tree. The root is `root`; an unnamed node is named after its place, e.g.
-   * `root.2.1`.
-   */
+  /** Unique in the tree. The root is `root`; an unnamed node is its place, e.g. `root.2.1`. */
   name: string
   matchers: Matcher[]
   /** undefined: the parent's, as with the three grouping keys. The root has all four. */

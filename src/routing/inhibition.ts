@@ -73,20 +73,14 @@ export const inhibitRulesConfig = z
     })),
   )
 
-/**
- * A rule's name, its window and 32 hex digits: the same for a source and the targets that it
- * suppresses.
- */
+/** A rule's name, its window, and 32 hex digits that a source and its targets share. */
 export interface InhibitKey {
   rule: string
   key: string
   windowMs: number
 }
 
-/**
- * Keys that the event sets as a source, each for `windowMs` from now. An event that people closed
- * sets none.
- */
+/** Keys that the event sets as a source for `windowMs` from now; none if people closed it. */
 export function sourceKeys(rules: readonly InhibitRule[], input: RoutableEvent): InhibitKey[] {
   const { ignoredAtMs, remediatedAtMs } = input.event
   if (ignoredAtMs !== null || remediatedAtMs !== null) return []

@@ -114,10 +114,7 @@ function parseRank({ text, name, operator, value }: WrittenMatcher): number {
   return severityRank(value)
 }
 
-/**
- * Warns of an unknown severity: allowed, because upstream may use words of its own, but a typo
- * never matches.
- */
+/** Warns of an unknown severity: upstream may use its own words, but a typo never matches. */
 export function unusualSeverity({
   name,
   operator,
@@ -182,10 +179,7 @@ export function requiredMatchers(describe: string): z.ZodType<Matcher[]> {
     .meta({ description: describe })
 }
 
-/**
- * A matcher split into its parts by grammar alone: `name op value`, the value bare or in double
- * quotes.
- */
+/** A matcher split by grammar alone: `name op value`, the value bare or in double quotes. */
 interface MatcherText {
   name: string
   /** Any run of operator characters. */

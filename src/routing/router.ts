@@ -21,10 +21,7 @@ export interface RouteDecision {
   why: string[]
 }
 
-/**
- * One node that was evaluated. A node that is missing stood behind a sibling that stopped the
- * event.
- */
+/** One evaluated node; one that is missing stood behind a sibling that stopped the event. */
 export interface RouteVisit {
   route: string
   path: string[]
@@ -74,10 +71,7 @@ export interface Router {
   readonly root: RouteNode
 }
 
-/**
- * Expects a validated `config`; throws if the root lacks sinks or grouping, has matchers or is a
- * shadow.
- */
+/** Throws if the root lacks sinks or grouping, has matchers or is a shadow. */
 export function createRouter(config: RouteConfig): Router {
   const { sinks, groupBy, groupWaitMs, groupIntervalMs } = config
   if (sinks === undefined || config.matchers.length > 0 || config.mode === 'shadow') {
@@ -234,10 +228,7 @@ const valueReaders: Record<EventName, (input: RoutableEvent) => readonly string[
   tag: ({ event }) => event.tags,
 }
 
-/**
- * The event's values under a matcher's name; a name that is not the event's is looked up in the
- * labels.
- */
+/** The event's values under a matcher's name; names that it does not have are labels. */
 export function matcherValues(input: RoutableEvent, name: string): readonly string[] {
   if (Object.hasOwn(valueReaders, name)) return valueReaders[name as EventName](input)
   const label = Object.hasOwn(input.labels, name) ? input.labels[name] : undefined

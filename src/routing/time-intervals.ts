@@ -39,9 +39,7 @@ interface RangesOptions {
   check?: (range: Range) => Refusal | undefined
 }
 
-/**
- * A list of `begin:end` or single values. Numbers are accepted too, because YAML reads `12` as one.
- */
+/** A list of `begin:end` or single values; YAML reads `12` as a number, so these pass too. */
 function ranges(options: RangesOptions): z.ZodType<Range[]> {
   const { describe, remedy, examples, parse } = options
   const check = options.check ?? checkOrder
@@ -214,9 +212,7 @@ const minuteMs = 60_000
 const dayMs = 86_400_000
 const wholeDay: TimeRange = { begin: 0, end: 24 * 60 }
 
-/**
- * How far `mutedUntil` looks ahead: longer than any yearly interval, and short enough to compute.
- */
+/** How far `mutedUntil` looks: beyond any yearly interval, and short enough to compute. */
 const horizonMs = 400 * dayMs
 
 /** Active while all fields that are given hold. */

@@ -229,9 +229,7 @@ export class BoundedText {
     return this.#depth <= this.#itemDepth || bytes - this.#memberFrom <= left / 2
   }
 
-  /**
-   * Depth at which an item of a page is open, or its counterpart in an answer that is not a page.
-   */
+  /** Depth at which an item of a page is open, or its counterpart in an answer without pages. */
   get #itemDepth(): number {
     return this.#isObject && this.#isList ? 3 : 2
   }

@@ -103,9 +103,7 @@ export function isOperationMissing({ status, reason, retryAfterMs }: UpstreamErr
   return status === 403 || status === 404 || status === 405
 }
 
-/**
- * Not JSON, JSON of another shape, a redirect, an oversized answer, or the 403 page of a gateway.
- */
+/** Not JSON or of another shape, a redirect, an oversized answer, or a gateway's 403 page. */
 function isUnintelligible({ reason, status, fault }: UpstreamError): boolean {
   return reason === 'contract' || (status === 403 && fault === 'html')
 }

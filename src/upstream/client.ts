@@ -41,9 +41,7 @@ export interface UpstreamClient extends Operations {
   readonly account: AccountConfig
   /** Which optional operations this account's server and key support. */
   readonly capabilities: Capabilities
-  /**
-   * Tests the key with `GET /tokens/test`, even while the account is paused. Throws UpstreamError.
-   */
+  /** Tests the key with `GET /tokens/test`, even if the account is paused. Throws UpstreamError. */
   testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
   /** The organization's id, once known. */
   organization(): number | undefined

@@ -1,7 +1,4 @@
-/**
- * Turns undici's exceptions and the API's error answers into UpstreamErrors that hold no cause and
- * no secret.
- */
+/** Turns undici's exceptions and the API's errors into UpstreamErrors without cause or secret. */
 import { parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
 import {
   type ErrorDetail,

@@ -49,10 +49,7 @@ export function redundantLinkHosts({ baseUrl, linkHosts }: LinkSource): string[]
   })
 }
 
-/**
- * Whether links may lead only to the host of `base_url`: it implies no other, and none is
- * configured.
- */
+/** Whether links may lead only to the host of `base_url`: none is implied or configured. */
 export function linksOnlyToBase({ baseUrl, linkHosts }: LinkSource): boolean {
   return linkHosts.length === 0 && baseHosts(baseUrl).length === 1
 }
@@ -85,10 +82,7 @@ function isPublicSuffix(labels: readonly string[]): boolean {
   return top.length === 2 && registryLabels.has(second)
 }
 
-/**
- * Whether it may be a public suffix missing from `registryLabels`. When in doubt, it is not
- * trusted.
- */
+/** Whether it may be a public suffix that `registryLabels` lacks. In doubt, it is not trusted. */
 function mayBePublicSuffix(labels: readonly string[]): boolean {
   const [second = '', top = ''] = labels
   return isPublicSuffix(labels) || (labels.length === 2 && top.length === 2 && second.length <= 3)

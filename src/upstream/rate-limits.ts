@@ -1,7 +1,4 @@
-/**
- * The rate limits: sends one account's requests, each in its slot. A 429 closes the tier for every
- * replica.
- */
+/** Sends one account's requests, each in its slot. A 429 closes the tier for every replica. */
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { parseHttpDate } from '../lib/web-address.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -47,10 +44,7 @@ interface PacerOptions {
   /** Secrets that must not appear in any message. */
   secrets: () => string[]
   onRequest?: ((info: RequestInfo) => void) | undefined
-  /**
-   * Called with the organization's remaining global searches of the month whenever an answer states
-   * them.
-   */
+  /** Called with the month's remaining global searches whenever an answer states them. */
   onQuota?: ((remaining: number) => void) | undefined
   random?: (() => number) | undefined
 }
@@ -291,10 +285,7 @@ export function createTierLimiter({
     return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
   }
 
-  /**
-   * Returns the monotonic ms at which the slot that is now ours was asked for; undefined if there
-   * is none.
-   */
+  /** Returns the monotonic ms at which the slot that is now ours was asked for, if there is one. */
   async function awaitSlot(
     lane: Lane,
     signal: AbortSignal,
@@ -386,10 +377,7 @@ function isOwedSlot(kind: RequestKind, recent: readonly RequestKind[]): boolean 
   return last.length === patientSlotEvery - 1 && !last.includes(kind)
 }
 
-/**
- * What an account has left of its global searches, for all replicas, by the last answer that stated
- * it.
- */
+/** What an account has left of its global searches, by the last answer to any replica. */
 export interface QuotaReading {
   remaining: number
   /** When an answer stated it; wall clock ms. */

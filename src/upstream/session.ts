@@ -34,9 +34,7 @@ interface SessionOptions {
 }
 
 export interface Session {
-  /**
-   * Returns any answer below 300, or one that `isWelcome` accepts. Throws UpstreamError otherwise.
-   */
+  /** Returns an answer below 300 or that `isWelcome` accepts; throws UpstreamError otherwise. */
   call(call: Call, isWelcome?: (answer: Answer) => boolean): Promise<Answer>
 }
 
@@ -107,10 +105,7 @@ export function accountSecrets(account: AccountConfig, key: AccountKey, token?: 
   return [key.apiKey, token?.value ?? '', proxy, password, decodePassword(password)]
 }
 
-/**
- * Returns the password as it is if it is not percent-encoded: the file may have changed since it
- * was checked.
- */
+/** Returns the password as it is if not percent-encoded: the file may have changed meanwhile. */
 function decodePassword(password: string): string {
   try {
     return decodeURIComponent(password)
@@ -132,10 +127,7 @@ function chooseLimits({ slot, pageSize }: Call): AnswerLimits {
   return slot.kind === 'detail' || pageSize === 1 ? itemLimits : daemonLimits
 }
 
-/**
- * Returns the body of a 2xx answer, parsed by `shape`. Throws UpstreamError `contract` if it does
- * not match.
- */
+/** Returns a 2xx answer's body, parsed by `shape`. Throws UpstreamError `contract` on mismatch. */
 export function readAnswer<T>(answer: Answer, shape: z.ZodType<T>): T {
   const { status } = answer
   const parsed = shape.safeParse(parseJson(answer))
@@ -146,10 +138,7 @@ export function readAnswer<T>(answer: Answer, shape: z.ZodType<T>): T {
   throw new UpstreamError('contract', message, { status })
 }
 
-/**
- * No answer of the API is nearly this deep. Recursion through 100,000 levels would exhaust the
- * stack.
- */
+/** No answer of the API is nearly this deep; recursion through 100,000 would exhaust the stack. */
 const maxDepth = 200
 
 /** Replaces objects and lists deeper than `levels` with "…", in place. */

@@ -133,19 +133,14 @@ function createTokenRules(clock: Clock, lifetimeMs: number, random: () => number
   }
 }
 
-/**
- * Renews the token in one of all replicas. The lock saves requests; two renewals would do no harm.
- */
+/** Renews the token in one of all replicas, to save requests; a second renewal does no harm. */
 interface TokenRenewal {
   /**
    * Called when there is no usable token: makes one, or waits for the replica that makes it. Throws
    * UpstreamError.
    */
   obtain(key: AccountKey, isGood: IsGood, evenIfPaused: boolean): Promise<Token>
-  /**
-   * Returns a good token from another replica, or a new one; undefined while another replica makes
-   * it.
-   */
+  /** Returns another replica's good token or a new one; undefined while another makes it. */
   reuseOrRenew(key: AccountKey, isGood: IsGood): Promise<Token | undefined>
 }
 
@@ -228,9 +223,7 @@ export interface TokenStore {
   unlock(key: AccountKey, lock: string): Promise<void>
 }
 
-/**
- * Must be longer than a token request takes. The lock of a crashed holder expires after this time.
- */
+/** Must exceed the time of a token request. A crashed holder's lock expires after it. */
 const lockMs = 15_000
 
 interface TokenStoreOptions {

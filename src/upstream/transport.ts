@@ -27,10 +27,7 @@ export interface TransportRequest {
 }
 
 export interface Transport {
-  /**
-   * Returns any answer, whatever its status. Throws UpstreamError if there is no answer, or if it
-   * exceeds its limits.
-   */
+  /** Returns any answer. Throws UpstreamError if there is none, or if it exceeds its limits. */
   request(request: TransportRequest): Promise<Answer>
   close(): Promise<void>
 }

@@ -1,7 +1,4 @@
-/**
- * Assets (identifiers): creating, reading, replacing, toggling and deleting them, and the alerts of
- * their groups.
- */
+/** Assets (identifiers): create, read, replace, toggle, delete; and the alerts of their groups. */
 import { z } from 'zod'
 import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
 import {
@@ -72,10 +69,7 @@ export function createAssetOperations(parts: OperationParts): AssetOperations {
 const secretNames =
   /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
 
-/**
- * Returns the texts and numbers of a request body that must not appear in any message, recognized
- * by the field names above them.
- */
+/** Returns the values of a body that no message may show, recognized by their field names. */
 function secretTexts(value: unknown, isSecret = false): string[] {
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
   if (typeof value !== 'object' || value === null) return []
@@ -125,10 +119,7 @@ export const assetCreation = z.strictObject({
 })
 export type AssetCreation = z.input<typeof assetCreation>
 
-/**
- * The body that replaces an asset: the asset as last read, with its changes. Unknown fields are
- * sent back.
- */
+/** The body that replaces an asset as last read, with its changes. Unknown fields are sent back. */
 export const assetReplacement = z.looseObject({
   name: text.min(1),
   type: z.enum(assetTypes),
@@ -162,10 +153,7 @@ export const wireAlert = z.looseObject({
 })
 export type WireAlert = z.infer<typeof wireAlert>
 
-/**
- * One alert or a list of alerts: the description has an object, callers see lists
- * (docs/api-notes.md, Alerts).
- */
+/** One alert or a list: described as an object, seen as lists (docs/api-notes.md, Alerts). */
 export const wireAlertsAnswer = z.looseObject({
   alerts: z.union([z.array(wireAlert), wireAlert.transform((alert) => [alert])]).nullish(),
 })

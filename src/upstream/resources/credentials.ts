@@ -90,10 +90,7 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
 }
 
 const text = z.string()
-/**
- * A malformed field reads as null, so that it does not cost the whole record. Feeds read the raw
- * record.
- */
+/** A malformed field reads as null, so that the record survives. Feeds read the raw record. */
 const optionalText = text.nullish().catch(null)
 const optionalTexts = z.array(text).nullish().catch(null)
 const optionalId = z.union([text, z.number()]).nullish().catch(null)
@@ -151,10 +148,7 @@ export const credentialSearchBody = z.strictObject({
   order: z.enum(orders),
   from: z.string().optional(),
   include: z.array(z.enum(credentialIncludes)).optional(),
-  /**
-   * Servers before 2026-05-28 ignore it in all queries except `auth_domain` (docs/api-notes.md,
-   * Versions).
-   */
+  /** Servers before 2026-05-28 heed it only for `auth_domain` (docs/api-notes.md, Versions). */
   filters: z
     .strictObject({
       imported_at: z.strictObject({ gte: word.optional(), lte: word.optional() }).optional(),

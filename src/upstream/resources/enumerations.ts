@@ -1,7 +1,4 @@
-/**
- * The closed lists of the API description. They restrict what is written; what is read may hold
- * words of later versions.
- */
+/** The closed lists of the API description, for what is written; what is read may hold others. */
 
 export const assetTypes = [
   'domain',
@@ -112,10 +109,7 @@ export const orders = ['asc', 'desc'] as const
 export const expandFields = ['credentials', 'cookies'] as const
 export type ExpandField = (typeof expandFields)[number]
 
-/**
- * `urls` is only in the public documentation; older servers refuse it (docs/api-notes.md,
- * Credentials).
- */
+/** `urls`: publicly documented, refused by older servers (docs/api-notes.md, Credentials). */
 export const credentialIncludes = ['known_password_id', 'auth_domains', 'urls'] as const
 
 export const legacyEventActions = [

@@ -23,10 +23,7 @@ import { wireSearchPage, type WireSearchPage } from './page.ts'
 
 const text = z.string()
 const nullableText = text.nullish()
-/**
- * A malformed field reads as null, so that it does not cost the whole item. Feeds read the raw
- * item.
- */
+/** A malformed field reads as null, so that the item survives. Feeds read the raw item. */
 const optionalText = nullableText.catch(null)
 
 /** One search item as commands show it. */
@@ -123,10 +120,7 @@ const searchFilters = z.strictObject({
   /** Words of `eventFilterTypes`, or of later servers. */
   type: z.array(word).optional(),
   estimated_created_at: timeRange.optional(),
-  /**
-   * When the event was matched into the feed, whatever its age (docs/api-notes.md, Cursors and
-   * order).
-   */
+  /** When it was matched into the feed, whatever its age (docs/api-notes.md, Cursors and order). */
   materialized_at: timeRange.optional(),
   tags: z.array(z.string()).optional(),
   /** Only `true` filters. `false` is the default and has no effect. */
@@ -146,15 +140,11 @@ const searchPage = {
 export const globalSearchBody = z.strictObject({ query: eventQuery, ...searchPage })
 export type GlobalSearchBody = z.input<typeof globalSearchBody>
 
-/**
- * The body of a search in an identifier group, an identifier or the tenant. The query is optional.
- */
+/** The body of a search in a group, an identifier or the tenant. The query is optional. */
 export const groupSearchBody = z.strictObject({ query: eventQuery.optional(), ...searchPage })
 export type GroupSearchBody = z.input<typeof groupSearchBody>
 
-/**
- * The full event of any type in the shape of the older operation (docs/api-notes.md, Full events).
- */
+/** The full event of any type in its older shape (docs/api-notes.md, Full events). */
 const wireActivityAnswer = z.looseObject({
   activity: z.looseObject({
     data: z.record(text, z.unknown()).nullish(),
@@ -181,10 +171,7 @@ export const expansion = z.strictObject({
 })
 type Expansion = z.input<typeof expansion>
 
-/**
- * The caller chooses the tier, since none is published for these searches (docs/api-notes.md, Rate
- * limits).
- */
+/** The caller chooses the tier: none is published for these (docs/api-notes.md, Rate limits). */
 type FeedSearch = { body: GroupSearchBody } & Required<Pick<TierCallOptions, 'tier'>> & CallOptions
 
 export interface EventOperations {
@@ -214,10 +201,7 @@ export interface EventOperations {
    * server has it.
    */
   getEvent(request: { uid: string } & CallOptions): Promise<EventAnswer>
-  /**
-   * Returns the full event of any type in its older shape. `GET /firework/v2/activities/`; basic
-   * tier.
-   */
+  /** Returns any full event in its older shape. `GET /firework/v2/activities/`; basic tier. */
   getActivity(request: { uid: string } & CallOptions): Promise<EventAnswer>
   /**
    * Returns the words that a `type` filter takes, groups and single types. `GET

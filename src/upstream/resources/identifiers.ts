@@ -30,9 +30,7 @@ export interface IdentifierOperations {
   listOlderIdentifiers(
     request: { filters: IdentifierFilters } & PageRequest,
   ): Promise<WireSearchPage>
-  /**
-   * Returns one page of the tenant's groups, with counts. `GET /firework/v3/identifiers/groups`.
-   */
+  /** Returns a page of the tenant's groups, with counts. `GET /firework/v3/identifiers/groups`. */
   listGroups(request: PageRequest): Promise<WireSearchPage>
   /** Returns all groups, without counts. `GET /firework/v2/assets/groups/`. */
   listOlderGroups(asked: CallOptions): Promise<unknown[]>

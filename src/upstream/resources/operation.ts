@@ -50,9 +50,7 @@ export async function ask(
   return session.call({ tier: 'basic', ...request, ...asked })
 }
 
-/**
- * Sends a request that changes nothing; returns its answer parsed by `shape`. Throws UpstreamError.
- */
+/** Sends a request that changes nothing; returns its answer by `shape`. Throws UpstreamError. */
 export async function read<T>(
   parts: OperationParts,
   shape: z.ZodType<T>,

@@ -5,10 +5,7 @@
  */
 import { z } from 'zod'
 
-/**
- * Fields that mark an object as an item: events of either shape have one of the first four,
- * credentials have `id`.
- */
+/** Fields that mark an item: events have one of the first four, credentials have `id`. */
 const itemKeys = ['metadata', 'uid', 'header', 'activity', 'id']
 
 /**

@@ -17,9 +17,7 @@ import {
   write,
 } from './operation.ts'
 
-/**
- * All operations use the basic tier. `…` stands for the policy path in the spelling of the server.
- */
+/** All use the basic tier. `…` stands for the policy path in the spelling of the server. */
 export interface PolicyOperations {
   /** `POST …`. */
   createPolicy(request: { policy: PolicyCreation } & CallOptions): Promise<WirePolicy>
@@ -237,10 +235,7 @@ function pageQuery(from: string | null, size = pageSize): string {
   return new URLSearchParams({ size: String(size), ...(from !== null && { from }) }).toString()
 }
 
-/**
- * Returns undefined if the server does not know the path or method, or answers in an unexpected
- * shape.
- */
+/** undefined: the server does not know path or method, or answers in an unexpected shape. */
 async function ifSupported<T>(operation: () => Promise<T>): Promise<T | undefined> {
   try {
     return await operation()
@@ -287,10 +282,7 @@ const matchModes = [
 const name = text.min(1)
 const keywords = z.strictObject({ keywords: z.array(text.min(1)).min(1) })
 
-/**
- * The body that creates a policy; its type decides its value (docs/api-notes.md, Matching
- * policies).
- */
+/** Creates a policy; its type decides its value (docs/api-notes.md, Matching policies). */
 export const policyCreation = z.discriminatedUnion('type', [
   z.strictObject({ name, type: z.literal('INCLUDED_KEYWORDS'), value: keywords }),
   z.strictObject({ name, type: z.literal('EXCLUDED_KEYWORDS'), value: keywords }),

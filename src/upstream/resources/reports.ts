@@ -22,9 +22,7 @@ const root = '/firework/v4/threat_flow/reports'
 export interface ReportOperations {
   /** `GET /firework/v4/threat_flow/reports/{id}`. */
   getReport(request: { id: number } & CallOptions): Promise<WireReport>
-  /**
-   * Returns the status of a request, and its report once completed. `GET …/reports/requests/{id}`.
-   */
+  /** Returns a request's status, and its report once completed. `GET …/reports/requests/{id}`. */
   getReportRequest(request: { requestId: string } & CallOptions): Promise<WireReportRequest>
   /** Has a report made; returns the id of the request. `POST …/reports/requests`. */
   requestReport(request: { report: ReportCreation } & CallOptions): Promise<string>

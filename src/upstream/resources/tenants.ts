@@ -62,10 +62,7 @@ export type WireTenant = z.infer<typeof wireTenant>
 
 const wireTenantsAnswer = z.looseObject({ tenants: wireItems.nullish() })
 
-/**
- * The API requires no field (docs/api-notes.md, Tenants); Tocsin requires a name to find the tenant
- * by.
- */
+/** The API requires no field (docs/api-notes.md, Tenants); Tocsin finds the tenant by its name. */
 export const tenantCreation = z.strictObject({
   name: text.min(1),
   description: text.optional(),
