@@ -128,29 +128,14 @@ export const pollLimits = section(
 ).transform((file): PollLimits => ({ pollsPerSecond: file.polls }))
 
 /** One feed of the file. Its name is its key; its account may be left out. */
-export const feedConfig = byType(
-  [
-    eventsFeedConfig,
-    tenantEventsFeedConfig,
-    identifierEventsFeedConfig,
-    credentialsFeedConfig,
-    tenantCredentialsFeedConfig,
-    credentialSearchFeedConfig,
-    eventSearchFeedConfig,
-    legacySearchFeedConfig,
-    reportsFeedConfig,
-  ],
-  {
-    known: [
-      'events',
-      'tenant_events',
-      'identifier_events',
-      'credentials',
-      'tenant_credentials',
-      'credential_search',
-      'event_search',
-      'legacy_search',
-      'reports',
-    ],
-  },
-)
+export const feedConfig = byType([
+  eventsFeedConfig,
+  tenantEventsFeedConfig,
+  identifierEventsFeedConfig,
+  credentialsFeedConfig,
+  tenantCredentialsFeedConfig,
+  credentialSearchFeedConfig,
+  eventSearchFeedConfig,
+  legacySearchFeedConfig,
+  reportsFeedConfig,
+])

@@ -186,10 +186,7 @@ const query: z.ZodType<CredentialQuery> = byType(
       { describe: 'Credentials whose name holds this word.' },
     ),
   ],
-  {
-    known: ['domain', 'auth_domain', 'email', 'keyword'],
-    later: { secret: 'a secret does not belong in a configuration file' },
-  },
+  { secret: 'a secret does not belong in a configuration file' },
 )
 
 export const credentialSearchFeedConfig = section(

@@ -205,23 +205,8 @@ const query: z.ZodType<EventSearchQuery> = byType(
     }),
   ],
   {
-    known: [
-      'domain',
-      'email',
-      'keyword',
-      'query_string',
-      'username',
-      'github_repository',
-      'brand',
-      'name',
-      'bin',
-      'ip',
-      'azure_tenant',
-    ],
-    later: {
-      secret: 'a secret does not belong in a configuration file',
-      credentials: 'a password does not belong in a configuration file',
-    },
+    secret: 'a secret does not belong in a configuration file',
+    credentials: 'a password does not belong in a configuration file',
   },
 )
 

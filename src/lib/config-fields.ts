@@ -122,13 +122,14 @@ function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
  */
 export function byType<
   Options extends readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]],
->(
-  options: Options,
-  { known, later = {} }: { known: string[]; later?: Record<string, string> },
-): z.ZodDiscriminatedUnion<Options, 'type'> {
+>(options: Options, later: Record<string, string> = {}): z.ZodDiscriminatedUnion<Options, 'type'> {
   return z.discriminatedUnion('type', options, {
-    error: ({ input }) => messageFor(typeRefusal(input, known, later)),
+    error: ({ input }) => messageFor(typeRefusal(input, typeNames(options), later)),
   })
+}
+
+function typeNames(options: readonly z.core.$ZodTypeDiscriminable[]): string[] {
+  return options.flatMap(({ _zod }) => [...(_zod.propValues['type'] ?? [])].map(String))
 }
 
 function typeRefusal(input: unknown, knownTypes: string[], later: Record<string, string>): Refusal {

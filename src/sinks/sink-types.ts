@@ -31,9 +31,7 @@ const schemas = Object.values(sinkTypes).map(({ config }) => config)
 type Schema = (typeof schemas)[number]
 
 /** One sink of the file, whose `type` selects the schema. */
-export const sinkConfig = byType(schemas as [Schema, ...Schema[]], {
-  known: Object.keys(sinkTypes),
-})
+export const sinkConfig = byType(schemas as [Schema, ...Schema[]])
 
 /** What the type of a configured sink says about it. */
 export function sinkTypeOf({ type }: Pick<SinkConfig, 'type'>): SinkType<SinkConfig> {
