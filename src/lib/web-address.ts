@@ -25,6 +25,14 @@ export function webAddressProblem(
   return undefined
 }
 
+/** The same of a section whose `allow_private` lets the address be private, over http too. */
+export function sectionAddressProblem(
+  input: string,
+  section: Readonly<Record<string, unknown>>,
+): Refusal | undefined {
+  return webAddressProblem(input, () => section['allow_private'] === true)
+}
+
 /** Returns what is wrong with the percent-encoded user or password of an address. */
 export function loginProblem({ username, password }: URL): Refusal | undefined {
   if (!/%(?![0-9a-f]{2})/i.test(username + password)) return undefined

@@ -1,7 +1,7 @@
 /** The configuration of self-alerts and of the canary. */
 import { duration, flag, list, name, refusal, type Rule, section } from '../lib/config-fields.ts'
 import { type Secret, secretFromSection, secretKeys, secretRule } from '../lib/secret.ts'
-import { webAddressProblem } from '../lib/web-address.ts'
+import { sectionAddressProblem } from '../lib/web-address.ts'
 
 export interface SelfAlertsConfig {
   /** The operators' sink. */
@@ -57,12 +57,7 @@ export const canaryConfig = section(
   },
   {
     describe: 'A marked test event that goes the whole way, again and again.',
-    rules: [
-      secretRule('ping', {
-        required: false,
-        check: (url, canary) => webAddressProblem(url, () => canary['allow_private'] === true),
-      }),
-    ],
+    rules: [secretRule('ping', { required: false, check: sectionAddressProblem })],
   },
 ).transform((file): CanaryConfig => {
   const url = secretFromSection(file, 'ping')

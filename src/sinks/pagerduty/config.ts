@@ -18,7 +18,7 @@ import {
   secretKeys,
   secretRule,
 } from '../../lib/secret.ts'
-import { webAddressProblem } from '../../lib/web-address.ts'
+import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
   type FailoverConfig,
   failoverKeys,
@@ -45,15 +45,12 @@ export interface PagerDutyConfig {
 /** One address for each service region of PagerDuty. */
 const origins = { us: 'https://events.pagerduty.com', eu: 'https://events.eu.pagerduty.com' }
 
-const isOwnAddress = (sink: Readonly<Record<string, unknown>>): boolean =>
-  sink['allow_private'] === true
-
 /** The key is sent in the body, so any other host would learn it. */
 const originRule: Rule = (sink) => {
   const { url } = sink
   if (typeof url !== 'string') return []
   const problem =
-    webAddressProblem(url, () => isOwnAddress(sink)) ?? originProblem(url, isOwnAddress(sink))
+    sectionAddressProblem(url, sink) ?? originProblem(url, sink['allow_private'] === true)
   return problem === undefined ? [] : [{ path: ['url'], ...problem }]
 }
 

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { rate, section } from '../../lib/config-fields.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
-import { webAddressProblem } from '../../lib/web-address.ts'
+import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
   type ChatConfig,
   chatKeys,
@@ -26,12 +26,7 @@ const slackConfig = section(
   },
   {
     describe: 'Messages to a Slack channel.',
-    rules: [
-      secretRule('url', {
-        required: true,
-        check: (url, sink) => webAddressProblem(url, () => sink['allow_private'] === true),
-      }),
-    ],
+    rules: [secretRule('url', { required: true, check: sectionAddressProblem })],
   },
 ).transform((file): Omit<SlackConfig, 'name'> & FailoverConfig => ({
   type: file.type,

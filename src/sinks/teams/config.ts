@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { rate, refusal, type Refusal, section } from '../../lib/config-fields.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
-import { webAddressProblem } from '../../lib/web-address.ts'
+import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
   type ChatConfig,
   chatKeys,
@@ -32,9 +32,7 @@ const teamsConfig = section(
     rules: [
       secretRule('url', {
         required: true,
-        check: (url, sink) =>
-          webAddressProblem(url, () => sink['allow_private'] === true) ??
-          retiredAddressProblem(url),
+        check: (url, sink) => sectionAddressProblem(url, sink) ?? retiredAddressProblem(url),
       }),
     ],
   },

@@ -20,7 +20,7 @@ import {
   secretList,
   secretRule,
 } from '../../lib/secret.ts'
-import { webAddressProblem } from '../../lib/web-address.ts'
+import { sectionAddressProblem } from '../../lib/web-address.ts'
 import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
@@ -96,10 +96,7 @@ const webhookConfig = section(
   {
     describe: 'Signed requests to a machine.',
     rules: [
-      secretRule('url', {
-        required: true,
-        check: (url, sink) => webAddressProblem(url, () => sink['allow_private'] === true),
-      }),
+      secretRule('url', { required: true, check: sectionAddressProblem }),
       secretRule('secret', { required: false, check: secretProblem }),
       oneKindOfSecret,
       noDigest,
