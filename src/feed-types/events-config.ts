@@ -86,18 +86,14 @@ const filters = section(
   },
   { describe: 'What the service is asked for; nothing else arrives.' },
 )
-  .transform((file): FeedFilters => {
-    const { type, tags, is_ignored, is_remediated } = file
-    const severity = file.severity as FeedFilters['severity'] // checked by severityFilter
-    return {
-      ...(severity === undefined ? {} : { severity }),
-      ...(type === undefined ? {} : { type }),
-      ...(tags === undefined ? {} : { tags }),
-      ...(is_ignored === undefined ? {} : { is_ignored }),
-      ...(is_remediated === undefined ? {} : { is_remediated }),
-    }
-  })
+  .transform((file) => withoutUnsaid<FeedFilters>(file))
   .prefault({})
+
+/** Leaves out the keys that the file does not give; their words are checked by then. */
+function withoutUnsaid<Filters>(file: object): Filters {
+  const said = Object.entries(file).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(said) as Filters
+}
 
 const keysOfOtherFeeds = {
   severity: "remove the line: the event's own severity counts",
@@ -231,13 +227,7 @@ const searchFilters = section(
   { severity: severityFilter.optional(), type: typeFilter.optional() },
   { describe: 'What the service is asked for; nothing else arrives.' },
 )
-  .transform((file): EventSearchFilters => {
-    const severity = file.severity as EventSearchFilters['severity'] // checked by severityFilter
-    return {
-      ...(severity === undefined ? {} : { severity }),
-      ...(file.type === undefined ? {} : { type: file.type }),
-    }
-  })
+  .transform((file) => withoutUnsaid<EventSearchFilters>(file))
   .prefault({})
 
 const searchKeysOfOtherFeeds = {
@@ -316,12 +306,7 @@ const legacyFilters = section(
   },
   { describe: 'What the service is asked for; nothing else arrives.' },
 )
-  .transform(
-    (file) =>
-      Object.fromEntries(
-        Object.entries(file).filter(([, value]) => value !== undefined),
-      ) as LegacyFilters,
-  )
+  .transform((file) => withoutUnsaid<LegacyFilters>(file))
   .prefault({})
 
 /** The legacy search, for queries that the v4 search cannot express. */
