@@ -130,17 +130,6 @@ export interface Endpoint {
   port: number
 }
 
-export interface SentinelsConfig {
-  /** Name of the master, as the sentinels know it. */
-  name: string
-  nodes: Endpoint[]
-  /** Number of the database at the master. */
-  db: number
-  /** User and password at the sentinels themselves. */
-  username: string | undefined
-  password: Secret | undefined
-}
-
 /** Has one of `url`, `sentinels`, `cluster` and `embedded`. */
 export interface RedisConfig {
   /** redis://, rediss:// or unix://; may hold a password. */
@@ -175,13 +164,15 @@ const sentinelsConfig = section(
     describe: 'A Redis that sentinels watch over; who is its master is asked at each connection.',
     rules: [secretRule('password', { required: false })],
   },
-).transform((file): SentinelsConfig => ({
+).transform((file) => ({
   name: file.name,
   nodes: file.nodes,
   db: file.db,
   username: file.username,
   password: secretFromSection(file, 'password'),
 }))
+
+export type SentinelsConfig = z.output<typeof sentinelsConfig>
 
 export const redisConfig: z.ZodType<RedisConfig> = section(
   {
