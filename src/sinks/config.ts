@@ -1,6 +1,6 @@
 /** What the types of sinks share: digests, failover, and what a type says of its sinks. */
 import type { z } from 'zod'
-import { severities, type Severity } from '../event.ts'
+import { severities } from '../event.ts'
 import {
   duration,
   flag,
@@ -18,20 +18,6 @@ import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
 import { requiredSecretFromSection, type Secret } from '../lib/secret.ts'
 import type { Audience, Sink } from './sink.ts'
-
-/** How a sink for people collects its events into messages on a schedule. */
-export interface DigestConfig {
-  /** Five fields, in local time of `timeZone`. */
-  cron: string
-  /** IANA name. */
-  timeZone: string
-  /** Events of at least this severity, unknown words included, are sent at once; null: none. */
-  immediate: Severity | null
-  /** Whether an empty digest is sent too. */
-  sendsEmpty: boolean
-  /** Events that one digest shows; it counts all of them. */
-  maxItems: number
-}
 
 const noImmediate = 'none'
 
@@ -61,13 +47,18 @@ export const digestConfig = section(
     }).prefault(50),
   },
   { describe: 'Collects events into messages on a schedule. Default: each goes at once.' },
-).transform((file): DigestConfig => ({
+).transform((file) => ({
+  /** Five fields, in local time of `timeZone`. */
   cron: file.schedule,
   timeZone: file.timezone,
+  /** Events of at least this severity, unknown words included, are sent at once; null: none. */
   immediate: file.immediate === noImmediate ? null : file.immediate,
   sendsEmpty: file.send_empty,
   maxItems: file.max_items,
 }))
+
+/** How a sink for people collects its events into messages on a schedule. */
+export type DigestConfig = z.output<typeof digestConfig>
 
 /**
  * What happens to a sink's items when it takes none or too many wait; the same keys for every type.
