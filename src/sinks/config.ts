@@ -84,13 +84,7 @@ export const failoverKeys = {
   }).prefault(100_000),
 }
 
-interface FailoverFile {
-  fallback?: string | undefined
-  fallback_after: number
-  pending_max: number
-}
-
-export function readFailover(file: FailoverFile): FailoverConfig {
+export function readFailover(file: z.output<z.ZodObject<typeof failoverKeys>>): FailoverConfig {
   return {
     fallback: file.fallback,
     fallbackAfterMs: file.fallback_after,
