@@ -10,14 +10,6 @@ import {
   word,
 } from '../lib/config-fields.ts'
 
-export interface HttpConfig {
-  host: string
-  port: number
-  hosts: string[]
-  /** Which series and labels /metrics has. */
-  metrics: 'brief' | 'detailed'
-}
-
 const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
 const namesRemedy = 'write a list of names, such as [tocsin.example.net]'
 
@@ -29,7 +21,7 @@ function hostField(describe: string, remedy: string): z.ZodType<string> {
   })
 }
 
-export const httpConfig: z.ZodType<HttpConfig> = section(
+export const httpConfig = section(
   {
     host: hostField('Address to listen on.', hostRemedy).prefault('127.0.0.1'),
     port: wholeNumber({
@@ -50,3 +42,5 @@ export const httpConfig: z.ZodType<HttpConfig> = section(
   },
   { describe: 'Where metrics and health are served.' },
 ).transform(({ hosts, ...given }) => ({ ...given, hosts: hosts ?? [] }))
+
+export type HttpConfig = z.output<typeof httpConfig>
