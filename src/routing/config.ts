@@ -44,17 +44,7 @@ export interface RouteConfig {
 export type OnMute = 'hold' | 'drop'
 
 /** A node as written in the file: its name may be left out. */
-interface RouteFile {
-  name?: string | undefined
-  matchers?: Matcher[] | undefined
-  sinks?: string[] | undefined
-  group_by?: string[] | undefined
-  group_wait?: number | undefined
-  group_interval?: number | undefined
-  continue?: boolean | undefined
-  mode?: RouteMode | undefined
-  mute_time_intervals?: string[] | undefined
-  on_mute?: OnMute | undefined
+interface RouteFile extends z.output<z.ZodObject<typeof childKeys>> {
   routes: RouteFile[]
 }
 
@@ -123,24 +113,25 @@ function liveBelow(routes: unknown, path: Finding['path']): Finding[] {
   })
 }
 
+const childKeys = {
+  name: name('Its name in metrics and explanations. Default: its place.').optional(),
+  matchers: matchersField('All of them must match; none: every event.').optional(),
+  sinks: sinks.optional(),
+  group_by: groupBy.optional(),
+  group_wait: groupWait.optional(),
+  group_interval: groupInterval.optional(),
+  continue: flag('Try the following siblings too.').optional(),
+  mode: word(['live', 'shadow'], 'shadow: recorded, never sent, stops no sibling.').optional(),
+  mute_time_intervals: list(
+    text('Name of a time interval.'),
+    'While one of them is active, nothing is sent.',
+    'write time intervals, such as [night]',
+  ).optional(),
+  on_mute: word(['hold', 'drop'], 'Send afterwards, or not at all.').optional(),
+}
+
 const childRoute: z.ZodType<RouteFile> = section(
-  {
-    name: name('Its name in metrics and explanations. Default: its place.').optional(),
-    matchers: matchersField('All of them must match; none: every event.').optional(),
-    sinks: sinks.optional(),
-    group_by: groupBy.optional(),
-    group_wait: groupWait.optional(),
-    group_interval: groupInterval.optional(),
-    continue: flag('Try the following siblings too.').optional(),
-    mode: word(['live', 'shadow'], 'shadow: recorded, never sent, stops no sibling.').optional(),
-    mute_time_intervals: list(
-      text('Name of a time interval.'),
-      'While one of them is active, nothing is sent.',
-      'write time intervals, such as [night]',
-    ).optional(),
-    on_mute: word(['hold', 'drop'], 'Send afterwards, or not at all.').optional(),
-    routes: routesField(),
-  },
+  { ...childKeys, routes: routesField() },
   {
     describe: 'A branch of the routing tree.',
     id: 'route',
