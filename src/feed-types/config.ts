@@ -112,12 +112,6 @@ export type {
   TenantEventsFeedConfig,
 } from './feed-config.ts'
 
-/** Limits of polling, whatever the limits of the accounts. */
-export interface PollLimits {
-  /** Polls per second of all feeds together, over all replicas. */
-  pollsPerSecond: number
-}
-
 export const pollLimits = section(
   {
     polls: positiveNumber(
@@ -125,7 +119,10 @@ export const pollLimits = section(
     ).prefault(100),
   },
   { describe: 'What polling may take, whatever the limits of the accounts.' },
-).transform((file): PollLimits => ({ pollsPerSecond: file.polls }))
+).transform((file) => ({ pollsPerSecond: file.polls }))
+
+/** Limits of all feeds and replicas together, whatever the limits of the accounts. */
+export type PollLimits = z.output<typeof pollLimits>
 
 /** One feed of the file. Its name is its key; its account may be left out. */
 export const feedConfig = byType([
