@@ -92,8 +92,8 @@ export function readFailover(file: z.output<z.ZodObject<typeof failoverKeys>>): 
   }
 }
 
-/** Keys that sinks for people will have in a later version, with what happens instead. */
-export const laterKeysForPeople = {
+/** Keys that sinks will have in a later version, with what happens instead. */
+export const laterSinkKeys = {
   proxy: 'sinks are reached directly',
   ca_file: 'the certificate authorities of the system count',
 } as const
@@ -119,7 +119,7 @@ export const chatKeys = {
   digest: digestConfig.optional(),
   reveal: flag('Show leaked credentials in clear.').prefault(false),
   ...failoverKeys,
-  ...laterKeys(laterKeysForPeople),
+  ...laterKeys(laterSinkKeys),
 }
 
 interface ChatFile extends z.infer<z.ZodObject<typeof chatKeys>> {

@@ -17,7 +17,7 @@ import { isLoopback, loginProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
   type DigestConfig,
-  laterKeysForPeople,
+  laterSinkKeys,
   type FailoverConfig,
   readFailover,
   failoverKeys,
@@ -90,7 +90,7 @@ const emailConfig = section(
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
-    ...laterKeys(laterKeysForPeople),
+    ...laterKeys(laterSinkKeys),
   },
   {
     describe: 'Messages to people, by e-mail.',

@@ -22,7 +22,7 @@ import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
   type FailoverConfig,
   failoverKeys,
-  laterKeysForPeople,
+  laterSinkKeys,
   readFailover,
   type SinkType,
 } from '../config.ts'
@@ -91,7 +91,7 @@ const pagerDutyConfig = section(
       batch: 'remove the line: each event or group is an incident of its own',
       reveal: 'remove the line: incidents are read out and passed on, so secrets stay masked there',
     }),
-    ...laterKeys(laterKeysForPeople),
+    ...laterKeys(laterSinkKeys),
   },
   {
     describe: 'Incidents for people on call.',

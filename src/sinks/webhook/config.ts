@@ -21,7 +21,13 @@ import {
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
+import {
+  type FailoverConfig,
+  readFailover,
+  failoverKeys,
+  laterSinkKeys,
+  type SinkType,
+} from '../config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
 export interface WebhookConfig {
@@ -88,10 +94,7 @@ const webhookConfig = section(
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
     digest: z.unknown().optional().meta(laterMark),
-    ...laterKeys({
-      proxy: 'sinks are reached directly',
-      ca_file: 'the certificate authorities of the system count',
-    }),
+    ...laterKeys(laterSinkKeys),
   },
   {
     describe: 'Signed requests to a machine.',
