@@ -13,6 +13,12 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   return settled
 }
 
+/** Spies go first: one that is restored later puts the fake timer back that it was set upon. */
+function useRealTimers(): void {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+}
+
 describe('time', () => {
   test('now is the wall clock in milliseconds; monotonic never goes back', () => {
     expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000)
@@ -22,7 +28,7 @@ describe('time', () => {
 })
 
 describe('sleep', () => {
-  afterEach(() => vi.useRealTimers())
+  afterEach(useRealTimers)
 
   test('ends when its time is over, not before', async () => {
     vi.useFakeTimers()
@@ -88,7 +94,7 @@ describe('sleep', () => {
 
 describe('withTimeout', () => {
   beforeEach(() => void vi.useFakeTimers())
-  afterEach(() => vi.useRealTimers())
+  afterEach(useRealTimers)
 
   function waitForever(signal: AbortSignal): Promise<never> {
     return new Promise((_resolve, reject) => {
