@@ -18,7 +18,15 @@ export default defineConfig({
     maxWorkers: 3,
     projects: [
       // `npm test`: half of its time is waiting
-      { extends: true, test: { name: 'quick', ...rest, maxWorkers: 4 } },
+      {
+        extends: true,
+        test: {
+          name: 'quick',
+          ...rest,
+          setupFiles: 'test/support/leave-nothing.ts',
+          maxWorkers: 4,
+        },
+      },
       // `npm run test:faults`
       {
         extends: true,
