@@ -126,8 +126,10 @@ function rescanReport(): string[] {
       const used = ((100 * requests) / (10 * dayMs)) * 1000
       const found = lateness.map((lateMs, at) => {
         const known = (probes[at] ?? []).filter(({ foundMs }) => foundMs !== undefined)
-        const { meanMs, mostMs } = delays(known)
         const open = (probes[at] ?? []).length - known.length
+        if (known.length === 0)
+          return `late by ${span(lateMs)}: none found within the simulated time`
+        const { meanMs, mostMs } = delays(known)
         const rest = open > 0 ? `, ${open} of 20 not yet` : ''
         return `late by ${span(lateMs)}: ${span(meanMs)}, at most ${span(mostMs)}${rest}`
       })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { openLedger, type AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { hasRoom } from '../../../src/redis/health.ts'
@@ -26,6 +26,9 @@ beforeAll(async () => {
   server = await startRedis({ settings: ['maxmemory 20mb'] })
   redis = connectTo(server.url)
 })
+
+// A test that fails leaves no full Redis to the next one.
+afterEach(() => redis.flushall())
 
 afterAll(async () => {
   redis.disconnect()
@@ -75,7 +78,6 @@ test('a full Redis takes no page in, and what it holds is delivered all the same
   const accounting = await expectConservation(ledger)
   expect(accounting.feeds['brand']).toMatchObject({ fetched: 1 })
   expect(accounting.sinks['siem']).toMatchObject({ created: 1, delivered: 1 })
-  await redis.flushall()
 })
 
 test('300 waiting items are delivered while Redis is full, by a daemon that starts then, too', async () => {
@@ -97,7 +99,6 @@ test('300 waiting items are delivered while Redis is full, by a daemon that star
   await again.drains.stop(1_000)
   expect(siem.received).toHaveLength(300)
   await expectConservation(ledger)
-  await redis.flushall()
 })
 
 test('a daemon that starts on a full Redis, with a new account, delivers what waits', async () => {
@@ -129,7 +130,6 @@ route: {sinks: [siem]}
   expect((await expectConservation(ledger)).sinks['siem']).toMatchObject({ delivered: 50 })
   await again.stop()
   await hooks.close()
-  await redis.flushall()
 }, 60_000)
 
 async function startHooks(): Promise<{ url: string; close: () => Promise<void> }> {

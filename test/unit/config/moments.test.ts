@@ -45,7 +45,7 @@ test('a root that says nothing groups by feed and type, after 10 s and then ever
     groupBy: undefined,
     groupWaitMs: undefined,
     groupIntervalMs: undefined,
-    stage: 'live',
+    mode: 'live',
     muteTimeIntervals: [],
     onMute: 'hold',
   })
