@@ -39,7 +39,7 @@ export async function readActual(
   adopt: readonly Adoption[] = [],
 ): Promise<ActualState> {
   const named = assetsToRead(state, adopt)
-  const { assets, missingAssets } = await readAssets(client, callOptions, named)
+  const { assets, missingAssets, doubtfulAssets } = await readAssets(client, callOptions, named)
   const assigned = new Map<number, string[]>()
   const policies = new Map<string, PolicyContent>()
   for (const { name, id } of named.filter((one) => !missingAssets.has(one.id))) {
@@ -63,7 +63,7 @@ export async function readActual(
     )
     if (policy !== undefined) policies.set(uuid, toPolicyContent(policy))
   }
-  return { assets, assigned, policies, missingAssets, ...describedOnly }
+  return { assets, assigned, policies, missingAssets, doubtfulAssets, ...describedOnly }
 }
 
 interface NamedAsset {
@@ -73,17 +73,20 @@ interface NamedAsset {
 
 /**
  * Reads each asset, where the server shows single assets and the key may see them
- * (docs/api-notes.md, Assets). A 404 that may be about the path is about the asset once the server
- * has shown another one.
+ * (docs/api-notes.md, Assets). A 404 is about the asset once the server has shown another one; until
+ * then it may be about the path, and the asset is in doubt unless the words say so.
  */
 async function readAssets(
   client: Pick<MonitoringReads, 'getAsset'>,
   callOptions: () => CallOptions,
   named: readonly NamedAsset[],
-): Promise<{ assets: Map<number, WireAsset>; missingAssets: Set<number> }> {
+): Promise<{
+  assets: Map<number, WireAsset>
+  missingAssets: Set<number>
+  doubtfulAssets: Set<number>
+}> {
   const assets = new Map<number, WireAsset>()
-  const missingAssets = new Set<number>()
-  const doubtful = new Set<number>()
+  const notFound = new Map<number, unknown>()
   for (const { name, id } of named) {
     try {
       const request = client.getAsset({ id, ...callOptions() })
@@ -91,13 +94,14 @@ async function readAssets(
     } catch (error) {
       const status = error instanceof UpstreamError ? error.status : undefined
       if (status === 405) break
-      if (isUnknownPath(error)) doubtful.add(id)
-      else if (isNotFound(error)) missingAssets.add(id)
-      else if (status !== 403) throw error
+      if (isNotFound(error)) notFound.set(id, error)
+      else if (status !== 403 && status !== 404) throw error
     }
   }
-  if (assets.size > 0) for (const id of doubtful) missingAssets.add(id)
-  return { assets, missingAssets }
+  const ids = [...notFound.keys()]
+  if (assets.size > 0) return { assets, missingAssets: new Set(ids), doubtfulAssets: new Set() }
+  const doubtful = ids.filter((id) => !isUnknownPath(notFound.get(id)))
+  return { assets, missingAssets: new Set(), doubtfulAssets: new Set(doubtful) }
 }
 
 /** For a server that has only the documented operations. */

@@ -7,7 +7,7 @@ import { suggestion } from '../../lib/errors.ts'
 import { parseUuid, parseId } from '../api/api-command.ts'
 import { CommandError, sanitize } from '../terminal.ts'
 import type { DesiredState } from './monitoring-file.ts'
-import { isSame, type PlanInput, findTwins } from './plan.ts'
+import { isSame, mayBeGone, type PlanInput, findTwins } from './plan.ts'
 import {
   findAsset,
   type KnownAsset,
@@ -111,7 +111,7 @@ function adoptAsset(
   { state, actual }: PlanInput,
 ): MonitoringState {
   const before = findAsset(state, name)
-  if (before !== undefined && !actual.missingAssets.has(before.id))
+  if (before !== undefined && !mayBeGone(before.id, actual))
     refuseAlreadyKnown('asset', name, before.id)
   refuseTaken(Object.entries(state.assets).find(([, known]) => known.id === id)?.[0], id)
   if (actual.missingAssets.has(id)) refuseNotFound('asset', id)
@@ -167,7 +167,7 @@ function forgetCreated(name: string, input: PlanInput): MonitoringState {
   if (state.pending?.name === name) return { ...state, pending: null }
   const asset = findAsset(state, name)
   const policy = findPolicy(state, name)
-  const isAssetGone = asset !== undefined && actual.missingAssets.has(asset.id)
+  const isAssetGone = asset !== undefined && mayBeGone(asset.id, actual)
   const isPolicyGone = policy !== undefined && !actual.policies.has(policy.uuid)
   if (isAssetGone || isPolicyGone) {
     const rest = isPolicyGone ? withoutPolicy(state, name) : state

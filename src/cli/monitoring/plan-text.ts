@@ -13,7 +13,7 @@ import {
   type SwitchReason,
   type PolicyReason,
 } from './plan.ts'
-import { findAsset, findPolicy } from './state-file.ts'
+import { findAsset, findPolicy, isUnseen } from './state-file.ts'
 
 interface StepLine {
   text: string
@@ -56,7 +56,7 @@ const stepStyles: Record<Step['do'], Style> = {
 function formatStep(step: Step, cleanPastEvents: boolean): string {
   switch (step.do) {
     case 'create asset':
-      return `asset ${step.asset.key}: create, type ${step.asset.body.type}${step.instead === undefined ? '' : `; ${step.instead} is gone from the service`}`
+      return `asset ${step.asset.key}: create, type ${step.asset.body.type}`
     case 'replace asset':
       return formatReplacement(step)
     case 'enable asset':
@@ -157,6 +157,7 @@ function formatIds(ids: readonly number[]): string {
 export function planNotes(input: PlanInput): string[] {
   return [
     ...adoptedAssets(input),
+    ...doubtfulAssets(input),
     ...adoptedPolicies(input),
     ...foreignPolicies(input),
     ...disabledByOthers(input),
@@ -168,6 +169,17 @@ function adoptedAssets({ desired, state }: PlanInput): string[] {
   return findUnseenAssets(desired, state).map(
     (unseen) => `${formatInspection(unseen)}, so what must be replaced in it is not known yet`,
   )
+}
+
+function doubtfulAssets({ desired, state, actual }: PlanInput): string[] {
+  return desired.assets.flatMap(({ key }) => {
+    const known = findAsset(state, key)
+    if (known === undefined || isUnseen(known) || !actual.doubtfulAssets.has(known.id)) return []
+    const reason = 'the service answers 404 to whoever asks for it, and shows no other'
+    return [
+      `asset ${key} (${known.id}) may be gone: ${reason}; if it is, say --create-again ${key}`,
+    ]
+  })
 }
 
 function adoptedPolicies({ desired, state, actual }: PlanInput): string[] {
@@ -194,11 +206,10 @@ function foreignPolicies({ state, actual }: PlanInput): string[] {
   )
 }
 
-function disabledByOthers({ desired, state, actual }: PlanInput): string[] {
+function disabledByOthers({ desired, state }: PlanInput): string[] {
   return desired.assets.flatMap(({ key, enabled }) => {
     const known = findAsset(state, key)
-    if (known === undefined || actual.missingAssets.has(known.id)) return []
-    const isLeft = enabled === undefined && known.disabled === true && !known.disabled_by_file
+    const isLeft = enabled === undefined && known?.disabled === true && !known.disabled_by_file
     return isLeft
       ? [
           `asset ${key} (${known.id}) is disabled, and not by this file: left as it is; "enabled: true" enables it`,
@@ -223,10 +234,8 @@ export function listUndescribed(steps: readonly Step[]): string[] {
 export function describeRisk(steps: readonly Step[], cleanPastEvents: boolean): string | undefined {
   const count = (kind: Step['do']): number =>
     steps.filter((step) => step.do === kind && !disablesNewAsset(step)).length
-  const recreated = steps.filter((step) => step.do === 'create asset' && step.instead).length
   const isBlind = steps.some((step) => step.do === 'replace asset' && step.isBlind)
   const parts = [
-    formatCount(recreated, 'asset', 'created again'),
     formatCount(
       count('replace asset'),
       'asset',
@@ -263,12 +272,7 @@ function formatCount(count: number, thing: string, done: string): string {
 export function stepJson(step: Step): Record<string, unknown> {
   switch (step.do) {
     case 'create asset':
-      return {
-        do: step.do,
-        asset: step.asset.key,
-        type: step.asset.body.type,
-        instead: step.instead ?? null,
-      }
+      return { do: step.do, asset: step.asset.key, type: step.asset.body.type }
     case 'replace asset':
       return {
         do: step.do,

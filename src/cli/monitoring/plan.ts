@@ -47,17 +47,13 @@ function stepRank(step: Step): number {
   return stepOrder.indexOf(isNewAsset ? 'create asset' : step.do)
 }
 
-/**
- * Creates anew what is gone from the service. Plans nothing for an adopted asset until it was
- * inspected: its content is unknown.
- */
+/** Plans nothing for an adopted asset until it was inspected: its content is unknown. */
 function assetSteps(asset: DesiredAsset, { state, actual }: PlanInput): Step[] {
   const { key } = asset
   const known = findAsset(state, key)
-  const isGone = known !== undefined && actual.missingAssets.has(known.id)
-  if (known === undefined || isGone) {
+  if (known === undefined) {
     const off: Step[] = asset.enabled === false ? [{ do: 'disable asset', key, why: 'asked' }] : []
-    return [{ do: 'create asset', asset, ...(isGone && { instead: known.id }) }, ...off]
+    return [{ do: 'create asset', asset }, ...off]
   }
   if (isUnseen(known)) return []
   const { id } = known
@@ -237,11 +233,8 @@ function hasPolicy(asset: string, uuid: string, { state, actual }: PlanInput): b
   return known !== undefined && (actual.assigned.get(known.id) ?? []).includes(uuid)
 }
 
-/** An asset that is gone has nothing that others could have taken from it. */
-function isAssignedByUs(asset: string, policy: string, { state, actual }: PlanInput): boolean {
-  const known = findAsset(state, asset)
-  if (known === undefined || actual.missingAssets.has(known.id)) return false
-  return known.policies.includes(policy)
+function isAssignedByUs(asset: string, policy: string, { state }: PlanInput): boolean {
+  return findAsset(state, asset)?.policies.includes(policy) ?? false
 }
 
 /** Assets of the file that have the policy and should not. */
@@ -261,6 +254,8 @@ export interface ActualState {
   policies: ReadonlyMap<string, PolicyContent>
   /** Ids of assets that do not exist. */
   missingAssets: ReadonlySet<number>
+  /** Ids of assets that may be gone: nothing says whether a 404 was about them or about the path. */
+  doubtfulAssets: ReadonlySet<number>
   /**
    * Identifiers to which a policy is assigned, by anybody; no entry when the server does not list
    * them.
@@ -299,8 +294,7 @@ export type OtherHolders = readonly number[] | 'unknown'
 export type Step =
   /** `instead`: uuid of the policy that it replaces. */
   | { do: 'create policy'; policy: DesiredPolicy; why: PolicyReason; instead?: string }
-  /** `instead`: id of the one that is gone from the service. */
-  | { do: 'create asset'; asset: DesiredAsset; instead?: number }
+  | { do: 'create asset'; asset: DesiredAsset }
   /**
    * `drifted`: those of the fields that somebody changed at the service. `isBlind`: the server does
    * not show what else the asset is now.
@@ -354,21 +348,13 @@ export function findImpossibleChanges(
   state: MonitoringState,
   steps: readonly Step[],
 ): Finding[] {
-  return [...checkGroupChanges(desired, state, steps), ...checkCreationOnlyTypes(steps)]
+  return [...checkGroupChanges(desired, state), ...checkCreationOnlyTypes(steps)]
 }
 
-function checkGroupChanges(
-  { assets }: DesiredState,
-  state: MonitoringState,
-  steps: readonly Step[],
-): Finding[] {
-  const created = new Set(
-    steps.flatMap((step) => (step.do === 'create asset' ? [step.asset.key] : [])),
-  )
+function checkGroupChanges({ assets }: DesiredState, state: MonitoringState): Finding[] {
   return assets.flatMap(({ key, written: { assets_group_id: group } }) => {
     const before = findAsset(state, key)?.written
-    if (created.has(key) || !before || group === undefined || before['assets_group_id'] === group)
-      return []
+    if (!before || group === undefined || before['assets_group_id'] === group) return []
     const was = before['assets_group_id']
     const problem = 'it was created elsewhere, and the API moves no asset'
     const remedy = typeof was === 'number' ? `write ${was}` : 'remove the line'
@@ -427,17 +413,15 @@ function excludeFileAssets(ids: readonly number[], { desired, state }: PlanInput
 }
 
 /**
- * Throws CommandError when a policy of the file no longer exists, or nothing that the state knows:
- * signs of another tenant, or of an outdated state file. A single asset that is gone was deleted,
- * and is created anew.
+ * Throws CommandError when an asset or policy of the file no longer exists: a sign of another
+ * tenant, or of an outdated state file. Created unasked, it would be there twice.
  */
 export function refuseGone(input: PlanInput): void {
   const { desired, state, actual } = input
-  const isThere = isAnythingThere(input)
   const assets = desired.assets.flatMap(({ key }) => {
     const id = findAsset(state, key)?.id
-    const isLost = !isThere && id !== undefined && actual.missingAssets.has(id)
-    return isLost ? [{ key, what: `asset ${key} (${id})` }] : []
+    const isGone = id !== undefined && actual.missingAssets.has(id)
+    return isGone ? [{ key, what: `asset ${key} (${id})` }] : []
   })
   const policies = desired.policies.flatMap((policy) => {
     const { key } = policy
@@ -458,15 +442,16 @@ export function refuseGone(input: PlanInput): void {
       (adopt.length > 0
         ? `An asset of the file has one of that name: say ${adopt.join(' ')}. `
         : '') +
+      (assets.length > 0
+        ? `If one is there under another id, say ${assets.map(({ key }) => `--adopt ${key}=<id>`).join(' ')}. `
+        : '') +
       `To create anew, say ${options}`,
   )
 }
 
-function isAnythingThere({ state, actual }: PlanInput): boolean {
-  return (
-    Object.values(state.assets).some(({ id }) => !actual.missingAssets.has(id)) ||
-    Object.values(state.policies).some(({ uuid }) => actual.policies.has(uuid))
-  )
+/** Whether nothing shows that the asset is still there. */
+export function mayBeGone(id: number, { missingAssets, doubtfulAssets }: ActualState): boolean {
+  return missingAssets.has(id) || doubtfulAssets.has(id)
 }
 
 /**

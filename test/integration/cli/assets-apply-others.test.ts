@@ -330,44 +330,92 @@ test('an asset that left the file, was disabled and enabled by hand, is disabled
 })
 
 describe('an asset that others have deleted', () => {
-  test('is created anew with its policies, after a question', async () => {
+  async function aDeletedAsset(): Promise<{ scene: MonitoringScene; id: number }> {
     const scene = await aMonitoringScene(tests, bank)
     await scene.apply()
     const { id } = stateOf(scene).assets['bank']!
     scene.sandbox.monitoring.assets.delete(id)
     scene.sandbox.monitoring.assignments.forgetIdentifier(id)
     scene.writes()
-    const asked = await scene.apply()
-    expect(asked.out).toBe(
-      `+ asset bank: create, type keyword; ${id} is gone from the service\n+ policy p: assign to bank\n`,
-    )
-    expect(asked.err).toBe('1 asset created again. Nobody is there to ask; say --yes\n')
+    return { scene, id }
+  }
+
+  test('stops the run, and is created anew with its policies only when told so', async () => {
+    const { scene, id } = await aDeletedAsset()
+    expect(await scene.apply('--yes')).toEqual({
+      code: 1,
+      out: '',
+      err:
+        `the service no longer has asset bank (${id}): is it the right tenant, and the state not older than the service? ` +
+        'If one is there under another id, say --adopt bank=<id>. To create anew, say --create-again bank\n',
+    })
     expect(scene.writes()).toEqual([])
-    expect((await scene.apply('--yes')).code).toBe(0)
+    const again = await scene.apply('--create-again=bank')
+    expect(again.out).toContain('+ asset bank: create, type keyword\n+ policy p: assign to bank\n')
     const { id: next } = stateOf(scene).assets['bank']!
     expect(scene.sandbox.monitoring.assets.get(next)).toMatchObject({ name: 'bank' })
     expect(holders(scene, stateOf(scene).policies['p']!.uuid)).toEqual([next])
     expect((await scene.apply()).out).toBe('nothing to do\n')
   })
 
-  test.each([
-    ['no asset at all', '/firework/v2/assets/*', 'nothing to do\n'],
-    ['another one', '/firework/v2/assets/5001', '5001 is gone from the service\n'],
-  ])('is told from a path that the server lacks: it shows %s', async (_title, on, said) => {
-    const scene = await aMonitoringScene(
-      tests,
-      bank.replace('assets:\n', `${site}\n`).replace('    policies: [p]\n', ''),
+  test('and that was made again is not made twice from an older state', async () => {
+    const { scene } = await aDeletedAsset()
+    const older = readFileSync(scene.statePath, 'utf8')
+    await scene.apply('--create-again=bank')
+    const { id: next } = stateOf(scene).assets['bank']!
+    writeFileSync(scene.statePath, older)
+    scene.writes()
+    expect((await scene.apply('--yes')).code).toBe(1)
+    expect((await scene.apply('--yes', `--adopt=bank=${next}`)).out).toBe(
+      `asset bank: ${next} is "bank", of type keyword\nnothing to do\n`,
     )
+    expect(scene.writes()).toEqual([])
+  })
+})
+
+describe('a server that answers 404 to whoever asks for an asset', () => {
+  const two = bank.replace('assets:\n', `${site}\n`)
+
+  async function aSceneWithout(
+    on: string,
+    fault: { body?: 'text'; message: string },
+  ): Promise<MonitoringScene> {
+    const scene = await aMonitoringScene(tests, two)
     await scene.apply()
     expect(stateOf(scene).assets['site']!.id).toBe(5001)
-    const unknownPath = {
-      effect: 'status',
-      status: 404,
-      body: 'text',
-      message: 'Not Found',
-    } as const
-    scene.sandbox.faults.add({ on, method: 'GET', ...unknownPath })
-    expect((await scene.apply('--plan')).out).toContain(said)
+    scene.sandbox.faults.add({ on, method: 'GET', effect: 'status', status: 404, ...fault })
+    scene.writes()
+    return scene
+  }
+
+  test('in the words of an unknown path, and shows none, has all that its policies speak of', async () => {
+    const unknownPath = { body: 'text', message: 'Not Found' } as const
+    const scene = await aSceneWithout('/firework/v2/assets/*', unknownPath)
+    expect((await scene.apply('--yes')).out).toBe('nothing to do\n')
+  })
+
+  test.each([
+    ['of its own', { message: 'no page for you' }],
+    ['of an unknown path', { body: 'text', message: 'Not Found' }],
+  ] as const)('in words %s, and shows another one, has it no longer', async (_title, words) => {
+    const scene = await aSceneWithout('/firework/v2/assets/5001', words)
+    expect((await scene.apply('--yes')).err).toContain('no longer has asset site (5001): ')
+    expect(scene.writes()).toEqual([])
+  })
+
+  test('in words of its own, and shows none, leaves it open: nothing is made unasked', async () => {
+    const scene = await aSceneWithout('/firework/v2/assets/*', { message: 'no page for you' })
+    const { id } = stateOf(scene).assets['bank']!
+    const note = (name: string, known: number): string =>
+      `asset ${name} (${known}) may be gone: the service answers 404 to whoever asks for it, and shows no other; if it is, say --create-again ${name}\n`
+    expect((await scene.apply('--yes')).out).toBe(
+      `${note('site', 5001)}${note('bank', id)}nothing to do\n`,
+    )
+    expect(scene.writes()).toEqual([])
+    expect((await scene.apply('--plan', '--create-again=site')).out).toContain(
+      '+ asset site: create, type domain\n',
+    )
+    expect((await scene.apply('--plan', '--adopt=site=77')).out).toContain('to see what 77 is')
   })
 })
 

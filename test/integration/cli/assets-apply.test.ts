@@ -381,7 +381,7 @@ describe('trouble', () => {
       out: '',
       err:
         `the service no longer has asset brand (${assets['brand']}), asset site (${assets['site']}), policy no-jobs (${policies['no-jobs']}), policy logins (${policies['logins']}): ` +
-        'is it the right tenant, and the state not older than the service? To create anew, say --create-again brand --create-again site --create-again no-jobs --create-again logins\n',
+        'is it the right tenant, and the state not older than the service? If one is there under another id, say --adopt brand=<id> --adopt site=<id>. To create anew, say --create-again brand --create-again site --create-again no-jobs --create-again logins\n',
     })
     expect(scene.writes()).toEqual([])
     const again = ['brand', 'site', 'no-jobs', 'logins'].map((name) => `--create-again=${name}`)
