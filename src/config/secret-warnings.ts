@@ -3,16 +3,13 @@
  * Redis password sent in clear, weak keys. They are warnings, because only the operator knows the
  * users of the machine and the network.
  */
-import type { Finding } from '../lib/config-fields.ts'
+import { type Finding, isSection } from '../lib/config-fields.ts'
 import { findExposure } from '../lib/private-files.ts'
 import { findSecretKey, findWeakness, secretFromFile } from '../lib/secret.ts'
 import { isLoopback } from '../lib/web-address.ts'
 import type { Environment, Mistake } from './config.ts'
 import { toList, type Place, toSection } from './parse-file.ts'
 import type { Source, Tree } from './yaml-source.ts'
-
-/** Files that anybody may read: certificates are shown to whoever connects. */
-const publicFiles = ['ca_file', 'cert_file']
 
 /** A secret as the configuration gives it. */
 interface WrittenSecret {
@@ -56,12 +53,14 @@ type WrittenTree = Pick<Tree, 'value' | 'variablesAt'>
 
 function findSecrets({ value, variablesAt }: WrittenTree, env: Environment): WrittenSecret[] {
   const isUnset = (name: string): boolean => (env[name] ?? '') === ''
-  return sectionsWithSecrets(value).flatMap(({ path, keys }) =>
+  // Feeds have no secrets, and the names of their labels are the operator's.
+  const { feeds: _feeds, ...sections } = toSection(value)
+  return listSections([], sections).flatMap(({ path, keys }) =>
     Object.entries(keys).flatMap(([name, content]) =>
       listTexts([...path, name], content).flatMap(({ place, text }) => {
+        const key = findSecretKey(name)
+        if (key === undefined) return []
         const isFile = name.endsWith('_file')
-        const key = isFile ? name.replace(/_file$/, '') : findSecretKey(name)
-        if (key === undefined || publicFiles.includes(name)) return []
         const isLiteral = !isFile && variablesAt(place).every(isUnset) && !isSandboxAddress(keys)
         const read = isFile ? (): string => secretFromFile(text).reveal() : (): string => text
         return [{ path: place, key, file: isFile ? text : undefined, isLiteral, read }]
@@ -83,24 +82,15 @@ function listTexts(place: Place, content: unknown): { place: Place; text: string
 }
 
 interface PlacedSection {
-  path: string[]
+  path: Place
   keys: Readonly<Record<string, unknown>>
 }
 
-function sectionsWithSecrets(file: unknown): PlacedSection[] {
-  const { redis, accounts, sinks, canary } = toSection(file)
-  const byName = (name: string, sections: unknown): PlacedSection[] =>
-    Object.entries(toSection(sections)).map(([key, one]) => ({
-      path: [name, key],
-      keys: toSection(one),
-    }))
-  return [
-    { path: ['redis'], keys: toSection(redis) },
-    { path: ['redis', 'sentinels'], keys: toSection(toSection(redis)['sentinels']) },
-    ...byName('accounts', accounts),
-    ...byName('sinks', sinks),
-    { path: ['canary'], keys: toSection(canary) },
-  ]
+/** A section and all those within it. */
+function listSections(path: Place, value: unknown): PlacedSection[] {
+  if (!isSection(value)) return []
+  const inner = Object.entries(value).flatMap(([key, one]) => listSections([...path, key], one))
+  return [{ path, keys: value }, ...inner]
 }
 
 function exposedFile({ path, file }: WrittenSecret): Finding[] {
@@ -119,21 +109,22 @@ function exposedConfiguration(secrets: readonly WrittenSecret[], file: string): 
   return [{ path: literal[0].path, problem, remedy }]
 }
 
-function isSecretInClear({ key, isLiteral, read }: WrittenSecret): boolean {
-  return isLiteral && (!isAddress(key) || holdsSecret(read()))
+function isSecretInClear({ isLiteral, read }: WrittenSecret): boolean {
+  return isLiteral && holdsSecret(read())
 }
 
-function isAddress(key: string): boolean {
-  return key === 'url' || key === 'smtp' || key === 'proxy'
+/** Returns a text as an address; undefined: it is none, so all of it is the secret. */
+function toAddress(text: string): URL | undefined {
+  return text.includes('://') ? (URL.parse(text) ?? undefined) : undefined
 }
 
 /**
- * Whether an address holds a password or a word that looks random, as webhook addresses do; not
- * `collector-v2-production`.
+ * Whether a text is no address, or one with a password or a word that looks random, as webhook
+ * addresses have; not `collector-v2-production`.
  */
-function holdsSecret(address: string): boolean {
-  const url = URL.parse(address)
-  if (url === null) return false
+function holdsSecret(text: string): boolean {
+  const url = toAddress(text)
+  if (url === undefined) return true
   const words = `${url.pathname}${url.search}`.match(/[\w-]{16,}/g) ?? []
   const isDrawn = (word: string): boolean =>
     /(?=\w*\d)(?=\w*[a-z])\w{16}|\d[a-z]+\d|[a-z]\d+[a-z]+\d/i.test(word)
@@ -199,7 +190,7 @@ function weakSecrets(file: unknown, secrets: readonly WrittenSecret[]): Finding[
     const remedy = counts ? remedies[key] : undefined
     if (remedy === undefined) return []
     const text = readOr(secret, '')
-    const problem = findWeakness(isAddress(key) ? (URL.parse(text)?.password ?? '') : text)
+    const problem = findWeakness(toAddress(text)?.password ?? text)
     return problem === undefined ? [] : [{ path, problem, remedy }]
   })
 }

@@ -67,13 +67,13 @@ export function secretFromFile(path: string): Secret {
  */
 type SecretKeys<Key extends string> = Record<Key | `${Key}_file`, z.ZodOptional<z.ZodString>>
 
-/** The secrets that the loaded sections declare: by name, the key that has a twin for a file. */
+/** The secrets that the loaded sections declare, and the files that hold them: keys by name. */
 const declaredKeys = new Map<string, string>()
 
 /**
- * Returns the key of the secret that a name of the file stands for: `secret` for itself and for the
- * list `secrets`; undefined: no section declares a secret so. The schema of the whole file must be
- * loaded.
+ * Returns the key of the secret that a name of the file stands for: `secret` for itself, for the
+ * list `secrets` and for `secret_file`; undefined: no section declares a secret so. The schema of
+ * the whole file must be loaded.
  */
 export function findSecretKey(name: string): string | undefined {
   return declaredKeys.get(name)
@@ -89,6 +89,7 @@ function declareSecret(name: string, key: string): void {
 /** The two fields, for a section's shape. */
 export function secretKeys<const Key extends string>(key: Key, describe: string): SecretKeys<Key> {
   declareSecret(key, key)
+  declaredKeys.set(`${key}_file`, key)
   const remedy = 'write a text, in quotes'
   const field = (description: string): z.ZodOptional<z.ZodString> =>
     z.string(wrongKind('a text', remedy)).meta({ description }).optional()
@@ -195,8 +196,9 @@ export function certificateFileRule(key: string): Rule {
   return pemFileRule(key, /-----BEGIN CERTIFICATE-----/, 'certificate')
 }
 
-/** Likewise for a private key. */
-export function privateKeyFileRule(key: string): Rule {
+/** Likewise for a private key, which is a secret. */
+export function privateKeyFileRule(key: `${string}_file`): Rule {
+  declaredKeys.set(key, key.replace(/_file$/, ''))
   return pemFileRule(key, /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/, 'private key')
 }
 

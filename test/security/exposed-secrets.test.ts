@@ -245,6 +245,10 @@ describe('a configuration that others may read', () => {
     const sinks = `  siem: {type: webhook, url: '${address}', secret: '\${SIEM}'}`
     const warnings = warningsOf(written({ sinks, mode: 0o644 }), { SIEM: drawn })
     expect(warnings.length > 0).toBe(isSecret)
+
+    const canary = `\ncanary: {every: 1h, sinks: [soc], ping: '${address}'}`
+    const pinging = warningsOf(written({ redis: `{}${canary}`, mode: 0o644 }))
+    expect(pinging.length > 0).toBe(isSecret)
   })
 })
 
@@ -375,6 +379,14 @@ test('the daemon says them in its log at start, with place and remedy', async ()
     path: 'accounts.main.api_key_file',
     remedy: `run: chmod 600 ${at('api_key_file')}`,
   })
+})
+
+test('every file that a key names holds a secret, certificates apart', () => {
+  const names = configKeys()
+    .map((key) => key.split('.').at(-1) ?? '')
+    .filter((name) => name.endsWith('_file') && findSecretKey(name) === undefined)
+  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file'])
+  expect(findSecretKey('key_file')).toBe('key')
 })
 
 test('every key that has a twin for a file is known as a secret', () => {
