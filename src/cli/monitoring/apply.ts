@@ -349,6 +349,8 @@ async function toggleAsset(
 ): Promise<void> {
   const known = requireAsset(step.key, parts)
   const isDisabled = step.do === 'disable asset'
+  // Written first: after a lost answer the next run sees a disabled asset, and must know by whom.
+  if (isDisabled) saveAsset(step.key, { ...known, disabled_by_file: true }, parts)
   const toggled = await parts.client.toggleAsset({
     id: known.id,
     isDisabled,

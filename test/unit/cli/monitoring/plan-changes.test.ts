@@ -293,6 +293,20 @@ test('a run that fails anywhere, unsent, refused or unanswered, is gone on with'
   )
 })
 
+test('an asset that left the file while the answer was lost comes back enabled', async () => {
+  const run = aRun(true)
+  const body = { name: 'a', type: 'keyword', data: { keyword: 'a' }, search_types: ['leaks'] }
+  const asset = { key: 'a', body, written: body, enabled: undefined, policies: [] }
+  const file = { assets: [asset], policies: [], cleanPastEvents: false } as unknown as DesiredState
+  await apply(run, file)
+  run.model.failAt(0, 'unanswered')
+  await expect(apply(run, { ...file, assets: [] })).rejects.toThrow(UpstreamError)
+  run.model.failAt(-1, 'unanswered')
+  await apply(run, { ...file, assets: [] })
+  await apply(run, file)
+  expectReached(run, file)
+})
+
 test('where the server tells who has a policy, nobody outside the file ever loses one that stays in it', async () => {
   const failures = fc.tuple(fc.nat(12), fc.constantFrom<Failing>('unsent', 'refused', 'unanswered'))
   await fc.assert(
