@@ -1,10 +1,11 @@
 /** The `run` command: starts the daemon, reloads it and stops it. */
 
-import { Command } from 'commander'
-import { type Config, logLevel, type Mistake } from '../config/config.ts'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { type Config, formatMistake, logLevel, type Mistake } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { type App, createApp } from '../daemon/daemon.ts'
 import { systemClock } from '../lib/clock.ts'
+import { duration } from '../lib/config-fields.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { describeRedis, toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
@@ -20,9 +21,43 @@ import { withRedis } from './open/open-store.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
-  return addCommonOptions(new Command('run')).action((options: CommonOptions) =>
-    runDaemon(context, options),
-  )
+  return addCommonOptions(new Command('run'))
+    .option(
+      '--dry',
+      'for a while, on a ledger of its own: says what would be sent, and sends nothing',
+    )
+    .addOption(
+      new Option('--for <duration>', 'with --dry: how long')
+        .argParser(parseDuration)
+        .default(dryRunMs, '2m'),
+    )
+    .option('--full', 'with --dry: whole messages, not their first lines')
+    .action((options: RunOptions) => (options.dry ? rehearse : runDaemon)(context, options))
+}
+
+interface RunOptions extends CommonOptions {
+  dry?: true
+  for: number
+  full?: true
+}
+
+const dryRunMs = 120_000
+
+const dryRunField = duration('How long a dry run takes.', '1s')
+
+function parseDuration(text: string): number {
+  const parsed = dryRunField.safeParse(text)
+  if (parsed.success) return parsed.data
+  throw new InvalidArgumentError('Write a number and its unit, such as 90s or 10m.')
+}
+
+async function rehearse(context: Context, options: RunOptions): Promise<void> {
+  const { terminal } = context
+  const loaded = loadConfigFile(context, options.config)
+  for (const warning of loaded.warnings) terminal.printError(`warning ${formatMistake(warning)}`)
+  const { output, full = false, for: forMs } = options
+  const { runDry } = await import('./dry-run.ts')
+  await runDry(context, loaded, { output, full, forMs })
 }
 
 async function runDaemon(context: Context, options: CommonOptions): Promise<void> {

@@ -5,6 +5,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
+import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 
 /** What lives as long as the process, whatever its configuration. */
@@ -15,6 +16,8 @@ export interface ProcessContext {
   logger: Logger
   metrics: Metrics
   timings: Timings
+  /** Set by a dry run, whose sinks send nothing. */
+  wrapSink?: ((sink: Sink) => Sink) | undefined
 }
 
 export interface EngineContext extends ProcessContext {

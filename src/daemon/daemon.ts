@@ -49,7 +49,7 @@ export interface App {
   readonly ledgers: readonly AccountLedger[]
 }
 
-interface AppOptions {
+interface AppOptions extends Pick<ProcessContext, 'wrapSink'> {
   config: Config
   /** Of accounts, feeds, sinks and routes: names the generation. */
   hash: string
@@ -92,6 +92,7 @@ function createRunningApp(options: AppOptions): RunningApp {
     keys: createKeys(config.redis.prefix),
     metrics: createMetrics({ clock, isDetailed: config.http.metrics === 'detailed' }),
     timings,
+    wrapSink: options.wrapSink,
   }
   const stopController = new AbortController()
   const host: EngineHost = {

@@ -1,27 +1,22 @@
 /** Builds the sinks, the encryption of leaked secrets and the hash of sink addresses. */
 import type { Config } from '../config/config.ts'
 import type { HashAddress } from '../delivery/circuit.ts'
-import type { Clock } from '../lib/clock.ts'
-import type { Logger } from '../lib/logger.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import type { EngineContext } from './context.ts'
+import type { EngineContext, ProcessContext } from './context.ts'
 
-interface Parts {
-  logger: Logger
-  clock: Clock
-}
+type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'wrapSink'>
 
 /** By name. */
 export async function buildSinks(
   configs: readonly SinkConfig[],
-  parts: Parts,
+  { wrapSink = (sink) => sink, ...parts }: Parts,
 ): Promise<Map<string, Sink>> {
   const sinks = new Map<string, Sink>()
   for (const config of configs) {
-    sinks.set(config.name, await sinkTypeOf(config).create(config, parts))
+    sinks.set(config.name, wrapSink(await sinkTypeOf(config).create(config, parts)))
   }
   return sinks
 }

@@ -474,7 +474,7 @@ export function formatState(item: Item): string {
 }
 
 /** Why an item was suppressed, with the name of the rule. */
-function formatSuppressed({ heldFor, rule }: Item): string {
+export function formatSuppressed({ heldFor, rule }: Item): string {
   const named = sanitize(rule ?? 'unknown', 200)
   switch (heldFor) {
     case 'silence':

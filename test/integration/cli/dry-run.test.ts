@@ -1,0 +1,93 @@
+/** What a dry run says it would send, and that nothing is sent and nothing remembered. */
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { expect, onTestFinished, test } from 'vitest'
+import { startSandbox } from '../../../src/sandbox/sandbox.ts'
+import { aFile, startTocsin, tocsinProcess } from './tocsin.ts'
+
+/** A port where nobody listens: a dry run needs no Redis of the operator's. */
+const noRedis = 'redis://127.0.0.1:1'
+
+async function aConfig(change: (text: string) => string = (text) => text) {
+  const sandbox = await startSandbox({ port: 0, smtpPort: 0, backlog: 12 })
+  onTestFinished(() => sandbox.close())
+  const text = `redis: {url: '${noRedis}'}
+http: {port: 9464}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox}}
+feeds: {brand: {type: events, identifier_group: 1042, initial_poll: send}}
+sinks:
+  soc: {type: slack, url: '${sandbox.url}/slack/T0SANDBOX/B0SANDBOX/slack-hush-hush', allow_private: true}
+  siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: a-secret-of-24-bytes-abc, allow_private: true}
+route:
+  sinks: [siem]
+  group_wait: 0s
+  routes: [{sinks: [soc, siem]}]
+silences:
+  - {matchers: ['severity=~".*"'], max_severity: medium, owner: ann, reason: later, until: '${until}'}
+canary: {every: 1h, sinks: [siem]}
+`
+  return { sandbox, file: aFile('tocsin.yaml', change(text)) }
+}
+
+const until = new Date(Date.now() + 86_400_000).toISOString()
+
+const folders = (): string[] =>
+  readdirSync(tmpdir()).filter((name) => name.startsWith('tocsin-dry-'))
+
+test('a dry run names each message that it would send, and what is suppressed and by what', async () => {
+  const { sandbox, file } = await aConfig()
+  const before = folders()
+  const run = startTocsin('run', '--dry', '--for', '10s', '--config', file)
+  await run.says('would send to siem: ')
+  expect(folders()).toHaveLength(before.length + 1)
+  const { code, out, err } = await run.ended
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  expect(out).toMatch(/^would send to soc: (?:CRITICAL|HIGH|UNKNOWN \("none"\)) /m)
+  expect(out).toContain('nothing was sent, and the ledger was not touched\n')
+  expect(out).toMatch(
+    /^ {2}feed brand \(account main\): \d+ fetched, 9 new \(0 late\), 0 quarantined$/m,
+  )
+  expect(out).toMatch(/^ {4}\d+ not sent: silenced by /m)
+  expect(out).not.toContain('anary')
+  expect(Object.values(sandbox.received).flat()).toEqual([])
+  expect(folders()).toEqual(before)
+})
+
+test('as JSON each message is a line, and the end is one', async () => {
+  const { file } = await aConfig((text) => text.replace(/silences:\n.*\n/, ''))
+  const { code, out } = await tocsinProcess(
+    'run',
+    '--dry',
+    '--for',
+    '8s',
+    '--full',
+    '--output',
+    'json',
+    '--config',
+    file,
+  )
+  expect(code).toBe(0)
+  const lines = out
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  const messages = lines.slice(0, -1)
+  expect(new Set(messages.map(({ sink }) => sink))).toEqual(new Set(['soc', 'siem']))
+  for (const message of messages) {
+    expect(message).toMatchObject({
+      headline: expect.stringMatching(/./),
+      events: [expect.any(String)],
+    })
+  }
+  const sinks = (lines.at(-1) as { sinks: { sink: string; messages: number; events: number }[] })
+    .sinks
+  const siem = sinks.find(({ sink }) => sink === 'siem')
+  expect(siem).toMatchObject({ messages: 9, events: 9, suppressed: {} })
+})
+
+test('a service that refuses the key is named beside the output', async () => {
+  const { file } = await aConfig((text) => text.replace('fw_sandbox', 'fw_wrong'))
+  const { out, err } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
+  expect(err).toMatch(/401/)
+  expect(out).toContain('no event came, so nothing would have been sent')
+})
