@@ -329,6 +329,27 @@ test('an asset that left the file, was disabled and enabled by hand, is disabled
   expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: true })
 })
 
+test.each([
+  ['left the file', 'policies:\n  p: { excluded_keywords: [careers] }\n'],
+  ['is to be disabled', bank.replace('    type:', '    enabled: false\n    type:')],
+])(
+  'an asset that %s, and whose switching had no answer, is enabled as it comes back',
+  async (_title, file) => {
+    const scene = await aMonitoringScene(tests, bank)
+    await scene.apply()
+    const { id } = stateOf(scene).assets['bank']!
+    scene.write(file)
+    const on = '/firework/v2/assets/*/toggle'
+    scene.sandbox.faults.add({ on, effect: 'lose-answer', times: 1 })
+    expect((await scene.apply('--yes')).code).toBe(1)
+    expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: true })
+    expect((await scene.apply('--yes')).out).toBe('nothing to do\n')
+    scene.write(bank)
+    expect((await scene.apply()).out).toBe(`+ asset bank (${id}): enable\ndone: 1 step\n`)
+    expect(scene.sandbox.monitoring.assets.get(id)).toMatchObject({ isDisabled: false })
+  },
+)
+
 describe('an asset that others have deleted', () => {
   async function aDeletedAsset(): Promise<{ scene: MonitoringScene; id: number }> {
     const scene = await aMonitoringScene(tests, bank)
