@@ -104,11 +104,12 @@ async function fetchIdentifiers({
     permission: 'to read identifiers',
     instead,
     namesNothing: filters.group === undefined && from === null,
-    request() {
+    async request() {
+      const found = await client.listOlderIdentifiers({ ...request, ...callOptions() })
       if (filters.isDisabled === undefined && from === null) {
         context.terminal.printError(enabledOnly)
       }
-      return client.listOlderIdentifiers({ ...request, ...callOptions() })
+      return found
     },
   }
   const isInNewer = (filters.types ?? []).every((type) => identifierTypes.includes(type))

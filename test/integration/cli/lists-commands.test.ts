@@ -106,6 +106,16 @@ describe('identifiers list', () => {
     ])
   })
 
+  test('says nothing of what a list shows where the older operation fails too', async () => {
+    const scene = await aServiceScene(tests)
+    scene.sandbox.faults.add({ on: '/firework/v*/identifiers/', effect: 'status', status: 403 })
+    const { code, err } = await scene.run('identifiers', 'list')
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(/^a list of identifiers takes the permission to read identifiers/),
+    })
+  })
+
   test('asks the older operation for types that the newer one does not know', async () => {
     const scene = await aServiceScene(tests)
     const { code, err } = await scene.run('identifiers', 'list', '--type=role,domain')
