@@ -395,11 +395,10 @@ export function showReceived(
   )
 }
 
-function messageSubject({ mail, json, uids, id }: Received): string {
+function messageSubject({ sink, mail, json, uids, id }: Received): string {
   if (mail) return mail.subject
-  const text = objectsIn(json)
-    .map(titleIn)
-    .find((found) => found !== undefined)
+  const texts = sink === 'webhook' ? [] : objectsIn(json).map(titleIn)
+  const text = texts.find((found) => found !== undefined)
   if (text !== undefined) return text
   return uids.length > 0 ? uids.join(', ') : (id ?? 'a message without an id')
 }

@@ -30,11 +30,16 @@ function lineFor(sink: Received['sink'], json: unknown): string {
     body: '',
     json,
     mail: null,
-    uids: [],
+    uids: ['leak/a/1', 'leak/a/2'],
   }
   showReceived({ terminal } as unknown as Context, { output: 'text' }, message)
   return lines.join('\n')
 }
+
+test('the sandbox shows the uids of what a webhook received, whatever its events hold', () => {
+  const json = { data: { items: [{ detail: { text: 'of a leak', summary: 'of a leak' } }] } }
+  expect(lineFor('webhook', json)).toMatch(/: leak\/a\/1, leak\/a\/2$/)
+})
 
 test.each([
   ['slack', previewSlack(delivery)],
