@@ -208,15 +208,12 @@ function refreshAsset(
   digest: DataDigest,
 ): KnownAsset {
   const seen = toAssetState(found, known.disabled, digest)
-  const isToBeDisabled = asset === undefined || asset.enabled === false
-  // Nobody knows who did it, and the answer to an earlier run may have been lost.
-  const isTaken = isToBeDisabled && seen.disabled === true && known.disabled !== true
-  // Somebody enabled it: from now on it is theirs to switch, unless the file says otherwise.
-  const isReleased = !isToBeDisabled && seen.disabled === false
+  // The file says nothing, and somebody enabled it: from now on it is theirs to switch.
+  const isReleased = asset !== undefined && asset.enabled !== false && seen.disabled === false
   return {
     ...known,
     ...seen,
-    disabled_by_file: isTaken || (known.disabled_by_file && !isReleased),
+    disabled_by_file: known.disabled_by_file && !isReleased,
     written: findWritten(found, { asset, known }, digest),
   }
 }
