@@ -114,9 +114,7 @@ function describeMessage(sink: Sink, delivery: Delivery): DryMessage {
   const preview = sink.preview?.(delivery)
   const events = members.map(({ event }) => event.uid)
   const headline =
-    preview?.subject ??
-    preview?.text.split('\n', 1)[0] ??
-    describeMembers(members, delivery)
+    preview?.subject ?? preview?.text.split('\n', 1)[0] ?? describeMembers(members, delivery)
   const text = preview?.text ?? null
   return { sink: sink.name, destination: destination.label, headline, events, text }
 }
