@@ -4,14 +4,15 @@
  * the ping of an address.
  */
 import { lookup } from 'node:dns'
-import type { LookupFunction } from 'node:net'
+import type { LookupFunction, Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
 import { parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
-import { type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
+import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
 
 /**
  * Where a request goes; checked again at each use, because a file may hold another address by now.
@@ -89,6 +90,8 @@ export interface HttpTransport {
    * written.
    */
   get(url: URL, signal: AbortSignal): Promise<HttpAnswer>
+  /** Connects, TLS included, and writes nothing. Resolves with what it connected by. */
+  reach(url: URL, signal: AbortSignal): Promise<Receipt>
   close(): Promise<void>
 }
 
@@ -154,7 +157,38 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
     }
   }
 
-  return { post, get, close: () => agent.destroy() }
+  async function reach(url: URL, signal: AbortSignal): Promise<Receipt> {
+    try {
+      const socket = await connectOnce(createConnector(options), url, signal)
+      const by = socket instanceof TLSSocket ? (socket.getProtocol() ?? 'TLS') : 'TCP'
+      socket.destroy()
+      return { answer: `${by} to ${url.host}` }
+    } catch (error) {
+      const wasAborted = signal.aborted
+      throw errorFromFailure({ error, wasWritten: false, wasAborted }, receiver)
+    }
+  }
+
+  return { post, get, reach, close: () => agent.destroy() }
+}
+
+/** A connection that is there only after the signal aborted is closed. */
+function connectOnce(
+  connect: buildConnector.connector,
+  { protocol, hostname, host, port }: URL,
+  signal: AbortSignal,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const giveUp = (): void => reject(signal.reason as Error)
+    if (signal.aborted) return giveUp()
+    signal.addEventListener('abort', giveUp, { once: true })
+    connect({ protocol, hostname, host, port }, (...[error, socket]) => {
+      signal.removeEventListener('abort', giveUp)
+      if (signal.aborted) return void socket?.destroy()
+      if (error) reject(error)
+      else resolve(socket)
+    })
+  })
 }
 
 interface HttpRequest {

@@ -35,6 +35,11 @@ export interface Sink {
   readonly sendTimeoutMs: number
   /** Resolves when the other side has accepted. Throws SinkError. */
   send(delivery: Delivery, options: SendOptions): Promise<Receipt>
+  /**
+   * Connects as `send` does, TLS and the sign-in of a mail server included, and sends nothing.
+   * Throws SinkError.
+   */
+  reach(signal: AbortSignal): Promise<Receipt>
   /** Size of one member in this sink's body, bytes; called only if `batch` is set. */
   measure?(member: DeliveryMember): number
   /** What people would read, without sending it; only sinks for people have it. */

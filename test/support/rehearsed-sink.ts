@@ -27,6 +27,7 @@ export function aRehearsedSink(name: string, given: Partial<Sink> = {}): Rehears
       else if (answer !== 'ok') throw new SinkError(answer, `rehearsed: ${answer}`)
       return { answer: 'taken' }
     },
+    reach: () => Promise.resolve({ answer: 'reached' }),
     close: () => Promise.resolve(),
     ...given,
   }

@@ -149,6 +149,14 @@ function describeAcceptance<D extends SinkDriver>(suite: SinkConformance<D>): vo
     for (const id of ids) expect(arrived.filter((seen) => seen.includes(id))).toHaveLength(1)
   })
 
+  test('it is reached without a message, and the connection is not kept', async () => {
+    const { driver, sink } = await arrange(suite)
+    const { answer } = await sink.reach(patience())
+    expect(answer.length).toBeLessThanOrEqual(200)
+    expect(driver.received()).toEqual([])
+    await expect.poll(() => driver.openConnections()).toBe(0)
+  })
+
   test('a sink that takes batches can measure a member', async () => {
     const { sink } = await arrange(suite)
     if (sink.batch === undefined) return
@@ -196,6 +204,15 @@ function describeFailures<D extends SinkDriver>(suite: SinkConformance<D>): void
     const error = await failure()
     expect(error.reason).toBe('unavailable')
     expect(driver.received()).toEqual([])
+  })
+
+  test('where nobody listens or the time is up it is not reached, without a secret', async () => {
+    const { driver, sink } = await arrange(suite)
+    const told = [await sink.reach(AbortSignal.abort()).catch((error: unknown) => error)]
+    await driver.refuse()
+    told.push(await sink.reach(patience()).catch((error: unknown) => error))
+    for (const error of told) expect(error).toMatchObject({ reason: 'unavailable' })
+    for (const secret of driver.secrets) expect(told.map(everythingOf).join()).not.toContain(secret)
   })
 
   test('a signal that aborted before the send sends nothing and loses no answer', async () => {

@@ -78,6 +78,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     concurrency: maxConnections,
     sendTimeoutMs: emailSendTimeoutMs,
     send,
+    reach: async (signal) => ({ answer: await pool.reach(signal) }),
     preview(delivery) {
       const { subject, text, html } = mailContent(delivery, name)
       return { subject, text, html }

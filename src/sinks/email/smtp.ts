@@ -25,6 +25,8 @@ interface SmtpPool {
    * secret.
    */
   send(mail: SendMailOptions, options: SmtpSendOptions): Promise<string>
+  /** Connects and signs in, and resolves with where. Throws SinkError. */
+  reach(signal: AbortSignal): Promise<string>
   close(): void
 }
 
@@ -70,6 +72,21 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
         throw errorFromFailure(error, progress, redact)
       }
     },
+    async reach(signal) {
+      const address = readSmtpAddress(config)
+      const transport = openTransport(address, config, setUpTimeoutMs)
+      const abandoned = rejectWhenAborted(signal)
+      try {
+        await Promise.race([transport.verify(), abandoned])
+        const { host, port, user } = address
+        return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
+      } catch (error) {
+        const progress = { hasBodyStarted: false, isAborted: signal.aborted }
+        throw errorFromFailure(error, progress, createRedactor(address))
+      } finally {
+        transport.close({ force: true })
+      }
+    },
     close() {
       current?.transport.close({ force: true })
       current = undefined
@@ -77,7 +94,19 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
   }
 }
 
-function openTransport(address: SmtpAddress, config: EmailConfig): Transport {
+function rejectWhenAborted(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const giveUp = (): void => reject(new Error('the time was up'))
+  signal.addEventListener('abort', giveUp, { once: true })
+  if (signal.aborted) giveUp()
+  return promise
+}
+
+function openTransport(
+  address: SmtpAddress,
+  config: EmailConfig,
+  socketTimeoutMs: number = answerTimeoutMs,
+): Transport {
   const { host, port, isImplicitTls, user, password } = address
   const isLoopback = isLoopbackHost(host)
   return createTransport({
@@ -95,7 +124,7 @@ function openTransport(address: SmtpAddress, config: EmailConfig): Transport {
     connectionTimeout: setUpTimeoutMs,
     greetingTimeout: setUpTimeoutMs,
     dnsTimeout: setUpTimeoutMs,
-    socketTimeout: answerTimeoutMs,
+    socketTimeout: socketTimeoutMs,
     socketCloseTimeout: 1000,
     maxResponseSize: 64 * 1024,
     disableFileAccess: true,

@@ -75,6 +75,10 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
     concurrency,
     sendTimeoutMs,
     send,
+    async reach(signal) {
+      readRoutingKey(config)
+      return transport.reach(readTarget({ url, allowPrivate }), signal)
+    },
     close: () => transport.close(),
   }
 }

@@ -61,6 +61,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send,
+    reach: async (signal) => transport.reach(readTarget(config), signal),
     preview: (delivery) => ({ text: previewSlack(delivery).plainText.text ?? '' }),
     close: () => transport.close(),
   }

@@ -59,6 +59,7 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     concurrency: 1,
     sendTimeoutMs: teamsSendTimeoutMs,
     send,
+    reach: async (signal) => transport.reach(readWorkflowUrl(config), signal),
     preview: (delivery) => ({ text: cardText(renderTeams(delivery)) }),
     close: () => transport.close(),
   }

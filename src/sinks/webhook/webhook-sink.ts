@@ -77,6 +77,7 @@ export function createWebhookSink(
     concurrency,
     sendTimeoutMs,
     send,
+    reach: async (signal) => transport.reach(readTarget(config), signal),
     measure: measureMember,
     close: () => transport.close(),
   }
