@@ -26,6 +26,12 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./config/check.ts')).checkCommand,
   },
   {
+    term: 'doctor [options]',
+    description:
+      'say of Redis, the service, the sinks and this machine whether all is well, and what to do',
+    load: async () => (await import('./config/doctor.ts')).doctorCommand,
+  },
+  {
     term: 'schema [options]',
     description: 'print the JSON Schema of the configuration, for editors',
     load: async () => (await import('./config/schema.ts')).schemaCommand,

@@ -26,6 +26,8 @@ export interface RedisHealth extends RedisSafety {
    * several masters the largest value.
    */
   usedMemoryBytes: number
+  /** `maxmemory`, of several masters the least; undefined: none has one. */
+  memoryLimitBytes: number | undefined
   /** No more events are taken in; see `hasRoom`. */
   isFull: boolean
 }
@@ -36,8 +38,29 @@ export async function inspectRedis(redis: Redis): Promise<RedisHealth> {
   return {
     ...mergeSafety(masters),
     usedMemoryBytes: Math.max(...masters.map(({ field }) => Number(field('used_memory') ?? 0))),
+    memoryLimitBytes: readMemoryLimit(masters),
     isFull: !masters.every(nodeHasRoom),
   }
+}
+
+function readMemoryLimit(masters: readonly NodeInfo[]): number | undefined {
+  const limits = masters.map(({ field }) => Number(field('maxmemory') ?? 0))
+  const stated = limits.filter((limit) => limit > 0)
+  return stated.length === 0 ? undefined : Math.min(...stated)
+}
+
+/** The oldest version of Redis whose scripts Tocsin can use. */
+const oldestRelease = 7
+
+/** The server of each master, by name and version. */
+export async function readServers(redis: Redis): Promise<{ name: string; isTooOld: boolean }[]> {
+  const masters = await readMasterInfo(redis)
+  return masters.map(({ field }) => {
+    const valkey = field('valkey_version')
+    const version = field('redis_version') ?? 'of an unknown version'
+    if (valkey !== undefined) return { name: `Valkey ${valkey}`, isTooOld: false }
+    return { name: `Redis ${version}`, isTooOld: Number.parseInt(version, 10) < oldestRelease }
+  })
 }
 
 function mergeSafety(infos: readonly NodeInfo[]): RedisSafety {
@@ -76,8 +99,7 @@ export async function refuseUnsafe(
   config: RedisConfig,
   logger: Logger,
 ): Promise<void> {
-  const infos = [...(await readMasterInfo(redis)), ...(await readReplicaInfo(redis))]
-  const { problems } = mergeSafety(infos)
+  const problems = await findRisks(redis)
   if (problems.length === 0) return
   if (!config.allowUnsafe) {
     const remedy = 'change its configuration, or accept the risk with redis.allow_unsafe: true'
@@ -87,6 +109,12 @@ export async function refuseUnsafe(
     )
   }
   logger.warn({ problems }, 'unsafe redis accepted by redis.allow_unsafe: events may be lost')
+}
+
+/** Why Redis may evict or forget, each with what to set: of masters and of their replicas. */
+export async function findRisks(redis: Redis): Promise<string[]> {
+  const infos = [...(await readMasterInfo(redis)), ...(await readReplicaInfo(redis))]
+  return mergeSafety(infos).problems
 }
 
 /** Above this share of Redis' memory nothing is taken in: the rest is for what is pending. */

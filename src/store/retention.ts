@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
-import { readMasterInfo } from '../redis/health.ts'
+import { inspectRedis, readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
 import { type AccountStore, createIndexWatch } from './record-index.ts'
@@ -244,14 +244,19 @@ async function readUsedBytes(redis: Redis): Promise<number> {
  * fingerprints, jobs and pending items need the rest.
  */
 async function warnOfMemory({ redis, maxBytes, logger }: RetentionOptions): Promise<void> {
-  const nodes = await readMasterInfo(redis)
-  const limits = nodes.map((node) => Number(node.field('maxmemory') ?? 0))
-  const leastBytes = Math.min(...limits.filter((limit) => limit > 0))
-  if (maxBytes <= leastBytes / 2) return
-  logger.warn(
-    { maxBytes, maxmemory: leastBytes },
-    'retention.max_bytes is more than half of what Redis may use (maxmemory): lower it, or give Redis more',
-  )
+  const { memoryLimitBytes: maxmemory } = await inspectRedis(redis)
+  if (isWithinMemory(maxBytes, maxmemory)) return
+  const { problem, remedy } = excessiveRetention
+  logger.warn({ maxBytes, maxmemory }, `${problem}: ${remedy}`)
+}
+
+export function isWithinMemory(maxBytes: number, memoryLimitBytes: number | undefined): boolean {
+  return maxBytes <= (memoryLimitBytes ?? Infinity) / 2
+}
+
+export const excessiveRetention = {
+  problem: 'retention.max_bytes is more than half of what Redis may use (maxmemory)',
+  remedy: 'lower it, or give Redis more',
 }
 
 /** What an account takes: bytes that cannot be dropped, and bytes that can. */

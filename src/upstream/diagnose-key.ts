@@ -1,10 +1,22 @@
 /** Tests whether an account's key works, and reports what is wrong and what to do. */
+import type { Refusal } from '../lib/config-fields.ts'
 import type { UpstreamClient } from './client.ts'
 import { UpstreamError, type UpstreamFault, type UpstreamReason } from './error.ts'
 
 export interface Diagnosis {
   ok: boolean
+  /** Everything below, a sentence each. */
   lines: string[]
+  /** Whether the key works, and what the service says of it. */
+  facts: string[]
+  /** What to do about a key that does not work. */
+  remedy: string | undefined
+  /** What is wrong beside the key. */
+  warnings: Warning[]
+}
+
+interface Warning extends Refusal {
+  about: 'tenant' | 'clock'
 }
 
 /** A larger skew makes token lifetimes and time filters wrong. */
@@ -17,23 +29,28 @@ export async function diagnoseKey(
   try {
     const grant = await client.testToken(signal ? { signal } : {})
     const { limits, name } = client.account
-    const lines = [
+    const facts = [
       `The key of account "${name}" works.`,
       `Organization ${grant.organizationId ?? 'not stated'}, tenant ${grant.tenantId ?? 'not stated'}, user ${grant.userEmail ?? 'not stated'}.`,
       `Scopes: ${grant.scopes.join(', ') || 'none stated'}.`,
       `Limits used: search ${limits.search}/s, basic ${limits.basic}/s, for the whole organization.`,
     ]
-    return {
-      ok: true,
-      lines: [...lines, ...tenantLines(client, grant.tenantId), ...skewLines(client)],
-    }
+    const warnings = [...tenantWarnings(client, grant.tenantId), ...clockWarnings(client)]
+    return toDiagnosis(facts, undefined, warnings)
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
-    const lines = [
+    const facts = [
       `The key of account "${client.account.name}" could not be used: ${error.message}.`,
     ]
-    return { ok: false, lines: [...lines, adviceFor(error, client), ...skewLines(client)] }
+    return toDiagnosis(facts, adviceFor(error, client), clockWarnings(client))
   }
+}
+
+function toDiagnosis(facts: string[], remedy: string | undefined, warnings: Warning[]): Diagnosis {
+  const warned = warnings.map(({ problem, remedy: toDo }) => `Warning: ${problem}; ${toDo}.`)
+  const advice = remedy === undefined ? [] : [remedy]
+  const lines = [...facts, ...advice, ...warned]
+  return { ok: remedy === undefined, lines, facts, remedy, warnings }
 }
 
 const adviceByFault: Record<UpstreamFault, string> = {
@@ -68,7 +85,10 @@ function adviceFor({ reason, status, fault }: UpstreamError, client: UpstreamCli
   return `The key's user has no access to tenant ${tenantId}: take a tenant_id from the list in the profile page, or ask an administrator.`
 }
 
-function tenantLines({ account }: UpstreamClient, answeredTenant: number | undefined): string[] {
+function tenantWarnings(
+  { account }: UpstreamClient,
+  answeredTenant: number | undefined,
+): Warning[] {
   const configuredTenant = account.tenantId
   if (
     configuredTenant === undefined ||
@@ -76,15 +96,15 @@ function tenantLines({ account }: UpstreamClient, answeredTenant: number | undef
     configuredTenant === answeredTenant
   )
     return []
-  return [
-    `Warning: tenant ${configuredTenant} is configured, but the service answers for tenant ${answeredTenant}.`,
-  ]
+  const problem = `tenant ${configuredTenant} is configured, but the service answers for tenant ${answeredTenant}`
+  return [{ about: 'tenant', problem, remedy: 'correct tenant_id' }]
 }
 
-function skewLines(client: UpstreamClient): string[] {
+function clockWarnings(client: UpstreamClient): Warning[] {
   const skewMs = client.clockSkewMs() ?? 0
   if (Math.abs(skewMs) <= toleratedSkewMs) return []
   const minutes = Math.round(Math.abs(skewMs) / 60_000)
   const side = skewMs > 0 ? 'behind' : 'ahead of'
-  return [`Warning: this machine's clock is ${minutes} min ${side} the service's; set it by NTP.`]
+  const problem = `this machine's clock is ${minutes} min ${side} the service's`
+  return [{ about: 'clock', problem, remedy: 'set it by NTP' }]
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { UpstreamClient } from '../../upstream/client.ts'
-import { diagnoseKey, type Diagnosis } from '../../upstream/diagnose-key.ts'
+import { diagnoseKey } from '../../upstream/diagnose-key.ts'
 import { industries } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
 import { tenantCreation, wireTenant, type WireTenant } from '../../upstream/resources/tenants.ts'
@@ -134,10 +134,10 @@ async function testTokens(context: Context, options: TokenTestOptions): Promise<
   const chosen = options.account ? [findNamed(accounts, options.account, 'account')] : accounts
   const found = await withStore(config, (store) =>
     withUpstream(config, store, async (upstream) => {
-      const diagnoses: (Diagnosis & { account: string })[] = []
+      const diagnoses: { account: string; ok: boolean; lines: string[] }[] = []
       for (const { name } of chosen) {
-        const diagnosis = await diagnoseKey(upstream.client(name), context.stop)
-        diagnoses.push({ account: name, ...diagnosis })
+        const { ok, lines } = await diagnoseKey(upstream.client(name), context.stop)
+        diagnoses.push({ account: name, ok, lines })
       }
       return diagnoses
     }),

@@ -19,7 +19,7 @@ import {
 } from '../context.ts'
 import { findNamed, sanitize } from '../terminal.ts'
 
-interface TestResult {
+export interface TestResult {
   destination: string
   ok: boolean
   answer?: string
@@ -41,10 +41,7 @@ export async function testSink(
     clock: systemClock,
   })
   try {
-    const results: TestResult[] = []
-    for (const destination of sink.destinations) {
-      results.push(await sendTest(sink, testDelivery(config, destination), context.stop))
-    }
+    const results = await sendTests(sink, config, context.stop)
     print(context, options, {
       json: { sink: name, type: sink.type, results },
       lines: () => results.flatMap((result) => resultLines(context, name, result)),
@@ -55,7 +52,23 @@ export async function testSink(
   }
 }
 
-function testDelivery({ accounts, feeds }: Config, destination: Destination): Delivery {
+/** Sends one message marked TEST to each destination of a sink. */
+export async function sendTests(
+  sink: Sink,
+  config: Pick<Config, 'accounts' | 'feeds'>,
+  stop: AbortSignal,
+): Promise<TestResult[]> {
+  const results: TestResult[] = []
+  for (const destination of sink.destinations) {
+    results.push(await sendTest(sink, testDelivery(config, destination), stop))
+  }
+  return results
+}
+
+function testDelivery(
+  { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
+  destination: Destination,
+): Delivery {
   const nowMs = systemClock.now()
   const [sample] = sampleEvents(nowMs)
   if (sample === undefined) throw new Error('there is no sample event to send')

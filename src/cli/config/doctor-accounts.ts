@@ -1,0 +1,208 @@
+/** What `doctor` says of Redis and of the accounts, whose requests are paced through it. */
+import { lookup } from 'node:dns/promises'
+import type { Config } from '../../config/config.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import { StoreError } from '../../redis/health.ts'
+import { createKeys } from '../../redis/keys.ts'
+import { createHttpTransport } from '../../sinks/http.ts'
+import type { UpstreamClient } from '../../upstream/client.ts'
+import type { AccountConfig } from '../../upstream/config.ts'
+import { type Diagnosis, diagnoseKey } from '../../upstream/diagnose-key.ts'
+import { readQuota } from '../../upstream/rate-limits.ts'
+import { type OpenStore, withRedis } from '../open/open-store.ts'
+import { withUpstream } from '../open/open-upstream.ts'
+import { formatUtcTime } from '../terminal.ts'
+import { checkLive } from './check-live.ts'
+import { about, type DoctorFinding, makeCheck, splitRemedy } from './doctor-finding.ts'
+import { checkRedis, unreachableFinding } from './doctor-redis.ts'
+
+const redisTimeoutMs = 10_000
+const reachTimeoutMs = 10_000
+/** A token, its test and the words of the filters, each in a slot of its own. */
+const accountTimeoutMs = 30_000
+
+export async function checkRedisAndAccounts(
+  config: Config,
+  stop: AbortSignal,
+): Promise<DoctorFinding[]> {
+  const reaching = Promise.all(config.accounts.map((account) => checkReach(account, stop)))
+  const { redis, accounts } = await checkServed(config, stop)
+  const reached = await reaching
+  return [
+    ...redis,
+    ...config.accounts.flatMap((_, at) => [...(reached[at] ?? []), ...(accounts[at] ?? [])]),
+  ]
+}
+
+interface Served {
+  redis: DoctorFinding[]
+  /** Of each account, in the order of the configuration. */
+  accounts: DoctorFinding[][]
+}
+
+async function checkServed(config: Config, stop: AbortSignal): Promise<Served> {
+  try {
+    return await withRedis(config.redis, async (redis) => {
+      const keys = createKeys(config.redis.prefix)
+      const limits = { timeoutMs: redisTimeoutMs, stop }
+      const found = await makeCheck(about('redis', config.redis.prefix), limits, () =>
+        checkRedis(redis, keys, config),
+      )
+      const store = { redis, keys, ledgers: [] }
+      return { redis: found, accounts: await checkAccounts(config, store, stop) }
+    })
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    const detail = 'not checked: its requests are paced through Redis'
+    return {
+      redis: [unreachableFinding(error, config)],
+      accounts: config.accounts.map(({ name }) => [
+        about('key', name).bad('warning', detail, 'mend Redis first'),
+      ]),
+    }
+  }
+}
+
+/** Without a request: the name, the connection and its TLS. A proxy is asked by the key's check. */
+async function checkReach(
+  { name, baseUrl, proxy, caFile }: AccountConfig,
+  stop: AbortSignal,
+): Promise<DoctorFinding[]> {
+  if (proxy !== undefined || caFile !== undefined) return []
+  const url = new URL(baseUrl)
+  const subject = about('reach', `${name} (${url.hostname})`)
+  const transport = createHttpTransport({
+    allowPrivate: true,
+    maxConnections: 1,
+    receiver: 'the service',
+  })
+  try {
+    return await makeCheck(subject, { timeoutMs: reachTimeoutMs, stop }, async (signal) => {
+      const remedy = 'check the host in base_url, the DNS of this machine and its firewall'
+      try {
+        await lookup(url.hostname.replaceAll(/^\[|\]$/g, ''))
+        const { answer } = await transport.reach(url, signal)
+        return [subject.good(answer)]
+      } catch (error) {
+        return [subject.bad('problem', errorMessage(error), remedy)]
+      }
+    })
+  } finally {
+    await transport.close()
+  }
+}
+
+/** One after the other where they share a limit, so not all at once. */
+const accountsAtOnce = 10
+
+async function checkAccounts(
+  config: Config,
+  store: OpenStore,
+  stop: AbortSignal,
+): Promise<DoctorFinding[][]> {
+  return withUpstream(config, store, async (upstream) => {
+    const found: DoctorFinding[][] = []
+    for (let at = 0; at < config.accounts.length; at += accountsAtOnce) {
+      const batch = config.accounts.slice(at, at + accountsAtOnce)
+      const checks = batch.map(({ name }) =>
+        checkAccount({ config, store, client: upstream.client(name) }, stop),
+      )
+      found.push(...(await Promise.all(checks)))
+    }
+    return found
+  })
+}
+
+interface AccountParts {
+  config: Config
+  store: OpenStore
+  client: UpstreamClient
+}
+
+async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<DoctorFinding[]> {
+  const { client } = parts
+  const subject = about('key', client.account.name)
+  const limits = { timeoutMs: accountTimeoutMs, stop }
+  return makeCheck(subject, limits, async (signal) => {
+    const diagnosis = await diagnoseKey(client, signal)
+    const { ok, facts, remedy = '' } = diagnosis
+    const detail = facts.join(' ').replace(/\.$/, '')
+    if (!ok) return [subject.bad('problem', detail, remedy), ...besides(client, diagnosis)]
+    return [
+      subject.good(detail),
+      ...besides(client, diagnosis),
+      rateFinding(client),
+      await quotaFinding(parts),
+      ...(await filterFindings(parts, signal)),
+    ]
+  })
+}
+
+/** What the answer says beside the key: the tenant, and the time. */
+function besides(client: UpstreamClient, { warnings }: Diagnosis): DoctorFinding[] {
+  const { name } = client.account
+  const found = warnings.map((warning) =>
+    about(warning.about, name).bad('warning', warning.problem, warning.remedy),
+  )
+  return warnings.some((warning) => warning.about === 'clock')
+    ? found
+    : [...found, clockFinding(client)]
+}
+
+function clockFinding(client: UpstreamClient): DoctorFinding {
+  const subject = about('clock', client.account.name)
+  const skewMs = client.clockSkewMs()
+  if (skewMs === undefined) {
+    return subject.bad('warning', 'not checked: no answer stated the time', 'mend the key first')
+  }
+  const seconds = Math.round(Math.abs(skewMs) / 1000)
+  return subject.good(`within ${Math.max(1, seconds)} s of the service's`)
+}
+
+/** A slot of the rate limit that comes later than this says that others use it up. */
+const longWaitSeconds = 5
+
+function rateFinding(client: UpstreamClient): DoctorFinding {
+  const { name, limits } = client.account
+  const subject = about('rate', name)
+  const { waitedSeconds } = client.budget('basic')
+  const detail = `search ${limits.search}/s, basic ${limits.basic}/s; waited ${waitedSeconds.toFixed(1)} s for a turn`
+  return waitedSeconds > longWaitSeconds
+    ? subject.bad(
+        'warning',
+        detail,
+        'something else uses up the limit: lower limits.share, or wait',
+      )
+    : subject.good(detail)
+}
+
+async function quotaFinding({ store, client }: AccountParts): Promise<DoctorFinding> {
+  const { name } = client.account
+  const subject = about('quota', name)
+  const quota = await readQuota(store.redis, store.keys, name)
+  if (quota === undefined) return subject.good('no answer has stated the searches left yet')
+  const detail = `${quota.remaining} searches left at ${formatUtcTime(quota.atMs)}`
+  const remedy = 'wait for the next month, or ask the service for more'
+  return quota.remaining > 0 ? subject.good(detail) : subject.bad('problem', detail, remedy)
+}
+
+async function filterFindings(
+  { config, client }: AccountParts,
+  signal: AbortSignal,
+): Promise<DoctorFinding[]> {
+  const subject = about('filters', client.account.name)
+  const { mistakes, remarks } = await checkLive(
+    { ...config, accounts: [client.account] },
+    {
+      client: () => client,
+      callOptions: () => ({
+        slot: { kind: 'command', name: 'doctor', dueSinceMs: systemClock.now() },
+        signal,
+      }),
+    },
+  )
+  const bad = (status: 'warning' | 'problem') => (message: string) =>
+    subject.bad(status, ...splitRemedy(message, 'ask again with "tocsin check --live"'))
+  return [...mistakes.map(bad('problem')), ...remarks.map(bad('warning'))]
+}

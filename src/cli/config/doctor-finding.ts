@@ -1,0 +1,70 @@
+/** One result of `doctor`, and the time that the check behind it may take. */
+import { withTimeout } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import { formatDuration } from '../terminal.ts'
+
+export type Status = 'ok' | 'warning' | 'problem'
+
+export interface DoctorFinding {
+  check: string
+  /** What was looked at: a sink, an account, a place. */
+  subject: string
+  status: Status
+  detail: string
+  /** What to do; null: nothing. */
+  remedy: string | null
+}
+
+/** What a check is about; it makes the findings of one subject. */
+export interface Subject {
+  good(detail: string): DoctorFinding
+  bad(status: 'warning' | 'problem', detail: string, remedy: string): DoctorFinding
+}
+
+export function about(check: string, subject: string): Subject {
+  return {
+    good: (detail) => ({ check, subject, status: 'ok', detail, remedy: null }),
+    bad: (status, detail, remedy) => ({ check, subject, status, detail, remedy }),
+  }
+}
+
+/** Parts a message that says after a semicolon what to do. */
+export function splitRemedy(message: string, otherwise: string): [string, string] {
+  const [problem = '', ...remedy] = message.split('; ')
+  return [problem, remedy.join('; ') || otherwise]
+}
+
+interface CheckLimits {
+  timeoutMs: number
+  stop: AbortSignal
+}
+
+/**
+ * Makes one check. One that throws or takes too long becomes a finding that says so, so that it
+ * stops no other.
+ */
+export async function makeCheck(
+  subject: Subject,
+  { timeoutMs, stop }: CheckLimits,
+  work: (signal: AbortSignal) => Promise<DoctorFinding[]>,
+): Promise<DoctorFinding[]> {
+  let isLate = false
+  try {
+    return await withTimeout(timeoutMs, [stop], (signal) => {
+      const late = new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => {
+          isLate = true
+          reject(signal.reason as Error)
+        })
+      })
+      return Promise.race([work(signal), late])
+    })
+  } catch (error) {
+    if (isLate) {
+      const detail = `no answer within ${formatDuration(timeoutMs)}`
+      return [subject.bad('problem', detail, 'look at the network between here and there')]
+    }
+    const detail = `could not be checked: ${errorMessage(error)}`
+    return [subject.bad('warning', detail, 'mend that, then run doctor again')]
+  }
+}

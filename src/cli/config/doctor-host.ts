@@ -1,0 +1,95 @@
+/** What `doctor` says of this machine: disk, memory and time zones. */
+import { existsSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { availableMemory, versions } from 'node:process'
+import type { Config } from '../../config/config.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { errorMessage } from '../../lib/errors.ts'
+import { isTimeZone } from '../../lib/time-zone.ts'
+import { about, type DoctorFinding } from './doctor-finding.ts'
+
+const mebibyte = 2 ** 20
+
+export function formatMebibytes(bytes: number): string {
+  return `${Math.round(bytes / mebibyte)} MiB`
+}
+
+/** Of this machine, as far as the configuration needs it. */
+export async function checkHost({ redis, ledger }: Config): Promise<DoctorFinding[]> {
+  const { embedded: folder } = redis
+  const needs = { maxBytes: ledger.maxBytes, hasRedis: folder !== undefined }
+  return [
+    ...(folder === undefined ? [] : [await checkDisk(folder, ledger.maxBytes)]),
+    judgeMemory(availableMemory(), needs),
+    judgeTimeZones({ release: versions['tz'], nowMs: systemClock.now() }),
+  ]
+}
+
+async function checkDisk(folder: string, maxBytes: number): Promise<DoctorFinding> {
+  try {
+    const { bavail, bsize } = await statfs(nearestFolder(folder))
+    return judgeDisk(folder, bavail * bsize, maxBytes)
+  } catch (error) {
+    const detail = `could not be checked: ${errorMessage(error)}`
+    return about('disk', folder).bad('warning', detail, 'let this user enter the folder')
+  }
+}
+
+function nearestFolder(folder: string): string {
+  return existsSync(folder) || folder === dirname(folder) ? folder : nearestFolder(dirname(folder))
+}
+
+/** Redis writes a new append-only file beside the old one before it removes that. */
+const copiesOnDisk = 2
+const leastDiskBytes = 256 * mebibyte
+
+export function judgeDisk(folder: string, freeBytes: number, maxBytes: number): DoctorFinding {
+  const subject = about('disk', folder)
+  const free = `${formatMebibytes(freeBytes)} free`
+  const wanted = copiesOnDisk * maxBytes
+  const remedy = `make room, or lower retention.max_bytes: ${formatMebibytes(wanted)} are wanted, twice retention.max_bytes`
+  if (freeBytes < leastDiskBytes) return subject.bad('problem', free, remedy)
+  return freeBytes < wanted ? subject.bad('warning', free, remedy) : subject.good(free)
+}
+
+/** What the daemon takes with a hundred feeds, and what it cannot start without. */
+const usualMemoryBytes = 512 * mebibyte
+const leastMemoryBytes = 128 * mebibyte
+
+export function judgeMemory(
+  availableBytes: number,
+  { maxBytes, hasRedis }: { maxBytes: number; hasRedis: boolean },
+): DoctorFinding {
+  const subject = about('memory', 'this machine')
+  const available = `${formatMebibytes(availableBytes)} available`
+  const wanted = usualMemoryBytes + (hasRedis ? maxBytes : 0)
+  const remedy = hasRedis
+    ? `give it more, or lower retention.max_bytes: ${formatMebibytes(wanted)} are wanted, for Tocsin and the embedded Redis`
+    : `give it more: ${formatMebibytes(wanted)} are wanted`
+  if (availableBytes < leastMemoryBytes) return subject.bad('problem', available, remedy)
+  return availableBytes < wanted
+    ? subject.bad('warning', available, remedy)
+    : subject.good(available)
+}
+
+/** Countries change their clocks at short notice: data of the year before last is old. */
+const currentYears = 1
+
+export function judgeTimeZones({
+  release = '',
+  nowMs,
+}: {
+  /** Of the zone database, such as `2026a`. */
+  release: string | undefined
+  nowMs: number
+}): DoctorFinding {
+  const subject = about('time zones', 'this Node')
+  const remedy = 'use a current Node, with its full time zone data'
+  if (release === '' || !isTimeZone('Europe/Zurich')) {
+    return subject.bad('problem', 'no time zone data', remedy)
+  }
+  const age = new Date(nowMs).getUTCFullYear() - Number.parseInt(release, 10)
+  const detail = `data of release ${release}`
+  return age > currentYears ? subject.bad('warning', detail, remedy) : subject.good(detail)
+}

@@ -1,0 +1,68 @@
+/** What `doctor` says of the sinks: whether each is reached, and with `--send` takes a message. */
+import type { Config } from '../../config/config.ts'
+import { systemClock } from '../../lib/clock.ts'
+import { type Sink, SinkError } from '../../sinks/sink.ts'
+import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import { silentLogger } from '../context.ts'
+import { adviceFor, sendTests, type TestResult } from '../sinks/sinks-test.ts'
+import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
+
+const reachTimeoutMs = 15_000
+/** A mail server may take minutes for its answer to a message. */
+const sendTimeoutMs = 60_000
+
+interface SinkChecks {
+  stop: AbortSignal
+  sends: boolean
+}
+
+export async function checkSinks(config: Config, checks: SinkChecks): Promise<DoctorFinding[]> {
+  const found = await Promise.all(config.sinks.map((sink) => checkSink(sink, config, checks)))
+  return found.flat()
+}
+
+/** Sends nothing to a sink that is not reached. */
+export async function checkSink(
+  sinkConfig: SinkConfig,
+  config: Pick<Config, 'accounts' | 'feeds'>,
+  { stop, sends }: SinkChecks,
+): Promise<DoctorFinding[]> {
+  const { name, type } = sinkConfig
+  const subject = about('sink', `${name} (${type})`)
+  const parts = { logger: silentLogger, clock: systemClock }
+  const timeoutMs = sends ? reachTimeoutMs + sendTimeoutMs : reachTimeoutMs
+  return makeCheck(subject, { timeoutMs, stop }, async (signal) => {
+    const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, parts)
+    try {
+      const reached = await reachSink(sink, subject, signal)
+      if (!sends || reached.status !== 'ok') return [reached]
+      const results = await sendTests(sink, config, signal)
+      return [reached, ...results.map((result) => sentFinding(result, subject))]
+    } finally {
+      await sink.close()
+    }
+  })
+}
+
+async function reachSink(
+  sink: Sink,
+  subject: Subject,
+  signal: AbortSignal,
+): Promise<DoctorFinding> {
+  try {
+    const { answer } = await sink.reach(signal)
+    return subject.good(`${answer}; nothing was sent`)
+  } catch (error) {
+    if (!(error instanceof SinkError)) throw error
+    return subject.bad('problem', `${error.message} (${error.reason})`, adviceFor(error.reason))
+  }
+}
+
+function sentFinding(
+  { destination, ok, answer = '', problem = '', advice = '' }: TestResult,
+  subject: Subject,
+): DoctorFinding {
+  return ok
+    ? subject.good(`took a TEST message for ${destination}: ${answer}`)
+    : subject.bad('problem', `no TEST message for ${destination}: ${problem}`, advice)
+}

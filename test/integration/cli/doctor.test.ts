@@ -1,0 +1,182 @@
+/** `doctor` against a real Redis, the pretend service and its receivers. */
+import { onTestFinished, expect, test } from 'vitest'
+import type { DoctorFinding } from '../../../src/cli/config/doctor-finding.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { startRedis } from '../../support/redis.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+const password = 'hush-hush-mail'
+let prefixes = 0
+
+async function aSandbox(): Promise<Sandbox> {
+  const sandbox = await startSandbox({ enforceLimits: false })
+  onTestFinished(() => sandbox.close())
+  return sandbox
+}
+
+function configText(sandbox: Sandbox, redisUrl: string): string {
+  prefixes += 1
+  return `redis: { url: "${redisUrl}", prefix: doctor${prefixes} }
+accounts:
+  main: { base_url: "${sandbox.url}", api_key: ${sandbox.apiKeys[0]}, limits: { search: 100, basic: 100 } }
+feeds:
+  brand: { type: events, identifier_group: 1042, filters: { type: [stealer_log] } }
+retention: { max_bytes: 100MiB }
+sinks:
+  soc: { type: slack, url: "${sandbox.slackUrl}", allow_private: true }
+  chat: { type: teams, url: "${sandbox.teamsUrl}", allow_private: true }
+  siem: { type: webhook, url: "${sandbox.webhookUrl}", secret: ${sandbox.webhookSecret}, allow_private: true }
+  duty: { type: pagerduty, url: "${sandbox.pagerDutyUrl}", routing_key: ${sandbox.pagerDutyKey}, allow_private: true }
+  oncall:
+    type: email
+    smtp: "smtp://ann:${password}@${new URL(sandbox.smtpUrl).host}"
+    from: tocsin@example.com
+    to: [ann@example.com, bob@example.com]
+route: { sinks: [soc, chat, siem, duty, oncall] }
+`
+}
+
+interface Seen {
+  code: number | null
+  findings: DoctorFinding[]
+  /** Everything that was printed. */
+  said: string
+}
+
+async function doctor(config: string, ...more: string[]): Promise<Seen> {
+  const path = aFile('tocsin.yaml', config)
+  const { code, out, err } = await tocsin('doctor', '--output=json', '--config', path, ...more)
+  const findings = out === '' ? [] : (JSON.parse(out) as DoctorFinding[])
+  return { code, findings, said: out + err }
+}
+
+function bad(findings: readonly DoctorFinding[]): string[] {
+  return findings.flatMap(({ check, subject, status }) =>
+    status === 'ok' ? [] : [`${status} ${check} ${subject}`],
+  )
+}
+
+function countReceived({ received }: Sandbox): Record<string, number> {
+  return Object.fromEntries(Object.entries(received).map(([sink, all]) => [sink, all.length]))
+}
+
+test('where all is well every check says so, and nobody gets a message', async () => {
+  const sandbox = await aSandbox()
+  const { code, findings } = await doctor(configText(sandbox, tests.server.url))
+  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([])
+  expect(code).toBe(0)
+  expect([...new Set(findings.map(({ check }) => check))]).toEqual([
+    'configuration',
+    'memory',
+    'time zones',
+    'redis',
+    'redis safety',
+    'redis memory',
+    'reach',
+    'key',
+    'clock',
+    'rate',
+    'quota',
+    'sink',
+  ])
+  const sinks = findings.filter(({ check }) => check === 'sink')
+  expect(sinks.map(({ subject, detail }) => `${subject}: ${detail.replace(/:\d+/, '')}`)).toEqual([
+    'soc (slack): TCP to 127.0.0.1; nothing was sent',
+    'chat (teams): TCP to 127.0.0.1; nothing was sent',
+    'siem (webhook): TCP to 127.0.0.1; nothing was sent',
+    'duty (pagerduty): TCP to 127.0.0.1; nothing was sent',
+    'oncall (email): signed in to 127.0.0.1; nothing was sent',
+  ])
+  for (const finding of findings) {
+    expect(Object.keys(finding)).toEqual(['check', 'subject', 'status', 'detail', 'remedy'])
+  }
+  expect(Object.values(countReceived(sandbox))).toEqual([0, 0, 0, 0, 0])
+})
+
+test('--send sends one TEST message to each destination', async () => {
+  const sandbox = await aSandbox()
+  const { code, findings } = await doctor(configText(sandbox, tests.server.url), '--send')
+  expect(code).toBe(0)
+  expect(countReceived(sandbox)).toMatchObject({ slack: 1, webhook: 1, email: 2 })
+  const sent = findings.filter(({ detail }) => detail.startsWith('took a TEST message'))
+  expect(sent).toHaveLength(6)
+})
+
+test('each thing that is wrong is a line with its remedy, and hides no other', async () => {
+  const sandbox = await aSandbox()
+  const redis = await startRedis({ settings: ['maxmemory-policy allkeys-lru', 'maxmemory 100mb'] })
+  onTestFinished(() => redis.stop())
+  sandbox.faults.add({ on: 'smtp:auth', effect: 'status', status: 535 })
+  const text = configText(sandbox, redis.url)
+    .replace(`api_key: ${sandbox.apiKeys[0]}`, 'api_key: fw_no_such_key')
+    .replace(sandbox.webhookUrl, 'http://127.0.0.1:9/hook')
+  const { code, findings, said } = await doctor(text)
+  expect(code).toBe(1)
+  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
+    'problem redis safety redis.url',
+    'warning redis memory redis.url',
+    'problem key main',
+    'problem sink siem (webhook)',
+    'problem sink oncall (email)',
+  ])
+  for (const { status, remedy } of findings) expect(remedy === null).toBe(status === 'ok')
+  for (const secret of [password, 'fw_no_such_key', sandbox.slackUrl, sandbox.pagerDutyKey]) {
+    expect(said).not.toContain(secret)
+  }
+})
+
+test('without Redis the rest is looked at, and the keys are said to wait for it', async () => {
+  const sandbox = await aSandbox()
+  const { code, findings } = await doctor(configText(sandbox, 'redis://127.0.0.1:9'))
+  expect(code).toBe(1)
+  expect(findings).toContainEqual({
+    check: 'redis',
+    subject: 'redis.url',
+    status: 'problem',
+    detail: 'Redis at 127.0.0.1:9 is not reachable (ECONNREFUSED)',
+    remedy: 'start it, or correct redis.url',
+  })
+  expect(findings).toContainEqual(
+    expect.objectContaining({ check: 'key', subject: 'main', status: 'warning' }),
+  )
+  expect(findings).toContainEqual(expect.objectContaining({ check: 'reach', status: 'ok' }))
+  expect(findings.filter(({ check, status }) => check === 'sink' && status === 'ok')).toHaveLength(
+    5,
+  )
+})
+
+test('a service that is not there is said with the host, and a word that it refuses with the feed', async () => {
+  const sandbox = await aSandbox()
+  const text = configText(sandbox, tests.server.url).replace(
+    sandbox.url,
+    'https://no-such-host.invalid',
+  )
+  const { code, findings } = await doctor(text)
+  expect(code).toBe(1)
+  const reach = findings.find(({ check }) => check === 'reach')
+  expect(reach).toMatchObject({ subject: 'main (no-such-host.invalid)', status: 'problem' })
+  expect(reach?.remedy).toContain('base_url')
+  const unknown = configText(sandbox, tests.server.url).replace('[stealer_log]', '[stealerlog]')
+  const words = (await doctor(unknown)).findings.filter(({ check }) => check === 'filters')
+  expect(words).toMatchObject([
+    { status: 'problem', detail: expect.stringContaining('feed brand') },
+  ])
+})
+
+test('for people each finding is one line, and the last one counts', async () => {
+  const sandbox = await aSandbox()
+  const path = aFile('tocsin.yaml', configText(sandbox, tests.server.url))
+  const { code, out } = await tocsin('doctor', '--config', path)
+  expect(code).toBe(0)
+  expect(out).toMatch(/^ok {7}redis redis\.url: Redis at 127\.0\.0\.1:\d+ answers: \w+ [\d.]+$/m)
+  expect(out).toMatch(/^ok {7}key main: The key of account "main" works\. Organization /m)
+  expect(out).toMatch(/\n0 problems, \d+ warnings?, \d+ ok\n$/)
+})
+
+test('a mistake in the configuration is said as by check', async () => {
+  const { code, findings, said } = await doctor('accounts: {}\n')
+  expect([code, findings]).toEqual([2, []])
+  expect(said).toContain('the configuration has')
+})
