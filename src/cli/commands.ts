@@ -21,6 +21,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./run.ts')).runCommand,
   },
   {
+    term: 'init [options] [file]',
+    description: 'ask for what is needed, try it, and write a configuration',
+    load: async () => (await import('./config/init.ts')).initCommand,
+  },
+  {
     term: 'check [options] [file]',
     description: 'name every mistake in the configuration, or say what it does',
     load: async () => (await import('./config/check.ts')).checkCommand,

@@ -11,6 +11,8 @@ import { cleanLine } from '../messages/sanitize.ts'
 export interface Terminal {
   /** Standard output is a terminal. */
   readonly isInteractive: boolean
+  /** Somebody is there to answer questions. */
+  readonly canAsk: boolean
   /** Aborts when standard output takes no more: its reader closed it, or its disk is full. */
   readonly outputClosed: AbortSignal
   print(text: string): void
@@ -30,6 +32,11 @@ export interface Terminal {
   /** Resolves with undefined when nobody can answer. Throws Interruption. */
   confirm(question: string): Promise<boolean | undefined>
   /**
+   * Reads a line, '' for none; undefined when nobody can answer. Throws Interruption. `usual` is
+   * shown, and stands for an empty line.
+   */
+  ask(question: string, usual?: string): Promise<string | undefined>
+  /**
    * Reads a line without echo; undefined when nobody can answer. Throws Interruption, and
    * CommandError when the question could not be seen.
    */
@@ -40,7 +47,7 @@ const controlCharacters = /(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Poin
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-type MaybeTerminal = { isTTY?: boolean }
+type MaybeTerminal = { isTTY?: boolean; readableEnded?: boolean }
 
 export interface Streams {
   input: NodeJS.ReadableStream & MaybeTerminal
@@ -56,10 +63,12 @@ export class Interruption extends Error {
 export function createTerminal({ input, output, errors }: Streams): Terminal {
   let hasProgressLine = false
   const outputClosed = watchOutputClosed(output)
+  const canAsk = input.isTTY === true && errors.isTTY === true
   // There is no other stream on which to report this.
   errors.on('error', () => undefined)
   return {
     isInteractive: output.isTTY === true,
+    canAsk,
     outputClosed,
     print(text) {
       if (!outputClosed.aborted) output.write(`${text}\n`)
@@ -75,14 +84,27 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
       hasProgressLine = text !== ''
     },
     async confirm(question) {
-      if (!input.isTTY || !errors.isTTY) return undefined
+      if (!canAsk) return undefined
+      if (input.readableEnded) return false
       const reader = createInterface({ input, output: errors })
       reader.once('SIGINT', () => errors.write('\n'))
       const answer = await askLine(reader, `${question} [y/N] `)
       return /^y(es)?$/i.test(answer.trim())
     },
+    async ask(question, usual = '') {
+      if (!canAsk) return undefined
+      if (input.readableEnded) return usual
+      const reader = createInterface({ input, output: errors })
+      reader.once('SIGINT', () => errors.write('\n'))
+      const answer = await askLine(
+        reader,
+        usual === '' ? `${question} ` : `${question} [${usual}] `,
+      )
+      return answer.trim() || usual
+    },
     async askSecret(question) {
       if (!input.isTTY) return undefined
+      if (input.readableEnded) return ''
       const screen = [errors, output].find(({ isTTY }) => isTTY)
       if (screen === undefined) throw new CommandError('mistake', noScreenProblem)
       const nullOutput = new Writable({ write: (_chunk, _encoding, done) => done() })

@@ -22,7 +22,7 @@ import type { WireSearchPage } from '../../upstream/resources/page.ts'
 import type { Context } from '../context.ts'
 import { listParser } from '../options.ts'
 import { jsonText, sanitize, type Style } from '../terminal.ts'
-import { callNewest, callOptional, nameFailure, parseId } from './api-command.ts'
+import { type ApiContext, callNewest, callOptional, nameFailure, parseId } from './api-command.ts'
 import { formatList, type Listing, maskAllSecrets, parseRows, severityStyle } from './listing.ts'
 import { type FetchedRows, listCommand, type ListOptions, type ListRequest } from './pages.ts'
 
@@ -141,29 +141,36 @@ export function groupsCommand(context: Context): Command {
     pageSize,
     ask: () => ({}),
     listing: () => groupListing,
-    async fetch({ client, callOptions, position: { cursor: from, size } }) {
-      const page = await callNewest<Pick<WireSearchPage, 'items' | 'next'>>(
-        client,
-        {
-          capability: 'groups/v3',
-          request: () => client.listGroups({ from, size, ...callOptions() }),
-        },
-        {
-          capability: 'groups/v2',
-          operation: 'a list of groups',
-          permission: 'to read groups of identifiers',
-          instead,
-          namesNothing: from === null,
-          request: async () => ({ items: await client.listOlderGroups(callOptions()) }),
-        },
-      )
-      return {
-        rows: parseRows<WireGroupEntry>(context, wireGroupEntry, page.items),
-        next: page.next,
-      }
-    },
+    fetch: ({ position: { cursor: from, size }, ...api }) => fetchGroups(api, { from, size }),
   })
   return new Command('groups').addCommand(list)
+}
+
+/** One page of the tenant's groups, of the newer operation or the older one, which has no pages. */
+export async function fetchGroups(
+  {
+    context,
+    client,
+    callOptions,
+  }: Pick<ApiContext, 'client' | 'callOptions'> & { context: Context },
+  { from, size }: { from: string | null; size: number },
+): Promise<{ rows: WireGroupEntry[]; next: string | null | undefined }> {
+  const page = await callNewest<Pick<WireSearchPage, 'items' | 'next'>>(
+    client,
+    {
+      capability: 'groups/v3',
+      request: () => client.listGroups({ from, size, ...callOptions() }),
+    },
+    {
+      capability: 'groups/v2',
+      operation: 'a list of groups',
+      permission: 'to read groups of identifiers',
+      instead,
+      namesNothing: from === null,
+      request: async () => ({ items: await client.listOlderGroups(callOptions()) }),
+    },
+  )
+  return { rows: parseRows<WireGroupEntry>(context, wireGroupEntry, page.items), next: page.next }
 }
 
 function identifierListing(reveal: boolean): Listing<WireIdentifier> {

@@ -1,0 +1,287 @@
+/** `init` against the pretend service and its receivers, a real Redis and a Redis of its own. */
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { runProgram } from '../../../src/cli/program.ts'
+import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
+import { redisForTests } from '../../support/ledger.ts'
+import { startRedis } from '../../support/redis.ts'
+import { type Ended, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+
+interface Scene {
+  sandbox: Sandbox
+  /** Where the files are to be written; empty. */
+  folder: string
+  /** Path of the configuration to write. */
+  file: string
+  /** Path of a file that holds a secret, elsewhere. */
+  secretFile: (content: string) => string
+  key: string
+}
+
+async function aScene(): Promise<Scene> {
+  const sandbox = await startSandbox({ enforceLimits: false })
+  onTestFinished(() => sandbox.close())
+  const [folder, secrets] = [aFolder(), aFolder()]
+  let count = 0
+  return {
+    sandbox,
+    folder,
+    file: join(folder, 'tocsin.yaml'),
+    key: sandbox.apiKeys[0] ?? '',
+    secretFile(content) {
+      const path = join(secrets, `secret-${(count += 1)}`)
+      writeFileSync(path, `${content}\n`, { mode: 0o600 })
+      return path
+    },
+  }
+}
+
+function aFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-init-test-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** Words of a question, and what is typed once they are seen. */
+type Dialogue = readonly (readonly [question: string, answer: string])[]
+
+/** On a terminal; each answer is typed when its question is there. */
+async function talk(
+  args: readonly string[],
+  dialogue: Dialogue,
+): Promise<Ended & { left: Dialogue }> {
+  const tty = (): PassThrough => Object.assign(new PassThrough(), { isTTY: true })
+  const [input, output, errors] = [tty(), new PassThrough(), tty()]
+  const left = [...dialogue]
+  let [seen, from] = ['', 0]
+  errors.on('data', (chunk) => {
+    seen += String(chunk)
+    const [question, answer] = left[0] ?? []
+    const at = question === undefined ? -1 : seen.indexOf(question, from)
+    if (at < 0) return
+    from = seen.length
+    left.shift()
+    setImmediate(() => input.write(`${answer}\r`))
+  })
+  const stop = new AbortController().signal
+  const code = await runProgram(['init', ...args], { input, output, errors, stop })
+  output.end()
+  return { code, out: await text(output), err: seen, left }
+}
+
+function modes(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .map((name) => `${name} ${(statSync(join(folder, name)).mode & 0o777).toString(8)}`)
+    .toSorted()
+}
+
+const start: Dialogue = [
+  ['Redis: a folder', ''],
+  ['Address of the service', 'nonsense'],
+]
+
+test('asks, explains what does not work, and writes a configuration that does', async () => {
+  const { sandbox, folder, file, key } = await aScene()
+  const mail = new URL(sandbox.smtpUrl).host
+  const { code, out, err, left } = await talk(
+    [file, '--allow-private'],
+    [
+      ...start,
+      ['Address of the service', 'http://127.0.0.1:9'],
+      ['Address of the service', sandbox.url],
+      ['API key', 'fw_a_wrong_key'],
+      ['Address of the service', ''],
+      ['API key', key],
+      ['Group of identifiers', '77777'],
+      ['Group of identifiers', '1'],
+      ['Where messages go', 'slak'],
+      ['Where messages go', ''],
+      ['URL of the slack webhook', sandbox.slackUrl],
+      ['Send one message marked TEST', 'y'],
+      ['Another destination?', 'y'],
+      ['Where messages go', 'email'],
+      ['Mail server', mail],
+      ['User there', 'ann'],
+      ['Password', 'hush$hush'],
+      ['From which address', 'nobody'],
+      ['Mail server', mail],
+      ['User there', 'ann'],
+      ['Password', 'hush$hush'],
+      ['From which address', 'tocsin@example.com'],
+      ['To which addresses', 'ann@example.com, bob@example.com'],
+      ['Send one message marked TEST to 2', 'n'],
+      ['Another destination?', 'n'],
+    ],
+  )
+  expect(left).toEqual([])
+  expect(code).toBe(0)
+  expect(err).toContain('not a URL; write')
+  expect(err).toContain('the service was not reached (ECONNREFUSED)')
+  expect(err).toContain('make a new one in the profile page')
+  expect(err).toContain('Organization')
+  expect(err).toContain('has no group 77777')
+  expect(err).toContain('there is no "slak"')
+  expect(err).toContain('not an e-mail address')
+  for (const secret of [key, 'fw_a_wrong_key', 'hush$hush', sandbox.slackUrl]) {
+    expect(out + err).not.toContain(secret)
+  }
+  expect([sandbox.received.slack.length, sandbox.received.email.length]).toEqual([1, 0])
+  expect(out).toMatch(
+    /tocsin\.yaml is written, and 3 secrets beside it.*\nNext:\n {2}tocsin doctor --config .*\n {2}tocsin run --config .*\n$/,
+  )
+  expect(modes(folder)).toEqual([
+    'secrets 700',
+    'secrets/tocsin-api-key 600',
+    'secrets/tocsin-oncall-smtp 600',
+    'secrets/tocsin-soc-url 600',
+    'tocsin.yaml 600',
+  ])
+  expect(readFileSync(file, 'utf8')).not.toContain(key)
+  const checked = await tocsin('check', file, '--output=json')
+  expect(JSON.parse(checked.out)).toMatchObject({
+    ok: true,
+    warnings: [],
+    sinks: [{ name: 'soc' }, { name: 'oncall' }],
+    routes: [{ sinks: ['soc', 'oncall'] }],
+  })
+  expect(readFileSync(join(folder, 'secrets/tocsin-oncall-smtp'), 'utf8')).toContain('hush%24hush')
+})
+
+test('takes every answer from options where nobody can be asked', async () => {
+  const { sandbox, folder, file, key, secretFile } = await aScene()
+  const { code, out, err } = await tocsin(
+    ...['init', file, '--allow-private', '--send', '--base-url', sandbox.url],
+    ...['--api-key-file', secretFile(key), '--group', '1042'],
+    ...['--redis-url-file', secretFile(tests.server.url)],
+    ...['--slack-url-file', secretFile(sandbox.slackUrl)],
+    ...['--webhook-url-file', secretFile(sandbox.webhookUrl)],
+    ...['--teams-url-file', secretFile(sandbox.teamsUrl)],
+    ...['--pagerduty-key-file', secretFile(sandbox.pagerDutyKey)],
+    ...['--pagerduty-url', sandbox.pagerDutyUrl],
+    ...['--smtp-url-file', secretFile(sandbox.smtpUrl)],
+    ...['--mail-from', 'tocsin@example.com', '--mail-to', 'ann@example.com'],
+    ...['--webhook-secret-file', secretFile(sandbox.webhookSecret)],
+  )
+  expect(err).toContain('siem: took a TEST message')
+  expect(code).toBe(0)
+  expect(out).toContain('8 secrets beside it')
+  const { received } = sandbox
+  expect([received.slack.length, received.teams.length, received.email.length]).toEqual([1, 1, 1])
+  const checked = await tocsin('check', file, '--output=json')
+  expect(JSON.parse(checked.out)).toMatchObject({ ok: true, warnings: [] })
+  const { code: isWell, out: findings } = await tocsin('doctor', '--config', file)
+  expect(isWell, findings).toBe(0)
+  expect(existsSync(join(folder, 'data'))).toBe(false)
+})
+
+test('says which options are missing where nobody can be asked', async () => {
+  const { folder, file } = await aScene()
+  const { code, err } = await tocsin('init', file, '--smtp-url-file', '/dev/null')
+  expect(code).toBe(2)
+  for (const option of [
+    '--base-url',
+    '--api-key-file',
+    'TOCSIN_API_KEY',
+    '--group',
+    '--mail-from',
+  ]) {
+    expect(err).toContain(option)
+  }
+  expect(err).not.toContain('--slack-url-file')
+  expect(readdirSync(folder)).toEqual([])
+})
+
+function givenOptions({ sandbox, key, secretFile, file }: Scene, redisUrl: string): string[] {
+  return [
+    ...[file, '--allow-private', '--base-url', sandbox.url, '--group', '1042'],
+    ...['--api-key-file', secretFile(key), '--redis-url-file', secretFile(redisUrl)],
+    ...['--slack-url-file', secretFile(sandbox.slackUrl)],
+  ]
+}
+
+test('writes over a file only if asked to', async () => {
+  const scene = await aScene()
+  const { file } = scene
+  writeFileSync(file, 'mine\n')
+  const options = givenOptions(scene, tests.server.url)
+  const refused = await tocsin('init', ...options)
+  expect([refused.code, readFileSync(file, 'utf8')]).toEqual([2, 'mine\n'])
+  expect(refused.err).toContain('--force')
+  const declined = await talk(options, [['Write over it?', 'n']])
+  expect([declined.code, readFileSync(file, 'utf8')]).toEqual([1, 'mine\n'])
+  const agreed = await talk(options, [
+    ['Write over it?', 'y'],
+    ['Send one message marked TEST', 'n'],
+  ])
+  expect([agreed.code, statSync(file).mode & 0o777]).toEqual([0, 0o600])
+  const again = await talk(options, [
+    ['Write over it?', 'y'],
+    ['Send one message marked TEST', 'n'],
+    ['secrets/tocsin-api-key', 'n'],
+  ])
+  expect(again.code).toBe(1)
+  expect((await tocsin('init', '--force', ...options)).code).toBe(0)
+})
+
+test('leaves nothing behind where it is broken off', async () => {
+  const { sandbox, folder, file, key } = await aScene()
+  const before = readdirSync(tmpdir()).filter((name) => name.startsWith('tocsin-init-'))
+  const { code, left } = await talk(
+    [file],
+    [
+      ['Redis: a folder', ''],
+      ['Address of the service', sandbox.url],
+      ['API key', key],
+      ['Group of identifiers', '1042'],
+      ['Where messages go', '\u0003'],
+    ],
+  )
+  expect([code, left]).toEqual([130, []])
+  expect(readdirSync(folder)).toEqual([])
+  const after = readdirSync(tmpdir()).filter((name) => name.startsWith('tocsin-init-'))
+  expect(after).toEqual(before)
+})
+
+test('writes nothing with a key that is refused, and does not show it', async () => {
+  const scene = await aScene()
+  const options = givenOptions({ ...scene, key: 'fw_a_wrong_key' }, tests.server.url)
+  const { code, out, err } = await tocsin('init', ...options)
+  expect(code).toBe(1)
+  expect(err).toContain('nothing was written')
+  expect(out + err).not.toContain('fw_a_wrong_key')
+  expect(readdirSync(scene.folder)).toEqual([])
+})
+
+test('refuses a Redis that can forget, with what to set', async () => {
+  const scene = await aScene()
+  const redis = await startRedis({ settings: ['maxmemory-policy allkeys-lru'] })
+  onTestFinished(() => redis.stop())
+  const { code, err } = await tocsin('init', ...givenOptions(scene, redis.url))
+  expect(code).toBe(1)
+  expect(err).toContain('set "maxmemory-policy noeviction"')
+  expect(readdirSync(scene.folder)).toEqual([])
+})
+
+test('gives up where the input ends', async () => {
+  const { folder, file } = await aScene()
+  const [input, output, errors] = [new PassThrough(), new PassThrough(), new PassThrough()]
+  for (const stream of [input, errors]) Object.assign(stream, { isTTY: true })
+  input.end()
+  const stop = new AbortController().signal
+  expect(await runProgram(['init', file], { input, output, errors, stop })).toBe(1)
+  expect(readdirSync(folder)).toEqual([])
+})
