@@ -23,7 +23,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'init [options] [file]',
     description: 'ask for what is needed, try it, and write a configuration',
-    load: async () => (await import('./config/init.ts')).initCommand,
+    load: async () => (await import('./set-up/init.ts')).initCommand,
   },
   {
     term: 'check [options] [file]',
@@ -34,7 +34,7 @@ const commandEntries: readonly CommandEntry[] = [
     term: 'doctor [options]',
     description:
       'say of Redis, the service, the sinks and this machine whether all is well, and what to do',
-    load: async () => (await import('./config/doctor.ts')).doctorCommand,
+    load: async () => (await import('./set-up/doctor.ts')).doctorCommand,
   },
   {
     term: 'schema [options]',

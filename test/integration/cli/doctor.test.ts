@@ -1,6 +1,6 @@
 /** `doctor` against a real Redis, the pretend service and its receivers. */
 import { onTestFinished, expect, test } from 'vitest'
-import type { DoctorFinding } from '../../../src/cli/config/doctor-finding.ts'
+import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'

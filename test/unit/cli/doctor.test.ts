@@ -1,7 +1,7 @@
 /** The parts of `doctor` that judge, and what becomes of a check that fails itself. */
 import { expect, test } from 'vitest'
-import { about, makeCheck } from '../../../src/cli/config/doctor-finding.ts'
-import { judgeDisk, judgeMemory, judgeTimeZones } from '../../../src/cli/config/doctor-host.ts'
+import { about, makeCheck } from '../../../src/cli/set-up/doctor-finding.ts'
+import { judgeDisk, judgeMemory, judgeTimeZones } from '../../../src/cli/set-up/doctor-host.ts'
 
 const mebibyte = 2 ** 20
 const never = new AbortController().signal

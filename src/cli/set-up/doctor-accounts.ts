@@ -13,7 +13,7 @@ import { readQuota } from '../../upstream/rate-limits.ts'
 import { type OpenStore, withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { formatUtcTime } from '../terminal.ts'
-import { checkLive } from './check-live.ts'
+import { checkLive } from '../config/check-live.ts'
 import { about, type DoctorFinding, makeCheck, splitRemedy } from './doctor-finding.ts'
 import { checkRedis, unreachableFinding } from './doctor-redis.ts'
 
