@@ -352,7 +352,8 @@ async function askForAddress(
       return askForWebhook(interview, sink, given)
     case 'pagerduty':
       return askForPagerDuty(interview, sink, given)
-    default: {
+    case 'slack':
+    case 'teams': {
       const file = sink.type === 'teams' ? given.teamsUrlFile : given.slackUrlFile
       return { secret: await askForUrl(interview, { ...sink, keys }, file), keys }
     }

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { systemClock, withTimeout } from '../../lib/clock.ts'
-import { TocsinError } from '../../lib/errors.ts'
 import { checkPrivateFolder } from '../../lib/private-files.ts'
 import { findRisks, readServers, StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
@@ -16,13 +15,15 @@ import { fetchGroups } from '../api/identifiers.ts'
 import type { Context } from '../context.ts'
 import { withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
+import { CommandError } from '../terminal.ts'
 import { checkSink } from './doctor-sinks.ts'
 import { type Draft, draftConfig, type DraftRedis, type DraftSink } from './init-draft.ts'
 
 /** An answer that does not work; the message says why, and what to answer instead. */
-export class WrongAnswer extends TocsinError {
-  override readonly name = 'WrongAnswer'
-  readonly code = 'TOCSIN_COMMAND'
+export class WrongAnswer extends CommandError {
+  constructor(message: string) {
+    super('refused', message)
+  }
 }
 
 interface Group {

@@ -163,19 +163,20 @@ test('asks, explains what does not work, and writes a configuration that does', 
 
 test('takes every answer from options where nobody can be asked', async () => {
   const { sandbox, folder, file, key, secretFile } = await aScene()
-  const { code, out, err } = await tocsin(
-    ...['init', file, '--allow-private', '--send', '--base-url', sandbox.url],
-    ...['--api-key-file', secretFile(key), '--group', '1042'],
-    ...['--redis-url-file', secretFile(tests.server.url)],
-    ...['--slack-url-file', secretFile(sandbox.slackUrl)],
-    ...['--webhook-url-file', secretFile(sandbox.webhookUrl)],
-    ...['--teams-url-file', secretFile(sandbox.teamsUrl)],
-    ...['--pagerduty-key-file', secretFile(sandbox.pagerDutyKey)],
-    ...['--pagerduty-url', sandbox.pagerDutyUrl],
-    ...['--smtp-url-file', secretFile(sandbox.smtpUrl)],
-    ...['--mail-from', 'tocsin@example.com', '--mail-to', 'ann@example.com'],
-    ...['--webhook-secret-file', secretFile(sandbox.webhookSecret)],
-  )
+  const options = [
+    ['init', file, '--allow-private', '--send', '--base-url', sandbox.url],
+    ['--api-key-file', secretFile(key), '--group', '1042'],
+    ['--redis-url-file', secretFile(tests.server.url)],
+    ['--slack-url-file', secretFile(sandbox.slackUrl)],
+    ['--webhook-url-file', secretFile(sandbox.webhookUrl)],
+    ['--teams-url-file', secretFile(sandbox.teamsUrl)],
+    ['--pagerduty-key-file', secretFile(sandbox.pagerDutyKey)],
+    ['--pagerduty-url', sandbox.pagerDutyUrl],
+    ['--smtp-url-file', secretFile(sandbox.smtpUrl)],
+    ['--mail-from', 'tocsin@example.com', '--mail-to', 'ann@example.com'],
+    ['--webhook-secret-file', secretFile(sandbox.webhookSecret)],
+  ].flat()
+  const { code, out, err } = await tocsin(...options)
   expect(err).toContain('siem: took a TEST message')
   expect(code).toBe(0)
   expect(out).toContain('8 secrets beside it')
@@ -183,8 +184,8 @@ test('takes every answer from options where nobody can be asked', async () => {
   expect([received.slack.length, received.teams.length, received.email.length]).toEqual([1, 1, 1])
   const checked = await tocsin('check', file, '--output=json')
   expect(JSON.parse(checked.out)).toMatchObject({ ok: true, warnings: [] })
-  const { code: isWell, out: findings } = await tocsin('doctor', '--config', file)
-  expect(isWell, findings).toBe(0)
+  const doctor = await tocsin('doctor', '--config', file)
+  expect(doctor).toMatchObject({ code: 0, out: expect.stringContaining('0 problems') })
   expect(existsSync(join(folder, 'data'))).toBe(false)
 })
 
@@ -206,11 +207,10 @@ test('says which options are missing where nobody can be asked', async () => {
 })
 
 function givenOptions({ sandbox, key, secretFile, file }: Scene, redisUrl: string): string[] {
-  return [
-    ...[file, '--allow-private', '--base-url', sandbox.url, '--group', '1042'],
-    ...['--api-key-file', secretFile(key), '--redis-url-file', secretFile(redisUrl)],
-    ...['--slack-url-file', secretFile(sandbox.slackUrl)],
-  ]
+  const service = [file, '--allow-private', '--base-url', sandbox.url, '--group', '1042']
+  const files = ['--api-key-file', secretFile(key), '--redis-url-file', secretFile(redisUrl)]
+  const sink = ['--slack-url-file', secretFile(sandbox.slackUrl)]
+  return [...service, ...files, ...sink]
 }
 
 test('writes over a file only if asked to', async () => {
