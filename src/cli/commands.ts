@@ -73,6 +73,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./config/routes.ts')).routesCommand,
   },
   {
+    term: 'render [options] <event>',
+    description: 'what a sink would send for one event; sends nothing',
+    load: async () => (await import('./sinks/render.ts')).renderCommand,
+  },
+  {
     term: 'explain [options] <uid>',
     description: 'the history of one event: where it came from, where it went, and why',
     load: async () => (await import('./ledger/explain.ts')).explainCommand,

@@ -42,7 +42,7 @@ export interface Sink {
   reach(signal: AbortSignal): Promise<Receipt>
   /** Size of one member in this sink's body, bytes; called only if `batch` is set. */
   measure?(member: DeliveryMember): number
-  /** What people would read, without sending it; only sinks for people have it. */
+  /** What `send` would send, without sending it and without a secret of the configuration. */
   preview?(delivery: Delivery): Preview
   close(): Promise<void>
 }
@@ -54,6 +54,12 @@ export interface Preview {
   subject?: string
   text: string
   html?: string
+  /** The body as it would be posted; undefined: a mail, which is none. */
+  body?: unknown
+  /** Headers of the request but for those of a signature. */
+  headers?: Readonly<Record<string, string>>
+  /** What is added only when it is sent: a signature, a key. */
+  added?: string
 }
 
 /** `id` is stable and part of ledger identities: `soc`, or `oncall:<recipient digest>`. */

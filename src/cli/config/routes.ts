@@ -4,8 +4,6 @@
  */
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import type { ThreatEvent } from '../../event.ts'
-import { parseItem } from '../../feed-types/events.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { formatSeverity } from '../../messages/summary.ts'
@@ -24,23 +22,19 @@ import {
 import { findSilence, type Silence } from '../../routing/silences.ts'
 import { mutedUntil } from '../../routing/time-intervals.ts'
 import type { Destination } from '../../sinks/sink.ts'
-import { readPayload, readRecord } from '../../store/records.ts'
-import { redisNow } from '../../redis/scripts.ts'
 import {
   addCommonOptions,
   type CommonOptions,
   type Context,
   loadConfigFile,
   print,
-  readText,
 } from '../context.ts'
+import { readEventFile, readStoredEvents } from '../open/given-event.ts'
 import {
   destinationsBySink,
-  requireLedger,
   readKnownSilences,
   type KnownSilences,
   unavailableSilenceLines,
-  withStore,
 } from '../open/open-store.ts'
 import {
   CommandError,
@@ -168,118 +162,30 @@ export interface ExplainRoutesOptions extends CommonOptions {
   account?: string
 }
 
-/** The events to trace, and the time of the trace. */
-interface RouteInputs {
-  inputs: RoutableEvent[]
-  nowMs: number
-}
-
 export async function explainRoutes(
   context: Context,
   options: ExplainRoutesOptions,
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const { feed, uid, event } = options
+  const { feed, uid, event, account } = options
   if (feed !== undefined) findNamed(config.feeds, feed, 'feed')
   if ((uid === undefined) === (event === undefined)) {
     throw new CommandError('mistake', 'name an event: either --uid <uid> or --event <file>')
   }
-  const routeInputs =
-    uid === undefined
-      ? await readInputFromFile(context, config, options)
-      : await readInputsFromLedger(config, refang(uid.trim()), options)
+  if (event !== undefined && account !== undefined) {
+    throw new CommandError('mistake', '--account goes with --uid; an --event has its feed’s')
+  }
+  const { events, nowMs } =
+    event === undefined
+      ? await readStoredEvents(config, refang(uid?.trim() ?? ''), options)
+      : await readEventFile(context, config, { file: event, feed })
   const destinations = destinationsBySink(config)
   const known = await readKnownSilences(config)
-  const { nowMs } = routeInputs
-  const traces = routeInputs.inputs.map((input) =>
-    traceRoute(config, destinations, { event: input, nowMs, known }),
-  )
+  const traces = events.map((one) => traceRoute(config, destinations, { event: one, nowMs, known }))
   print(context, options, {
     json: traces.map(traceJson),
     lines: () => [...traces.flatMap(traceLines), ...unavailableSilenceLines(known)],
   })
-}
-
-async function readInputFromFile(
-  context: Context,
-  config: Config,
-  { event: file = '', feed: named, account }: ExplainRoutesOptions,
-): Promise<RouteInputs> {
-  if (account !== undefined) {
-    throw new CommandError('mistake', '--account goes with --uid; an --event has its feed’s')
-  }
-  const feed = config.feeds.find(({ name }) => name === named) ?? config.feeds[0]
-  if (feed === undefined || (named === undefined && config.feeds.length > 1)) {
-    const names = config.feeds.map(({ name }) => name).join(', ')
-    throw new CommandError('mistake', `say with --feed which feed brings it: ${names}`)
-  }
-  const event = parseEvent(await readText(context, file), file)
-  const { name, labels } = feed
-  return {
-    inputs: [{ event, account: feed.account, feed: name, labels }],
-    nowMs: systemClock.now(),
-  }
-}
-
-/** The parser's own messages quote the text, which may hold a secret. */
-function parseEvent(text: string, file: string): ThreatEvent {
-  const place = file === '-' ? 'standard input' : file
-  const remedy = 'write one item of a search answer, with metadata.uid'
-  let raw: unknown
-  try {
-    raw = JSON.parse(text)
-  } catch {
-    throw new CommandError('mistake', `${place}: not JSON; ${remedy}`)
-  }
-  const parsed = parseItem(raw)
-  if (parsed.ok) return parsed.event
-  throw new CommandError('mistake', `${place}: not an event: ${parsed.problem}; ${remedy}`)
-}
-
-/**
- * Reads the event as each feed showed it, or as the named feed would, whether it showed it or not.
- */
-async function readInputsFromLedger(
-  config: Config,
-  uid: string,
-  { feed: named, account }: ExplainRoutesOptions,
-): Promise<RouteInputs> {
-  const namedFeed = config.feeds.find(({ name }) => name === named)
-  const wanted = account ?? namedFeed?.account
-  return withStore(config, async (store) => {
-    const ledgers = wanted === undefined ? store.ledgers : [requireLedger(store, wanted)]
-    const known = await Promise.all(
-      ledgers.map(async (ledger) => {
-        const id = ledger.fingerprints.recordId(uid)
-        return Promise.all([readRecord(ledger, id), readPayload(ledger, id)])
-      }),
-    )
-    const inputs = known.flatMap(([record, payload]): RoutableEvent[] => {
-      if (!record || !payload) return []
-      const { account: owner, sightings } = record
-      const shown = new Map(sightings.map(({ feed, labels }) => [feed, labels]))
-      const feeds = named === undefined ? [...shown.keys()] : [named]
-      return feeds.map((feed) => {
-        const labels = config.feeds.find(({ name }) => name === feed)?.labels ?? shown.get(feed)
-        return { event: payload.event, account: owner, feed, labels: labels ?? {} }
-      })
-    })
-    if (inputs.length > 0) return { inputs, nowMs: await redisNow(store) }
-    throw new CommandError(
-      'refused',
-      formatMissing(
-        uid,
-        known.some(([record]) => record !== undefined),
-      ),
-    )
-  })
-}
-
-function formatMissing(uid: string, isKnown: boolean): string {
-  const what = JSON.stringify(uid.slice(0, 600))
-  return isKnown
-    ? `${what}: its content is no longer kept (retention.payload); "explain" still has its history`
-    : `${what} was never taken in, or its history has expired (retention.history)`
 }
 
 type Grouping = Pick<RouteNode, 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'>

@@ -39,6 +39,7 @@ import { type PagerDutyConfig, routingKeyProblem } from './config.ts'
 const sendTimeoutMs = 15_000
 const concurrency = 4
 const receiver = 'pagerduty'
+const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 
 /** Reads the routing key at each send, so that it can change without a restart. */
 export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: SinkParts): Sink {
@@ -54,7 +55,6 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const routingKey = readRoutingKey(config)
     const body = JSON.stringify({ routing_key: routingKey, ...renderIncident(delivery) })
-    const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
     const answer = await transport.post(
       readTarget({ url, allowPrivate }),
       { headers, body },
@@ -78,6 +78,11 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
     async reach(signal) {
       readRoutingKey(config)
       return transport.reach(readTarget({ url, allowPrivate }), signal)
+    },
+    preview(delivery) {
+      const body = renderIncident(delivery)
+      const added = 'routing_key, the key of the integration'
+      return { text: JSON.stringify(body, null, 2), body, headers, added }
     },
     close: () => transport.close(),
   }

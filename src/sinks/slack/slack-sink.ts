@@ -62,7 +62,10 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     sendTimeoutMs: slackSendTimeoutMs,
     send,
     reach: async (signal) => transport.reach(readTarget(config), signal),
-    preview: (delivery) => ({ text: previewSlack(delivery).plainText.text ?? '' }),
+    preview(delivery) {
+      const { inBlocks, plainText } = previewSlack(delivery)
+      return { text: plainText.text ?? '', body: inBlocks }
+    },
     close: () => transport.close(),
   }
 }

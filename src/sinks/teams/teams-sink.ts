@@ -60,7 +60,10 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     sendTimeoutMs: teamsSendTimeoutMs,
     send,
     reach: async (signal) => transport.reach(readWorkflowUrl(config), signal),
-    preview: (delivery) => ({ text: cardText(renderTeams(delivery)) }),
+    preview(delivery) {
+      const card = renderTeams(delivery)
+      return { text: cardText(card), body: card, headers }
+    },
     close: () => transport.close(),
   }
 }

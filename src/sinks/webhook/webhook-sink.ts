@@ -42,10 +42,7 @@ export function createWebhookSink(
   })
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    if (delivery.summary) {
-      throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
-    }
-    const body = renderBody(delivery)
+    const body = renderEvents(delivery)
     const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
     const answer = await transport.post(readTarget(config), { headers, body }, options)
     const { status } = answer
@@ -79,8 +76,23 @@ export function createWebhookSink(
     send,
     reach: async (signal) => transport.reach(readTarget(config), signal),
     measure: measureMember,
+    preview(delivery) {
+      const body: unknown = JSON.parse(renderEvents(delivery))
+      const signature = config.secrets.length > 0 ? ' and webhook-signature' : ''
+      return {
+        text: JSON.stringify(body, null, 2),
+        body,
+        headers: buildHeaders(delivery, {}),
+        added: `webhook-timestamp${signature}`,
+      }
+    },
     close: () => transport.close(),
   }
+}
+
+function renderEvents(delivery: Delivery): string {
+  if (delivery.summary === undefined) return renderBody(delivery)
+  throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
 }
 
 function buildHeaders(

@@ -1,0 +1,240 @@
+/** `render` shows what a sink would send for one event, and sends and writes nothing. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
+import { createKeys, type Keys } from '../../../src/redis/keys.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const tests = redisForTests()
+let prefixes = 0
+
+const uid = 'stealer_log/logs/1'
+const secret = 'hunter2-Acme!'
+
+function configText(redisUrl: string, prefix: string): string {
+  return `redis: { url: "${redisUrl}", prefix: ${prefix} }
+accounts:
+  main: { base_url: "https://api.example.com", api_key: fw_key }
+  second: { base_url: "https://api.example.com", api_key: fw_key }
+feeds:
+  brand: { type: events, account: main, identifier_group: 1042, labels: { team: brand } }
+  leaks: { type: credentials, account: second, identifier: 9, severity: high }
+sinks:
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+  clear: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush", reveal: true }
+  chat: { type: teams, url: "https://x.logic.azure.com/workflows/a?sig=hush-hush" }
+  duty: { type: pagerduty, routing_key: 0123456789abcdef0123456789abcdef }
+  siem: { type: webhook, url: "https://siem.example.com/hook", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw }
+  oncall:
+    type: email
+    smtp: "smtp://u:hush-hush@127.0.0.1"
+    from: a@b.example
+    to: [c@d.example]
+    digest: { schedule: '0 8 * * *', timezone: UTC, immediate: critical }
+route:
+  sinks: [siem]
+  routes:
+    - { name: urgent, matchers: ['severity>=high'], sinks: [soc, clear, chat, oncall] }
+`
+}
+
+interface Scene {
+  ledger: AccountLedger
+  keys: Keys
+  config: [string, string]
+}
+
+async function aScene(): Promise<Scene> {
+  const prefix = `render${(prefixes += 1)}`
+  const keys = createKeys(prefix)
+  const ledger = await tests.ledger({ keys })
+  const text = configText(tests.server.url, prefix)
+  return { ledger, keys, config: ['--config', aFile('tocsin.yaml', text)] }
+}
+
+/** Without Redis: a file needs none. */
+function offline(): [string, string] {
+  return ['--config', aFile('tocsin.yaml', configText('redis://127.0.0.1:1', 'none'))]
+}
+
+const item = {
+  metadata: {
+    uid,
+    type: 'stealer_log',
+    severity: 'high',
+    flare_url: `https://app.example.com/#/uid?uid=${uid}`,
+  },
+  identifiers: [{ id: 7, name: 'acme.com' }],
+  highlights: { 'credentials.username': ['<mark>joe@acme.com</mark>'] },
+}
+const data = {
+  malware_information: { malware_family: 'Lumma' },
+  credentials: [{ url: 'https://sso.acme.com/login', username: 'joe@acme.com', password: secret }],
+}
+
+interface Shown {
+  subject: string | null
+  text: string
+  html: string | null
+  headers: Record<string, string> | null
+  body: { blocks?: unknown[]; type?: string } | null
+  notes: string[]
+  delivery: string
+}
+
+async function shownBy(...args: string[]): Promise<Shown> {
+  const { code, out, err } = await tocsin('render', ...args, '--output=json')
+  expect({ code, err }).toEqual({ code: 0, err: '' })
+  return JSON.parse(out) as Shown
+}
+
+test('a file is shown as Slack would show it, without Redis', async () => {
+  const file = aFile('event.json', JSON.stringify(item))
+  const args = ['render', file, '--sink=soc', '--feed=brand', ...offline()]
+  const { code, out, err } = await tocsin(...args)
+  expect(code).toBe(0)
+  expect(err).toBe('(nothing was sent)\n')
+  expect(out).toMatch(/^🟧 HIGH · Stealer log: joe@acme\[\.\]com/)
+  expect(out).toContain(`\n[ Open event ] https://app.example.com/#/uid?uid=${uid}\n`)
+  expect(out).toMatch(/feed brand · routes urgent\n$/)
+})
+
+test('a full event is shown with its detail, masked; an answer of one item stands for the item', async () => {
+  const file = aFile('event.json', JSON.stringify({ items: [{ ...item, data }] }))
+  const { text, body } = await shownBy(file, '--sink=soc', '--feed=brand', ...offline())
+  expect(text).toContain('Lumma')
+  expect(JSON.stringify([text, body])).not.toContain(secret)
+  expect(body?.blocks?.length).toBeGreaterThan(2)
+})
+
+test.each([
+  ['chat', 'message', 'content-type'],
+  ['siem', 'tocsin.event.v1', 'webhook-id'],
+])(
+  'the JSON for %s comes with its headers, and names what is added',
+  async (sink, type, header) => {
+    const file = aFile('event.json', JSON.stringify(item))
+    const { body, headers, notes } = await shownBy(
+      file,
+      `--sink=${sink}`,
+      '--feed=brand',
+      ...offline(),
+    )
+    expect(body).toMatchObject({ type })
+    expect(headers).toHaveProperty(header)
+    expect(headers).not.toHaveProperty('webhook-signature')
+    expect(notes.includes('added when it is sent: webhook-timestamp and webhook-signature')).toBe(
+      sink === 'siem',
+    )
+  },
+)
+
+test('what no route sends there is shown, and said; the key of the sink is not', async () => {
+  const file = aFile('event.json', JSON.stringify(item))
+  const args = ['render', file, '--sink=duty', '--feed=brand', ...offline()]
+  const { out, err } = await tocsin(...args)
+  expect(err).toContain('no route sends this event to duty')
+  expect(err).toContain('added when it is sent: routing_key')
+  expect(out).toContain('"event_action": "trigger"')
+  expect(out).not.toContain('0123456789abcdef')
+})
+
+test('a mail is its subject and text, or its HTML; a digest is said to come instead', async () => {
+  const file = aFile('event.json', JSON.stringify(item))
+  const args = [file, '--sink=oncall', '--feed=brand', ...offline()]
+  const plain = await tocsin('render', ...args)
+  expect(plain.out).toMatch(/^Subject: \[HIGH\] Stealer log: .*\n\nHIGH /)
+  expect(plain.err).toContain('it would wait for the digest')
+  const { html } = await shownBy(...args)
+  expect((await tocsin('render', ...args, '--html')).out).toBe(`${html}\n`)
+  expect(html).toMatch(/^<!doctype html>/i)
+})
+
+test('--out writes a file for its owner alone, and --html a drawing that runs nothing', async () => {
+  const file = aFile('event.json', JSON.stringify(item))
+  const out = join(file, '../soc.html')
+  const args = ['--sink=soc', '--html', '--out', out, '--feed=brand', ...offline()]
+  const ended = await tocsin('render', file, ...args)
+  expect(ended).toMatchObject({ code: 0, out: '', err: expect.stringContaining('is written') })
+  const page = readFileSync(out, 'utf8')
+  expect(page).toContain('default-src &#39;none&#39;')
+  expect(page).toContain('<p class="header">🟧 HIGH · Stealer log: joe@acme[.]com')
+  expect(page).not.toContain('<script')
+})
+
+test('a stored event is shown with the ids of the ledger, from payload and record alone', async () => {
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid, severity: 'critical' }, ['soc'])])
+  const { delivery, text, notes } = await shownBy(uid, '--sink=soc', ...config)
+  const before = await ledger.redis.dump(ledger.key('rec', ledger.fingerprints.recordId(uid)))
+  expect(delivery).toMatch(/^e[0-9a-f]{32}$/)
+  expect(text).toContain(`delivery ${delivery} · uid ${uid}`)
+  expect(text).toContain('routes root')
+  expect(notes).toEqual(['nothing was sent'])
+  const after = await ledger.redis.dump(ledger.key('rec', ledger.fingerprints.recordId(uid)))
+  expect(after).toEqual(before)
+})
+
+test('a leaked secret is in clear only where the sink reveals, and that is said', async () => {
+  const { ledger, config } = await aScene()
+  const sealed = createSecretBox(() => 'fw_key', 'main').seal(secret, uid)
+  await takeIn(ledger, [routed({ uid, type: 'leaked_credential' }, ['soc', 'clear'])])
+  const key = ledger.key('pay', ledger.fingerprints.recordId(uid))
+  const payload = JSON.parse((await ledger.redis.get(key))!) as object
+  await ledger.redis.set(key, JSON.stringify({ ...payload, sealedSecret: sealed }))
+  const masked = await shownBy(uid, '--sink=soc', ...config)
+  expect(JSON.stringify(masked)).not.toContain(secret)
+  const clear = await shownBy(uid, '--sink=clear', ...config)
+  expect(clear.text).toContain(secret)
+  expect(clear.notes).toContain('clear reveals: the leaked secret is in clear')
+})
+
+test('an event whose content is gone, or that was never there, ends with 1 and says why', async () => {
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [routed({ uid })])
+  await ledger.redis.del(ledger.key('pay', ledger.fingerprints.recordId(uid)))
+  const gone = await tocsin('render', uid, '--sink=soc', ...config)
+  expect(gone).toMatchObject({ code: 1, out: '' })
+  expect(gone.err).toContain('its content is no longer kept (retention.payload)')
+  const unknown = await tocsin('render', 'paste/x/1', '--sink=soc', ...config)
+  expect(unknown.err).toContain('was never taken in')
+})
+
+test('an event that two accounts know is asked about with --account', async () => {
+  const { config, ledger, keys } = await aScene()
+  const second = await tests.ledger({ keys, account: 'second' })
+  for (const one of [ledger, second]) await takeIn(one, [routed({ uid })])
+  const both = await tocsin('render', uid, '--sink=soc', ...config)
+  expect(both).toMatchObject({ code: 2, err: expect.stringContaining('name one with --account') })
+  const { text } = await shownBy(uid, '--sink=soc', '--account=second', ...config)
+  expect(text).toContain('(account second)')
+})
+
+test.each([
+  ['no sink', [], "required option '--sink <name>' not specified"],
+  ['an unknown sink', ['--sink=socc'], 'no sink "socc"; did you mean "soc"?'],
+  ['an unknown feed', ['--sink=soc', '--feed=brnd'], 'no feed "brnd"; did you mean'],
+  ['an unknown account', ['--sink=soc', '--account=mian'], 'no account "mian"; did you mean'],
+  ['no feed among several', ['--sink=soc'], 'say with --feed which feed brings it: brand, leaks'],
+  ['HTML for machines', ['--sink=siem', '--feed=brand', '--html'], '--html: nobody reads "siem"'],
+  ['a place for nothing', ['--sink=soc', '--feed=brand', '--out=/no/where'], 'cannot be written'],
+])('render refuses %s', async (_what, args, said) => {
+  const file = aFile('event.json', JSON.stringify(item))
+  const { code, err } = await tocsin('render', file, ...args, ...offline())
+  expect(err).toContain(said)
+  expect(err).not.toContain('hush-hush')
+  expect(code).toBe(2)
+})
+
+test('an account stands for its feed, and a record of a credential is read as its feed reads it', async () => {
+  const credential = { id: 5, identity_name: 'joe@acme.com', hash: secret, source_id: 'combo' }
+  const file = aFile('credential.json', JSON.stringify(credential))
+  const { text } = await shownBy(file, '--sink=soc', '--account=second', ...offline())
+  expect(text).toContain('joe@acme[.]com')
+  expect(text).not.toContain(secret)
+  const revealed = await shownBy(file, '--sink=clear', '--account=second', ...offline())
+  expect(revealed.text).toContain(secret)
+})
