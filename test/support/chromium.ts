@@ -1,9 +1,8 @@
 /** A real browser for what mails look like; pages come from memory, nothing is fetched. */
 import { chromium, type Browser, type Page } from 'playwright-core'
 import { afterAll } from 'vitest'
+import { executablePath } from './chromium-path.ts'
 import { isInstalled } from './tools.ts'
-
-const executablePath = '/usr/bin/chromium'
 
 /** False, said loudly, where this machine has no browser; where nothing may be skipped it throws. */
 export function hasChromium(): boolean {

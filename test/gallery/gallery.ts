@@ -1,0 +1,32 @@
+/**
+ * `npm run gallery`: writes gallery/gallery.html. `--screenshots <folder>` takes the pictures of the
+ * documentation in Chromium, `--variants <folder>` all of them: dark, inverted, on a phone.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { galleryPage } from './page.ts'
+import { takePictures } from './pictures.ts'
+
+const { values } = parseArgs({
+  options: {
+    out: { type: 'string', default: 'gallery' },
+    screenshots: { type: 'string' },
+    variants: { type: 'string' },
+  },
+})
+
+mkdirSync(values.out, { recursive: true })
+const file = join(values.out, 'gallery.html')
+writeFileSync(file, await galleryPage())
+process.stdout.write(`${file} is written; open it in a browser\n`)
+if (values.screenshots !== undefined) await take(values.screenshots, { isForDocs: true })
+if (values.variants !== undefined) await take(values.variants, { isForDocs: false })
+
+async function take(folder: string, options: { isForDocs: boolean }): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  for (const { name, picture } of await takePictures(options)) {
+    writeFileSync(join(folder, name), picture)
+    process.stdout.write(`${join(folder, name)}: ${Math.ceil(picture.length / 1000)} kB\n`)
+  }
+}

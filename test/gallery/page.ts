@@ -1,0 +1,140 @@
+/** One page with every message that there is, as each receiver shows it; nothing is sent. */
+import { parseConfig } from '../../src/config/load.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createLogger } from '../../src/lib/logger.ts'
+import { renderMessage } from '../../src/messages/message.ts'
+import { sampleEvents } from '../../src/messages/samples.ts'
+import { drawMail, drawPage, type Html, markup } from '../../src/sandbox/drawing/html.ts'
+import { drawSlack } from '../../src/sandbox/drawing/slack.ts'
+import { drawTeams } from '../../src/sandbox/drawing/teams.ts'
+import { type Delivery, type Preview, type Sink, SinkError } from '../../src/sinks/sink.ts'
+import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
+import { aMember } from '../support/deliveries.ts'
+import { delivery, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
+import { manyMembers, summarised } from '../support/summaries.ts'
+
+const receivers = ['slack', 'teams', 'email', 'pagerduty', 'webhook'] as const
+type Receiver = (typeof receivers)[number]
+
+const config = `
+accounts: { main: { base_url: "https://api.example.com", api_key: none } }
+feeds: { brand: { type: events, identifier_group: 1042 } }
+sinks:
+  slack: { type: slack, url: "https://hooks.slack.com/services/T0/B0/none" }
+  teams: { type: teams, url: "https://none.logic.azure.com/workflows/none?sig=none" }
+  email: { type: email, smtp: "smtps://mail.example.com", from: tocsin@example.com, to: [oncall@example.com] }
+  pagerduty: { type: pagerduty, routing_key: "00000000000000000000000000000000" }
+  webhook: { type: webhook, url: "https://siem.example.com/hook", secret: whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw }
+route: { sinks: [slack, teams, email, pagerduty, webhook] }
+`
+
+const names: Readonly<Record<Receiver, string>> = {
+  slack: 'Slack',
+  teams: 'Microsoft Teams',
+  email: 'E-mail',
+  pagerduty: 'PagerDuty',
+  webhook: 'Webhook',
+}
+
+export type Previews = ReadonlyMap<string, Sink>
+
+/** A sink of every type, which is asked for previews alone. */
+export async function openSinks(): Promise<Previews> {
+  const parsed = parseConfig(config, { file: 'gallery.yaml', env: {} })
+  const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
+  const sinks = parsed.config.sinks.map(async (one) => sinkTypeOf(one).create(one, parts))
+  return new Map((await Promise.all(sinks)).map((sink) => [sink.name, sink]))
+}
+
+const severalMembers = manyMembers(6)
+const down = { sink: 'oncall', sinceMs: Date.UTC(2026, 10, 21, 4, 30) }
+
+/** What the recorded messages do not have. */
+const moreScenes: Scene[] = [
+  ['a raised severity', delivery([aMember({ raisedFrom: 'low' })])],
+  [
+    'a reminder of a sink that was down',
+    delivery(severalMembers, summarised(severalMembers, { undelivered: down })),
+  ],
+  ['a storm', delivery(severalMembers, summarised(severalMembers, { kind: 'storm' }))],
+  ['what was held', delivery(severalMembers, summarised(severalMembers, { kind: 'held' }))],
+  ...sampleEvents(Date.UTC(2026, 10, 21, 7, 0))
+    .filter(({ event }) => event.type === 'notice' || event.type === 'canary')
+    .map(({ event, detail }): Scene => {
+      return [`of Tocsin itself: ${event.type}`, delivery([aMember({ event, detail })])]
+    }),
+]
+
+export const specialScenes: readonly Scene[] = [...otherScenes, ...moreScenes]
+
+/** undefined: this sink gets no such message. */
+export function previewOf(sinks: Previews, to: Receiver, one: Delivery): Preview | undefined {
+  const sink = sinks.get(to)
+  const [destination] = sink?.destinations ?? []
+  if (!sink?.preview || !destination) throw new Error(`there is no ${to}`)
+  try {
+    return sink.preview({ ...one, destination })
+  } catch (error) {
+    if (error instanceof SinkError && error.reason === 'invalid') return undefined
+    throw error
+  }
+}
+
+export async function galleryPage(): Promise<string> {
+  const sinks = await openSinks()
+  try {
+    return drawPage({
+      title: 'Every message of Tocsin',
+      content: markup`<h1>Every message of Tocsin</h1>
+<p>Drawn from invented events by the code that sends them. Nothing here was sent. Slack and Teams are drawings; each mail is its own HTML in a frame that runs nothing.</p>
+<h2 id="several">Kinds of messages</h2>${specialScenes.map((scene) => drawScene(sinks, scene, true))}
+<h2 id="types">Every type of event</h2>${typeScenes.map((scene) => drawScene(sinks, scene, false))}
+<h2 id="titles">Titles</h2>${drawTitles()}`,
+    })
+  } finally {
+    for (const sink of sinks.values()) await sink.close()
+  }
+}
+
+function drawScene(sinks: Previews, [name, one]: Scene, isOpen: boolean): Html {
+  const views = receivers.map((to) => drawView(to, previewOf(sinks, to, one), name))
+  const content = markup`<div class="columns">${views}</div>`
+  return isOpen
+    ? markup`<section><h3>${name}</h3>${content}</section>`
+    : markup`<details><summary>${name}: ${titleOf(one)}</summary>${content}</details>`
+}
+
+function drawView(to: Receiver, preview: Preview | undefined, name: string): Html {
+  return markup`<div><p class="soft">${names[to]}</p>${drawContent(to, preview, name)}</div>`
+}
+
+function drawContent(to: Receiver, preview: Preview | undefined, name: string): Html {
+  if (preview === undefined) return markup`<p class="soft">gets no such message</p>`
+  const { subject = '', text, html = '', body } = preview
+  if (to === 'slack') return drawSlack(body)
+  if (to === 'teams') return drawTeams(body)
+  if (to !== 'email') return markup`<pre tabindex="0">${JSON.stringify(body, null, 2)}</pre>`
+  return markup`<p><strong>${subject}</strong></p>${drawMail(`Mail: ${name}`, html)}<details><summary>As plain text</summary><pre>${text}</pre></details>`
+}
+
+function titleOf({ members: [member] }: Delivery): string {
+  return member === undefined ? '' : renderMessage(member, { attempt: 1, mayBeRepeat: false }).title
+}
+
+/** Of each type from the search item alone, and from the full event where there is one. */
+function drawTitles(): Html {
+  const full = new Map(
+    typeScenes
+      .filter(([name]) => name.endsWith(fullMark))
+      .map(([name, one]) => [name.slice(0, -fullMark.length), titleOf(one)]),
+  )
+  const rows = typeScenes
+    .filter(([name]) => !name.endsWith(fullMark))
+    .map(
+      ([name, one]) =>
+        markup`<tr><td>${name}</td><td>${titleOf(one)}</td><td>${full.get(name) ?? 'there is none'}</td></tr>\n`,
+    )
+  return markup`<table><thead><tr><th scope="col">Type</th><th scope="col">From the search item</th><th scope="col">From the full event</th></tr></thead><tbody>${rows}</tbody></table>`
+}
+
+const fullMark = ', with the full event'
