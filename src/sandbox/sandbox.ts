@@ -19,6 +19,7 @@ import {
   type CredentialHistory,
   type SandboxCredential,
 } from './credentials/history.ts'
+import { addLivePage, livePath } from './drawing/live-page.ts'
 import { createGenerator } from './history/generator.ts'
 import {
   createHistory,
@@ -66,6 +67,8 @@ export interface Sandbox extends FixtureControl, ServiceControl {
   pagerDutyKey: string
   smtpUrl: string
   apiKeys: string[]
+  /** A page that shows what the receivers got, live. */
+  receivedUrl: string
   faults: FaultControl
   /** The assets and matching policies of the pretend service. */
   monitoring: Monitoring
@@ -118,6 +121,7 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
     addCredentials: (count) => void fixtures.supply.addCredentials(count),
     state: () => stateJson({ stock: fixtures, log, inbox, service, faults }),
   })
+  addLivePage(app, inbox)
   const smtp = await startMailReceiver({
     host: settings.host,
     port: settings.smtpPort,
@@ -146,6 +150,7 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
     pagerDutyKey: settings.pagerDutyKey,
     smtpUrl: `smtp://${host}:${smtp.port}`,
     apiKeys: settings.organizations.flatMap(({ keys }) => keys.map(({ key }) => key)),
+    receivedUrl: `${url}${livePath}`,
     faults,
     received: inbox.received,
     onReceived: inbox.onReceived,

@@ -164,6 +164,7 @@ function writeConfig(folder: DemoFolder, redisUrl: string, sandbox: DemoSandbox)
 
 function introduce(folder: DemoFolder, sandbox: DemoSandbox, url: string): string[] {
   return [
+    `what Slack, the mailbox and the webhook get, live: ${sandbox.receivedUrl}`,
     `pretend service and sinks at ${sandbox.url}, metrics at ${url}/metrics`,
     `configuration in ${folder.at('tocsin.yaml')}, log in ${folder.at('tocsin.log')}`,
     'Ctrl-C ends it in order, a second one at once',

@@ -338,7 +338,7 @@ function renderBar(counts: readonly SeverityCount[], total: number, percent: num
 /** Wraps content into a whole mail. An inbox shows `summary` beside the subject. */
 function renderPage(summary: string, content: string): string {
   return `<!doctype html>
-<html lang="en">
+<html lang="en" dir="ltr">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -1,0 +1,90 @@
+/** axe-core in a real browser over every kind of mail, and over the page of all messages. */
+import axe from 'axe-core'
+import type { Page } from 'playwright-core'
+import { describe, expect, test } from 'vitest'
+import { mailContent } from '../../src/sinks/email/email-sink.ts'
+import { drawPage, markup } from '../../src/sandbox/drawing/html.ts'
+import { galleryPage, specialScenes } from '../gallery/page.ts'
+import { hasChromium, inChromium, type Rendering } from '../support/chromium.ts'
+import { typeScenes } from '../support/scenes.ts'
+
+const renderings: Rendering[] = [
+  { width: 360, colorScheme: 'light' },
+  { width: 360, colorScheme: 'dark' },
+  { width: 1000, colorScheme: 'light' },
+]
+
+const fullEvents = typeScenes.filter(([name]) => name.endsWith('with the full event'))
+const mails = [...specialScenes, ...fullEvents].map(
+  ([name, delivery]) => [name, mailContent(delivery, 'oncall').html] as const,
+)
+
+interface Finding {
+  id: string
+  nodes: { html: string }[]
+}
+
+/** A mail stands within the page of a mail program, which has the landmarks. */
+const pageRules = { 'landmark-one-main': { enabled: false }, region: { enabled: false } }
+
+/** What axe-core objects to: rule and element. Frames are looked at by themselves. */
+async function findingsIn(page: Page, rules = {}): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const found = await page.evaluate<Finding[]>(
+    `axe.run(document, { iframes: false, resultTypes: ['violations'], rules: ${JSON.stringify(rules)} }).then(({ violations }) => violations)`,
+  )
+  return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`))
+}
+
+async function expectNoFinding(
+  pages: readonly (readonly [name: string, html: string])[],
+  rendering: Rendering,
+  rules = {},
+): Promise<void> {
+  const findings: string[] = []
+  for (const [name, html] of pages) {
+    const found = await inChromium(html, rendering, (page) => findingsIn(page, rules))
+    findings.push(...found.map((finding) => `${name}: ${finding}`))
+  }
+  expect(findings).toEqual([])
+}
+
+describe.skipIf(!hasChromium())('in a browser', () => {
+  test('axe finds nothing in any mail on a phone', () =>
+    expectNoFinding(mails, renderings[0]!, pageRules))
+
+  test.each(renderings.slice(1))(
+    'axe finds nothing in mails of each kind at $width px in $colorScheme',
+    (rendering) => {
+      const kinds = mails.filter(([name]) => /^(a (group|digest|test)|stealer_log)/.test(name))
+      expect(kinds.length).toBeGreaterThan(4)
+      return expectNoFinding(kinds, rendering, pageRules)
+    },
+  )
+
+  test.each(renderings.slice(0, 2))(
+    'axe finds nothing in the page of all messages at $width px in $colorScheme',
+    async (rendering) => expectNoFinding([['gallery', await galleryPage()]], rendering),
+  )
+
+  test('axe finds nothing in the messages of each type, opened', async () => {
+    const html = await galleryPage()
+    const findings = await inChromium(html, renderings[2]!, async (page) => {
+      await page.evaluate(
+        `for (const one of [...document.querySelectorAll('main > details')].slice(0, 12)) one.open = true`,
+      )
+      return findingsIn(page)
+    })
+    expect(findings).toEqual([])
+  })
+
+  test('axe finds what is wrong: words that cannot be told from their ground', async () => {
+    const content = markup`<h1>A page</h1><p class="unseen">faint</p>`
+    const html = drawPage({ title: 'A page', content }).replace(
+      '</style>',
+      '.unseen { color: #ccc }</style>',
+    )
+    const findings = await inChromium(html, renderings[0]!, (page) => findingsIn(page))
+    expect(findings).toEqual([expect.stringMatching(/^color-contrast: .*faint/)])
+  })
+})
