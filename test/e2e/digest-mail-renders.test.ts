@@ -62,8 +62,11 @@ describe.skipIf(!hasChromium())('a digest in a browser', () => {
   test.each(renderings)(
     'every text can be read at $width px in $colorScheme: a contrast of 4.5 and 11 px',
     async (rendering) => {
-      const seen = await inChromium(htmlOf(aBusyDigest()), rendering, textsIn)
-      expect(seen.length).toBeGreaterThan(100)
+      const seen = [
+        ...(await inChromium(htmlOf(aBusyDigest()), rendering, textsIn)),
+        ...(await inChromium(htmlOf({ members: [aMember()] }), rendering, textsIn)),
+      ]
+      expect(seen.length).toBeGreaterThan(115)
       const page = rendering.colorScheme === 'dark' ? nearBlack : white
       const unreadable = seen.filter(({ size, colour, background, opacity }) => {
         const behind = background ?? page

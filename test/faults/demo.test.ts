@@ -74,6 +74,7 @@ describe.concurrent('the demo', () => {
     expect(first.text).toMatch(/^messages slack .*first poll.*, email .*\d digests?\), webhook /m)
     expect(first.text).toMatch(/ slack .*Backlog of feed staff: \d+ events/)
     expect(first.text).toContain(join(folder, 'tocsin.yaml'))
+    expect(first.text).toMatch(/, live: http:\/\/127\.0\.0\.1:\d+\/_sandbox\/received\n/)
 
     const second = await run('--for', '6s', '--folder', folder, '--output', 'json')
     expect(second).toMatchObject({ code: 0, errors: '' })

@@ -3,7 +3,7 @@ import axe from 'axe-core'
 import type { Page } from 'playwright-core'
 import { describe, expect, test } from 'vitest'
 import { mailContent } from '../../src/sinks/email/email-sink.ts'
-import { drawPage, markup } from '../../src/sandbox/drawing/html.ts'
+import { drawMail, drawPage, markup } from '../../src/sandbox/drawing/html.ts'
 import { galleryPage, specialScenes } from '../gallery/page.ts'
 import { hasChromium, inChromium, type Rendering } from '../support/chromium.ts'
 import { typeScenes } from '../support/scenes.ts'
@@ -29,6 +29,9 @@ const pageRules = { 'landmark-one-main': { enabled: false }, region: { enabled: 
 
 /** What axe-core objects to: rule and element. Frames are looked at by themselves. */
 async function findingsIn(page: Page, rules = {}): Promise<string[]> {
+  // axe takes a page without a ground for white; a dark one is nearly black
+  await page.evaluate(`if (matchMedia('(prefers-color-scheme: dark)').matches)
+    document.documentElement.style.backgroundColor = '#121212'`)
   await page.evaluate(axe.source)
   const found = await page.evaluate<Finding[]>(
     `axe.run(document, { iframes: false, resultTypes: ['violations'], rules: ${JSON.stringify(rules)} }).then(({ violations }) => violations)`,
@@ -76,6 +79,21 @@ describe.skipIf(!hasChromium())('in a browser', () => {
       return findingsIn(page)
     })
     expect(findings).toEqual([])
+  })
+
+  test('a mail stands on the ground that its words are made for, dark on light or light on dark', async () => {
+    const html = drawPage({ title: 'Mail', content: drawMail('Mail', mails[0]![1]) })
+    for (const rendering of renderings.slice(0, 2)) {
+      const seen = await inChromium(html, rendering, async (page) => {
+        await page.locator('iframe').contentFrame().locator('h1').waitFor()
+        const [ground, frame] = await page.evaluate<string[]>(
+          `[document.body, document.querySelector('iframe')].map((one) => getComputedStyle(one).backgroundColor)`,
+        )
+        return { ground, frame }
+      })
+      const ground = rendering.colorScheme === 'dark' ? 'rgb(18, 18, 20)' : 'rgb(255, 255, 255)'
+      expect(seen).toEqual({ ground, frame: 'rgba(0, 0, 0, 0)' })
+    }
   })
 
   test('axe finds what is wrong: words that cannot be told from their ground', async () => {

@@ -98,11 +98,11 @@ h1 { font-size: 22px } h2 { font-size: 18px; margin: 28px 0 8px } h3 { font-size
 p { margin: 4px 0 }
 pre { margin: 4px 0; padding: 8px; background: var(--quiet); border: 1px solid var(--line); border-radius: 4px; font: 12px/1.5 Menlo, "Liberation Mono", monospace; white-space: pre-wrap; overflow-wrap: anywhere }
 table { border-collapse: collapse } th, td { text-align: start; vertical-align: top; padding: 3px 10px 3px 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
-iframe { width: 100%; border: 1px solid var(--line); border-radius: 4px; background: #fff }
+iframe { width: 100%; border: 1px solid var(--line); border-radius: 4px }
 summary { cursor: pointer; padding: 4px 0 } ul { margin: 4px 0; padding-inline-start: 22px }
 .soft { color: var(--soft); font-size: 13px }
 .unknown { border: 2px solid var(--alarm); color: var(--alarm); padding: 6px; overflow-wrap: anywhere }
-.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 430px), 1fr)); gap: 16px; align-items: start }
+.columns { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 380px), 1fr)); gap: 16px; align-items: start }
 .columns > * { min-width: 0 }
 .message { display: grid; grid-template-columns: 36px minmax(0, 1fr); gap: 8px; padding: 10px; background: var(--card); border: 1px solid var(--line); border-radius: 6px; margin: 6px 0; overflow-wrap: anywhere }
 .face { width: 36px; height: 36px; border-radius: 6px; background: #4a154b; color: #fff; display: grid; place-items: center; font-weight: 700 }

@@ -21,13 +21,13 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
   const accent = accentColor(message.severity)
   const content = [
     message.notes.map(renderNote).join(''),
-    `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em;color:${accent}">`,
-    `${escapeHtml(severityLabel(message.severity))} &middot; ${escapeHtml(message.typeLabel)}</p>`,
+    `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">`,
+    `<span style="${chipStyle(message.severity)}">${escapeHtml(severityLabel(message.severity))}</span> &middot; ${escapeHtml(message.typeLabel)}</p>`,
     `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
     renderLink(message.link, accent),
     factsForPeople(message).map(renderFact).join(''),
     renderExtract(message.extract),
-    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;color:${grey};${wrap}">`,
+    `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`,
     `${originLines(message, origin).map(escapeHtml).join('<br>')}</p>`,
   ]
   return renderPage(message.summary, renderAccentBar(content.join('\n'), accent))
@@ -53,7 +53,7 @@ function renderLink(link: string | null, accent: string): string {
 function renderFact({ label, value, kind }: Fact): string {
   const font = kind === 'code' ? `${mono};font-size:14px` : 'font-size:16px'
   return [
-    `<p style="margin:0;font-size:12px;color:${grey}">${escapeHtml(label)}</p>`,
+    `<p style="margin:0;font-size:12px;${faint}">${escapeHtml(label)}</p>`,
     `<p style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
   ].join('')
 }
@@ -61,7 +61,7 @@ function renderFact({ label, value, kind }: Fact): string {
 function renderExtract(extract: Message['extract']): string {
   if (extract === null) return ''
   return [
-    `<p style="margin:10px 0 4px;font-size:12px;color:${grey}">${escapeHtml(extract.label)}</p>`,
+    `<p style="margin:10px 0 4px;font-size:12px;${faint}">${escapeHtml(extract.label)}</p>`,
     `<pre style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
   ].join('\n')
 }

@@ -10,7 +10,7 @@ import { runs } from '../../../support/runs.ts'
 const origin = { sink: 'oncall', deliveryId: 'abc' }
 
 const ownTags = new Set(
-  'a body br div h1 head html meta p pre title !doctype'
+  'a body br div h1 head html meta p pre span title !doctype'
     .split(' ')
     .flatMap((tag) => [tag, `/${tag}`]),
 )
