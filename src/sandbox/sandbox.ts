@@ -86,6 +86,7 @@ const receivers = [
   addTeamsReceiver,
   addPagerDutyReceiver,
   addWebhookReceiver,
+  (app: FastifyInstance, { inbox }: { inbox: Inbox }) => addLivePage(app, inbox),
 ] as const
 
 type ServiceControl = Omit<PretendService, 'persistent'>
@@ -109,8 +110,7 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
   const inbox = createInbox({ maxMessages: settings.keep, isUid: fixtures.hasUid })
   const closing = new AbortController()
   const app = createServer({ faults, log, closing: closing.signal })
-  const save = (): void => folder?.save()
-  const serviceParts = { ...fixtures, settings, log, monitoring, save }
+  const serviceParts = { ...fixtures, settings, log, monitoring, save: () => folder?.save() }
   const { persistent, ...service } = addService(app, serviceParts)
   folder?.attach(persistent, settings.logger)
   for (const add of receivers) add(app, { settings, log, inbox })
@@ -121,7 +121,6 @@ async function startParts(settings: SandboxSettings, folder: DataFolder | null):
     addCredentials: (count) => void fixtures.supply.addCredentials(count),
     state: () => stateJson({ stock: fixtures, log, inbox, service, faults }),
   })
-  addLivePage(app, inbox)
   const smtp = await startMailReceiver({
     host: settings.host,
     port: settings.smtpPort,

@@ -48,13 +48,14 @@ export async function takePictures({ isForDocs }: { isForDocs: boolean }): Promi
   const browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
   const sinks = await openSinks()
   try {
+    const wanted = subjects(sinks)
+      .flatMap(([subject, content]) =>
+        looks.map((look) => ({ name: `${subject}-${look.name}.png`, content, look })),
+      )
+      .filter(({ name }) => !isForDocs || docsPictures.includes(name))
     const pictures: Picture[] = []
-    for (const [subject, content] of subjects(sinks)) {
-      for (const look of looks) {
-        const name = `${subject}-${look.name}.png`
-        if (isForDocs && !docsPictures.includes(name)) continue
-        pictures.push({ name, picture: await takePicture(browser, content, look) })
-      }
+    for (const { name, content, look } of wanted) {
+      pictures.push({ name, picture: await takePicture(browser, content, look) })
     }
     return pictures
   } finally {
