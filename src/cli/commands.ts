@@ -17,7 +17,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'run [options]',
     description:
-      'poll, route and deliver, until asked to stop; SIGHUP reads the configuration again',
+      'poll, route and deliver, until asked to stop; `reload` or SIGHUP reads the configuration again',
     load: async () => (await import('./run.ts')).runCommand,
   },
   {
@@ -35,6 +35,11 @@ const commandEntries: readonly CommandEntry[] = [
     description:
       'say of Redis, the service, the sinks and this machine whether all is well, and what to do',
     load: async () => (await import('./set-up/doctor.ts')).doctorCommand,
+  },
+  {
+    term: 'reload [options]',
+    description: 'have the running daemon read its configuration again, and say what came of it',
+    load: async () => (await import('./reload.ts')).reloadCommand,
   },
   {
     term: 'schema [options]',

@@ -2,11 +2,15 @@
 
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { type Config, formatMistake, logLevel, type Mistake } from '../config/config.ts'
+import { createFileWatch } from '../config/file-watch.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { type App, createApp } from '../daemon/daemon.ts'
+import type { ReloadOutcome } from '../daemon/reload.ts'
 import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
+import { createLoop, type Loop } from '../lib/loop.ts'
+import { defaultTokenFile } from '../ops/reload-access.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { describeRedis, toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
 import {
@@ -63,7 +67,8 @@ async function rehearse(context: Context, options: RunOptions): Promise<void> {
 async function runDaemon(context: Context, options: CommonOptions): Promise<void> {
   const reloads = collectReloads(context)
   const file = options.config ?? defaultConfigFile()
-  const { config, hash, warnings } = loadConfigFile(context, file)
+  const loaded = loadConfigFile(context, file)
+  const { config, hash, warnings } = loaded
   const isForPeople = context.terminal.isInteractive && options.output === 'text'
   const isColored = (context.env['NO_COLOR'] ?? '') === ''
   const logger = createLogger({
@@ -75,14 +80,19 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
   try {
     await refuseUnsafeEarly(config)
     if (context.stop.aborted) return
-    const app = createApp({ config, hash, version: readVersion(), logger })
-    const reload = (): Promise<unknown> => app.reload(() => reloadConfig(context, file, logger))
-    await runApp(app, {
-      context,
-      logger,
-      place: describeRedis(config.redis),
-      changed: reloads.serve(reload),
-    })
+    const watch = watchFiles(loaded, () => reloads.request(), logger)
+    const reload = (): Promise<ReloadOutcome> =>
+      app.reload(() => watch.taken(reloadConfig(context, file, logger)))
+    const tokenFile = config.http.tokenFile ?? defaultTokenFile(file)
+    const remoteReload = { tokenFile, reload }
+    const app = createApp({ config, hash, version: readVersion(), logger, remoteReload })
+    watch.loop.start()
+    const changed = reloads.serve(reload)
+    try {
+      await runApp(app, { context, logger, place: describeRedis(config.redis), changed })
+    } finally {
+      await watch.loop.stop()
+    }
   } finally {
     await server.release()
   }
@@ -114,7 +124,33 @@ async function stopApp(app: App, logger: Logger): Promise<void> {
   else logger.info('stopped')
 }
 
+/** Long enough for an editor to finish between two looks, ms. */
+const watchMs = 1_000
+
+/** Looks at the files of the configuration that was read last, while it says `watch`. */
+function watchFiles(
+  loaded: LoadedConfig,
+  onChange: () => void,
+  logger: Logger,
+): { loop: Loop; taken: (next: LoadedConfig) => LoadedConfig } {
+  let { files, config } = loaded
+  const watch = createFileWatch(files)
+  const tick = async (): Promise<void> => {
+    if (!watch.lookOnce(files) || !config.watch) return
+    logger.info('the configuration or a file of it has changed; reading it again')
+    onChange()
+  }
+  return {
+    loop: createLoop({ name: 'watched files', everyMs: watchMs, logger, tick }),
+    taken(next) {
+      ;({ files, config } = next)
+      return next
+    },
+  }
+}
+
 interface ReloadRequests {
+  request(): void
   /**
    * Calls `reload` for each request, past and future, one at a time; requests during a reload count
    * as one.
@@ -130,6 +166,7 @@ function collectReloads({ reloads }: Context): ReloadRequests {
     request.resolve()
   })
   return {
+    request: () => request.resolve(),
     async serve(reload) {
       for (;;) {
         await request.promise

@@ -30,6 +30,8 @@ export interface Config {
   ledger: LedgerConfig
   selfAlerts: SelfAlertsConfig | undefined
   canary: CanaryConfig | undefined
+  /** Reload when the file, or one that it names, changes. */
+  watch: boolean
 }
 
 /** A mistake that the operator must correct. Quotes no secret. */

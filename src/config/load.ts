@@ -9,19 +9,21 @@ import { type Finding, isSection } from '../lib/config-fields.ts'
 import { isSecret } from '../lib/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
-import { parseFile, readFileText } from './parse-file.ts'
+import { parseFile, readFileText, toSection } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { findRenamedKey } from './renamed-keys.ts'
 import { configFile } from './schema.ts'
 import { environmentWarnings, secretWarnings } from './secret-warnings.ts'
 import { findWarnings } from './warnings.ts'
-import type { Source } from './yaml-source.ts'
+import { readTree, type Source } from './yaml-source.ts'
 
 export interface LoadedConfig {
   config: Config
   warnings: Mistake[]
   /** See `configHash`. */
   hash: string
+  /** The file itself and those that it names for reading: secrets, certificates. */
+  files: readonly string[]
   /** Adds file, line and column to findings that are made later. */
   place(findings: Finding[]): Mistake[]
 }
@@ -53,6 +55,7 @@ export function parseConfig(text: string, { file, env }: Source): LoadedConfig {
       ]),
     ],
     hash: configHash(config),
+    files: [file, ...tree.files],
     place,
   }
 }
@@ -79,7 +82,22 @@ function toConfig(file: z.output<typeof configFile>): Config {
     ledger: ledgerConfig(file),
     selfAlerts: file.self_alerts,
     canary: file.canary,
+    watch: file.watch,
   }
+}
+
+/** The `http.token_file` of a file that may be full of mistakes otherwise. */
+export function findTokenFile({
+  path,
+  env,
+}: {
+  path: string
+  env: Environment
+}): string | undefined {
+  const text = readFileText(path, 'name the configuration with --config')
+  const http = toSection(toSection(readTree(text, { file: path, env }).value)['http'])
+  const file = http['token_file']
+  return typeof file === 'string' && file !== '' ? file : undefined
 }
 
 /** Freezes plain objects and lists; the inside of a secret or a matcher stays as it is. */

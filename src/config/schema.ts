@@ -10,6 +10,7 @@ import { inhibitRulesConfig } from '../routing/inhibition.ts'
 import { silencesConfig } from '../routing/silences.ts'
 import { timeIntervalsConfig } from '../routing/time-intervals.ts'
 import {
+  flag,
   isMarkedRefused,
   isSection,
   laterKeys,
@@ -35,6 +36,9 @@ export const configFile = section(
     silences: silencesConfig.prefault([]),
     self_alerts: selfAlertsConfig.optional(),
     canary: canaryConfig.optional(),
+    watch: flag(
+      'Reload by itself when this file, or a file of a secret or certificate, has changed.',
+    ).prefault(false),
     ...laterKeys({ templates: 'every sink has its one message' }),
   },
   { describe: 'Configuration of Tocsin.' },

@@ -54,6 +54,8 @@ export interface Tree {
   variablesAt(path: Path): readonly string[]
   /** Names of all variables in the file. */
   variables: ReadonlySet<string>
+  /** Files that the configuration names for reading. */
+  files: readonly string[]
   /** Old names of keys in the file; the value has them under their new ones. */
   renamed: TreeMistake[]
   positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
@@ -77,6 +79,7 @@ interface Reading {
   targets: Map<Alias, Node | undefined>
   /** Characters read so far through aliases. */
   repeated: number
+  files: Set<string>
 }
 
 /** A value that was empty after replacing variables: treated as if the key were missing. */
@@ -106,6 +109,7 @@ export function readTree(text: string, source: Source): Tree {
     isReadable: isReadable && reading.repeated <= maxRepeated,
     variablesAt: (path) => variables.get(pathKey(path)) ?? [],
     variables: new Set([...variables.values()].flat()),
+    files: [...reading.files],
     renamed,
     positionOf: ({ path, offset }) => {
       const { line, col } = lines.linePos(offset ?? findOffset(offsets, path))
@@ -125,6 +129,7 @@ function createReading(document: Document.Parsed, source: Source): Reading {
     ancestors: new Set(),
     targets: aliasTargets(document),
     repeated: 0,
+    files: new Set(),
   }
 }
 
@@ -268,8 +273,14 @@ function readText(reading: Reading, written: string, path: Path): unknown {
   if (variables.length > 0) reading.variables.set(pathKey(path), variables)
   if (problems.length > 0) return written
   if (text === '' && variables.length > 0) return absent
-  return isFilePath(path) && text !== '' ? resolve(dirname(reading.source.file), text) : text
+  if (!isFilePath(path) || text === '') return text
+  const file = resolve(dirname(reading.source.file), text)
+  if (!writtenFiles.has(path.join('.'))) reading.files.add(file)
+  return file
 }
+
+/** What the daemon itself writes. */
+const writtenFiles = new Set(['redis.embedded', 'http.token_file'])
 
 /** File paths are relative to the file. Labels are free words and no paths. */
 function isFilePath(path: Path): boolean {

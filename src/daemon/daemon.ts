@@ -6,11 +6,13 @@ import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import { createMetrics } from '../lib/metrics.ts'
 import type { HttpConfig } from '../ops/config.ts'
-import { createHttpServer, type HttpServer } from '../ops/server.ts'
+import { createReloadToken, removeReloadAccess, writeReloadAccess } from '../ops/reload-access.ts'
+import { createHttpServer, type HttpServer, type HttpServerOptions } from '../ops/server.ts'
 import { connectRedis } from '../redis/connection.ts'
 import { claimSchema, createRedisWatch, type RedisWatch, refuseUnsafe } from '../redis/health.ts'
 import { createKeys } from '../redis/keys.ts'
@@ -55,13 +57,22 @@ interface AppOptions extends Pick<ProcessContext, 'wrapSink'> {
   hash: string
   version: string
   logger: Logger
+  /** Lets whoever can read the token file ask for a reload. */
+  remoteReload?: RemoteReload
   clock?: Clock
   /** Tests use shorter ones. */
   timings?: Timings
 }
 
+interface RemoteReload {
+  tokenFile: string
+  reload(): Promise<ReloadOutcome>
+}
+
 interface RunningApp extends EngineHost {
   http: HttpServer
+  /** Writes and removes the token file. */
+  reloadAccess: { open(url: string): void; close(): void }
   watch: RedisWatch
   /** Logs the counts of repeated lines. */
   repeatedLines: Loop
@@ -103,8 +114,16 @@ function createRunningApp(options: AppOptions): RunningApp {
     stopping: stopController.signal,
   }
   const watch = watchRedis(processContext, () => host.current.context.ledgers)
+  const token = createReloadToken()
+  const { remoteReload: remote } = options
+  const reloads = remote && { token, run: () => remote.reload() }
   return Object.assign(host, {
-    http: buildHttpServer(config.http, watch, () => host.current),
+    http: buildHttpServer(
+      { ...config.http, ...(reloads && { reload: reloads }) },
+      watch,
+      () => host.current,
+    ),
+    reloadAccess: buildReloadAccess(remote, token, logger),
     watch,
     repeatedLines: createLoop({
       name: 'repeated lines',
@@ -116,6 +135,29 @@ function createRunningApp(options: AppOptions): RunningApp {
     stop: stopController,
     runExclusive: createExclusiveRunner(),
   })
+}
+
+function buildReloadAccess(
+  remote: RemoteReload | undefined,
+  token: string,
+  logger: Logger,
+): RunningApp['reloadAccess'] {
+  const { tokenFile } = remote ?? {}
+  return {
+    open(url) {
+      if (tokenFile === undefined) return
+      try {
+        writeReloadAccess(tokenFile, { url, token })
+      } catch (error) {
+        const message =
+          'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
+        logger.warn({ file: tokenFile, reason: errorMessage(error) }, message)
+      }
+    },
+    close() {
+      if (tokenFile !== undefined) removeReloadAccess(tokenFile, token)
+    },
+  }
 }
 
 function watchRedis(
@@ -141,6 +183,7 @@ function createExclusiveRunner(): RunningApp['runExclusive'] {
 async function start(running: RunningApp): Promise<{ url: string }> {
   describeConfig(running.current, running.version)
   const web = await running.http.start()
+  running.reloadAccess.open(web.localUrl)
   running.watch.start()
   running.repeatedLines.start()
   await prepareRedis(running.current.context)
@@ -187,6 +230,7 @@ function upgrade({ config, timings, ...context }: EngineContext): Promise<void> 
 
 async function stop(running: RunningApp): Promise<void> {
   running.stop.abort()
+  running.reloadAccess.close()
   await Promise.all([running.leaving, stopEngine(running.current)])
   running.processContext.redis.disconnect()
   await Promise.all([running.http.stop(), running.watch.stop(), running.repeatedLines.stop()])
@@ -198,7 +242,7 @@ const maxStallMs = 60_000
 
 /** Builds the server, which outlives reloads; `current` returns the engine that runs now. */
 export function buildHttpServer(
-  config: HttpConfig,
+  config: HttpConfig & Pick<HttpServerOptions, 'reload'>,
   watch: Pick<RedisWatch, 'lastUnreachableMs' | 'isUnreachable'>,
   current: () => Engine,
 ): HttpServer {

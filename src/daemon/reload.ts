@@ -21,8 +21,14 @@ import {
 } from './engine.ts'
 
 export type ReloadOutcome =
-  | { status: 'changed'; changes: Record<string, unknown> }
-  | { status: 'unchanged' }
+  /** `generation`: 0 while Redis is away. */
+  | {
+      status: 'changed'
+      changes: Record<string, unknown>
+      generation: number
+      warnings: readonly Mistake[]
+    }
+  | { status: 'unchanged'; generation: number; warnings: readonly Mistake[] }
   /** The old one stays. Without mistakes if something else failed, which is logged. */
   | { status: 'refused'; mistakes: readonly Mistake[] }
   /** The process was asked to stop meanwhile. */
@@ -66,7 +72,8 @@ async function replace(host: EngineHost, read: () => LoadedConfig): Promise<Relo
   if (changes === undefined) {
     describeConfig(host.current, host.version)
     logger.info('configuration read again; nothing in it has changed')
-    return { status: 'unchanged' }
+    const { number: generation } = before.generation
+    return { status: 'unchanged', generation, warnings: loaded.warnings }
   }
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)
@@ -74,7 +81,7 @@ async function replace(host: EngineHost, read: () => LoadedConfig): Promise<Relo
   if (host.stopping.aborted) return { status: 'stopped' }
   const generation = next.context.generation.number
   logger.info({ ...(generation > 0 ? { generation } : {}), ...changes }, 'configuration reloaded')
-  return { status: 'changed', changes }
+  return { status: 'changed', changes, generation, warnings: loaded.warnings }
 }
 
 async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {

@@ -5,6 +5,7 @@ import {
   list,
   refusal,
   section,
+  text,
   textField,
   wholeNumber,
   word,
@@ -38,9 +39,16 @@ export const httpConfig = section(
       ['brief', 'detailed'],
       'Which series and labels /metrics has; detailed: all, each from its start.',
     ).prefault('brief'),
+    token_file: text(
+      'Where the daemon writes what `tocsin reload` needs, readable by its user alone; by default in a folder of its own below the folder for temporary files.',
+    ).optional(),
     ...laterKeys({ password: 'it serves only /metrics, /healthz and /readyz, which take none' }),
   },
   { describe: 'Where metrics and health are served.' },
-).transform(({ hosts, ...given }) => ({ ...given, hosts: hosts ?? [] }))
+).transform(({ hosts, token_file: tokenFile, ...given }) => ({
+  ...given,
+  hosts: hosts ?? [],
+  ...(tokenFile !== undefined && { tokenFile }),
+}))
 
 export type HttpConfig = z.output<typeof httpConfig>

@@ -1,16 +1,27 @@
 /**
  * The HTTP server for probes and Prometheus: /metrics, /healthz, /readyz. It answers within a
- * second, with or without Redis, changes nothing and shows no event.
+ * second, with or without Redis, and shows no event. Nothing changes by it but the configuration, for
+ * whoever is on this machine and holds the token.
  */
-import { fastify, type FastifyError, type FastifyInstance, type FastifyReply } from 'fastify'
+import {
+  fastify,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify'
 import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
+import { isLoopbackPeer, isReloadToken, loopbackUrl, reloadPath } from './reload-access.ts'
 
 export interface HttpServer {
-  /** Rejects with HttpError if it cannot listen. `url` has no trailing slash. */
-  start(): Promise<{ url: string }>
+  /**
+   * Rejects with HttpError if it cannot listen. `url` has no trailing slash; `localUrl` is the same
+   * server as this machine reaches it.
+   */
+  start(): Promise<{ url: string; localUrl: string }>
   /** Cuts open connections: a scrape is repeated anyway. */
   stop(): Promise<void>
 }
@@ -36,6 +47,12 @@ export interface HttpServerOptions {
   /** Whether this process's own loops make progress; never queries Redis. */
   health: () => Health
   ready: () => Promise<Readiness>
+  /** Without it nobody can ask for a reload. */
+  reload?: {
+    token: string
+    /** What the asker is told; never rejects. */
+    run: () => Promise<object>
+  }
   logger: Logger
   clock?: Clock
 }
@@ -75,6 +92,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.server.maxConnections = maxConnections
   addPolicies(server, { logger, isOwn: createOwnHostCheck([host, ...hosts]) })
   addRoutes(server, options)
+  if (options.reload) addReload(server, options.reload)
   return {
     async start() {
       try {
@@ -84,7 +102,10 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
       }
       const bound = boundPort(server) ?? port
       logger.info({ host, port: bound }, 'http server listens')
-      return { url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` }
+      return {
+        url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}`,
+        localUrl: loopbackUrl(host, bound),
+      }
     },
     stop: () => server.close(),
   }
@@ -114,6 +135,7 @@ function addPolicies(
       return reply.code(421).send({ error: 'not a name of this server; see http.hosts' })
     }
     if (request.method === 'GET' || request.method === 'HEAD') return
+    if (request.method === 'POST' && request.routeOptions.url === reloadPath) return
     return reply.code(405).header('allow', 'GET, HEAD').send({ error: 'only GET and HEAD' })
   })
   server.setNotFoundHandler((_request, reply) =>
@@ -152,6 +174,26 @@ function addRoutes(
     const answer = await readyWithin(readyPatienceMs, { ready, logger, clock })
     return reply.code(answer.ok ? 200 : 503).send(answer)
   })
+}
+
+/** No body is read before the asker is known; a body of any kind is left alone. */
+function addReload(
+  server: FastifyInstance,
+  { token, run }: NonNullable<HttpServerOptions['reload']>,
+): void {
+  const onRequest = async (
+    { socket, headers: given }: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<unknown> => {
+    if (!isLoopbackPeer(socket.remoteAddress))
+      return reply.code(403).send({ error: 'only from the machine of the daemon' })
+    const bearer = /^Bearer (\S+)$/.exec(given.authorization ?? '')?.[1] ?? ''
+    if (isReloadToken(bearer, token)) return undefined
+    return reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'not the token' })
+  }
+  server.post(reloadPath, { onRequest, bodyLimit: 1 }, async (_request, reply) =>
+    reply.send(await run()),
+  )
 }
 
 /** Not ready beats no answer: a probe that times out says nothing about why. */

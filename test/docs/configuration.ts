@@ -43,13 +43,18 @@ export function configurationBlocks(): [string, string][] {
   return [
     ...Object.entries(sections).map(([name, field]): [string, string] => [
       name,
-      tableOf(rowsOf(innerOf(field))),
+      tableOf(isFlag(field) ? rowsOf({ properties: { [name]: field } }) : rowsOf(innerOf(field))),
     ]),
     ['route', tableOf(rowsOf(route))],
     ['route.routes[]', tableOf(rowsOf(branch ?? {}))],
     ...typedBlocks('feeds', innerOf(feeds)),
     ...typedBlocks('sinks', innerOf(sinks)),
   ].map(([name = '', text = '']) => [`configuration ${name}`, text])
+}
+
+/** A key of the file that stands for itself. */
+function isFlag({ default: fallback }: Field): boolean {
+  return typeof fallback === 'boolean'
 }
 
 function tableOf(rows: readonly Row[]): string {

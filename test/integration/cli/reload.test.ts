@@ -1,10 +1,11 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { kept, reloaded, startDaemon } from './daemon.ts'
-import { startTocsin, tocsinProcess } from './tocsin.ts'
+import { aFile, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
 
 const tests = redisForTests()
 let sandbox: Sandbox
@@ -151,4 +152,124 @@ test('a command that reads its configuration once ends with its terminal', async
   await says('http://127.0.0.1')
   child.kill('SIGHUP')
   expect((await ended).code).toBe(0)
+})
+
+/** Another state of the file, put in place in one step, and nobody is told. */
+function replace(file: string, text: string): void {
+  writeFileSync(`${file}.new`, text, { mode: 0o600 })
+  renameSync(`${file}.new`, file)
+}
+
+const generation = /^tocsin_config_generation (\d+)$/m
+
+test('`reload` waits for the outcome and says the generation and what changed', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  const again = await tocsinProcess('reload', '--config', daemon.file)
+  expect(again).toMatchObject({
+    code: 0,
+    out: `nothing in ${daemon.file} has changed: still generation 1\n`,
+  })
+  replace(daemon.file, config({ sinks: ['siem', 'extra'] }))
+  const { code, out } = await tocsinProcess('reload', '--config', daemon.file)
+  expect(out).toBe('reloaded: generation 2\n  sinks: added extra\n  routes: changed root\n')
+  expect(code).toBe(0)
+  expect(generation.exec(await daemon.metrics())?.[1]).toBe('2')
+  const digest = config({ sinks: ['siem', 'extra'] }).replace(
+    'brand: {',
+    'brand: {labels: {a: b}, ',
+  )
+  replace(daemon.file, digest)
+  const json = await tocsinProcess('reload', '--config', daemon.file, '--output', 'json')
+  expect(JSON.parse(json.out)).toMatchObject({ status: 'changed', generation: 3 })
+  expect(generation.exec(await daemon.metrics())?.[1]).toBe('3')
+})
+
+test('a change of nothing but a sink is a generation of its own', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  replace(
+    daemon.file,
+    config().replace('allow_private: true', 'allow_private: true, batch: {wait: 2s}'),
+  )
+  const { out } = await tocsinProcess('reload', '--config', daemon.file)
+  expect(out).toBe('reloaded: generation 2\n  sinks: changed siem\n')
+  expect(generation.exec(await daemon.metrics())?.[1]).toBe('2')
+})
+
+test('`reload` prints every mistake with its line as check does, and the old one stays', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  const wrong = config({ sinks: ['siem', 'extra'] })
+    .replace('every: 5s', 'evry: 5s')
+    .replace('sinks: [siem, extra]', 'sinks: [siem, extr]')
+  replace(daemon.file, wrong)
+  const reload = await tocsinProcess('reload', '--config', daemon.file)
+  const checked = await tocsinProcess('check', daemon.file)
+  expect(reload).toEqual(checked)
+  expect(reload.code).toBe(2)
+  expect(reload.err).toContain('the configuration has 2 mistakes')
+  expect(await daemon.metrics()).not.toContain('sink="extra"')
+})
+
+test('without a daemon `reload` says where it looked and what to do', async () => {
+  const config = configurations()
+  const file = aFile('tocsin.yaml', config())
+  const none = await tocsinProcess('reload', '--config', file)
+  expect(none.code).toBe(1)
+  expect(none.err).toMatch(
+    /^no daemon runs on .*tocsin\.yaml: there is no .*\.reload; start it with: /,
+  )
+  writeFileSync(file, config().replace('every: 5s', 'evry: 5s'))
+  expect(await tocsinProcess('reload', '--config', file)).toMatchObject({ code: 2 })
+})
+
+test('the token is for its user alone, where the file says, and goes with the daemon', async () => {
+  const config = configurations()
+  const named = (text: string): string => text.replace('port: 0', 'port: 0, token_file: run/token')
+  const daemon = await startDaemon(named(config()))
+  const token = join(dirname(daemon.file), 'run/token')
+  expect(statSync(token).mode & 0o777).toBe(0o600)
+  const { url } = JSON.parse(readFileSync(token, 'utf8')) as {
+    url: string
+  }
+  const headers = { authorization: 'Bearer wrong' }
+  const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
+  expect(answer.status).toBe(401)
+  replace(daemon.file, named(config({ sinks: ['siem', 'extra'] })))
+  expect(await tocsin('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
+  daemon.child.kill('SIGTERM')
+  await daemon.ended
+  expect(() => statSync(token)).toThrow('ENOENT')
+})
+
+test('a token file that others may read is not used', async () => {
+  const file = aFile('tocsin.yaml', configurations()().replace('port: 0', 'token_file: token'))
+  const token = join(dirname(file), 'token')
+  writeFileSync(token, '{"url":"http://127.0.0.1:9","token":"t"}', { mode: 0o644 })
+  const open = await tocsin('reload', '--config', file)
+  expect(open.err).toContain('is not to be trusted: every user may read')
+  rmSync(token)
+  writeFileSync(token, '{"url":"http://127.0.0.1:9","token":"t"}', { mode: 0o600 })
+  const gone = await tocsin('reload', '--config', file)
+  expect(gone).toMatchObject({ code: 1, out: '' })
+  expect(gone.err).toContain('no daemon answers at http://127.0.0.1:9')
+})
+
+test('with `watch` a changed file is taken up, and a wrong one is refused once', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config({ more: 'watch: true' }))
+  replace(daemon.file, config({ more: 'watch: true', sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(reloaded, 1)
+  replace(daemon.file, 'accounts: [')
+  await daemon.hasSaid(kept, 1)
+  expect(success.exec(await daemon.metrics())?.[1]).toBe('0')
+  // A link in the place of the file, as a ConfigMap is.
+  const mended = `${daemon.file}.mended`
+  writeFileSync(mended, config({ more: 'watch: true', feeds: ['staff'] }), { mode: 0o600 })
+  symlinkSync(mended, `${daemon.file}.link`)
+  renameSync(`${daemon.file}.link`, daemon.file)
+  await daemon.hasSaid(reloaded, 2)
+  expect(daemon.lines(kept)).toHaveLength(1)
+  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
 })

@@ -6,13 +6,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { onTestFinished } from 'vitest'
+import { afterAll, onTestFinished } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
+
+const temporary = mkdtempSync(join(tmpdir(), 'tocsin-tmp-'))
+afterAll(() => rmSync(temporary, { recursive: true, force: true }))
 
 /** Nothing of the tester's own, but for what spares compiling it all again. */
 export const environment = {
   PATH: process.env['PATH'],
   NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
+  /** Where daemons that are killed leave their token files. */
+  TMPDIR: temporary,
 }
 
 const main = join(import.meta.dirname, '../../../src/main.ts')

@@ -1,9 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { Writable } from 'node:stream'
-import { afterEach, describe, expect, test } from 'vitest'
+import { networkInterfaces } from 'node:os'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
+import { isLoopbackPeer } from '../../../src/ops/reload-access.ts'
 import {
   createHttpServer,
   HttpError,
@@ -261,5 +263,68 @@ describe('strangers', () => {
     expect(late).toBeGreaterThan(0)
     expect(late).toBeLessThanOrEqual(64)
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+})
+
+describe('POST /-/reload', () => {
+  const token = 'a-token'
+  const asked = { token, run: async () => ({ status: 'unchanged' }) }
+
+  test('runs a reload for whoever has the token, and answers what came of it', async () => {
+    const url = await started({ reload: asked })
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toEqual({ status: 'unchanged' })
+  })
+
+  test.each([undefined, 'Bearer', 'Bearer a-toke', 'Bearer a-tokens', 'Basic a-token'])(
+    'refuses %s, and runs nothing',
+    async (authorization) => {
+      const run = vi.fn<typeof asked.run>(asked.run)
+      const url = await started({ reload: { token, run } })
+      const headers = authorization === undefined ? {} : { authorization }
+      const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
+      expect(answer.status).toBe(401)
+      expect(run).not.toHaveBeenCalled()
+    },
+  )
+
+  test('a page that made its own name lead here is refused, token or not', async () => {
+    const url = await started({ reload: asked })
+    const request = `POST /-/reload HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+    expect(await raw(url, request)).toContain('421')
+  })
+
+  test('is not there without a daemon behind it, nor for other methods', async () => {
+    const headers = { authorization: `Bearer ${token}` }
+    const without = await fetch(`${await started()}/-/reload`, { method: 'POST', headers })
+    expect(without.status).toBe(405)
+    const url = await started({ reload: asked })
+    expect((await fetch(`${url}/-/reload`, { headers })).status).toBe(404)
+    expect((await fetch(`${url}/-/reload`, { method: 'PUT', headers })).status).toBe(405)
+  })
+
+  test.each([
+    ['127.0.0.1', true],
+    ['::ffff:127.8.0.1', true],
+    ['::1', true],
+    ['10.0.0.5', false],
+    ['::ffff:10.0.0.5', false],
+    ['127.0.0.1.example', false],
+    [undefined, false],
+  ])('the peer %s is on this machine: %s', (address, isHere) => {
+    expect(isLoopbackPeer(address)).toBe(isHere)
+  })
+
+  test('another address of this machine is a peer like any other', async () => {
+    const other = Object.values(networkInterfaces())
+      .flat()
+      .find((one) => one?.family === 'IPv4' && !one.internal)?.address
+    if (other === undefined) return // a machine without a network
+    const url = await started({ host: other, reload: asked })
+    const headers = { authorization: `Bearer ${token}` }
+    const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
+    expect(answer.status).toBe(403)
   })
 })

@@ -1,0 +1,130 @@
+/** The `reload` command: asks the running daemon to read its configuration again. */
+import { resolve } from 'node:path'
+import { Command } from 'commander'
+import { findTokenFile } from '../config/load.ts'
+import { ConfigError, type Mistake, formatMistake } from '../config/config.ts'
+import type { ReloadOutcome } from '../daemon/reload.ts'
+import { errorMessage } from '../lib/errors.ts'
+import {
+  defaultTokenFile,
+  type ReloadAccess,
+  readReloadAccess,
+  reloadPath,
+} from '../ops/reload-access.ts'
+import {
+  addCommonOptions,
+  type CommonOptions,
+  type Context,
+  defaultConfigFile,
+  loadConfigFile,
+  print,
+} from './context.ts'
+import { CommandError, sanitize } from './terminal.ts'
+
+/** A send that hangs holds the swap up for 8 s; more means that Redis or the file's disk does. */
+const patienceMs = 60_000
+
+export function reloadCommand(context: Context): Command {
+  return addCommonOptions(new Command('reload')).action(async (options: CommonOptions) => {
+    const file = options.config ?? defaultConfigFile()
+    const outcome = await requestReload(context, findAccess(context, file))
+    print(context, options, { json: outcome, lines: () => outcomeLines(outcome, file) })
+    if (outcome.status === 'refused') context.exitCode = 2
+    if (outcome.status === 'stopped') context.exitCode = 1
+  })
+}
+
+/** Throws CommandError when no daemon left word, and ConfigError if the file is why. */
+function findAccess(context: Context, file: string): ReloadAccess {
+  const path = findTokenFile({ path: file, env: context.env }) ?? defaultTokenFile(file)
+  try {
+    const access = readReloadAccess(path)
+    if (access) return access
+  } catch (cause) {
+    throw new CommandError('mistake', `${path} is not to be trusted: ${errorMessage(cause)}`, {
+      cause,
+    })
+  }
+  loadConfigFile(context, file)
+  const remedy = `start it with: tocsin run --config ${file}; if it runs, run this command as its user and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
+  throw new CommandError(
+    'refused',
+    `no daemon runs on ${resolve(file)}: there is no ${path}; ${remedy}`,
+  )
+}
+
+/** Throws CommandError. */
+async function requestReload(
+  { clock, stop }: Context,
+  { url, token }: ReloadAccess,
+): Promise<ReloadOutcome> {
+  const late = new AbortController()
+  const settled = new AbortController()
+  void clock.sleep(patienceMs, settled.signal).then(() => late.abort())
+  try {
+    const answer = await fetch(`${url}${reloadPath}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      redirect: 'error',
+      signal: AbortSignal.any([late.signal, stop]),
+    })
+    if (answer.ok) return (await answer.json()) as ReloadOutcome
+    throw new CommandError('refused', refusalText(answer.status, url))
+  } catch (cause) {
+    if (cause instanceof CommandError) throw cause
+    const problem = late.signal.aborted
+      ? `the daemon at ${url} has not taken the configuration over within ${patienceMs / 1000} s; its log says what it waits for`
+      : `no daemon answers at ${url}: it has ended without a word, or http.host keeps this machine out; start it, or send it SIGHUP`
+    throw new CommandError('refused', problem, { cause })
+  } finally {
+    settled.abort()
+  }
+}
+
+function refusalText(status: number, url: string): string {
+  const remedies: Record<number, string> = {
+    401: 'does not know this token: another daemon wrote the file; restart one of them with an http.token_file of its own',
+    403: 'takes reloads from 127.0.0.1 or ::1 only: set http.host to one of them or to 0.0.0.0, or send it SIGHUP',
+  }
+  return `the daemon at ${url} ${remedies[status] ?? `answered ${status}; send it SIGHUP, and see its log`}`
+}
+
+/** Throws ConfigError for mistakes, so that they read as those of every other command. */
+function outcomeLines(outcome: ReloadOutcome, file: string): string[] {
+  switch (outcome.status) {
+    case 'changed':
+      return [
+        ...warningLines(outcome.warnings),
+        outcome.generation === 0
+          ? 'reloaded; it begins when Redis is back'
+          : `reloaded: generation ${outcome.generation}`,
+        ...changeLines(outcome.changes),
+      ]
+    case 'unchanged':
+      return [
+        ...warningLines(outcome.warnings),
+        `nothing in ${file} has changed: still generation ${outcome.generation}`,
+      ]
+    case 'refused':
+      if (outcome.mistakes.length > 0) throw new ConfigError(outcome.mistakes)
+      return ['not reloaded, and the old configuration stays; the log of the daemon says why']
+    case 'stopped':
+      return ['not reloaded: the daemon was asked to stop meanwhile']
+  }
+}
+
+function warningLines(warnings: readonly Mistake[]): string[] {
+  return warnings.map((warning) => sanitize(`warning ${formatMistake(warning)}`, 1_000))
+}
+
+/** `feeds: added staff, removed brand`, one part a line. */
+function changeLines({ sections = [], ...parts }: Record<string, unknown>): string[] {
+  const named = Object.entries(parts as Record<string, Record<string, string[]>>).map(
+    ([part, lists]) =>
+      `${part}: ${Object.entries(lists)
+        .map(([how, names]) => `${how} ${names.join(', ')}`)
+        .join('; ')}`,
+  )
+  const others = (sections as string[]).map((section) => `${section}: changed`)
+  return [...named, ...others].map((line) => `  ${sanitize(line, 1_000)}`)
+}
