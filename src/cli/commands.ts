@@ -168,7 +168,21 @@ const commandEntries: readonly CommandEntry[] = [
     description: 'tenants of an organization',
     load: async () => (await import('./api/tenants.ts')).tenantsCommand,
   },
+  {
+    term: 'completion [options] <shell>',
+    description: 'print a script that completes commands in bash, zsh or fish',
+    load: async () => (await import('./completion.ts')).completionCommand,
+  },
 ]
+
+/** Every command with all below it. */
+export function loadCommands(context: Context): Promise<Command[]> {
+  return Promise.all(
+    commandEntries.map(async ({ load, description }) =>
+      (await load())(context).description(description),
+    ),
+  )
+}
 
 /**
  * Adds all commands in order: loads the one that the arguments name, the others only as help
