@@ -150,9 +150,25 @@ test('sinks test names the nearest sink', async () => {
 
 test.each([
   [[], 'Usage: tocsin'],
-  [['chek'], "unknown command 'chek'"],
-  [['check', '--outptu', 'json'], "unknown option '--outptu'"],
-  [['check', '--output', 'xml'], 'Allowed choices are text, json'],
+  [['chek'], 'there is no command "tocsin chek"; did you mean "tocsin check"?'],
+  [['dead_letters'], 'did you mean "tocsin dead-letters"?'],
+  [['list', 'feeds'], 'did you mean "tocsin feeds list"?'],
+  [['xyzzy'], 'there are: run, check, reload'],
+  [['feeds', 'lsit'], 'there is no command "tocsin feeds lsit"; did you mean "tocsin feeds list"?'],
+  [['feeds', 'delete'], 'there are: list, rewind, pause, resume, import, help'],
+  [['help', 'feeds', 'lst'], 'did you mean "tocsin feeds list"?'],
+  [['help', 'feds', 'list'], 'did you mean "tocsin feeds"?'],
+  [['feeds', 'help', 'lst'], 'did you mean "tocsin feeds list"?'],
+  [['check', '--outptu', 'json'], 'tocsin check has no option --outptu; did you mean --output?'],
+  [
+    ['feeds', 'list', '--out=json'],
+    'tocsin feeds list has no option --out; did you mean --output?',
+  ],
+  [['feeds', 'list', '--colour'], 'see: tocsin feeds list --help'],
+  [['feeds', '--outptu', 'json', 'list'], 'has no option --outptu'],
+  [['--output', 'json', 'check'], 'options stand behind the command'],
+  [['check', '--output', 'jsn'], "'jsn' is invalid; did you mean"],
+  [['check', '--output', 'xml'], 'there are: text, json'],
   [['sandbox', '--port', '99999'], 'Write a whole number from 0 to 65535'],
   [['sandbox', '--rate', 'often'], 'Write 0, or a rate'],
 ])('bad arguments %j end with 2', async (args, said) => {
@@ -165,6 +181,18 @@ test('help that was asked for is no mistake', async () => {
   const { code, out } = await tocsin('--help')
   expect(out).toContain('dead-letters')
   expect(out).not.toContain('bench')
+  expect(code).toBe(0)
+})
+
+test.each([
+  [['help', 'feeds', 'list'], 'Usage: tocsin feeds list [options]'],
+  [['feeds', 'help', 'list'], 'Usage: tocsin feeds list [options]'],
+  [['help', 'feeds'], 'Usage: tocsin feeds [options] [command]'],
+  [['help', 'check'], 'Usage: tocsin check [options] [file]'],
+  [['help'], 'Usage: tocsin [options] [command]'],
+])('%j prints the help of that command', async (args, said) => {
+  const { code, out } = await tocsin(...args)
+  expect(out.split('\n')[0]).toBe(said)
   expect(code).toBe(0)
 })
 
