@@ -6,6 +6,14 @@ import { duration } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
 import { CommandError } from './terminal.ts'
 
+export interface WideOption {
+  wide?: true
+}
+
+export function addWideOption(command: Command): Command {
+  return command.option('--wide', 'whole lines, wider than the terminal where they are')
+}
+
 export function sizeParser(max: number): (text: string) => number {
   return (text) => {
     const size = /^\d{1,9}$/.test(text) ? Number(text) : 0

@@ -13,6 +13,8 @@ export interface Terminal {
   readonly isInteractive: boolean
   /** Somebody is there to answer questions. */
   readonly canAsk: boolean
+  /** Of standard output; undefined: no terminal, so lines stay whole for what reads them. */
+  readonly columns: number | undefined
   /** Aborts when standard output takes no more: its reader closed it, or its disk is full. */
   readonly outputClosed: AbortSignal
   print(text: string): void
@@ -47,7 +49,7 @@ const controlCharacters = /(?![\n\t])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Poin
 
 export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow'
 
-type MaybeTerminal = { isTTY?: boolean; readableEnded?: boolean }
+type MaybeTerminal = { isTTY?: boolean; columns?: number; readableEnded?: boolean }
 
 export interface Streams {
   input: NodeJS.ReadableStream & MaybeTerminal
@@ -69,6 +71,8 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
   return {
     isInteractive: output.isTTY === true,
     canAsk,
+    // a terminal may not tell its width
+    columns: output.isTTY ? output.columns || 80 : undefined,
     outputClosed,
     print(text) {
       if (!outputClosed.aborted) output.write(`${text}\n`)
@@ -160,17 +164,56 @@ export function sanitize(text: string, maxLength = 300): string {
   return cleanLine(text, maxLength)
 }
 
-/** Pads columns to two spaces apart; the last one is not padded. */
-export function formatTable(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_cell, column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
+/**
+ * Pads columns to two spaces apart; the last one is not padded. Where they take more than `columns`
+ * the widest are cut, never the first, by which a row is named.
+ */
+export function formatTable(rows: readonly (readonly string[])[], columns = Infinity): string[] {
+  const natural = (rows[0] ?? []).map((_cell, column) =>
+    Math.max(...rows.map((row) => measureWidth(row[column] ?? ''))),
   )
+  const widths = shrinkColumns(natural, columns)
   return rows.map((row) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .map((cell, column) => padToWidth(cutToWidth(cell, widths[column] ?? 0), widths[column] ?? 0))
       .join('  ')
       .trimEnd(),
   )
+}
+
+/** A narrower column says nothing. */
+const leastWidth = 6
+
+function shrinkColumns(natural: readonly number[], columns: number): number[] {
+  const widths = [...natural]
+  let excess = widths.reduce((sum, width) => sum + width + 2, -2) - columns
+  while (excess > 0) {
+    const widest = Math.max(...widths.slice(1))
+    if (widest <= leastWidth) return widths
+    widths[widths.lastIndexOf(widest)] = widest - 1
+    excess -= 1
+  }
+  return widths
+}
+
+function padToWidth(text: string, columns: number): string {
+  return text + ' '.repeat(Math.max(0, columns - measureWidth(text)))
+}
+
+/** A table under bold titles, as wide as the terminal unless all of it is wanted. */
+export function titledTable(
+  terminal: Pick<Terminal, 'columns' | 'paint'>,
+  rows: readonly (readonly string[])[],
+  { wide }: { wide?: true },
+): string[] {
+  const [titles = '', ...lines] = formatTable(rows, wide ? undefined : terminal.columns)
+  const isCut = lines.some((line) => line.includes('…'))
+  const hint = isCut && terminal.columns !== undefined && !wide
+  return [
+    terminal.paint('bold', titles),
+    ...lines,
+    ...(hint ? ['what is cut (…) is whole with --wide'] : []),
+  ]
 }
 
 /**

@@ -11,13 +11,14 @@ import { maskKnown, maskSecrets } from '../../masking/masking.ts'
 import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
-import { pluralize, sanitize, jsonText, type Style } from '../terminal.ts'
+import type { WideOption } from '../options.ts'
+import { cutToWidth, jsonText, measureWidth, pluralize, sanitize, type Style } from '../terminal.ts'
 import type { OutputForm, ServiceOptions } from './api-command.ts'
 
 export interface Column<Row> {
   title: string
   /**
-   * Width of the column in characters; longer text is cut. The last column is never cut or padded.
+   * Width of the column; longer text is cut. The last column has what the terminal leaves.
    */
   width: number
   text: (row: Row) => string
@@ -51,10 +52,11 @@ export function createPrinter<Row>(
   { terminal }: Context,
   form: OutputForm,
   listing: Listing<Row>,
+  { wide }: WideOption = { wide: true },
 ): Printer<Row> {
   switch (form) {
     case 'text':
-      return textPrinter(terminal, listing)
+      return textPrinter(terminal, listing, wide ? undefined : terminal.columns)
     case 'json':
       return jsonPrinter(terminal, listing)
     case 'ndjson':
@@ -70,17 +72,28 @@ export function createPrinter<Row>(
 
 type Terminal = Context['terminal']
 
-function textPrinter<Row>(terminal: Terminal, { columns, below }: Listing<Row>): Printer<Row> {
+function textPrinter<Row>(
+  terminal: Terminal,
+  { columns, below }: Listing<Row>,
+  terminalColumns = Infinity,
+): Printer<Row> {
   let count = 0
+  const taken = columns.slice(0, -1).reduce((sum, { width }) => sum + width + 2, 0)
+  const lastWidth = Math.max(leastLastWidth, terminalColumns - taken)
+  const cell = (text: string, width: number, at: number): string => {
+    if (at === columns.length - 1) return cutToWidth(text, lastWidth)
+    const cut = cutToWidth(text, width)
+    return cut + ' '.repeat(Math.max(0, width - measureWidth(cut)))
+  }
   return {
     add(rows) {
       if (count === 0 && rows.length > 0) {
-        const titles = columns.map(({ title, width }, at) => cell(title, width, at, columns.length))
+        const titles = columns.map(({ title, width }, at) => cell(title, width, at))
         terminal.print(terminal.paint('bold', titles.join('  ').trimEnd()))
       }
       for (const row of rows) {
         const cells = columns.map(({ width, text, style }, at) => {
-          const shown = cell(sanitize(text(row), 2_000), width, at, columns.length)
+          const shown = cell(sanitize(text(row), 2_000), width, at)
           const painted = style?.(row)
           return painted === undefined ? shown : terminal.paint(painted, shown)
         })
@@ -96,11 +109,8 @@ function textPrinter<Row>(terminal: Terminal, { columns, below }: Listing<Row>):
   }
 }
 
-function cell(text: string, width: number, at: number, columns: number): string {
-  if (at === columns - 1) return text
-  const letters = Array.from(text)
-  return letters.length <= width ? text.padEnd(width) : `${letters.slice(0, width - 1).join('')}…`
-}
+/** A narrower last column says nothing: the line wraps instead. */
+const leastLastWidth = 16
 
 /** Prints one JSON object and writes its items as they come. */
 function jsonPrinter<Row>(terminal: Terminal, { json }: Listing<Row>): Printer<Row> {

@@ -6,7 +6,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../../lib/clock.ts'
 import { createSecretBox } from '../../lib/sealed-secret.ts'
 import type { Context } from '../context.ts'
-import { sizeParser } from '../options.ts'
+import { addWideOption, sizeParser, type WideOption } from '../options.ts'
 import { CommandError, pluralize, jsonText } from '../terminal.ts'
 import {
   addServiceOptions,
@@ -66,6 +66,7 @@ export function listCommand<Options extends ListOptions, Asked, Row>(
   if (pageSize) addSizeOption(command, pageSize)
   if (reveal) addRevealOption(command, reveal === true ? undefined : reveal)
   if (pageSize) addPagingOptions(command)
+  else addWideOption(command)
   return addServiceOptions(command).action(async () => {
     const given = command.opts<Options>()
     const options = pageSize ? given : { ...given, all: true }
@@ -101,7 +102,7 @@ async function printList<Options extends ListOptions, Asked, Row>(
   )
 }
 
-export interface PagingOptions {
+export interface PagingOptions extends WideOption {
   limit: number
   all?: boolean
   from?: string
@@ -117,7 +118,7 @@ export interface FetchedRows<Row> {
 const defaultLimit = 20
 
 export function addPagingOptions(command: Command): Command {
-  return command
+  return addWideOption(command)
     .addOption(
       new Option('--limit <n>', 'how many at most').argParser(parseLimit).default(defaultLimit),
     )
@@ -143,7 +144,7 @@ export async function printPages<Row>(
   { listing, tag, fetch }: PagedRequest<Row>,
 ): Promise<void> {
   const { terminal, stop } = context
-  const printer = createPrinter(context, options.output, listing)
+  const printer = createPrinter(context, options.output, listing, options)
   const max = options.all === true ? Infinity : options.limit
   const aborted = whenAborted(AbortSignal.any([stop, terminal.outputClosed]))
   let position = parsePagePosition(options.from, tag)

@@ -24,7 +24,7 @@ import {
   print,
 } from '../context.ts'
 import { ledgerFor, requireLedger, type OpenStore, withStore } from '../open/open-store.ts'
-import { parsePositive } from '../options.ts'
+import { addWideOption, parsePositive, type WideOption } from '../options.ts'
 import {
   CommandError,
   pluralize,
@@ -32,12 +32,12 @@ import {
   sanitize,
   formatIsoTime,
   formatDuration,
-  formatTable,
+  titledTable,
   formatUtcTime,
 } from '../terminal.ts'
 
 export function quarantineCommand(context: Context): Command {
-  const list = addCommonOptions(new Command('list'))
+  const list = addWideOption(addCommonOptions(new Command('list')))
     .description('what could not be read as an event, newest first')
     .option('--feed <name>', 'only what this feed showed')
     .option('--account <name>', 'only of this account')
@@ -58,7 +58,7 @@ export function quarantineCommand(context: Context): Command {
   return new Command('quarantine').addCommand(list).addCommand(show).addCommand(replay)
 }
 
-export interface ListOptions extends CommonOptions {
+export interface ListOptions extends CommonOptions, WideOption {
   feed?: string
   account?: string
   limit: number
@@ -76,7 +76,7 @@ export async function listEntries(context: Context, options: ListOptions): Promi
   const shown = entries.slice((page - 1) * limit, page * limit)
   print(context, options, {
     json: { total, page, limit, items: shown.map(entryJson) },
-    lines: () => listLines(shown, { total, page, limit }),
+    lines: () => listLines(context, shown, { ...options, total }),
   })
 }
 
@@ -88,8 +88,9 @@ export function entryJson(entry: QuarantineEntry): Record<string, unknown> {
 }
 
 function listLines(
+  { terminal }: Context,
   entries: readonly QuarantineEntry[],
-  { total, page, limit }: { total: number; page: number; limit: number },
+  { total, page, limit, ...width }: ListOptions & { total: number },
 ): string[] {
   if (total === 0) return ['There is nothing in the quarantine.']
   const pages = Math.ceil(total / limit)
@@ -101,7 +102,7 @@ function listLines(
     sanitize(entry.problem, 200),
   ])
   return [
-    ...formatTable([['id', 'set aside', 'feed', 'uid', 'problem'], ...rows]),
+    ...titledTable(terminal, [['id', 'set aside', 'feed', 'uid', 'problem'], ...rows], width),
     `page ${page} of ${pages}, ${pluralize(total, 'quarantined item')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
   ]
 }

@@ -40,19 +40,19 @@ import {
   notifyDaemon,
   withStore,
 } from '../open/open-store.ts'
-import { findBatchWaitMs, parsePositive } from '../options.ts'
+import { addWideOption, findBatchWaitMs, parsePositive, type WideOption } from '../options.ts'
 import {
   CommandError,
   pluralize,
   findNamed,
   sanitize,
   formatIsoTime,
-  formatTable,
+  titledTable,
   formatUtcTime,
 } from '../terminal.ts'
 
 export function deadLettersCommand(context: Context): Command {
-  const list = addCommonOptions(new Command('list'))
+  const list = addWideOption(addCommonOptions(new Command('list')))
     .description('what was given up, newest first')
     .option('--sink <name>', 'only those of this sink')
     .option('--limit <n>', 'how many on a page', parsePositive, 20)
@@ -93,7 +93,7 @@ function refuseIncompleteChoice(ids: string[], { sink, all, reason }: ChangeOpti
   }
 }
 
-export interface ListOptions extends CommonOptions {
+export interface ListOptions extends CommonOptions, WideOption {
   sink?: string
   limit: number
   page: number
@@ -108,7 +108,7 @@ export async function listLetters(context: Context, options: ListOptions): Promi
   const { page, limit } = options
   print(context, options, {
     json: { total, page, limit, letters: letters.map((letter) => letterJson(letter, labels)) },
-    lines: () => listLines(letters, labels, { total, page, limit }),
+    lines: () => listLines(context, letters, labels, { ...options, total }),
   })
 }
 
@@ -144,9 +144,10 @@ function letterJson(
 }
 
 function listLines(
+  { terminal }: Context,
   letters: readonly DeadLetter[],
   labels: DestinationLabels,
-  { total, page, limit }: { total: number; page: number; limit: number },
+  { total, page, limit, ...width }: ListOptions & { total: number },
 ): string[] {
   if (total === 0) return ['There are no dead letters.']
   const pages = Math.ceil(total / limit)
@@ -159,7 +160,11 @@ function listLines(
     sanitize(record.uid, 200),
   ])
   return [
-    ...formatTable([['id', 'dead since', 'severity', 'destination', 'reason', 'uid'], ...rows]),
+    ...titledTable(
+      terminal,
+      [['id', 'dead since', 'severity', 'destination', 'reason', 'uid'], ...rows],
+      width,
+    ),
     `page ${page} of ${pages}, ${pluralize(total, 'dead letter')} in all${page < pages ? `; more with --page ${page + 1}` : ''}`,
   ]
 }

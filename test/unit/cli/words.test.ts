@@ -1,6 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { sanitize, formatDuration, formatTable, formatUtcTime } from '../../../src/cli/terminal.ts'
+import {
+  sanitize,
+  formatDuration,
+  formatTable,
+  formatUtcTime,
+  measureWidth,
+  titledTable,
+} from '../../../src/cli/terminal.ts'
 
 test.each([
   [0, '0 s'],
@@ -34,4 +41,26 @@ test('nothing that others wrote moves the cursor of a terminal', () => {
       expect(sanitize(`${text}\u001B[2J\u009B1A\r\n`)).not.toMatch(/[\p{Cc}\u202A-\u202E]/u)
     }),
   )
+})
+
+const rows = [
+  ['id', 'dead since', 'reason', 'uid'],
+  ['3f9a1c', '2026-11-01 12:00:05 UTC', 'unauthorized', `stealer/${'x'.repeat(120)}`],
+  ['77', '2026-11-01 12:00:05 UTC', '拒絶'.repeat(20), 'short'],
+]
+
+test('a table fits in its terminal: the widest columns are cut, the first is whole', () => {
+  const lines = titledTable({ columns: 80, paint: (_style, text) => text }, rows, {})
+  expect(Math.max(...lines.map(measureWidth))).toBe(80)
+  expect(lines[1]).toMatch(/^3f9a1c {2}2026-11-01 12:00:05 UTC {2}unauthorized +stealer\/x+…$/)
+  expect(lines.at(-1)).toBe('what is cut (…) is whole with --wide')
+})
+
+test.each([
+  [undefined, {}],
+  [80, { wide: true as const }],
+])('a table for %s columns with %j is whole', (columns, options) => {
+  const lines = titledTable({ columns, paint: (_style, text) => text }, rows, options)
+  expect(lines[1]).toContain('x'.repeat(120))
+  expect(lines).toHaveLength(3)
 })
