@@ -20,6 +20,13 @@ process.on('SIGHUP', reload)
 process.on('SIGTERM', stop)
 process.on('SIGINT', stop)
 
+const { findNodeMistake } = await import('./cli/version.ts')
+const mistake = findNodeMistake()
+if (mistake !== undefined) {
+  process.stderr.write(`${mistake}\n`)
+  process.exit(2)
+}
+
 const { runProgram, watchStandardOutput } = await import('./cli/program.ts')
 
 const streams = { input: process.stdin, output: process.stdout, errors: process.stderr }

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { loadScript } from '../../src/redis/scripts.ts'
 import { buildProgram, type BuiltProgram } from '../support/built-program.ts'
 import { connectTo } from '../support/ledger.ts'
@@ -29,6 +29,18 @@ test('the built command runs', () => {
     version: string
   }
   expect(String(version).trim()).toBe(expected)
+})
+
+test('the built command says at once that its Node is too old', () => {
+  const file = join(built.folder, 'package.json')
+  const text = readFileSync(file, 'utf8')
+  onTestFinished(() => writeFileSync(file, text))
+  writeFileSync(file, text.replace('>=22.19', '>=99.1'))
+  const { status, stderr } = spawnSync(process.execPath, [built.main], { encoding: 'utf8' })
+  expect(status).toBe(2)
+  expect(stderr).toBe(
+    `tocsin needs Node 99.1 or newer, and this is Node ${process.versions.node} (${process.execPath})\n`,
+  )
 })
 
 test('every Lua script of the build is whole and accepted by Redis', async () => {

@@ -1,0 +1,119 @@
+/** What `npm pack` makes from a checkout, installed by npm into an empty folder, rings there. */
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, delimiter, dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { root } from '../support/dockerfile.ts'
+import { freePort } from '../support/redis.ts'
+import { until } from '../support/until.ts'
+
+const run = promisify(execFile)
+const path = [dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)
+const environment = { PATH: path, HOME: process.env['HOME'] ?? '' }
+
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-package-'))
+const checkout = join(folder, 'checkout')
+const target = join(folder, 'target')
+const installed = join(target, 'node_modules/tocsin')
+const children: ChildProcess[] = []
+
+/** The checkout as a fresh clone has it, so that a build does not change the files of who works here. */
+beforeAll(async () => {
+  const left = new Set(['node_modules', '.git', 'dist'])
+  cpSync(root, checkout, { recursive: true, filter: (source) => !left.has(basename(source)) })
+  symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'))
+  const npm = (cwd: string, ...args: string[]): Promise<unknown> =>
+    run('npm', [...args, '--loglevel=error'], { cwd })
+  await npm(checkout, 'pack', '--pack-destination', folder)
+  const archive = readdirSync(folder).find((file) => file.endsWith('.tgz'))!
+  cpSync(join(folder, archive), join(target, archive))
+  await npm(target, 'install', `./${archive}`, '--prefer-offline', '--no-audit', '--no-fund')
+}, 180_000)
+
+afterAll(async () => {
+  await Promise.all(children.map(end))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function start(...args: string[]): ChildProcess {
+  const child = spawn('node_modules/.bin/tocsin', args, {
+    cwd: target,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  return child
+}
+
+async function end(child: ChildProcess): Promise<unknown> {
+  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+  const gone = once(child, 'exit')
+  child.kill('SIGTERM')
+  const [code] = (await gone) as [number | null]
+  return code
+}
+
+async function tocsin(...args: string[]): Promise<string> {
+  const options = { cwd: target, env: environment }
+  return (await run('node_modules/.bin/tocsin', args, options)).stdout
+}
+
+function readJson<Content>(file: string): Content {
+  return JSON.parse(readFileSync(file, 'utf8')) as Content
+}
+
+test('the package has what an operator needs, and nothing of the development', () => {
+  const wanted = ['README.md', 'config/minimal.yaml', 'deploy/systemd/tocsin.service']
+  expect(wanted.filter((file) => !existsSync(join(installed, file)))).toEqual([])
+  const ours = ['src', 'test', '.ci', 'deploy/prometheus/rules.test.yaml', '.env', 'node_modules']
+  expect(ours.filter((file) => existsSync(join(installed, file)))).toEqual([])
+})
+
+test('an install brings no package of development', () => {
+  type Package = { dependencies: object; devDependencies: object }
+  const wanted = readJson<Package>(join(root, 'package.json'))
+  const isThere = (name: string): boolean => existsSync(join(target, 'node_modules', name))
+  expect(Object.keys(wanted.dependencies).filter((name) => !isThere(name))).toEqual([])
+  // @types/node comes with it: a production package depends on it
+  expect(Object.keys(wanted.devDependencies).filter(isThere)).toEqual(['@types/node'])
+})
+
+test('it says its version and refuses an unknown key', async () => {
+  const { version } = readJson<{ version: string }>(join(root, 'package.json'))
+  expect(await tocsin('--version')).toBe(`${version}\n`)
+  writeFileSync(join(target, 'bad.yaml'), 'acounts: {}\n')
+  await expect(tocsin('check', '--config', 'bad.yaml')).rejects.toMatchObject({ code: 2 })
+})
+
+test('it rings: its own sandbox, its own Redis, and ends when it is told to', async () => {
+  const sandbox = start('sandbox', '--port=0', '--smtp-port=0', '--rate=5/s', '--output=json')
+  const lines = createInterface({ input: sandbox.stdout! })
+  const [first] = (await once(lines, 'line')) as [string]
+  const { url, config } = JSON.parse(first) as { url: string; config: string }
+  let arrived = 0
+  lines.on('line', () => (arrived += 1))
+
+  const own = `redis: {embedded: ./data}\nhttp: {port: ${await freePort()}}\n`
+  writeFileSync(join(target, 'tocsin.yaml'), own + config)
+  expect(await tocsin('check', '--config', 'tocsin.yaml')).toMatch(/^good: /m)
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:/)
+
+  const daemon = start('run', '--config', 'tocsin.yaml')
+  daemon.stdout!.resume()
+  await until('a message arrives', () => arrived > 0 || daemon.exitCode !== null, 60_000)
+  expect(daemon.exitCode).toBeNull()
+  expect(await end(daemon)).toBe(0)
+})
