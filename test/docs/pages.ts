@@ -46,11 +46,13 @@ export async function generatedBlocks(): Promise<Map<string, string>> {
   ])
 }
 
+/** The chart's copy: a symbolic link would be missing from the npm package. */
+const chartRules = 'deploy/helm/tocsin/rules.yaml'
+
 export async function stalePages(): Promise<StalePage[]> {
   const blocks = await generatedBlocks()
-  return docsPages().flatMap((path) => {
-    const page = readPage(path)
-    const fresh = withBlocks(page, blocks)
-    return fresh === page ? [] : [{ path, file: join(root, path), fresh }]
-  })
+  const fresh = docsPages().map((path) => [path, withBlocks(readPage(path), blocks)] as const)
+  return [...fresh, [chartRules, readPage('deploy/prometheus/rules.yaml')] as const]
+    .filter(([path, text]) => readPage(path) !== text)
+    .map(([path, text]) => ({ path, file: join(root, path), fresh: text }))
 }
