@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 
 const unit = readFileSync(
   join(import.meta.dirname, '../../../deploy/systemd/tocsin.service'),
@@ -48,6 +48,7 @@ test.each([
   ['ProtectHome', 'yes'],
   ['PrivateTmp', 'yes'],
   ['PrivateDevices', 'yes'],
+  ['PrivateMounts', 'yes'],
   ['DynamicUser', 'yes'],
   ['UMask', '0077'],
   ['TasksMax', '128'],
@@ -63,15 +64,24 @@ test('V8 may compile while it runs, and no secret stands in the unit', () => {
 
 const analyze = 'systemd-analyze'
 
-test.runIf(spawnSync(analyze, ['--version']).status === 0)(
-  'systemd finds nothing wrong with it',
-  () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tocsin-unit-'))
-    onTestFinished(() => rmSync(folder, { recursive: true }))
-    const path = join(folder, 'tocsin.service')
-    writeFileSync(path, unit.replace('/usr/bin/node', process.execPath))
+describe.runIf(spawnSync(analyze, ['--version']).status === 0)('systemd', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tocsin-unit-'))
+  const path = join(folder, 'tocsin.service')
+  writeFileSync(path, unit.replace('/usr/bin/node', process.execPath))
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  test('finds nothing wrong with it', () => {
     const { stdout, stderr } = spawnSync(analyze, ['verify', path], { encoding: 'utf8' })
     const ours = `${stdout}${stderr}`.split('\n').filter((line) => line.includes('tocsin'))
     expect(ours).toEqual([])
-  },
-)
+  })
+
+  test('rates its exposure as docs/operators.md says', () => {
+    const args = ['security', '--offline=yes', '--no-pager', path]
+    const { stdout } = spawnSync(analyze, args, { encoding: 'utf8' })
+    const [, exposure] = /Overall exposure level for \S+: ([\d.]+)/.exec(stdout) ?? []
+    const page = readFileSync(join(import.meta.dirname, '../../../docs/operators.md'), 'utf8')
+    const [, stated] = /rates its exposure (\d\.\d) of 10/.exec(page) ?? []
+    expect(Number(exposure)).toBeLessThanOrEqual(Number(stated))
+  })
+})
