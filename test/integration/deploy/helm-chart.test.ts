@@ -9,7 +9,9 @@ import { root } from '../../support/dockerfile.ts'
 const chart = join(root, 'deploy/helm/tocsin')
 const read = (file: string): string => readFileSync(join(chart, file), 'utf8')
 const values = parse(read('values.yaml')) as Record<string, unknown>
-const schema = z.fromJSONSchema(JSON.parse(read('values.schema.json')) as object)
+const schema = z.fromJSONSchema(
+  JSON.parse(read('values.schema.json')) as Parameters<typeof z.fromJSONSchema>[0],
+)
 const templates = readdirSync(join(chart, 'templates')).map((file) => read(`templates/${file}`))
 const used = new Set(
   templates.flatMap((text) =>
