@@ -140,6 +140,7 @@ function attemptOptions(
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     serviceLink: createLinkFilter(config.accounts),
+    namesAccounts: config.accounts.length > 1,
     onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
     replica: replicaId,
     clock,

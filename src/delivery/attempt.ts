@@ -417,6 +417,8 @@ interface MemberOptions {
   /** Decrypts a leaked secret; undefined if the account's API key has changed since. */
   openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
   serviceLink: LinkFilter
+  /** Several accounts are configured. */
+  namesAccounts?: boolean
 }
 
 /**
@@ -443,7 +445,7 @@ function toDeliveryMember(
   sink: Sink,
   account: string,
   { payload, ...member }: Member,
-  { openSecret, serviceLink }: MemberOptions,
+  { openSecret, serviceLink, namesAccounts = false }: MemberOptions,
 ): DeliveryMember | undefined {
   if (!payload) return undefined
   const { sealedSecret } = payload
@@ -454,6 +456,7 @@ function toDeliveryMember(
   return {
     id: member.id,
     account,
+    ...(namesAccounts && { namesAccount: true }),
     feed: member.feed,
     labels: member.labels,
     routes: member.routes,

@@ -156,6 +156,25 @@ export function formatLocal(atMs: number, zone: string): string {
   return `${shown.slice(0, 10)} ${shown.slice(11, 16)} ${zone}`
 }
 
+/** `2026-11-20 08:00 CET`; a zone without an abbreviation has its offset: `GMT+9`. */
+export function formatInZone(atMs: number, zone: string): string {
+  const reading = formatLocal(atMs, zone).slice(0, -zone.length - 1)
+  return `${reading} ${zoneAbbreviation(atMs, zone)}`
+}
+
+/** Each English knows the abbreviations of its own parts of the world; the others say an offset. */
+const englishes = ['en-US', 'en-GB', 'en-AU', 'en-CA', 'en-IN']
+
+function zoneAbbreviation(atMs: number, zone: string): string {
+  const names = englishes.map((locale) => shortZoneName(atMs, zone, locale))
+  return names.find((name) => !/^(?:GMT|UTC)[+-]/u.test(name)) ?? names[0] ?? zone
+}
+
+function shortZoneName(atMs: number, zone: string, locale: string): string {
+  const format = new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' })
+  return format.formatToParts(atMs).find(({ type }) => type === 'timeZoneName')?.value ?? zone
+}
+
 const units = [
   ['d', 86_400_000],
   ['h', 3_600_000],

@@ -221,13 +221,13 @@ export function describeReport({ event, fields, id }: Subject): Description {
     headline: fields.text('title'),
     facts: [
       textFact('Subtitle', fields.text('subtitle')),
-      timeFact('Created', fields.time('created_at')),
+      textFact('Whole report', id === null ? null : `tocsin reports get ${id}`),
       ...highlights.slice(0, shownHighlights).map((text) => textFact('Highlight', text)),
       highlights.length > shownHighlights
         ? textFact('More highlights', String(highlights.length - shownHighlights))
         : null,
       listFact('Related activity', event.highlights['related_activity_uids'] ?? []),
-      textFact('Whole report', id === null ? null : `tocsin reports get ${id}`),
+      timeFact('Created', fields.time('created_at')),
     ],
     content: fields.text('summary', 'content'),
     contentLabel: 'Summary',
@@ -296,7 +296,7 @@ export function describeLookalike({ event, fields, id }: Subject): Description {
       timeFact('Registered', fields.time('registered_at')),
       textFact('Issuer', fields.text('issuer')),
       textFact('Certificate subject', fields.text('subject')),
-      textFact('Feed', fields.text('feed')),
+      textFact('Found in', fields.text('feed')),
     ],
   }
 }

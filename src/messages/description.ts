@@ -1,13 +1,17 @@
 /** What describers get and return, with helpers for facts, headlines and lenient reading. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
+import { formatInZone } from '../lib/time-zone.ts'
 
 /**
- * One named value. `time` is UTC text; `code` is what an analyst copies: names, addresses, hosts.
+ * One named value. `code` is what an analyst copies: names, addresses, hosts; a `time` keeps its
+ * instant, so that it can be read in another zone.
  */
-export interface Fact {
+export type Fact = TextFact | { label: string; value: string; kind: 'time'; atMs: number }
+
+interface TextFact {
   label: string
   value: string
-  kind: 'text' | 'time' | 'code'
+  kind: 'text' | 'code'
 }
 
 /** What a describer gets: the event, and its named values from the detail or the highlights. */
@@ -56,28 +60,35 @@ export function codeFact(label: string, value: string | null): Fact | null {
 
 export function timeFact(label: string, atMs: number | null): Fact | null {
   const value = atMs === null ? null : formatTime(atMs)
-  return value === null ? null : { label, value, kind: 'time' }
+  return value === null || atMs === null ? null : { label, value, kind: 'time', atMs }
 }
 
 /** "A, B and 3 more": at most five of a list; null for an empty one. */
 export function listFact(
   label: string,
   values: readonly string[],
-  kind: Fact['kind'] = 'text',
+  kind: TextFact['kind'] = 'text',
 ): Fact | null {
   if (values.length === 0) return null
   const more = values.length > 5 ? ` and ${values.length - 5} more` : ''
   return { label, value: values.slice(0, 5).join(', ') + more, kind }
 }
 
-/** `2026-11-01 12:00 UTC`; null for a time outside the calendar. */
-export function formatTime(atMs: number): string | null {
+/**
+ * `2026-11-01 12:00 UTC`, in another zone `2026-11-01 13:00 CET (12:00 UTC)`; null for a time
+ * outside the calendar.
+ */
+export function formatTime(atMs: number, timeZone = 'UTC'): string | null {
   const date = new Date(atMs)
   if (Number.isNaN(date.getTime())) return null
-  return `${date
+  const utc = date
     .toISOString()
     .replace('T', ' ')
-    .replace(/:\d\d\.\d+Z$/u, '')} UTC`
+    .replace(/:\d\d\.\d+Z$/u, '')
+  if (timeZone === 'UTC') return `${utc} UTC`
+  const local = formatInZone(atMs, timeZone)
+  const isSameDay = local.startsWith(utc.slice(0, -'12:00'.length))
+  return `${local} (${isSameDay ? utc.slice(-'12:00'.length) : utc} UTC)`
 }
 
 /** Joins the parts that are known; null if there are none. */

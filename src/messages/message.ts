@@ -41,7 +41,13 @@ export interface Message {
   /** Defanged if it holds a domain; `refang` returns the uid that commands take. */
   uid: string
   account: string
+  /** Whether a reader must be told the account: several are configured. */
+  namesAccount: boolean
   feed: string
+  /** The feed's labels: "team blue". */
+  labels: string[]
+  /** Upstream's name for where it was found; empty: none. */
+  source: string
   /**
    * Names of what was matched; a last entry "… and 5 more" if there are more. The same for tags.
    */
@@ -52,16 +58,17 @@ export interface Message {
   createdAtMs: number | null
   matchedAtMs: number | null
   fetchedAtMs: number
+  /** Zone of the times. */
+  timeZone: string
   /** What the reader must know about this message itself: a test, a repeat, a missing detail. */
   notes: string[]
 }
 
 export const unverifiedLinkLabel = 'Unverified link'
 
-/** What each part of a message about one event may take, in characters; `facts` in number. */
+/** What each part of a message about one event may take, in characters. */
 export interface Allowance {
   value: number
-  facts: number
   extract: number
   note: number
   origin: number
@@ -69,9 +76,9 @@ export interface Allowance {
 
 /** For messages whose size is bounded, from ample to scant. */
 export const messageAllowances: readonly [Allowance, ...Allowance[]] = [
-  { value: 1200, facts: 20, extract: 3000, note: 1000, origin: 1000 },
-  { value: 250, facts: 20, extract: 800, note: 200, origin: 600 },
-  { value: 60, facts: 10, extract: 200, note: 100, origin: 150 },
+  { value: 1200, extract: 3000, note: 1000, origin: 1000 },
+  { value: 250, extract: 800, note: 200, origin: 600 },
+  { value: 60, extract: 200, note: 100, origin: 150 },
 ]
 
 /** Renders with one allowance after the other until the result fits; that with the last one counts as fitting. */
@@ -89,8 +96,8 @@ export function firstFitting<Allowed, Rendered>(
 }
 
 /** The small line by which operators find a message again. */
-export function formatOrigin({ uid, feed, routes }: Message, deliveryId: string): string {
-  return `delivery ${deliveryId} · uid ${uid} · feed ${feed} · routes ${routes.join(', ') || '-'}`
+export function formatOrigin({ uid, routes }: Message, deliveryId: string): string {
+  return `delivery ${deliveryId} · uid ${uid} · routes ${routes.join(', ') || '-'}`
 }
 
 /** In code points; `facts`, `names` (identifiers, tags, routes) and `notes` in number. */
@@ -116,7 +123,8 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   const { event } = subject
   const headline = describeEvent(subject)
   const { description } = headline
-  const facts = cleanFacts(description)
+  const { timeZone = 'UTC' } = options
+  const facts = cleanFacts(description, timeZone)
   const severity = sanitizeLine(event.severity, messageLimits.severity)
   const test = options.isTest === true ? 'TEST ' : ''
   const maxLength = messageLimits.title - test.length
@@ -131,14 +139,18 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
     ...chooseLink(subject),
     uid: sanitizeLine(event.uid, messageLimits.uid),
     account: sanitizeLine(subject.account, messageLimits.name),
+    namesAccount: subject.namesAccount === true,
     feed: sanitizeLine(subject.feed, messageLimits.name),
+    labels: formatNames(Object.entries(subject.labels ?? {}).map((label) => label.join(' '))),
+    source: sanitizeLine(event.source, messageLimits.factValue),
     identifiers: formatNames(event.identifiers.map(({ name }) => name)),
     tags: formatNames(event.tags),
     routes: formatNames(subject.routes),
     createdAtMs: event.createdAtMs,
     matchedAtMs: event.matchedAtMs,
     fetchedAtMs: subject.fetchedAtMs,
-    notes: [...sendingNotes(options), ...eventNotes(subject)].map((note) =>
+    timeZone,
+    notes: [...sendingNotes(options), ...eventNotes(subject, timeZone)].map((note) =>
       sanitizeLine(note, messageLimits.note),
     ),
   }
@@ -163,16 +175,20 @@ export function describeEvent({
   return { event, feed, description, extract: matchedExtract(event, description) }
 }
 
-function cleanFacts({ facts }: Description): Fact[] {
+function cleanFacts({ facts }: Description, timeZone: string): Fact[] {
   return facts
     .filter((fact) => fact !== null)
-    .map(({ label, value, kind }) => ({
-      label: sanitizeLine(label, messageLimits.factLabel),
-      value: sanitizeLine(value, messageLimits.factValue),
-      kind,
+    .map((fact) => ({
+      ...fact,
+      label: sanitizeLine(fact.label, messageLimits.factLabel),
+      value: sanitizeLine(readIn(fact, timeZone), messageLimits.factValue),
     }))
     .filter(({ value }) => value !== '')
     .slice(0, messageLimits.facts)
+}
+
+function readIn(fact: Fact, timeZone: string): string {
+  return fact.kind === 'time' ? (formatTime(fact.atMs, timeZone) ?? '') : fact.value
 }
 
 /** Fields whose highlight says most, in this order; other fields follow. */
@@ -387,6 +403,10 @@ export interface MessageSubject {
   account: string
   feed: string
   routes: readonly string[]
+  /** The feed's labels. */
+  labels?: Readonly<Record<string, string>> | undefined
+  /** Several accounts are configured, so a reader must be told which one this is. */
+  namesAccount?: boolean | undefined
   event: ThreatEvent
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number
@@ -402,6 +422,8 @@ export interface RenderOptions {
   attempt: number
   mayBeRepeat: boolean
   isTest?: boolean | undefined
+  /** Zone of the times; default UTC, of a digest that of its schedule. */
+  timeZone?: string | undefined
 }
 
 /** What a reader must know about this sending, whatever its content. */
@@ -414,10 +436,11 @@ export function sendingNotes({ isTest, mayBeRepeat, attempt }: RenderOptions): s
 }
 
 /** What a reader must know about this one event, still raw. */
-function eventNotes({ event, detail, raisedFrom }: MessageSubject): string[] {
+function eventNotes({ event, detail, raisedFrom }: MessageSubject, timeZone: string): string[] {
   const hidden = event.originalSeverity
-  const ignored = event.ignoredAtMs === null ? null : formatTime(event.ignoredAtMs)
-  const remediated = event.remediatedAtMs === null ? null : formatTime(event.remediatedAtMs)
+  const ignored = event.ignoredAtMs === null ? null : formatTime(event.ignoredAtMs, timeZone)
+  const remediated =
+    event.remediatedAtMs === null ? null : formatTime(event.remediatedAtMs, timeZone)
   return [
     raisedFrom === undefined ? null : `Severity raised from ${formatSeverity(raisedFrom)}.`,
     detail === 'unavailable'

@@ -94,7 +94,7 @@ interface SummarySubject extends RenderOptions {
 export function renderSummary(subject: SummarySubject): SummaryMessage {
   const { summary, members } = subject
   const { digest } = summary
-  const timeIn = timeFormatter(summary)
+  const timeIn = timeFormatter(summary, subject.timeZone)
   const bySeverity = cleanSeverities(summary.bySeverity)
   const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
   const notes = [...sendingNotes(subject), ...kindNote(summary, timeIn)]
@@ -114,7 +114,7 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
       bySeverity: cleanSeverities(day.bySeverity),
     })),
     coverage,
-    timeZone: sanitizeLine(digest?.timeZone ?? 'UTC', summaryLimits.name),
+    timeZone: sanitizeLine(subject.timeZone ?? digest?.timeZone ?? 'UTC', summaryLimits.name),
     attachment: attachmentName(subject.attachment),
     route: summary.route === null ? null : sanitizeLine(summary.route, summaryLimits.name),
   }
@@ -210,9 +210,9 @@ function outlineCoverage(
 }
 
 /** A digest has the times of its reader's zone, others carry their zone. */
-function timeFormatter({ digest }: Summary): (atMs: number) => string {
-  if (digest === undefined) return (atMs) => formatTime(atMs) ?? 'undated'
-  return zonedTime(digest.timeZone).minute
+function timeFormatter({ digest }: Summary, timeZone?: string): (atMs: number) => string {
+  if (digest === undefined) return (atMs) => formatTime(atMs, timeZone) ?? 'undated'
+  return zonedTime(timeZone ?? digest.timeZone).minute
 }
 
 function attachmentName(attachment: SummarySubject['attachment']): string | null {

@@ -102,6 +102,8 @@ export interface DeliveryMember {
   /** The item's own id, the same on every attempt; each element of a webhook batch carries it. */
   id: string
   account: string
+  /** Several accounts are configured, so people are told which one this is. */
+  namesAccount?: boolean | undefined
   feed: string
   labels: Readonly<Record<string, string>>
   /** Names of the routes that chose this destination. */
@@ -191,42 +193,90 @@ export function soleMember({ id, members }: Delivery): DeliveryMember {
   throw new SinkError('invalid', `delivery ${id} has ${members.length} events, this sink takes one`)
 }
 
+/** What is said first of an event, and what can wait. */
+interface ArrangedFacts {
+  /** At most five that tell this alert from the next one, and the account if there are several. */
+  first: Fact[]
+  /** The other facts, tags, times and where it came from. */
+  rest: Fact[]
+}
+
+const firstFacts = 5
 /** The first facts say what, whose and where; the matched identifiers follow them. */
 const factsBeforeMatched = 3
 
-/**
- * Lists every named value that a person reads, in order: the type's facts, what matched, times and
- * origin.
- */
-export function factsForPeople(message: Message): Fact[] {
-  const { identifiers, tags, createdAtMs, matchedAtMs, fetchedAtMs, account, feed } = message
-  const { unverifiedLink } = message
+export function arrangeFacts(message: Message): ArrangedFacts {
+  const { account, namesAccount, identifiers, tags, unverifiedLink } = message
+  const { telling, source } = splitFacts(message)
+  const matched = listFacts('Matched', identifiers)
+  const isSaid = identifiers.length === 1 && message.title.includes(identifiers[0] ?? '')
+  const inOrder = isSaid
+    ? [...telling, ...matched]
+    : [...telling.slice(0, factsBeforeMatched), ...matched, ...telling.slice(factsBeforeMatched)]
+  return {
+    first: [
+      ...inOrder.slice(0, firstFacts),
+      ...(namesAccount ? listFacts('Account', [account]) : []),
+    ],
+    rest: [
+      ...inOrder.slice(firstFacts),
+      ...listFacts('Tags', tags),
+      ...source,
+      ...(unverifiedLink === null ? [] : [textFact(unverifiedLinkLabel, unverifiedLink)]),
+      ...listTimes(message).map(({ label, text }) => textFact(`${label} at`, text)),
+      textFact('Feed', formatFeed(message)),
+    ],
+  }
+}
+
+/** Upstream's name of a source tells least: it counts as a fact only where there is hardly another. */
+function splitFacts({ facts, source }: Message): { telling: Fact[]; source: Fact[] } {
+  const isSource = ({ label, value }: Fact): boolean => label === 'Source' && value === source
+  const telling = facts.filter((fact) => !isSource(fact))
+  return telling.length < 2
+    ? { telling: facts, source: [] }
+    : { telling, source: facts.filter(isSource) }
+}
+
+/** Where chats have no room for the rest: times, feed and source in one line. */
+export function formatContext(message: Message): string {
+  const { source, unverifiedLink } = message
+  const isSaid = arrangeFacts(message).first.some(({ value }) => value === source)
   return [
-    ...message.facts.slice(0, factsBeforeMatched),
-    ...listFacts('Matched', identifiers),
-    ...message.facts.slice(factsBeforeMatched),
-    ...listFacts('Tags', tags),
-    ...(unverifiedLink === null
-      ? []
-      : [{ label: unverifiedLinkLabel, value: unverifiedLink, kind: 'code' as const }]),
-    ...timeFacts('Created at', createdAtMs),
-    ...timeFacts('Matched at', matchedAtMs),
-    ...timeFacts(
-      'Fetched at',
-      fetchedAtMs,
-      formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs),
-    ),
-    { label: 'Feed', value: `${feed} (account ${account})`, kind: 'text' },
+    ...listTimes(message).map(({ label, text }) => `${label.toLowerCase()} ${text}`),
+    `feed ${formatFeed(message)}`,
+    ...(source === '' || isSaid ? [] : [`source ${source}`]),
+    ...(unverifiedLink === null ? [] : [`${unverifiedLinkLabel.toLowerCase()}: ${unverifiedLink}`]),
+  ].join(' · ')
+}
+
+function formatFeed({ feed, labels }: Message): string {
+  return labels.length === 0 ? feed : `${feed} (${labels.join(', ')})`
+}
+
+function listTimes(message: Message): { label: string; text: string }[] {
+  const { createdAtMs, matchedAtMs, fetchedAtMs, timeZone } = message
+  const times = [
+    { label: 'Created', atMs: createdAtMs, remark: '' },
+    { label: 'Matched', atMs: matchedAtMs, remark: '' },
+    {
+      label: 'Fetched',
+      atMs: fetchedAtMs,
+      remark: formatLateness(matchedAtMs ?? createdAtMs, fetchedAtMs),
+    },
   ]
+  return times.flatMap(({ label, atMs, remark }) => {
+    const text = atMs === null ? null : formatTime(atMs, timeZone)
+    return text === null ? [] : [{ label, text: text + remark }]
+  })
 }
 
 function listFacts(label: string, names: readonly string[]): Fact[] {
-  return names.length === 0 ? [] : [{ label, value: names.join(', '), kind: 'text' }]
+  return names.length === 0 ? [] : [textFact(label, names.join(', '))]
 }
 
-function timeFacts(label: string, atMs: number | null, remark = ''): Fact[] {
-  const value = atMs === null ? null : formatTime(atMs)
-  return value === null ? [] : [{ label, value: value + remark, kind: 'time' }]
+function textFact(label: string, value: string): Fact {
+  return { label, value, kind: 'text' }
 }
 
 function formatLateness(sinceMs: number | null, atMs: number): string {

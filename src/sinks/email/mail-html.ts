@@ -14,19 +14,21 @@ import {
   formatSeverity,
   severityLabel,
 } from '../../messages/summary.ts'
-import { factsForPeople } from '../sink.ts'
+import { arrangeFacts } from '../sink.ts'
 import { type MailOrigin, originLines, summaryOriginLines } from './mail-text.ts'
 
 export function renderHtml(message: Message, origin: MailOrigin): string {
   const accent = accentColor(message.severity)
+  const { first, rest } = arrangeFacts(message)
   const content = [
     message.notes.map(renderNote).join(''),
     `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">`,
     `<span style="${chipStyle(message.severity)}">${escapeHtml(severityLabel(message.severity))}</span> &middot; ${escapeHtml(message.typeLabel)}</p>`,
     `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
     renderLink(message.link, accent),
-    factsForPeople(message).map(renderFact).join(''),
+    first.map(renderFact).join(''),
     renderExtract(message.extract),
+    `<div style="margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}">\n${rest.map(renderSmallFact).join('')}</div>`,
     `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`,
     `${originLines(message, origin).map(escapeHtml).join('<br>')}</p>`,
   ]
@@ -56,6 +58,10 @@ function renderFact({ label, value, kind }: Fact): string {
     `<p style="margin:0;font-size:12px;${faint}">${escapeHtml(label)}</p>`,
     `<p style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
   ].join('')
+}
+
+function renderSmallFact({ label, value }: Fact): string {
+  return `<p style="margin:0 0 4px;font-size:13px;${faint};${wrap}">${escapeHtml(`${label}: ${value}`)}</p>\n`
 }
 
 function renderExtract(extract: Message['extract']): string {

@@ -1,5 +1,6 @@
 /** The plain part of a mail, and the foot that both parts share. */
 import type { Coverage } from '../../messages/coverage.ts'
+import type { Fact } from '../../messages/description.ts'
 import type { Message } from '../../messages/message.ts'
 import {
   formatRemainder,
@@ -7,24 +8,29 @@ import {
   type SummaryMessage,
 } from '../../messages/summary-message.ts'
 import { formatSeverities, formatSeverity, severityLabel } from '../../messages/summary.ts'
-import { factsForPeople } from '../sink.ts'
+import { arrangeFacts } from '../sink.ts'
 
 /**
  * Renders the plain part of one event. Quoted lines begin with a bar, so that none of them passes
  * for ours.
  */
 export function renderText(message: Message, origin: MailOrigin): string {
-  const facts = factsForPeople(message).map(({ label, value }) => `${label}: ${value}`)
+  const { first, rest } = arrangeFacts(message)
+  const factLines = (facts: readonly Fact[]): string =>
+    facts.map(({ label, value }) => `${label}: ${value}`).join('\n')
   const paragraphs = [
     message.notes.map((note) => `* ${note}`).join('\n'),
     `${severityLabel(message.severity)} ${message.title}`,
-    facts.join('\n'),
+    factLines(first),
     renderExtract(message.extract),
     message.link === null ? '' : `Open event: ${message.link}`,
+    `${thinLine}\n${factLines(rest)}`,
     `--\n${originLines(message, origin).join('\n')}`,
   ]
   return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
 }
+
+const thinLine = '-'.repeat(20)
 
 function renderExtract(extract: Message['extract']): string {
   if (extract === null) return ''

@@ -25,8 +25,9 @@ import {
   readTarget,
 } from '../http.ts'
 import {
+  arrangeFacts,
   type Delivery,
-  factsForPeople,
+  formatContext,
   type Receipt,
   type SendOptions,
   type Sink,
@@ -197,8 +198,9 @@ function eventDetails(message: Message, deliveryId: string): Detail[] {
   const { notes, extract, uid, routes } = message
   return [
     ['Notes', notes],
-    ...factsForPeople(message).map(({ label, value }): Detail => [label, value]),
+    ...arrangeFacts(message).first.map(({ label, value }): Detail => [label, value]),
     ...(extract === null ? [] : [[extract.label || 'Extract', extract.text] satisfies Detail]),
+    ['Context', formatContext(message)],
     ['Uid', uid],
     ['Routes', routes],
     ['Delivery', deliveryId],

@@ -19,7 +19,7 @@ import {
   type SummaryOutline,
 } from '../../messages/summary-message.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
+import { arrangeFacts, type Delivery, formatContext, soleMember } from '../sink.ts'
 
 /** The Slack message of a delivery, and its plain form should Slack refuse the blocks. */
 interface SlackPreview {
@@ -58,7 +58,6 @@ export const slackLimits = {
   header: 150,
   section: 3000,
   field: 2000,
-  fieldsPerSection: 10,
   contextElements: 10,
   blocks: 50,
   url: 3000,
@@ -88,6 +87,7 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
     message.summary,
     ...message.notes,
     message.link ?? '',
+    formatContext(message),
     formatOrigin(message, deliveryId),
   ]
   return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...noUnfurling }
@@ -98,13 +98,11 @@ function buildBlocks(message: Message, deliveryId: string, allowance: Allowance)
   return [
     { type: 'header', text: plainText(header, slackLimits.header) },
     ...notesBlock(message.notes, allowance),
-    ...factBlocks(message, allowance),
+    ...factsBlock(message, allowance),
     ...extractBlock(message.extract, allowance),
     ...linkBlock(message.link),
-    {
-      type: 'context',
-      elements: [plainText(formatOrigin(message, deliveryId), allowance.origin)],
-    },
+    smallBlock(formatContext(message), allowance),
+    smallBlock(formatOrigin(message, deliveryId), allowance),
   ]
 }
 
@@ -131,15 +129,15 @@ function notesBlock(notes: readonly string[], { note }: Allowance): SlackBlock[]
   return [{ type: 'context', elements: shown.map((text) => plainText(text, note)) }]
 }
 
-function factBlocks(message: Message, { facts, value }: Allowance): SlackBlock[] {
-  const fields = factsForPeople(message)
-    .slice(0, facts)
-    .map((fact) => plainText(`${fact.label}\n${fact.value}`, value))
-  const sections: SlackBlock[] = []
-  for (let at = 0; at < fields.length; at += slackLimits.fieldsPerSection) {
-    sections.push({ type: 'section', fields: fields.slice(at, at + slackLimits.fieldsPerSection) })
-  }
-  return sections
+/** The other facts are behind the link. */
+function factsBlock(message: Message, { value }: Allowance): SlackBlock[] {
+  const { first } = arrangeFacts(message)
+  const fields = first.map((fact) => plainText(`${fact.label}\n${fact.value}`, value))
+  return fields.length === 0 ? [] : [{ type: 'section', fields }]
+}
+
+function smallBlock(text: string, { origin }: Allowance): SlackBlock {
+  return { type: 'context', elements: [plainText(text, origin)] }
 }
 
 /** Rich text interprets none of its text, so it is not escaped: entities would be shown as such. */

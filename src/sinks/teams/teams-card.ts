@@ -23,7 +23,7 @@ import {
   type SummaryOutline,
 } from '../../messages/summary-message.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import { type Delivery, factsForPeople, soleMember } from '../sink.ts'
+import { arrangeFacts, type Delivery, formatContext, soleMember } from '../sink.ts'
 
 /** What a workflow's trigger "When a Teams webhook request is received" takes. */
 export interface TeamsMessage {
@@ -144,17 +144,16 @@ function eventBody(message: Message, deliveryId: string, allowance: Allowance): 
     ...message.notes.map((note) => aside(cutText(note, allowance.note))),
     ...factParagraphs(message, allowance),
     ...extractElements(message.extract, allowance),
-    origin(formatOrigin(message, deliveryId), allowance.origin),
+    origin(formatContext(message), allowance.origin),
+    small(formatOrigin(message, deliveryId), allowance.origin),
   ]
 }
 
 /** Each on a line of its own, close to the one before. */
-function factParagraphs(message: Message, { facts, value }: Allowance): RichText[] {
-  return factsForPeople(message)
-    .slice(0, facts)
-    .map((fact, index) =>
-      labelled(fact.label, cutText(fact.value, value), index === 0 ? 'medium' : 'none'),
-    )
+function factParagraphs(message: Message, { value }: Allowance): RichText[] {
+  return arrangeFacts(message).first.map((fact, index) =>
+    labelled(fact.label, cutText(fact.value, value), index === 0 ? 'medium' : 'none'),
+  )
 }
 
 /** A text run breaks no line, so each line is a paragraph; the lines beyond a number are joined. */
@@ -340,8 +339,11 @@ function aside(text: string): RichText {
 }
 
 function origin(text: string, maxLength: number): RichText {
-  const look = { size: 'small', isSubtle: true } as const
-  return { ...paragraph([run(cutText(text, maxLength), look)], 'medium'), separator: true }
+  return { ...small(text, maxLength), spacing: 'medium', separator: true }
+}
+
+function small(text: string, maxLength: number): RichText {
+  return paragraph([run(cutText(text, maxLength), { size: 'small', isSubtle: true })], 'none')
 }
 
 const colors: Readonly<Record<string, CardColor>> = {

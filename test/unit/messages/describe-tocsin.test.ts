@@ -18,7 +18,12 @@ test('a notice reads as a sentence with its facts, and quotes nothing twice', ()
   expect(message.title).toBe('Tocsin: feed brand has not been read to its end for 22 min')
   expect(message.summary).toBe(`HIGH ${message.title}`)
   expect(message.facts).toEqual([
-    { label: 'Since', value: '2026-11-21 08:00 UTC', kind: 'time' },
+    {
+      label: 'Since',
+      value: '2026-11-21 08:00 UTC',
+      kind: 'time',
+      atMs: Date.UTC(2026, 10, 21, 8),
+    },
     { label: 'Cause', value: 'no poll succeeds', kind: 'text' },
     { label: 'What to do', value: 'tocsin feeds list', kind: 'code' },
   ])

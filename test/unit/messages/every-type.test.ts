@@ -8,7 +8,7 @@ import { maskDetail } from '../../../src/masking/masking.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
 import { renderMessage } from '../../../src/messages/message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
-import { type DeliveryMember, factsForPeople } from '../../../src/sinks/sink.ts'
+import { arrangeFacts, type DeliveryMember } from '../../../src/sinks/sink.ts'
 import { type EventTypeSample, eventTypeSamples, secrets } from '../../fixtures/event-types.ts'
 import { aMember } from '../../support/deliveries.ts'
 
@@ -48,7 +48,7 @@ function show(sample: EventTypeSample, changes: Partial<DeliveryMember> = {}): S
   const options = { sink: 'soc', from: 'tocsin@example.com', to: 'a@example.com', nowMs: 0 }
   const { subject, text, html } = composeMail(delivery, options) as Record<string, string>
   const message = renderMessage(member, delivery)
-  const facts = factsForPeople(message).slice(0, 3)
+  const facts = arrangeFacts(message).first.slice(0, 3)
   return {
     title: message.title,
     subject: subject ?? '',

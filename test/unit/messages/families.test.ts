@@ -310,5 +310,6 @@ test('a hint in the highlights is used where there is no detail', () => {
     label: 'Imported',
     value: '2026-01-05 00:00 UTC',
     kind: 'time',
+    atMs: Date.UTC(2026, 0, 5),
   })
 })

@@ -53,7 +53,8 @@ test('an event is an incident with what a responder must know', async () => {
       group: 'main',
       class: 'stealer_log',
       custom_details: {
-        Feed: 'brand (account main)',
+        Matched: 'example[.]com',
+        Context: expect.stringContaining('feed brand (team brand)'),
         Routes: ['urgent'],
         Delivery: '0123456789abcdef',
       },
@@ -89,12 +90,12 @@ test('whatever a feed holds, the event is one that PagerDuty takes', async () =>
 })
 
 test('facts of the same name are all told', async () => {
-  const event = aThreatEvent({ type: 'lookalike', uid: 'lookalike/x/1' })
-  const member = aMember({ event, detail: { domain: 'examp1e.com', feed: 'certificates' } })
-  await send(aSink(), { members: [member] })
+  const highlights = { highlights: ['first finding', 'second finding'] }
+  const event = aThreatEvent({ type: 'threat_flow_report', uid: 'report/x/1', highlights })
+  await send(aSink(), { members: [aMember({ event })] })
   expect(lastEvent().payload.custom_details).toMatchObject({
-    Feed: 'certificates',
-    'Feed (2)': 'brand (account main)',
+    Highlight: 'first finding',
+    'Highlight (2)': 'second finding',
   })
 })
 

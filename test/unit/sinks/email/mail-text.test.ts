@@ -14,16 +14,18 @@ HIGH ${message.title}
 
 Source: stealer_logs_live
 Matched: example[.]com
-Created at: 2026-11-01 12:00 UTC
-Matched at: 2026-11-01 12:01 UTC
-Fetched at: 2026-11-01 12:02 UTC (1 min later)
-Feed: brand (account main)
 
 Matched in content:
   | first line
   | Open event: hxxps://evil
 
 Open event: https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345
+
+--------------------
+Created at: 2026-11-01 12:00 UTC
+Matched at: 2026-11-01 12:01 UTC
+Fetched at: 2026-11-01 12:02 UTC (1 min later)
+Feed: brand (team brand)
 
 --
 Sent by Tocsin to sink oncall, routes: urgent

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { renderMessage } from '../../../../src/messages/message.ts'
+import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
 import {
   maxBlocksLength,
   renderPlainSlack,
@@ -82,19 +83,38 @@ test('severity, in words, and title head the message', () => {
   expect(header).toMatchObject({ type: 'header', text: { text } })
 })
 
-test('the facts stand in fields, the origin in the last line', () => {
+test('the facts stand in fields, times and feed in one small line, the ids in the last', () => {
   const blocks = blocksOf()
   const fields = blocks.flatMap((block) => (block['fields'] as { text: string }[]) ?? [])
   expect(fields.map(({ text }) => text)).toContain('Matched\nexample[.]com')
-  expect(fields.map(({ text }) => text)).toContain('Fetched at\n2026-11-01 12:02 UTC (1 min later)')
+  const line =
+    'created 2026-11-01 12:00 UTC · matched 2026-11-01 12:01 UTC · fetched 2026-11-01 12:02 UTC (1 min later) · feed brand (team brand)'
+  expect(blocks.at(-2)).toMatchObject({ type: 'context', elements: [{ text: line }] })
   expect(blocks.at(-1)).toMatchObject({
     type: 'context',
     elements: [
       {
-        text: 'delivery abc · uid stealer_log/stealer_logs_live/12345 · feed brand · routes urgent',
+        text: 'delivery abc · uid stealer_log/stealer_logs_live/12345 · routes urgent',
       },
     ],
   })
+})
+
+test('five facts tell an alert from the next, and the account if there are several', () => {
+  const detail = {
+    victim_information: { username: 'admin', os: 'Windows 11', country_code: 'CH', hwid: 'x1' },
+    malware_information: { malware_family: 'Lumma', infected_at: '2026-01-05T08:30:00' },
+  }
+  const labels = (member: Partial<DeliveryMember>): string[] =>
+    (
+      renderSlack(renderMessage(aMember({ detail, ...member }), firstTry), 'abc')
+        .blocks as unknown as { fields?: { text: string }[] }[]
+    )
+      .flatMap(({ fields = [] }) => fields)
+      .map(({ text }) => text.split('\n')[0] ?? '')
+  const five = ['Malware', 'Infected', 'Windows user', 'Country', 'System']
+  expect(labels({})).toEqual(five)
+  expect(labels({ namesAccount: true })).toEqual([...five, 'Account'])
 })
 
 test('the extract is quoted as it is, in preformatted rich text', () => {
@@ -159,7 +179,7 @@ function expectBlockWithinLimits(block: Record<string, unknown>): void {
       type === 'header' ? slackLimits.header : slackLimits.section,
     )
   }
-  expect(fields.length).toBeLessThanOrEqual(slackLimits.fieldsPerSection)
+  expect(fields.length).toBeLessThanOrEqual(10)
   for (const field of fields) expect(field.text.length).toBeLessThanOrEqual(slackLimits.field)
   expect(elements.length).toBeLessThanOrEqual(slackLimits.contextElements)
   for (const { url = '' } of elements) expect(url.length).toBeLessThanOrEqual(slackLimits.url)

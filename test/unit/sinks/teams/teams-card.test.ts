@@ -138,7 +138,7 @@ test('what is said stands in the order of the reader: title, facts, link, origin
   const first = text.split('\n')[0]
   expect(first).toMatch(/^HIGH · Stealer log: /)
   expect(text).toContain('\nMatched: example[.]com\n')
-  expect(text).toMatch(/\ndelivery abc · uid \S+ · feed brand · routes urgent\n/)
+  expect(text).toMatch(/\ndelivery abc · uid \S+ · routes urgent\n/)
   expect(text).toMatch(/\nOpen event: https:\/\/app\.example\.com\/\S+$/)
 })
 
