@@ -2,6 +2,7 @@
 import type { FeedConfig, PollLimits } from '../feed-types/config.ts'
 import { suggestion, TocsinError } from '../lib/errors.ts'
 import type { LogLevel } from '../lib/logger.ts'
+import type { MessagesConfig } from '../messages/config.ts'
 import type { HttpConfig } from '../ops/config.ts'
 import type { RedisConfig } from '../redis/config.ts'
 import type { RouteConfig } from '../routing/config.ts'
@@ -32,6 +33,7 @@ export interface Config {
   canary: CanaryConfig | undefined
   /** Reload when the file, or one that it names, changes. */
   watch: boolean
+  messages: MessagesConfig
 }
 
 /** A mistake that the operator must correct. Quotes no secret. */

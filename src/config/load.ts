@@ -83,6 +83,7 @@ function toConfig(file: z.output<typeof configFile>): Config {
     selfAlerts: file.self_alerts,
     canary: file.canary,
     watch: file.watch,
+    messages: file.messages,
   }
 }
 
@@ -117,7 +118,7 @@ function isPlainObject(value: unknown): value is object {
 /**
  * Names what the configuration does with events: sha256 (hex) over feeds, sinks, routes, time
  * intervals, inhibition, silences and where the accounts read. It leaves out secrets, the order of
- * feeds and sinks, ports and limits of accounts, and self-alerts and the canary: replicas that
+ * feeds and sinks, ports and limits of accounts, `messages`, self-alerts and the canary: replicas that
  * differ in those compete for no cursor, and a self-alert is sent once whichever replica is first.
  */
 function configHash(config: Config): string {

@@ -1,6 +1,7 @@
 /** The schema of the configuration file, as zod and as JSON Schema. */
 import { z } from 'zod'
 import { feedConfig, pollLimits } from '../feed-types/config.ts'
+import { messagesConfig } from '../messages/config.ts'
 import { httpConfig } from '../ops/config.ts'
 import { ledgerSections } from '../store/account-ledger.ts'
 import { canaryConfig, selfAlertsConfig } from '../self-alerts/config.ts'
@@ -39,6 +40,7 @@ export const configFile = section(
     watch: flag(
       'Reload by itself when this file, or a file of a secret or certificate, has changed.',
     ).prefault(false),
+    messages: messagesConfig.prefault({}),
     ...laterKeys({ templates: 'every sink has its one message' }),
   },
   { describe: 'Configuration of Tocsin.' },

@@ -9,8 +9,10 @@ import {
   usualPerWeek,
 } from '../feeds/rescan-plan.ts'
 import type { Finding } from '../lib/config-fields.ts'
+import { suggestion } from '../lib/errors.ts'
 import { formatDuration } from '../lib/time-zone.ts'
 import { isLoopback } from '../lib/web-address.ts'
+import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import type { AccountConfig, Tier } from '../upstream/config.ts'
@@ -24,6 +26,7 @@ export function findWarnings(config: Config, nowMs: number): Finding[] {
     ...linkWarnings(config),
     ...feedWarnings(config),
     ...sinkWarnings(config),
+    ...messageWarnings(config),
     ...unusedSinks(config),
     ...broadInhibitions(config),
     ...deadRuleWarnings(config, nowMs),
@@ -55,6 +58,20 @@ function sinkWarnings({ sinks }: Config): Finding[] {
       path: ['sinks', sink.name, ...(key === undefined ? [] : [key])],
     }))
   })
+}
+
+/** A word that upstream does not use yet is allowed: new types appear unannounced. */
+function messageWarnings({ messages }: Config): Finding[] {
+  const sections = { next_steps: messages.nextSteps, runbook_urls: messages.runbookUrls }
+  return Object.entries(sections).flatMap(([section, values]) =>
+    Object.keys(values)
+      .filter((type) => !describedTypes.includes(type))
+      .map((type) => ({
+        path: ['messages', section, type],
+        problem: 'no event type that is known',
+        remedy: suggestion(type, describedTypes, 'known types'),
+      })),
+  )
 }
 
 function urlHost(url: string): string {

@@ -12,6 +12,7 @@ import {
 } from '../delivery/full-events.ts'
 import { createOrphans, type Orphans } from '../delivery/orphans.ts'
 import { createRerouter, createRetryNow, type FailoverSink } from '../delivery/reroute.ts'
+import { createGuidanceFinder } from '../messages/guidance.ts'
 import { type DrainOptions, SinkDrain } from '../delivery/sink-drain.ts'
 import { noteDigestSent } from '../grouping/flusher.ts'
 import {
@@ -88,7 +89,7 @@ export function buildDelivery(
   const releaseChanges: DetailJobsOptions['release'] = (account, changes) =>
     drains.announceChanges(account, changes)
   const drainOptions: DrainOptions = {
-    ...attemptOptions(context, secrets),
+    ...attemptOptions(context, secrets, router),
     rules,
     circuit,
     rerouter,
@@ -132,6 +133,7 @@ function buildOrphans(
 function attemptOptions(
   context: EngineContext,
   secrets: LeakedSecrets,
+  router: Router,
 ): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
   const { config, clock, logger, metrics, timings } = context
   return {
@@ -141,6 +143,7 @@ function attemptOptions(
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     serviceLink: createLinkFilter(config.accounts),
     namesAccounts: config.accounts.length > 1,
+    findGuidance: createGuidanceFinder(config.messages, (name) => router.node(name)),
     onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
     replica: replicaId,
     clock,

@@ -6,6 +6,7 @@ import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
+import type { GuidanceFinder } from '../messages/guidance.ts'
 import type { LinkFilter } from '../messages/message.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
@@ -419,6 +420,7 @@ interface MemberOptions {
   serviceLink: LinkFilter
   /** Several accounts are configured. */
   namesAccounts?: boolean
+  findGuidance?: GuidanceFinder
 }
 
 /**
@@ -445,7 +447,7 @@ function toDeliveryMember(
   sink: Sink,
   account: string,
   { payload, ...member }: Member,
-  { openSecret, serviceLink, namesAccounts = false }: MemberOptions,
+  { openSecret, serviceLink, namesAccounts = false, findGuidance }: MemberOptions,
 ): DeliveryMember | undefined {
   if (!payload) return undefined
   const { sealedSecret } = payload
@@ -461,6 +463,7 @@ function toDeliveryMember(
     labels: member.labels,
     routes: member.routes,
     event: { ...payload.event, severity: member.severity },
+    guidance: findGuidance?.({ ...member, event: payload.event }),
     link: serviceLink(account, payload.event.url),
     detail: payload.detail,
     fetchedAtMs: payload.fetchedAtMs,

@@ -229,21 +229,39 @@ interface TextOptions<Output> {
   /** For a value that is not text, e.g. `a duration`. */
   expected?: string
   examples?: string[]
+  /** The empty text means something too. */
+  mayBeEmpty?: boolean
 }
 
 /** A field written as text and parsed to something else. */
 export function textField<Output>(options: TextOptions<Output>): z.ZodType<Output> {
-  const { describe, remedy, parse, expected = 'a text', examples } = options
+  const { describe, remedy, parse, expected = 'a text', examples, mayBeEmpty = false } = options
   // The examples belong to the input schema: the JSON Schema drops those of a schema that
   // transforms.
   const schema = z.string(wrongKind(expected, remedy)).meta(examples ? { examples } : {})
   return parseWith(schema, (text) =>
-    text.trim() === '' ? refusal('has no value', remedy) : parse(text),
+    text.trim() === '' && !mayBeEmpty ? refusal('has no value', remedy) : parse(text),
   ).meta({ description: describe })
 }
 
 export function text(describe: string): z.ZodType<string> {
   return textField({ describe, remedy: 'write a text, in quotes', parse: (input) => input })
+}
+
+const maxGuidanceLength = 400
+
+/** A text of one's own for messages; the empty one removes what would be said else. */
+export function guidanceText(describe: string): z.ZodType<string> {
+  const remedy = `write a text of at most ${maxGuidanceLength} characters`
+  return textField({
+    describe,
+    remedy,
+    mayBeEmpty: true,
+    parse: (input) =>
+      Array.from(input.trim()).length <= maxGuidanceLength
+        ? input.trim()
+        : refusal('too long', `${remedy}, and the rest on a page that runbook_url names`),
+  })
 }
 
 export function name(describe: string): z.ZodType<string> {

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
-import { refusal, type Refusal } from './config-fields.ts'
+import type { z } from 'zod'
+import { refusal, type Refusal, textField } from './config-fields.ts'
 
 /**
  * Returns what is wrong with an address for requests; undefined: nothing. Clear-text http passes
@@ -31,6 +32,26 @@ export function sectionAddressProblem(
   section: Readonly<Record<string, unknown>>,
 ): Refusal | undefined {
   return webAddressProblem(input, () => section['allow_private'] === true)
+}
+
+const maxPageAddress = 1000
+
+/** A page that people open from a message, on a host of the operator's choice; '' is none. */
+export function pageAddress(describe: string): z.ZodType<string> {
+  return textField({
+    describe,
+    remedy: 'write a URL, such as https://wiki.example.com/runbook',
+    expected: 'a URL',
+    examples: ['https://wiki.example.com/runbook'],
+    mayBeEmpty: true,
+    parse: (input) => {
+      if (input.trim() === '') return ''
+      if (input.length > maxPageAddress) {
+        return refusal('too long', `write a URL of at most ${maxPageAddress} characters`)
+      }
+      return webAddressProblem(input.trim(), () => true) ?? new URL(input.trim()).href
+    },
+  })
 }
 
 /** Returns what is wrong with the percent-encoded user or password of an address. */

@@ -14,6 +14,7 @@ import {
 } from '../event.ts'
 import { type Description, type Fact, formatTime, readFields } from './description.ts'
 import { findDescriber } from './families.ts'
+import { type Guidance, type MessageGuidance, uniteGuidance } from './guidance.ts'
 import { cleanBlock, cleanLine, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
 import { formatSeverity, severityLabel } from './summary.ts'
 
@@ -62,6 +63,8 @@ export interface Message {
   timeZone: string
   /** What the reader must know about this message itself: a test, a repeat, a missing detail. */
   notes: string[]
+  /** What to do, by the configuration: the only part that no feed has a say in. */
+  guidance: MessageGuidance
 }
 
 export const unverifiedLinkLabel = 'Unverified link'
@@ -153,6 +156,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
     notes: [...sendingNotes(options), ...eventNotes(subject, timeZone)].map((note) =>
       sanitizeLine(note, messageLimits.note),
     ),
+    guidance: uniteGuidance([subject]),
   }
 }
 
@@ -407,6 +411,7 @@ export interface MessageSubject {
   labels?: Readonly<Record<string, string>> | undefined
   /** Several accounts are configured, so a reader must be told which one this is. */
   namesAccount?: boolean | undefined
+  guidance?: Guidance | undefined
   event: ThreatEvent
   detail?: EventDetail | 'unavailable' | undefined
   fetchedAtMs: number

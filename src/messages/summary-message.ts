@@ -7,6 +7,7 @@ import type { Severity } from '../event.ts'
 import { formatLocal, localDay } from '../lib/time-zone.ts'
 import { type Coverage, buildCoverage } from './coverage.ts'
 import { formatTime } from './description.ts'
+import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
 import {
   messageLimits,
   type MessageSubject,
@@ -55,6 +56,8 @@ export interface SummaryMessage {
   /** The file that holds all events; null: there is none. */
   attachment: string | null
   route: string | null
+  /** What to do, of the events shown; a digest says nothing of it. */
+  guidance: MessageGuidance
 }
 
 /** One event in one line with its remarks. */
@@ -117,7 +120,16 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
     timeZone: sanitizeLine(subject.timeZone ?? digest?.timeZone ?? 'UTC', summaryLimits.name),
     attachment: attachmentName(subject.attachment),
     route: summary.route === null ? null : sanitizeLine(summary.route, summaryLimits.name),
+    guidance: summaryGuidance(subject),
   }
+}
+
+/** Only what has just happened pings anybody: not a digest, a backlog, or the end of quiet hours. */
+function summaryGuidance({ summary, members }: SummarySubject): MessageGuidance {
+  const { kind } = summary
+  if (kind === 'digest') return noGuidance
+  const united = uniteGuidance(members)
+  return kind === 'group' || kind === 'storm' ? united : { ...united, mentions: [] }
 }
 
 /**

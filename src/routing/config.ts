@@ -4,16 +4,21 @@ import {
   duration,
   type Finding,
   flag,
+  guidanceText,
   isSection,
   laterMark,
   list,
   name,
+  refusal,
+  type Refusal,
   type Rule,
   section,
   text,
+  textField,
   word,
   wrongKind,
 } from '../lib/config-fields.ts'
+import { pageAddress } from '../lib/web-address.ts'
 import { type Matcher, matchersField } from './matcher.ts'
 
 /** `shadow`: recorded, never sent. */
@@ -31,6 +36,11 @@ export interface RouteConfig {
   /** 0: every event is a message of its own. */
   groupWaitMs: number | undefined
   groupIntervalMs: number | undefined
+  /** Said in its messages. undefined: the parent's, empty: none, as with the next two. */
+  note?: string | undefined
+  runbookUrl?: string | undefined
+  /** Slack's ids of users and groups, `here` or `channel`. */
+  mention?: string[] | undefined
   continue: boolean
   /** The node's own setting; every node below a shadow is shadow as well. */
   mode: RouteMode
@@ -58,6 +68,36 @@ const groupBy = z
   .meta({ description: 'Events with the same values under these names share a message.' })
 const groupWait = duration('How long a group collects first; 0s: every event by itself.', '0s')
 const groupInterval = duration('The least time between two messages of a group.', '10s')
+
+const maxMentions = 5
+const mentionRemedy = 'write ids of Slack, such as [U012AB3CD, S012AB3CD], here or channel'
+
+const mention = z
+  .array(
+    textField({
+      describe: 'The id of a user (U…, W…) or a user group (S…) of Slack, here, or channel.',
+      remedy: mentionRemedy,
+      examples: ['U012AB3CD', 'S012AB3CD', 'here'],
+      parse: readMention,
+    }),
+    wrongKind('a list', mentionRemedy),
+  )
+  .max(maxMentions, `too many\nwrite at most ${maxMentions}`)
+  .meta({ description: 'Whom its messages ping in Slack, digests aside; [] for nobody.' })
+
+function readMention(input: string): string | Refusal {
+  if (/^(?:[UWS][A-Z0-9]{5,20}|here|channel)$/u.test(input)) return input
+  if (/^[CGD][A-Z0-9]{5,20}$/u.test(input)) {
+    return refusal('the id of a channel, which cannot be pinged', 'write here or channel instead')
+  }
+  return refusal('not an id of Slack', `${mentionRemedy}: "Copy member ID" in a profile shows it`)
+}
+
+const guidanceKeys = {
+  note: guidanceText('A line of yours in its messages, up to 400 characters.').optional(),
+  runbook_url: pageAddress('A page about what to do; its messages link to it.').optional(),
+  mention: mention.optional(),
+}
 
 /** A branch holds branches; the cast breaks the circular type inference. */
 function routesField(): z.ZodPrefault<z.ZodType<RouteFile[], RouteFile[]>> {
@@ -120,6 +160,7 @@ const childKeys = {
   group_by: groupBy.optional(),
   group_wait: groupWait.optional(),
   group_interval: groupInterval.optional(),
+  ...guidanceKeys,
   continue: flag('Try the following siblings too.').optional(),
   mode: word(['live', 'shadow'], 'shadow: recorded, never sent, stops no sibling.').optional(),
   mute_time_intervals: list(
@@ -161,6 +202,7 @@ export const routeConfig = section(
     group_by: groupBy.prefault(['feed', 'type']),
     group_wait: groupWait.prefault('10s'),
     group_interval: groupInterval.prefault('5m'),
+    ...guidanceKeys,
     routes: routesField(),
     name: onlyOnBranches,
     matchers: onlyOnBranches,
@@ -170,8 +212,14 @@ export const routeConfig = section(
     on_mute: onlyOnBranches,
   },
   { describe: `The routing tree; ${catchesAll}.`, rules: [rootOnly, groupByOnce] },
-).transform(({ sinks: rootSinks, group_by, group_wait, group_interval, routes }) => {
-  return routeAt({ sinks: rootSinks, group_by, group_wait, group_interval, routes }, 'root')
+).transform((file) => {
+  const { sinks: rootSinks, group_by, group_wait, group_interval, routes } = file
+  const { note, runbook_url, mention: mentioned } = file
+  const guidance = { note, runbook_url, mention: mentioned }
+  return routeAt(
+    { sinks: rootSinks, group_by, group_wait, group_interval, routes, ...guidance },
+    'root',
+  )
 })
 
 /** `place` is the node's position: `root.2.1` is the first branch of the second. */
@@ -183,6 +231,9 @@ function routeAt(file: RouteFile, place: string): RouteConfig {
     groupBy: file.group_by,
     groupWaitMs: file.group_wait,
     groupIntervalMs: file.group_interval,
+    note: file.note,
+    runbookUrl: file.runbook_url,
+    mention: file.mention,
     continue: file.continue ?? false,
     mode: file.mode ?? 'live',
     muteTimeIntervals: file.mute_time_intervals ?? [],

@@ -51,6 +51,10 @@ export interface RouteNode {
   groupBy: readonly string[]
   groupWaitMs: number
   groupIntervalMs: number
+  /** What messages say of what to do; undefined or empty: nothing. */
+  note: string | undefined
+  runbookUrl: string | undefined
+  mention: readonly string[] | undefined
   continue: boolean
   /** Its own or inherited: every node below a shadow is shadow. */
   mode: RouteMode
@@ -80,7 +84,9 @@ export function createRouter(config: RouteConfig): Router {
   if (groupBy === undefined || groupWaitMs === undefined || groupIntervalMs === undefined) {
     throw new Error('the root of the routing tree needs its grouping')
   }
-  const above = { path: [], mode: 'live', sinks, groupBy, groupWaitMs, groupIntervalMs } as const
+  const grouping = { groupBy, groupWaitMs, groupIntervalMs }
+  const guidance = { note: undefined, runbookUrl: undefined, mention: undefined }
+  const above = { path: [], mode: 'live', sinks, ...grouping, ...guidance } as const
   const root = resolve(config, above)
   const nodes = new Map(listNodes(root).map((node) => [node.name, node]))
   return {
@@ -93,7 +99,7 @@ export function createRouter(config: RouteConfig): Router {
 
 type Inherited = Pick<
   Readonly<RouteNode>,
-  'mode' | 'groupBy' | 'groupWaitMs' | 'groupIntervalMs'
+  'mode' | 'groupBy' | 'groupWaitMs' | 'groupIntervalMs' | 'note' | 'runbookUrl' | 'mention'
 > & { readonly path: readonly string[]; readonly sinks: readonly string[] }
 
 function resolve(config: RouteConfig, parent: Inherited): RouteNode {
@@ -103,6 +109,9 @@ function resolve(config: RouteConfig, parent: Inherited): RouteNode {
     groupBy: config.groupBy ?? parent.groupBy,
     groupWaitMs: config.groupWaitMs ?? parent.groupWaitMs,
     groupIntervalMs: config.groupIntervalMs ?? parent.groupIntervalMs,
+    note: config.note ?? parent.note,
+    runbookUrl: config.runbookUrl ?? parent.runbookUrl,
+    mention: config.mention ?? parent.mention,
     mode: parent.mode === 'shadow' ? parent.mode : config.mode,
   }
   return {
@@ -117,7 +126,8 @@ function resolve(config: RouteConfig, parent: Inherited): RouteNode {
   }
 }
 
-function listNodes(node: RouteNode): RouteNode[] {
+/** A node and all below it, parents first. */
+export function listNodes(node: RouteNode): RouteNode[] {
   return [node, ...node.routes.flatMap(listNodes)]
 }
 

@@ -1,6 +1,7 @@
 import type { EventDetail, ThreatEvent } from '../event.ts'
 import { TocsinError } from '../lib/errors.ts'
 import { type Fact, formatTime } from '../messages/description.ts'
+import type { Guidance } from '../messages/guidance.ts'
 import { type Message, unverifiedLinkLabel } from '../messages/message.ts'
 import type { Summary } from '../messages/summary.ts'
 
@@ -109,6 +110,8 @@ export interface DeliveryMember {
   /** Names of the routes that chose this destination. */
   routes: readonly string[]
   event: ThreatEvent
+  /** What to do about it, by the configuration as it is now. */
+  guidance?: Guidance | undefined
   /** The event's `url` if it leads upstream and so may be clicked; else left out or null. */
   link?: string | null | undefined
   /**

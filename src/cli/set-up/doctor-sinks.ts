@@ -4,7 +4,7 @@ import { systemClock } from '../../lib/clock.ts'
 import { type Sink, SinkError } from '../../sinks/sink.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import { silentLogger } from '../context.ts'
-import { adviceFor, sendTests, type TestResult } from '../sinks/sinks-test.ts'
+import { adviceFor, sendTests, type TestedConfig, type TestResult } from '../sinks/sinks-test.ts'
 import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
 
 const reachTimeoutMs = 15_000
@@ -24,7 +24,7 @@ export async function checkSinks(config: Config, checks: SinkChecks): Promise<Do
 /** Sends nothing to a sink that is not reached. */
 export async function checkSink(
   sinkConfig: SinkConfig,
-  config: Pick<Config, 'accounts' | 'feeds'>,
+  config: TestedConfig,
   { stop, sends }: SinkChecks,
 ): Promise<DoctorFinding[]> {
   const { name, type } = sinkConfig

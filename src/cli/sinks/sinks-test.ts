@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../../config/config.ts'
+import type { ThreatEvent } from '../../event.ts'
 import { systemClock, withTimeout } from '../../lib/clock.ts'
+import { createGuidanceFinder, type Guidance } from '../../messages/guidance.ts'
 import { sampleEvents } from '../../messages/samples.ts'
+import { createRouter, listNodes } from '../../routing/router.ts'
 import {
   type Delivery,
   type Destination,
@@ -55,20 +58,20 @@ export async function testSink(
 /** Sends one message marked TEST to each destination of a sink. */
 export async function sendTests(
   sink: Sink,
-  config: Pick<Config, 'accounts' | 'feeds'>,
+  config: TestedConfig,
   stop: AbortSignal,
 ): Promise<TestResult[]> {
   const results: TestResult[] = []
   for (const destination of sink.destinations) {
-    results.push(await sendTest(sink, testDelivery(config, destination), stop))
+    results.push(await sendTest(sink, testDelivery(config, sink.name, destination), stop))
   }
   return results
 }
 
-function testDelivery(
-  { accounts, feeds }: Pick<Config, 'accounts' | 'feeds'>,
-  destination: Destination,
-): Delivery {
+export type TestedConfig = Pick<Config, 'accounts' | 'feeds' | 'route' | 'messages'>
+
+function testDelivery(config: TestedConfig, sink: string, destination: Destination): Delivery {
+  const { accounts, feeds } = config
   const nowMs = systemClock.now()
   const [sample] = sampleEvents(nowMs)
   if (sample === undefined) throw new Error('there is no sample event to send')
@@ -81,8 +84,23 @@ function testDelivery(
     routes: ['sinks-test'],
     ...sample,
     fetchedAtMs: nowMs,
+    guidance: findTestGuidance(config, sink, sample.event),
   }
   return { id, destination, members: [member], attempt: 1, mayBeRepeat: false, isTest: true }
+}
+
+/** What the routes to this sink say, so that a mention is tried before it matters. */
+function findTestGuidance(
+  { route, messages }: TestedConfig,
+  sink: string,
+  event: ThreatEvent,
+): Guidance | undefined {
+  const router = createRouter(route)
+  const routes = listNodes(router.root)
+    .filter(({ sinks }) => sinks.includes(sink))
+    .map(({ name }) => name)
+  const find = createGuidanceFinder(messages, (name) => router.node(name))
+  return find({ feed: 'sinks-test', routes, event })
 }
 
 async function sendTest(sink: Sink, delivery: Delivery, stop: AbortSignal): Promise<TestResult> {

@@ -1,6 +1,7 @@
 /** Renders the HTML part of one event: one column for a phone, no images and nothing remote. */
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
+import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import type { Message } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
@@ -27,6 +28,7 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
     renderLink(message.link, accent),
     first.map(renderFact).join(''),
+    renderGuidance(message.guidance),
     renderExtract(message.extract),
     `<div style="margin:20px 0 0;padding:12px 0 0;border-top:1px solid ${grey}">\n${rest.map(renderSmallFact).join('')}</div>`,
     `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`,
@@ -50,6 +52,19 @@ function renderLink(link: string | null, accent: string): string {
   if (link === null) return ''
   const style = `display:inline-block;padding:10px 18px;border-radius:4px;background-color:${accent};color:#ffffff;text-decoration:none;font-weight:bold`
   return `<p style="margin:0 0 20px"><a href="${escapeHtml(link)}" style="${style}">Open event</a></p>`
+}
+
+/** Runbooks are the operator's own links. */
+function renderGuidance(guidance: MessageGuidance): string {
+  const texts = guidanceTexts(guidance).map(
+    ({ label, text }) =>
+      `<p style="margin:0 0 10px;padding:8px 12px;font-size:15px;${tint};${wrap}"><b>${label}:</b> ${escapeHtml(text)}</p>\n`,
+  )
+  const pages = guidance.runbookUrls.map(
+    (url) =>
+      `<p style="margin:0 0 10px;font-size:15px;${wrap}"><a href="${escapeHtml(url)}" style="color:inherit">Open runbook</a></p>\n`,
+  )
+  return [...texts, ...pages].join('')
 }
 
 function renderFact({ label, value, kind }: Fact): string {
@@ -113,6 +128,7 @@ function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
       ? `<p style="margin:0 0 14px;${wrap}">${escapeHtml(coverage.statement)}</p>\n`
       : '',
     renderChips(message.bySeverity),
+    renderGuidance(message.guidance),
     picture === '' ? '' : `${renderHeading('By day')}${picture}`,
     coverage === null ? '' : renderAlreadySent(coverage),
   ]

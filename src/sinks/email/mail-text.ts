@@ -1,6 +1,7 @@
 /** The plain part of a mail, and the foot that both parts share. */
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
+import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import type { Message } from '../../messages/message.ts'
 import {
   formatRemainder,
@@ -22,12 +23,20 @@ export function renderText(message: Message, origin: MailOrigin): string {
     message.notes.map((note) => `* ${note}`).join('\n'),
     `${severityLabel(message.severity)} ${message.title}`,
     factLines(first),
+    renderGuidance(message.guidance),
     renderExtract(message.extract),
     message.link === null ? '' : `Open event: ${message.link}`,
     `${thinLine}\n${factLines(rest)}`,
     `--\n${originLines(message, origin).join('\n')}`,
   ]
   return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
+}
+
+function renderGuidance(guidance: MessageGuidance): string {
+  return [
+    ...guidanceTexts(guidance).map(({ label, text }) => `${label}: ${text}`),
+    ...guidance.runbookUrls.map((url) => `Runbook: ${url}`),
+  ].join('\n')
 }
 
 const thinLine = '-'.repeat(20)
@@ -60,6 +69,7 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
     ),
     renderDays(message.days),
     coverage === null ? '' : renderAlreadySent(coverage),
+    renderGuidance(message.guidance),
     renderLines(message, origin.deliveryId),
     ...message.counts.map(({ label, entries }) =>
       renderColumns(

@@ -6,6 +6,7 @@
 import { isKnownSeverity, type KnownSeverity, ownFeed, type Severity } from '../../event.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { secretFromText } from '../../lib/secret.ts'
+import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import { type Message, messageLimits, renderMessage } from '../../messages/message.ts'
 import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
 import {
@@ -188,8 +189,19 @@ function renderEvent(delivery: Delivery): Rendered {
       class: sanitizeLine(member.event.type, messageLimits.typeLabel) || undefined,
       custom_details: toDetails(eventDetails(message, delivery.id)),
     },
-    links: link === null ? [] : [{ href: link, text: 'Open event' }],
+    links: [
+      ...(link === null ? [] : [{ href: link, text: 'Open event' }]),
+      ...runbookLinks(message.guidance),
+    ],
   }
+}
+
+function runbookLinks({ runbookUrls }: MessageGuidance): Incident['links'] {
+  return runbookUrls.map((href) => ({ href, text: 'Open runbook' }))
+}
+
+function guidanceDetails(guidance: MessageGuidance): Detail[] {
+  return guidanceTexts(guidance).map(({ label, text }) => [label, text])
 }
 
 type Detail = [label: string, value: string | string[]]
@@ -199,6 +211,7 @@ function eventDetails(message: Message, deliveryId: string): Detail[] {
   return [
     ['Notes', notes],
     ...arrangeFacts(message).first.map(({ label, value }): Detail => [label, value]),
+    ...guidanceDetails(message.guidance),
     ...(extract === null ? [] : [[extract.label || 'Extract', extract.text] satisfies Detail]),
     ['Context', formatContext(message)],
     ['Uid', uid],
@@ -224,9 +237,12 @@ function renderEvents(delivery: Delivery, summary: Summary): Rendered {
       class: soleName(byType),
       custom_details: toDetails(summaryDetails(message, delivery.id)),
     },
-    links: message.lines.slice(0, maxLines).flatMap(({ link }, index) => {
-      return link === null ? [] : [{ href: link, text: `Open event ${index + 1}` }]
-    }),
+    links: [
+      ...runbookLinks(message.guidance),
+      ...message.lines.slice(0, maxLines).flatMap(({ link }, index) => {
+        return link === null ? [] : [{ href: link, text: `Open event ${index + 1}` }]
+      }),
+    ],
   }
 }
 
@@ -241,6 +257,7 @@ function summaryDetails(message: SummaryMessage, deliveryId: string): Detail[] {
   const lines = message.lines.slice(0, maxLines)
   return [
     ['Notes', [...message.alarms, ...message.notes]],
+    ...guidanceDetails(message.guidance),
     ['Covers', message.coverage?.statement ?? ''],
     ['Events', lines.map(formatLine)],
     ['Not listed', formatRemainder(message, lines.length, deliveryId) ?? ''],

@@ -8,6 +8,7 @@ import {
   messageAllowances,
   renderMessage,
 } from '../../messages/message.ts'
+import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
@@ -87,20 +88,38 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
     message.summary,
     ...message.notes,
     message.link ?? '',
+    ...guidanceLines(message.guidance),
     formatContext(message),
     formatOrigin(message, deliveryId),
   ]
-  return { text: mrkdwnText(lines.filter(Boolean).join('\n'), slackLimits.text), ...noUnfurling }
+  return { text: plainFallback(message.guidance, lines), ...noUnfurling }
+}
+
+/** Ids of the configuration ping here too; nothing else of the text may. */
+function plainFallback({ mentions }: MessageGuidance, lines: readonly string[]): string {
+  const pings = mentions.map(formatMention).join(' ')
+  const room = slackLimits.text - pings.length - 1
+  const text = mrkdwnText(lines.filter(Boolean).join('\n'), room)
+  return pings === '' ? text : `${pings}\n${text}`
+}
+
+function guidanceLines(guidance: MessageGuidance): string[] {
+  return [
+    ...guidanceTexts(guidance).map(({ label, text }) => `${label}: ${text}`),
+    ...guidance.runbookUrls.map((url) => `Runbook: ${url}`),
+  ]
 }
 
 function buildBlocks(message: Message, deliveryId: string, allowance: Allowance): SlackBlock[] {
   const header = `${severityMark(message.severity)} · ${message.title}`
   return [
     { type: 'header', text: plainText(header, slackLimits.header) },
+    ...mentionBlock(message.guidance),
     ...notesBlock(message.notes, allowance),
     ...factsBlock(message, allowance),
+    ...guidanceBlocks(message.guidance, allowance),
     ...extractBlock(message.extract, allowance),
-    ...linkBlock(message.link),
+    ...linkBlock(message.link, message.guidance),
     smallBlock(formatContext(message), allowance),
     smallBlock(formatOrigin(message, deliveryId), allowance),
   ]
@@ -156,10 +175,37 @@ function extractBlock(extract: Message['extract'], allowance: Allowance): SlackB
   ]
 }
 
-function linkBlock(link: string | null): SlackBlock[] {
-  if (link === null || link.length > slackLimits.url) return []
-  const text = { type: 'plain_text', text: 'Open event', emoji: false } as const
-  return [{ type: 'actions', elements: [{ type: 'button', text, url: link }] }]
+/** The one block that is mrkdwn: it holds ids of the configuration, which its reader checked. */
+function mentionBlock({ mentions }: MessageGuidance): SlackBlock[] {
+  if (mentions.length === 0) return []
+  return [
+    { type: 'section', text: { type: 'mrkdwn', text: mentions.map(formatMention).join(' ') } },
+  ]
+}
+
+function formatMention(id: string): string {
+  if (id === 'here' || id === 'channel') return `<!${id}>`
+  return id.startsWith('S') ? `<!subteam^${id}>` : `<@${id}>`
+}
+
+function guidanceBlocks(
+  guidance: MessageGuidance,
+  { note }: Pick<Allowance, 'note'>,
+): SlackBlock[] {
+  const texts = guidanceTexts(guidance).map(({ label, text }) => `${label}\n${cutText(text, note)}`)
+  return texts.map((text) => ({ type: 'section', text: plainText(text, slackLimits.section) }))
+}
+
+function linkBlock(link: string | null, { runbookUrls }: MessageGuidance): SlackBlock[] {
+  const buttons = [
+    ...(link === null ? [] : [{ text: 'Open event', url: link }]),
+    ...runbookUrls.map((url) => ({ text: 'Open runbook', url })),
+  ].filter(({ url }) => url.length <= slackLimits.url)
+  if (buttons.length === 0) return []
+  const elements = buttons.map(({ text, url }) => {
+    return { type: 'button', text: { type: 'plain_text', text, emoji: false }, url } as const
+  })
+  return [{ type: 'actions', elements }]
 }
 
 /** Where the message came from, with the uid for `tocsin explain <uid>`. */
@@ -180,6 +226,8 @@ const summaryAllowances: readonly [SummaryAllowance, ...SummaryAllowance[]] = [
   { text: 120, names: 3, feeds: 3 },
 ]
 const maxFrameLength = 7000
+/** What the mentions of a message take at most, with the line break behind them. */
+const maxPings = 200
 
 function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
   const frame = firstFitting(
@@ -193,7 +241,8 @@ function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackM
 
 /** Renders text only, for a Slack that refused the blocks. */
 function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
-  const head = [message.title, ...message.alarms, ...message.notes].join('\n')
+  const { title, alarms, notes, guidance } = message
+  const head = [title, ...alarms, ...notes, ...guidanceLines(guidance)].join('\n')
   const foot = formatSummaryOrigin(message, deliveryId)
   const lines: string[] = []
   const buildBody = (): string =>
@@ -202,11 +251,11 @@ function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): S
       .join('\n')
   for (const line of message.lines.slice(0, maxLines)) {
     lines.push(plainLine(line))
-    if (escapeWithin(buildBody(), Infinity).length < slackLimits.text) continue
+    if (escapeWithin(buildBody(), Infinity).length < slackLimits.text - maxPings) continue
     lines.pop()
     break
   }
-  return { text: mrkdwnText(buildBody(), slackLimits.text), ...noUnfurling }
+  return { text: plainFallback(guidance, [buildBody()]), ...noUnfurling }
 }
 
 interface Frame {
@@ -224,12 +273,15 @@ function buildFrame(
   return {
     before: [
       { type: 'header', text: plainText(`${mark}${message.title}`, slackLimits.header) },
+      ...mentionBlock(message.guidance),
       ...alarmBlock(message.alarms, allowance),
       ...contextBlock(message.notes, allowance),
       ...statementBlock(outline),
       ...alreadySentBlocks(outline, allowance),
     ],
     after: [
+      ...guidanceBlocks(message.guidance, { note: allowance.text }),
+      ...linkBlock(null, message.guidance),
       ...countsBlock(outline, allowance),
       ...coverageBlocks(outline, allowance),
       ...contextBlock([formatSummaryOrigin(message, deliveryId)], allowance),

@@ -12,6 +12,7 @@ import {
   messageAllowances,
   renderMessage,
 } from '../../messages/message.ts'
+import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
@@ -116,7 +117,7 @@ export function cardText({ attachments: [{ content }] }: TeamsMessage): string {
 const maxExtractLines = 20
 
 function renderEvent(message: Message, deliveryId: string): TeamsMessage {
-  const actions = linkActions(message.link)
+  const actions = linkActions(message.link, message.guidance)
   return firstFitting(
     messageAllowances,
     (allowance) => wrapCard(eventBody(message, deliveryId, allowance), actions),
@@ -143,6 +144,7 @@ function eventBody(message: Message, deliveryId: string, allowance: Allowance): 
     paragraph([mark(message.severity, look), run(` · ${message.title}`, { ...look, ...bold })]),
     ...message.notes.map((note) => aside(cutText(note, allowance.note))),
     ...factParagraphs(message, allowance),
+    ...guidanceParagraphs(message.guidance, allowance),
     ...extractElements(message.extract, allowance),
     origin(formatContext(message), allowance.origin),
     small(formatOrigin(message, deliveryId), allowance.origin),
@@ -171,8 +173,27 @@ function extractElements(extract: Message['extract'], allowance: Allowance): Car
   ]
 }
 
-function linkActions(link: string | null): OpenUrl[] {
-  return isOpenable(link) ? [{ type: 'Action.OpenUrl', title: 'Open event', url: link }] : []
+/** A runbook that Teams would not open is said as text. */
+function guidanceParagraphs(
+  guidance: MessageGuidance,
+  { note }: Pick<Allowance, 'note'>,
+): RichText[] {
+  const pages = guidance.runbookUrls.filter((url) => !isOpenable(url))
+  return [
+    ...guidanceTexts(guidance).map(({ label, text }) =>
+      labelled(label, cutText(text, note), 'small'),
+    ),
+    ...pages.map((url) => labelled('Runbook', url, 'small')),
+  ]
+}
+
+function linkActions(link: string | null, { runbookUrls }: MessageGuidance): OpenUrl[] {
+  return [
+    ...(link === null ? [] : [{ title: 'Open event', url: link }]),
+    ...runbookUrls.map((url) => ({ title: 'Open runbook', url })),
+  ]
+    .filter(({ url }) => isOpenable(url))
+    .map((action) => ({ type: 'Action.OpenUrl', ...action }))
 }
 
 /** Links are checked when the message is made, but may be http where `base_url` is. */
@@ -212,7 +233,10 @@ function renderEvents(message: SummaryMessage, deliveryId: string): TeamsMessage
     (built) => countBytes(built) <= maxFrameBytes,
   )
   const withLines = (shown: number): TeamsMessage =>
-    wrapCard([...frame.before, ...eventLines(message, shown, deliveryId), ...frame.after])
+    wrapCard(
+      [...frame.before, ...eventLines(message, shown, deliveryId), ...frame.after],
+      linkActions(null, message.guidance),
+    )
   let fitting = withLines(0)
   for (let shown = 1; shown <= Math.min(maxLines, message.lines.length); shown += 1) {
     const fuller = withLines(shown)
@@ -239,6 +263,7 @@ function buildFrame(
       ...alreadySentElements(outline, allowance),
     ],
     after: [
+      ...guidanceParagraphs(message.guidance, { note: allowance.text }),
       ...countParagraphs(outline, allowance),
       ...coverageParagraphs(outline, allowance),
       origin(formatSummaryOrigin(message, deliveryId), allowance.text),

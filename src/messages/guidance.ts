@@ -1,0 +1,114 @@
+/**
+ * What to do about an event, by the operator's configuration alone: nothing of it comes from a
+ * feed, so its addresses may be clicked and its mentions ping.
+ */
+import { ownFeed, type ThreatEvent } from '../event.ts'
+import type { MessagesConfig } from './config.ts'
+import { builtInNextSteps } from './next-steps.ts'
+import { cleanLine } from './sanitize.ts'
+
+/** Of one event; all of it bounded by the configuration. */
+export interface Guidance {
+  notes: readonly string[]
+  /** http or https. */
+  runbookUrls: readonly string[]
+  /** Slack's ids of users and groups, `here` or `channel`. */
+  mentions: readonly string[]
+  nextStep: string | null
+}
+
+/** Of a message, which may be about several events. */
+export interface MessageGuidance extends Omit<Guidance, 'nextStep'> {
+  nextSteps: readonly string[]
+}
+
+/** What a route says to those who get its events. */
+export interface RouteGuidance {
+  note?: string | undefined
+  runbookUrl?: string | undefined
+  mention?: readonly string[] | undefined
+  mode: 'live' | 'shadow'
+}
+
+interface GuidedEvent {
+  feed: string
+  /** Names of the routes that took it. */
+  routes: readonly string[]
+  event: Pick<ThreatEvent, 'type' | 'uid'>
+}
+
+export type GuidanceFinder = (guided: GuidedEvent) => Guidance | undefined
+
+/** A route that the configuration no longer has, or that sends nothing, says nothing. */
+export function createGuidanceFinder(
+  { nextSteps, runbookUrls }: MessagesConfig,
+  findRoute: (name: string) => RouteGuidance | undefined,
+): GuidanceFinder {
+  return ({ feed, routes, event: { type, uid } }) => {
+    const isOwn = feed === ownFeed
+    if (isOwn && type === 'canary') return undefined
+    const live = routes.flatMap((name) => findRoute(name) ?? []).filter(isLive)
+    const isOver = isOwn && uid.endsWith('-end')
+    const byType = isOwn ? undefined : ownValue(runbookUrls, type)
+    return {
+      notes: distinct(live.map(({ note }) => note)),
+      runbookUrls: distinct([...live.map(({ runbookUrl }) => runbookUrl), byType]),
+      mentions: isOver ? [] : distinct(live.flatMap(({ mention }) => mention ?? [])),
+      nextStep: (isOwn ? '' : (ownValue(nextSteps, type) ?? builtInNextSteps.get(type))) || null,
+    }
+  }
+}
+
+function isLive({ mode }: RouteGuidance): boolean {
+  return mode === 'live'
+}
+
+/** A type is a word of upstream, so it may be the name of an inherited property. */
+function ownValue(values: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined
+}
+
+/** In number, of a message. */
+export const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 5, nextSteps: 3 } as const
+
+/** The first of each, in the order of the members. */
+export function uniteGuidance(
+  members: readonly { guidance?: Guidance | undefined }[],
+): MessageGuidance {
+  const all = members.flatMap(({ guidance }) => guidance ?? [])
+  const unite = (read: (one: Guidance) => readonly string[], max: number): string[] =>
+    distinct(all.flatMap(read)).slice(0, max)
+  return {
+    notes: unite(({ notes }) => notes, guidanceLimits.notes).map(cleanText),
+    runbookUrls: unite((one) => one.runbookUrls, guidanceLimits.runbookUrls),
+    mentions: unite(({ mentions }) => mentions, guidanceLimits.mentions),
+    nextSteps: unite(({ nextStep }) => [nextStep ?? ''], guidanceLimits.nextSteps).map(cleanText),
+  }
+}
+
+function cleanText(text: string): string {
+  return cleanLine(text, Infinity)
+}
+
+/** Empty texts say nothing: a route says so to undo what it would inherit. */
+function distinct(texts: readonly (string | undefined)[]): string[] {
+  return [...new Set(texts.filter((text) => text !== undefined && text !== ''))] as string[]
+}
+
+export const noGuidance: MessageGuidance = {
+  notes: [],
+  runbookUrls: [],
+  mentions: [],
+  nextSteps: [],
+}
+
+/** Guidance as labelled texts, for every sink but mentions and links. */
+export function guidanceTexts({
+  nextSteps,
+  notes,
+}: MessageGuidance): { label: string; text: string }[] {
+  return [
+    ...nextSteps.map((text) => ({ label: 'Next step', text })),
+    ...notes.map((text) => ({ label: 'Note', text })),
+  ]
+}

@@ -1,0 +1,223 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { parseConfig } from '../../../src/config/load.ts'
+import { createDelivery, type OpenMessage } from '../../../src/delivery/attempt.ts'
+import { ownFeed } from '../../../src/event.ts'
+import { describedTypes } from '../../../src/messages/families.ts'
+import { createGuidanceFinder, type Guidance } from '../../../src/messages/guidance.ts'
+import { builtInNextSteps } from '../../../src/messages/next-steps.ts'
+import { createRouter } from '../../../src/routing/router.ts'
+import { mailContent } from '../../../src/sinks/email/email-sink.ts'
+import { renderIncident } from '../../../src/sinks/pagerduty/pagerduty-sink.ts'
+import type { Delivery } from '../../../src/sinks/sink.ts'
+import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
+import { cardText, renderTeams } from '../../../src/sinks/teams/teams-card.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { aMember } from '../../support/deliveries.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+import { aBusyDigest, summarised } from '../../support/summaries.ts'
+import { runs } from '../../support/runs.ts'
+import { anyMember } from '../sinks/any-member.ts'
+
+const file = `
+accounts: { main: { base_url: https://api.example.com, api_key: key } }
+feeds: { brand: { type: events, identifier_group: 7 } }
+sinks: { soc: { type: slack, url: https://hooks.slack.com/services/T0/B0/x } }
+messages:
+  next_steps: { stealer_log: Call the help desk., paste: '', stealer_lgo: typo }
+  runbook_urls: { stealer_log: http://wiki.example.com/stealer }
+route:
+  sinks: [soc]
+  note: Ask the duty officer.
+  mention: [here]
+  routes:
+    - { name: urgent, matchers: ['severity=critical'], mention: [U012AB3CD, S012AB3CD], runbook_url: https://wiki.example.com/urgent }
+    - { name: quiet, matchers: ['severity=low'], note: '', mention: [] }
+    - { name: trial, matchers: ['severity=high'], mode: shadow, note: unseen }
+`
+const { config, warnings } = parseConfig(file, { file: 'tocsin.yaml', env: {} })
+const router = createRouter(config.route)
+const find = createGuidanceFinder(config.messages, (name) => router.node(name))
+
+function guidanceFor(routes: string[], type = 'stealer_log'): Guidance | undefined {
+  return find({ feed: 'brand', routes, event: { type, uid: `${type}/x/1` } })
+}
+
+describe('what the configuration says to the reader of an event', () => {
+  test('comes from its route, else from the route above', () => {
+    expect(guidanceFor(['urgent'])).toEqual({
+      notes: ['Ask the duty officer.'],
+      runbookUrls: ['https://wiki.example.com/urgent', 'http://wiki.example.com/stealer'],
+      mentions: ['U012AB3CD', 'S012AB3CD'],
+      nextStep: 'Call the help desk.',
+    })
+    expect(guidanceFor(['quiet'])).toMatchObject({ notes: [], mentions: [] })
+  })
+
+  test('is that of all its routes, each once and in order', () => {
+    expect(guidanceFor(['root', 'urgent'])).toMatchObject({
+      notes: ['Ask the duty officer.'],
+      mentions: ['here', 'U012AB3CD', 'S012AB3CD'],
+    })
+  })
+
+  test('is nothing for a route that left the file, and for one in shadow', () => {
+    expect(guidanceFor(['gone', 'trial'])).toMatchObject({ notes: [], mentions: [] })
+  })
+
+  test('has a next step for each family, which the file replaces or removes', () => {
+    expect(guidanceFor([], 'stealer_log')?.nextStep).toBe('Call the help desk.')
+    expect(guidanceFor([], 'bot')?.nextStep).toMatch(/^Find the machine/u)
+    expect(guidanceFor([], 'paste')?.nextStep).toBeNull()
+    expect(guidanceFor([], 'constructor')?.nextStep).toBeNull()
+    const unknown = [...builtInNextSteps.keys()].filter((type) => !describedTypes.includes(type))
+    expect(unknown).toEqual([])
+    for (const step of builtInNextSteps.values()) expect(step.length).toBeLessThan(130)
+  })
+
+  test('pings nobody for a test of the way, nor for trouble that is over', () => {
+    const own = (type: string, uid: string): Guidance | undefined =>
+      find({ feed: ownFeed, routes: ['urgent'], event: { type, uid } })
+    expect(own('canary', 'tocsin-canary')).toBeUndefined()
+    expect(own('notice', 'feed-begin')?.mentions).toHaveLength(2)
+    expect(own('notice', 'feed-end')?.mentions).toEqual([])
+  })
+
+  test('warns of a type that nobody knows', () => {
+    expect(warnings.map(({ path, problem, remedy }) => `${path}: ${problem}; ${remedy}`)).toContain(
+      'messages.next_steps.stealer_lgo: no event type that is known; did you mean "stealer_log"?',
+    )
+  })
+})
+
+test('a delivery looks it up when it is made, so that nothing of it is stored', async () => {
+  const { event } = aMember()
+  const member = {
+    ...aMember(),
+    recordId: 'r',
+    uid: event.uid,
+    severity: 'high',
+    closed: undefined,
+  }
+  const message = {
+    ref: 'i:r:0:soc',
+    kind: 'item',
+    destination: 'soc',
+    attempt: 1,
+    mayBeRepeat: false,
+    members: [{ ...member, payload: { event, fetchedAtMs: 1 } }],
+  } as unknown as OpenMessage
+  const sink = aRehearsedSink('soc')
+  const made = await createDelivery(
+    { ledger: { account: 'main' } as AccountLedger, sink },
+    message,
+    {
+      findLedger: () => undefined,
+      serviceLink: () => null,
+      namesAccounts: true,
+      findGuidance: find,
+    },
+  )
+  expect(made).toMatchObject({
+    members: [{ namesAccount: true, guidance: guidanceFor(['urgent']) }],
+  })
+})
+
+const guidance: Guidance = {
+  notes: ['Ask <b>Joe</b> & <!channel> at https://wiki.example.com'],
+  runbookUrls: ['https://wiki.example.com/run?a=1&b=2', 'http://wiki.example.com/"x'],
+  mentions: ['U012AB3CD', 'S012AB3CD', 'here'],
+  nextStep: 'Reset the passwords.',
+}
+const pings = '<@U012AB3CD> <!subteam^S012AB3CD> <!here>'
+const guided = aMember({ guidance })
+
+function delivery(more: Partial<Delivery> = {}): Delivery {
+  const destination = { id: 'soc', label: 'soc' }
+  const members = [guided]
+  return { id: 'd1', destination, members, attempt: 1, mayBeRepeat: false, ...more }
+}
+
+/** The objects of Slack that interpret what they say. */
+function mrkdwnTexts(one: Delivery): unknown[] {
+  const found: unknown[] = []
+  JSON.parse(JSON.stringify(previewSlack(one).inBlocks.blocks), (_key, value: unknown) => {
+    if (typeof value === 'object' && value !== null && 'type' in value && value.type === 'mrkdwn')
+      found.push((value as unknown as { text: string }).text)
+    return value
+  })
+  return found
+}
+
+describe('messages', () => {
+  test('to Slack ping in a block of their own, behind the header', () => {
+    const { blocks, text } = previewSlack(delivery()).inBlocks
+    expect(blocks?.slice(0, 2)).toMatchObject([
+      { type: 'header' },
+      { type: 'section', text: { type: 'mrkdwn', text: pings } },
+    ])
+    expect(text).not.toContain('<')
+    const said = JSON.stringify(blocks)
+    expect(said).toContain('Next step\\nReset the passwords.')
+    expect(said).toContain('Ask &lt;b&gt;Joe&lt;/b&gt; &amp; &lt;!channel&gt; at')
+    expect(said).toContain('"url":"https://wiki.example.com/run?a=1&b=2"')
+    expect(previewSlack(delivery()).plainText.text).toMatch(
+      /^<@U012AB3CD> <!subteam\^S012AB3CD> <!here>\n/u,
+    )
+  })
+
+  test('whatever a feed says, nothing of it pings', () => {
+    fc.assert(
+      fc.property(anyMember, (member) => {
+        const hostile = delivery({ members: [{ ...member, guidance }] })
+        expect(mrkdwnTexts(hostile)).toEqual([pings])
+        const { text = '' } = previewSlack(hostile).plainText
+        expect(text.slice(pings.length)).not.toMatch(/[<>]/u)
+        expect(mrkdwnTexts(delivery({ members: [member] }))).toEqual([])
+      }),
+      { numRuns: runs({ short: 100, long: 1000 }) },
+    )
+  })
+
+  test('by mail and to Teams and PagerDuty say it too, and the runbook may be opened', () => {
+    const { html, text } = mailContent(delivery(), 'oncall')
+    expect(html).toContain('<b>Next step:</b> Reset the passwords.')
+    expect(html).toContain('Ask &lt;b&gt;Joe&lt;/b&gt; &amp; &lt;!channel&gt;')
+    expect(html).toContain('<a href="https://wiki.example.com/run?a=1&amp;b=2"')
+    expect(html).toContain('<a href="http://wiki.example.com/&quot;x"')
+    expect(text).toContain('Runbook: https://wiki.example.com/run?a=1&b=2')
+    const card = cardText(renderTeams(delivery()))
+    expect(card).toContain('Next step: Reset the passwords.')
+    expect(card).toContain('Open runbook: https://wiki.example.com/run?a=1&b=2')
+    expect(card).toContain('Runbook: http://wiki.example.com/')
+    const { links, payload } = renderIncident(delivery())
+    expect(links).toContainEqual({ href: guidance.runbookUrls[0], text: 'Open runbook' })
+    expect(payload.custom_details).toMatchObject({ 'Next step': 'Reset the passwords.' })
+  })
+
+  const others = [guided, aMember({ guidance: { ...guidance, nextStep: 'Isolate it.' } })]
+
+  test.each(['group', 'storm'] as const)('of a %s say it once for all', (kind) => {
+    const one = delivery(summarised(others, { kind }))
+    expect(mrkdwnTexts(one)).toEqual([pings])
+    const { text, html } = mailContent(one, 'oncall')
+    expect(text.match(/^Next step: /gmu)).toHaveLength(2)
+    expect(text.match(/^Note: /gmu)).toHaveLength(1)
+    expect(html).toContain('<b>Next step:</b> Isolate it.')
+    expect(cardText(renderTeams(one))).toContain('Next step: Isolate it.')
+    expect(JSON.stringify(renderIncident(one).payload.custom_details)).toContain('Isolate it.')
+  })
+
+  test.each(['backlog', 'held'] as const)('of a %s say it, but ping nobody', (kind) => {
+    const one = delivery(summarised(others, { kind }))
+    expect(mrkdwnTexts(one)).toEqual([])
+    expect(JSON.stringify(previewSlack(one))).toContain('Isolate it.')
+  })
+
+  test('of a digest say nothing of it', () => {
+    const one = delivery({ ...aBusyDigest(), members: others })
+    expect(JSON.stringify(previewSlack(one)) + mailContent(one, 'oncall').text).not.toMatch(
+      /Next step|Reset the|U012AB3CD|wiki/u,
+    )
+  })
+})
