@@ -69,7 +69,7 @@ function ownValue(values: Readonly<Record<string, string>>, name: string): strin
 }
 
 /** In number, of a message. */
-export const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 5, nextSteps: 3 } as const
+const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 5, nextSteps: 3 } as const
 
 /** The first of each, in the order of the members. */
 export function uniteGuidance(
