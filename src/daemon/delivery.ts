@@ -136,6 +136,7 @@ function attemptOptions(
   router: Router,
 ): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
   const { config, clock, logger, metrics, timings } = context
+  const tenants = new Map(config.accounts.map(({ name, tenantId }) => [name, tenantId]))
   return {
     circuitRecheckMs: timings.circuitRecheckMs,
     findLedger: (account) => findLedger(context, account),
@@ -143,6 +144,7 @@ function attemptOptions(
     openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
     serviceLink: createLinkFilter(config.accounts),
     namesAccounts: config.accounts.length > 1,
+    findTenant: (account) => tenants.get(account),
     findGuidance: createGuidanceFinder(config.messages, (name) => router.node(name)),
     onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
     replica: replicaId,

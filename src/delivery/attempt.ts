@@ -420,6 +420,8 @@ interface MemberOptions {
   serviceLink: LinkFilter
   /** Several accounts are configured. */
   namesAccounts?: boolean
+  /** Finds the tenant that an account is configured for. */
+  findTenant?: (account: string) => number | undefined
   findGuidance?: GuidanceFinder
 }
 
@@ -447,7 +449,7 @@ function toDeliveryMember(
   sink: Sink,
   account: string,
   { payload, ...member }: Member,
-  { openSecret, serviceLink, namesAccounts = false, findGuidance }: MemberOptions,
+  { openSecret, serviceLink, namesAccounts = false, findTenant, findGuidance }: MemberOptions,
 ): DeliveryMember | undefined {
   if (!payload) return undefined
   const { sealedSecret } = payload
@@ -459,6 +461,7 @@ function toDeliveryMember(
     id: member.id,
     account,
     ...(namesAccounts && { namesAccount: true }),
+    tenantId: findTenant?.(account),
     feed: member.feed,
     labels: member.labels,
     routes: member.routes,

@@ -103,6 +103,8 @@ export interface DeliveryMember {
   /** The item's own id, the same on every attempt; each element of a webhook batch carries it. */
   id: string
   account: string
+  /** The tenant that the account is configured for; left out: none. */
+  tenantId?: number | undefined
   /** Several accounts are configured, so people are told which one this is. */
   namesAccount?: boolean | undefined
   feed: string

@@ -1,4 +1,5 @@
 /** The body of a webhook: one JSON document per delivery, the same bytes on every attempt. */
+import { renderMessage } from '../../messages/message.ts'
 import { sanitizeLine } from '../../messages/sanitize.ts'
 import type { Delivery, DeliveryMember } from '../sink.ts'
 
@@ -9,6 +10,9 @@ const maxLinkBytes = 2000
 
 interface Element {
   id: string
+  /** What, whose and where, as messages to people say it; the summary has the severity in front. */
+  title: string
+  summary: string
   uid: string
   kind: string
   type: string
@@ -16,12 +20,16 @@ interface Element {
   severity: string
   original_severity: string | null
   account: string
+  /** The tenant that the account is configured for. */
+  tenant_id: number | null
   feed: string
   labels: Readonly<Record<string, string>>
   routes: readonly string[]
   identifiers: { id: number; name: string }[]
   tags: string[]
   notes: string | null
+  /** What to do about it, by the configuration. */
+  next_step: string | null
   /** The event in the upstream web application. */
   url: string | null
   /** A link that does not lead upstream: defanged text, `hxxps://evil[.]com`. */
@@ -90,8 +98,11 @@ function renderElement(member: DeliveryMember, isTest = false): string {
 
 function toElement(member: DeliveryMember, isTest: boolean): Element {
   const { event, detail, link = null } = member
+  const { title, summary } = renderMessage(member, { attempt: 1, mayBeRepeat: false, isTest })
   return {
     id: member.id,
+    title,
+    summary,
     uid: event.uid,
     kind: event.kind,
     type: event.type,
@@ -99,12 +110,14 @@ function toElement(member: DeliveryMember, isTest: boolean): Element {
     severity: event.severity,
     original_severity: event.originalSeverity,
     account: member.account,
+    tenant_id: member.tenantId ?? null,
     feed: member.feed,
     labels: member.labels,
     routes: member.routes,
     identifiers: event.identifiers,
     tags: event.tags,
     notes: event.notes,
+    next_step: member.guidance?.nextStep ?? null,
     url: link,
     ...(link === null &&
       event.url !== null && { unverified_link: sanitizeLine(event.url, maxLinkBytes) }),

@@ -115,11 +115,12 @@ test('a delivery looks it up when it is made, so that nothing of it is stored', 
       findLedger: () => undefined,
       serviceLink: () => null,
       namesAccounts: true,
+      findTenant: (account) => (account === 'main' ? 17 : undefined),
       findGuidance: find,
     },
   )
   expect(made).toMatchObject({
-    members: [{ namesAccount: true, guidance: guidanceFor(['urgent']) }],
+    members: [{ namesAccount: true, tenantId: 17, guidance: guidanceFor(['urgent']) }],
   })
 })
 

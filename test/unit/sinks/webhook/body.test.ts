@@ -29,12 +29,15 @@ const arbitraryMember = fc
 
 describe('a single event', () => {
   test('says what is known, in one shape', () => {
-    const member = aMember({ detail: { domain: 'example.com' } })
+    const guidance = { notes: [], runbookUrls: [], mentions: [], nextStep: 'Isolate it.' }
+    const member = aMember({ detail: { domain: 'example.com' }, tenantId: 17, guidance })
     expect(JSON.parse(renderBody(delivery([member])))).toEqual({
       type: 'tocsin.event.v1',
       timestamp: '2026-11-01T12:02:00.000Z',
       data: {
         id: 'item1',
+        title: 'Stealer log: user alice (matched example[.]com) in stealer_logs_live',
+        summary: 'HIGH Stealer log: user alice (matched example[.]com) in stealer_logs_live',
         uid: 'stealer_log/stealer_logs_live/12345',
         kind: 'event',
         type: 'stealer_log',
@@ -42,12 +45,14 @@ describe('a single event', () => {
         severity: 'high',
         original_severity: null,
         account: 'main',
+        tenant_id: 17,
         feed: 'brand',
         labels: { team: 'brand' },
         routes: ['urgent'],
         identifiers: [{ id: 77, name: 'example.com' }],
         tags: [],
         notes: null,
+        next_step: 'Isolate it.',
         url: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345',
         created_at: '2026-11-01T12:00:00.000Z',
         matched_at: '2026-11-01T12:01:00.000Z',
