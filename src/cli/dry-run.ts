@@ -8,8 +8,9 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createApp } from '../daemon/daemon.ts'
-import { createLogger, prettyLines } from '../lib/logger.ts'
+import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { renderMessage } from '../messages/message.ts'
+import { renderSummary } from '../messages/summary-message.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
@@ -19,6 +20,8 @@ import type { CommonOptions, Context } from './context.ts'
 import { formatSuppressed } from './ledger/explain.ts'
 import { formatDuration, formatIsoTime, jsonText, pluralize, sanitize } from './terminal.ts'
 import { readVersion } from './version.ts'
+
+type Limits = Config['accounts'][number]['limits']
 
 interface DryRunOptions extends Pick<CommonOptions, 'output'> {
   forMs: number
@@ -42,33 +45,59 @@ export async function runDry(
     destination: { write: (line) => context.terminal.printError(line.trimEnd()) },
   })
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-dry-'))
-  const dry = toDryConfig(config, folder)
-  const server = await ensureRedis(dry.redis, logger)
   try {
-    const sent = new Map<string, number>()
-    const wrapSink = createSinkWrapper(context, options, sent)
-    const app = createApp({ config: dry, hash, version: readVersion(), logger, wrapSink })
+    const dry = toDryConfig(config, folder)
+    const server = await ensureRedis(dry.redis, logger)
     try {
-      await app.start()
-      const beginMs = context.clock.now()
-      await context.clock.sleep(options.forMs, context.stop)
-      const report = await readReport(app.ledgers, sent)
-      const ranMs = context.clock.now() - beginMs
-      if (options.output === 'json') context.terminal.print(jsonText(report))
-      else context.terminal.print(reportLines(report, ranMs).join('\n'))
+      await poll(context, { config: dry, hash }, { ...options, logger })
     } finally {
-      await app.stop()
+      await server.release()
     }
   } finally {
-    await server.release()
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-/** Tocsin's own alerts and canary would tell of the dry run, not of what is watched. */
+async function poll(
+  context: Context,
+  { config, hash }: Pick<LoadedConfig, 'config' | 'hash'>,
+  { logger, ...options }: DryRunOptions & { logger: Logger },
+): Promise<void> {
+  const { clock, stop, terminal } = context
+  const sent = new Map<string, number>()
+  const wrapSink = createSinkWrapper(context, options, sent)
+  const app = createApp({ config, hash, version: readVersion(), logger, wrapSink })
+  const over = new AbortController()
+  const beginMs = clock.now()
+  try {
+    const started = app.start().then(() => true)
+    const stopped = clock.sleep(Infinity, AbortSignal.any([stop, over.signal])).then(() => false)
+    const hasStarted = await Promise.race([started, stopped])
+    if (!hasStarted) return
+    await clock.sleep(options.forMs, stop)
+    const report = await readReport(app.ledgers, sent)
+    const lines = reportLines(report, clock.now() - beginMs)
+    terminal.print(options.output === 'json' ? jsonText(report) : lines.join('\n'))
+  } finally {
+    over.abort()
+    await app.stop()
+  }
+}
+
+/**
+ * Tocsin's own alerts and canary would tell of the dry run, not of what is watched; an audit would
+ * compare with a ledger that is empty. Half of each limit is left to a daemon that runs beside it,
+ * because the two do not share a ledger of requests.
+ */
 function toDryConfig(config: Config, folder: string): Config {
+  const halved = ({ search, basic }: Limits): Limits => ({
+    search: search / 2,
+    basic: basic / 2,
+  })
   return {
     ...config,
+    accounts: config.accounts.map((account) => ({ ...account, limits: halved(account.limits) })),
+    feeds: config.feeds.map((feed) => ({ ...feed, audit: undefined })),
     redis: {
       ...config.redis,
       url: undefined,
@@ -98,33 +127,34 @@ function createSinkWrapper(
 ): (sink: Sink) => Sink {
   return (sink) => ({
     ...sink,
-    send(delivery) {
+    reveals: false, // a terminal is no place for leaked secrets
+    async send(delivery) {
       const message = describeMessage(sink, delivery)
       sent.set(sink.name, (sent.get(sink.name) ?? 0) + 1)
       const at = formatIsoTime(clock.now())
       if (output === 'json') terminal.print(jsonText({ at, ...message }))
       else terminal.print(messageLines(message, full).join('\n'))
-      return Promise.resolve({ answer: 'dry run: not sent' })
+      return { answer: 'dry run: not sent' }
     },
   })
 }
 
 function describeMessage(sink: Sink, delivery: Delivery): DryMessage {
   const { members, destination } = delivery
-  const preview = sink.preview?.(delivery)
+  const text = sink.preview?.(delivery).text ?? null
   const events = members.map(({ event }) => event.uid)
-  const headline =
-    preview?.subject ?? preview?.text.split('\n', 1)[0] ?? describeMembers(members, delivery)
-  const text = preview?.text ?? null
+  const headline = formatHeadline(delivery)
   return { sink: sink.name, destination: destination.label, headline, events, text }
 }
 
-/** What a machine gets has no headline of its own: the first event, and how many more. */
-function describeMembers(members: Delivery['members'], delivery: Delivery): string {
+/** The same for every kind of sink; a batch for machines is named by its first event. */
+function formatHeadline(delivery: Delivery): string {
+  const { members, summary } = delivery
+  if (summary !== undefined) return renderSummary({ ...delivery, summary }).title
   const [first, ...others] = members
   if (first === undefined) return 'no event'
-  const { summary } = renderMessage(first, delivery)
-  return others.length === 0 ? summary : `${summary}, and ${others.length} more`
+  const { summary: title } = renderMessage(first, delivery)
+  return others.length === 0 ? title : `${title}, and ${others.length} more`
 }
 
 function messageLines({ sink, destination, headline, text }: DryMessage, full: boolean): string[] {

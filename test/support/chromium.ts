@@ -15,9 +15,12 @@ export interface Rendering {
   colorScheme: 'light' | 'dark'
 }
 
-/** One for a test file, gone after its tests. */
+/** Gone after the tests of a file, the first of several that share this module; Playwright ends the last with the process. */
 let browser: Promise<Browser> | undefined
-afterAll(async () => (await browser)?.close())
+afterAll(async () => {
+  await (await browser)?.close()
+  browser = undefined
+})
 
 /** Gives `look` the page, which no other call sees. Requests of the page fail. */
 export async function inChromium<T>(

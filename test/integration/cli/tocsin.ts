@@ -6,11 +6,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 
 const temporary = mkdtempSync(join(tmpdir(), 'tocsin-tmp-'))
-afterAll(() => rmSync(temporary, { recursive: true, force: true }))
+// Not after a file: several files of a worker share it.
+process.once('exit', () => rmSync(temporary, { recursive: true, force: true }))
 
 /** Nothing of the tester's own, but for what spares compiling it all again. */
 export const environment = {
