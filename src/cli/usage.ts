@@ -8,12 +8,12 @@ export function explainUsageError(text: string, command: Command, args: readonly
   if (unknownCommand !== undefined) return unknownCommandError(unknownCommand, command, args)
   const unknownOption = /^error: unknown option '(.*)'/s.exec(text)?.[1]
   if (unknownOption !== undefined) return unknownOptionError(unknownOption, command)
-  const choice = /^(error: .* argument '(.*)' is invalid\.) Allowed choices are (.*)\.\s*$/s.exec(
+  const choice = /^(error: .* argument '.*' is invalid\.) Allowed choices are (.*)\.\s*$/s.exec(
     text,
   )
   if (choice) {
-    const [, problem = '', given = '', choices = ''] = choice
-    return `${problem.replace(/\.$/, '')}; ${whatThereIs(given, choices.split(', '), '')}`
+    const [, problem = '', choices = ''] = choice
+    return `${problem.replace(/\.$/, '')}; there are: ${choices}`
   }
   return text
 }

@@ -429,7 +429,7 @@ test.each([
   [['get', 'x'], 'a whole number of at least 1'],
   [['delete'], "missing required argument 'ids'"],
   [['delete', '77', '0', '--yes'], 'a whole number of at least 1'],
-  [['delete', '77', '--reveal'], "unknown option '--reveal'"],
+  [['delete', '77', '--reveal'], 'tocsin assets delete has no option --reveal'],
   [['list', '--type', 'domian'], 'domain'],
   [['list', '--enabled', '--disabled'], 'cannot be used with'],
 ])('assets %j is refused before anything is opened', async (args, said) => {

@@ -270,7 +270,7 @@ describe('events search', () => {
     [['--keyword=x', '--type=a,,b'], 'Write words with a comma between each'],
     [['--keyword=x', '--since=soon'], '"soon" is neither a time nor a duration'],
     [['--keyword=x', '--since=1d', '--until=7d'], '--since lies after --until'],
-    [['--keyword=x', '--order=newest'], 'Allowed choices are asc, desc'],
+    [['--keyword=x', '--order=newest'], 'there are: asc, desc'],
     [['--keyword=x', '--limit=0'], 'Write a whole number of at least 1, or --all.'],
     [['--keyword=x', '--account=mian'], 'did you mean "main"?'],
   ])('%j is refused, and nothing is asked', async (args, said) => {
@@ -441,7 +441,7 @@ describe('events expand', () => {
   })
 
   test.each([
-    [['--field=passwords'], 'Allowed choices are credentials, cookies'],
+    [['--field=passwords'], 'there are: credentials, cookies'],
     [[], "required option '--field <name>' not specified"],
     [['--field=cookies', '--size=21'], 'Write a whole number from 1 to 20.'],
   ])('%j is refused, and nothing is asked', async (args, said) => {

@@ -97,11 +97,11 @@ test.each(['get', 'post'])('sends every parameter by %s', async (method) => {
 test.each([
   [['--type=illicit_network'], 'There is no "illicit_network"; did you mean "illicit_networks"?'],
   [['--risk=4,6'], 'Write numbers from 1 to 5'],
-  [['--action=delete'], 'Allowed choices are default, ignored'],
-  [['--sort-by=age'], 'Allowed choices are created, indexed'],
+  [['--action=delete'], 'there are: default, ignored'],
+  [['--sort-by=age'], 'there are: created, indexed'],
   [['--time-zone=Zurich'], 'Write a name of the zone database'],
   [['--until=1d'], '--until needs --since in this search'],
-  [['--method=put'], 'Allowed choices are get, post'],
+  [['--method=put'], 'there are: get, post'],
   [['--query='], 'It is empty.'],
 ])('%j is refused, and nothing is asked', async (args, said) => {
   const { run, sent } = await aServiceScene(tests)

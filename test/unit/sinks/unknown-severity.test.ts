@@ -53,7 +53,7 @@ test('a mail has the critical colour and says UNKNOWN in subject and both parts'
   const { subject, text, html } = mailOf()
   expect(subject).toMatch(/^\[UNKNOWN \("none"\)\] /)
   expect(text).toMatch(/^UNKNOWN \("none"\) /m)
-  expect(html).toContain('UNKNOWN (&quot;none&quot;) &middot;')
+  expect(html).toContain('UNKNOWN (&quot;none&quot;)</span> &middot;')
   expect(html).toContain(redOfCritical)
 })
 
