@@ -286,7 +286,8 @@ export async function createDelivery(
 ): Promise<Delivery | Unsendable> {
   const destination = sink.destinations.find(({ id }) => id === message.destination)
   if (!destination) return 'recipient_removed'
-  const common = { destination, attempt: message.attempt, mayBeRepeat: message.mayBeRepeat }
+  const { attempt, mayBeRepeat } = message
+  const common = { destination, attempt, mayBeRepeat, timeZone: sink.timeZone }
   const messageId = message.ref.split(':')[1] ?? ''
   if (message.kind === 'summary') {
     const request = { sink, messageId, findLedger: options.findLedger, options }

@@ -453,12 +453,12 @@ function parseBytes(input: string): number | undefined {
 const remedy = 'write a name of the zone database, such as Europe/Zurich or UTC'
 
 /** A field that names an IANA time zone; default UTC. */
-export function timeZone(describe: string): z.ZodPrefault<z.ZodType<string>> {
+export function timeZone(describe: string): z.ZodType<string> {
   return textField({
     describe,
     remedy,
     expected: 'a time zone',
     examples: ['Europe/Zurich', 'UTC'],
     parse: (input) => (isTimeZone(input) ? input : refusal('not a time zone', remedy)),
-  }).prefault('UTC')
+  })
 }

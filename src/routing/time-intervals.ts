@@ -238,7 +238,7 @@ const timeInterval = section(
     days_of_month: daysOfMonth.optional(),
     months: months.optional(),
     years: years.optional(),
-    location: timeZone('Zone of the local time, such as Europe/Zurich.'),
+    location: timeZone('Zone of the local time, such as Europe/Zurich.').prefault('UTC'),
   },
   { describe: 'A time at which all that is written here holds.' },
 ).transform((file, context): TimeInterval => {

@@ -31,7 +31,9 @@ export const digestConfig = section(
       examples: ['0 8,16 * * *', '0 8 * * mon-fri'],
       parse: (input) => cronProblem(input) ?? input.trim(),
     }),
-    timezone: timeZone('Zone of the local times of the schedule, such as Europe/Zurich.'),
+    timezone: timeZone('Zone of the local times of the schedule, such as Europe/Zurich.').prefault(
+      'UTC',
+    ),
     immediate: word(
       [noImmediate, ...severities],
       'This severity and above goes at once, unknown ones too; none: nothing does.',
@@ -92,6 +94,13 @@ export function readFailover(file: z.output<z.ZodObject<typeof failoverKeys>>): 
   }
 }
 
+/** For sinks whose readers are people. */
+export const readerKeys = {
+  time_zone: timeZone(
+    'Zone of the times in messages, beside UTC. Default: UTC; in digests the zone of the schedule.',
+  ).optional(),
+}
+
 /** Keys that sinks will have in a later version, with what happens instead. */
 export const laterSinkKeys = {
   proxy: 'sinks are reached directly',
@@ -111,6 +120,8 @@ export interface ChatConfig {
   digest: DigestConfig | undefined
   /** Leaked credentials are shown in clear. */
   reveal: boolean
+  /** undefined: UTC; in digests the zone of the schedule. */
+  timeZone?: string | undefined
 }
 
 /** The keys of a sink that posts to a chat, after `url` and `limit`. */
@@ -118,6 +129,7 @@ export const chatKeys = {
   allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
   digest: digestConfig.optional(),
   reveal: flag('Show leaked credentials in clear.').prefault(false),
+  ...readerKeys,
   ...failoverKeys,
   ...laterKeys(laterSinkKeys),
 }
@@ -135,6 +147,7 @@ export function readChat(file: ChatFile): Omit<ChatConfig, 'name'> & FailoverCon
     allowPrivate: file.allow_private,
     digest: file.digest,
     reveal: file.reveal,
+    timeZone: file.time_zone,
     ...readFailover(file),
   }
 }

@@ -28,6 +28,8 @@ export interface Sink {
   readonly limitPerSecond?: number | undefined
   /** Concurrent sends in one process. */
   readonly concurrency: number
+  /** Zone of the times that its readers see; undefined: UTC, in digests that of the schedule. */
+  readonly timeZone?: string | undefined
   /** Whether leaked secrets reach it in clear (`reveal: true`). */
   readonly reveals?: boolean
   /** Whether it can attach a file. */
@@ -80,6 +82,8 @@ export interface Delivery {
   attempt: number
   /** An earlier attempt ended without an answer: this may be a repeat, and the message says so. */
   mayBeRepeat: boolean
+  /** The sink's own. */
+  timeZone?: string | undefined
   /** A message of `sinks test`: marked TEST for people and machines. */
   isTest?: boolean
   /**

@@ -63,14 +63,14 @@ export async function sendTests(
 ): Promise<TestResult[]> {
   const results: TestResult[] = []
   for (const destination of sink.destinations) {
-    results.push(await sendTest(sink, testDelivery(config, sink.name, destination), stop))
+    results.push(await sendTest(sink, testDelivery(config, sink, destination), stop))
   }
   return results
 }
 
 export type TestedConfig = Pick<Config, 'accounts' | 'feeds' | 'route' | 'messages'>
 
-function testDelivery(config: TestedConfig, sink: string, destination: Destination): Delivery {
+function testDelivery(config: TestedConfig, sink: Sink, destination: Destination): Delivery {
   const { accounts, feeds } = config
   const nowMs = systemClock.now()
   const [sample] = sampleEvents(nowMs)
@@ -84,9 +84,18 @@ function testDelivery(config: TestedConfig, sink: string, destination: Destinati
     routes: ['sinks-test'],
     ...sample,
     fetchedAtMs: nowMs,
-    guidance: findTestGuidance(config, sink, sample.event),
+    guidance: findTestGuidance(config, sink.name, sample.event),
   }
-  return { id, destination, members: [member], attempt: 1, mayBeRepeat: false, isTest: true }
+  const { timeZone } = sink
+  return {
+    id,
+    destination,
+    members: [member],
+    attempt: 1,
+    mayBeRepeat: false,
+    timeZone,
+    isTest: true,
+  }
 }
 
 /** What the routes to this sink say, so that a mention is tried before it matters. */

@@ -21,6 +21,7 @@ import {
   type FailoverConfig,
   readFailover,
   failoverKeys,
+  readerKeys,
   type SinkType,
 } from '../config.ts'
 
@@ -41,6 +42,8 @@ export interface EmailConfig {
   digest: DigestConfig | undefined
   /** Leaked credentials are shown in clear. */
   reveal: boolean
+  /** undefined: UTC; in digests the zone of the schedule. */
+  timeZone?: string | undefined
 }
 
 const addressRemedy = 'write an address, such as oncall@example.com'
@@ -89,6 +92,7 @@ const emailConfig = section(
     limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
+    ...readerKeys,
     ...failoverKeys,
     ...laterKeys(laterSinkKeys),
   },
@@ -105,6 +109,7 @@ const emailConfig = section(
   limitPerSecond: file.limit,
   digest: file.digest,
   reveal: file.reveal,
+  timeZone: file.time_zone,
   ...readFailover(file),
 }))
 

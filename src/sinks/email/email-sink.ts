@@ -5,6 +5,7 @@
  */
 import { domainToASCII } from 'node:url'
 import type { SendMailOptions } from 'nodemailer'
+import { isKnownSeverity } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { type Message, renderMessage } from '../../messages/message.ts'
@@ -71,6 +72,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     name,
     type: 'email',
     audience: 'people',
+    timeZone: config.timeZone,
     canAttach: true,
     destinations,
     limitPerSecond,
@@ -107,7 +109,7 @@ export function composeMail(
   { sink, from, to, nowMs }: MailOptions,
 ): SendMailOptions {
   const sender = parseSender(from)
-  const { subject, text, html, list, thread } = mailContent(delivery, sink)
+  const { subject, text, html, list, thread, isUrgent } = mailContent(delivery, sink)
   // No mail has this id, but mail programs thread the mails that refer to it.
   const root = `<${thread}.tocsin@${sender.domain}>`
   return {
@@ -125,6 +127,7 @@ export function composeMail(
       'List-Id': `<${list}.tocsin.${sender.domain}>`,
       ...(delivery.mayBeRepeat && { 'Tocsin-Possible-Repeat': 'true' }),
       ...(delivery.isTest === true && { 'Tocsin-Test': 'true' }),
+      ...(isUrgent && { Importance: 'high', 'X-Priority': '1' }),
     },
     text,
     html,
@@ -169,8 +172,10 @@ export interface MailContent {
   html: string
   /** The list: a feed's events or a sink's digests. ASCII, for `List-Id`. */
   list: string
-  /** The thread: mails of one list and one day. ASCII. */
+  /** The thread: mails of one list and one day; of an urgent mail, itself. ASCII. */
   thread: string
+  /** Something critical, at once: mail programs show it first, and not below older mails. */
+  isUrgent: boolean
 }
 
 const maxSubjectLength = 180
@@ -181,23 +186,33 @@ export function mailContent(delivery: Delivery, sink: string): MailContent {
   const { summary } = delivery
   if (summary === undefined) {
     const message = renderMessage(soleMember(delivery), delivery)
+    const isUrgent = isCritical(message.severity) && delivery.isTest !== true
     return {
+      isUrgent,
       subject: cutText(`[${severityLabel(message.severity)}] ${message.title}`, maxSubjectLength),
       text: renderText(message, origin),
       html: renderHtml(message, origin),
       list: message.feed,
-      thread: `${message.feed}.${utcDay(eventTime(message))}`,
+      thread: isUrgent ? delivery.id : `${message.feed}.${utcDay(eventTime(message))}`,
     }
   }
   const message = renderSummary({ ...delivery, summary })
   const list = listName(summary, sink)
+  const isAtOnce = summary.kind === 'group' || summary.kind === 'storm'
+  const isUrgent = isAtOnce && isCritical(message.severity) && delivery.isTest !== true
   return {
+    isUrgent,
     subject: message.subject,
     text: renderSummaryText(message, origin),
     html: renderSummaryHtml(message, origin),
     list,
-    thread: `${list}.${summaryDay(summary)}`,
+    thread: isUrgent ? delivery.id : `${list}.${summaryDay(summary)}`,
   }
+}
+
+/** An unknown severity counts as critical. */
+function isCritical(severity: string | null): boolean {
+  return severity !== null && (severity === 'critical' || !isKnownSeverity(severity))
 }
 
 function eventTime({ matchedAtMs, createdAtMs, fetchedAtMs }: Message): number {

@@ -23,6 +23,7 @@ import {
   type FailoverConfig,
   failoverKeys,
   laterSinkKeys,
+  readerKeys,
   readFailover,
   type SinkType,
 } from '../config.ts'
@@ -36,6 +37,8 @@ export interface PagerDutyConfig {
   limitPerSecond: number | undefined
   /** Lets the address be private or loopback, over http too. */
   allowPrivate: boolean
+  /** undefined: UTC. */
+  timeZone?: string | undefined
   batch?: undefined
   digest?: undefined
   /** Incidents go on to telephones and other services, so leaked secrets stay masked. */
@@ -84,6 +87,7 @@ const pagerDutyConfig = section(
     }).prefault(origins.us),
     limit: rate('Incidents per second or minute, over all replicas. Default: none.').optional(),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
+    ...readerKeys,
     ...failoverKeys,
     ...foreignKeys({
       digest:
@@ -103,6 +107,7 @@ const pagerDutyConfig = section(
   routingKey: requiredSecretFromSection(file, 'routing_key'),
   limitPerSecond: file.limit,
   allowPrivate: file.allow_private,
+  timeZone: file.time_zone,
   ...readFailover(file),
 }))
 

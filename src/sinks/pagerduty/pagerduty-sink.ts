@@ -72,6 +72,7 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
     name,
     type: 'pagerduty',
     audience: 'people',
+    timeZone: config.timeZone,
     destinations: listDestinations(config),
     limitPerSecond,
     concurrency,

@@ -55,6 +55,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     name,
     type: 'slack',
     audience: 'people',
+    timeZone: config.timeZone,
     destinations: listDestinations(config),
     limitPerSecond,
     reveals: config.reveal,

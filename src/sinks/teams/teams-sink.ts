@@ -53,6 +53,7 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     name,
     type: 'teams',
     audience: 'people',
+    timeZone: config.timeZone,
     destinations: listDestinations(config),
     limitPerSecond,
     reveals: config.reveal,

@@ -51,6 +51,11 @@ function deliver(begun: OpenMessage, sink: Partial<Sink> = {}): ReturnType<typeo
   })
 }
 
+test('its times are those of the sink', async () => {
+  const delivery = await deliver(begin(), { timeZone: 'Europe/Zurich' })
+  expect(delivery).toMatchObject({ timeZone: 'Europe/Zurich' })
+})
+
 test('an item is sent under its own id, as its route wanted it, and says that it may be a repeat', async () => {
   expect(await deliver(begin())).toEqual({
     id: 'item1',

@@ -147,6 +147,41 @@ test('a group of one feed stands with the feed’s mails, one of several with it
   })
 })
 
+describe('a critical mail', () => {
+  const critical = (severity: string): Partial<Delivery> => ({
+    members: [aMember({ event: aThreatEvent({ severity }) })],
+  })
+  const priority = (content: Partial<Delivery>): unknown => {
+    const { Importance: importance, 'X-Priority': first } = compose(content).headers as Record<
+      string,
+      string | undefined
+    >
+    return { importance, first }
+  }
+  const urgent = { importance: 'high', first: '1' }
+  const ordinary = { importance: undefined, first: undefined }
+
+  test.each(['critical', 'none', 'sev1'])(
+    'of severity %s is marked, in a thread of its own',
+    (severity) => {
+      expect(priority(critical(severity))).toEqual(urgent)
+      expect(compose(critical(severity)).references).toBe('<abc.tocsin@example.com>')
+    },
+  )
+
+  test('about a group is marked, too', () => {
+    const { members = [] } = critical('critical')
+    expect(priority(summarised([...members, aMember()]))).toEqual(urgent)
+  })
+
+  test('is none that is less, a digest or a TEST', () => {
+    expect(priority(critical('high'))).toEqual(ordinary)
+    expect(priority({ ...critical('critical'), isTest: true })).toEqual(ordinary)
+    expect(priority(aBusyDigest(3))).toEqual(ordinary)
+    expect(compose({ ...critical('critical'), isTest: true }).references).toMatch(/^<brand\./)
+  })
+})
+
 function expectCounted(html: string, total: number): void {
   const lines = html.match(/<td width="4" /g)?.length ?? 0
   const more = /(?:and (\d+) more: |(\d+) not listed here: )/.exec(html)
