@@ -10,6 +10,7 @@ import {
   wholeNumber,
   word,
 } from '../lib/config-fields.ts'
+import { declareSecretFile } from '../lib/secret.ts'
 
 const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
 const namesRemedy = 'write a list of names, such as [tocsin.example.net]'
@@ -21,6 +22,8 @@ function hostField(describe: string, remedy: string): z.ZodType<string> {
     parse: (input) => (/^[\w.:%-]+$/.test(input) ? input : refusal('not a host', remedy)),
   })
 }
+
+declareSecretFile('token_file')
 
 export const httpConfig = section(
   {
