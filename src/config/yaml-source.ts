@@ -62,7 +62,7 @@ export interface Tree {
 }
 
 /** Enough for some thousand organizations; more is a mistaken file. */
-export const maxCharacters = 4 * 1024 * 1024
+const maxCharacters = 4 * 1024 * 1024
 export const tooLong = refusal('longer than 4 MiB', 'is this the right file?')
 /** Limit on values that aliases repeat, so that they do not multiply. */
 const maxRepeated = 1024 * 1024

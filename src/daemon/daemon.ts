@@ -2,7 +2,6 @@
  * The composition root: builds every part from the configuration, starts them, and stops them in
  * reverse. Only this file knows them all, so that tests run the real thing.
  */
-import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
@@ -51,10 +50,8 @@ export interface App {
   readonly ledgers: readonly AccountLedger[]
 }
 
-interface AppOptions extends Pick<ProcessContext, 'wrapSink'> {
-  config: Config
-  /** Of accounts, feeds, sinks and routes: names the generation. */
-  hash: string
+interface AppOptions
+  extends Pick<ProcessContext, 'wrapSink'>, Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   version: string
   logger: Logger
   /** Lets whoever can read the token file ask for a reload. */
@@ -66,7 +63,8 @@ interface AppOptions extends Pick<ProcessContext, 'wrapSink'> {
 
 interface RemoteReload {
   tokenFile: string
-  reload(): Promise<ReloadOutcome>
+  /** `address`: whose. */
+  reload(address: string): Promise<ReloadOutcome>
 }
 
 interface RunningApp extends EngineHost {
@@ -116,7 +114,7 @@ function createRunningApp(options: AppOptions): RunningApp {
   const watch = watchRedis(processContext, () => host.current.context.ledgers)
   const token = createReloadToken()
   const { remoteReload: remote } = options
-  const reloads = remote && { token, run: () => remote.reload() }
+  const reloads = remote && { token, run: (address: string) => remote.reload(address) }
   return Object.assign(host, {
     http: buildHttpServer(
       { ...config.http, ...(reloads && { reload: reloads }) },
@@ -215,7 +213,7 @@ async function begin({ current, version, stopping, processContext }: RunningApp)
   processContext.logger.info(
     {
       version,
-      generation: generation.number,
+      generation: generation.revision,
       feeds: config.feeds.length,
       sinks: config.sinks.length,
     },
