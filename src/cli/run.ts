@@ -16,7 +16,7 @@ import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
-import { defaultTokenFile } from '../ops/reload-access.ts'
+import { defaultTokenFiles } from '../ops/reload-access.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { describeRedis, toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
 import {
@@ -88,9 +88,9 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
     if (context.stop.aborted) return
     const reloader = createReloader(context, { file, loaded, logger })
     const reload = (by: string): Promise<ReloadOutcome> => reloader.reload(app, by)
-    const tokenFile = config.http.tokenFile ?? defaultTokenFile(file)
+    const { tokenFile } = config.http
     const remoteReload = {
-      tokenFile,
+      tokenFiles: tokenFile === undefined ? defaultTokenFiles(file, context.env) : [tokenFile],
       reload: (address: string) => reload(`tocsin reload from ${address}`),
     }
     const app = createApp({ ...loaded, version: readVersion(), logger, remoteReload })

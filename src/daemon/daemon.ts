@@ -2,6 +2,7 @@
  * The composition root: builds every part from the configuration, starts them, and stops them in
  * reverse. Only this file knows them all, so that tests run the real thing.
  */
+import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
 import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
@@ -62,15 +63,21 @@ interface AppOptions
 }
 
 interface RemoteReload {
-  tokenFile: string
+  /** The first that can be written is. */
+  tokenFiles: readonly string[]
   /** `address`: whose. */
   reload(address: string): Promise<ReloadOutcome>
 }
 
+interface ReloadAccessFile {
+  open(url: string): void
+  close(): Promise<void>
+}
+
 interface RunningApp extends EngineHost {
   http: HttpServer
-  /** Writes and removes the token file. */
-  reloadAccess: { open(url: string): void; close(): void }
+  /** undefined: nobody can ask for a reload over HTTP. */
+  reloadAccess: ReloadAccessFile | undefined
   watch: RedisWatch
   /** Logs the counts of repeated lines. */
   repeatedLines: Loop
@@ -121,7 +128,7 @@ function createRunningApp(options: AppOptions): RunningApp {
       watch,
       () => host.current,
     ),
-    reloadAccess: buildReloadAccess(remote, token, logger),
+    reloadAccess: remote && buildReloadAccess(remote, token, processContext),
     watch,
     repeatedLines: createLoop({
       name: 'repeated lines',
@@ -135,25 +142,38 @@ function createRunningApp(options: AppOptions): RunningApp {
   })
 }
 
+/** Writes the token file, again when a cleaner of old files took it, and removes it. */
 function buildReloadAccess(
-  remote: RemoteReload | undefined,
+  { tokenFiles }: RemoteReload,
   token: string,
-  logger: Logger,
-): RunningApp['reloadAccess'] {
-  const { tokenFile } = remote ?? {}
+  { logger, clock, timings }: ProcessContext,
+): ReloadAccessFile {
+  let url = ''
+  let written: string | undefined
+  let hasWarned = false
+  function write(): void {
+    try {
+      written = writeReloadAccess(tokenFiles, { url, token })
+    } catch (error) {
+      const message =
+        'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
+      if (!hasWarned) logger.warn({ reason: errorMessage(error) }, message)
+      hasWarned = true
+    }
+  }
+  const tick = async (): Promise<void> => {
+    if (written === undefined || !existsSync(written)) write()
+  }
+  const everyMs = timings.housekeepingMs
+  const loop = createLoop({ name: 'token file', everyMs, logger, clock, tick })
   return {
-    open(url) {
-      if (tokenFile === undefined) return
-      try {
-        writeReloadAccess(tokenFile, { url, token })
-      } catch (error) {
-        const message =
-          'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
-        logger.warn({ file: tokenFile, reason: errorMessage(error) }, message)
-      }
+    open(localUrl) {
+      url = localUrl
+      loop.start()
     },
-    close() {
-      if (tokenFile !== undefined) removeReloadAccess(tokenFile, token)
+    async close() {
+      await loop.stop()
+      if (written !== undefined) removeReloadAccess(written, token)
     },
   }
 }
@@ -181,7 +201,7 @@ function createExclusiveRunner(): RunningApp['runExclusive'] {
 async function start(running: RunningApp): Promise<{ url: string }> {
   describeConfig(running.current, running.version)
   const web = await running.http.start()
-  running.reloadAccess.open(web.localUrl)
+  running.reloadAccess?.open(web.localUrl)
   running.watch.start()
   running.repeatedLines.start()
   await prepareRedis(running.current.context)
@@ -228,7 +248,7 @@ function upgrade({ config, timings, ...context }: EngineContext): Promise<void> 
 
 async function stop(running: RunningApp): Promise<void> {
   running.stop.abort()
-  running.reloadAccess.close()
+  await running.reloadAccess?.close()
   await Promise.all([running.leaving, stopEngine(running.current)])
   running.processContext.redis.disconnect()
   await Promise.all([running.http.stop(), running.watch.stop(), running.repeatedLines.stop()])

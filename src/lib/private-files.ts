@@ -81,13 +81,19 @@ export function findExposure(path: string, self = ownIdentity()): Refusal | unde
     )
   }
   const isHandedOver = uid === 0 && [0, ...self.gids].includes(gid) && (mode & 0o020) === 0
+  const problem = findOpenness(path, resolved.stat, isHandedOver)
+  if (problem === undefined) return undefined
+  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : ownershipRemedy(path, self)
+  return refusal(problem, mountedRemedy(resolved.realPath) ?? remedy)
+}
+
+/** What others than the owner may do, in words. */
+function findOpenness(path: string, { gid, mode }: Stats, mayGroup: boolean): string | undefined {
   const othersMay = accessVerbs(mode)
-  const groupMay = isHandedOver ? '' : accessVerbs(mode >> 3)
+  const groupMay = mayGroup ? '' : accessVerbs(mode >> 3)
   if (othersMay === '' && groupMay === '') return undefined
   const who = othersMay === '' ? `group ${gid} may ${groupMay}` : `every user may ${othersMay}`
-  const bits = (mode & 0o777).toString(8).padStart(4, '0')
-  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : ownershipRemedy(path, self)
-  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(resolved.realPath) ?? remedy)
+  return `${who} ${path} (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`
 }
 
 /**
@@ -99,17 +105,15 @@ export function findOwnFileExposure(path: string): Refusal | undefined {
   return stat?.isFile() ? foreignAccess(path, stat) : undefined
 }
 
-function foreignAccess(path: string, { uid, mode }: Stats): Refusal | undefined {
+function foreignAccess(path: string, stat: Stats): Refusal | undefined {
   const self = ownIdentity()
   if (self === undefined) return undefined
-  if (uid !== self.uid && self.uid !== 0) {
-    const problem = `${path} belongs to user ${uid}, and this is user ${self.uid}`
+  if (stat.uid !== self.uid && self.uid !== 0) {
+    const problem = `${path} belongs to user ${stat.uid}, and this is user ${self.uid}`
     return refusal(problem, 'name a file of your own')
   }
-  const access = accessVerbs(mode | (mode >> 3))
-  if (access === '') return undefined
-  const bits = (mode & 0o777).toString(8).padStart(4, '0')
-  return refusal(`others may ${access} ${path} (mode ${bits})`, `run: chmod 600 ${path}`)
+  const problem = findOpenness(path, stat, false)
+  return problem === undefined ? undefined : refusal(problem, `run: chmod 600 ${path}`)
 }
 
 /** Returns undefined also if Kubernetes replaces the folder between the two calls. */

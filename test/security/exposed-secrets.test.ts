@@ -200,7 +200,7 @@ describe('the file in which the daemon leaves its token', () => {
     aFile('token', token, 0o640)
     expect(warningsOf(aFile('token.yaml', config()))).toEqual([
       expect.stringMatching(
-        /token\.yaml:\d+:\d+ http\.token_file: others may read \S+token \(mode 0640\); run: chmod 600 \S+token$/,
+        /token\.yaml:\d+:\d+ http\.token_file: group \d+ may read \S+token \(mode 0640\); run: chmod 600 \S+token$/,
       ),
     ])
   })
