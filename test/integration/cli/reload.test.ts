@@ -1,4 +1,5 @@
 import {
+  chownSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -257,6 +258,28 @@ test('the token is for its user alone, where the file says, and goes with the da
   expect(() => statSync(token)).toThrow('ENOENT')
 })
 
+test('a daemon is found where it wrote, though the file names another place by now', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  replace(daemon.file, config().replace('port: 0', 'port: 0, token_file: token'))
+  const refusal = `the configuration has 1 mistake:
+  ${daemon.file}:4:17 http.token_file: cannot change while the process runs; restart to change it, or write what was there before
+`
+  const missing = await tocsinProcess('reload', '--config', daemon.file)
+  expect(missing).toEqual({ code: 2, out: '', err: refusal })
+  const stale = '{"url":"http://127.0.0.1:9","token":"t"}'
+  writeFileSync(join(dirname(daemon.file), 'token'), stale, { mode: 0o600 })
+  const killed = await tocsinProcess('reload', '--config', daemon.file)
+  expect(killed).toEqual({ code: 2, out: '', err: refusal })
+})
+
+test.runIf(process.getuid?.() === 0)('root may reload the daemon of another user', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config().replace('port: 0', 'port: 0, token_file: token'))
+  chownSync(join(dirname(daemon.file), 'token'), 1001, 1001)
+  expect(await tocsinProcess('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
+})
+
 test('a token file that others may read is not used', async () => {
   const file = aFile('tocsin.yaml', configurations()().replace('port: 0', 'token_file: token'))
   const token = join(dirname(file), 'token')
@@ -306,18 +329,24 @@ test('with `watch` the mistake of a refused file is seen mended in whatever file
   expect(daemon.lines(asked)).toMatchObject([{ by: 'watch' }, { by: 'watch' }])
 })
 
-test('`watch` begins and ends with the configuration that says so', async () => {
+test('`watch` begins with the configuration that says so, and nothing is read again before', async () => {
   const config = configurations()
-  const daemon = await startDaemon(config())
+  const [daemon, other] = [await startDaemon(config()), await startDaemon(configurations()())]
+  replace(other.file, 'accounts: [')
   daemon.reload(config({ more: 'watch: true' }))
   await daemon.hasSaid(reloaded, 1)
-  replace(daemon.file, config({ sinks: ['siem', 'extra'] }))
+  replace(daemon.file, config({ more: 'watch: true', sinks: ['siem', 'extra'] }))
   await daemon.hasSaid(reloaded, 2)
+  replace(daemon.file, config({ sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(reloaded, 3)
   expect(daemon.lines(reloaded)).toMatchObject([
     { sections: ['watch'] },
-    { sections: ['watch'], sinks: { added: ['extra'] } },
+    { sinks: { added: ['extra'] } },
+    { sections: ['watch'] },
   ])
-  expect(daemon.lines(asked)).toMatchObject([{ by: 'SIGHUP' }, { by: 'watch' }])
+  expect(daemon.lines(asked)).toMatchObject([{ by: 'SIGHUP' }, { by: 'watch' }, { by: 'watch' }])
+  // by now the other has had time for as many looks
+  expect(other.lines(asked)).toEqual([])
 })
 
 test('with `watch` an edit right after the file was read for the start is not missed', async () => {
