@@ -35,7 +35,7 @@ interface DryRunOptions extends Pick<CommonOptions, 'output'> {
  */
 export async function runDry(
   context: Context,
-  { config, hash }: Pick<LoadedConfig, 'config' | 'hash'>,
+  loaded: LoadedConfig,
   options: DryRunOptions,
 ): Promise<void> {
   // What people look for stands on standard output; troubles of polling beside it.
@@ -46,10 +46,10 @@ export async function runDry(
   })
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-dry-'))
   try {
-    const dry = toDryConfig(config, folder)
+    const dry = toDryConfig(loaded.config, folder)
     const server = await ensureRedis(dry.redis, logger)
     try {
-      await poll(context, { config: dry, hash }, { ...options, logger })
+      await poll(context, { ...loaded, config: dry }, { ...options, logger })
     } finally {
       await server.release()
     }
@@ -60,13 +60,13 @@ export async function runDry(
 
 async function poll(
   context: Context,
-  { config, hash }: Pick<LoadedConfig, 'config' | 'hash'>,
+  loaded: LoadedConfig,
   { logger, ...options }: DryRunOptions & { logger: Logger },
 ): Promise<void> {
   const { clock, stop, terminal } = context
   const sent = new Map<string, number>()
   const wrapSink = createSinkWrapper(context, options, sent)
-  const app = createApp({ config, hash, version: readVersion(), logger, wrapSink })
+  const app = createApp({ ...loaded, version: readVersion(), logger, wrapSink })
   const over = new AbortController()
   const beginMs = clock.now()
   try {

@@ -6,7 +6,7 @@ import { ConfigError, type Mistake, formatMistake } from '../config/config.ts'
 import type { ReloadOutcome } from '../daemon/reload.ts'
 import { errorMessage } from '../lib/errors.ts'
 import {
-  defaultTokenFile,
+  likelyTokenFiles,
   type ReloadAccess,
   readReloadAccess,
   reloadPath,
@@ -35,43 +35,46 @@ export function reloadCommand(context: Context): Command {
 }
 
 /** Throws CommandError when no daemon left word, and ConfigError if the file is why. */
-function findAccess(context: Context, file: string): ReloadAccess {
-  const path = findTokenFile({ path: file, env: context.env }) ?? defaultTokenFile(file)
-  try {
-    const access = readReloadAccess(path)
-    if (access) return access
-  } catch (cause) {
-    throw new CommandError('mistake', `${path} is not to be trusted: ${errorMessage(cause)}`, {
-      cause,
-    })
-  }
+function findAccess(context: Context, file: string): ReloadAccess[] {
+  const { env } = context
+  const named = findTokenFile({ path: file, env })
+  // A daemon that runs may have begun before the file named one.
+  const paths = [...(named === undefined ? [] : [named]), ...likelyTokenFiles(file, env)]
+  const found = paths.flatMap((path) => readAccess(path) ?? [])
+  if (found.length > 0) return found
   loadConfigFile(context, file)
-  const remedy = `start it with: tocsin run --config ${file}; if it runs, run this command as its user and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
+  const remedy = `start it with: tocsin run --config ${file}; if it runs, run this command as its user or root and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
   throw new CommandError(
     'refused',
-    `no daemon runs on ${resolve(file)}: there is no ${path}; ${remedy}`,
+    `no daemon runs on ${resolve(file)}: there is no readable ${paths.join(', nor ')}; ${remedy}`,
   )
 }
 
 /** Throws CommandError. */
+function readAccess(path: string): ReloadAccess | undefined {
+  try {
+    return readReloadAccess(path)
+  } catch (cause) {
+    const problem = `${path} is not to be trusted: ${errorMessage(cause)}`
+    throw new CommandError('mistake', problem, { cause })
+  }
+}
+
+/** Asks the first daemon that answers: one that was killed leaves its file. Throws CommandError. */
 async function requestReload(
-  { clock, stop }: Context,
-  { url, token }: ReloadAccess,
+  context: Context,
+  [access, ...others]: readonly ReloadAccess[],
 ): Promise<ReloadOutcome> {
+  if (access === undefined) throw new Error('no daemon to ask')
   const late = new AbortController()
   const settled = new AbortController()
-  void clock.sleep(patienceMs, settled.signal).then(() => late.abort())
+  void context.clock.sleep(patienceMs, settled.signal).then(() => late.abort())
   try {
-    const answer = await fetch(`${url}${reloadPath}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}` },
-      redirect: 'error',
-      signal: AbortSignal.any([late.signal, stop]),
-    })
-    if (answer.ok) return (await answer.json()) as ReloadOutcome
-    throw new CommandError('refused', refusalText(answer.status, url))
+    return await askForReload(access, AbortSignal.any([late.signal, context.stop]))
   } catch (cause) {
     if (cause instanceof CommandError) throw cause
+    if (others.length > 0 && !late.signal.aborted) return await requestReload(context, others)
+    const { url } = access
     const problem = late.signal.aborted
       ? `the daemon at ${url} has not taken the configuration over within ${patienceMs / 1000} s; its log says what it waits for`
       : `no daemon answers at ${url}: it has ended without a word, or http.host keeps this machine out; start it, or send it SIGHUP`
@@ -79,6 +82,22 @@ async function requestReload(
   } finally {
     settled.abort()
   }
+}
+
+/** Throws CommandError for any answer that refuses. */
+async function askForReload(
+  { url, token }: ReloadAccess,
+  signal: AbortSignal,
+): Promise<ReloadOutcome> {
+  const headers = { authorization: `Bearer ${token}` }
+  const answer = await fetch(`${url}${reloadPath}`, {
+    method: 'POST',
+    headers,
+    redirect: 'error',
+    signal,
+  })
+  if (answer.ok) return (await answer.json()) as ReloadOutcome
+  throw new CommandError('refused', refusalText(answer.status, url))
 }
 
 function refusalText(status: number, url: string): string {

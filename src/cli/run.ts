@@ -1,7 +1,13 @@
 /** The `run` command: starts the daemon, reloads it and stops it. */
 
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { type Config, formatMistake, logLevel, type Mistake } from '../config/config.ts'
+import {
+  type Config,
+  ConfigError,
+  formatMistake,
+  logLevel,
+  type Mistake,
+} from '../config/config.ts'
 import { createFileWatch } from '../config/file-watch.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { type App, createApp } from '../daemon/daemon.ts'
@@ -10,7 +16,7 @@ import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
-import { defaultTokenFile } from '../ops/reload-access.ts'
+import { defaultTokenFiles } from '../ops/reload-access.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { describeRedis, toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
 import {
@@ -68,7 +74,7 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
   const reloads = collectReloads(context)
   const file = options.config ?? defaultConfigFile()
   const loaded = loadConfigFile(context, file)
-  const { config, hash, warnings } = loaded
+  const { config, warnings } = loaded
   const isForPeople = context.terminal.isInteractive && options.output === 'text'
   const isColored = (context.env['NO_COLOR'] ?? '') === ''
   const logger = createLogger({
@@ -80,18 +86,20 @@ async function runDaemon(context: Context, options: CommonOptions): Promise<void
   try {
     await refuseUnsafeEarly(config)
     if (context.stop.aborted) return
-    const watch = watchFiles(loaded, () => reloads.request(), logger)
-    const reload = (): Promise<ReloadOutcome> =>
-      app.reload(() => watch.taken(reloadConfig(context, file, logger)))
-    const tokenFile = config.http.tokenFile ?? defaultTokenFile(file)
-    const remoteReload = { tokenFile, reload }
-    const app = createApp({ config, hash, version: readVersion(), logger, remoteReload })
-    watch.loop.start()
+    const reloader = createReloader(context, { file, loaded, logger })
+    const reload = (by: string): Promise<ReloadOutcome> => reloader.reload(app, by)
+    const { tokenFile } = config.http
+    const remoteReload = {
+      tokenFiles: tokenFile === undefined ? defaultTokenFiles(file, context.env) : [tokenFile],
+      reload: (address: string) => reload(`tocsin reload from ${address}`),
+    }
+    const app = createApp({ ...loaded, version: readVersion(), logger, remoteReload })
+    const watching = reloader.watch(() => reloads.request('watch'))
     const changed = reloads.serve(reload)
     try {
       await runApp(app, { context, logger, place: describeRedis(config.redis), changed })
     } finally {
-      await watch.loop.stop()
+      void watching.stop() // not waited for: a network mount may hang
     }
   } finally {
     await server.release()
@@ -127,61 +135,95 @@ async function stopApp(app: App, logger: Logger): Promise<void> {
 /** Long enough for an editor to finish between two looks, ms. */
 const watchMs = 1_000
 
-/** Looks at the files of the configuration that was read last, while it says `watch`. */
-function watchFiles(
-  loaded: LoadedConfig,
-  onChange: () => void,
-  logger: Logger,
-): { loop: Loop; taken: (next: LoadedConfig) => LoadedConfig } {
-  let { files, config } = loaded
-  const watch = createFileWatch(files)
-  const tick = async (): Promise<void> => {
-    if (!watch.lookOnce(files) || !config.watch) return
-    logger.info('the configuration or a file of it has changed; reading it again')
-    onChange()
-  }
+interface Reloader {
+  /** `by` says in the log who asked. Never rejects. */
+  reload(app: App, by: string): Promise<ReloadOutcome>
+  /** Looks at the files while the configuration that runs says `watch`. */
+  watch(onChange: () => void): Loop
+}
+
+interface Reloaded {
+  file: string
+  /** What runs at first. */
+  loaded: LoadedConfig
+  logger: Logger
+}
+
+function createReloader(context: Context, { file, loaded, logger }: Reloaded): Reloader {
+  const fileWatch = createFileWatch(loaded.contents)
+  let isWatched = loaded.config.watch
   return {
-    loop: createLoop({ name: 'watched files', everyMs: watchMs, logger, tick }),
-    taken(next) {
-      ;({ files, config } = next)
-      return next
+    async reload(app, by) {
+      logger.info({ by }, 'asked to read the configuration again')
+      let read: LoadedConfig | ConfigError | undefined
+      const outcome = await app.reload(() => {
+        read = readAgain(context, file)
+        if (read instanceof ConfigError) throw read
+        logWarnings(read.warnings, logger)
+        return read
+      })
+      if (read === undefined) return outcome
+      if (read instanceof ConfigError || outcome.status === 'refused') {
+        fileWatch.refused(read.contents)
+      } else {
+        fileWatch.taken(read.contents)
+        isWatched = read.config.watch
+      }
+      return outcome
     },
+    watch(onChange) {
+      const tick = async (): Promise<void> => {
+        if (isWatched && (await fileWatch.lookOnce())) onChange()
+      }
+      const loop = createLoop({ name: 'watched files', everyMs: watchMs, logger, tick })
+      loop.start()
+      return loop
+    },
+  }
+}
+
+function readAgain(context: Context, file: string): LoadedConfig | ConfigError {
+  try {
+    return loadConfigFile(context, file)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
   }
 }
 
 interface ReloadRequests {
-  request(): void
+  request(by: string): void
   /**
    * Calls `reload` for each request, past and future, one at a time; requests during a reload count
    * as one.
    */
-  serve(reload: () => Promise<unknown>): Promise<never>
+  serve(reload: (by: string) => Promise<unknown>): Promise<never>
 }
 
 /** Records reload requests from now on, also before the first configuration is active. */
 function collectReloads({ reloads }: Context): ReloadRequests {
-  let request = Promise.withResolvers<void>()
+  let asked = Promise.withResolvers<void>()
+  const askers = new Set<string>()
+  const request = (by: string): void => {
+    askers.add(by)
+    asked.resolve()
+  }
   reloads.addEventListener('reload', (event) => {
     event.preventDefault()
-    request.resolve()
+    request('SIGHUP')
   })
   return {
-    request: () => request.resolve(),
+    request,
     async serve(reload) {
       for (;;) {
-        await request.promise
-        request = Promise.withResolvers()
-        await reload()
+        await asked.promise
+        asked = Promise.withResolvers()
+        const by = [...askers].join(', ')
+        askers.clear()
+        await reload(by)
       }
     },
   }
-}
-
-/** Throws ConfigError. */
-function reloadConfig(context: Context, file: string, logger: Logger): LoadedConfig {
-  const loaded = loadConfigFile(context, file)
-  logWarnings(loaded.warnings, logger)
-  return loaded
 }
 
 function logWarnings(warnings: readonly Mistake[], logger: Logger): void {

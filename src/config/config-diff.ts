@@ -41,7 +41,9 @@ export function diffConfigs(before: Config, after: Config): ConfigDiff {
 }
 
 /** Returns the non-empty parts of a difference, for one line of a log; undefined: no difference. */
-export function listChanges(diff: ConfigDiff): Record<string, unknown> | undefined {
+export function listChanges(
+  diff: ConfigDiff & { files?: NameDiff },
+): Record<string, unknown> | undefined {
   const { sections, ...lists } = diff
   const changes = Object.entries(lists).flatMap(([part, names]) => {
     const some = Object.entries(names).filter(([, list]) => list.length > 0)
@@ -62,6 +64,24 @@ export function fixedKeyFindings(before: Config, after: Config): Finding[] {
         problem: 'cannot change while the process runs',
         remedy: 'restart to change it, or write what was there before',
       }))
+  })
+}
+
+/**
+ * Finds files of the connection to Redis among those whose contents changed: they are read only when
+ * a process starts. Nothing is refused for them, since the connection that there is goes on.
+ */
+export function fixedFileFindings(section: object, files: readonly string[]): Finding[] {
+  return Object.entries(section).flatMap(([key, value]) => {
+    if (isSection(value) && !isSecret(value))
+      return fixedFileFindings(value, files).map(({ path, ...rest }) => ({
+        ...rest,
+        path: [toSnakeCase(key), ...path],
+      }))
+    const file: unknown = isSecret(value) ? value.file : value
+    if (typeof file !== 'string' || !files.includes(file)) return []
+    const problem = 'what its file holds has changed, and is read only when the process starts'
+    return [{ path: [toFileKey(key, value)], problem, remedy: 'restart to use it' }]
   })
 }
 

@@ -3,44 +3,88 @@
  * file events get lost with network mounts, with editors that replace by rename, and with
  * ConfigMaps, whose files are links through a folder that is swapped.
  */
-import { realpathSync, statSync } from 'node:fs'
+import { realpath, stat } from 'node:fs/promises'
+import {
+  changedFiles,
+  errorCode,
+  type FileContents,
+  lookAtContents,
+  special,
+} from './file-contents.ts'
 
 export interface FileWatch {
   /**
-   * Whether the files differ from when this last said so, or from the first look, and have been at
-   * rest for a whole look: a file that is being written is left alone.
+   * Whether a file holds something else than what was read or told last, and all have been at rest
+   * for a whole look: a file that is being written is left alone.
    */
-  lookOnce(files: readonly string[]): boolean
+  lookOnce(): Promise<boolean>
+  /** A configuration runs that was read from these. */
+  taken(contents: FileContents): void
+  /**
+   * One that was read from these was refused. They are looked at beside those of the configuration
+   * that runs, since either may be where the mistake is mended.
+   */
+  refused(contents: FileContents): void
 }
 
-export function createFileWatch(files: readonly string[]): FileWatch {
-  let known = describeFiles(files)
-  let last = known
+/** Begins with the configuration that runs. */
+export function createFileWatch(contents: FileContents): FileWatch {
+  let running = [...contents.keys()]
+  let known = contents
+  let last: FileStates = new Map()
+  /** The states in which the contents were compared. */
+  let compared: FileStates | undefined
+
+  function know(read: FileContents): void {
+    const files = new Set([...running, ...read.keys()])
+    const merged = new Map([...known, ...read])
+    known = new Map([...merged].filter(([file]) => files.has(file)))
+  }
+
   return {
-    lookOnce(watched) {
-      const seen = describeFiles(watched)
-      const isAtRest = [...seen].every(([file, state]) => last.get(file) === state)
-      const isChanged = [...seen].some(([file, state]) => (known.get(file) ?? state) !== state)
-      last = seen
-      if (!isChanged) known = new Map([...seen, ...known])
-      else if (isAtRest) known = seen
-      return isChanged && isAtRest
+    async lookOnce() {
+      const files = [...known.keys()]
+      const states = await describeFiles(files)
+      const isAtRest = isSame(states, last)
+      last = states
+      if (!isAtRest || (compared && isSame(states, compared))) return false
+      const before = known
+      const contents = await lookAtContents(files)
+      last = await describeFiles(files)
+      if (known !== before || !isSame(states, last)) return false
+      compared = states
+      const isChanged = changedFiles(known, contents).length > 0
+      if (isChanged) known = contents
+      return isChanged
     },
+    taken(read) {
+      running = [...read.keys()]
+      know(read)
+    },
+    refused: know,
   }
 }
 
-function describeFiles(files: readonly string[]): Map<string, string> {
-  return new Map(files.map((file) => [file, describeFile(file)]))
+type FileStates = ReadonlyMap<string, string>
+
+function isSame(left: FileStates, right: FileStates): boolean {
+  return left.size === right.size && [...left].every(([file, state]) => right.get(file) === state)
 }
 
-/** Follows links. A pipe or a device says nothing, since reading it twice says something else. */
-function describeFile(file: string): string {
+async function describeFiles(files: readonly string[]): Promise<FileStates> {
+  const states = new Map<string, string>()
+  for (const file of files) states.set(file, await describeFile(file))
+  return states
+}
+
+/** Follows links. */
+async function describeFile(file: string): Promise<string> {
   try {
-    const path = realpathSync(file)
-    const stat = statSync(path, { bigint: true })
-    const { dev, ino, size, mtimeNs, ctimeNs } = stat
-    return stat.isFile() ? [path, dev, ino, size, mtimeNs, ctimeNs].join(' ') : 'special'
+    const path = await realpath(file)
+    const status = await stat(path, { bigint: true })
+    const { dev, ino, size, mtimeNs, ctimeNs } = status
+    return status.isFile() ? [path, dev, ino, size, mtimeNs, ctimeNs].join(' ') : special
   } catch (error) {
-    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+    return errorCode(error)
   }
 }

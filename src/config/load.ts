@@ -9,6 +9,7 @@ import { type Finding, isSection } from '../lib/config-fields.ts'
 import { isSecret } from '../lib/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
+import type { FileContents } from './file-contents.ts'
 import { parseFile, readFileText, toSection } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { findRenamedKey } from './renamed-keys.ts'
@@ -22,8 +23,10 @@ export interface LoadedConfig {
   warnings: Mistake[]
   /** See `configHash`. */
   hash: string
-  /** The file itself and those that it names for reading: secrets, certificates. */
-  files: readonly string[]
+  /** Of those files that it names for reading: secrets, certificates. */
+  files: FileContents
+  /** Of these and of the file itself. */
+  contents: FileContents
   /** Adds file, line and column to findings that are made later. */
   place(findings: Finding[]): Mistake[]
 }
@@ -42,7 +45,7 @@ export function loadConfig({ path, env }: { path: string; env: Environment }): L
 export function parseConfig(text: string, { file, env }: Source): LoadedConfig {
   const source = { file, env, findRenamed: findRenamedKey }
   const shape = { schema: configFile, references: referenceMistakes }
-  const { content, tree, place } = parseFile(text, source, shape)
+  const { content, tree, files, contents, place } = parseFile(text, source, shape)
   const config = deepFreeze(toConfig(content))
   return {
     config,
@@ -55,7 +58,8 @@ export function parseConfig(text: string, { file, env }: Source): LoadedConfig {
       ]),
     ],
     hash: configHash(config),
-    files: [file, ...tree.files],
+    files,
+    contents,
     place,
   }
 }

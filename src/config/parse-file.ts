@@ -4,7 +4,13 @@ import { type Finding, isSection } from '../lib/config-fields.ts'
 import { readFileWithin } from '../lib/private-files.ts'
 import { ConfigError, type Environment, type Mistake } from './config.ts'
 import {
-  maxCharacters,
+  digestText,
+  errorCode,
+  type FileContents,
+  maxFileBytes,
+  readContents,
+} from './file-contents.ts'
+import {
   type Path,
   readTree,
   type Source,
@@ -23,12 +29,13 @@ export interface ParsedFile<Content> {
   content: Content
   /** The file as written, variables replaced. */
   tree: Tree
+  /** Of those files that it names for reading. */
+  files: FileContents
+  /** Of these and of the file itself. */
+  contents: FileContents
   /** Adds file, line and column to findings that are made later. */
   place: (findings: TreeMistake[]) => Mistake[]
 }
-
-/** Characters take at most four bytes each. */
-const maxFileBytes = 4 * maxCharacters
 
 const fileProblems: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -40,10 +47,11 @@ export function readFileText(path: string, remedy: string): string {
   try {
     return readFileWithin(path, { maxBytes: maxFileBytes, mayWait: true })
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const code = errorCode(cause)
     const problem = fileProblems[code] ?? `cannot be read (${code})`
     throw new ConfigError([{ file: path, line: 0, column: 0, path: '', problem, remedy }], {
       cause,
+      contents: new Map([[path, code]]),
     })
   }
 }
@@ -64,6 +72,9 @@ export function parseFile<Content>(
   { schema, references }: FileShape<Content>,
 ): ParsedFile<Content> {
   const tree = readTree(text, source)
+  // Before the files are checked: what changes in between counts as changed.
+  const files = readContents(tree.files)
+  const contents = new Map([[source.file, digestText(text)], ...files])
   const mistakes = [...tree.mistakes]
   const parsed = tree.isReadable ? schema.safeParse(tree.value) : undefined
   if (parsed !== undefined) {
@@ -71,9 +82,10 @@ export function parseFile<Content>(
     addNewMistakes(mistakes, references(tree.value))
   }
   if (mistakes.length > 0 || parsed?.data === undefined) {
-    throw new ConfigError(placeMistakes(mistakes, tree, source))
+    throw new ConfigError(placeMistakes(mistakes, tree, source), { contents })
   }
-  return { content: parsed.data, tree, place: (findings) => placeMistakes(findings, tree, source) }
+  const place = (findings: TreeMistake[]): Mistake[] => placeMistakes(findings, tree, source)
+  return { content: parsed.data, tree, files, contents, place }
 }
 
 /** Keeps one mistake per place: that of the earlier step. */

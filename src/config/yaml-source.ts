@@ -62,7 +62,7 @@ export interface Tree {
 }
 
 /** Enough for some thousand organizations; more is a mistaken file. */
-export const maxCharacters = 4 * 1024 * 1024
+const maxCharacters = 4 * 1024 * 1024
 export const tooLong = refusal('longer than 4 MiB', 'is this the right file?')
 /** Limit on values that aliases repeat, so that they do not multiply. */
 const maxRepeated = 1024 * 1024
@@ -275,12 +275,14 @@ function readText(reading: Reading, written: string, path: Path): unknown {
   if (text === '' && variables.length > 0) return absent
   if (!isFilePath(path) || text === '') return text
   const file = resolve(dirname(reading.source.file), text)
-  if (!writtenFiles.has(path.join('.'))) reading.files.add(file)
+  if (!isWrittenFile(path)) reading.files.add(file)
   return file
 }
 
-/** What the daemon itself writes. */
-const writtenFiles = new Set(['redis.embedded', 'http.token_file'])
+/** Whether the daemon itself writes the file at this place. */
+export function isWrittenFile(path: Path): boolean {
+  return ['redis.embedded', 'http.token_file'].includes(path.join('.'))
+}
 
 /** File paths are relative to the file. Labels are free words and no paths. */
 function isFilePath(path: Path): boolean {

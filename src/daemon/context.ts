@@ -6,7 +6,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import type { AccountLedger, ActiveGeneration, GenerationNames } from '../store/account-ledger.ts'
 
 /** What lives as long as the process, whatever its configuration. */
 export interface ProcessContext {
@@ -31,10 +31,10 @@ export interface EngineContext extends ProcessContext {
   /** Accounts of the configuration that had read nothing when its ledgers were opened. */
   newAccounts: string[]
   /**
-   * The configuration's generation: 0 until it is registered in Redis; active unless another was
-   * started later.
+   * The configuration's generation: its numbers are 0 until it is registered in Redis; active unless
+   * another was started later.
    */
-  generation: { number: number; readonly hash: string; isActive: boolean }
+  generation: ActiveGeneration & Readonly<GenerationNames> & { isActive: boolean }
 }
 
 /** The open ledgers of accounts that are not in the configuration. */

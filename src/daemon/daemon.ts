@@ -2,7 +2,7 @@
  * The composition root: builds every part from the configuration, starts them, and stops them in
  * reverse. Only this file knows them all, so that tests run the real thing.
  */
-import type { Config } from '../config/config.ts'
+import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
 import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
@@ -51,10 +51,8 @@ export interface App {
   readonly ledgers: readonly AccountLedger[]
 }
 
-interface AppOptions extends Pick<ProcessContext, 'wrapSink'> {
-  config: Config
-  /** Of accounts, feeds, sinks and routes: names the generation. */
-  hash: string
+interface AppOptions
+  extends Pick<ProcessContext, 'wrapSink'>, Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   version: string
   logger: Logger
   /** Lets whoever can read the token file ask for a reload. */
@@ -65,14 +63,21 @@ interface AppOptions extends Pick<ProcessContext, 'wrapSink'> {
 }
 
 interface RemoteReload {
-  tokenFile: string
-  reload(): Promise<ReloadOutcome>
+  /** The first that can be written is. */
+  tokenFiles: readonly string[]
+  /** `address`: whose. */
+  reload(address: string): Promise<ReloadOutcome>
+}
+
+interface ReloadAccessFile {
+  open(url: string): void
+  close(): Promise<void>
 }
 
 interface RunningApp extends EngineHost {
   http: HttpServer
-  /** Writes and removes the token file. */
-  reloadAccess: { open(url: string): void; close(): void }
+  /** undefined: nobody can ask for a reload over HTTP. */
+  reloadAccess: ReloadAccessFile | undefined
   watch: RedisWatch
   /** Logs the counts of repeated lines. */
   repeatedLines: Loop
@@ -116,14 +121,14 @@ function createRunningApp(options: AppOptions): RunningApp {
   const watch = watchRedis(processContext, () => host.current.context.ledgers)
   const token = createReloadToken()
   const { remoteReload: remote } = options
-  const reloads = remote && { token, run: () => remote.reload() }
+  const reloads = remote && { token, run: (address: string) => remote.reload(address) }
   return Object.assign(host, {
     http: buildHttpServer(
       { ...config.http, ...(reloads && { reload: reloads }) },
       watch,
       () => host.current,
     ),
-    reloadAccess: buildReloadAccess(remote, token, logger),
+    reloadAccess: remote && buildReloadAccess(remote, token, processContext),
     watch,
     repeatedLines: createLoop({
       name: 'repeated lines',
@@ -137,25 +142,38 @@ function createRunningApp(options: AppOptions): RunningApp {
   })
 }
 
+/** Writes the token file, again when a cleaner of old files took it, and removes it. */
 function buildReloadAccess(
-  remote: RemoteReload | undefined,
+  { tokenFiles }: RemoteReload,
   token: string,
-  logger: Logger,
-): RunningApp['reloadAccess'] {
-  const { tokenFile } = remote ?? {}
+  { logger, clock, timings }: ProcessContext,
+): ReloadAccessFile {
+  let url = ''
+  let written: string | undefined
+  let hasWarned = false
+  function write(): void {
+    try {
+      written = writeReloadAccess(tokenFiles, { url, token })
+    } catch (error) {
+      const message =
+        'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
+      if (!hasWarned) logger.warn({ reason: errorMessage(error) }, message)
+      hasWarned = true
+    }
+  }
+  const tick = async (): Promise<void> => {
+    if (written === undefined || !existsSync(written)) write()
+  }
+  const everyMs = timings.housekeepingMs
+  const loop = createLoop({ name: 'token file', everyMs, logger, clock, tick })
   return {
-    open(url) {
-      if (tokenFile === undefined) return
-      try {
-        writeReloadAccess(tokenFile, { url, token })
-      } catch (error) {
-        const message =
-          'tocsin reload cannot be used; name a file that can be written in http.token_file, or send SIGHUP to reload'
-        logger.warn({ file: tokenFile, reason: errorMessage(error) }, message)
-      }
+    open(localUrl) {
+      url = localUrl
+      loop.start()
     },
-    close() {
-      if (tokenFile !== undefined) removeReloadAccess(tokenFile, token)
+    async close() {
+      await loop.stop()
+      if (written !== undefined) removeReloadAccess(written, token)
     },
   }
 }
@@ -183,7 +201,7 @@ function createExclusiveRunner(): RunningApp['runExclusive'] {
 async function start(running: RunningApp): Promise<{ url: string }> {
   describeConfig(running.current, running.version)
   const web = await running.http.start()
-  running.reloadAccess.open(web.localUrl)
+  running.reloadAccess?.open(web.localUrl)
   running.watch.start()
   running.repeatedLines.start()
   await prepareRedis(running.current.context)
@@ -215,7 +233,7 @@ async function begin({ current, version, stopping, processContext }: RunningApp)
   processContext.logger.info(
     {
       version,
-      generation: generation.number,
+      generation: generation.revision,
       feeds: config.feeds.length,
       sinks: config.sinks.length,
     },
@@ -230,7 +248,7 @@ function upgrade({ config, timings, ...context }: EngineContext): Promise<void> 
 
 async function stop(running: RunningApp): Promise<void> {
   running.stop.abort()
-  running.reloadAccess.close()
+  await running.reloadAccess?.close()
   await Promise.all([running.leaving, stopEngine(running.current)])
   running.processContext.redis.disconnect()
   await Promise.all([running.http.stop(), running.watch.stop(), running.repeatedLines.stop()])

@@ -1,6 +1,7 @@
 /** Writes what is configured to the metrics, and hashes the configuration for them. */
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Config } from '../config/config.ts'
+import type { FileContents } from '../config/file-contents.ts'
 import type { Lanes } from '../feeds/lanes.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
@@ -10,12 +11,16 @@ import type { EngineContext } from './context.ts'
 /** The parts that are described, as far as they exist yet. */
 interface Described {
   context: Pick<EngineContext, 'config' | 'metrics' | 'clock'>
+  files: FileContents
   upstream: { expectedPolling: (feed: string) => ExpectedPolling }
   parts?: { lanes: Pick<Lanes, 'feedPlace'> } | undefined
 }
 
 /** Writes to the metrics what is configured; every known label set starts at 0. */
-export function describeConfig({ context, upstream, parts }: Described, version: string): void {
+export function describeConfig(
+  { context, files, upstream, parts }: Described,
+  version: string,
+): void {
   const { config, metrics, clock } = context
   const namesOf = (named: readonly { name: string }[]): string[] => named.map(({ name }) => name)
   metrics.startAtZero({
@@ -28,7 +33,7 @@ export function describeConfig({ context, upstream, parts }: Described, version:
     routes: routeNames(config.route),
   })
   metrics.buildInfo.set({ version }, 1)
-  metrics.configHash.set(hashConfig(config))
+  metrics.configHash.set(hashConfig({ config, files }))
   metrics.configLastReloadSuccessful.set(1)
   metrics.configLastReloadSuccessTimestampSeconds.set(clock.now() / 1000)
   describePolling(context, upstream.expectedPolling, parts?.lanes)
@@ -59,21 +64,32 @@ export function describePolling(
   }
 }
 
+interface Said {
+  config: Config
+  files: FileContents
+}
+
+/** 48 bits of `digestConfig` over everything, as a number. 0: a secret cannot be read. */
+export function hashConfig(said: Said): number {
+  return Number.parseInt(digestConfig(said).slice(0, 12) || '0', 16)
+}
+
 /**
- * Hashes everything that the configuration says, addresses and secrets included: 48 bits of a
- * digest under the first account's API key, so that nobody can test a guess at a secret against it.
- * 0: a secret cannot be read.
+ * 24 hex digits over everything that the configuration says, but for sections that are left out:
+ * addresses, secrets and contents of files included, under the first account's API key, so that
+ * nobody can test a guess at a secret against it. '': a secret cannot be read.
  */
-export function hashConfig(config: Config): number {
+export function digestConfig({ config, files }: Said, leftOut: (keyof Config)[] = []): string {
   const box = createSecretBox(() => config.accounts[0]?.apiKey.reveal() ?? '')
+  const said = Object.entries(config).filter(([key]) => !leftOut.includes(key as keyof Config))
   try {
-    const text = JSON.stringify(config, function reveal(this: Record<string, unknown>, key, value) {
+    const text = JSON.stringify(said, function reveal(this: Record<string, unknown>, key, value) {
       const raw = this[key]
       return isSecret(raw) ? raw.reveal() : (value as unknown)
     })
-    return Number.parseInt(box.digest(['configuration', text]).slice(0, 12), 16)
+    return box.digest(['configuration', text, ...files.values()])
   } catch {
-    return 0
+    return ''
   }
 }
 

@@ -4,17 +4,23 @@ import {
   createLedgerCheckSchedule,
   type LedgerCheckSchedule,
 } from '../audit/ledger-check-schedule.ts'
+import type { FileContents } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { createLanes, type Lanes } from '../feeds/lanes.ts'
 import { type Clock, waitAtMost } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop, type LoopOptions } from '../lib/loop.ts'
-import { activateGeneration, confirmGeneration } from '../store/account-ledger.ts'
+import {
+  activateGeneration,
+  type ActiveGeneration,
+  confirmGeneration,
+} from '../store/account-ledger.ts'
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
 import { buildAudits } from './audits.ts'
 import type { ProcessContext, EngineContext } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './delivery.ts'
+import { digestConfig } from './describe-config.ts'
 import { polledFeeds } from './polled-feeds.ts'
 import { buildPoller } from './polling.ts'
 import { buildSelfAlerts, type SelfAlertParts } from './self-alerts.ts'
@@ -197,11 +203,18 @@ async function confirmActiveOnce({
   generation,
   metrics,
 }: EngineContext): Promise<void> {
-  const number = await confirmGeneration(redis, keys, generation.hash)
-  generation.isActive = number !== undefined
-  if (number === undefined) return
+  const found = await confirmGeneration(redis, keys, generation)
+  generation.isActive = found !== undefined
+  if (found) takeNumbers(found, { generation, metrics })
+}
+
+function takeNumbers(
+  { number, revision }: ActiveGeneration,
+  { generation, metrics }: Pick<EngineContext, 'generation' | 'metrics'>,
+): void {
   generation.number = number
-  metrics.configGeneration.set(number)
+  if (revision > 0) generation.revision = revision
+  metrics.configGeneration.set(generation.revision)
 }
 
 /** What looks after the ledger as a whole: consistency checks and retention. */
@@ -231,6 +244,8 @@ function buildMaintenance(context: EngineContext): MaintenanceParts {
 /** One configuration and all that is built from it: built once by a start, replaced by a reload. */
 export interface Engine {
   readonly context: EngineContext
+  /** What the files that its configuration names held when it was read. */
+  readonly files: FileContents
   readonly upstream: Upstream
   /** undefined until Redis is reached. */
   parts: EngineParts | undefined
@@ -242,9 +257,10 @@ const finishMs = 8_000
 /** Writes nothing to Redis. */
 export function createEngine(
   processContext: ProcessContext,
-  { config, hash }: Pick<LoadedConfig, 'config' | 'hash'>,
+  { config, hash, files }: Pick<LoadedConfig, 'config' | 'hash' | 'files'>,
 ): Engine {
-  const generation = { number: 0, hash, isActive: true }
+  const digest = digestConfig({ config, files }, ['http'])
+  const generation = { number: 0, revision: 0, hash, digest, isActive: true }
   const context: EngineContext = {
     ...processContext,
     config,
@@ -252,7 +268,7 @@ export function createEngine(
     newAccounts: [],
     generation,
   }
-  return { context, upstream: buildUpstream(context), parts: undefined }
+  return { context, files, upstream: buildUpstream(context), parts: undefined }
 }
 
 /**
@@ -272,8 +288,8 @@ export async function activateConfig({
   generation,
   metrics,
 }: EngineContext): Promise<void> {
-  generation.number = await activateGeneration(redis, keys, generation.hash)
-  metrics.configGeneration.set(generation.number)
+  const active = await activateGeneration(redis, keys, generation)
+  takeNumbers(active, { generation, metrics })
 }
 
 /** Takes no new work, finishes what it can in 8 s, gives the rest back. Never rejects. */

@@ -4,8 +4,14 @@
  * begins, waiting for Redis as a start does. Cursors, waiting items and timers are all in Redis:
  * nothing is handed over.
  */
-import { listChanges, diffConfigs, fixedKeyFindings } from '../config/config-diff.ts'
+import {
+  listChanges,
+  diffConfigs,
+  fixedFileFindings,
+  fixedKeyFindings,
+} from '../config/config-diff.ts'
 import { ConfigError, formatMistake, type Mistake } from '../config/config.ts'
+import { changedFiles } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { openAccountLedgers } from './accounts.ts'
 import type { ProcessContext } from './context.ts'
@@ -68,27 +74,34 @@ async function replace(host: EngineHost, read: () => LoadedConfig): Promise<Relo
   const before = host.current.context
   const fixed = fixedKeyFindings(before.config, loaded.config)
   if (fixed.length > 0) throw new ConfigError(loaded.place(fixed))
-  const changes = listChanges(diffConfigs(before.config, loaded.config))
+  const files = changedFiles(host.current.files, loaded.files)
+  const changes = listChanges({
+    ...diffConfigs(before.config, loaded.config),
+    files: { added: [], removed: [], changed: files },
+  })
   if (changes === undefined) {
     describeConfig(host.current, host.version)
     logger.info('configuration read again; nothing in it has changed')
-    const { number: generation } = before.generation
+    const { revision: generation } = before.generation
     return { status: 'unchanged', generation, warnings: loaded.warnings }
   }
+  const warnings = loaded.place(fixedFileFindings({ redis: loaded.config.redis }, files))
+  for (const warning of warnings) logger.warn(warning, 'configuration warning')
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)
   else makeCurrent(host, next) // the new engine waits for Redis in the old one's place
   if (host.stopping.aborted) return { status: 'stopped' }
-  const generation = next.context.generation.number
+  const generation = next.context.generation.revision
   logger.info({ ...(generation > 0 ? { generation } : {}), ...changes }, 'configuration reloaded')
-  return { status: 'changed', changes, generation, warnings: loaded.warnings }
+  return { status: 'changed', changes, generation, warnings: [...loaded.warnings, ...warnings] }
 }
 
 async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {
   warnWaiting(host.processContext, 'the new configuration waits for Redis')
   const engine = await prepareParts(host, next)
   // stays ready all the while
-  next.context.generation.number = host.current.context.generation.number
+  const { number, revision } = host.current.context.generation
+  Object.assign(next.context.generation, { number, revision })
   makeCurrent(host, next)
   host.processContext.logger.info(takeoverMessage)
   await host.leaving

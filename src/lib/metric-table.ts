@@ -499,7 +499,7 @@ export const metricTable = {
     {},
   ),
   config_generation: gauge(
-    'Number of the active configuration as far as it decides what becomes of events; differs between instances only while they differ.',
+    'Number of the configuration that this instance runs; grows with every change, and differs between instances only while they differ.',
     {},
   ),
   config_hash: gauge(

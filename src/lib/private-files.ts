@@ -81,13 +81,39 @@ export function findExposure(path: string, self = ownIdentity()): Refusal | unde
     )
   }
   const isHandedOver = uid === 0 && [0, ...self.gids].includes(gid) && (mode & 0o020) === 0
+  const problem = findOpenness(path, resolved.stat, isHandedOver)
+  if (problem === undefined) return undefined
+  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : ownershipRemedy(path, self)
+  return refusal(problem, mountedRemedy(resolved.realPath) ?? remedy)
+}
+
+/** What others than the owner may do, in words. */
+function findOpenness(path: string, { gid, mode }: Stats, mayGroup: boolean): string | undefined {
   const othersMay = accessVerbs(mode)
-  const groupMay = isHandedOver ? '' : accessVerbs(mode >> 3)
+  const groupMay = mayGroup ? '' : accessVerbs(mode >> 3)
   if (othersMay === '' && groupMay === '') return undefined
   const who = othersMay === '' ? `group ${gid} may ${groupMay}` : `every user may ${othersMay}`
-  const bits = (mode & 0o777).toString(8).padStart(4, '0')
-  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : ownershipRemedy(path, self)
-  return refusal(`${who} ${path} (mode ${bits})`, mountedRemedy(resolved.realPath) ?? remedy)
+  return `${who} ${path} (mode ${(mode & 0o777).toString(8).padStart(4, '0')})`
+}
+
+/**
+ * Likewise for a file that Tocsin wrote for its own commands: nobody else has a part in it, but root
+ * may use those of every user.
+ */
+export function findOwnFileExposure(path: string): Refusal | undefined {
+  const stat = lstatSync(path, { throwIfNoEntry: false })
+  return stat?.isFile() ? foreignAccess(path, stat) : undefined
+}
+
+function foreignAccess(path: string, stat: Stats): Refusal | undefined {
+  const self = ownIdentity()
+  if (self === undefined) return undefined
+  if (stat.uid !== self.uid && self.uid !== 0) {
+    const problem = `${path} belongs to user ${stat.uid}, and this is user ${self.uid}`
+    return refusal(problem, 'name a file of your own')
+  }
+  const problem = findOpenness(path, stat, false)
+  return problem === undefined ? undefined : refusal(problem, `run: chmod 600 ${path}`)
 }
 
 /** Returns undefined also if Kubernetes replaces the folder between the two calls. */
@@ -182,6 +208,28 @@ export function readFileWithin(path: string, { maxBytes, mayWait }: FileLimits):
     // reading a directory fails with its own error
     const isUsual = status.isFile() || status.isDirectory()
     if (!isUsual && !mayWait) throw fileError(path, 'SPECIAL', 'is no regular file')
+    const text = readWithin(file, maxBytes)
+    if (text === undefined)
+      throw fileError(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)
+    return text
+  } finally {
+    closeSync(file)
+  }
+}
+
+/**
+ * Reads a file that Tocsin wrote for its own commands. Follows no link. Throws an Error if somebody
+ * else than its user and root may read it or could have written it; its `code` is the system's
+ * otherwise.
+ */
+export function readOwnFile(path: string, { maxBytes }: FileLimits): string {
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants
+  const file = openSync(path, O_RDONLY | O_NONBLOCK | (O_NOFOLLOW ?? 0))
+  try {
+    const status = fstatSync(file)
+    if (!status.isFile()) throw fileError(path, 'SPECIAL', 'is no regular file')
+    const exposure = foreignAccess(path, status)
+    if (exposure) throw new Error(`${exposure.problem}; ${exposure.remedy}`)
     const text = readWithin(file, maxBytes)
     if (text === undefined)
       throw fileError(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)

@@ -99,6 +99,11 @@ export function secretKeys<const Key extends string>(key: Key, describe: string)
   } as SecretKeys<Key>
 }
 
+/** Declares a key whose file holds a secret that is never written out, such as a private key. */
+export function declareSecretFile(key: `${string}_file`): void {
+  declaredKeys.set(key, key.replace(/_file$/, ''))
+}
+
 interface SecretListOptions {
   /** The key of a single one, such as `secret`. */
   of: string
@@ -198,7 +203,7 @@ export function certificateFileRule(key: string): Rule {
 
 /** Likewise for a private key, which is a secret. */
 export function privateKeyFileRule(key: `${string}_file`): Rule {
-  declaredKeys.set(key, key.replace(/_file$/, ''))
+  declareSecretFile(key)
   return pemFileRule(key, /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/, 'private key')
 }
 

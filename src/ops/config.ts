@@ -1,6 +1,7 @@
 /** The configuration of the HTTP server. */
 import type { z } from 'zod'
 import {
+  type Finding,
   laterKeys,
   list,
   refusal,
@@ -10,6 +11,8 @@ import {
   wholeNumber,
   word,
 } from '../lib/config-fields.ts'
+import { declareSecretFile } from '../lib/secret.ts'
+import { findOccupant } from './reload-access.ts'
 
 const hostRemedy = 'write an address or a host name, such as 127.0.0.1 or 0.0.0.0'
 const namesRemedy = 'write a list of names, such as [tocsin.example.net]'
@@ -21,6 +24,8 @@ function hostField(describe: string, remedy: string): z.ZodType<string> {
     parse: (input) => (/^[\w.:%-]+$/.test(input) ? input : refusal('not a host', remedy)),
   })
 }
+
+declareSecretFile('token_file')
 
 export const httpConfig = section(
   {
@@ -40,15 +45,23 @@ export const httpConfig = section(
       'Which series and labels /metrics has; detailed: all, each from its start.',
     ).prefault('brief'),
     token_file: text(
-      'Where the daemon writes what `tocsin reload` needs, readable by its user alone; by default in a folder of its own below the folder for temporary files.',
+      'Where the daemon writes what `tocsin reload` needs, readable by its user alone; by default in the first of $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR and the folder for temporary files.',
     ).optional(),
     ...laterKeys({ password: 'it serves only /metrics, /healthz and /readyz, which take none' }),
   },
-  { describe: 'Where metrics and health are served.' },
+  { describe: 'Where metrics and health are served.', rules: [tokenFileRule] },
 ).transform(({ hosts, token_file: tokenFile, ...given }) => ({
   ...given,
   hosts: hosts ?? [],
   ...(tokenFile !== undefined && { tokenFile }),
 }))
+
+/** What another user's daemon wrote is its own. */
+function tokenFileRule({ token_file: path }: Readonly<Record<string, unknown>>): Finding[] {
+  const occupant = typeof path === 'string' ? findOccupant(path) : undefined
+  if (occupant === undefined || occupant.code === 'EACCES') return []
+  const { problem, remedy } = occupant
+  return [{ path: ['token_file'], problem, remedy }]
+}
 
 export type HttpConfig = z.output<typeof httpConfig>

@@ -3,13 +3,15 @@
  * with the daemon's address on loopback and a token that is drawn at each start.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { lstatSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { refusal, type Refusal } from '../lib/config-fields.ts'
+import { errorMessage } from '../lib/errors.ts'
 import {
   checkPrivateFolder,
-  findExposure,
   readFileWithin,
+  readOwnFile,
   replacePrivateFile,
   secretLimits,
 } from '../lib/private-files.ts'
@@ -33,60 +35,133 @@ export function isReloadToken(given: string, token: string): boolean {
   return timingSafeEqual(digest(given), digest(token))
 }
 
-/** Where the file is unless `http.token_file` names it: one for each configuration and user. */
-export function defaultTokenFile(configFile: string): string {
+/**
+ * Where the file may be unless `http.token_file` names it, the best place first; one for each
+ * configuration and user. What lies in the folder for temporary files ages away.
+ */
+export function defaultTokenFiles(configFile: string, env: Environment): string[] {
+  return inFolders(configFile, defaultFolders(env))
+}
+
+/** Likewise for a command, which may have another environment than the daemon. */
+export function likelyTokenFiles(configFile: string, env: Environment): string[] {
+  const ofSession = { XDG_RUNTIME_DIR: `/run/user/${process.getuid?.()}` }
+  const folders = [unitFolder, ...defaultFolders(env), ...defaultFolders(ofSession)]
+  return inFolders(configFile, folders)
+}
+
+/** RuntimeDirectory= of deploy/systemd/tocsin.service. */
+const unitFolder = '/run/tocsin'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+function inFolders(configFile: string, folders: readonly string[]): string[] {
   const name = createHash('sha256').update(resolve(configFile)).digest('hex').slice(0, 16)
-  return join(defaultFolder(), `${name}.reload`)
+  return [...new Set(folders)].map((folder) => join(folder, `${name}.reload`))
 }
 
-function defaultFolder(): string {
-  return join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
+function defaultFolders({ RUNTIME_DIRECTORY, XDG_RUNTIME_DIR }: Environment): string[] {
+  const [ofUnit = ''] = (RUNTIME_DIRECTORY ?? '').split(':')
+  const ofSession = XDG_RUNTIME_DIR ?? ''
+  const ofUser = join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
+  return [
+    ...(isAbsolute(ofUnit) ? [ofUnit] : []),
+    ...(isAbsolute(ofSession) && isOwnFolder(ofSession) ? [join(ofSession, 'tocsin')] : []),
+    ofUser,
+  ]
 }
 
-/** Throws an Error that says why the file cannot be written, or not safely. */
-export function writeReloadAccess(path: string, { url, token }: ReloadAccess): void {
+/** `sudo` may hand down what belongs to another user. */
+function isOwnFolder(folder: string): boolean {
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  return stat?.isDirectory() === true && stat.uid === (process.getuid?.() ?? stat.uid)
+}
+
+/**
+ * Writes the first of the files that can be written safely, and returns its path. Throws an Error
+ * that says why there is none.
+ */
+export function writeReloadAccess(paths: readonly string[], access: ReloadAccess): string {
+  const problems: string[] = []
+  for (const path of paths) {
+    try {
+      writeAccess(path, access)
+      return path
+    } catch (error) {
+      problems.push(errorMessage(error))
+    }
+  }
+  throw new Error(problems.join('; '))
+}
+
+function writeAccess(path: string, { url, token }: ReloadAccess): void {
   const folder = dirname(path)
-  // A folder that everybody may write to could hold somebody else's.
-  const problem = folder === defaultFolder() ? checkPrivateFolder(folder) : undefined
+  // Whoever comes first can make a folder below one that everybody may write to.
+  const isShared = dirname(folder) === tmpdir()
+  const problem = isShared ? checkPrivateFolder(folder) : undefined
   if (problem !== undefined) throw new Error(`${folder}: ${problem}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const occupant = findOccupant(path)
+  if (occupant) throw new Error(`${occupant.problem}; ${occupant.remedy}`)
   replacePrivateFile(path, `${JSON.stringify({ url, token })}\n`)
+}
+
+/**
+ * Returns why the daemon does not write its token there: it replaces nothing but a token of a
+ * daemon. `EACCES`, in `code`: this user cannot tell.
+ */
+export function findOccupant(path: string): (Refusal & { code?: string }) | undefined {
+  const remedy = 'name a file that nothing else uses, such as /run/tocsin/reload'
+  try {
+    const isFile = lstatSync(path).isFile()
+    if (!isFile) return refusal(`${path} is a link, a folder or a device`, remedy)
+    if (parseAccess(readFileWithin(path, secretLimits))) return undefined
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
+    if (code === 'EACCES') return { ...refusal(`${path} belongs to somebody else`, remedy), code }
+  }
+  return refusal(`${path} holds something else than the token of a daemon`, remedy)
 }
 
 /** Removes the file unless another daemon has written its own in the meantime. */
 export function removeReloadAccess(path: string, token: string): void {
   try {
-    if (readFileSync(path, 'utf8').includes(token)) rmSync(path)
+    if (parseAccess(readOwnFile(path, secretLimits))?.token === token) rmSync(path)
   } catch {
-    // It is gone already.
+    // It is gone already, or no longer ours.
   }
 }
 
 /**
- * Returns undefined if there is no such file. Throws an Error if somebody else could have written
+ * Returns undefined if there is no such file, or none for this user. Throws an Error if somebody else could have written
  * it, or it is none of ours.
  */
 export function readReloadAccess(path: string): ReloadAccess | undefined {
   let text: string
   try {
-    text = readFileWithin(path, secretLimits)
+    text = readOwnFile(path, secretLimits)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code)) return undefined
+    if (code === 'ELOOP') throw new Error(`${path} is a link`, { cause: error })
     throw error
   }
-  const exposure = findExposure(path)
-  if (exposure) throw new Error(`${exposure.problem}; ${exposure.remedy}`)
-  return parseAccess(text, path)
+  const access = parseAccess(text)
+  if (access) return access
+  throw new Error(`${path} holds no address and token; restart the daemon, which writes it anew`)
 }
 
-function parseAccess(text: string, path: string): ReloadAccess {
+/** Returns undefined for whatever no daemon wrote. */
+function parseAccess(text: string): ReloadAccess | undefined {
   try {
-    const { url, token } = JSON.parse(text) as Partial<ReloadAccess>
-    if (typeof url === 'string' && typeof token === 'string') return { url, token }
+    const { url, token, ...rest } = JSON.parse(text) as Record<string, unknown>
+    if (typeof url !== 'string' || typeof token !== 'string') return undefined
+    const isOurs = /^http:\/\/[^/@\s]+:\d+$/.test(url) && Object.keys(rest).length === 0
+    return isOurs ? { url, token } : undefined
   } catch {
-    // Said below.
+    return undefined
   }
-  throw new Error(`${path} holds no address and token; restart the daemon, which writes it anew`)
 }
 
 /** Whether a peer is this machine, also as an IPv4 address within IPv6. */

@@ -50,8 +50,8 @@ export interface HttpServerOptions {
   /** Without it nobody can ask for a reload. */
   reload?: {
     token: string
-    /** What the asker is told; never rejects. */
-    run: () => Promise<object>
+    /** What the asker at the address is told; never rejects. */
+    run: (address: string) => Promise<object>
   }
   logger: Logger
   clock?: Clock
@@ -191,8 +191,8 @@ function addReload(
     if (isReloadToken(bearer, token)) return undefined
     return reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'not the token' })
   }
-  server.post(reloadPath, { onRequest, bodyLimit: 1 }, async (_request, reply) =>
-    reply.send(await run()),
+  server.post(reloadPath, { onRequest, bodyLimit: 1 }, async ({ ip }, reply) =>
+    reply.send(await run(ip)),
   )
 }
 

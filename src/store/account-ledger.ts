@@ -246,25 +246,41 @@ export function itemId(
 /** A configuration that no replica confirmed for so long gives way to any other. */
 const desertedAfterMs = 60_000
 
-/**
- * Makes the configuration `hash` the active one; returns its number, which grows with every change.
- */
-export function activateGeneration(redis: Redis, keys: Keys, hash: string): Promise<number> {
-  return runGenerationScript(redis, keys, [hash, 'start', desertedAfterMs])
+export interface GenerationNames {
+  /** Of what the configuration does with events: who differs competes for cursors. */
+  hash: string
+  /** Of all that it says, in a form that shows nothing of it; '' if that cannot be known. */
+  digest: string
+}
+
+export interface ActiveGeneration {
+  /** Grows with the hash. */
+  number: number
+  /** Grows with every change; 0: it stays what it was, and other replicas have another digest. */
+  revision: number
+}
+
+/** Makes a configuration the active one. */
+export async function activateGeneration(
+  redis: Redis,
+  keys: Keys,
+  names: GenerationNames,
+): Promise<ActiveGeneration> {
+  return runGenerationScript(redis, keys, { names, verb: 'start', patienceMs: desertedAfterMs })
 }
 
 /**
- * Confirms `hash` and returns its number; undefined if another generation is active: one that was
- * started later and that some replica confirmed within `patienceMs`.
+ * Confirms a configuration and returns its numbers; undefined if another generation is active: one
+ * that was started later and that some replica confirmed within `patienceMs`.
  */
 export async function confirmGeneration(
   redis: Redis,
   keys: Keys,
-  hash: string,
+  names: GenerationNames,
   patienceMs = desertedAfterMs,
-): Promise<number | undefined> {
-  const number = await runGenerationScript(redis, keys, [hash, 'confirm', patienceMs])
-  return number === 0 ? undefined : number
+): Promise<ActiveGeneration | undefined> {
+  const found = await runGenerationScript(redis, keys, { names, verb: 'confirm', patienceMs })
+  return found.number === 0 ? undefined : found
 }
 
 /** Whether some replica has run within the last minute. */
@@ -281,9 +297,12 @@ export async function readActiveHash(redis: Redis, keys: Keys): Promise<string |
 async function runGenerationScript(
   redis: Redis,
   keys: Keys,
-  args: (string | number)[],
-): Promise<number> {
-  return Number(await runScript(redis, 'activate-generation', [keys.shared('generation')], args))
+  { names, verb, patienceMs }: { names: GenerationNames; verb: string; patienceMs: number },
+): Promise<ActiveGeneration> {
+  const args = [names.hash, verb, patienceMs, names.digest]
+  const found = await runScript(redis, 'activate-generation', [keys.shared('generation')], args)
+  const [number, revision] = found as [number, number]
+  return { number, revision }
 }
 
 export interface LedgerConfig {

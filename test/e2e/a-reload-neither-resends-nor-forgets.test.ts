@@ -198,6 +198,8 @@ test('a new account has ledgers of its own, and a limit for the old one changes 
       accounts: { added: ['twin'], changed: ['main'] },
       feeds: { added: ['other'] },
     },
+    generation: 2,
+    warnings: [],
   })
   expect(app.ledgers.map(({ account }) => account).toSorted()).toEqual(['main', 'twin'])
   expect((await fetch(`${url}/readyz`)).status).toBe(200)

@@ -5,6 +5,7 @@ import {
   chownSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -180,6 +181,33 @@ describe.runIf(isRoot)('a secret that root hands to a service', () => {
     })
     expect(findExposure(mounted(0o440, 3000), service)!.problem).toContain('group 3000 may read')
     expect(findExposure(mounted(0o660, 2000), service)!.problem).toContain('change')
+  })
+})
+
+describe('the file in which the daemon leaves its token', () => {
+  const token = JSON.stringify({
+    url: 'http://127.0.0.1:9464',
+    token: 'Pq7Zr2Lx9Vt4Kw8N'.repeat(3),
+  })
+  const config = (): string =>
+    `${readFileSync(inFiles(), 'utf8')}http: {token_file: ${at('token')}}\n`
+
+  test('is named where others may read it, and is no matter before there is one', () => {
+    rmSync(at('token'), { force: true })
+    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
+    aFile('token', token)
+    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
+    aFile('token', token, 0o640)
+    expect(warningsOf(aFile('token.yaml', config()))).toEqual([
+      expect.stringMatching(
+        /token\.yaml:\d+:\d+ http\.token_file: group \d+ may read \S+token \(mode 0640\); run: chmod 600 \S+token$/,
+      ),
+    ])
+  })
+
+  test.runIf(isRoot)("is in order for root where it is another user's: that is the daemon", () => {
+    chownSync(aFile('token', token), 1001, 1001)
+    expect(warningsOf(aFile('token.yaml', config()))).toEqual([])
   })
 })
 
@@ -387,6 +415,7 @@ test('every file that a key names holds a secret, certificates apart', () => {
     .filter((name) => name.endsWith('_file') && findSecretKey(name) === undefined)
   expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file'])
   expect(findSecretKey('key_file')).toBe('key')
+  expect(findSecretKey('token_file')).toBe('token')
 })
 
 test('every key that has a twin for a file is known as a secret', () => {

@@ -58,7 +58,7 @@ export async function withEngine<Result>(
         newAccounts: [],
         metrics: createMetrics(environment),
         timings: defaultTimings,
-        generation: { number: 0, hash: '', isActive: false },
+        generation: { number: 0, revision: 0, hash: '', digest: '', isActive: false },
       }
       const hints = createWorkHints(store.redis, store.keys)
       const drains: FlusherParts['drains'] = {

@@ -19,7 +19,7 @@ export async function withUpstream<Result>(
   const { createMetrics } = await import('../../lib/metrics.ts')
   const parts = { clock: systemClock, logger: silentLogger }
   const metrics = createMetrics(parts)
-  const generation = { number: 0, hash: '', isActive: false }
+  const generation = { number: 0, revision: 0, hash: '', digest: '', isActive: false }
   const engineContext: EngineContext = {
     ...parts,
     ...store,

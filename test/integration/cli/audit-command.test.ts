@@ -183,7 +183,7 @@ describe('the ledger itself', () => {
     const { prefix, yaml, run } = await aScene()
     const keys = createKeys(prefix)
     const { hash } = loadConfig({ path: aFile('same.yaml', yaml), env: {} })
-    await activateGeneration(tests.redis, keys, hash)
+    await activateGeneration(tests.redis, keys, { hash, digest: '' })
     await run('audit', '--ledger')
     const noted = await readLedgerCheckNote(tests.redis, keys)
     expect(noted?.records).toBe(0)

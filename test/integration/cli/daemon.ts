@@ -1,5 +1,6 @@
 /** The daemon in a process of its own, on a configuration that a test changes while it runs. */
 import { renameSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { vi } from 'vitest'
 import { aFile, startTocsin, type RunningTocsin } from './tocsin.ts'
 
@@ -17,8 +18,15 @@ export interface Daemon extends RunningTocsin {
   metrics(): Promise<string>
 }
 
-export async function startDaemon(text: string, firstWords = 'tocsin runs'): Promise<Daemon> {
+/** `files`: by name, beside the configuration. */
+export async function startDaemon(
+  text: string,
+  firstWords = 'tocsin runs',
+  files: Readonly<Record<string, string>> = {},
+): Promise<Daemon> {
   const file = aFile('tocsin.yaml', text)
+  for (const [name, content] of Object.entries(files))
+    writeFileSync(join(dirname(file), name), content)
   const running = startTocsin('run', '--config', file)
   await running.says(firstWords)
   const lines = (message: string): Record<string, unknown>[] =>

@@ -1,5 +1,15 @@
-import { readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chownSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { getCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -160,6 +170,11 @@ function replace(file: string, text: string): void {
   renameSync(`${file}.new`, file)
 }
 
+/** Two authorities that nobody uses. */
+const certificates = getCACertificates('bundled').slice(0, 2)
+
+const asked = 'asked to read the configuration again'
+
 const generation = /^tocsin_config_generation (\d+)$/m
 
 test('`reload` waits for the outcome and says the generation and what changed', async () => {
@@ -243,6 +258,28 @@ test('the token is for its user alone, where the file says, and goes with the da
   expect(() => statSync(token)).toThrow('ENOENT')
 })
 
+test('a daemon is found where it wrote, though the file names another place by now', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  replace(daemon.file, config().replace('port: 0', 'port: 0, token_file: token'))
+  const refusal = `the configuration has 1 mistake:
+  ${daemon.file}:4:17 http.token_file: cannot change while the process runs; restart to change it, or write what was there before
+`
+  const missing = await tocsinProcess('reload', '--config', daemon.file)
+  expect(missing).toEqual({ code: 2, out: '', err: refusal })
+  const stale = '{"url":"http://127.0.0.1:9","token":"t"}'
+  writeFileSync(join(dirname(daemon.file), 'token'), stale, { mode: 0o600 })
+  const killed = await tocsinProcess('reload', '--config', daemon.file)
+  expect(killed).toEqual({ code: 2, out: '', err: refusal })
+})
+
+test.runIf(process.getuid?.() === 0)('root may reload the daemon of another user', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config().replace('port: 0', 'port: 0, token_file: token'))
+  chownSync(join(dirname(daemon.file), 'token'), 1001, 1001)
+  expect(await tocsinProcess('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
+})
+
 test('a token file that others may read is not used', async () => {
   const file = aFile('tocsin.yaml', configurations()().replace('port: 0', 'token_file: token'))
   const token = join(dirname(file), 'token')
@@ -272,4 +309,99 @@ test('with `watch` a changed file is taken up, and a wrong one is refused once',
   await daemon.hasSaid(reloaded, 2)
   expect(daemon.lines(kept)).toHaveLength(1)
   expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
+})
+
+test('with `watch` the mistake of a refused file is seen mended in whatever file it was', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config({ more: 'watch: true' }))
+  const secret = join(dirname(daemon.file), 'extra.key')
+  const named = config({ more: 'watch: false', sinks: ['siem', 'extra'] }).replace(
+    /(extra: .*)secret: [^,]*/,
+    '$1secret_file: extra.key',
+  )
+  replace(daemon.file, named)
+  await daemon.hasSaid(kept, 1)
+  expect(JSON.stringify(daemon.lines(kept))).toContain('there is no such file')
+  // `watch: false` stands in what was refused, and so ends nothing
+  writeFileSync(secret, sandbox.webhookSecret, { mode: 0o600 })
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines(reloaded)[0]).toMatchObject({ sinks: { added: ['extra'] } })
+  expect(daemon.lines(asked)).toMatchObject([{ by: 'watch' }, { by: 'watch' }])
+})
+
+test('`watch` begins with the configuration that says so, and nothing is read again before', async () => {
+  const config = configurations()
+  const [daemon, other] = [await startDaemon(config()), await startDaemon(configurations()())]
+  replace(other.file, 'accounts: [')
+  daemon.reload(config({ more: 'watch: true' }))
+  await daemon.hasSaid(reloaded, 1)
+  replace(daemon.file, config({ more: 'watch: true', sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(reloaded, 2)
+  replace(daemon.file, config({ sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(reloaded, 3)
+  expect(daemon.lines(reloaded)).toMatchObject([
+    { sections: ['watch'] },
+    { sinks: { added: ['extra'] } },
+    { sections: ['watch'] },
+  ])
+  expect(daemon.lines(asked)).toMatchObject([{ by: 'SIGHUP' }, { by: 'watch' }, { by: 'watch' }])
+  // by now the other has had time for as many looks
+  expect(other.lines(asked)).toEqual([])
+})
+
+test('with `watch` an edit right after the file was read for the start is not missed', async () => {
+  const redis = await startRedis({ mayCrash: true })
+  onTestFinished(() => redis.stop())
+  await redis.kill()
+  const config = configurations()
+  const parts = { redisUrl: redis.url, more: 'watch: true' }
+  // a warning is what the daemon says first of all, before it looks whether Redis is safe
+  const weak = config(parts).replace(sandbox.webhookSecret, 'changeme-changeme-changeme')
+  const daemon = await startDaemon(weak, 'configuration warning')
+  expect(daemon.lines('http server listens')).toEqual([])
+  replace(daemon.file, config({ ...parts, feeds: ['brand', 'staff'] }))
+  await daemon.hasSaid(reloaded, 1)
+  await redis.restart()
+  await daemon.says('tocsin runs')
+  expect(daemon.lines('tocsin runs')).toMatchObject([{ feeds: 2 }])
+})
+
+test('a file that keeps its name and holds something else is a change; the log says who asked', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(
+    config().replace('api_key:', 'ca_file: ca.pem, api_key:'),
+    'tocsin runs',
+    { 'ca.pem': certificates[0]! },
+  )
+  const ca = join(dirname(daemon.file), 'ca.pem')
+  const hash = /^tocsin_config_hash (\d+)$/m
+  const before = hash.exec(await daemon.metrics())?.[1]
+  writeFileSync(ca, certificates[1]!)
+  const { out } = await tocsinProcess('reload', '--config', daemon.file)
+  expect(out).toBe(`reloaded: generation 2\n  files: changed ${ca}\n`)
+  const body = await daemon.metrics()
+  expect(generation.exec(body)?.[1]).toBe('2')
+  expect(hash.exec(body)?.[1]).not.toBe(before)
+  utimesSync(ca, 1, 1)
+  daemon.child.kill('SIGHUP')
+  await daemon.says('nothing in it has changed')
+  expect(daemon.lines(asked)).toMatchObject([
+    { by: 'tocsin reload from 127.0.0.1' },
+    { by: 'SIGHUP' },
+  ])
+})
+
+test.each([
+  ['an address of a sink', (text: string) => text.replace('-siem', '-lake')],
+  ['self-alerts', (text: string) => `${text}self_alerts: {sink: siem}\n`],
+  ['the canary', (text: string) => `${text}canary: {every: 2h, sinks: [siem]}\n`],
+  ['retention', (text: string) => `${text}retention: {max_bytes: 2GiB}\n`],
+  ['a secret', (text: string) => text.replace(sandbox.webhookSecret, 'a-secret-of-24-bytes-abc')],
+])('a change of nothing but %s is a generation of its own', async (_what, change) => {
+  const config = configurations()
+  const daemon = await startDaemon(config())
+  replace(daemon.file, change(config()))
+  const { out } = await tocsinProcess('reload', '--config', daemon.file)
+  expect(out).toMatch(/^reloaded: generation 2\n/)
+  expect(generation.exec(await daemon.metrics())?.[1]).toBe('2')
 })

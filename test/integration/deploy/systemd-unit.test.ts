@@ -52,6 +52,8 @@ test.each([
   ['DynamicUser', 'yes'],
   ['UMask', '0077'],
   ['TasksMax', '128'],
+  ['RuntimeDirectory', 'tocsin'],
+  ['RuntimeDirectoryMode', '0700'],
 ])('%s is %j', (key, value) => {
   expect(said(key)).toEqual([value])
 })

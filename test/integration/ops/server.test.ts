@@ -271,11 +271,12 @@ describe('POST /-/reload', () => {
   const asked = { token, run: async () => ({ status: 'unchanged' }) }
 
   test('runs a reload for whoever has the token, and answers what came of it', async () => {
-    const url = await started({ reload: asked })
+    const run = async (address: string): Promise<object> => ({ status: 'unchanged', address })
+    const url = await started({ reload: { token, run } })
     const headers = { authorization: `Bearer ${token}` }
     const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
     expect(answer.status).toBe(200)
-    expect(await answer.json()).toEqual({ status: 'unchanged' })
+    expect(await answer.json()).toEqual({ status: 'unchanged', address: '127.0.0.1' })
   })
 
   test.each([undefined, 'Bearer', 'Bearer a-toke', 'Bearer a-tokens', 'Basic a-token'])(

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import {
   activateGeneration,
+  type ActiveGeneration,
+  type GenerationNames,
   readActiveHash,
   confirmGeneration,
   hasReplicas,
@@ -10,46 +12,80 @@ import { runScriptAt } from '../../support/script-clock.ts'
 
 const tests = redisForTests()
 
+/** Of a configuration that its hash tells from every other. */
+const named = (hash: string, digest = `all of ${hash}`): GenerationNames => ({ hash, digest })
+const numbered = (number: number, revision = number): ActiveGeneration => ({ number, revision })
+
 test('what no replica may disturb is refused while one runs, and for a minute after the last one', async () => {
   const keys = tests.keys()
   expect(await hasReplicas(tests.redis, keys)).toBe(false)
-  await activateGeneration(tests.redis, keys, 'hash')
+  await activateGeneration(tests.redis, keys, named('hash'))
   expect(await hasReplicas(tests.redis, keys)).toBe(true)
   const name = keys.shared('generation')
   await tests.redis.hset(name, 'confirmed', Date.now() - 50_000)
   expect(await hasReplicas(tests.redis, keys)).toBe(true)
   await tests.redis.hset(name, 'confirmed', Date.now() - 61_000)
   expect(await hasReplicas(tests.redis, keys)).toBe(false)
-  await confirmGeneration(tests.redis, keys, 'hash')
+  await confirmGeneration(tests.redis, keys, named('hash'))
   expect(await hasReplicas(tests.redis, keys)).toBe(true)
 })
 
 test('the configuration started last is active; one that nobody confirms any more gives way', async () => {
   const keys = tests.keys()
   const confirm = (hash: string, patienceMs?: number) =>
-    confirmGeneration(tests.redis, keys, hash, patienceMs)
-  expect(await activateGeneration(tests.redis, keys, 'one')).toBe(1)
-  expect(await activateGeneration(tests.redis, keys, 'one')).toBe(1)
-  expect(await activateGeneration(tests.redis, keys, 'two')).toBe(2)
+    confirmGeneration(tests.redis, keys, named(hash), patienceMs)
+  expect(await activateGeneration(tests.redis, keys, named('one'))).toEqual(numbered(1))
+  expect(await activateGeneration(tests.redis, keys, named('one'))).toEqual(numbered(1))
+  expect(await activateGeneration(tests.redis, keys, named('two'))).toEqual(numbered(2))
   expect(await confirm('one')).toBeUndefined()
-  expect(await confirm('two')).toBe(2)
-  expect(await confirm('one', -1)).toBe(3)
+  expect(await confirm('two')).toEqual(numbered(2))
+  expect(await confirm('one', -1)).toEqual(numbered(3))
   expect(await confirm('two')).toBeUndefined()
 })
 
 test('a configuration keeps its place in the very millisecond in which its patience ends', async () => {
   const name = tests.keys().shared('generation')
   const confirmAt = (nowMs: number, hash: string) =>
-    runScriptAt({ redis: tests.redis, nowMs }, 'activate-generation', [name], [hash, 'confirm', 60])
-  expect(await confirmAt(1_000_000, 'one')).toBe(1)
-  expect(await confirmAt(1_000_060, 'two')).toBe(0)
-  expect(await confirmAt(1_000_061, 'two')).toBe(2)
+    runScriptAt(
+      { redis: tests.redis, nowMs },
+      'activate-generation',
+      [name],
+      [hash, 'confirm', 60, ''],
+    )
+  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1])
+  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0])
+  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2])
 })
 
 test('commands see the configuration that is active, or that none ever was', async () => {
   const keys = tests.keys()
   expect(await readActiveHash(tests.redis, keys)).toBeUndefined()
-  await activateGeneration(tests.redis, keys, 'one')
-  await activateGeneration(tests.redis, keys, 'two')
+  await activateGeneration(tests.redis, keys, named('one'))
+  await activateGeneration(tests.redis, keys, named('two'))
   expect(await readActiveHash(tests.redis, keys)).toBe('two')
+})
+
+test('a change of what no replicas compete for is another revision of the same number', async () => {
+  const keys = tests.keys()
+  const start = (digest: string) => activateGeneration(tests.redis, keys, named('hash', digest))
+  const confirm = (digest: string) => confirmGeneration(tests.redis, keys, named('hash', digest))
+  expect(await start('a')).toEqual(numbered(1, 1))
+  expect(await start('b')).toEqual(numbered(1, 2))
+  // a replica with the older one polls on, and stays at its revision
+  expect(await confirm('a')).toEqual(numbered(1, 0))
+  expect(await confirm('b')).toEqual(numbered(1, 2))
+  expect(await start('b')).toEqual(numbered(1, 2))
+  expect(await start('a')).toEqual(numbered(1, 3))
+  expect(await confirm('a')).toEqual(numbered(1, 3))
+  expect(await activateGeneration(tests.redis, keys, named('other', 'a'))).toEqual(numbered(2, 4))
+})
+
+test('a digest that is not known, yet or to this process, is no change', async () => {
+  const keys = tests.keys()
+  const name = keys.shared('generation')
+  await tests.redis.hset(name, { hash: 'hash', number: 7, confirmed: 0 }) // of an older version
+  expect(await activateGeneration(tests.redis, keys, named('hash', 'a'))).toEqual(numbered(7))
+  expect(await activateGeneration(tests.redis, keys, named('hash', ''))).toEqual(numbered(7))
+  expect(await activateGeneration(tests.redis, keys, named('hash', 'a'))).toEqual(numbered(7))
+  expect(await activateGeneration(tests.redis, keys, named('hash', 'b'))).toEqual(numbered(7, 8))
 })

@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { listChanges, diffConfigs, fixedKeyFindings } from '../../../src/config/config-diff.ts'
+import {
+  listChanges,
+  diffConfigs,
+  fixedFileFindings,
+  fixedKeyFindings,
+} from '../../../src/config/config-diff.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 
@@ -128,6 +133,24 @@ describe('keys that a running process cannot take over', () => {
     writeFileSync(file, 'redis://127.0.0.1:6379')
     const [finding] = fixedKeyFindings(configWith(), configWith({ redis: `{url_file: ${file}}` }))
     expect(finding!.path).toEqual(['redis', 'url_file'])
+  })
+
+  test('files that keep their names and hold something else are named, and only those of Redis', () => {
+    const [password, sentinel, key] = ['password', 'sentinel', 'key'].map((name) => {
+      writeFileSync(join(folder, name), 'Pq7Zr2Lx9Vt4Kw8N')
+      return join(folder, name)
+    })
+    const config = configWith({
+      redis: `{password_file: ${password}, sentinels: {name: main, nodes: [127.0.0.1], password_file: ${sentinel}}}`,
+      accounts: `{main: {base_url: https://api.example.com, api_key_file: ${key}}}`,
+    })
+    const find = (...files: (string | undefined)[]): string[] =>
+      fixedFileFindings({ redis: config.redis }, files.map(String)).map(({ path }) =>
+        path.join('.'),
+      )
+    expect(find(password, key)).toEqual(['redis.password_file'])
+    expect(find(sentinel)).toEqual(['redis.sentinels.password_file'])
+    expect(find(key)).toEqual([])
   })
 
   test('every other section may change', () => {

@@ -1,8 +1,18 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { createFileWatch } from '../../../src/config/file-watch.ts'
+import { readContents } from '../../../src/config/file-contents.ts'
+import { createFileWatch, type FileWatch } from '../../../src/config/file-watch.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'tocsin-watch-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -19,50 +29,110 @@ beforeEach(() => {
   writeFileSync(secret, 'k')
 })
 
-test('says nothing while nothing changes', () => {
-  const watch = createFileWatch([file, secret])
-  expect([1, 2, 3].map(() => watch.lookOnce([file, secret]))).toEqual([false, false, false])
+/** What so many looks say. */
+async function looks(watch: FileWatch, times: number): Promise<boolean[]> {
+  const said: boolean[] = []
+  for (let look = 0; look < times; look += 1) said.push(await watch.lookOnce())
+  return said
+}
+
+/** A watch that has seen the files at rest. */
+async function settled(files: readonly string[]): Promise<FileWatch> {
+  const watch = createFileWatch(readContents(files))
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  return watch
+}
+
+test('says nothing while nothing changes, nor when a file is only touched', async () => {
+  const watch = await settled([file, secret])
+  utimesSync(file, 1, 1)
+  expect(await looks(watch, 3)).toEqual([false, false, false])
 })
 
-test('says once that a file changed, when it has been at rest for a look', () => {
-  const watch = createFileWatch([file])
+test('says once that a file changed, when it has been at rest for a look', async () => {
+  const watch = await settled([file])
   writeFileSync(file, 'half')
-  expect(watch.lookOnce([file])).toBe(false)
+  expect(await watch.lookOnce()).toBe(false)
   writeFileSync(file, 'half and whole')
-  expect([1, 2, 3].map(() => watch.lookOnce([file]))).toEqual([false, true, false])
+  expect(await looks(watch, 3)).toEqual([false, true, false])
 })
 
-test('sees a file that replaces another by rename, with the same length', () => {
-  const watch = createFileWatch([file])
+test('sees what changed after it was read and before the first look', async () => {
+  const read = readContents([file, secret])
+  writeFileSync(secret, 'other')
+  expect(await looks(createFileWatch(read), 3)).toEqual([false, true, false])
+})
+
+test('sees a file that replaces another by rename, with the same length', async () => {
+  const watch = await settled([file])
   writeFileSync(`${file}.new`, 'b')
   renameSync(`${file}.new`, file)
-  watch.lookOnce([file])
-  expect(watch.lookOnce([file])).toBe(true)
+  expect(await looks(watch, 3)).toEqual([false, true, false])
 })
 
-test('sees a secret behind a folder of links that is swapped, as a ConfigMap is', () => {
+test('sees a secret behind a folder of links that is swapped, as a ConfigMap is', async () => {
   const folder = join(root, `map${count}`)
-  mkdirSync(join(folder, '..1'), { recursive: true })
-  mkdirSync(join(folder, '..2'))
-  writeFileSync(join(folder, '..1/key'), 'k')
-  writeFileSync(join(folder, '..2/key'), 'k')
-  symlinkSync('..1', join(folder, '..data'))
+  for (const [version, text] of ['k', 'k', 'new'].entries()) {
+    mkdirSync(join(folder, `..${version}`), { recursive: true })
+    writeFileSync(join(folder, `..${version}/key`), text)
+  }
+  symlinkSync('..0', join(folder, '..data'))
   symlinkSync('..data/key', join(folder, 'key'))
-  const files = [join(folder, 'key')]
-  const watch = createFileWatch(files)
-  symlinkSync('..2', join(folder, '..next'))
-  renameSync(join(folder, '..next'), join(folder, '..data'))
-  watch.lookOnce(files)
-  expect(watch.lookOnce(files)).toBe(true)
+  const watch = await settled([join(folder, 'key')])
+  const swap = (version: number): void => {
+    symlinkSync(`..${version}`, join(folder, '..next'))
+    renameSync(join(folder, '..next'), join(folder, '..data'))
+  }
+  swap(1)
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  swap(2)
+  expect(await looks(watch, 3)).toEqual([false, true, false])
 })
 
-test('a file that is gone and back is two changes; one that is newly named is none', () => {
-  const watch = createFileWatch([file])
+test('a file that is gone and back is two changes', async () => {
+  const watch = await settled([file])
   rmSync(file)
-  watch.lookOnce([file])
-  expect(watch.lookOnce([file])).toBe(true)
+  expect(await looks(watch, 3)).toEqual([false, true, false])
   writeFileSync(file, 'a')
-  watch.lookOnce([file])
-  expect(watch.lookOnce([file])).toBe(true)
-  expect([1, 2].map(() => watch.lookOnce([file, secret]))).toEqual([false, false])
+  expect(await looks(watch, 3)).toEqual([false, true, false])
+})
+
+test('what a reload has read is no change, and what changed since it read is one', async () => {
+  const watch = await settled([file])
+  writeFileSync(file, 'b')
+  watch.taken(readContents([file, secret]))
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  const read = readContents([file, secret])
+  writeFileSync(secret, 'l')
+  watch.taken(read)
+  expect(await looks(watch, 3)).toEqual([false, true, false])
+})
+
+test('after a refusal its files are looked at beside those of the configuration that runs', async () => {
+  const [missing, unnamed] = [`${secret}.missing`, `${secret}.unnamed`]
+  writeFileSync(unnamed, 'u')
+  const watch = await settled([file, secret])
+  writeFileSync(file, 'names another')
+  expect(await looks(watch, 2)).toEqual([false, true])
+  watch.refused(readContents([file, missing]))
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  writeFileSync(missing, 'there')
+  expect(await looks(watch, 2)).toEqual([false, true])
+  watch.refused(readContents([file, missing]))
+  writeFileSync(secret, 'of what runs')
+  expect(await looks(watch, 2)).toEqual([false, true])
+  watch.refused(readContents([file]))
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  writeFileSync(missing, 'no longer named')
+  writeFileSync(unnamed, 'never named')
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+})
+
+test('a pipe is neither waited for nor a change', async () => {
+  const pipe = `${file}.pipe`
+  execFileSync('mkfifo', [pipe])
+  const watch = createFileWatch(new Map([[pipe, 'what came through it'], ...readContents([file])]))
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  writeFileSync(file, 'b')
+  expect(await looks(watch, 3)).toEqual([false, true, false])
 })

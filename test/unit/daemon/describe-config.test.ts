@@ -14,7 +14,7 @@ route: {sinks: [soc]}
 `
 
 function hashOf(text: string): number {
-  return hashConfig(parseConfig(text, { file: 'tocsin.yaml', env: {} }).config)
+  return hashConfig(parseConfig(text, { file: 'tocsin.yaml', env: {} }))
 }
 
 test('the interval is the one that the lanes gave, and the expected one of a feed that they do not know', async () => {
@@ -53,9 +53,9 @@ canary: {every: 1h, sinks: [soc, lake]}
   const metrics = createMetrics({ clock: systemClock })
   const expectedPolling = () => ({ intervalMs: 7_000, lagObjectiveMs: 900_000 })
   const intervals = async (text: string): Promise<string[]> => {
-    const { config } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
+    const { config, files } = parseConfig(text, { file: 'tocsin.yaml', env: {} })
     const context = { config, metrics, clock: systemClock }
-    describeConfig({ context, upstream: { expectedPolling } }, '1.0.0')
+    describeConfig({ context, files, upstream: { expectedPolling } }, '1.0.0')
     const { body } = await metrics.render()
     const pattern = /^tocsin_(audit|feed_sweep|canary)_interval_seconds\{.*="(.+)"\}/gm
     return [...body.matchAll(pattern)].map(([, what, name]) => `${what} ${name}`).toSorted()

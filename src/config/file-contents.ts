@@ -1,0 +1,73 @@
+/**
+ * What the files of a configuration held when they were read: by this a change is told from a file
+ * that was only touched, and from one that was read already.
+ */
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { type FileHandle, open } from 'node:fs/promises'
+import { readFileWithin } from '../lib/private-files.ts'
+
+/** By path: a digest of the text, or the code of the error why it cannot be read. */
+export type FileContents = ReadonlyMap<string, string>
+
+/** 4 Mi characters of at most four bytes each. */
+export const maxFileBytes = 16 * 1024 * 1024
+
+export function digestText(text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}
+
+export function readContents(files: readonly string[]): FileContents {
+  return new Map(files.map((file) => [file, digestFile(file)]))
+}
+
+function digestFile(file: string): string {
+  try {
+    return digestText(readFileWithin(file, { maxBytes: maxFileBytes }))
+  } catch (error) {
+    return errorCode(error)
+  }
+}
+
+/**
+ * Like `readContents`, off the main thread and one file at a time: a network mount that hangs holds
+ * up nobody else.
+ */
+export async function lookAtContents(files: readonly string[]): Promise<FileContents> {
+  const contents = new Map<string, string>()
+  for (const file of files) contents.set(file, await lookAtContent(file))
+  return contents
+}
+
+async function lookAtContent(file: string): Promise<string> {
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK)
+    const stat = await handle.stat()
+    if (!stat.isFile() && !stat.isDirectory()) return special
+    if (stat.size > maxFileBytes) return 'TOO_LONG'
+    return digestText(await handle.readFile('utf8'))
+  } catch (error) {
+    return errorCode(error)
+  } finally {
+    await handle?.close()
+  }
+}
+
+/** A pipe or a device, which says something else each time it is read. */
+export const special = 'SPECIAL'
+
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}
+
+/** Paths that both have, with other contents. */
+export function changedFiles(before: FileContents, after: FileContents): string[] {
+  return [...after]
+    .filter(([file, content]) => isChanged(before.get(file), content))
+    .map(([file]) => file)
+}
+
+function isChanged(before: string | undefined, after: string): boolean {
+  return ![undefined, special, after].includes(before) && after !== special
+}

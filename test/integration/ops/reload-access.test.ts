@@ -1,0 +1,223 @@
+/** The file by which `tocsin reload` finds the daemon: where it is, what it replaces, who is trusted. */
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { formatMistake, ConfigError } from '../../../src/config/config.ts'
+import { parseConfig } from '../../../src/config/load.ts'
+import { createApp } from '../../../src/daemon/daemon.ts'
+import {
+  defaultTokenFiles,
+  likelyTokenFiles,
+  readReloadAccess,
+  removeReloadAccess,
+  writeReloadAccess,
+} from '../../../src/ops/reload-access.ts'
+import { redisForTests, silent } from '../../support/ledger.ts'
+import { hurriedConfig, shortTimings } from '../../support/rehearsal.ts'
+
+const tests = redisForTests()
+const root = mkdtempSync(join(tmpdir(), 'tocsin-access-'))
+afterAll(() => rmSync(root, { recursive: true }))
+const isRoot = process.getuid?.() === 0
+const access = { url: 'http://127.0.0.1:9464', token: 'Pq7Zr2Lx9Vt4Kw8N' }
+let folder: string
+let count = 0
+
+beforeEach(() => {
+  folder = join(root, String((count += 1)))
+  mkdirSync(folder, { mode: 0o700 })
+})
+
+const at = (name: string): string => join(folder, name)
+
+function holding(name: string, text: string, mode = 0o600): string {
+  writeFileSync(at(name), text, { mode })
+  chmodSync(at(name), mode) // whatever the umask
+  return at(name)
+}
+
+describe('the place', () => {
+  const folders = (env: Record<string, string>): string[] =>
+    defaultTokenFiles('tocsin.yaml', env).map((path) => dirname(path))
+  const ofUser = join(tmpdir(), `tocsin-${process.getuid?.()}`)
+
+  test('is that of the service, then that of the session, then that of temporary files', () => {
+    const XDG_RUNTIME_DIR = folder
+    expect(folders({ RUNTIME_DIRECTORY: '/run/t:/run/u', XDG_RUNTIME_DIR })).toEqual([
+      '/run/t',
+      at('tocsin'),
+      ofUser,
+    ])
+    expect(folders({ XDG_RUNTIME_DIR: at('gone') })).toEqual([ofUser])
+    expect(folders({ RUNTIME_DIRECTORY: 'run', XDG_RUNTIME_DIR: '' })).toEqual([ofUser])
+  })
+
+  test.runIf(isRoot)('is not in the session of another user', () => {
+    chownSync(folder, 1001, 1001)
+    expect(folders({ XDG_RUNTIME_DIR: folder })).toEqual([ofUser])
+  })
+
+  test('is looked for where the unit has it, whatever the environment of the command', () => {
+    const [name] = defaultTokenFiles('tocsin.yaml', {}).map((path) => path.split('/').at(-1))
+    expect(likelyTokenFiles('tocsin.yaml', {})).toEqual(
+      expect.arrayContaining([`/run/tocsin/${name}`, join(ofUser, name!)]),
+    )
+  })
+
+  test('is the next one where the first cannot be written', () => {
+    holding('file', '')
+    const next = at('next/token')
+    expect(writeReloadAccess([at('file/token'), next], access)).toBe(next)
+    expect(readReloadAccess(next)).toEqual(access)
+    expect(statSync(next).mode & 0o777).toBe(0o600)
+  })
+})
+
+describe('writing', () => {
+  test('replaces the token of another daemon', () => {
+    const path = at('token')
+    writeReloadAccess([path], { ...access, token: 'of-another' })
+    expect(writeReloadAccess([path], access)).toBe(path)
+    expect(readReloadAccess(path)).toEqual(access)
+  })
+
+  test.each(['', 'fw_key', '{}', '{"url":"http://127.0.0.1:1","token":"t","more":1}'])(
+    'leaves a file alone that holds %j',
+    (text) => {
+      const path = holding('precious', text)
+      expect(() => writeReloadAccess([path], access)).toThrow(
+        `${path} holds something else than the token of a daemon; name a file that nothing else uses`,
+      )
+      expect(readFileSync(path, 'utf8')).toBe(text)
+    },
+  )
+
+  test('neither follows nor replaces a link', () => {
+    const target = holding('target', JSON.stringify(access))
+    symlinkSync(target, at('link'))
+    expect(() => writeReloadAccess([at('link')], access)).toThrow('is a link')
+    expect(lstatSync(at('link')).isSymbolicLink()).toBe(true)
+  })
+
+  test('check refuses such a file with its place and what to do', () => {
+    holding('api-key', 'fw_key')
+    const text = `
+http: {token_file: api-key}
+accounts: {main: {base_url: https://api.example.com, api_key_file: api-key}}
+feeds: {brand: {type: events, identifier_group: 7}}
+sinks: {soc: {type: slack, url: 'https://hooks.example.com/x'}}
+route: {sinks: [soc]}
+`
+    const load = (yaml: string): string[] => {
+      try {
+        parseConfig(yaml, { file: at('tocsin.yaml'), env: {} })
+        return []
+      } catch (error) {
+        if (error instanceof ConfigError) return error.mistakes.map(formatMistake)
+        throw error
+      }
+    }
+    expect(load(text)).toEqual([
+      `${at('tocsin.yaml')}:2:8 http.token_file: ${at('api-key')} holds something else than the token of a daemon; name a file that nothing else uses, such as /run/tocsin/reload`,
+    ])
+    expect(load(text.replace('token_file: api-key', 'token_file: reload'))).toEqual([])
+    holding('reload', JSON.stringify(access))
+    expect(load(text.replace('token_file: api-key', 'token_file: reload'))).toEqual([])
+  })
+})
+
+describe('removing', () => {
+  test('takes the own token and no other', () => {
+    const path = writeReloadAccess([at('token')], access)
+    removeReloadAccess(path, 'of-another')
+    expect(existsSync(path)).toBe(true)
+    removeReloadAccess(path, access.token)
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('follows no link, and leaves what others may have written', () => {
+    const target = holding('target', JSON.stringify(access))
+    symlinkSync(target, at('link'))
+    removeReloadAccess(at('link'), access.token)
+    expect(lstatSync(at('link')).isSymbolicLink()).toBe(true)
+    const open = holding('open', JSON.stringify(access), 0o620)
+    removeReloadAccess(open, access.token)
+    expect(existsSync(open)).toBe(true)
+  })
+})
+
+describe('reading', () => {
+  test('trusts no link, no file that others may read or change, and no other address', () => {
+    const target = holding('target', JSON.stringify(access))
+    symlinkSync(target, at('link'))
+    expect(() => readReloadAccess(at('link'))).toThrow('is a link')
+    for (const mode of [0o640, 0o620, 0o604, 0o602])
+      expect(() => readReloadAccess(holding('open', JSON.stringify(access), mode))).toThrow(
+        `may ${mode & 0o044 ? 'read' : 'change'}`,
+      )
+    const url = 'https://evil.example/x'
+    expect(() => readReloadAccess(holding('far', JSON.stringify({ ...access, url })))).toThrow(
+      'holds no address and token',
+    )
+    expect(readReloadAccess(at('none'))).toBeUndefined()
+  })
+
+  test.runIf(isRoot)("root may use what another user's daemon wrote, and no other user may", () => {
+    const path = holding('token', JSON.stringify(access))
+    chownSync(path, 1001, 1001)
+    expect(readReloadAccess(path)).toEqual(access)
+    chmodSync(root, 0o755)
+    chmodSync(folder, 0o755)
+    const own = holding('own', JSON.stringify(access), 0o600)
+    chownSync(own, 1002, 1002)
+    process.seteuid!(1001)
+    try {
+      expect(readReloadAccess(path)).toEqual(access)
+      expect(readReloadAccess(own)).toBeUndefined()
+    } finally {
+      process.seteuid!(0)
+    }
+  })
+})
+
+test('a daemon writes the file again when a cleaner of old files took it, and takes it along', async () => {
+  const yaml = `
+redis: {url: '${tests.server.url}', prefix: access, allow_unsafe: true}
+http: {port: 0}
+accounts: {main: {base_url: 'http://127.0.0.1:9', api_key: fw_key}}
+feeds: {brand: {type: events, identifier_group: 7}}
+sinks: {siem: {type: webhook, url: 'http://127.0.0.1:9/', secret: a-secret-of-24-bytes-abc, allow_private: true}}
+route: {sinks: [siem]}
+`
+  const path = at('cleaned/token')
+  const reload = async (): Promise<{ status: 'stopped' }> => ({ status: 'stopped' })
+  const app = createApp({
+    ...hurriedConfig(yaml),
+    version: 'test',
+    logger: silent,
+    timings: { ...shortTimings, housekeepingMs: 50 },
+    remoteReload: { tokenFiles: [path], reload },
+  })
+  onTestFinished(() => app.stop())
+  await app.start()
+  await vi.waitUntil(() => existsSync(path))
+  const first = readReloadAccess(path)
+  rmSync(at('cleaned'), { recursive: true })
+  await vi.waitUntil(() => existsSync(path))
+  expect(readReloadAccess(path)).toEqual(first)
+  await app.stop()
+  expect(existsSync(path)).toBe(false)
+})
