@@ -74,12 +74,10 @@ const guidance: Guidance = {
 
 const guided = { guidance, tenantId: 17, namesAccount: true }
 
-const guidedMembers = several
-  .slice(0, 3)
-  .map((member, at) => ({
-    ...member,
-    guidance: { ...guidance, nextStep: `Step for event ${at}.` },
-  }))
+const guidedMembers = several.slice(0, 3).map((member, at) => ({
+  ...member,
+  guidance: { ...guidance, nextStep: `Step for event ${at}.` },
+}))
 
 export const otherScenes: Scene[] = [
   ['a leaked credential', delivery([credential()])],
