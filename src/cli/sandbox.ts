@@ -1,10 +1,12 @@
 /**
- * The `sandbox` command: starts the sandbox and prints a configuration for it and the messages it
- * gets.
+ * The `sandbox` command: starts the sandbox, writes a configuration for it and prints the messages
+ * that it gets.
  */
 
+import { existsSync, readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { duration, rate } from '../lib/config-fields.ts'
+import { createPrivateFile, replacePrivateFile } from '../lib/private-files.ts'
 import { appHost } from '../sandbox/api/search.ts'
 import {
   type CredentialOrder,
@@ -42,6 +44,7 @@ interface SandboxCommandOptions extends CommonOptions {
   searchQuota: number | undefined
   webhookSecret?: string
   data?: string
+  writeConfig?: string
   policyPaths: PolicyPaths
   undescribed: boolean
   materialized: MaterializedFilter
@@ -87,6 +90,10 @@ function sandboxFlags(): Option[] {
     flag('--search-limit <n>', 'search requests per second', parseLimit).default(1),
     flag('--basic-limit <n>', 'other requests per second', parseLimit).default(4),
     flag('--webhook-secret <whsec>', 'that signs for its webhook; else random', parseWebhookSecret),
+    new Option(
+      '--write-config <file>',
+      'write a configuration that uses it, with a Redis of its own',
+    ),
     new Option('--data <folder>', 'where it keeps all that a restart shall not lose; else nothing'),
     ...policyFlags(),
     ...credentialFlags(flag),
@@ -131,6 +138,8 @@ function credentialFlags(flag: Flag): Option[] {
 async function runSandbox(context: Context, options: SandboxCommandOptions): Promise<void> {
   const sandbox = await startOrExplain(options)
   try {
+    const { writeConfig: file } = options
+    if (file !== undefined) writeConfig(file, configFor(options, sandbox))
     printStartup(context, options, sandbox)
     const stopShowing = sandbox.onReceived((message) => showReceived(context, options, message))
     await new Promise<void>((resolve) => {
@@ -192,8 +201,7 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
   const { terminal } = context
   const { url, slackUrl, webhookUrl, webhookSecret, smtpUrl, apiKeys } = sandbox
   const { teamsUrl, pagerDutyUrl, pagerDutyKey } = sandbox
-  const hasCredentials = options.credentialRate > 0 || options.credentialBacklog > 0
-  const config = sandboxConfig(sandbox, withDefaults({}).groups, hasCredentials)
+  const config = configFor(options, sandbox)
   if (options.output === 'json') {
     const addresses = { url, api_keys: apiKeys, slack_url: slackUrl, webhook_url: webhookUrl }
     const secrets = { webhook_secret: webhookSecret, smtp_url: smtpUrl }
@@ -207,12 +215,39 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
       `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')}), mail at ${smtpUrl}`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
       `requests for threat-flow reports that stand there: ${formatReportRequests()}`,
-      '',
-      'a configuration that uses it, to be saved as tocsin.yaml:',
-      '',
-      config,
+      `its webhook signs by ${webhookSecret}`,
+      options.writeConfig === undefined
+        ? 'a configuration that uses it: --write-config <file>'
+        : `a configuration that uses it is written; try: tocsin run --config ${options.writeConfig}`,
       terminal.paint('dim', 'what arrives is shown here; Ctrl-C ends the sandbox'),
     ].join('\n'),
+  )
+}
+
+function configFor(options: SandboxCommandOptions, sandbox: Sandbox): string {
+  const hasCredentials = options.credentialRate > 0 || options.credentialBacklog > 0
+  return sandboxConfig(sandbox, withDefaults({}).groups, hasCredentials)
+}
+
+const writtenBySandbox = '# Written by "tocsin sandbox", which replaces it.\n'
+
+/** Replaces what a sandbox wrote, and nothing else. Throws CommandError. */
+function writeConfig(file: string, config: string): void {
+  const text = `${writtenBySandbox}redis:\n  embedded: ./data\n\n${config}`
+  try {
+    if (!existsSync(file)) return createPrivateFile(file, text)
+    if (readFileSync(file, 'utf8').startsWith(writtenBySandbox)) {
+      return replacePrivateFile(file, text)
+    }
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    throw new CommandError('mistake', `--write-config: ${file} cannot be written (${code})`, {
+      cause,
+    })
+  }
+  throw new CommandError(
+    'mistake',
+    `--write-config: ${file} is not of a sandbox; name another file`,
   )
 }
 

@@ -12,7 +12,6 @@ import {
 } from '../delivery/full-events.ts'
 import { createOrphans, type Orphans } from '../delivery/orphans.ts'
 import { createRerouter, createRetryNow, type FailoverSink } from '../delivery/reroute.ts'
-import { createGuidanceFinder } from '../messages/guidance.ts'
 import { type DrainOptions, SinkDrain } from '../delivery/sink-drain.ts'
 import { noteDigestSent } from '../grouping/flusher.ts'
 import {
@@ -27,7 +26,6 @@ import { createRouter, type Router } from '../routing/router.ts'
 import { noteCanary } from '../self-alerts/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import type { Group, SinkBatchWaits } from '../store/pending-items.ts'
-import { createLinkFilter } from '../upstream/links.ts'
 import { findLedger, type EngineContext } from './context.ts'
 import {
   buildFlusher,
@@ -37,6 +35,7 @@ import {
   createLiveSilences,
   type LiveSilences,
 } from './grouping.ts'
+import { buildMemberOptions } from './messages.ts'
 import { createAddressHasher, buildSecrets, type LeakedSecrets } from './sinks.ts'
 import type { Upstream } from './upstream.ts'
 
@@ -89,7 +88,7 @@ export function buildDelivery(
   const releaseChanges: DetailJobsOptions['release'] = (account, changes) =>
     drains.announceChanges(account, changes)
   const drainOptions: DrainOptions = {
-    ...attemptOptions(context, secrets, router),
+    ...attemptOptions(context, secrets),
     rules,
     circuit,
     rerouter,
@@ -133,19 +132,13 @@ function buildOrphans(
 function attemptOptions(
   context: EngineContext,
   secrets: LeakedSecrets,
-  router: Router,
 ): Omit<DrainOptions, 'circuit' | 'pace' | 'hints' | 'batchWaits' | 'release' | 'holder'> {
   const { config, clock, logger, metrics, timings } = context
-  const tenants = new Map(config.accounts.map(({ name, tenantId }) => [name, tenantId]))
   return {
+    ...buildMemberOptions(config, secrets),
     circuitRecheckMs: timings.circuitRecheckMs,
     findLedger: (account) => findLedger(context, account),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
-    openSecret: (account, uid, sealed) => secrets.open(account, uid, sealed),
-    serviceLink: createLinkFilter(config.accounts),
-    namesAccounts: config.accounts.length > 1,
-    findTenant: (account) => tenants.get(account),
-    findGuidance: createGuidanceFinder(config.messages, (name) => router.node(name)),
     onDelivered: (sink, delivery) => noteDeliveryTime(context, sink, delivery),
     replica: replicaId,
     clock,

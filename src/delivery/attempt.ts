@@ -6,8 +6,6 @@ import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { buildAttachment, type CsvRow, toCsvRow } from '../messages/csv.ts'
-import type { GuidanceFinder } from '../messages/guidance.ts'
-import type { LinkFilter } from '../messages/message.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { runScript } from '../redis/scripts.ts'
@@ -21,10 +19,11 @@ import {
   SinkError,
   type SinkReason,
 } from '../sinks/sink.ts'
-import { type AccountLedger, itemId } from '../store/account-ledger.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
-import type { Member, Message, Outcome } from './claims.ts'
+import type { Message, Outcome } from './claims.ts'
+import { type MemberOptions, toDeliveryMember, toStoredMember } from './delivery-member.ts'
 import type { Rerouter, RetryNow } from './reroute.ts'
 import { effectOn, decideRetry, pauseAfter } from './retry-policy.ts'
 
@@ -375,7 +374,7 @@ export async function readSummaryParts(
   }
   return {
     about,
-    members: found.flatMap((item) => toSummaryMember(request.sink, item, request.options) ?? []),
+    members: found.flatMap((item) => toStoredMember(request.sink, item, request.options) ?? []),
     attachment: await createAttachment(request, about),
   }
 }
@@ -410,70 +409,9 @@ async function readCsvRows(
   const rows: CsvRow[] = []
   for (let at = 0; at < refs.length; at += readChunk) {
     const found = await readItems(ledger, refs.slice(at, at + readChunk))
-    rows.push(...found.flatMap((item) => toSummaryMember(sink, item, options) ?? []).map(toCsvRow))
+    rows.push(...found.flatMap((item) => toStoredMember(sink, item, options) ?? []).map(toCsvRow))
   }
   return rows
-}
-
-interface MemberOptions {
-  /** Decrypts a leaked secret; undefined if the account's API key has changed since. */
-  openSecret?: ((account: string, uid: string, sealed: string) => string | undefined) | undefined
-  serviceLink: LinkFilter
-  /** Several accounts are configured. */
-  namesAccounts?: boolean
-  /** Finds the tenant that an account is configured for. */
-  findTenant?: (account: string) => number | undefined
-  findGuidance?: GuidanceFinder
-}
-
-/**
- * Builds a summary's member from its stored item, because a summary's members are not claimed one
- * by one.
- */
-function toSummaryMember(
-  sink: Sink,
-  { record, item, payload }: FoundItem,
-  options: MemberOptions,
-): DeliveryMember | undefined {
-  const sighting = record.sightings[item.sighting]
-  const { account, recordId, uid, closed } = record
-  const { severity, routes, raisedFrom } = item
-  const id = itemId(account, uid, severity, item.destination)
-  const feed = sighting?.feed ?? ''
-  const labels = sighting?.labels ?? {}
-  const member = { id, recordId, uid, severity, routes, feed, labels, raisedFrom, closed, payload }
-  return toDeliveryMember(sink, account, member, options)
-}
-
-/** Returns undefined if retention removed the payload. */
-function toDeliveryMember(
-  sink: Sink,
-  account: string,
-  { payload, ...member }: Member,
-  { openSecret, serviceLink, namesAccounts = false, findTenant, findGuidance }: MemberOptions,
-): DeliveryMember | undefined {
-  if (!payload) return undefined
-  const { sealedSecret } = payload
-  const secret =
-    sink.reveals === true && sealedSecret !== undefined
-      ? openSecret?.(account, member.uid, sealedSecret)
-      : undefined
-  return {
-    id: member.id,
-    account,
-    ...(namesAccounts && { namesAccount: true }),
-    tenantId: findTenant?.(account),
-    feed: member.feed,
-    labels: member.labels,
-    routes: member.routes,
-    event: { ...payload.event, severity: member.severity },
-    guidance: findGuidance?.({ ...member, event: payload.event }),
-    link: serviceLink(account, payload.event.url),
-    detail: payload.detail,
-    fetchedAtMs: payload.fetchedAtMs,
-    raisedFrom: member.raisedFrom,
-    ...(secret !== undefined && { secret }),
-  }
 }
 
 export interface SendPace {

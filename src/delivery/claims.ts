@@ -6,7 +6,7 @@
  */
 import type { AnsweredMessage } from '../grouping/freeze.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
-import type { Payload } from '../store/records.ts'
+import { type FoundItem, type Payload, readItems } from '../store/records.ts'
 
 /** A piece of work that this process has claimed. */
 export type Claim =
@@ -228,7 +228,8 @@ export interface WaitingMember {
   ref: string
   /** Time since it joined the batch, by Redis' clock, ms. */
   ageMs: number
-  payload: Payload | undefined
+  /** undefined: its record is gone. */
+  found: FoundItem | undefined
 }
 
 /** Returns the first `max` items that wait in a sink's batch, oldest first. */
@@ -245,13 +246,12 @@ export async function peekBatch(
   const nowMs = Number(seconds) * 1_000 + Number(micros) / 1_000
   const refs = pairs.filter((_text, i) => i % 2 === 0)
   if (refs.length === 0) return []
-  const payloads = await ledger.redis.mget(
-    refs.map((ref) => ledger.key('pay', ref.split(':')[1] ?? '')),
-  )
-  return refs.map((ref, i) => {
-    const payload = parsePayload(payloads[i] ?? '')
-    return { ref, ageMs: nowMs - Number(pairs[2 * i + 1]), payload }
-  })
+  const items = new Map((await readItems(ledger, refs)).map((item) => [item.ref, item]))
+  return refs.map((ref, i) => ({
+    ref,
+    ageMs: nowMs - Number(pairs[2 * i + 1]),
+    found: items.get(ref),
+  }))
 }
 
 /** Freezes waiting members into a batch and claims it; undefined if none of them still waits. */
@@ -266,7 +266,7 @@ export async function freezeBatch(
   const answer = await ledger.run('freeze-batch', args)
   if (answer === '') return undefined
   const claim = JSON.parse(String(answer)) as StoredClaim & { refs: string[] }
-  const payloads = new Map(members.map(({ ref, payload }) => [ref, payload]))
+  const payloads = new Map(members.map(({ ref, found }) => [ref, found?.payload]))
   return readMessage(
     ledger,
     { ...claim, kind: 'batch' },

@@ -4,12 +4,13 @@
  */
 import type { SuppressionRules } from '../grouping/flush-context.ts'
 import type { Verdict } from '../routing/suppression.ts'
+import { type MemberOptions, toStoredMember } from './delivery-member.ts'
 import { toSuppressionInput } from '../grouping/group-flush.ts'
 import { mutedGroup } from '../grouping/placement.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { withholdItems, type WithheldItem } from '../store/pending-items.ts'
-import { type FoundItem, type Payload, readItems, type Suppression } from '../store/records.ts'
+import { type FoundItem, readItems, type Suppression } from '../store/records.ts'
 import {
   advanceClaims,
   type Claim,
@@ -20,7 +21,7 @@ import {
   peekBatch,
 } from './claims.ts'
 
-export interface FreezeOptions extends SuppressionOptions {
+export interface FreezeOptions extends SuppressionOptions, MemberOptions {
   holder: Holder
   /** Names this process in histories. */
   replica: string
@@ -51,7 +52,7 @@ export async function freezeBatches(
     if (restInMs > 0) break
     const refs = waiting.map(({ ref }) => ref)
     if ((await withholdFromBatch(options, { ledger, sink }, refs)) > 0) continue
-    const members = takeFitting(sink, waiting, batch.maxBytes)
+    const members = takeFitting(options, sink, waiting)
     const freezing = { sink: sink.name, destination: destination.id, members }
     const message = await freezeBatch(ledger, options.holder, freezing)
     if (message) frozen.push(message)
@@ -61,25 +62,30 @@ export async function freezeBatches(
   return { frozen, restInMs }
 }
 
-/** Returns the longest run from the start that fits into `maxBytes`; at least one member. */
+/** What stands around the members of a message. */
+const frameBytes = 256
+
+/** Returns the longest run from the start that fits into a batch; at least one member. */
 function takeFitting(
+  options: MemberOptions,
   sink: Sink,
   waiting: readonly WaitingMember[],
-  maxBytes: number,
 ): WaitingMember[] {
-  let bytes = 0
+  const { maxBytes } = sink.batch ?? unbatched
+  let bytes = frameBytes
   const fitting: WaitingMember[] = []
   for (const member of waiting) {
-    bytes += member.payload ? memberBytes(sink, member.payload) : 0
+    bytes += measureWaiting(options, sink, member)
     if (fitting.length > 0 && bytes > maxBytes) break
     fitting.push(member)
   }
   return fitting
 }
 
-function memberBytes(sink: Sink, payload: Payload): number {
-  const member = { id: '', account: '', feed: '', labels: {}, routes: [], ...payload }
-  return sink.measure?.(member) ?? 0
+/** As it will be sent: what the configuration says of an event counts, too. */
+function measureWaiting(options: MemberOptions, sink: Sink, { found }: WaitingMember): number {
+  const member = found && toStoredMember(sink, found, options)
+  return member === undefined ? 0 : (sink.measure?.(member) ?? 0) + 1 // a comma
 }
 
 export interface SuppressionOptions {

@@ -7,6 +7,7 @@ import {
   closeSync,
   constants,
   fstatSync,
+  ftruncateSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -148,10 +149,17 @@ export function isOwnSocket(path: string): boolean {
   return stat?.isSocket() === true && stat.uid === (process.getuid?.() ?? stat.uid)
 }
 
-/** Opens a file for writing from its beginning; throws ELOOP if it is a link. */
-export function openPrivateFile(path: string): number {
-  const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants
-  return openSync(path, O_WRONLY | O_CREAT | O_TRUNC | (O_NOFOLLOW ?? 0), 0o600)
+const maxLogBytes = 2 ** 20
+
+/**
+ * Opens a file for writing at its end, which tells why a former process ended; from its beginning
+ * once it is long. Throws ELOOP if it is a link.
+ */
+export function openPrivateLog(path: string): number {
+  const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants
+  const file = openSync(path, O_WRONLY | O_CREAT | O_APPEND | (O_NOFOLLOW ?? 0), 0o600)
+  if (fstatSync(file).size > maxLogBytes) ftruncateSync(file)
+  return file
 }
 
 /** Replaces a file atomically: the new content is there whole or not at all. */

@@ -14,7 +14,7 @@ import {
   dropLockFile,
   isOwnSocket,
   findLockFile,
-  openPrivateFile,
+  openPrivateLog,
   replacePrivateFile,
   takeLockFile,
   checkPrivateFolder,
@@ -209,7 +209,7 @@ export function startServerProcess(folder: string, listening: readonly string[])
 
 /** `detached`: a session of its own, so that Ctrl-C at the terminal does not reach the server. */
 function launch(folder: string): ChildProcess {
-  const log = openPrivateFile(join(folder, logName))
+  const log = openPrivateLog(join(folder, logName))
   try {
     const child = spawn('/bin/sh', ['-c', shellWrapper, `./${linkName}`], {
       cwd: folder,

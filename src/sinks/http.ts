@@ -182,7 +182,8 @@ function connectOnce(
     const giveUp = (): void => reject(signal.reason as Error)
     if (signal.aborted) return giveUp()
     signal.addEventListener('abort', giveUp, { once: true })
-    connect({ protocol, hostname, host, port }, (...[error, socket]) => {
+    const bare = hostname.replace(/^\[(.*)\]$/, '$1') // a socket takes an IPv6 address without
+    connect({ protocol, hostname: bare, host, port }, (...[error, socket]) => {
       signal.removeEventListener('abort', giveUp)
       if (signal.aborted) return void socket?.destroy()
       if (error) reject(error)

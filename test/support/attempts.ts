@@ -84,7 +84,7 @@ export async function sealBatch(
   refs: readonly string[],
 ): Promise<string | undefined> {
   const holder = { owner: 'freezer', leaseMs: 10_000, by: 'freezer' }
-  const members = refs.map((ref) => ({ ref, ageMs: 0, payload: undefined }))
+  const members = refs.map((ref) => ({ ref, ageMs: 0, found: undefined }))
   const message = await freezeBatch(ledger, holder, { sink, destination, members })
   if (!message) return undefined
   await advanceClaims(ledger, holder, { giveBack: [{ ref: message.ref, rank: message.rank }] })

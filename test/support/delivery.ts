@@ -4,6 +4,7 @@ import { createCircuit, type Circuit } from '../../src/delivery/circuit.ts'
 import { Drains } from '../../src/delivery/drains.ts'
 import { createOrphans } from '../../src/delivery/orphans.ts'
 import { createSendPace } from '../../src/delivery/attempt.ts'
+import type { MemberOptions } from '../../src/delivery/delivery-member.ts'
 import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 import type { SinkBatchWaits } from '../../src/store/pending-items.ts'
@@ -88,6 +89,14 @@ export function modesOf(sinks: readonly Sink[]): SinkBatchWaits {
   return Object.fromEntries(sinks.map(({ name, batch }) => [name, batch?.waitMs ?? false]))
 }
 
+/** One account, and a configuration that says nothing about events. */
+export const bareMembers: MemberOptions = {
+  serviceLink: () => null,
+  namesAccounts: false,
+  findTenant: () => undefined,
+  findGuidance: () => undefined,
+}
+
 /** As the daemon builds them, with nothing to judge, divert or wake. */
 export function drainOptions({
   redis,
@@ -102,7 +111,7 @@ export function drainOptions({
 }): DrainOptions {
   return {
     findLedger: (account) => ledgers.find((one) => one.account === account),
-    serviceLink: () => null,
+    ...bareMembers,
     circuit: createCircuit(redis, keys),
     pace: createSendPace(redis, keys),
     hints: createWorkHints(redis, keys),

@@ -3,6 +3,7 @@ import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import { maskDetail } from '../../src/masking/masking.ts'
+import type { Guidance } from '../../src/messages/guidance.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { eventTypeSamples, type EventTypeSample } from '../fixtures/event-types.ts'
 import { aMember } from './deliveries.ts'
@@ -64,12 +65,28 @@ function report(): DeliveryMember {
 }
 
 const several = manyMembers(12)
+const guidance: Guidance = {
+  notes: ['Ask the owner of <acme> & call #soc', 'Weekends: the second line'],
+  runbookUrls: ['https://wiki.example.com/run?a=1&b=2'],
+  mentions: ['U012AB3CD', 'S012AB3CD', 'here'],
+  nextStep: 'Reset the login, then close its sessions.',
+}
+
+const guided = { guidance, tenantId: 17, namesAccount: true }
+
+const guidedMembers = several.slice(0, 3).map((member, at) => ({
+  ...member,
+  guidance: { ...guidance, nextStep: `Step for event ${at}.` },
+}))
+
 export const otherScenes: Scene[] = [
   ['a leaked credential', delivery([credential()])],
   ['a report', delivery([report()])],
   ['a repeat, at its third attempt', delivery([aMember()], { attempt: 3, mayBeRepeat: true })],
   ['a test', delivery([aMember()], { isTest: true })],
   ['an event without a full event', delivery([aMember({ detail: 'unavailable' })])],
+  ['an event with all that a configuration says', delivery([aMember(guided)])],
+  ['a group with what its routes say', delivery(guidedMembers, summarised(guidedMembers))],
   ['a group', delivery(several.slice(0, 5), summarised(several.slice(0, 5)))],
   ['a large group', delivery(several, summarised(several))],
   ['a backlog', delivery(several, summarised(several, { kind: 'backlog', route: null }))],

@@ -11,8 +11,10 @@ import type { CallOptions } from '../../upstream/resources/operation.ts'
 export interface LiveFindings {
   /** One line for each filter that the API would refuse. */
   mistakes: string[]
-  /** What could not be checked, and what to do about it. */
+  /** What the service does not tell. */
   remarks: string[]
+  /** Requests that failed; another attempt may tell more. */
+  failures: string[]
 }
 
 /** Checks every account that has feeds with filters; one request for each kind of filter. */
@@ -20,7 +22,7 @@ export async function checkLive(
   { accounts, feeds }: Config,
   ask: { client: (account: string) => UpstreamClient; callOptions: () => CallOptions },
 ): Promise<LiveFindings> {
-  const findings: LiveFindings = { mistakes: [], remarks: [] }
+  const findings: LiveFindings = { mistakes: [], remarks: [], failures: [] }
   for (const { name } of accounts) {
     const filtered = feeds.filter((feed) => feed.account === name && listFilters(feed).length > 0)
     if (filtered.length > 0)
@@ -53,7 +55,7 @@ async function checkAccount(
   feeds: readonly FeedConfig[],
   client: UpstreamClient,
   callOptions: () => CallOptions,
-  { mistakes, remarks }: LiveFindings,
+  { mistakes, remarks, failures }: LiveFindings,
 ): Promise<void> {
   for (const kind of ['type', 'severity'] as const) {
     const wanted = feeds.flatMap((feed) =>
@@ -63,8 +65,17 @@ async function checkAccount(
     )
     if (wanted.length === 0) continue
     const known = await readKnownWords(client, kind, callOptions)
-    if (typeof known === 'string') remarks.push(`account ${client.account.name}: ${known}`)
-    else {
+    const unknown = (why: string): string => `account ${client.account.name}: ${why}`
+    if (known instanceof UpstreamError) {
+      const found = known.status === 404 ? remarks : failures // not every service has the lists
+      found.push(
+        unknown(
+          `whether the service knows the words of ${kind} filters could not be found out: ${known.message}`,
+        ),
+      )
+    } else if (known.length === 0) {
+      remarks.push(unknown(`the service lists no word for ${kind} filters`))
+    } else {
       mistakes.push(
         ...wanted
           .filter(({ word }) => !known.includes(word))
@@ -74,22 +85,19 @@ async function checkAccount(
   }
 }
 
-/** Returns the words that the server accepts, or a text that says why they are unknown. */
+/** Returns the words that the service accepts, or why they are unknown. */
 async function readKnownWords(
   client: UpstreamClient,
   kind: Kind,
   callOptions: () => CallOptions,
-): Promise<readonly string[] | string> {
+): Promise<readonly string[] | UpstreamError> {
   try {
-    const words =
-      kind === 'type'
-        ? await client.eventTypeFilters(callOptions())
-        : await client.eventSeverityFilters(callOptions())
-    if (words.length === 0) return `the service lists no word for ${kind} filters`
-    return words
+    return kind === 'type'
+      ? await client.eventTypeFilters(callOptions())
+      : await client.eventSeverityFilters(callOptions())
   } catch (error) {
-    if (!(error instanceof UpstreamError)) throw error
-    return `whether the service knows the words of ${kind} filters could not be found out: ${error.message}`
+    if (error instanceof UpstreamError) return error
+    throw error
   }
 }
 

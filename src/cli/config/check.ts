@@ -53,7 +53,7 @@ function load(
 /** Sets exit code 2 when the API would refuse a feed. */
 async function check(context: Context, loaded: LoadedConfig, options: CheckOptions): Promise<void> {
   const { config, warnings } = loaded
-  const printSummary = (live?: LiveFindings): void =>
+  const printSummary = (live?: Omit<LiveFindings, 'failures'>): void =>
     print(context, options, {
       json: {
         ok: live === undefined || live.mistakes.length === 0,
@@ -76,7 +76,10 @@ async function check(context: Context, loaded: LoadedConfig, options: CheckOptio
   }
 }
 
-async function askServices(context: Context, config: Config): Promise<LiveFindings> {
+async function askServices(
+  context: Context,
+  config: Config,
+): Promise<Omit<LiveFindings, 'failures'>> {
   const { checkLive } = await import('./check-live.ts')
   const { withStore: withLedger } = await import('../open/open-store.ts')
   const { withUpstream: withService } = await import('../open/open-upstream.ts')
@@ -84,11 +87,12 @@ async function askServices(context: Context, config: Config): Promise<LiveFindin
     slot: { kind: 'command', name: 'check', dueSinceMs: systemClock.now() },
     signal: context.stop,
   })
-  return withLedger(config, (store) =>
+  const { mistakes, remarks, failures } = await withLedger(config, (store) =>
     withService(config, store, (upstream) =>
       checkLive(config, { client: (account) => upstream.client(account), callOptions }),
     ),
   )
+  return { mistakes, remarks: [...remarks, ...failures] }
 }
 
 function summaryJson(config: Config): Record<string, unknown> {

@@ -3,6 +3,8 @@
 import { Command } from 'commander'
 import { lookUpInLedger } from '../../audit/audit-feed.ts'
 import type { Config } from '../../config/config.ts'
+import { buildMemberOptions } from '../../daemon/messages.ts'
+import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { severityRank } from '../../event.ts'
 import { type Message, renderMessage, unverifiedLinkLabel } from '../../messages/message.ts'
 import { refang } from '../../messages/sanitize.ts'
@@ -22,7 +24,6 @@ import {
   type Sighting,
 } from '../../store/records.ts'
 import { type KnownTriage, readTriage } from '../../store/triage.ts'
-import { createLinkFilter } from '../../upstream/links.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -176,7 +177,7 @@ async function explainDelivery(
         delivered.push({
           record,
           item,
-          message: payload && renderRecordMessage(config, record, payload),
+          message: payload && renderRecordMessage(config, record, payload, item),
         })
         if (delivered.length % 500 === 0)
           context.terminal.progress(`found ${delivered.length} events`)
@@ -524,17 +525,23 @@ function formatLastReason(item: Item): string {
   return ` because of ${failureReason(item)}${answerText}`
 }
 
-/** Renders an event as its messages do; possible only while its payload is retained. */
-
+/**
+ * Renders an event as its messages do, for an item as its sink has it, secrets masked; possible
+ * only while its payload is retained.
+ */
 export function renderRecordMessage(
-  { accounts }: Pick<Config, 'accounts'>,
-  { account, sightings }: LedgerRecord,
+  config: Pick<Config, 'accounts' | 'messages' | 'route' | 'sinks'>,
+  { account, uid, sightings }: LedgerRecord,
   payload: Payload,
-  routes: string[] = [],
-): Message {
-  const link = createLinkFilter(accounts)(account, payload.event.url)
-  const subject = { account, feed: sightings[0]?.feed ?? '', routes, ...payload, link }
-  return renderMessage(subject, { attempt: 1, mayBeRepeat: false })
+  item?: Item,
+): Message | undefined {
+  const { feed = '', labels = {} } = sightings[item?.sighting ?? 0] ?? {}
+  const { severity = payload.event.severity, routes = [], raisedFrom } = item ?? {}
+  const about = { id: '', uid, severity, routes, feed, labels, raisedFrom, payload }
+  const member = toDeliveryMember({}, account, about, buildMemberOptions(config))
+  const sink = config.sinks.find(({ name }) => name === item?.sink)
+  const timeZone = sink && 'timeZone' in sink ? sink.timeZone : undefined
+  return member && renderMessage(member, { attempt: 1, mayBeRepeat: false, timeZone })
 }
 
 /** Headline and link, indented. */

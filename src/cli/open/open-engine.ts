@@ -10,8 +10,10 @@ import {
   type FlusherParts,
   readSilences,
 } from '../../daemon/grouping.ts'
+import { buildMemberOptions } from '../../daemon/messages.ts'
 import { createAddressHasher, buildSinks } from '../../daemon/sinks.ts'
 import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
+import type { MemberOptions } from '../../delivery/delivery-member.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import type { FlushContext } from '../../grouping/flush-context.ts'
 import { type DigestSink, hasDigest } from '../../grouping/digest-flush.ts'
@@ -29,6 +31,8 @@ export interface OpenEngine {
   sinks: ReadonlyMap<string, Sink>
   circuit: Circuit
   flushContext: FlushContext
+  /** Secrets stay masked. */
+  memberOptions: MemberOptions
 }
 
 /** Throws StoreError, and whatever `use` throws. */
@@ -78,7 +82,13 @@ export async function withEngine<Result>(
         drains,
         expectedPolling: expected,
       })
-      return use({ store, sinks, circuit, flushContext })
+      return use({
+        store,
+        sinks,
+        circuit,
+        flushContext,
+        memberOptions: buildMemberOptions(config),
+      })
     })
   } finally {
     await Promise.all([...sinks.values()].map((sink) => sink.close()))

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { StoreError } from '../../redis/health.ts'
+import { readSchema, StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
 import { createHttpTransport } from '../../sinks/http.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
@@ -15,7 +15,7 @@ import { withUpstream } from '../open/open-upstream.ts'
 import { formatUtcTime } from '../terminal.ts'
 import { checkLive } from '../config/check-live.ts'
 import { about, type DoctorFinding, makeCheck, splitRemedy } from './doctor-finding.ts'
-import { checkRedis, unreachableFinding } from './doctor-redis.ts'
+import { checkRedis, layoutFindings, unreachableFinding } from './doctor-redis.ts'
 
 const redisTimeoutMs = 10_000
 const reachTimeoutMs = 10_000
@@ -47,21 +47,25 @@ async function checkServed(config: Config, stop: AbortSignal): Promise<Served> {
       const keys = createKeys(config.redis.prefix)
       const limits = { timeoutMs: redisTimeoutMs, stop }
       const found = await makeCheck(about('redis', config.redis.prefix), limits, () =>
-        checkRedis(redis, keys, config),
+        checkRedis(redis, config),
       )
+      const layout = await makeCheck(about('redis layout', config.redis.prefix), limits, async () =>
+        layoutFindings(await readSchema(redis, keys), config),
+      )
+      if (layout.length > 0) return { redis: [...found, ...layout], accounts: unasked(config) }
       const store = { redis, keys, ledgers: [] }
       return { redis: found, accounts: await checkAccounts(config, store, stop) }
     })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    const detail = 'not checked: its requests are paced through Redis'
-    return {
-      redis: [unreachableFinding(error, config)],
-      accounts: config.accounts.map(({ name }) => [
-        about('key', name).bad('warning', detail, 'mend Redis first'),
-      ]),
-    }
+    return { redis: [unreachableFinding(error, config)], accounts: unasked(config) }
   }
+}
+
+/** The problem is that of Redis, and counted there. */
+function unasked({ accounts }: Config): DoctorFinding[][] {
+  const detail = 'not checked: its requests are paced through Redis'
+  return accounts.map(({ name }) => [about('key', name).bad('warning', detail, 'mend Redis first')])
 }
 
 /** Without a request: the name, the connection and its TLS. A proxy is asked by the key's check. */
@@ -192,7 +196,7 @@ async function filterFindings(
   signal: AbortSignal,
 ): Promise<DoctorFinding[]> {
   const subject = about('filters', client.account.name)
-  const { mistakes, remarks } = await checkLive(
+  const { mistakes, remarks, failures } = await checkLive(
     { ...config, accounts: [client.account] },
     {
       client: () => client,
@@ -204,5 +208,5 @@ async function filterFindings(
   )
   const bad = (status: 'warning' | 'problem') => (message: string) =>
     subject.bad(status, ...splitRemedy(message, 'ask again with "tocsin check --live"'))
-  return [...mistakes.map(bad('problem')), ...remarks.map(bad('warning'))]
+  return [...[...mistakes, ...failures].map(bad('problem')), ...remarks.map(bad('warning'))]
 }

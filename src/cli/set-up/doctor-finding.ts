@@ -1,7 +1,7 @@
 /** One result of `doctor`, and the time that the check behind it may take. */
 import { withTimeout } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { formatDuration } from '../terminal.ts'
+import { formatDuration, Interruption } from '../terminal.ts'
 
 export type Status = 'ok' | 'warning' | 'problem'
 
@@ -34,16 +34,26 @@ export function splitRemedy(message: string, otherwise: string): [string, string
   return [problem, remedy.join('; ') || otherwise]
 }
 
-interface CheckLimits {
+export interface CheckLimits {
   timeoutMs: number
   stop: AbortSignal
 }
 
 /**
- * Makes one check. One that throws or takes too long becomes a finding that says so, so that it
- * stops no other.
+ * Makes one check. One that throws or takes too long becomes a problem that says so, so that it
+ * stops no other. Throws Interruption, whatever was found, once `stop` has aborted.
  */
 export async function makeCheck(
+  subject: Subject,
+  { timeoutMs, stop }: CheckLimits,
+  work: (signal: AbortSignal) => Promise<DoctorFinding[]>,
+): Promise<DoctorFinding[]> {
+  const found = await findOrFail(subject, { timeoutMs, stop }, work)
+  if (stop.aborted) throw new Interruption()
+  return found
+}
+
+async function findOrFail(
   subject: Subject,
   { timeoutMs, stop }: CheckLimits,
   work: (signal: AbortSignal) => Promise<DoctorFinding[]>,
@@ -65,6 +75,6 @@ export async function makeCheck(
       return [subject.bad('problem', detail, 'look at the network between here and there')]
     }
     const detail = `could not be checked: ${errorMessage(error)}`
-    return [subject.bad('warning', detail, 'mend that, then run doctor again')]
+    return [subject.bad('problem', detail, 'mend that, then run doctor again')]
   }
 }

@@ -1,13 +1,11 @@
 /** What `doctor` says of this machine: disk, memory and time zones. */
-import { existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { availableMemory, versions } from 'node:process'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { errorMessage } from '../../lib/errors.ts'
 import { isTimeZone } from '../../lib/time-zone.ts'
-import { about, type DoctorFinding } from './doctor-finding.ts'
+import { about, type CheckLimits, type DoctorFinding, makeCheck } from './doctor-finding.ts'
 
 const mebibyte = 2 ** 20
 
@@ -16,28 +14,43 @@ export function formatMebibytes(bytes: number): string {
 }
 
 /** Of this machine, as far as the configuration needs it. */
-export async function checkHost({ redis, ledger }: Config): Promise<DoctorFinding[]> {
+export async function checkHost(
+  { redis, ledger: { maxBytes } }: Config,
+  stop: AbortSignal,
+): Promise<DoctorFinding[]> {
   const { embedded: folder } = redis
-  const needs = { maxBytes: ledger.maxBytes, hasRedis: folder !== undefined }
+  const limits = { timeoutMs: diskTimeoutMs, stop }
+  const needs = { maxBytes, hasRedis: folder !== undefined }
   return [
-    ...(folder === undefined ? [] : [await checkDisk(folder, ledger.maxBytes)]),
+    ...(folder === undefined ? [] : await checkDisk({ folder, maxBytes }, limits)),
     judgeMemory(availableMemory(), needs),
     judgeTimeZones({ release: versions['tz'], nowMs: systemClock.now() }),
   ]
 }
 
-async function checkDisk(folder: string, maxBytes: number): Promise<DoctorFinding> {
-  try {
-    const { bavail, bsize } = await statfs(nearestFolder(folder))
-    return judgeDisk(folder, bavail * bsize, maxBytes)
-  } catch (error) {
-    const detail = `could not be checked: ${errorMessage(error)}`
-    return about('disk', folder).bad('warning', detail, 'let this user enter the folder')
-  }
+/** A folder on a server that is gone may answer never. */
+const diskTimeoutMs = 5_000
+
+export function checkDisk(
+  { folder, maxBytes }: { folder: string; maxBytes: number },
+  limits: CheckLimits,
+  readFree = readFreeBytes,
+): Promise<DoctorFinding[]> {
+  return makeCheck(about('disk', folder), limits, async () => [
+    judgeDisk(folder, await readFree(folder), maxBytes),
+  ])
 }
 
-function nearestFolder(folder: string): string {
-  return existsSync(folder) || folder === dirname(folder) ? folder : nearestFolder(dirname(folder))
+/** Of a folder that is not there yet, those where it would be. */
+async function readFreeBytes(folder: string): Promise<number> {
+  try {
+    const { bavail, bsize } = await statfs(folder)
+    return bavail * bsize
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
+    if (!isMissing || folder === dirname(folder)) throw error
+    return readFreeBytes(dirname(folder))
+  }
 }
 
 /** Redis writes a new append-only file beside the old one before it removes that. */

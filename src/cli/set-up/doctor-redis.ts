@@ -5,14 +5,12 @@ import {
   describeRedis,
   findRisks,
   inspectRedis,
-  readSchema,
   readServers,
   redisConfigKey,
   type RedisHealth,
   schemaVersion,
   type StoreError,
 } from '../../redis/health.ts'
-import type { Keys } from '../../redis/keys.ts'
 import { excessiveRetention, isWithinMemory } from '../../store/retention.ts'
 import { about, type DoctorFinding, splitRemedy } from './doctor-finding.ts'
 import { formatMebibytes } from './doctor-host.ts'
@@ -21,22 +19,16 @@ const seeDocs = 'see docs/operators.md, Redis'
 
 type RedisParts = Pick<Config, 'redis' | 'ledger'>
 
-export async function checkRedis(
-  redis: Redis,
-  keys: Keys,
-  config: RedisParts,
-): Promise<DoctorFinding[]> {
-  const [servers, risks, health, schema] = await Promise.all([
+export async function checkRedis(redis: Redis, config: RedisParts): Promise<DoctorFinding[]> {
+  const [servers, risks, health] = await Promise.all([
     readServers(redis),
     findRisks(redis),
     inspectRedis(redis),
-    readSchema(redis, keys),
   ])
   return [
     serverFinding(servers, config),
     ...safetyFindings(risks, config),
     memoryFinding(health, config),
-    ...layoutFindings(schema, config),
   ]
 }
 
@@ -75,7 +67,8 @@ function memoryFinding(health: RedisHealth, { redis, ledger }: RedisParts): Doct
   return subject.bad('warning', `${detail}; ${problem}`, remedy)
 }
 
-function layoutFindings(schema: number | undefined, { redis }: RedisParts): DoctorFinding[] {
+/** Nothing else may be read or written where there is a finding. */
+export function layoutFindings(schema: number | undefined, { redis }: RedisParts): DoctorFinding[] {
   if (schema === undefined || schema <= schemaVersion) return []
   const detail = `a ledger of layout ${schema}, and this version writes ${schemaVersion}`
   const remedy = 'run the newer version, or give this one a prefix of its own (redis.prefix)'

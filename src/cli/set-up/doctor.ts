@@ -46,10 +46,10 @@ async function examine(
   { stop, sends }: { stop: AbortSignal; sends: boolean },
 ): Promise<DoctorFinding[]> {
   const { config } = loaded
-  // one after the other first: the folder of an embedded Redis is there once that is started
+  // the host last: the folder of an embedded Redis is there once that was started
   const accounts = checkRedisAndAccounts(config, stop)
   const [served, sinks] = await Promise.all([accounts, checkSinks(config, { stop, sends })])
-  return [...configurationFindings(loaded), ...(await checkHost(config)), ...served, ...sinks]
+  return [...configurationFindings(loaded), ...(await checkHost(config, stop)), ...served, ...sinks]
 }
 
 function configurationFindings({ warnings }: LoadedConfig): DoctorFinding[] {

@@ -80,7 +80,11 @@ export function listSecrets({ redis, account, sinks }: Draft, file: string): Dra
 
 /** The text of the file; it names the files of its secrets. */
 export function configText(draft: Draft, file: string): string {
-  return render(draft, listSecrets(draft, file), ({ key, fileName }) => `${key}_file: ${fileName}`)
+  return render(
+    draft,
+    listSecrets(draft, file),
+    ({ key, fileName }) => `${key}_file: ${quote(fileName)}`,
+  )
 }
 
 /** The same with the secrets in it, for what is tried before a file is written. */

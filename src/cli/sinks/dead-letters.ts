@@ -181,7 +181,7 @@ export async function showLetter(
     return { letter: found, payload: ledger && (await readPayload(ledger, found.record.recordId)) }
   })
   const labels = destinationLabels(config)
-  const message = payload && renderRecordMessage(config, letter.record, payload, letter.item.routes)
+  const message = payload && renderRecordMessage(config, letter.record, payload, letter.item)
   print(context, options, {
     json: {
       ...letterJson(letter, labels),

@@ -146,7 +146,7 @@ function hasRecipients({ name, destinations }: Sink): boolean {
 }
 
 async function buildPreview(
-  { store, sinks, flushContext }: OpenEngine,
+  { store, sinks, flushContext, memberOptions }: OpenEngine,
   digestSink: DigestSink,
   destination: Destination,
 ): Promise<Preview> {
@@ -160,7 +160,7 @@ async function buildPreview(
       findLedger: (account) => store.ledgers.find((ledger) => ledger.account === account),
       refs: ({ account }) =>
         Promise.resolve(going.filter((one) => one.account === account).map(({ ref }) => ref)),
-      options: flushContext,
+      options: memberOptions,
     },
     { about: JSON.stringify(about) },
   )
@@ -172,6 +172,7 @@ async function buildPreview(
     ...(attachment && { attachment }),
     attempt: 1,
     mayBeRepeat: false,
+    timeZone: sink.timeZone,
   }
   const events = about.summary.total
   const { subject = null, text, html = null } = sink.preview(delivery)

@@ -1,20 +1,22 @@
 /** The `render` command: what a sink would send for one event, without sending it. */
-import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { existsSync, statSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
+import { buildMemberOptions } from '../../daemon/messages.ts'
 import { buildSecrets } from '../../daemon/sinks.ts'
+import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { severityRank } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
+import { replacePrivateFile } from '../../lib/private-files.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
 import { drawPage } from '../../sandbox/drawing/html.ts'
 import { drawSlack, slackText } from '../../sandbox/drawing/slack.ts'
 import { drawTeams } from '../../sandbox/drawing/teams.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
-import type { Delivery, DeliveryMember, Preview, Sink } from '../../sinks/sink.ts'
+import type { Delivery, Preview, Sink } from '../../sinks/sink.ts'
 import { itemId } from '../../store/account-ledger.ts'
-import { createLinkFilter } from '../../upstream/links.ts'
+import { addRevealOption } from '../api/listing.ts'
 import {
   addCommonOptions,
   type CommonOptions,
@@ -37,10 +39,11 @@ export interface RenderOptions extends CommonOptions {
   out?: string
   account?: string
   feed?: string
+  reveal?: true
 }
 
 export function renderCommand(context: Context): Command {
-  return addCommonOptions(new Command('render'))
+  const command = addCommonOptions(new Command('render'))
     .argument(
       '<event>',
       'uid of an event that was taken in; or a file with one as the search gives it, or in full, in JSON; - for standard input',
@@ -50,7 +53,9 @@ export function renderCommand(context: Context): Command {
     .option('--out <file>', 'write it into this file')
     .option('--account <name>', 'only what this account knows, or a feed of it')
     .option('--feed <name>', 'as if this feed had brought it')
-    .action((given: string, options: RenderOptions) => render(context, given, options))
+  return addRevealOption(command, 'show a leaked secret in clear where the sink reveals it').action(
+    (given: string, options: RenderOptions) => render(context, given, options),
+  )
 }
 
 interface Rendered {
@@ -78,10 +83,14 @@ async function render(context: Context, given: string, options: RenderOptions): 
     clock: systemClock,
   })
   try {
-    const delivery = buildDelivery(config, sink, event)
+    const reveals = options.reveal === true
+    const delivery = buildDelivery(config, { sink, reveals }, event)
     const preview = sink.preview?.(delivery)
     if (preview === undefined) throw new Error(`${sink.name} has no preview`)
-    const notes = listNotes(sinkConfig, { sink, delivery, preview })
+    const notes = [
+      ...listNotes(sinkConfig, { sink, delivery, preview }),
+      ...secretNotes(sink, event, reveals),
+    ]
     await show(context, options, { sink, delivery, preview, notes })
   } finally {
     await sink.close()
@@ -111,52 +120,46 @@ function chooseEvent({ events }: GivenEvents, sink: string): GivenEvent {
 }
 
 /** As the daemon would make it, with the same ids; for the first recipient of an e-mail sink. */
-function buildDelivery(config: Config, sink: Sink, given: GivenEvent): Delivery {
+function buildDelivery(
+  config: Config,
+  { sink, reveals }: { sink: Sink; reveals: boolean },
+  given: GivenEvent,
+): Delivery {
   const [destination] = sink.destinations
   if (destination === undefined) throw new Error(`${sink.name} has no destination`)
   const { account, feed, labels, event, detail, fetchedAtMs, stored } = given
   const item = stored?.record.items.find((one) => one.destination === destination.id)
   const severity = item?.severity ?? event.severity
   const id = itemId(account, event.uid, severity, destination.id)
-  const secret = findSecret(config, sink, given)
-  const member: DeliveryMember = {
+  const secrets = reveals ? buildSecrets({ config, logger: silentLogger }) : undefined
+  const about = {
     id,
-    account,
+    uid: event.uid,
+    severity,
     feed,
     labels,
     routes: item?.routes ?? findRoutes(config, sink, destination.id, given),
-    event: { ...event, severity },
-    link: createLinkFilter(config.accounts)(account, event.url),
-    detail,
-    fetchedAtMs,
     raisedFrom: item?.raisedFrom,
-    ...(secret !== undefined && { secret }),
+    payload: stored?.payload ?? { event, fetchedAtMs, ...(detail !== undefined && { detail }) },
   }
-  return { id, destination, members: [member], attempt: 1, mayBeRepeat: false }
+  const member = toDeliveryMember(sink, account, about, buildMemberOptions(config, secrets))
+  if (member === undefined) throw new Error(`${event.uid} has no content`)
+  const inFile = reveals && sink.reveals === true ? given.secret : undefined
+  return {
+    id,
+    destination,
+    members: [{ ...member, ...(inFile !== undefined && { secret: inFile }) }],
+    attempt: 1,
+    mayBeRepeat: false,
+    timeZone: sink.timeZone,
+  }
 }
 
 /** The routes that would send it there now; none: no route would. */
-function findRoutes(
-  config: Config,
-  sink: Sink,
-  destination: string,
-  given: GivenEvent,
-): readonly string[] {
+function findRoutes(config: Config, sink: Sink, destination: string, given: GivenEvent): string[] {
   const { decisions } = createRouter(config.route).explain(given)
   const items = planItems(decisions, (name) => (name === sink.name ? [destination] : []))
   return items.find((one) => one.destination === destination)?.routes ?? []
-}
-
-function findSecret(
-  config: Config,
-  { reveals }: Sink,
-  { account, event, secret, stored }: GivenEvent,
-): string | undefined {
-  if (reveals !== true) return undefined
-  const sealed = stored?.payload.sealedSecret
-  return sealed === undefined
-    ? secret
-    : buildSecrets({ config, logger: silentLogger }).open(account, event.uid, sealed)
 }
 
 function listNotes(
@@ -174,8 +177,15 @@ function listNotes(
     ...(waits ? ['it would wait for the digest; this is a message about it alone'] : []),
     ...(sink.batch === undefined ? [] : ['it may go in a batch with others']),
     ...(preview.added === undefined ? [] : [`added when it is sent: ${preview.added}`]),
-    ...(member?.secret === undefined ? [] : [`${name} reveals: the leaked secret is in clear`]),
   ]
+}
+
+function secretNotes({ name, reveals }: Sink, event: GivenEvent, isAsked: boolean): string[] {
+  const isThere = event.secret !== undefined || event.stored?.payload.sealedSecret !== undefined
+  if (reveals !== true || !isThere) return []
+  return isAsked
+    ? [`${name} reveals: the leaked secret is in clear`]
+    : [`${name} reveals: what is masked here is sent in clear (--reveal)`]
 }
 
 async function show(context: Context, options: RenderOptions, rendered: Rendered): Promise<void> {
@@ -201,7 +211,7 @@ async function show(context: Context, options: RenderOptions, rendered: Rendered
     return print(context, options, shown)
   }
   const content = options.output === 'json' ? jsonText(shown.json, 2) : shown.lines().join('\n')
-  await writeOut(options.out, `${content}\n`)
+  writeOut(options.out, `${content}\n`)
   context.terminal.printError(`${sanitize(options.out)} is written (${notes.join('; ')})`)
 }
 
@@ -232,10 +242,15 @@ function readersView({ name, type }: Sink, { html, body }: Preview): string {
   )
 }
 
-async function writeOut(file: string, content: string): Promise<void> {
+/** It may hold a secret, so that nobody else may read it, whoever might read what was there. */
+function writeOut(file: string, content: string): void {
   try {
-    await writeFile(file, content, { mode: 0o600 })
+    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+      throw new CommandError('mistake', `--out: ${file} is no file`)
+    }
+    replacePrivateFile(file, content)
   } catch (cause) {
+    if (cause instanceof CommandError) throw cause
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
     throw new CommandError('mistake', `--out: ${file} cannot be written (${code})`, { cause })
   }

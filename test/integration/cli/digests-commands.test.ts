@@ -99,6 +99,15 @@ test('a Slack sink’s digest is previewed in plain words', async () => {
   expect(out).not.toMatch(/^Subject:|"blocks"/m)
 })
 
+test('a preview has the times of its readers, as the digest will', async () => {
+  const scene = await aSocScene(tests, (text) =>
+    text.replace('news:\n    type: slack', 'news:\n    type: slack\n    time_zone: Asia/Tokyo'),
+  )
+  await scene.show(['news'], [{ uid: 'paste/site/1', severity: 'low' }])
+  const { out } = await tocsin('digests', 'preview', 'news', ...scene.config)
+  expect(out).toContain('Asia/Tokyo')
+})
+
 test('an empty preview says where nothing would be sent', async () => {
   const { config } = await aSocScene(tests)
   const quiet = await tocsin('digests', 'preview', 'news', ...config)

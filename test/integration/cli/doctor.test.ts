@@ -1,10 +1,12 @@
 /** `doctor` against a real Redis, the pretend service and its receivers. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished, expect, test } from 'vitest'
 import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
-import { aFile, tocsin } from './tocsin.ts'
+import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
 const tests = redisForTests()
 const password = 'hush-hush-mail'
@@ -163,6 +165,45 @@ test('a service that is not there is said with the host, and a word that it refu
   expect(words).toMatchObject([
     { status: 'problem', detail: expect.stringContaining('feed brand') },
   ])
+})
+
+test('words of filters that cannot be asked for are a problem', async () => {
+  const sandbox = await aSandbox()
+  sandbox.faults.add({ on: '/firework/v4/events/filters/types', effect: 'status', status: 403 })
+  const { code, findings } = await doctor(configText(sandbox, tests.server.url))
+  expect(bad(findings)).toContain('problem filters main')
+  expect(code).toBe(1)
+})
+
+test('a service is not asked through a ledger of a newer version', async () => {
+  const sandbox = await aSandbox()
+  const text = configText(sandbox, tests.server.url)
+  await tests.redis.set(`{doctor${prefixes}}:schema`, 99)
+  const { code, findings } = await doctor(text)
+  expect(code).toBe(1)
+  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
+    `problem redis layout doctor${prefixes}`,
+    'warning key main',
+  ])
+  expect(await tests.redis.keys(`{doctor${prefixes}}*`)).toEqual([`{doctor${prefixes}}:schema`])
+})
+
+test('Ctrl-C ends it, and reports nothing of what it had not looked at', async () => {
+  const sandbox = await aSandbox()
+  const silent = createServer()
+  await once(silent.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void silent.close())
+  const { port } = silent.address() as AddressInfo
+  const text = configText(sandbox, tests.server.url).replace(
+    sandbox.webhookUrl,
+    `https://127.0.0.1:${port}/hook`,
+  )
+  const connected = once(silent, 'connection') as Promise<[Socket]>
+  const { child, ended } = startTocsin('doctor', '--config', aFile('tocsin.yaml', text))
+  const [socket] = await connected
+  onTestFinished(() => void socket.destroy())
+  child.kill('SIGINT')
+  expect(await ended).toEqual({ code: 130, out: '', err: '' })
 })
 
 test('for people each finding is one line, and the last one counts', async () => {

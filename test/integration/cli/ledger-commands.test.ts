@@ -36,9 +36,9 @@ feeds:
   brand: { type: events, account: main, identifier_group: 1042 }
   executives: { type: events, account: main, identifier_group: 1043 }
 sinks:
-  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush", time_zone: Asia/Tokyo }
   siem: { type: webhook, url: "https://siem.example.com/hook", batch: { max: 10, wait: 1s } }
-route: { sinks: [soc, siem] }
+route: { sinks: [soc, siem], note: Ask the owner }
 `
 }
 
@@ -297,6 +297,10 @@ test('a dead letter shows its history and what it would have said', async () => 
   expect(out).toMatch(/→ soc, as high: dead since .* because of gone: HTTP 410 no_service/)
   expect(out).toContain('taken in')
   expect(out).toMatch(/^HIGH Stealer log/m)
+  const json = await tocsin('dead-letters', 'show', id!, '--output=json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject({
+    message: { routes: ['root'], guidance: { notes: ['Ask the owner'] }, timeZone: 'Asia/Tokyo' },
+  })
 })
 
 async function idsOf(config: string[]): Promise<string[]> {

@@ -1,5 +1,5 @@
 /** `render` shows what a sink would send for one event, and sends and writes nothing. */
-import { readFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
@@ -17,13 +17,13 @@ const secret = 'hunter2-Acme!'
 function configText(redisUrl: string, prefix: string): string {
   return `redis: { url: "${redisUrl}", prefix: ${prefix} }
 accounts:
-  main: { base_url: "https://api.example.com", api_key: fw_key }
+  main: { base_url: "https://api.example.com", api_key: fw_key, tenant_id: 17 }
   second: { base_url: "https://api.example.com", api_key: fw_key }
 feeds:
   brand: { type: events, account: main, identifier_group: 1042, labels: { team: brand } }
   leaks: { type: credentials, account: second, identifier: 9, severity: high }
 sinks:
-  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
+  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush", time_zone: Europe/Zurich }
   clear: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush", reveal: true }
   chat: { type: teams, url: "https://x.logic.azure.com/workflows/a?sig=hush-hush" }
   duty: { type: pagerduty, routing_key: 0123456789abcdef0123456789abcdef }
@@ -37,7 +37,8 @@ sinks:
 route:
   sinks: [siem]
   routes:
-    - { name: urgent, matchers: ['severity>=high'], sinks: [soc, clear, chat, oncall] }
+    - { name: urgent, matchers: ['severity>=high'], sinks: [soc, clear, chat, oncall], note: Ask the owner, mention: [U012AB3CD] }
+messages: { next_steps: { stealer_log: Reset the login } }
 `
 }
 
@@ -99,7 +100,9 @@ test('a file is shown as Slack would show it, without Redis', async () => {
   expect(err).toBe('(nothing was sent)\n')
   expect(out).toMatch(/^🟧 HIGH · Stealer log: joe@acme\[\.\]com/)
   expect(out).toContain(`\n[ Open event ] https://app.example.com/#/uid?uid=${uid}\n`)
-  expect(out).toMatch(/feed brand · routes urgent\n$/)
+  expect(out).toMatch(
+    /feed brand \(team brand\)\n\ndelivery e[0-9a-f]{32} · uid \S+ · routes urgent\n$/,
+  )
 })
 
 test('a full event is shown with its detail, masked; an answer of one item stands for the item', async () => {
@@ -162,9 +165,44 @@ test('--out writes a file for its owner alone, and --html a drawing that runs no
   const ended = await tocsin('render', file, ...args)
   expect(ended).toMatchObject({ code: 0, out: '', err: expect.stringContaining('is written') })
   const page = readFileSync(out, 'utf8')
+  expect(statSync(out).mode & 0o777).toBe(0o600)
   expect(page).toContain('default-src &#39;none&#39;')
   expect(page).toContain('<p class="header">🟧 HIGH · Stealer log: joe@acme[.]com')
   expect(page).not.toContain('<script')
+})
+
+test('--out closes a file that was open to others, and replaces nothing but a file', async () => {
+  const file = aFile('event.json', JSON.stringify(item))
+  const args = ['render', file, '--sink=soc', '--feed=brand', ...offline()]
+  const out = aFile('open.txt', 'before')
+  chmodSync(out, 0o644)
+  expect(await tocsin(...args, '--out', out)).toMatchObject({ code: 0 })
+  expect(statSync(out).mode & 0o777).toBe(0o600)
+  const folder = join(file, '../folder')
+  mkdirSync(folder)
+  expect(await tocsin(...args, '--out', folder)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('is no file'),
+  })
+})
+
+test.each(['file', 'ledger'])('an event of the %s says what the daemon would', async (from) => {
+  const { ledger, config } = await aScene()
+  const event = routed({ uid, type: 'stealer_log', severity: 'critical' }, ['soc'])
+  const items = event.items.map((one) => ({ ...one, routes: ['urgent'] }))
+  await takeIn(ledger, [{ ...event, items }])
+  const given =
+    from === 'ledger' ? [uid] : [aFile('event.json', JSON.stringify(item)), '--feed=brand']
+  const { text, body } = await shownBy(...given, '--sink=soc', ...config)
+  expect(text).toContain('Ask the owner')
+  expect(text).toContain('Reset the login')
+  expect(text).toContain('Account: main')
+  expect(text).toMatch(/fetched \d{4}-\d\d-\d\d \d\d:\d\d CES?T/)
+  expect(JSON.stringify(body)).toContain('<@U012AB3CD>')
+  const machine = await shownBy(...given, '--sink=siem', ...config)
+  expect(machine.body).toMatchObject({
+    data: { tenant_id: 17, next_step: 'Reset the login' },
+  })
 })
 
 test('a stored event is shown with the ids of the ledger, from payload and record alone', async () => {
@@ -180,7 +218,7 @@ test('a stored event is shown with the ids of the ledger, from payload and recor
   expect(after).toEqual(before)
 })
 
-test('a leaked secret is in clear only where the sink reveals, and that is said', async () => {
+test('a leaked secret is in clear only with --reveal and where the sink reveals, and that is said', async () => {
   const { ledger, config } = await aScene()
   const sealed = createSecretBox(() => 'fw_key', 'main').seal(secret, uid)
   await takeIn(ledger, [routed({ uid, type: 'leaked_credential' }, ['soc', 'clear'])])
@@ -189,7 +227,11 @@ test('a leaked secret is in clear only where the sink reveals, and that is said'
   await ledger.redis.set(key, JSON.stringify({ ...payload, sealedSecret: sealed }))
   const masked = await shownBy(uid, '--sink=soc', ...config)
   expect(JSON.stringify(masked)).not.toContain(secret)
-  const clear = await shownBy(uid, '--sink=clear', ...config)
+  expect((await shownBy(uid, '--sink=soc', '--reveal', ...config)).text).not.toContain(secret)
+  const asked = await shownBy(uid, '--sink=clear', ...config)
+  expect(JSON.stringify(asked)).not.toContain(secret)
+  expect(asked.notes).toContain('clear reveals: what is masked here is sent in clear (--reveal)')
+  const clear = await shownBy(uid, '--sink=clear', '--reveal', ...config)
   expect(clear.text).toContain(secret)
   expect(clear.notes).toContain('clear reveals: the leaked secret is in clear')
 })
@@ -212,7 +254,7 @@ test('an event that two accounts know is asked about with --account', async () =
   const both = await tocsin('render', uid, '--sink=soc', ...config)
   expect(both).toMatchObject({ code: 2, err: expect.stringContaining('name one with --account') })
   const { text } = await shownBy(uid, '--sink=soc', '--account=second', ...config)
-  expect(text).toContain('(account second)')
+  expect(text).toContain('Account: second')
 })
 
 test.each([
@@ -237,6 +279,6 @@ test('an account stands for its feed, and a record of a credential is read as it
   const { text } = await shownBy(file, '--sink=soc', '--account=second', ...offline())
   expect(text).toContain('joe@acme[.]com')
   expect(text).not.toContain(secret)
-  const revealed = await shownBy(file, '--sink=clear', '--account=second', ...offline())
+  const revealed = await shownBy(file, '--sink=clear', '--account=second', '--reveal', ...offline())
   expect(revealed.text).toContain(secret)
 })

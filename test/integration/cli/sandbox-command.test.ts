@@ -1,14 +1,52 @@
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { startTocsin, tocsin } from './tocsin.ts'
+import { parse } from 'yaml'
+import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
 const secret = 'whsec_cmVoZWFyc2FsLW9ubHktbm90LWEtc2VjcmV0'
 
 test('the sandbox takes a webhook secret that stays over its restarts', async () => {
   const ports = ['--port', '0', '--smtp-port', '0']
   const { child, says, ended } = startTocsin('sandbox', ...ports, '--webhook-secret', secret)
-  await says(`secret: ${secret}\n`)
+  await says(`${secret}\n`)
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({ code: 0, err: '' })
+})
+
+test('--write-config writes a configuration, with a Redis of its own, and prints none', async () => {
+  const file = join(aFile('folder', ''), '../sandbox.yaml')
+  const args = ['sandbox', '--port=0', '--smtp-port=0', '--backlog=0', '--rate=0']
+  const { child, says, ended } = startTocsin(...args, '--write-config', file)
+  await says('Ctrl-C')
+  expect((await tocsin('check', file)).code).toBe(0)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
+  const written = parse(readFileSync(file, 'utf8')) as { redis: unknown; sinks: object }
+  expect(written.redis).toEqual({ embedded: './data' })
+  child.kill('SIGTERM')
+  const { out } = await ended
+  expect(out).toContain(`tocsin run --config ${file}`)
+  expect(out).not.toMatch(/^(?:accounts|sinks|route):/m)
+  const again = startTocsin(...args, '--write-config', file)
+  await again.says('Ctrl-C') // what a sandbox wrote, another one may replace
+})
+
+test('--write-config replaces no file of anybody else', async () => {
+  const mine = aFile('tocsin.yaml', 'accounts: {}\n')
+  const args = ['--port=0', '--smtp-port=0', '--backlog=0', '--write-config', mine]
+  const { code, out, err } = await tocsin('sandbox', ...args)
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain('is not of a sandbox; name another file')
+  expect(readFileSync(mine, 'utf8')).toBe('accounts: {}\n')
+})
+
+test('without it the sandbox says how to get one, in prose alone', async () => {
+  const { child, says, ended } = startTocsin('sandbox', '--port=0', '--smtp-port=0')
+  await says('Ctrl-C')
+  child.kill('SIGTERM')
+  const { out } = await ended
+  expect(out).toContain('--write-config')
+  expect(out).not.toMatch(/^ *[a-z_]+:$/m)
 })
 
 test.each([secret.replace('whsec_', ''), 'whsec_dG9vIHNob3J0', 'whsec_no base64'])(

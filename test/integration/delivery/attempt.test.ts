@@ -8,7 +8,7 @@ import type { Keys } from '../../../src/redis/keys.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
-import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
+import { aDeliveryRig, bareMembers, type DeliveryRig } from '../../support/delivery.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
@@ -279,7 +279,7 @@ test('twenty thousand events at most are read for a file, of all accounts togeth
       sink: aRehearsedSink('soc', { canAttach: true }),
       messageId: 'm1',
       findLedger: (account) => (account === 'main' ? main : { ...other, redis }),
-      options: { serviceLink: () => null },
+      options: bareMembers,
       refs: ({ account }) =>
         Promise.resolve(
           account === 'main'

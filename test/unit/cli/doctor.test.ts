@@ -1,7 +1,16 @@
 /** The parts of `doctor` that judge, and what becomes of a check that fails itself. */
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { about, makeCheck } from '../../../src/cli/set-up/doctor-finding.ts'
-import { judgeDisk, judgeMemory, judgeTimeZones } from '../../../src/cli/set-up/doctor-host.ts'
+import {
+  checkDisk,
+  judgeDisk,
+  judgeMemory,
+  judgeTimeZones,
+} from '../../../src/cli/set-up/doctor-host.ts'
+import { Interruption } from '../../../src/cli/terminal.ts'
 
 const mebibyte = 2 ** 20
 const never = new AbortController().signal
@@ -19,15 +28,52 @@ test('a check that takes too long is a problem, and says how long it was waited 
   ])
 })
 
-test('a check that cannot be made says why', async () => {
+test('a check that cannot be made is a problem that says why', async () => {
   const limits = { timeoutMs: 1_000, stop: never }
   const found = await makeCheck(about('sink', 'soc'), limits, () =>
     Promise.reject(new Error('the file is gone')),
   )
   expect(found).toMatchObject([
-    { status: 'warning', detail: 'could not be checked: the file is gone' },
+    { status: 'problem', detail: 'could not be checked: the file is gone' },
   ])
   expect(found[0]?.remedy).not.toBeNull()
+})
+
+test.each([
+  ['hangs', () => new Promise<never>(() => {})],
+  ['had found something', () => Promise.resolve([about('sink', 'soc').good('answers')])],
+  ['had failed', () => Promise.reject(new Error('reset'))],
+])('Ctrl-C ends a check that %s, and says nothing of what was looked at', async (_how, work) => {
+  const stop = new AbortController()
+  const limits = { timeoutMs: 60_000, stop: stop.signal }
+  const made = makeCheck(about('sink', 'soc'), limits, work)
+  stop.abort()
+  await expect(made).rejects.toThrow(Interruption)
+})
+
+test('a disk that does not answer is a problem, and so is one that cannot be asked', async () => {
+  const limits = { timeoutMs: 20, stop: never }
+  const asked: string[] = []
+  const hanging = (folder: string): Promise<number> => {
+    asked.push(folder)
+    return new Promise(() => {})
+  }
+  const late = await checkDisk({ folder: '/data', maxBytes: 1 }, limits, hanging)
+  expect(asked).toEqual(['/data'])
+  expect(late).toMatchObject([{ check: 'disk', subject: '/data', status: 'problem' }])
+  expect(late[0]?.detail).toMatch(/^no answer within /)
+  const closed = checkDisk({ folder: '/dev/null/data', maxBytes: 1 }, limits)
+  expect(await closed).toMatchObject([
+    { status: 'problem', detail: expect.stringContaining('ENOTDIR') },
+  ])
+})
+
+test('the disk of a folder that is not there yet is that of the folder around it', async () => {
+  const outer = mkdtempSync(join(tmpdir(), 'tocsin-disk-'))
+  onTestFinished(() => rmSync(outer, { recursive: true }))
+  const limits = { timeoutMs: 5_000, stop: never }
+  const found = await checkDisk({ folder: join(outer, 'not/yet'), maxBytes: 1 }, limits)
+  expect(found).toMatchObject([{ detail: expect.stringMatching(/^\d+ MiB free$/) }])
 })
 
 test.each([

@@ -3,6 +3,7 @@ import { type OpenMessage, createDelivery } from '../../../src/delivery/attempt.
 import type { Member } from '../../../src/delivery/claims.ts'
 import type { Delivery, Sink } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { bareMembers } from '../../support/delivery.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
@@ -47,6 +48,7 @@ function deliver(begun: OpenMessage, sink: Partial<Sink> = {}): ReturnType<typeo
   return createDelivery({ ledger: ledger, sink: aRehearsedSink('soc', sink) }, begun, {
     findLedger: () => ledger,
     openSecret: (account, uid, sealed) => `${account} ${uid} ${sealed}`,
+    ...bareMembers,
     serviceLink: (_account, url) => `${url}#checked`,
   })
 }

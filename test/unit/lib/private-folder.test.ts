@@ -10,6 +10,7 @@ import {
   statSync,
   symlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -18,7 +19,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   createPrivateFile,
   isOwnSocket,
-  openPrivateFile,
+  openPrivateLog,
   replacePrivateFile,
   checkPrivateFolder,
 } from '../../../src/lib/private-files.ts'
@@ -77,11 +78,28 @@ test('a link in place of a file overwrites nothing elsewhere', () => {
   writeFileSync(diary, 'dear diary')
   symlinkSync(diary, join(folder, 'redis.log'))
   symlinkSync(diary, join(folder, 'redis.conf'))
-  expect(() => closeSync(openPrivateFile(join(folder, 'redis.log')))).toThrow('ELOOP')
+  expect(() => closeSync(openPrivateLog(join(folder, 'redis.log')))).toThrow('ELOOP')
   replacePrivateFile(join(folder, 'redis.conf'), 'port 0')
   expect(readFileSync(diary, 'utf8')).toBe('dear diary')
   expect(readFileSync(join(folder, 'redis.conf'), 'utf8')).toBe('port 0')
   expect(readdirSync(folder).toSorted()).toEqual(['redis.conf', 'redis.log'])
+})
+
+test('a log goes on where it ended, and begins anew once it is long', () => {
+  mkdirSync(folder, { mode: 0o700 })
+  const path = join(folder, 'redis.log')
+  const append = (line: string): void => {
+    const file = openPrivateLog(path)
+    writeSync(file, line)
+    closeSync(file)
+  }
+  append('why it died\n')
+  append('started again\n')
+  expect(readFileSync(path, 'utf8')).toBe('why it died\nstarted again\n')
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  append('x'.repeat(2 ** 20))
+  append('a new beginning\n')
+  expect(readFileSync(path, 'utf8')).toBe('a new beginning\n')
 })
 
 test('a file is created whole, and never in place of another', () => {

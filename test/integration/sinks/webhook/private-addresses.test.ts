@@ -1,6 +1,7 @@
 /** Webhooks cannot be pointed at private addresses unless these are allowed. */
-import type { LookupFunction } from 'node:net'
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type LookupFunction } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
 /** The resolver of an attacker: whatever the name, this address. */
@@ -74,6 +75,19 @@ test('with allow_private the same addresses are reached, over http too', async (
   await send(aWebhookSink(`http://127.0.0.1:${server.port}/a`))
   await send(aWebhookSink(`http://localhost:${server.port}/b`))
   expect(server.requests.map(({ path }) => path)).toEqual(['/a', '/b'])
+})
+
+test('an IPv6 address in brackets is reached, and refused where private ones are', async () => {
+  const server = createServer((socket) => socket.end())
+  await once(server.listen(0, '::1'), 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const url = `http://[::1]:${port}/hook`
+  const { answer } = await aWebhookSink(url).reach(AbortSignal.timeout(5_000))
+  expect(answer).toBe(`TCP to [::1]:${port}`)
+  const guarded = aWebhookSink(url.replace('http', 'https'), { allowPrivate: false })
+  const refusal = failureOf(guarded.reach(AbortSignal.timeout(5_000)))
+  expect(await refusal).toMatchObject({ reason: 'forbidden_address' })
 })
 
 test('plain http needs allow_private, and nothing connects', async () => {

@@ -1,0 +1,96 @@
+/** Whatever is answered stands in the file as it was answered. */
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import {
+  configText,
+  type Draft,
+  draftConfig,
+  listSecrets,
+} from '../../../src/cli/set-up/init-draft.ts'
+
+interface Written {
+  redis: Record<string, unknown>
+  accounts: { main: Record<string, unknown> }
+  feeds: { brand: { identifier_group: unknown } }
+  sinks: Record<string, Record<string, unknown>>
+  route: { sinks: string[] }
+}
+
+const odd = `it's "odd" #1: {a}, [b] & *c $HOME ${'${PATH}'}`
+
+const draft: Draft = {
+  redis: { url: 'redis://localhost/0' },
+  account: {
+    baseUrl: 'https://api.example.com/v1#part: one',
+    apiKey: 'fw #1: key',
+    linkHost: 'app.example.com',
+  },
+  group: { id: 7, name: `${odd}\nsinks: {}` },
+  sinks: [
+    {
+      name: 'soc',
+      type: 'slack',
+      secret: 'https://x.example/#a',
+      keys: { channel: '#alerts: soc' },
+    },
+    {
+      name: 'oncall',
+      type: 'email',
+      secret: 'smtp://u:p#@h',
+      keys: { from: odd, to: ['a #b <a@b.example>', 'c: d@e.example', '- f'] },
+    },
+    {
+      name: 'siem',
+      type: 'webhook',
+      secret: 'https://x.example/h?a=1#b: c',
+      keys: { allow_private: true },
+      signingSecret: 'whsec_ #: x',
+    },
+  ],
+}
+
+/** `$$` stands for a `$`; a single one would be the beginning of a variable. */
+function plain(value: unknown): unknown {
+  expect(JSON.stringify(value)).not.toMatch(/(?<!\$)(?:\$\$)*\$(?!\$)/)
+  return JSON.parse(JSON.stringify(value).replaceAll('$$', '$'))
+}
+
+test.each([
+  'tocsin.yaml',
+  'my tocsin.yaml',
+  'tocsin #2.yaml',
+  'a: b.yaml',
+  "it's.yaml",
+  '- x.yaml',
+  '$HOME ${PATH}.yaml',
+  '/etc/tocsin/[a]{b},"c" &d *e !f %g.yaml',
+])('the answers and the files of secrets are read back from %s', (file) => {
+  const written = plain(parse(configText(draft, file))) as Written
+  const [url, key, ...others] = listSecrets(draft, file).map(({ fileName }) => fileName)
+  expect(written.redis).toEqual({ url_file: url })
+  expect(written.accounts.main).toEqual({
+    base_url: draft.account.baseUrl,
+    api_key_file: key,
+    link_hosts: ['app.example.com'],
+  })
+  expect(written.feeds.brand.identifier_group).toBe(7)
+  expect(written.sinks).toEqual({
+    soc: { type: 'slack', url_file: others[0], channel: '#alerts: soc' },
+    oncall: { type: 'email', smtp_file: others[1], ...draft.sinks[1]?.keys },
+    siem: { type: 'webhook', url_file: others[2], secret_file: others[3], allow_private: true },
+  })
+  expect(written.route.sinks).toEqual(['soc', 'oncall', 'siem'])
+})
+
+test('an answer with a # or a $ is tried as it will be written', () => {
+  const { accounts, sinks } = draftConfig(
+    {
+      account: { baseUrl: 'https://api.example.com', apiKey: '$a${B}#c', linkHost: undefined },
+      sinks: [{ name: 'siem', type: 'webhook', secret: 'https://x.example/h#b', keys: {} }],
+    },
+    'tocsin.yaml',
+  )
+  expect(accounts[0]?.apiKey.reveal()).toBe('$a${B}#c')
+  const [sink] = sinks
+  expect(sink?.type === 'webhook' && sink.url.reveal()).toBe('https://x.example/h#b')
+})
