@@ -1,0 +1,170 @@
+/**
+ * Templates in Liquid, bounded in size, time, memory and output, without files, clock or chance: the
+ * same values give the same text. Only tags and filters of the two lists exist, so that a new version
+ * of the library adds none unseen.
+ */
+import { createRequire } from 'node:module'
+import type { FilterImplOptions, Liquid } from 'liquidjs'
+import { refusal, type Refusal } from '../lib/config-fields.ts'
+import { errorMessage } from '../lib/errors.ts'
+import { sanitizeLine } from '../messages/sanitize.ts'
+
+/** `maxMemory` counts as the library does: characters and list entries that a rendering makes. */
+const limits = {
+  maxTemplateBytes: 16 * 1024,
+  maxRenderMs: 60,
+  maxMemory: 200_000,
+  maxOutput: 64 * 1024,
+  maxValue: 1000,
+} as const
+
+export const { maxTemplateBytes } = limits
+
+export const templateTags = [
+  ...['assign', 'break', 'case', 'comment', 'continue', 'for', 'if', 'raw', 'unless'],
+  '#',
+] as const
+
+export const templateFilters = [
+  ...['append', 'capitalize', 'compact', 'date', 'default', 'divided_by', 'downcase', 'first'],
+  ...['join', 'json', 'last', 'map', 'minus', 'modulo', 'plus', 'prepend', 'remove', 'replace'],
+  ...['replace_first', 'reverse', 'round', 'size', 'slice', 'sort', 'split', 'strip', 'times'],
+  ...['truncate', 'uniq', 'upcase', 'url_encode', 'where'],
+] as const
+
+/**
+ * `lines`: each value is one sanitized line, so that only the template itself begins lines. `json`:
+ * each value is JSON, quotes included, so that none of them ends a string or begins a key.
+ */
+export type TemplateKind = 'lines' | 'json'
+
+export interface Template {
+  /** Throws an Error if it fails or a limit is reached. */
+  render(values: object): string
+}
+
+interface TemplateOptions {
+  kind: TemplateKind
+  /** Zone of `date`. Default: UTC. */
+  timeZone?: string | undefined
+}
+
+/** Throws an Error that says line and column, and may quote the template. */
+export function parseTemplate(text: string, options: TemplateOptions): Template {
+  const { Context, toValueSync } = loadLibrary()
+  const engine = createEngine(options)
+  const parsed = engine.parse(text)
+  return {
+    render(values) {
+      // Values pass through JSON, so that none has a method or a prototype of its own.
+      const plain: unknown = JSON.parse(JSON.stringify(values))
+      const context = new Context(plain as object, engine.options, { sync: true })
+      const emitter = createEmitter()
+      toValueSync(engine.renderer.renderTemplates(parsed, context, emitter))
+      return emitter.buffer
+    },
+  }
+}
+
+/** What is wrong with a template's syntax; quotes nothing but names of tags and filters. */
+export function templateProblem(text: string, kind: TemplateKind): Refusal | undefined {
+  if (Buffer.byteLength(text) > maxTemplateBytes) {
+    return refusal('longer than 16 KiB', 'write a shorter template')
+  }
+  try {
+    parseTemplate(text, { kind })
+    return undefined
+  } catch (error) {
+    return syntaxRefusal(errorMessage(error))
+  }
+}
+
+function syntaxRefusal(message: string): Refusal {
+  const [, line, column] = /line:(\d+), col:(\d+)/.exec(message) ?? []
+  const place = line === undefined ? '' : ` (line ${line}, column ${column} of the template)`
+  const [, tag] = /^tag "(\w{1,20})" not found/.exec(message) ?? []
+  if (tag !== undefined) {
+    return refusal(`no tag "${tag}"${place}`, `tags here: ${templateTags.join(', ')}`)
+  }
+  const [, filter] = /^undefined filter: (\w{1,20})/.exec(message) ?? []
+  if (filter !== undefined) {
+    return refusal(`no filter "${filter}"${place}`, `filters here: ${templateFilters.join(', ')}`)
+  }
+  const remedy = 'close every {{, {% and block, and look at the example in docs/sinks.md'
+  return refusal(`not a template in Liquid${place}`, remedy)
+}
+
+type Library = typeof import('liquidjs')
+let library: Library | undefined
+
+/** Takes 25 ms, which a command without templates need not wait for. */
+function loadLibrary(): Library {
+  library ??= createRequire(import.meta.url)('liquidjs') as Library
+  return library
+}
+
+function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Liquid {
+  const { Liquid } = loadLibrary()
+  const engine = new Liquid({
+    templates: {},
+    relativeReference: false,
+    dynamicPartials: false,
+    ownPropertyOnly: true,
+    strictVariables: false,
+    strictFilters: true,
+    parseLimit: limits.maxTemplateBytes,
+    renderLimit: limits.maxRenderMs,
+    memoryLimit: limits.maxMemory,
+    outputEscape: kind === 'json' ? toJson : toLine,
+    timezoneOffset: timeZone,
+    locale: 'en-US',
+    dateFormat: '%Y-%m-%d %H:%M',
+  })
+  keepOnly(engine.tags, templateTags)
+  keepOnly(engine.filters, templateFilters)
+  const { date } = engine.filters
+  if (typeof date !== 'function') throw new Error('the library has no filter of dates')
+  engine.registerFilter('date', withoutClock(date))
+  engine.registerFilter('json', { handler: toJson, raw: kind === 'json' })
+  return engine
+}
+
+function keepOnly(entries: Record<string, unknown>, names: readonly string[]): void {
+  for (const name of Object.keys(entries)) if (!names.includes(name)) delete entries[name]
+}
+
+type DateFilter = Extract<FilterImplOptions, (...args: never[]) => unknown>
+
+/** A body that says the time of its rendering would differ from attempt to attempt. */
+function withoutClock(date: DateFilter): DateFilter {
+  return function atGivenTime(value: unknown, ...rest: unknown[]) {
+    if (value === 'now' || value === 'today') throw new Error('the present time is not known here')
+    return date.call(this, value, ...rest) as unknown
+  }
+}
+
+function toJson(value: unknown): string {
+  return JSON.stringify(value ?? null)
+}
+
+function toLine(value: unknown): string {
+  return sanitizeLine(toText(value), limits.maxValue)
+}
+
+function toText(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (Array.isArray(value)) return value.map(toText).join(', ')
+  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+}
+
+/** Ends a rendering that writes too much before the text is made. */
+function createEmitter(): { buffer: string; write(text: unknown): void } {
+  return {
+    buffer: '',
+    write(text) {
+      const more = toText(text)
+      if (this.buffer.length + more.length > limits.maxOutput) throw new Error('it writes too much')
+      this.buffer += more
+    },
+  }
+}
