@@ -405,6 +405,11 @@ export const metricTable = {
     },
     'sparse',
   ),
+  template_failures_total: counter(
+    'Renderings of templates that failed; the message had the built-in look.',
+    sink,
+    'sparse',
+  ),
   possible_duplicates_total: counter(
     'Attempts that may repeat an earlier one whose answer was lost.',
     sink,

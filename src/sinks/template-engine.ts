@@ -4,7 +4,7 @@
  * of the library adds none unseen.
  */
 import { createRequire } from 'node:module'
-import type { FilterImplOptions, Liquid } from 'liquidjs'
+import type * as Library from 'liquidjs'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
 import { errorMessage } from '../lib/errors.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
@@ -20,17 +20,13 @@ const limits = {
 
 export const { maxTemplateBytes } = limits
 
-export const templateTags = [
-  ...['assign', 'break', 'case', 'comment', 'continue', 'for', 'if', 'raw', 'unless'],
-  '#',
-] as const
+export const templateTags = 'assign break case comment continue for if raw unless #'.split(' ')
 
 export const templateFilters = [
-  ...['append', 'capitalize', 'compact', 'date', 'default', 'divided_by', 'downcase', 'first'],
-  ...['join', 'json', 'last', 'map', 'minus', 'modulo', 'plus', 'prepend', 'remove', 'replace'],
-  ...['replace_first', 'reverse', 'round', 'size', 'slice', 'sort', 'split', 'strip', 'times'],
-  ...['truncate', 'uniq', 'upcase', 'url_encode', 'where'],
-] as const
+  'append capitalize compact date default divided_by downcase first join json last map minus modulo plus',
+  'prepend remove replace replace_first reverse round size slice sort split strip times truncate uniq upcase',
+  'url_encode where',
+].flatMap((names) => names.split(' '))
 
 /**
  * `lines`: each value is one sanitized line, so that only the template itself begins lines. `json`:
@@ -94,16 +90,15 @@ function syntaxRefusal(message: string): Refusal {
   return refusal(`not a template in Liquid${place}`, remedy)
 }
 
-type Library = typeof import('liquidjs')
-let library: Library | undefined
+let library: typeof Library | undefined
 
 /** Takes 25 ms, which a command without templates need not wait for. */
-function loadLibrary(): Library {
-  library ??= createRequire(import.meta.url)('liquidjs') as Library
+function loadLibrary(): typeof Library {
+  library ??= createRequire(import.meta.url)('liquidjs') as typeof Library
   return library
 }
 
-function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Liquid {
+function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Library.Liquid {
   const { Liquid } = loadLibrary()
   const engine = new Liquid({
     templates: {},
@@ -133,7 +128,7 @@ function keepOnly(entries: Record<string, unknown>, names: readonly string[]): v
   for (const name of Object.keys(entries)) if (!names.includes(name)) delete entries[name]
 }
 
-type DateFilter = Extract<FilterImplOptions, (...args: never[]) => unknown>
+type DateFilter = Extract<Library.FilterImplOptions, (...args: never[]) => unknown>
 
 /** A body that says the time of its rendering would differ from attempt to attempt. */
 function withoutClock(date: DateFilter): DateFilter {
@@ -154,7 +149,7 @@ function toLine(value: unknown): string {
 function toText(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map(toText).join(', ')
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Ends a rendering that writes too much before the text is made. */

@@ -13,6 +13,7 @@ import { drawSlack, slackText } from '../../sandbox/drawing/slack.ts'
 import { drawTeams } from '../../sandbox/drawing/teams.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import type { Delivery, DeliveryMember, Preview, Sink } from '../../sinks/sink.ts'
+import { formatTemplateFailure } from '../../sinks/templates.ts'
 import { itemId } from '../../store/account-ledger.ts'
 import { createLinkFilter } from '../../upstream/links.ts'
 import {
@@ -73,15 +74,17 @@ async function render(context: Context, given: string, options: RenderOptions): 
       : await readStoredEvents(config, refang(given.trim()), options),
     options.sink,
   )
+  const failures: string[] = []
   const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
     logger: silentLogger,
     clock: systemClock,
+    onTemplateFailure: (failure) => failures.push(formatTemplateFailure(failure)),
   })
   try {
     const delivery = buildDelivery(config, sink, event)
     const preview = sink.preview?.(delivery)
     if (preview === undefined) throw new Error(`${sink.name} has no preview`)
-    const notes = listNotes(sinkConfig, { sink, delivery, preview })
+    const notes = [...listNotes(sinkConfig, { sink, delivery, preview }), ...failures]
     await show(context, options, { sink, delivery, preview, notes })
   } finally {
     await sink.close()

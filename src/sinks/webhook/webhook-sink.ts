@@ -16,14 +16,15 @@ import {
   SinkError,
   type SinkReason,
 } from '../sink.ts'
+import { createBodyRenderer, type TemplateParts } from '../templates.ts'
 import { measureMember, renderBody } from './body.ts'
-import type { WebhookConfig } from './config.ts'
+import { authorizationProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
 
 const sendTimeoutMs = 15_000
 const concurrency = 8
 
-export interface WebhookSinkOptions {
+export interface WebhookSinkOptions extends TemplateParts {
   logger: Logger
   clock: Clock
   /** Finds the addresses of a host. Default: the system's resolver. */
@@ -33,8 +34,9 @@ export interface WebhookSinkOptions {
 /** Reads the URL and the signing secrets at each send, so that they rotate without a restart. */
 export function createWebhookSink(
   config: WebhookConfig,
-  { logger, clock, resolve }: WebhookSinkOptions,
+  { logger, clock, resolve, ...parts }: WebhookSinkOptions,
 ): Sink {
+  const renderOwnBody = createBodyRenderer(config, parts)
   const transport = createHttpTransport({
     allowPrivate: config.allowPrivate,
     resolve,
@@ -43,7 +45,8 @@ export function createWebhookSink(
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const body = renderEvents(delivery)
-    const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
+    const proof = { ...signatureHeaders(delivery, body), ...authorizationHeader(config) }
+    const headers = buildHeaders(delivery, proof)
     const answer = await transport.post(readTarget(config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
@@ -63,6 +66,11 @@ export function createWebhookSink(
     }
   }
 
+  function renderEvents(delivery: Delivery): string {
+    if (delivery.summary === undefined) return renderOwnBody(delivery) ?? renderBody(delivery)
+    throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
+  }
+
   return {
     name: config.name,
     type: 'webhook',
@@ -78,21 +86,34 @@ export function createWebhookSink(
     measure: measureMember,
     preview(delivery) {
       const body: unknown = JSON.parse(renderEvents(delivery))
-      const signature = config.secrets.length > 0 ? ' and webhook-signature' : ''
+      const added = [
+        'webhook-timestamp',
+        ...(config.secrets.length > 0 ? ['webhook-signature'] : []),
+        ...(config.authorization === undefined ? [] : ['authorization']),
+      ]
       return {
         text: JSON.stringify(body, null, 2),
         body,
         headers: buildHeaders(delivery, {}),
-        added: `webhook-timestamp${signature}`,
+        added: added.join(' and '),
       }
     },
     close: () => transport.close(),
   }
 }
 
-function renderEvents(delivery: Delivery): string {
-  if (delivery.summary === undefined) return renderBody(delivery)
-  throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
+/** Reads it at each send, so that it can change without a restart. */
+function authorizationHeader({ authorization }: WebhookConfig): Record<string, string> {
+  if (authorization === undefined) return {}
+  let value: string
+  try {
+    value = authorization.reveal()
+  } catch (error) {
+    throw new SinkError('misconfigured', `authorization cannot be read: ${errorMessage(error)}`)
+  }
+  const problem = authorizationProblem(value)
+  if (problem === undefined) return { authorization: value }
+  throw new SinkError('misconfigured', `authorization: ${problem.problem}; ${problem.remedy}`)
 }
 
 function buildHeaders(

@@ -71,8 +71,8 @@ const mistakes: [string, (good: string) => string, string][] = [
   ],
   [
     'a key of a later version',
-    (good) => `${good}templates: {}\n`,
-    'tocsin.yaml:19:1 templates: not in this version',
+    (good) => `${good}http: { password: x }\n`,
+    'tocsin.yaml:19:9 http.password: not in this version',
   ],
 ]
 
