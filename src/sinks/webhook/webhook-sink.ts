@@ -86,20 +86,25 @@ export function createWebhookSink(
     measure: measureMember,
     preview(delivery) {
       const body: unknown = JSON.parse(renderEvents(delivery))
-      const added = [
-        'webhook-timestamp',
-        ...(config.secrets.length > 0 ? ['webhook-signature'] : []),
-        ...(config.authorization === undefined ? [] : ['authorization']),
-      ]
       return {
         text: JSON.stringify(body, null, 2),
         body,
         headers: buildHeaders(delivery, {}),
-        added: added.join(' and '),
+        added: listAdded(config),
       }
     },
     close: () => transport.close(),
   }
+}
+
+/** The headers that a preview leaves out. */
+function listAdded({ secrets, authorization }: WebhookConfig): string {
+  const names = [
+    'webhook-timestamp',
+    ...(secrets.length > 0 ? ['webhook-signature'] : []),
+    ...(authorization === undefined ? [] : ['authorization']),
+  ]
+  return names.join(' and ')
 }
 
 /** Reads it at each send, so that it can change without a restart. */
