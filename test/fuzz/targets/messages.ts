@@ -85,7 +85,7 @@ function checkWebhook(delivery: Delivery): void {
 
 const composer = createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
 const ownHeaders = new Set(
-  'from to subject date message-id in-reply-to references auto-submitted x-auto-response-suppress list-id mime-version content-type'.split(
+  'from to subject date message-id in-reply-to references auto-submitted x-auto-response-suppress list-id mime-version content-type importance x-priority'.split(
     ' ',
   ),
 )
@@ -102,5 +102,8 @@ async function checkMail(delivery: Delivery): Promise<void> {
   const foreign = names.filter((name) => !ownHeaders.has(name))
   assertThat(foreign.length === 0, 'a header of the feed', foreign)
   assertThat(new Set(names).size === names.length, 'a header twice', names)
+  const urgent = head.split('\r\n').filter((line) => /^(?:importance|x-priority):/i.test(line))
+  const asWritten = ['', 'Importance: high,X-Priority: 1'].includes(urgent.join(','))
+  assertThat(asWritten, 'an importance of the feed', urgent)
   assertThat(!/[\r\n]/.test(head.replaceAll('\r\n', '')), 'a bare line end in a header', head)
 }
