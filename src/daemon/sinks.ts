@@ -4,7 +4,7 @@ import type { HashAddress } from '../delivery/circuit.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { TemplateFailure } from '../sinks/templates.ts'
+import { type TemplateFailure, templateRemedy } from '../sinks/templates.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext, ProcessContext } from './context.ts'
 
@@ -23,8 +23,8 @@ export async function buildSinks(
     onTemplateFailure({ sink, template, problem }: TemplateFailure) {
       metrics?.templateFailuresTotal.inc({ sink })
       const about = { cause: `${sink} ${template}`, list: 'sinks', name: sink } as const
-      const message = 'a template failed: its messages have the built-in look'
-      logger.repeated.warn({ sink, template, problem }, message, about)
+      const message = 'a template failed: the message has the built-in look'
+      logger.repeated.warn({ sink, template, problem, remedy: templateRemedy }, message, about)
     },
   }
   for (const config of configs) {

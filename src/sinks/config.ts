@@ -18,7 +18,8 @@ import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
 import { requiredSecretFromSection, type Secret } from '../lib/secret.ts'
 import type { Audience, Sink } from './sink.ts'
-import { type MessageTemplates, messageTemplatesConfig, type TemplateParts } from './templates.ts'
+import { type MessageTemplates, messageTemplatesConfig } from './template-config.ts'
+import type { TemplateParts } from './templates.ts'
 
 const noImmediate = 'none'
 

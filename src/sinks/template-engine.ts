@@ -6,13 +6,18 @@
 import { createRequire } from 'node:module'
 import type * as Library from 'liquidjs'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
-import { errorMessage } from '../lib/errors.ts'
+import { errorMessage, suggestion } from '../lib/errors.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
 
-/** `maxMemory` counts as the library does: characters and list entries that a rendering makes. */
+/**
+ * Steps are parts of a template that are rendered, and rounds of its loops. They end a runaway at
+ * the same place on each attempt; the processor's time ends what is costly within few steps.
+ * `maxMemory` counts as the library does: characters and list entries that a rendering makes.
+ */
 const limits = {
   maxTemplateBytes: 16 * 1024,
-  maxRenderMs: 60,
+  maxSteps: 10_000,
+  maxCpuMs: 50,
   maxMemory: 200_000,
   maxOutput: 64 * 1024,
   maxValue: 1000,
@@ -35,8 +40,13 @@ export const templateFilters = [
 export type TemplateKind = 'lines' | 'json'
 
 export interface Template {
-  /** Throws an Error if it fails or a limit is reached. */
+  /** Throws TemplateError if it fails or a limit is reached. */
   render(values: object): string
+}
+
+/** Why a rendering failed, and where; quotes neither values nor the template. */
+export class TemplateError extends Error {
+  override readonly name = 'TemplateError'
 }
 
 interface TemplateOptions {
@@ -55,29 +65,56 @@ export function parseTemplate(text: string, options: TemplateOptions): Template 
       // Values pass through JSON, so that none has a method or a prototype of its own.
       const plain: unknown = JSON.parse(JSON.stringify(values))
       const context = new Context(plain as object, engine.options, { sync: true })
+      context.renderLimit.check = createStepLimit()
       const emitter = createEmitter()
-      toValueSync(engine.renderer.renderTemplates(parsed, context, emitter))
+      try {
+        toValueSync(engine.renderer.renderTemplates(parsed, context, emitter))
+      } catch (error) {
+        throw new TemplateError(describeFailure(error))
+      }
       return emitter.buffer
     },
   }
 }
 
-/** What is wrong with a template's syntax; quotes nothing but names of tags and filters. */
-export function templateProblem(text: string, kind: TemplateKind): Refusal | undefined {
+/**
+ * What is wrong with a template before any event is rendered; quotes nothing but names of tags,
+ * filters and variables. `variables`: the names that it may use.
+ */
+export function templateProblem(
+  text: string,
+  kind: TemplateKind,
+  variables: readonly string[],
+): Refusal | undefined {
   if (Buffer.byteLength(text) > maxTemplateBytes) {
     return refusal('longer than 16 KiB', 'write a shorter template')
   }
+  const engine = createEngine({ kind })
   try {
-    parseTemplate(text, { kind })
-    return undefined
+    const { globals } = engine.analyzeSync(engine.parse(text))
+    const unknown = Object.keys(globals).find((name) => !variables.includes(name))
+    return unknown === undefined ? undefined : variableRefusal(unknown, globals[unknown], variables)
   } catch (error) {
     return syntaxRefusal(errorMessage(error))
   }
 }
 
+function variableRefusal(
+  name: string,
+  [first]: readonly Library.Variable[] = [],
+  variables: readonly string[],
+): Refusal {
+  const place = first === undefined ? '' : formatPlace(first.location.row, first.location.col)
+  const shown = /^\w{1,40}$/.test(name) ? `no variable "${name}"` : 'a variable that does not exist'
+  return refusal(`${shown}${place}`, suggestion(name, variables, 'variables here'))
+}
+
+function formatPlace(line: unknown, column: unknown): string {
+  return ` (line ${String(line)}, column ${String(column)} of the template)`
+}
+
 function syntaxRefusal(message: string): Refusal {
-  const [, line, column] = /line:(\d+), col:(\d+)/.exec(message) ?? []
-  const place = line === undefined ? '' : ` (line ${line}, column ${column} of the template)`
+  const place = readPlace(message)
   const [, tag] = /^tag "(\w{1,20})" not found/.exec(message) ?? []
   if (tag !== undefined) {
     return refusal(`no tag "${tag}"${place}`, `tags here: ${templateTags.join(', ')}`)
@@ -86,8 +123,49 @@ function syntaxRefusal(message: string): Refusal {
   if (filter !== undefined) {
     return refusal(`no filter "${filter}"${place}`, `filters here: ${templateFilters.join(', ')}`)
   }
-  const remedy = 'close every {{, {% and block, and look at the example in docs/sinks.md'
+  const remedy = 'close every {{, {% and block, and look at the examples in docs/templates.md'
   return refusal(`not a template in Liquid${place}`, remedy)
+}
+
+/** Where the library's error says that it happened. */
+function readPlace(message: string): string {
+  const [, line, column] = /, line:(\d+), col:(\d+)$/.exec(message) ?? []
+  return line === undefined ? '' : formatPlace(line, column)
+}
+
+/** The library's own words may quote a value. */
+function describeFailure(error: unknown): string {
+  const inner = error instanceof Error && 'originalError' in error ? error.originalError : error
+  return `${describeCause(inner)}${readPlace(errorMessage(error))}`
+}
+
+function describeCause(error: unknown): string {
+  if (error instanceof TemplateError) return error.message
+  return errorMessage(error).startsWith('memory alloc limit')
+    ? 'it needs too much memory'
+    : 'it cannot be rendered'
+}
+
+/** Asking for the time costs more than most steps. */
+const stepsPerLook = 16
+
+/** A step's own time is bounded by what a template and its memory may hold. */
+function createStepLimit(): () => void {
+  let steps = 0
+  const startedMs = cpuMs()
+  return () => {
+    steps += 1
+    const isLate = steps % stepsPerLook === 0 && cpuMs() - startedMs > limits.maxCpuMs
+    if (isLate || steps > limits.maxSteps) {
+      throw new TemplateError('it takes too long')
+    }
+  }
+}
+
+/** Other than a clock it stands still while the process is kept waiting. */
+export function cpuMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1000
 }
 
 let library: typeof Library | undefined
@@ -108,7 +186,6 @@ function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Library.Liqu
     strictVariables: false,
     strictFilters: true,
     parseLimit: limits.maxTemplateBytes,
-    renderLimit: limits.maxRenderMs,
     memoryLimit: limits.maxMemory,
     outputEscape: kind === 'json' ? toJson : toLine,
     timezoneOffset: timeZone,
@@ -133,7 +210,8 @@ type DateFilter = Extract<Library.FilterImplOptions, (...args: never[]) => unkno
 /** A body that says the time of its rendering would differ from attempt to attempt. */
 function withoutClock(date: DateFilter): DateFilter {
   return function atGivenTime(value: unknown, ...rest: unknown[]) {
-    if (value === 'now' || value === 'today') throw new Error('the present time is not known here')
+    if (value === 'now' || value === 'today')
+      throw new TemplateError('the present time is not known')
     return date.call(this, value, ...rest) as unknown
   }
 }
@@ -158,7 +236,8 @@ function createEmitter(): { buffer: string; write(text: unknown): void } {
     buffer: '',
     write(text) {
       const more = toText(text)
-      if (this.buffer.length + more.length > limits.maxOutput) throw new Error('it writes too much')
+      if (this.buffer.length + more.length > limits.maxOutput)
+        throw new TemplateError('it writes too much')
       this.buffer += more
     },
   }

@@ -2,6 +2,7 @@
 import { systemClock } from '../../src/lib/clock.ts'
 import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
 import type { Delivery, Preview } from '../../src/sinks/sink.ts'
+import { cpuMs } from '../../src/sinks/template-engine.ts'
 import type { TemplateFailure } from '../../src/sinks/templates.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { aDelivery } from './deliveries.ts'
@@ -45,8 +46,9 @@ export async function showTemplated(
   type: SinkType,
   templates: Templates,
   content: Partial<Delivery> = {},
+  options: { more?: string } = {},
 ): Promise<Shown> {
-  const [config] = parseTemplated(type, templates).config.sinks
+  const [config] = parseTemplated(type, templates, options).config.sinks
   const failures: TemplateFailure[] = []
   const sink = await sinkTypeOf(config!).create(config!, {
     logger: silent,
@@ -56,9 +58,9 @@ export async function showTemplated(
   const delivery = aDelivery(sink, content)
   sink.preview!(delivery)
   failures.length = 0
-  const before = process.cpuUsage()
+  const startedMs = cpuMs()
   const preview = sink.preview!(delivery)
-  const { user, system } = process.cpuUsage(before)
+  const spentMs = cpuMs() - startedMs
   await sink.close()
-  return { preview, failures, cpuMs: (user + system) / 1000 }
+  return { preview, failures, cpuMs: spentMs }
 }

@@ -24,7 +24,7 @@ import {
   readerKeys,
   type SinkType,
 } from '../config.ts'
-import type { MessageTemplates } from '../templates.ts'
+import type { MessageTemplates } from '../template-config.ts'
 
 export interface EmailConfig {
   name: string

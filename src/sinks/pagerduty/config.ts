@@ -27,7 +27,7 @@ import {
   readFailover,
   type SinkType,
 } from '../config.ts'
-import type { MessageTemplates } from '../templates.ts'
+import type { MessageTemplates } from '../template-config.ts'
 
 export interface PagerDutyConfig {
   name: string

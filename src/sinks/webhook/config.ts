@@ -28,7 +28,7 @@ import {
   laterSinkKeys,
   type SinkType,
 } from '../config.ts'
-import { type BodyTemplates, bodyTemplatesConfig } from '../templates.ts'
+import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
 export interface WebhookConfig {

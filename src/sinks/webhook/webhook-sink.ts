@@ -10,6 +10,7 @@ import { listDestinations } from '../destinations.ts'
 import { createHttpTransport, errorFromAnswer, isSuccess, readTarget } from '../http.ts'
 import {
   type Delivery,
+  type Preview,
   type Receipt,
   type SendOptions,
   type Sink,
@@ -32,22 +33,20 @@ export interface WebhookSinkOptions extends TemplateParts {
 }
 
 /** Reads the URL and the signing secrets at each send, so that they rotate without a restart. */
-export function createWebhookSink(
-  config: WebhookConfig,
-  { logger, clock, resolve, ...parts }: WebhookSinkOptions,
-): Sink {
-  const renderOwnBody = createBodyRenderer(config, parts)
+export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOptions): Sink {
+  const { logger, clock, resolve } = options
+  const renderOwnBody = createBodyRenderer(config, options)
   const transport = createHttpTransport({
     allowPrivate: config.allowPrivate,
     resolve,
     maxConnections: concurrency,
   })
 
-  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
+  async function send(delivery: Delivery, sendOptions: SendOptions): Promise<Receipt> {
     const body = renderEvents(delivery)
     const proof = { ...signatureHeaders(delivery, body), ...authorizationHeader(config) }
     const headers = buildHeaders(delivery, proof)
-    const answer = await transport.post(readTarget(config), { headers, body }, options)
+    const answer = await transport.post(readTarget(config), { headers, body }, sendOptions)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
     if (!isSuccess(status)) throw errorFromAnswer(answer, { nowMs: clock.now(), advice })
@@ -84,16 +83,18 @@ export function createWebhookSink(
     send,
     reach: async (signal) => transport.reach(readTarget(config), signal),
     measure: measureMember,
-    preview(delivery) {
-      const body: unknown = JSON.parse(renderEvents(delivery))
-      return {
-        text: JSON.stringify(body, null, 2),
-        body,
-        headers: buildHeaders(delivery, {}),
-        added: listAdded(config),
-      }
-    },
+    preview: (delivery) => previewRequest(config, delivery, renderEvents(delivery)),
     close: () => transport.close(),
+  }
+}
+
+function previewRequest(config: WebhookConfig, delivery: Delivery, rendered: string): Preview {
+  const body: unknown = JSON.parse(rendered)
+  return {
+    text: JSON.stringify(body, null, 2),
+    body,
+    headers: buildHeaders(delivery, {}),
+    added: listAdded(config),
   }
 }
 

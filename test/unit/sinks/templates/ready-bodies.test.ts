@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { systemClock } from '../../../../src/lib/clock.ts'
 import { createBodyRenderer, type TemplateFailure } from '../../../../src/sinks/templates.ts'
 import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
 import { allHostileWords } from '../../../security/hostile-words.ts'
@@ -15,7 +16,7 @@ function renderReady(file: string, member: DeliveryMember): unknown {
   const failures: TemplateFailure[] = []
   const render = createBodyRenderer(
     { name: 'siem', templates: { webhook_body: readFileSync(join(folder, file), 'utf8') } },
-    { onTemplateFailure: (failure) => failures.push(failure) },
+    { clock: systemClock, onTemplateFailure: (failure) => failures.push(failure) },
   )
   const destination = { id: 'siem', label: 'siem' }
   const body = render({ id: 'd1', destination, members: [member], attempt: 1, mayBeRepeat: false })

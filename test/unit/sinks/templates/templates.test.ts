@@ -1,18 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { rmSync } from 'node:fs'
-import { ConfigError } from '../../../../src/config/config.ts'
+import { describe, expect, test } from 'vitest'
 import { ownFeed } from '../../../../src/event.ts'
+import { cpuMs } from '../../../../src/sinks/template-engine.ts'
+import { createEventRenderer, type TemplateFailure } from '../../../../src/sinks/templates.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
-import {
-  parseTemplated,
-  showTemplated,
-  type SinkType,
-  type Templates,
-} from '../../../support/templated-sinks.ts'
+import { showTemplated } from '../../../support/templated-sinks.ts'
 
 const people = ['slack', 'teams', 'pagerduty', 'email'] as const
 
@@ -60,46 +52,130 @@ describe('title and body', () => {
   })
 })
 
+test('words that a template does not give are the built-in ones', async () => {
+  for (const type of people) {
+    const usual = await showTemplated(type, {})
+    const empty = { title: '{{ raised_from }}', body: '{% if test %}x{% endif %}' }
+    expect(await showTemplated(type, empty)).toMatchObject({ preview: usual.preview, failures: [] })
+  }
+})
+
+test('lines that a message has no room for are counted', async () => {
+  const { preview } = await showTemplated('email', { body: 'a line\n'.repeat(40) })
+  expect(preview.text.match(/a line/g)).toHaveLength(24)
+  expect(preview.text).toContain('… and 16 more lines')
+})
+
+test('times stand in the zone of the sink', async () => {
+  const title = 'at {{ created_at | date: "%H:%M %Z" }}'
+  const event = aThreatEvent({ createdAtMs: Date.UTC(2026, 0, 1, 23, 30) })
+  const content = { members: [aMember({ event })] }
+  const local = await showTemplated('email', { title }, content, { more: 'time_zone: Asia/Tokyo,' })
+  expect(local.preview.subject).toContain('at 08:30')
+  expect((await showTemplated('email', { title }, content)).preview.subject).toContain('at 23:30')
+})
+
+const boom = [aMember({ event: aThreatEvent({ source: 'boom', tags: ['x'.repeat(500)] }) })]
+const many = 'for i in (1..300)'
+
+/** Each for the events of one source alone, so that the samples of the configuration pass. */
+const failing: [name: string, template: string][] = [
+  ['asks for the time', '{{ "now" | date: "%s" }}'],
+  ['uses a filter of dates without end', '{{ fetched_at | date: "%99999999d" }}'],
+  ['names a zone that does not exist', '{{ fetched_at | date: "%s", tags[0] }}'],
+  ['makes a list without end', '{% for i in (1..100000000) %}x{% endfor %}'],
+  [
+    'loops without end',
+    `{% ${many} %}{% ${many} %}{% if i == 0 %}x{% endif %}{% endfor %}{% endfor %}`,
+  ],
+  [
+    'doubles a text',
+    `{% assign s = tags[0] %}{% ${many} %}{% assign s = s | append: s %}{% endfor %}`,
+  ],
+  ['writes without end', `{% ${many} %}{{ tags[0] }}{% endfor %}`],
+  [
+    'replaces without end',
+    `{% assign s = tags[0] | replace: "x", tags[0] | replace: "x", tags[0] %}`,
+  ],
+]
+
 describe('a template that fails', () => {
-  const failing: [name: string, template: string][] = [
-    ['gives an empty title', '{{ nothing }}'],
-    ['asks for the time', '{{ "now" | date: "%s" }}'],
-    ['uses a filter of dates without end', '{{ created_at | date: "%99999999d" }}'],
-  ]
-  test.each(failing)('costs its words and not the message: it %s', async (_name, title) => {
+  test.each(failing)('costs its words and not the message: it %s', async (_name, content) => {
+    const title = `{% if source == "boom" %}${content}{% endif %}own title`
     for (const type of people) {
-      const usual = await showTemplated(type, {})
-      const { preview, failures } = await showTemplated(type, { title })
+      const usual = await showTemplated(type, {}, { members: boom })
+      const { preview, failures } = await showTemplated(type, { title }, { members: boom })
       expect(preview).toEqual(usual.preview)
-      expect(failures).toEqual([{ sink: 'soc', template: 'title', problem: expect.any(String) }])
+      const problem = expect.stringMatching(
+        /^(?:it|the) [a-z ]+ \(line 1, column \d+ of the template\)$/,
+      )
+      expect(failures).toEqual([{ sink: 'soc', template: 'title', problem }])
     }
   })
 
+  test.each(failing)('ends soon, at the same place each time: it %s', async (_name, content) => {
+    const title = `{% if source == "boom" %}${content}{% endif %}`
+    const shown = await Promise.all(
+      [1, 2, 3].map(() => showTemplated('pagerduty', { title }, { members: boom })),
+    )
+    expect(new Set(shown.map(({ failures }) => failures[0]?.problem)).size).toBe(1)
+    expect(Math.min(...shown.map(({ cpuMs }) => cpuMs))).toBeLessThan(100)
+  })
+
   test('leaves the other template at work', async () => {
-    const { preview, failures } = await showTemplated('slack', { title: '{{ x }}', body: 'mine' })
+    const title = '{% if source == "boom" %}{{ "now" | date: "%s" }}{% endif %}'
+    const { preview, failures } = await showTemplated(
+      'slack',
+      { title, body: 'mine' },
+      { members: boom },
+    )
     expect(failures.map(({ template }) => template)).toEqual(['title'])
     expect(preview.text).toContain('mine')
   })
 
   test('a body that is no JSON for one event gives the built-in one, and quotes nothing', async () => {
-    const webhook_body = '{"tag": {% if tags.size < 2 %}{{ tags[0] }}{% endif %}}'
-    const event = aThreatEvent({ tags: ['one', 'two'] })
+    const webhook_body =
+      '{"tag": {% if source == "boom" %}{{ title }} {{ uid }}{% else %}1{% endif %}}'
     const { preview, failures } = await showTemplated(
       'webhook',
       { webhook_body },
-      { members: [aMember({ event })] },
+      { members: boom },
     )
     expect(preview.body).toMatchObject({ type: 'tocsin.event.v1' })
     expect(failures).toEqual([
       { sink: 'soc', template: 'webhook_body', problem: 'it gives no JSON' },
     ])
   })
+
+  test('a template that costs much rests for a minute, so that it delays nothing', () => {
+    let nowMs = 0
+    const failures: TemplateFailure[] = []
+    const heavy = `{% for i in (1..9000) %}{% if ${'source contains "zy" or '.repeat(300)} test %}{% endif %}{% endfor %}`
+    const title = `{% if source == "boom" %}${heavy}{% endif %}Own`
+    const render = createEventRenderer(
+      { name: 'soc', templates: { title } },
+      { clock: { monotonic: () => nowMs }, onTemplateFailure: (told) => failures.push(told) },
+    )
+    const destination = { id: 'soc', label: 'soc' }
+    const common = { id: 'd1', destination, attempt: 1, mayBeRepeat: false }
+    const renderTitle = (members = [aMember()]): string => render({ ...common, members }).title
+    for (let count = 0; count < 2; count += 1) renderTitle(boom)
+    expect(renderTitle()).toBe('Own')
+    for (let count = 0; count < 3; count += 1) renderTitle(boom)
+    const startedMs = cpuMs()
+    for (let count = 0; count < 20; count += 1) expect(renderTitle()).not.toBe('Own')
+    expect(cpuMs() - startedMs).toBeLessThan(100)
+    expect(failures).toHaveLength(25)
+    for (const { problem } of failures) expect(problem).toContain('it takes too long')
+    nowMs += 60_000
+    expect(renderTitle()).toBe('Own')
+  })
 })
 
 test('the body of a webhook has values as JSON, with or without the filter', async () => {
   const webhook_body =
-    '{"a": {{ title }}, "b": {{ tags | json }}, "c": {{ nothing }}, "d": {{ link }}}'
-  const event = aThreatEvent({ tags: ['x", "y": "'] })
+    '{"a": {{ title }}, "b": {{ tags | json }}, "c": {{ notes }}, "d": {{ link }}}'
+  const event = aThreatEvent({ tags: ['x", "y": "'], notes: null })
   const { preview } = await showTemplated(
     'webhook',
     { webhook_body },
@@ -120,88 +196,4 @@ test('a batch of an earlier configuration is split, since a template is of one e
       reason: 'invalid',
     },
   )
-})
-
-function mistakesOf(
-  type: SinkType,
-  templates: Templates,
-  options: { more?: string; file?: string } = {},
-): string[] {
-  try {
-    parseTemplated(type, templates, options)
-    return []
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    return error.mistakes.map(
-      ({ line, path, problem, remedy }) => `${line} ${path}: ${problem}; ${remedy}`,
-    )
-  }
-}
-
-describe('a mistake is found when the configuration is read', () => {
-  const wrong: [name: string, type: SinkType, templates: Templates, said: RegExp][] = [
-    [
-      'an open block',
-      'slack',
-      { title: '{% if a %}' },
-      /^5 sinks\.soc\.templates\.title: not a te.*line 1/,
-    ],
-    [
-      'a tag of files',
-      'slack',
-      { body: 'a\n{% include "x" %}' },
-      /body: no tag "include" \(line 2,/,
-    ],
-    ['a tag of files, too', 'email', { body: '{% render "x" %}' }, /body: no tag "render"/],
-    ['a layout', 'teams', { body: '{% layout "x" %}' }, /body: no tag "layout"/],
-    ['an unknown filter', 'slack', { title: '{{ a | shout }}' }, /title: no filter "shout"/],
-    ['a raw value', 'webhook', { webhook_body: '{{ a | raw }}' }, /no filter "raw"/],
-    ['too much', 'slack', { title: 'x'.repeat(16 * 1024 + 1) }, /title: longer than 16 KiB/],
-    [
-      'no JSON',
-      'webhook',
-      { webhook_body: '{"a": "{{ title }}"}' },
-      /no JSON; write values without/,
-    ],
-    ['both ways', 'slack', { title: 'a', title_file: './b' }, /title: given beside title_file/],
-    ['a missing file', 'slack', { title_file: './nowhere' }, /title_file: there is no such file/],
-    ['a key of webhooks', 'slack', { webhook_body: '{}' }, /webhook_body: unknown key/],
-    ['a key of people', 'webhook', { title: 'a' }, /title: unknown key/],
-    [
-      'a deep nest',
-      'slack',
-      { title: `{{ ${'a['.repeat(5000)}1${']'.repeat(5000)} }}` },
-      /title: not a te/,
-    ],
-  ]
-  test.each(wrong)('%s', (_name, type, templates, said) => {
-    const mistakes = mistakesOf(type, templates)
-    expect(mistakes).toHaveLength(1)
-    expect(mistakes[0]).toMatch(said)
-  })
-
-  test('a template of one event beside batches', () => {
-    const more = 'batch: { max: 5 },'
-    const mistakes = mistakesOf('webhook', { webhook_body: '{}' }, { more })
-    expect(mistakes).toEqual([expect.stringContaining('sinks.soc.batch: given beside templates')])
-  })
-
-  test('a value of a header over two lines, without quoting it', () => {
-    const more = 'authorization: "Splunk hidden\\nX-Other: 1",'
-    const mistakes = mistakesOf('webhook', { webhook_body: '{}' }, { more })
-    expect(mistakes).toEqual([
-      expect.stringContaining('sinks.soc.authorization: no value of a head'),
-    ])
-    expect(mistakes.join()).not.toContain('hidden')
-  })
-})
-
-test('a file is found beside the configuration, and watched with it', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'tocsin-templates-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'title.liquid'), 'Mine: {{ uid }}')
-  const file = join(folder, 'tocsin.yaml')
-  const { config, files } = parseTemplated('slack', { title_file: 'title.liquid' }, { file })
-  expect(config.sinks[0]).toMatchObject({ templates: { title: 'Mine: {{ uid }}' } })
-  expect(files).toContain(join(folder, 'title.liquid'))
 })
