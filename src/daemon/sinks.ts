@@ -21,7 +21,7 @@ export async function buildSinks(
     logger,
     clock,
     onTemplateFailure({ sink, template, problem }: TemplateFailure) {
-      metrics?.templateFailuresTotal.inc({ sink })
+      metrics?.templateFailuresTotal.inc({ sink, template })
       const about = { cause: `${sink} ${template}`, list: 'sinks', name: sink } as const
       const message = 'a template failed: the message has the built-in look'
       logger.repeated.warn({ sink, template, problem, remedy: templateRemedy }, message, about)

@@ -406,8 +406,8 @@ export const metricTable = {
     'sparse',
   ),
   template_failures_total: counter(
-    'Renderings of templates that failed; the message had the built-in look.',
-    sink,
+    'Messages that went without a template of their sink, since it failed.',
+    { ...sink, template: ['title', 'body', 'webhook_body'] },
     'sparse',
   ),
   possible_duplicates_total: counter(

@@ -20,7 +20,7 @@ import { cpuMs, parseTemplate, TemplateError } from './template-engine.ts'
 /** One rendering that failed; the message has the built-in look. */
 export interface TemplateFailure {
   sink: string
-  template: string
+  template: keyof (MessageTemplates & BodyTemplates)
   /** Why and where in the template; quotes no value. */
   problem: string
 }
