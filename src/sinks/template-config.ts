@@ -90,6 +90,7 @@ function readTemplate(
 }
 
 function checkTemplate(content: string, kind: TemplateKind): Refusal | undefined {
+  if (content.trim() === '') return refusal('is empty', 'write a template, or remove the line')
   const problem = templateProblem(content, kind, templateVariables)
   if (problem !== undefined) return problem
   const template = parseTemplate(content, { kind })

@@ -17,7 +17,7 @@ import { sanitizeLine } from '../messages/sanitize.ts'
 const limits = {
   maxTemplateBytes: 16 * 1024,
   maxSteps: 10_000,
-  maxCpuMs: 50,
+  maxCpuMs: 100,
   maxMemory: 200_000,
   maxOutput: 64 * 1024,
   maxValue: 1000,
