@@ -80,7 +80,7 @@ describe('a mistake is found when the configuration is read', () => {
       /no JSON; write values without/,
     ],
     ['both ways', 'slack', { title: 'a', title_file: './b' }, /title: given beside title_file/],
-  ['a missing file', 'slack', { title_file: './nowhere' }, /title_file: there is no such file/],
+    ['a missing file', 'slack', { title_file: './nowhere' }, /title_file: there is no such file/],
     ['a key of webhooks', 'slack', { webhook_body: '{}' }, /webhook_body: unknown key/],
     ['a key of people', 'webhook', { title: 'a' }, /title: unknown key/],
     [
