@@ -162,12 +162,11 @@ function createStepLimit(): () => void {
   }
 }
 
-/** Node 22 knows only the time of the whole process. */
-const { threadCpuUsage = process.cpuUsage } = process as Partial<NodeJS.Process>
-
 /** Time of the processor; other than a clock it stands still while the process is kept waiting. */
 export function cpuMs(): number {
-  const { user, system } = threadCpuUsage()
+  // Node 22 knows only the time of the whole process.
+  const known: Partial<NodeJS.Process> = process
+  const { user, system } = known.threadCpuUsage?.() ?? process.cpuUsage()
   return (user + system) / 1000
 }
 

@@ -20,11 +20,11 @@ const rows = [...page.matchAll(/^\| `(\w+)`( \?)? \| ([a-z ]+) \| `(.*)` \|$/gm)
 
 test('every variable is listed, with an example of its type', () => {
   expect(rows.map(({ name }) => name)).toEqual(Object.keys(fullSample))
-  for (const { name, type, example } of rows) {
-    const value: unknown = JSON.parse(example)
-    expect(value, name).toEqual(fullSample[name as keyof typeof fullSample])
-    expect(type, name).toBe(typeName(value))
-  }
+  const shown = rows.map(({ name, example }) => [name, JSON.parse(example)] as const)
+  expect(Object.fromEntries(shown)).toEqual(fullSample)
+  expect(rows.map(({ name, type }) => [name, type])).toEqual(
+    shown.map(([name, value]) => [name, typeName(value)]),
+  )
 })
 
 function typeName(value: unknown): string {
