@@ -1,6 +1,7 @@
 /** The bodies of config/templates, against what the receivers document of their requests. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../../../src/lib/clock.ts'
@@ -9,6 +10,8 @@ import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
 import { allHostileWords } from '../../../security/hostile-words.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
+import { runs } from '../../../support/runs.ts'
+import { anyMember } from '../any-member.ts'
 
 const folder = join(import.meta.dirname, '../../../../config/templates')
 
@@ -142,4 +145,16 @@ test('the time of Splunk is that of the match, in seconds', () => {
   const event = aThreatEvent({ matchedAtMs: Date.UTC(2026, 10, 1) })
   const found = renderReady('splunk-hec.liquid', aMember({ event }))
   expect(found).toMatchObject({ time: Date.UTC(2026, 10, 1) / 1000, source: 'brand' })
+})
+
+/** Its time is that of the event, whatever century that says. */
+const anyTimeRules = { ...rules, 'splunk-hec.liquid': hecEvent.extend({ time: z.int() }) }
+
+test.each(Object.entries(anyTimeRules))('%s keeps them for any event', (file, schema) => {
+  fc.assert(
+    fc.property(anyMember, (member) => {
+      expect(schema.safeParse(renderReady(file, member)).error).toBeUndefined()
+    }),
+    { numRuns: runs({ short: 60, long: 2000 }) },
+  )
 })
