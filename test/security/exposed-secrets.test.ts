@@ -381,12 +381,13 @@ test('the daemon says them in its log at start, with place and remedy', async ()
   })
 })
 
+/** `token_file` is written by the daemon, for itself. */
 test('every file that a key names holds a secret, certificates and templates apart', () => {
   const names = configKeys()
     .filter((key) => !key.includes('.templates.'))
     .map((key) => key.split('.').at(-1) ?? '')
     .filter((name) => name.endsWith('_file') && findSecretKey(name) === undefined)
-  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file'])
+  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file', 'token_file'])
   expect(findSecretKey('key_file')).toBe('key')
 })
 
