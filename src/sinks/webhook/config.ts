@@ -152,9 +152,10 @@ export const webhookType = {
   address({ url }) {
     return url
   },
-  describe({ secrets, batch: most }) {
+  describe({ secrets, authorization, batch: most }) {
     const signed = secrets.length > 0 ? 'signed' : 'unsigned'
-    return `webhook, ${signed}${most ? `, batches of up to ${most.max}` : ''}`
+    const authorized = authorization ? ', with Authorization' : ''
+    return `webhook, ${signed}${authorized}${most ? `, batches of up to ${most.max}` : ''}`
   },
   warn({ secrets, authorization }) {
     const remedy = 'give a secret, so that the receiver can tell who sends'
