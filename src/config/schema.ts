@@ -10,14 +10,7 @@ import { routeConfig } from '../routing/config.ts'
 import { inhibitRulesConfig } from '../routing/inhibition.ts'
 import { silencesConfig } from '../routing/silences.ts'
 import { timeIntervalsConfig } from '../routing/time-intervals.ts'
-import {
-  flag,
-  isMarkedRefused,
-  isSection,
-  laterKeys,
-  namedEntries,
-  section,
-} from '../lib/config-fields.ts'
+import { flag, isMarkedRefused, isSection, namedEntries, section } from '../lib/config-fields.ts'
 import { accountConfig } from '../upstream/config.ts'
 import { sinkConfig } from '../sinks/sink-types.ts'
 
@@ -41,7 +34,6 @@ export const configFile = section(
       'Reload by itself when this file, or a file of a secret or certificate, has changed.',
     ).prefault(false),
     messages: messagesConfig.prefault({}),
-    ...laterKeys({ templates: 'every sink has its one message' }),
   },
   { describe: 'Configuration of Tocsin.' },
 )

@@ -4,17 +4,29 @@ import type { HashAddress } from '../delivery/circuit.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
 import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
+import { type TemplateFailure, templateRemedy } from '../sinks/templates.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext, ProcessContext } from './context.ts'
 
-type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'wrapSink'>
+type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'wrapSink'> &
+  Partial<Pick<ProcessContext, 'metrics'>>
 
 /** By name. */
 export async function buildSinks(
   configs: readonly SinkConfig[],
-  { wrapSink = (sink) => sink, ...parts }: Parts,
+  { wrapSink = (sink) => sink, logger, clock, metrics }: Parts,
 ): Promise<Map<string, Sink>> {
   const sinks = new Map<string, Sink>()
+  const parts = {
+    logger,
+    clock,
+    onTemplateFailure({ sink, template, problem }: TemplateFailure) {
+      metrics?.templateFailuresTotal.inc({ sink, template })
+      const about = { cause: `${sink} ${template}`, list: 'sinks', name: sink } as const
+      const message = 'a template failed: the message has the built-in look'
+      logger.repeated.warn({ sink, template, problem, remedy: templateRemedy }, message, about)
+    },
+  }
   for (const config of configs) {
     sinks.set(config.name, wrapSink(await sinkTypeOf(config).create(config, parts)))
   }

@@ -147,7 +147,7 @@ interface Repetition {
    */
   cause: string
   /** The field that lists the names affected, and the name of this line. */
-  list: 'feeds' | 'events' | 'accounts' | 'records' | 'hosts'
+  list: 'feeds' | 'events' | 'accounts' | 'records' | 'hosts' | 'sinks'
   name: string
 }
 

@@ -405,6 +405,11 @@ export const metricTable = {
     },
     'sparse',
   ),
+  template_failures_total: counter(
+    'Messages that went without a template of their sink, since it failed.',
+    { ...sink, template: ['title', 'body', 'webhook_body'] },
+    'sparse',
+  ),
   possible_duplicates_total: counter(
     'Attempts that may repeat an earlier one whose answer was lost.',
     sink,

@@ -172,7 +172,7 @@ function secretFileProblem(path: string, section: Section, check: Check): Refusa
 }
 
 /** Returns the text of a file that the configuration names, or why there is none. */
-function readNamedFile(path: string, limits: FileLimits): string | Refusal {
+export function readNamedFile(path: string, limits: FileLimits): string | Refusal {
   try {
     return readFileWithin(path, limits)
   } catch (error) {

@@ -35,6 +35,8 @@ export interface Message {
   facts: Fact[]
   /** One short quotation of what the feed found. */
   extract: { label: string; text: string } | null
+  /** Lines of a sink's own template, instead of facts and extract. */
+  body?: readonly string[] | undefined
   /** The event in the upstream web application: ASCII, percent-encoded; it may contain `|`. */
   link: string | null
   /** If there is no such link, what upstream gave as one: defanged, so that nobody clicks it. */

@@ -18,6 +18,8 @@ import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
 import { requiredSecretFromSection, type Secret } from '../lib/secret.ts'
 import type { Audience, Sink } from './sink.ts'
+import { type MessageTemplates, messageTemplatesConfig } from './template-config.ts'
+import type { TemplateParts } from './templates.ts'
 
 const noImmediate = 'none'
 
@@ -99,6 +101,7 @@ export const readerKeys = {
   time_zone: timeZone(
     'Zone of the times in messages, beside UTC. Default: UTC; in digests the zone of the schedule.',
   ).optional(),
+  templates: messageTemplatesConfig.optional(),
 }
 
 /** Keys that sinks will have in a later version, with what happens instead. */
@@ -122,6 +125,7 @@ export interface ChatConfig {
   reveal: boolean
   /** undefined: UTC; in digests the zone of the schedule. */
   timeZone?: string | undefined
+  templates?: MessageTemplates | undefined
 }
 
 /** The keys of a sink that posts to a chat, after `url` and `limit`. */
@@ -134,7 +138,7 @@ export const chatKeys = {
   ...laterKeys(laterSinkKeys),
 }
 
-interface ChatFile extends z.infer<z.ZodObject<typeof chatKeys>> {
+interface ChatFile extends z.output<z.ZodObject<typeof chatKeys>> {
   url?: string | undefined
   url_file?: string | undefined
   limit: number
@@ -148,6 +152,7 @@ export function readChat(file: ChatFile): Omit<ChatConfig, 'name'> & FailoverCon
     digest: file.digest,
     reveal: file.reveal,
     timeZone: file.time_zone,
+    templates: file.templates,
     ...readFailover(file),
   }
 }
@@ -168,7 +173,7 @@ export interface SinkType<Config> {
   create(config: Config, parts: SinkParts): Promise<Sink>
 }
 
-export interface SinkParts {
+export interface SinkParts extends TemplateParts {
   logger: Logger
   clock: Clock
 }

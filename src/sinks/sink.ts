@@ -218,17 +218,15 @@ export function arrangeFacts(message: Message): ArrangedFacts {
   const { account, namesAccount, identifiers, tags, unverifiedLink } = message
   const { telling, source } = splitFacts(message)
   const matched = listFacts('Matched', identifiers)
+  const shown = message.body === undefined ? firstFacts : 0
   const isSaid = identifiers.length === 1 && message.title.includes(identifiers[0] ?? '')
   const inOrder = isSaid
     ? [...telling, ...matched]
     : [...telling.slice(0, factsBeforeMatched), ...matched, ...telling.slice(factsBeforeMatched)]
   return {
-    first: [
-      ...inOrder.slice(0, firstFacts),
-      ...(namesAccount ? listFacts('Account', [account]) : []),
-    ],
+    first: [...inOrder.slice(0, shown), ...(namesAccount ? listFacts('Account', [account]) : [])],
     rest: [
-      ...inOrder.slice(firstFacts),
+      ...inOrder.slice(shown),
       ...listFacts('Tags', tags),
       ...source,
       ...(unverifiedLink === null ? [] : [textFact(unverifiedLinkLabel, unverifiedLink)]),

@@ -9,7 +9,7 @@ const groups: Record<string, RegExp> = {
   events: /^(events?|unknown_severity)_/,
   audits: /^(audit_|ledger_|retention_)/,
   deliveries:
-    /^(items|deliver(y|ies)|possible_duplicates|dead_letters|sink|canary|suppressed|silences|digest)/,
+    /^(items|deliver(y|ies)|template_failures|possible_duplicates|dead_letters|sink|canary|suppressed|silences|digest)/,
   process: /^(config|build|redis|state)/,
 }
 

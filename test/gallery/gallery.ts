@@ -1,5 +1,6 @@
 /**
- * `npm run gallery`: writes gallery/gallery.html. `--screenshots <folder>` takes the pictures of the
+ * `npm run gallery`: writes gallery/gallery.html, with `--config <file>` as the sinks of that file
+ * send it. `--screenshots <folder>` takes the pictures of the
  * documentation in Chromium, `--variants <folder>` all of them: dark, inverted, on a phone.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -13,12 +14,13 @@ const { values } = parseArgs({
     out: { type: 'string', default: 'gallery' },
     screenshots: { type: 'string' },
     variants: { type: 'string' },
+    config: { type: 'string' },
   },
 })
 
 mkdirSync(values.out, { recursive: true })
 const file = join(values.out, 'gallery.html')
-writeFileSync(file, await galleryPage())
+writeFileSync(file, await galleryPage({ path: values.config }))
 process.stdout.write(`${file} is written; open it in a browser\n`)
 if (values.screenshots !== undefined) await take(values.screenshots, { isForDocs: true })
 if (values.variants !== undefined) await take(values.variants, { isForDocs: false })

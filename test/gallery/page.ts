@@ -1,5 +1,5 @@
 /** One page with every message that there is, as each receiver shows it; nothing is sent. */
-import { parseConfig } from '../../src/config/load.ts'
+import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { renderMessage } from '../../src/messages/message.ts'
@@ -13,9 +13,6 @@ import { aMember } from '../support/deliveries.ts'
 import { delivery, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
 import { manyMembers, summarised } from '../support/summaries.ts'
 
-const receivers = ['slack', 'teams', 'email', 'pagerduty', 'webhook'] as const
-type Receiver = (typeof receivers)[number]
-
 const config = `
 accounts: { main: { base_url: "https://api.example.com", api_key: none } }
 feeds: { brand: { type: events, identifier_group: 1042 } }
@@ -28,7 +25,7 @@ sinks:
 route: { sinks: [slack, teams, email, pagerduty, webhook] }
 `
 
-const names: Readonly<Record<Receiver, string>> = {
+const typeNames: Readonly<Record<string, string>> = {
   slack: 'Slack',
   teams: 'Microsoft Teams',
   email: 'E-mail',
@@ -38,11 +35,14 @@ const names: Readonly<Record<Receiver, string>> = {
 
 export type Previews = ReadonlyMap<string, Sink>
 
-/** A sink of every type, which is asked for previews alone. */
-export async function openSinks(): Promise<Previews> {
-  const parsed = parseConfig(config, { file: 'gallery.yaml', env: {} })
+/** Sinks that are asked for previews alone: those of a configuration, else one of every type. */
+export async function openSinks({ path }: GalleryOptions = {}): Promise<Previews> {
+  const { sinks: configured } =
+    path === undefined
+      ? parseConfig(config, { file: 'gallery.yaml', env: {} }).config
+      : loadConfig({ path, env: process.env }).config
   const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
-  const sinks = parsed.config.sinks.map(async (one) => sinkTypeOf(one).create(one, parts))
+  const sinks = configured.map(async (one) => sinkTypeOf(one).create(one, parts))
   return new Map((await Promise.all(sinks)).map((sink) => [sink.name, sink]))
 }
 
@@ -68,7 +68,7 @@ const moreScenes: Scene[] = [
 export const specialScenes: readonly Scene[] = [...otherScenes, ...moreScenes]
 
 /** undefined: this sink gets no such message. */
-export function previewOf(sinks: Previews, to: Receiver, one: Delivery): Preview | undefined {
+export function previewOf(sinks: Previews, to: string, one: Delivery): Preview | undefined {
   const sink = sinks.get(to)
   const [destination] = sink?.destinations ?? []
   if (!sink?.preview || !destination) throw new Error(`there is no ${to}`)
@@ -80,8 +80,13 @@ export function previewOf(sinks: Previews, to: Receiver, one: Delivery): Preview
   }
 }
 
-export async function galleryPage(): Promise<string> {
-  const sinks = await openSinks()
+interface GalleryOptions {
+  /** A configuration, whose sinks are shown with their templates. Default: one of every type. */
+  path?: string | undefined
+}
+
+export async function galleryPage(options: GalleryOptions = {}): Promise<string> {
+  const sinks = await openSinks(options)
   try {
     return drawPage({
       title: 'Every message of Tocsin',
@@ -97,18 +102,21 @@ export async function galleryPage(): Promise<string> {
 }
 
 function drawScene(sinks: Previews, [name, one]: Scene, isOpen: boolean): Html {
-  const views = receivers.map((to) => drawView(to, previewOf(sinks, to, one), name))
+  const views = [...sinks.values()].map((sink) =>
+    drawView(sink, previewOf(sinks, sink.name, one), name),
+  )
   const content = markup`<div class="columns">${views}</div>`
   return isOpen
     ? markup`<section><h3>${name}</h3>${content}</section>`
     : markup`<details><summary>${name}: ${titleOf(one)}</summary>${content}</details>`
 }
 
-function drawView(to: Receiver, preview: Preview | undefined, name: string): Html {
-  return markup`<div><p class="soft">${names[to]}</p>${drawContent(to, preview, name)}</div>`
+function drawView({ name, type }: Sink, preview: Preview | undefined, scene: string): Html {
+  const heading = name === type ? (typeNames[type] ?? type) : name
+  return markup`<div><p class="soft">${heading}</p>${drawContent(type, preview, scene)}</div>`
 }
 
-function drawContent(to: Receiver, preview: Preview | undefined, name: string): Html {
+function drawContent(to: string, preview: Preview | undefined, name: string): Html {
   if (preview === undefined) return markup`<p class="soft">gets no such message</p>`
   const { subject = '', text, html = '', body } = preview
   if (to === 'slack') return drawSlack(body)

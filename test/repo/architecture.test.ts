@@ -79,6 +79,7 @@ const doorTo: Record<string, string[]> = {
   bullmq: ['delivery', 'feeds'],
   ioredis: ['redis'],
   undici: ['upstream', 'sinks'],
+  liquidjs: ['sinks'],
   nodemailer: ['sinks/email'],
   '@slack/webhook': ['sinks/slack'],
   'smtp-server': ['sandbox'],

@@ -16,6 +16,9 @@ const env = {
   SMTP_URL: 'smtp://user:password@mail.example.com:587',
   PAGERDUTY_ROUTING_KEY: 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p',
   SIEM_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+  SPLUNK_TOKEN: '12345678-1234-1234-1234-1234567890ab',
+  JIRA_LOGIN: 'am9lQGFjbWUuY29tOnRva2Vu',
+  THEHIVE_KEY: 'a-key-of-thehive',
 }
 
 /** The file of `assets apply` is another; see monitoring-file.test.ts. */

@@ -409,18 +409,20 @@ test('the daemon says them in its log at start, with place and remedy', async ()
   })
 })
 
-test('every file that a key names holds a secret, certificates apart', () => {
+/** `token_file` is written by the daemon, for itself. */
+test('every file that a key names holds a secret, certificates and templates apart', () => {
   const names = configKeys()
+    .filter((key) => !key.includes('.templates.'))
     .map((key) => key.split('.').at(-1) ?? '')
     .filter((name) => name.endsWith('_file') && findSecretKey(name) === undefined)
-  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file'])
+  expect([...new Set(names)].toSorted()).toEqual(['ca_file', 'cert_file', 'token_file'])
   expect(findSecretKey('key_file')).toBe('key')
   expect(findSecretKey('token_file')).toBe('token')
 })
 
 test('every key that has a twin for a file is known as a secret', () => {
   const keys = configKeys()
-  const twins = keys.filter((key) => keys.includes(`${key}_file`))
+  const twins = keys.filter((key) => keys.includes(`${key}_file`) && !key.includes('.templates.'))
   const names = twins.map((key) => key.split('.').at(-1) ?? '')
   expect(names).toContain('api_key')
   expect(names.filter((name) => findSecretKey(name) !== name)).toEqual([])

@@ -10,6 +10,7 @@ export const operators = {
   webhookQuery: 'GibbonQueryToken77',
   signingSecret: 'whsec_TWFuYXRlZU1hbmF0ZWVNYW5hdGVlTWFuYXRlZQ==',
   rotatedSecret: 'Manatee rotated secret 1213',
+  authorization: 'Tarsier-authorization-27',
   smtpPassword: 'Ocelot p@ss/word:66',
   proxyPassword: 'Caracal-proxy-31',
   pingPath: 'KinkajouPingToken13',

@@ -282,11 +282,12 @@ async function withoutRedis(scene: SecretScene, config: string): Promise<Output[
   ]
 }
 
+/** A webhook's Authorization is for its receiver, in that header alone. */
 function received({ sandbox }: SecretScene): Output[] {
   return Object.values(sandbox.received)
     .flat()
     .filter((message) => !isForVault(message))
-    .map(({ sink, to, headers, body, mail }) => ({
+    .map(({ sink, to, headers: { authorization: _own, ...headers }, body, mail }) => ({
       where: sink === 'email' ? 'mail to oncall' : `${sink} at ${to.split('/')[1]}`,
       content: `${JSON.stringify(headers)} ${body} ${JSON.stringify(mail)}`,
     }))

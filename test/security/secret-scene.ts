@@ -148,7 +148,7 @@ async function configuration({
   const { url } = gateway
   const closed = `http://127.0.0.1:${await freePort()}`
   const hook = (path: string, more = ''): string =>
-    `{type: webhook, url: '${path}/${operators.webhookPath}?token=${operators.webhookQuery}', allow_private: true${more}}`
+    `{type: webhook, url: '${path}/${operators.webhookPath}?token=${operators.webhookQuery}', authorization: 'Splunk ${operators.authorization}', allow_private: true${more}}`
   const signed = `, secret: '${operators.signingSecret}'`
   const rotating = `, secrets: ['${operators.rotatedSecret}', '${operators.signingSecret}']`
   const login = `analyst:${encodeURIComponent(operators.smtpPassword)}`

@@ -14,6 +14,8 @@ import {
   SinkError,
   type SinkReason,
 } from '../../src/sinks/sink.ts'
+import type { MessageTemplates } from '../../src/sinks/template-config.ts'
+import type { TemplateFailure } from '../../src/sinks/templates.ts'
 import { aDelivery, aMember } from './deliveries.ts'
 import { aThreatEvent } from './events.ts'
 
@@ -63,6 +65,9 @@ export interface SinkEnvironment {
   /** At trace level; everything that goes through it is searched for secrets. */
   logger: Logger
   clock: Clock
+  /** Of a sink for people. */
+  templates?: MessageTemplates | undefined
+  onTemplateFailure: (failure: TemplateFailure) => void
 }
 
 export interface SinkConformance<D extends SinkDriver> {
@@ -91,6 +96,8 @@ export interface Bench<D extends SinkDriver> {
   /** Sends, and gives the SinkError that it must end with. */
   failure: (options?: FailureOptions) => Promise<SinkError>
   logged(): string
+  /** Of templates, as the sink told them. */
+  failures: TemplateFailure[]
 }
 
 type FailureOptions = Partial<SendOptions>
@@ -312,11 +319,20 @@ export function hostileMember(text: string): ReturnType<typeof aMember> {
   })
 }
 
-export async function arrange<D extends SinkDriver>(suite: SinkConformance<D>): Promise<Bench<D>> {
+export async function arrange<D extends SinkDriver>(
+  suite: SinkConformance<D>,
+  { templates }: Pick<SinkEnvironment, 'templates'> = {},
+): Promise<Bench<D>> {
+  const failures: TemplateFailure[] = []
   const lines: string[] = []
   const destination = { write: (line: string) => void lines.push(line) }
   const logger = createLogger({ level: 'trace', destination })
-  const driver = await suite.create({ logger, clock: systemClock })
+  const driver = await suite.create({
+    logger,
+    clock: systemClock,
+    templates,
+    onTemplateFailure: (told) => failures.push(told),
+  })
   const { sink } = driver
   onTestFinished(async () => {
     await sink.close()
@@ -333,7 +349,7 @@ export async function arrange<D extends SinkDriver>(suite: SinkConformance<D>): 
     return error
   }
 
-  return { driver, sink, failure, logged: () => lines.join('') }
+  return { driver, sink, failure, failures, logged: () => lines.join('') }
 }
 
 /** Far longer than a loopback answer takes, far shorter than a test may. */

@@ -7,6 +7,7 @@ import { findOutlooks, keptInterval, type LaneOutlook } from '../../config/warni
 import { systemClock } from '../../lib/clock.ts'
 import type { RouteConfig } from '../../routing/config.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
+import { describeTemplates, listTemplates } from '../../sinks/template-config.ts'
 import type { CallOptions } from '../../upstream/resources/operation.ts'
 import type { LiveFindings } from './check-live.ts'
 import {
@@ -115,6 +116,7 @@ function summaryJson(config: Config): Record<string, unknown> {
       type: sink.type,
       digest: readDigest(sink) ?? null,
       fallback: sink.fallback ?? null,
+      templates: listTemplates(sink.templates),
     })),
     self_alerts: selfAlerts
       ? { sink: selfAlerts.sink, fallback: selfAlerts.fallback ?? null }
@@ -144,7 +146,8 @@ function summaryLines({ config, warnings }: LoadedConfig, { terminal }: Context)
     ...boundedFeeds(config).flatMap(feedLines),
     heading('sinks'),
     ...sinks.map(
-      (sink) => `  ${sink.name}: ${sinkTypeOf(sink).describe(sink)}${formatExtras(sink)}`,
+      (sink) =>
+        `  ${sink.name}: ${sinkTypeOf(sink).describe(sink)}${describeTemplates(sink.templates)}${formatExtras(sink)}`,
     ),
     heading('routes'),
     ...flattenRoutes(route).map(routeLine),

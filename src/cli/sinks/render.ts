@@ -15,6 +15,7 @@ import { drawSlack, slackText } from '../../sandbox/drawing/slack.ts'
 import { drawTeams } from '../../sandbox/drawing/teams.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import type { Delivery, Preview, Sink } from '../../sinks/sink.ts'
+import { formatTemplateFailure } from '../../sinks/templates.ts'
 import { itemId } from '../../store/account-ledger.ts'
 import { addRevealOption } from '../api/listing.ts'
 import {
@@ -78,9 +79,11 @@ async function render(context: Context, given: string, options: RenderOptions): 
       : await readStoredEvents(config, refang(given.trim()), options),
     options.sink,
   )
+  const failures: string[] = []
   const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
     logger: silentLogger,
     clock: systemClock,
+    onTemplateFailure: (failure) => failures.push(formatTemplateFailure(failure)),
   })
   try {
     const reveals = options.reveal === true
@@ -90,6 +93,7 @@ async function render(context: Context, given: string, options: RenderOptions): 
     const notes = [
       ...listNotes(sinkConfig, { sink, delivery, preview }),
       ...secretNotes(sink, event, reveals),
+      ...failures,
     ]
     await show(context, options, { sink, delivery, preview, notes })
   } finally {

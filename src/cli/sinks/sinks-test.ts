@@ -13,6 +13,7 @@ import {
   type SinkReason,
 } from '../../sinks/sink.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
+import { formatTemplateFailure } from '../../sinks/templates.ts'
 import {
   type CommonOptions,
   type Context,
@@ -42,6 +43,7 @@ export async function testSink(
   const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
     logger: silentLogger,
     clock: systemClock,
+    onTemplateFailure: (failure) => context.terminal.printError(formatTemplateFailure(failure)),
   })
   try {
     const results = await sendTests(sink, config, context.stop)

@@ -24,6 +24,7 @@ import {
   readerKeys,
   type SinkType,
 } from '../config.ts'
+import type { MessageTemplates } from '../template-config.ts'
 
 export interface EmailConfig {
   name: string
@@ -44,6 +45,7 @@ export interface EmailConfig {
   reveal: boolean
   /** undefined: UTC; in digests the zone of the schedule. */
   timeZone?: string | undefined
+  templates?: MessageTemplates | undefined
 }
 
 const addressRemedy = 'write an address, such as oncall@example.com'
@@ -110,6 +112,7 @@ const emailConfig = section(
   digest: file.digest,
   reveal: file.reveal,
   timeZone: file.time_zone,
+  templates: file.templates,
   ...readFailover(file),
 }))
 

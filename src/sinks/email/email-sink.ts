@@ -8,7 +8,7 @@ import type { SendMailOptions } from 'nodemailer'
 import { isKnownSeverity } from '../../event.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Logger } from '../../lib/logger.ts'
-import { type Message, renderMessage } from '../../messages/message.ts'
+import type { Message } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import { renderSummary, zonedTime } from '../../messages/summary-message.ts'
 import { severityLabel, type Summary } from '../../messages/summary.ts'
@@ -20,14 +20,19 @@ import {
   type SendOptions,
   type Sink,
   SinkError,
-  soleMember,
 } from '../sink.ts'
+import {
+  createEventRenderer,
+  type RenderEvent,
+  renderEventMessage,
+  type TemplateParts,
+} from '../templates.ts'
 import type { EmailConfig } from './config.ts'
 import { renderHtml, renderSummaryHtml } from './mail-html.ts'
 import { renderSummaryText, renderText } from './mail-text.ts'
 import { answerTimeoutMs, createSmtpPool, maxConnections, setUpTimeoutMs } from './smtp.ts'
 
-export interface EmailEnvironment {
+export interface EmailEnvironment extends TemplateParts {
   logger: Logger
   clock: Clock
 }
@@ -37,7 +42,9 @@ export interface EmailEnvironment {
  */
 const emailSendTimeoutMs = answerTimeoutMs + 3 * setUpTimeoutMs
 
-export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnvironment): Sink {
+export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): Sink {
+  const { logger, clock } = parts
+  const renderEvent = createEventRenderer(config, parts)
   const { name, limitPerSecond } = config
   const pool = createSmtpPool(config)
   const destinations = listDestinations(config)
@@ -61,6 +68,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
       from: config.from,
       to: findAddress(delivery.destination.id),
       nowMs: clock.now(),
+      renderEvent,
     })
     const secrets = delivery.members.flatMap(({ secret }) => secret ?? [])
     const answer = await pool.send(mail, { ...options, secrets })
@@ -82,7 +90,7 @@ export function createEmailSink(config: EmailConfig, { logger, clock }: EmailEnv
     send,
     reach: async (signal) => ({ answer: await pool.reach(signal) }),
     preview(delivery) {
-      const { subject, text, html } = mailContent(delivery, name)
+      const { subject, text, html } = mailContent(delivery, name, renderEvent)
       return { subject, text, html }
     },
     close() {
@@ -102,14 +110,16 @@ export interface MailOptions {
   to: string
   /** The time of this attempt, milliseconds since 1970. */
   nowMs: number
+  /** Default: with the built-in look. */
+  renderEvent?: RenderEvent
 }
 
 export function composeMail(
   delivery: Delivery,
-  { sink, from, to, nowMs }: MailOptions,
+  { sink, from, to, nowMs, renderEvent }: MailOptions,
 ): SendMailOptions {
   const sender = parseSender(from)
-  const { subject, text, html, list, thread, isUrgent } = mailContent(delivery, sink)
+  const { subject, text, html, list, thread, isUrgent } = mailContent(delivery, sink, renderEvent)
   // No mail has this id, but mail programs thread the mails that refer to it.
   const root = `<${thread}.tocsin@${sender.domain}>`
   return {
@@ -181,11 +191,15 @@ export interface MailContent {
 const maxSubjectLength = 180
 
 /** Throws SinkError `invalid` for several events without a summary. */
-export function mailContent(delivery: Delivery, sink: string): MailContent {
+export function mailContent(
+  delivery: Delivery,
+  sink: string,
+  renderEvent: RenderEvent = renderEventMessage,
+): MailContent {
   const origin = { sink, deliveryId: delivery.id }
   const { summary } = delivery
   if (summary === undefined) {
-    const message = renderMessage(soleMember(delivery), delivery)
+    const message = renderEvent(delivery)
     const isUrgent = isCritical(message.severity) && delivery.isTest !== true
     return {
       isUrgent,

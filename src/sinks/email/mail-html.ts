@@ -27,6 +27,7 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     `<span style="${chipStyle(message.severity)}">${escapeHtml(severityLabel(message.severity))}</span> &middot; ${escapeHtml(message.typeLabel)}</p>`,
     `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
     renderLink(message.link, accent),
+    ...(message.body ?? []).map(renderLineOfBody),
     first.map(renderFact).join(''),
     renderGuidance(message.guidance),
     renderExtract(message.extract),
@@ -65,6 +66,10 @@ function renderGuidance(guidance: MessageGuidance): string {
       `<p style="margin:0 0 10px;font-size:15px;${wrap}"><a href="${escapeHtml(url)}" style="color:inherit">Open runbook</a></p>\n`,
   )
   return [...texts, ...pages].join('')
+}
+
+function renderLineOfBody(line: string): string {
+  return `<p style="margin:0 0 4px;font-size:16px;${wrap}">${escapeHtml(line)}</p>`
 }
 
 function renderFact({ label, value, kind }: Fact): string {

@@ -22,6 +22,7 @@ export function renderText(message: Message, origin: MailOrigin): string {
   const paragraphs = [
     message.notes.map((note) => `* ${note}`).join('\n'),
     `${severityLabel(message.severity)} ${message.title}`,
+    (message.body ?? []).join('\n'),
     factLines(first),
     renderGuidance(message.guidance),
     renderExtract(message.extract),

@@ -27,6 +27,7 @@ import {
   readFailover,
   type SinkType,
 } from '../config.ts'
+import type { MessageTemplates } from '../template-config.ts'
 
 export interface PagerDutyConfig {
   name: string
@@ -39,6 +40,7 @@ export interface PagerDutyConfig {
   allowPrivate: boolean
   /** undefined: UTC. */
   timeZone?: string | undefined
+  templates?: MessageTemplates | undefined
   batch?: undefined
   digest?: undefined
   /** Incidents go on to telephones and other services, so leaked secrets stay masked. */
@@ -108,6 +110,7 @@ const pagerDutyConfig = section(
   limitPerSecond: file.limit,
   allowPrivate: file.allow_private,
   timeZone: file.time_zone,
+  templates: file.templates,
   ...readFailover(file),
 }))
 

@@ -7,7 +7,7 @@ import { isKnownSeverity, type KnownSeverity, ownFeed, type Severity } from '../
 import { errorMessage } from '../../lib/errors.ts'
 import { secretFromText } from '../../lib/secret.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
-import { type Message, messageLimits, renderMessage } from '../../messages/message.ts'
+import { type Message, messageLimits } from '../../messages/message.ts'
 import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
@@ -36,6 +36,7 @@ import {
   type SinkReason,
   soleMember,
 } from '../sink.ts'
+import { createEventRenderer, type RenderEvent, renderEventMessage } from '../templates.ts'
 import { type PagerDutyConfig, routingKeyProblem } from './config.ts'
 
 const sendTimeoutMs = 15_000
@@ -44,7 +45,9 @@ const receiver = 'pagerduty'
 const headers = { 'content-type': 'application/json', 'user-agent': 'tocsin' }
 
 /** Reads the routing key at each send, so that it can change without a restart. */
-export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: SinkParts): Sink {
+export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): Sink {
+  const { logger, clock } = parts
+  const render = createEventRenderer(config, parts)
   const { name, limitPerSecond, allowPrivate } = config
   const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
   const transport = createHttpTransport({
@@ -56,7 +59,7 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const routingKey = readRoutingKey(config)
-    const body = JSON.stringify({ routing_key: routingKey, ...renderIncident(delivery) })
+    const body = JSON.stringify({ routing_key: routingKey, ...renderIncident(delivery, render) })
     const answer = await transport.post(
       readTarget({ url, allowPrivate }),
       { headers, body },
@@ -83,7 +86,7 @@ export function createPagerDutySink(config: PagerDutyConfig, { logger, clock }: 
       return transport.reach(readTarget({ url, allowPrivate }), signal)
     },
     preview(delivery) {
-      const body = renderIncident(delivery)
+      const body = renderIncident(delivery, render)
       const added = 'routing_key, the key of the integration'
       return { text: JSON.stringify(body, null, 2), body, headers, added }
     },
@@ -123,10 +126,13 @@ interface Incident {
 }
 
 /** Throws SinkError `invalid` for several events without a summary. */
-export function renderIncident(delivery: Delivery): Incident {
+export function renderIncident(
+  delivery: Delivery,
+  render: RenderEvent = renderEventMessage,
+): Incident {
   const { summary, isTest = false } = delivery
   const { severity, ...rendered } =
-    summary === undefined ? renderEvent(delivery) : renderEvents(delivery, summary)
+    summary === undefined ? renderEvent(delivery, render) : renderEvents(delivery, summary)
   return {
     ...findIncident(delivery),
     client: 'Tocsin',
@@ -175,9 +181,9 @@ interface Rendered {
   links: Incident['links']
 }
 
-function renderEvent(delivery: Delivery): Rendered {
+function renderEvent(delivery: Delivery, render: RenderEvent): Rendered {
   const member = soleMember(delivery)
-  const message = renderMessage(member, delivery)
+  const message = render(delivery)
   const { link } = message
   return {
     severity: member.event.severity,
@@ -211,6 +217,7 @@ function eventDetails(message: Message, deliveryId: string): Detail[] {
   const { notes, extract, uid, routes } = message
   return [
     ['Notes', notes],
+    ['Text', [...(message.body ?? [])]],
     ...arrangeFacts(message).first.map(({ label, value }): Detail => [label, value]),
     ...guidanceDetails(message.guidance),
     ...(extract === null ? [] : [[extract.label || 'Extract', extract.text] satisfies Detail]),

@@ -6,7 +6,6 @@ import {
   formatOrigin,
   type Message,
   messageAllowances,
-  renderMessage,
 } from '../../messages/message.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import { cutText } from '../../messages/sanitize.ts'
@@ -20,7 +19,8 @@ import {
   type SummaryOutline,
 } from '../../messages/summary-message.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import { arrangeFacts, type Delivery, formatContext, soleMember } from '../sink.ts'
+import { arrangeFacts, type Delivery, formatContext } from '../sink.ts'
+import { type RenderEvent, renderEventMessage } from '../templates.ts'
 
 /** The Slack message of a delivery, and its plain form should Slack refuse the blocks. */
 interface SlackPreview {
@@ -32,7 +32,10 @@ interface SlackPreview {
  * Throws SinkError `invalid` for several events without a summary. An incoming webhook takes no
  * files.
  */
-export function previewSlack(delivery: Delivery): SlackPreview {
+export function previewSlack(
+  delivery: Delivery,
+  renderEvent: RenderEvent = renderEventMessage,
+): SlackPreview {
   const { id, summary } = delivery
   if (summary !== undefined) {
     const message = renderSummary({ ...delivery, summary, attachment: undefined })
@@ -41,7 +44,7 @@ export function previewSlack(delivery: Delivery): SlackPreview {
       plainText: renderPlainSlackSummary(message, id),
     }
   }
-  const message = renderMessage(soleMember(delivery), delivery)
+  const message = renderEvent(delivery)
   return { inBlocks: renderSlack(message, id), plainText: renderPlainSlack(message, id) }
 }
 
@@ -87,6 +90,7 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
   const lines = [
     message.summary,
     ...message.notes,
+    ...(message.body ?? []),
     message.link ?? '',
     ...guidanceLines(message.guidance),
     formatContext(message),
@@ -116,6 +120,7 @@ function buildBlocks(message: Message, deliveryId: string, allowance: Allowance)
     { type: 'header', text: plainText(header, slackLimits.header) },
     ...mentionBlock(message.guidance),
     ...notesBlock(message.notes, allowance),
+    ...bodyBlock(message, allowance),
     ...factsBlock(message, allowance),
     ...guidanceBlocks(message.guidance, allowance),
     ...extractBlock(message.extract, allowance),
@@ -146,6 +151,11 @@ function notesBlock(notes: readonly string[], { note }: Allowance): SlackBlock[]
   const shown = notes.slice(0, slackLimits.contextElements)
   if (shown.length === 0) return []
   return [{ type: 'context', elements: shown.map((text) => plainText(text, note)) }]
+}
+
+function bodyBlock({ body = [] }: Message, { extract }: Allowance): SlackBlock[] {
+  if (body.length === 0) return []
+  return [{ type: 'section', text: plainText(body.join('\n'), extract) }]
 }
 
 /** The other facts are behind the link. */

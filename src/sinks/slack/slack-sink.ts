@@ -16,6 +16,7 @@ import {
 } from '../http.ts'
 import type { Delivery, Receipt, SendOptions, Sink, SinkError, SinkReason } from '../sink.ts'
 import type { SlackConfig } from './config.ts'
+import { createEventRenderer } from '../templates.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
 
 /** Covers both the message and, if needed, its plain form. */
@@ -23,7 +24,9 @@ const slackSendTimeoutMs = 15_000
 const receiver = 'slack'
 
 /** Reads the URL at each send, so that it can change without a restart. */
-export function createSlackSink(config: SlackConfig, { logger, clock }: SinkParts): Sink {
+export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
+  const { logger, clock } = parts
+  const renderEvent = createEventRenderer(config, parts)
   const { name, limitPerSecond, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
@@ -41,7 +44,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
   }
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const message = previewSlack(delivery)
+    const message = previewSlack(delivery, renderEvent)
     const refusal = await post(message.inBlocks, options)
     if (refusal === undefined) return { answer: '200 ok' }
     if (refusal.reason !== 'invalid') throw refusal
@@ -64,7 +67,7 @@ export function createSlackSink(config: SlackConfig, { logger, clock }: SinkPart
     send,
     reach: async (signal) => transport.reach(readTarget(config), signal),
     preview(delivery) {
-      const { inBlocks, plainText } = previewSlack(delivery)
+      const { inBlocks, plainText } = previewSlack(delivery, renderEvent)
       return { text: plainText.text ?? '', body: inBlocks }
     },
     close: () => transport.close(),

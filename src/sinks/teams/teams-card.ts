@@ -10,7 +10,6 @@ import {
   formatOrigin,
   type Message,
   messageAllowances,
-  renderMessage,
 } from '../../messages/message.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import { cutText } from '../../messages/sanitize.ts'
@@ -24,7 +23,8 @@ import {
   type SummaryOutline,
 } from '../../messages/summary-message.ts'
 import { severityLabel } from '../../messages/summary.ts'
-import { arrangeFacts, type Delivery, formatContext, soleMember } from '../sink.ts'
+import { arrangeFacts, type Delivery, formatContext } from '../sink.ts'
+import { type RenderEvent, renderEventMessage } from '../templates.ts'
 
 /** What a workflow's trigger "When a Teams webhook request is received" takes. */
 export interface TeamsMessage {
@@ -96,10 +96,13 @@ export const maxRequestBytes = 20_000
  * Throws SinkError `invalid` for several events without a summary. A webhook of Teams takes no
  * files.
  */
-export function renderTeams(delivery: Delivery): TeamsMessage {
+export function renderTeams(
+  delivery: Delivery,
+  renderMessage: RenderEvent = renderEventMessage,
+): TeamsMessage {
   const { id, summary } = delivery
   if (summary === undefined) {
-    return renderEvent(renderMessage(soleMember(delivery), delivery), id)
+    return renderEvent(renderMessage(delivery), id)
   }
   return renderEvents(renderSummary({ ...delivery, summary, attachment: undefined }), id)
 }
@@ -143,12 +146,19 @@ function eventBody(message: Message, deliveryId: string, allowance: Allowance): 
   return [
     paragraph([mark(message.severity, look), run(` · ${message.title}`, { ...look, ...bold })]),
     ...message.notes.map((note) => aside(cutText(note, allowance.note))),
+    ...bodyParagraphs(message, allowance),
     ...factParagraphs(message, allowance),
     ...guidanceParagraphs(message.guidance, allowance),
     ...extractElements(message.extract, allowance),
     origin(formatContext(message), allowance.origin),
     small(formatOrigin(message, deliveryId), allowance.origin),
   ]
+}
+
+function bodyParagraphs({ body = [] }: Message, { value }: Allowance): RichText[] {
+  return body.map((line, index) =>
+    paragraph([run(cutText(line, value))], index === 0 ? 'medium' : 'none'),
+  )
 }
 
 /** Each on a line of its own, close to the one before. */

@@ -20,6 +20,7 @@ import {
   SinkError,
   type SinkReason,
 } from '../sink.ts'
+import { createEventRenderer } from '../templates.ts'
 import { retiredAddressProblem, type TeamsConfig } from './config.ts'
 import { cardText, renderTeams } from './teams-card.ts'
 
@@ -29,7 +30,9 @@ const receiver = 'the workflow'
 const headers = { 'content-type': 'application/json; charset=utf-8', 'user-agent': 'tocsin' }
 
 /** Reads the URL at each send, so that it can change without a restart. */
-export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkParts): Sink {
+export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
+  const { logger, clock } = parts
+  const renderEvent = createEventRenderer(config, parts)
   const { name, limitPerSecond, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
@@ -39,7 +42,7 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
   })
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
-    const body = JSON.stringify(renderTeams(delivery))
+    const body = JSON.stringify(renderTeams(delivery, renderEvent))
     const answer = await transport.post(readWorkflowUrl(config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
@@ -62,7 +65,7 @@ export function createTeamsSink(config: TeamsConfig, { logger, clock }: SinkPart
     send,
     reach: async (signal) => transport.reach(readWorkflowUrl(config), signal),
     preview(delivery) {
-      const card = renderTeams(delivery)
+      const card = renderTeams(delivery, renderEvent)
       return { text: cardText(card), body: card, headers }
     },
     close: () => transport.close(),

@@ -28,6 +28,7 @@ import {
   laterSinkKeys,
   type SinkType,
 } from '../config.ts'
+import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
 export interface WebhookConfig {
@@ -36,6 +37,9 @@ export interface WebhookConfig {
   url: Secret
   /** Signing secrets, newest first; empty: unsigned. */
   secrets: Secret[]
+  /** Value of the Authorization header. */
+  authorization?: Secret | undefined
+  templates?: BodyTemplates | undefined
   allowPrivate: boolean
   batch: { max: number; waitMs: number; maxBytes: number } | undefined
   digest?: undefined
@@ -63,6 +67,23 @@ const oneKindOfSecret: Rule = (sink) => {
   return [{ path: ['secrets'], ...refusal(`given beside ${other}`, `keep either of the two`) }]
 }
 
+const noTemplateOfBatches: Rule = (sink) =>
+  sink['batch'] === undefined || sink['templates'] === undefined
+    ? []
+    : [
+        {
+          path: ['batch'],
+          ...refusal('given beside templates', 'remove either: a template is of one event'),
+        },
+      ]
+
+/** Quotes nothing of it. */
+export function authorizationProblem(input: string): Refusal | undefined {
+  return /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(input)
+    ? undefined
+    : refusal('no value of a header', 'write it on one line, such as: Splunk <token>')
+}
+
 /** A key of the sinks for people, declared here so that its error says more than "unknown key". */
 const noDigest: Rule = (sink) =>
   sink['digest'] === undefined
@@ -88,8 +109,10 @@ const webhookConfig = section(
       remedy: 'write secrets, such as [new, old]',
       check: secretProblem,
     }).optional(),
+    ...secretKeys('authorization', 'Value of the header Authorization, such as Splunk <token>.'),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     batch: batch.optional(),
+    templates: bodyTemplatesConfig.optional(),
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
@@ -101,7 +124,9 @@ const webhookConfig = section(
     rules: [
       secretRule('url', { required: true, check: sectionAddressProblem }),
       secretRule('secret', { required: false, check: secretProblem }),
+      secretRule('authorization', { required: false, check: authorizationProblem }),
       oneKindOfSecret,
+      noTemplateOfBatches,
       noDigest,
     ],
   },
@@ -111,6 +136,8 @@ const webhookConfig = section(
     type: file.type,
     url: requiredSecretFromSection(file, 'url'),
     secrets: single ? [single] : (file.secrets ?? []),
+    authorization: secretFromSection(file, 'authorization'),
+    templates: file.templates,
     allowPrivate: file.allow_private,
     batch: file.batch,
     limitPerSecond: file.limit,
@@ -125,13 +152,16 @@ export const webhookType = {
   address({ url }) {
     return url
   },
-  describe({ secrets, batch: most }) {
+  describe({ secrets, authorization, batch: most }) {
     const signed = secrets.length > 0 ? 'signed' : 'unsigned'
-    return `webhook, ${signed}${most ? `, batches of up to ${most.max}` : ''}`
+    const authorized = authorization ? ', with Authorization' : ''
+    return `webhook, ${signed}${authorized}${most ? `, batches of up to ${most.max}` : ''}`
   },
-  warn({ secrets }) {
+  warn({ secrets, authorization }) {
     const remedy = 'give a secret, so that the receiver can tell who sends'
-    return secrets.length > 0 ? [] : [{ problem: 'its requests are not signed', remedy }]
+    return secrets.length > 0 || authorization
+      ? []
+      : [{ problem: 'its requests are not signed', remedy }]
   },
   async create(config, parts) {
     const { createWebhookSink } = await import('./webhook-sink.ts')

@@ -10,20 +10,22 @@ import { listDestinations } from '../destinations.ts'
 import { createHttpTransport, errorFromAnswer, isSuccess, readTarget } from '../http.ts'
 import {
   type Delivery,
+  type Preview,
   type Receipt,
   type SendOptions,
   type Sink,
   SinkError,
   type SinkReason,
 } from '../sink.ts'
+import { createBodyRenderer, type TemplateParts } from '../templates.ts'
 import { measureMember, renderBody } from './body.ts'
-import type { WebhookConfig } from './config.ts'
+import { authorizationProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
 
 const sendTimeoutMs = 15_000
 const concurrency = 8
 
-export interface WebhookSinkOptions {
+export interface WebhookSinkOptions extends TemplateParts {
   logger: Logger
   clock: Clock
   /** Finds the addresses of a host. Default: the system's resolver. */
@@ -31,20 +33,20 @@ export interface WebhookSinkOptions {
 }
 
 /** Reads the URL and the signing secrets at each send, so that they rotate without a restart. */
-export function createWebhookSink(
-  config: WebhookConfig,
-  { logger, clock, resolve }: WebhookSinkOptions,
-): Sink {
+export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOptions): Sink {
+  const { logger, clock, resolve } = options
+  const renderOwnBody = createBodyRenderer(config, options)
   const transport = createHttpTransport({
     allowPrivate: config.allowPrivate,
     resolve,
     maxConnections: concurrency,
   })
 
-  async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
+  async function send(delivery: Delivery, sendOptions: SendOptions): Promise<Receipt> {
     const body = renderEvents(delivery)
-    const headers = buildHeaders(delivery, signatureHeaders(delivery, body))
-    const answer = await transport.post(readTarget(config), { headers, body }, options)
+    const proof = { ...signatureHeaders(delivery, body), ...authorizationHeader(config) }
+    const headers = buildHeaders(delivery, proof)
+    const answer = await transport.post(readTarget(config), { headers, body }, sendOptions)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
     if (!isSuccess(status)) throw errorFromAnswer(answer, { nowMs: clock.now(), advice })
@@ -63,6 +65,11 @@ export function createWebhookSink(
     }
   }
 
+  function renderEvents(delivery: Delivery): string {
+    if (delivery.summary === undefined) return renderOwnBody(delivery) ?? renderBody(delivery)
+    throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
+  }
+
   return {
     name: config.name,
     type: 'webhook',
@@ -76,23 +83,43 @@ export function createWebhookSink(
     send,
     reach: async (signal) => transport.reach(readTarget(config), signal),
     measure: measureMember,
-    preview(delivery) {
-      const body: unknown = JSON.parse(renderEvents(delivery))
-      const signature = config.secrets.length > 0 ? ' and webhook-signature' : ''
-      return {
-        text: JSON.stringify(body, null, 2),
-        body,
-        headers: buildHeaders(delivery, {}),
-        added: `webhook-timestamp${signature}`,
-      }
-    },
+    preview: (delivery) => previewRequest(config, delivery, renderEvents(delivery)),
     close: () => transport.close(),
   }
 }
 
-function renderEvents(delivery: Delivery): string {
-  if (delivery.summary === undefined) return renderBody(delivery)
-  throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
+function previewRequest(config: WebhookConfig, delivery: Delivery, rendered: string): Preview {
+  const body: unknown = JSON.parse(rendered)
+  return {
+    text: JSON.stringify(body, null, 2),
+    body,
+    headers: buildHeaders(delivery, {}),
+    added: listAdded(config),
+  }
+}
+
+/** The headers that a preview leaves out. */
+function listAdded({ secrets, authorization }: WebhookConfig): string {
+  const names = [
+    'webhook-timestamp',
+    ...(secrets.length > 0 ? ['webhook-signature'] : []),
+    ...(authorization === undefined ? [] : ['authorization']),
+  ]
+  return names.join(' and ')
+}
+
+/** Reads it at each send, so that it can change without a restart. */
+function authorizationHeader({ authorization }: WebhookConfig): Record<string, string> {
+  if (authorization === undefined) return {}
+  let value: string
+  try {
+    value = authorization.reveal()
+  } catch (error) {
+    throw new SinkError('misconfigured', `authorization cannot be read: ${errorMessage(error)}`)
+  }
+  const problem = authorizationProblem(value)
+  if (problem === undefined) return { authorization: value }
+  throw new SinkError('misconfigured', `authorization: ${problem.problem}; ${problem.remedy}`)
 }
 
 function buildHeaders(

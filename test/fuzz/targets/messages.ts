@@ -1,11 +1,15 @@
 /** One hostile event in every dialect: nothing of it becomes markup, a formula, a header or a link. */
 import { createTransport } from 'nodemailer'
 import { createCsv, toCsvRow } from '../../../src/messages/csv.ts'
-import { renderMessage } from '../../../src/messages/message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import type { Delivery, DeliveryMember } from '../../../src/sinks/sink.ts'
 import { renderSlack } from '../../../src/sinks/slack/slack-message.ts'
 import { renderTeams } from '../../../src/sinks/teams/teams-card.ts'
+import {
+  createEventRenderer,
+  type RenderEvent,
+  renderEventMessage,
+} from '../../../src/sinks/templates.ts'
 import { renderBody } from '../../../src/sinks/webhook/body.ts'
 import { fuzzedMember } from '../engine/fuzzed-member.ts'
 import { assertThat } from '../engine/target.ts'
@@ -20,6 +24,23 @@ export const dictionary = [
   '|',
 ]
 
+const templates = {
+  title: '{{ source }} <!{{ type }}> {{ notes }}',
+  body: '{{ tags | join: "\\n" }}\n<b>{{ notes }}</b> [{{ type }}]({{ source }})\n{{ detail }} {{ highlights }}',
+}
+
+/** With the built-in look, and in words of its own. */
+const renderers: readonly RenderEvent[] = [
+  renderEventMessage,
+  createEventRenderer(
+    { name: 'a', templates },
+    {
+      clock: { monotonic: () => 0 },
+      onTemplateFailure: ({ problem }) => assertThat(false, 'a template failed', problem),
+    },
+  ),
+]
+
 export async function fuzz(data: Uint8Array): Promise<void> {
   const member = fuzzedMember(data)
   if (member === undefined) return
@@ -31,10 +52,12 @@ export async function fuzz(data: Uint8Array): Promise<void> {
     mayBeRepeat: false,
   }
   checkCsv(member)
-  checkSlack(member)
-  checkTeams(delivery)
   checkWebhook(delivery)
-  await checkMail(delivery)
+  for (const renderEvent of renderers) {
+    checkSlack(delivery, renderEvent)
+    checkTeams(delivery, renderEvent)
+    await checkMail(delivery, renderEvent)
+  }
 }
 
 function checkCsv(member: DeliveryMember): void {
@@ -50,9 +73,8 @@ function checkCsv(member: DeliveryMember): void {
   }
 }
 
-function checkSlack(member: DeliveryMember): void {
-  const message = renderMessage(member, { attempt: 1, mayBeRepeat: false })
-  const { text = '', blocks = [] } = renderSlack(message, 'id')
+function checkSlack(delivery: Delivery, renderEvent: RenderEvent): void {
+  const { text = '', blocks = [] } = renderSlack(renderEvent(delivery), 'id')
   const shown = [text, ...textsIn(blocks)]
   for (const one of shown) {
     assertThat(!/[<>]|&(?!amp;|lt;|gt;)/.test(one), 'markup for Slack', one)
@@ -69,8 +91,8 @@ function textsIn(value: unknown): string[] {
 }
 
 /** Text runs interpret nothing; what other elements hold is Markdown. */
-function checkTeams(delivery: Delivery): void {
-  const body = JSON.stringify(renderTeams(delivery))
+function checkTeams(delivery: Delivery, renderEvent: RenderEvent): void {
+  const body = JSON.stringify(renderTeams(delivery, renderEvent))
   assertThat(Buffer.byteLength(body) <= 20_000, 'too large', body.length)
   assertThat(!/"type":"(?:TextBlock|FactSet)"|"entities"/.test(body), 'markup for Teams', body)
 }
@@ -90,8 +112,9 @@ const ownHeaders = new Set(
   ),
 )
 
-async function checkMail(delivery: Delivery): Promise<void> {
-  const options = { sink: 'oncall', from: 'Tocsin <t@b.example>', to: 'a@b.example', nowMs: 0 }
+async function checkMail(delivery: Delivery, renderEvent: RenderEvent): Promise<void> {
+  const from = 'Tocsin <t@b.example>'
+  const options = { sink: 'oncall', from, to: 'a@b.example', nowMs: 0, renderEvent }
   const mail = composeMail(delivery, options)
   const { message } = (await composer.sendMail(mail)) as unknown as { message: Buffer }
   const [head = ''] = message.toString('latin1').split('\r\n\r\n')

@@ -71,8 +71,8 @@ const mistakes: [string, (good: string) => string, string][] = [
   ],
   [
     'a key of a later version',
-    (good) => `${good}templates: {}\n`,
-    'tocsin.yaml:19:1 templates: not in this version',
+    (good) => good.replace('http:\n', 'http:\n  password: x\n'),
+    'tocsin.yaml:4:3 http.password: not in this version',
   ],
 ]
 

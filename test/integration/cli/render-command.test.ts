@@ -282,3 +282,40 @@ test('an account stands for its feed, and a record of a credential is read as it
   const revealed = await shownBy(file, '--sink=clear', '--account=second', '--reveal', ...offline())
   expect(revealed.text).toContain(secret)
 })
+
+test('the templates of the configuration are used, and one that fails is said', async () => {
+  const fails = '{% if uid contains "boom" %}{{ "now" | date }}{% endif %}'
+  const templates = `templates: { title: 'Case {{ uid }}', body: '${fails}own line' }`
+  const text = configText('redis://127.0.0.1:1', 'none').replace(
+    'sinks:\n  soc: {',
+    `sinks:\n  soc: { ${templates},`,
+  )
+  const config: [string, string] = ['--config', aFile('tocsin.yaml', text)]
+  const file = aFile('event.json', JSON.stringify(item))
+  const shown = await shownBy(file, '--sink=soc', '--feed=brand', ...config)
+  expect(shown.text).toContain(`Case ${uid}`)
+  expect(shown.text).toContain('own line')
+  const other = { ...item, metadata: { ...item.metadata, uid: 'stealer_log/boom/1' } }
+  const failing = aFile('other.json', JSON.stringify(other))
+  const failed = await shownBy(failing, '--sink=soc', '--feed=brand', ...config)
+  expect(failed.text).toContain('Case stealer_log/boom/1')
+  expect(failed.text).not.toContain('own line')
+  expect(failed.notes).toContainEqual(
+    expect.stringMatching(
+      /^the template body failed: the present time .* \(line 1,.*built-in look/,
+    ),
+  )
+})
+
+test('check says which templates a sink has, and that it has an Authorization, not which', async () => {
+  const text = configText('redis://127.0.0.1:1', 'none').replace(
+    'sinks:\n  soc: {',
+    `sinks:
+  lake: { type: webhook, url: "https://lake.example.com", authorization: Splunk hush-hush }
+  soc: { templates: { title: 'Case {{ uid }}' },`,
+  )
+  const { out, err } = await tocsin('check', '--config', aFile('tocsin.yaml', text))
+  expect(out).toMatch(/ soc: .*, templates: title/)
+  expect(out).toContain(' lake: webhook, unsigned, with Authorization')
+  expect(out + err).not.toContain('hush-hush')
+})

@@ -5,7 +5,14 @@ import { drawReceived } from '../../../src/sandbox/drawing/live-page.ts'
 import { drawSlack, slackText } from '../../../src/sandbox/drawing/slack.ts'
 import { drawTeams } from '../../../src/sandbox/drawing/teams.ts'
 import type { Received, SinkName } from '../../../src/sandbox/receivers/received.ts'
-import { openSinks, previewOf, type Previews, specialScenes } from '../../gallery/page.ts'
+import {
+  galleryPage,
+  openSinks,
+  previewOf,
+  type Previews,
+  specialScenes,
+} from '../../gallery/page.ts'
+import { aFile } from '../../integration/cli/tocsin.ts'
 import { typeScenes } from '../../support/scenes.ts'
 
 let sinks: Previews
@@ -137,4 +144,22 @@ test('a long body of a webhook is cut, and says by how much', () => {
   const webhook = [mail('', { sink: 'webhook', mail: null, json: { data: 'x'.repeat(5000) } })]
   const page = drawReceived({ ...nothing, webhook }, { isStill: true })
   expect(page).toMatch(/… and 35\d\d characters more/)
+})
+
+test('the gallery of a configuration shows its sinks with their templates', async () => {
+  const path = aFile(
+    'tocsin.yaml',
+    `accounts: { main: { base_url: "https://api.example.com", api_key: none } }
+feeds: { brand: { type: events, identifier_group: 1 } }
+sinks:
+  soc: { type: slack, url: "https://hooks.example.com/x", templates: { title: 'Case {{ type }}' } }
+  siem: { type: webhook, url: "https://siem.example.com/x", templates: { webhook_body: '{"own": {{ uid }}}' } }
+route: { sinks: [soc, siem] }
+`,
+  )
+  const page = await galleryPage({ path })
+  expect(page).toContain('· Case stealer_log')
+  expect(page).toContain('&quot;own&quot;: &quot;')
+  expect(page).toMatch(/<p class="soft">soc<\/p>/)
+  expect(page).not.toContain('Microsoft Teams</p>')
 })

@@ -1,5 +1,5 @@
 /**
- * Promises of an e-mail sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with the replies of an SMTP server as its `answers`.
+ * Promises of an e-mail sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with the replies of an SMTP server as its `answers`.
  * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
  */
 import { expect } from 'vitest'
@@ -14,6 +14,7 @@ import {
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
+import { describeTemplateConformance } from '../../../support/template-conformance.ts'
 import { parseMail } from './parse-mail.ts'
 import { startRawSmtpServer, type Replies } from './raw-smtp-server.ts'
 
@@ -39,6 +40,7 @@ const suite: SinkConformance<EmailDriver> = {
         limitPerSecond: undefined,
         digest: undefined,
         reveal: false,
+        templates: environment.templates,
       },
       environment,
     )
@@ -98,6 +100,7 @@ const suite: SinkConformance<EmailDriver> = {
 
 describeSinkConformance(suite)
 describeSummaryConformance(suite)
+describeTemplateConformance(suite)
 
 function row(title: string, reason: SinkReason, replies: Replies): AnswerRow<EmailDriver> {
   return { title, reason, arrange: (driver) => driver.script(replies) }

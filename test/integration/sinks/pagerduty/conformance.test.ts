@@ -1,5 +1,5 @@
 /**
- * Promises of a PagerDuty sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with answers of the Events API as its `answers`.
+ * Promises of a PagerDuty sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with answers of the Events API as its `answers`.
  * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
  */
 import { expect } from 'vitest'
@@ -20,6 +20,7 @@ import {
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
+import { describeTemplateConformance } from '../../../support/template-conformance.ts'
 
 interface PagerDutyDriver extends SinkDriver {
   answer(answer: ScriptedAnswer): void
@@ -39,6 +40,7 @@ const suite: SinkConformance<PagerDutyDriver> = {
         routingKey: secretFromText(routingKey),
         limitPerSecond: undefined,
         allowPrivate: true,
+        templates: environment.templates,
       },
       environment,
     )
@@ -93,6 +95,7 @@ const suite: SinkConformance<PagerDutyDriver> = {
 
 describeSinkConformance(suite)
 describeSummaryConformance(suite)
+describeTemplateConformance(suite)
 
 function receivedOf(body: string): Received {
   const event = JSON.parse(body) as PagerDutyEvent

@@ -1,5 +1,5 @@
 /**
- * Promises of a Slack sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with words of Slack that stand in a body as its `answers`.
+ * Promises of a Slack sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with words of Slack that stand in a body as its `answers`.
  * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
  */
 import { expect } from 'vitest'
@@ -16,6 +16,7 @@ import {
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
+import { describeTemplateConformance } from '../../../support/template-conformance.ts'
 
 interface SlackDriver extends SinkDriver {
   answer(answer: ScriptedAnswer): void
@@ -39,6 +40,7 @@ const suite: SinkConformance<SlackDriver> = {
         allowPrivate: true,
         digest: undefined,
         reveal: false,
+        templates: environment.templates,
       },
       environment,
     )
@@ -119,6 +121,7 @@ const suite: SinkConformance<SlackDriver> = {
 
 describeSinkConformance(suite)
 describeSummaryConformance(suite)
+describeTemplateConformance(suite)
 
 function receivedOf(body: string): Received {
   return {

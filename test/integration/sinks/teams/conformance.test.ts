@@ -1,5 +1,5 @@
 /**
- * Promises of a Teams sink: those of every sink, and of every sink for people (`summary-conformance.ts`), with codes of a workflow as its `answers`.
+ * Promises of a Teams sink: those of every sink, and of every sink for people (`summary-conformance.ts`, `template-conformance.ts`), with codes of a workflow as its `answers`.
  * To add a driver for another type, copy this file: `test/support/sink-conformance.ts` says what each member of a driver does.
  */
 import { expect } from 'vitest'
@@ -17,6 +17,7 @@ import {
   type SinkDriver,
 } from '../../../support/sink-conformance.ts'
 import { describeSummaryConformance } from '../../../support/summary-conformance.ts'
+import { describeTemplateConformance } from '../../../support/template-conformance.ts'
 
 interface TeamsDriver extends SinkDriver {
   answer(answer: ScriptedAnswer): void
@@ -45,6 +46,7 @@ const suite: SinkConformance<TeamsDriver> = {
         allowPrivate: true,
         digest: undefined,
         reveal: false,
+        templates: environment.templates,
       },
       environment,
     )
@@ -114,6 +116,7 @@ const suite: SinkConformance<TeamsDriver> = {
 
 describeSinkConformance(suite)
 describeSummaryConformance(suite)
+describeTemplateConformance(suite)
 
 /** Errors echo what they were asked with. */
 function codes(reason: SinkReason, statuses: Record<string, number>): AnswerRow<TeamsDriver>[] {

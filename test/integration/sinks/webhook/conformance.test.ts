@@ -26,6 +26,7 @@ interface WebhookDriver extends SinkDriver {
 const pathToken = 'tok-7f3e9a51c2'
 const queryToken = 'qry-58d1b0e4aa'
 const signingSecret = 'sig-c04d9e77b1-a8e2f650c3'
+const authToken = 'aut-9b3c60d7f2'
 
 describeSinkConformance<WebhookDriver>({
   name: 'the webhook sink',
@@ -37,6 +38,7 @@ describeSinkConformance<WebhookDriver>({
         type: 'webhook',
         url: secretFromText(`${server.url}/hooks/${pathToken}?key=${queryToken}`),
         secrets: [secretFromText(signingSecret)],
+        authorization: secretFromText(`Splunk ${authToken}`),
         allowPrivate: true,
         batch: { max: 50, waitMs: 1000, maxBytes: 262_144 },
         limitPerSecond: undefined,
@@ -46,7 +48,7 @@ describeSinkConformance<WebhookDriver>({
     )
     return {
       sink,
-      secrets: [pathToken, queryToken, signingSecret],
+      secrets: [pathToken, queryToken, signingSecret, authToken],
       async accept() {
         server.script({ status: 204 })
         await server.listen()
@@ -83,7 +85,10 @@ describeSinkConformance<WebhookDriver>({
     {
       title: 'a failure whose body echoes the request',
       arrange: (driver) =>
-        driver.answer({ status: 400, body: `${pathToken} ${queryToken} ${signingSecret}` }),
+        driver.answer({
+          status: 400,
+          body: `${pathToken} ${queryToken} ${signingSecret} Splunk ${authToken}`,
+        }),
       reason: 'invalid',
     },
   ],

@@ -1,0 +1,172 @@
+/**
+ * Messages and bodies of a sink's own templates. A template that fails costs its words and never
+ * the message, which then has the built-in look.
+ */
+import { ownFeed } from '../event.ts'
+import type { Clock } from '../lib/clock.ts'
+import { type Message, messageLimits, renderMessage } from '../messages/message.ts'
+import { cutText, sanitizeLine } from '../messages/sanitize.ts'
+import { severityLabel } from '../messages/summary.ts'
+import { readTemplateValues, type TemplateValues } from './event-data.ts'
+import { type Delivery, soleMember } from './sink.ts'
+import {
+  type BodyTemplates,
+  listTemplates,
+  type MessageTemplates,
+  renderJson,
+} from './template-config.ts'
+import { cpuMs, parseTemplate, TemplateError } from './template-engine.ts'
+
+/** One rendering that failed; the message has the built-in look. */
+export interface TemplateFailure {
+  sink: string
+  template: keyof (MessageTemplates & BodyTemplates)
+  /** Why and where in the template; quotes no value. */
+  problem: string
+}
+
+export interface TemplateParts {
+  clock: Pick<Clock, 'monotonic'>
+  /** Called for each message that goes without a template of its sink. */
+  onTemplateFailure?: ((failure: TemplateFailure) => void) | undefined
+}
+
+/** What an operator does about a failure. */
+export const templateRemedy =
+  'tocsin render <uid> --sink <sink> shows what fails; mend the template and reload'
+
+/** The message about the one event of a delivery. Throws SinkError `invalid` for several. */
+export type RenderEvent = (delivery: Delivery) => Message
+
+/** With the built-in look. */
+export const renderEventMessage: RenderEvent = (delivery) =>
+  renderMessage(soleMember(delivery), delivery)
+
+interface TemplatedSink<Templates> {
+  name: string
+  templates?: Templates | undefined
+  timeZone?: string | undefined
+}
+
+/**
+ * Words that a template does not give stay the built-in ones. So does what Tocsin tells of itself: a
+ * template written for events would hide it.
+ */
+export function createEventRenderer(
+  { name, templates = {}, timeZone }: TemplatedSink<MessageTemplates>,
+  parts: TemplateParts,
+): RenderEvent {
+  if (listTemplates(templates).length === 0) return renderEventMessage
+  const prepare = <Words>(key: keyof MessageTemplates, read: ReadWords<Words>) => {
+    const text = templates[key]
+    if (text === undefined) return undefined
+    const template = parseTemplate(text, { kind: 'lines', timeZone })
+    const guard = createGuard({ sink: name, template: key }, parts)
+    return (values: TemplateValues, delivery: Delivery): Words | undefined =>
+      guard(() => read(template.render(values), delivery))
+  }
+  const [title, body] = [prepare('title', readTitle), prepare('body', readBody)]
+  return (delivery) => {
+    const message = renderEventMessage(delivery)
+    const member = soleMember(delivery)
+    if (member.feed === ownFeed) return message
+    const values = readTemplateValues(member, delivery)
+    return withBody(withTitle(message, title?.(values, delivery)), body?.(values, delivery))
+  }
+}
+
+/** undefined: there are none. */
+type ReadWords<Words> = (written: string, delivery: Pick<Delivery, 'isTest'>) => Words | undefined
+
+/** As untrusted as the title that it replaces: it may consist of a feed's words alone. */
+const readTitle: ReadWords<string> = (written, { isTest = false }) => {
+  const words = sanitizeLine(written, messageLimits.title)
+  if (words === '') return undefined
+  const isMarked = !isTest || words.startsWith('TEST ')
+  return cutText(isMarked ? words : `TEST ${words}`, messageLimits.title)
+}
+
+function withTitle(message: Message, title: string | undefined): Message {
+  if (title === undefined) return message
+  const summary = cutText(`${severityLabel(message.severity)} ${title}`, messageLimits.summary)
+  return { ...message, title, summary }
+}
+
+const maxBodyLines = 25
+
+const readBody: ReadWords<string[]> = (written) => {
+  const lines = written
+    .split('\n')
+    .map((line) => sanitizeLine(line, messageLimits.factValue))
+    .filter((line) => line !== '')
+  if (lines.length === 0) return undefined
+  if (lines.length <= maxBodyLines) return lines
+  const shown = lines.slice(0, maxBodyLines - 1)
+  return [...shown, `… and ${lines.length - shown.length} more lines`]
+}
+
+function withBody(message: Message, body: string[] | undefined): Message {
+  return body === undefined ? message : { ...message, facts: [], extract: null, body }
+}
+
+/**
+ * The body of a request for one event, whatever the attempt. Throws SinkError `invalid` for several,
+ * so that a batch of an earlier configuration is split; undefined: there is no template, or it
+ * failed.
+ */
+export function createBodyRenderer(
+  { name, templates = {} }: TemplatedSink<BodyTemplates>,
+  parts: TemplateParts,
+): (delivery: Delivery) => string | undefined {
+  const { webhook_body: text } = templates
+  if (text === undefined) return () => undefined
+  const template = parseTemplate(text, { kind: 'json' })
+  const guard = createGuard({ sink: name, template: 'webhook_body' }, parts)
+  return (delivery) => {
+    const { isTest } = delivery
+    const values = readTemplateValues(soleMember(delivery), { isTest })
+    return guard(() => renderJson(template, values))
+  }
+}
+
+/** Calls `render`; undefined: it failed or rests, or there are no words. */
+type Guard = <Words>(render: () => Words | undefined) => Words | undefined
+
+/** So much of the processor a failure may cost without counting towards a rest. */
+const cheapMs = 5
+const maxCostlyFailures = 3
+const restMs = 60_000
+
+/**
+ * A template whose failures cost much, one after the other, rests for a minute, so that it delays
+ * no delivery.
+ */
+function createGuard(
+  named: Pick<TemplateFailure, 'sink' | 'template'>,
+  { clock, onTemplateFailure }: TemplateParts,
+): Guard {
+  let costlyFailures = 0
+  let restsUntilMs = -Infinity
+  let problem = ''
+  return (render) => {
+    if (clock.monotonic() >= restsUntilMs) {
+      const startedMs = cpuMs()
+      try {
+        const rendered = render()
+        costlyFailures = 0
+        return rendered
+      } catch (error) {
+        problem = error instanceof TemplateError ? error.message : 'it cannot be rendered'
+        costlyFailures = cpuMs() - startedMs > cheapMs ? costlyFailures + 1 : 0
+        if (costlyFailures >= maxCostlyFailures) restsUntilMs = clock.monotonic() + restMs
+      }
+    }
+    onTemplateFailure?.({ ...named, problem })
+    return undefined
+  }
+}
+
+/** For people who look at a message before it is sent. */
+export function formatTemplateFailure({ template, problem }: TemplateFailure): string {
+  return `the template ${template} failed: ${problem}; the built-in look is used`
+}
