@@ -6,6 +6,7 @@ import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
 import { suggestion, TocsinError } from '../lib/errors.ts'
 import { escapeCharacters } from '../lib/logger.ts'
+import { cutToWidth, measureWidth } from '../lib/text-width.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 
 export interface Terminal {
@@ -265,35 +266,4 @@ export function findNamed<Named extends { name: string }>(
   const names = members.map((member) => member.name)
   const remedy = names.length === 0 ? 'there is none' : suggestion(name, names, 'there are')
   throw new CommandError('mistake', `there is no ${thing} "${name}"; ${remedy}`)
-}
-
-const wideCharacter =
-  /[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97C\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}/u
-const zeroWidthCharacter = /\p{M}/u
-
-/**
- * Columns that a text without control characters takes; East Asian characters and emoji take two.
- */
-export function measureWidth(text: string): number {
-  let width = 0
-  for (const character of text) width += measureCharacter(character)
-  return width
-}
-
-/** Cuts to at most `columns`, with an ellipsis in the last column. */
-export function cutToWidth(text: string, columns: number): string {
-  if (measureWidth(text) <= columns) return text
-  let cut = ''
-  let left = columns - 1
-  for (const character of text) {
-    left -= measureCharacter(character)
-    if (left < 0) break
-    cut += character
-  }
-  return columns < 1 ? '' : `${cut}…`
-}
-
-function measureCharacter(character: string): number {
-  if (zeroWidthCharacter.test(character)) return 0
-  return wideCharacter.test(character) ? 2 : 1
 }

@@ -12,7 +12,8 @@ import { csvLine, byteOrderMark, isChangedInCsv } from '../../messages/csv.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import type { WideOption } from '../options.ts'
-import { cutToWidth, jsonText, measureWidth, pluralize, sanitize, type Style } from '../terminal.ts'
+import { cutToWidth, measureWidth } from '../../lib/text-width.ts'
+import { jsonText, pluralize, sanitize, type Style } from '../terminal.ts'
 import type { OutputForm, ServiceOptions } from './api-command.ts'
 
 export interface Column<Row> {

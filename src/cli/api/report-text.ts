@@ -1,7 +1,8 @@
 /** A threat-flow report as text for a terminal: its Markdown, wrapped. */
 import type { WireReport } from '../../upstream/resources/reports.ts'
 import { parseTimestamp } from '../../upstream/timestamps.ts'
-import { formatTable, formatUtcTime, measureWidth, sanitize } from '../terminal.ts'
+import { measureWidth, wrapText } from '../../lib/text-width.ts'
+import { formatTable, formatUtcTime, sanitize } from '../terminal.ts'
 
 /** Columns of a report's text. */
 const width = 96
@@ -148,27 +149,4 @@ function plainInline(text: string): string {
     .replaceAll(/\*\*([^*]{1,2000})\*\*/g, '$1')
     .replaceAll(/`([^`]{1,2000})`/g, '$1')
   return sanitize(unmarked, Infinity)
-}
-
-/**
- * Wraps at `width` columns, except within a word; `first` and `rest` are the prefixes of the lines.
- */
-export function wrapText(
-  text: string,
-  width: number,
-  { first, rest }: { first: string; rest: string } = { first: '', rest: '' },
-): string[] {
-  const lines: string[] = []
-  let line = first
-  let isEmpty = true
-  for (const word of text.split(' ')) {
-    if (!isEmpty && measureWidth(line) + 1 + measureWidth(word) > width) {
-      lines.push(line)
-      line = rest
-      isEmpty = true
-    }
-    line += isEmpty ? word : ` ${word}`
-    isEmpty = false
-  }
-  return [...lines, line]
 }

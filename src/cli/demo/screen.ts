@@ -3,7 +3,8 @@
  * and shows the cursor again below: nothing flickers, and the terminal is intact whenever the
  * process ends.
  */
-import { cutToWidth, formatDuration, type Style, formatTable } from '../terminal.ts'
+import { cutToWidth } from '../../lib/text-width.ts'
+import { formatDuration, type Style, formatTable } from '../terminal.ts'
 import {
   type Arrival,
   clockTime,

@@ -25,7 +25,7 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     message.notes.map(renderNote).join(''),
     `<p style="margin:0 0 4px;font-size:13px;font-weight:bold;letter-spacing:0.04em">`,
     `<span style="${chipStyle(message.severity)}">${escapeHtml(severityLabel(message.severity))}</span> &middot; ${escapeHtml(message.typeLabel)}</p>`,
-    `<h1 style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
+    `<h1 dir="auto" style="margin:0 0 16px;font-size:20px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>`,
     renderLink(message.link, accent),
     ...(message.body ?? []).map(renderLineOfBody),
     first.map(renderFact).join(''),
@@ -69,26 +69,26 @@ function renderGuidance(guidance: MessageGuidance): string {
 }
 
 function renderLineOfBody(line: string): string {
-  return `<p style="margin:0 0 4px;font-size:16px;${wrap}">${escapeHtml(line)}</p>`
+  return `<p dir="auto" style="margin:0 0 4px;font-size:16px;${wrap}">${escapeHtml(line)}</p>`
 }
 
 function renderFact({ label, value, kind }: Fact): string {
   const font = kind === 'code' ? `${mono};font-size:14px` : 'font-size:16px'
   return [
     `<p style="margin:0;font-size:12px;${faint}">${escapeHtml(label)}</p>`,
-    `<p style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
+    `<p dir="auto" style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
   ].join('')
 }
 
 function renderSmallFact({ label, value }: Fact): string {
-  return `<p style="margin:0 0 4px;font-size:13px;${faint};${wrap}">${escapeHtml(`${label}: ${value}`)}</p>\n`
+  return `<p style="margin:0 0 4px;font-size:13px;${faint};${wrap}">${escapeHtml(label)}: ${quoteHtml(value)}</p>\n`
 }
 
 function renderExtract(extract: Message['extract']): string {
   if (extract === null) return ''
   return [
     `<p style="margin:10px 0 4px;font-size:12px;${faint}">${escapeHtml(extract.label)}</p>`,
-    `<pre style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
+    `<pre dir="auto" style="margin:0;padding:10px 12px;${tint};${mono};font-size:13px;line-height:1.4;white-space:pre-wrap;${wrap}">${escapeHtml(extract.text)}</pre>`,
   ].join('\n')
 }
 
@@ -188,8 +188,8 @@ function renderLine(line: SummaryLine): string {
   const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
   return [
     `<tr><td width="4" bgcolor="${accent}" style="width:4px;background-color:${accent};font-size:1px">&nbsp;</td>`,
-    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${chip} ${escapeHtml(title)}</div>`,
-    `<div style="font-size:13px;line-height:1.4;${faint};${wrap}">${margin.map(escapeHtml).join(' &middot; ')}${open}</div></td></tr>`,
+    `<td style="padding:1px 0 1px 10px"><div style="font-size:15px;line-height:1.4;${wrap}">${chip} ${quoteHtml(title)}</div>`,
+    `<div style="font-size:13px;line-height:1.4;${faint};${wrap}">${margin.map(quoteHtml).join(' &middot; ')}${open}</div></td></tr>`,
     '<tr><td colspan="2" height="12" style="font-size:1px;line-height:12px">&nbsp;</td></tr>\n',
   ].join('')
 }
@@ -262,7 +262,7 @@ function renderCounts(counts: SummaryMessage['counts']): string {
     .map(({ label, entries }) => {
       const rows = entries.map(
         ({ name, count }) =>
-          `<tr><td width="48" align="right" valign="top" style="padding:2px 10px 2px 0;font-size:14px;font-weight:bold">${count}</td><td valign="top" style="padding:2px 0;font-size:14px;${wrap}">${escapeHtml(name)}</td></tr>`,
+          `<tr><td width="48" align="right" valign="top" style="padding:2px 10px 2px 0;font-size:14px;font-weight:bold">${count}</td><td dir="auto" valign="top" style="padding:2px 0;font-size:14px;${wrap}">${escapeHtml(name)}</td></tr>`,
       )
       return `${renderHeading(label)}${tableStart}\n${rows.join('\n')}\n</table>\n`
     })
@@ -285,7 +285,7 @@ function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
     const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
     const open =
       link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
-    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${escapeHtml(title)}, sent ${escapeHtml(time)}${open}</p>\n`
+    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${quoteHtml(title)}, sent ${escapeHtml(time)}${open}</p>\n`
   })
   return `${renderHeading('Already sent')}${lines.join('')}${renderList(moreLine(moreAlreadySent))}`
 }
@@ -307,7 +307,10 @@ function moreLine(more: number): string[] {
 
 function renderList(lines: readonly string[]): string {
   return lines
-    .map((line) => `<p style="margin:0 0 4px;font-size:14px;${wrap}">${escapeHtml(line)}</p>\n`)
+    .map(
+      (line) =>
+        `<p dir="auto" style="margin:0 0 4px;font-size:14px;${wrap}">${escapeHtml(line)}</p>\n`,
+    )
     .join('')
 }
 
@@ -427,4 +430,9 @@ const entities: Readonly<Record<string, string>> = {
  */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? '')
+}
+
+/** Text of others within a line of ours: its own direction, which ends where it ends. */
+function quoteHtml(text: string): string {
+  return `<span dir="auto">${escapeHtml(text)}</span>`
 }

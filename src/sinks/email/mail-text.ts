@@ -1,4 +1,5 @@
 /** The plain part of a mail, and the foot that both parts share. */
+import { wrapText } from '../../lib/text-width.ts'
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
@@ -30,7 +31,37 @@ export function renderText(message: Message, origin: MailOrigin): string {
     `${thinLine}\n${factLines(rest)}`,
     `--\n${originLines(message, origin).join('\n')}`,
   ]
-  return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
+  return joinParagraphs(paragraphs)
+}
+
+function joinParagraphs(paragraphs: readonly string[]): string {
+  const text = paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')
+  return `${text.split('\n').flatMap(wrapLine).join('\n')}\n`
+}
+
+/** Columns of a line: what a quoted reply leaves of the 80 of a terminal. */
+const maxColumns = 78
+const quoteMark = '  | '
+
+/**
+ * What is quoted keeps its bar, so that its rest does not pass for ours; everything else is indented
+ * below its beginning. Links and uids stay whole, since people click and copy them.
+ */
+function wrapLine(line: string): string[] {
+  const isQuote = line.startsWith(quoteMark)
+  const indent = ' '.repeat(line.length - line.trimStart().length)
+  const lines = isQuote
+    ? wrapText(line.slice(quoteMark.length), maxColumns, {
+        first: quoteMark,
+        rest: quoteMark,
+        mayBreak: () => true,
+      })
+    : wrapText(line.trimStart(), maxColumns, {
+        first: indent,
+        rest: `${indent}  `,
+        mayBreak: (word) => !/^https?:\/\//.test(word) && !line.startsWith(uidLabel),
+      })
+  return lines.map((wrapped) => wrapped.trimEnd())
 }
 
 function renderGuidance(guidance: MessageGuidance): string {
@@ -44,7 +75,7 @@ const thinLine = '-'.repeat(20)
 
 function renderExtract(extract: Message['extract']): string {
   if (extract === null) return ''
-  const lines = extract.text.split('\n').map((line) => `  | ${line}`)
+  const lines = extract.text.split('\n').map((line) => `${quoteMark}${line}`)
   return [`${extract.label}:`, ...lines].join('\n')
 }
 
@@ -81,7 +112,7 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
     ...renderCoverage(coverage),
     `--\n${summaryOriginLines(message, origin).join('\n')}`,
   ]
-  return `${paragraphs.filter((paragraph) => paragraph !== '').join('\n\n')}\n`
+  return joinParagraphs(paragraphs)
 }
 
 /** Right-aligns the first column, as numbers are read. */
@@ -175,11 +206,13 @@ export interface MailOrigin {
   deliveryId: string
 }
 
+const uidLabel = 'uid: '
+
 /** The foot of a mail about one event, with the uid for `tocsin explain <uid>`. */
 export function originLines(message: Message, { sink, deliveryId }: MailOrigin): string[] {
   return [
     `Sent by Tocsin to sink ${sink}, routes: ${message.routes.join(', ') || '-'}`,
-    `uid: ${message.uid}`,
+    `${uidLabel}${message.uid}`,
     `delivery: ${deliveryId}`,
   ]
 }

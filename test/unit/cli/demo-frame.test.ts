@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Arrival } from '../../../src/cli/demo/evidence.ts'
 import { renderScreen, type DemoFrame } from '../../../src/cli/demo/screen.ts'
-import { cutToWidth, measureWidth } from '../../../src/cli/terminal.ts'
+import { cutToWidth, measureWidth } from '../../../src/lib/text-width.ts'
 
 function anArrival(given: Partial<Arrival> = {}): Arrival {
   const message = { id: 'e1', form: 'single', events: 1, mayBeRepeat: false } as const

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { measureWidth } from '../../../src/lib/text-width.ts'
 import {
   sanitize,
   formatDuration,
   formatTable,
   formatUtcTime,
-  measureWidth,
   titledTable,
 } from '../../../src/cli/terminal.ts'
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { plainText, wrapText } from '../../../../../src/cli/api/report-text.ts'
+import { plainText } from '../../../../../src/cli/api/report-text.ts'
+import { wrapText } from '../../../../../src/lib/text-width.ts'
 
 const look = { width: 30, strong: (text: string) => `<${text}>` }
 
