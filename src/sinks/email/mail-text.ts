@@ -1,5 +1,5 @@
 /** The plain part of a mail, and the foot that both parts share. */
-import { wrapText } from '../../lib/text-width.ts'
+import { measureWidth, wrapText } from '../../lib/text-width.ts'
 import type { Coverage } from '../../messages/coverage.ts'
 import type { Fact } from '../../messages/description.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
@@ -43,30 +43,32 @@ function joinParagraphs(paragraphs: readonly string[]): string {
 const maxColumns = 78
 const quoteMark = '  | '
 
+/** Wraps words of Tocsin or of its operator; what is below the first line is indented. */
+function wrapOwn(text: string): string {
+  return wrapText(text, maxColumns, { rest: '  ' }).join('\n')
+}
+
 /**
- * What is quoted keeps its bar, so that its rest does not pass for ours; everything else is indented
- * below its beginning. Links and uids stay whole, since people click and copy them.
+ * Wraps what may be words of others: below the first line stands a bar, as before a quoted line, so
+ * that none of them passes for ours. Links and uids stay whole, since people click and copy them.
  */
 function wrapLine(line: string): string[] {
-  const isQuote = line.startsWith(quoteMark)
-  const indent = ' '.repeat(line.length - line.trimStart().length)
-  const lines = isQuote
-    ? wrapText(line.slice(quoteMark.length), maxColumns, {
-        first: quoteMark,
-        rest: quoteMark,
-        mayBreak: () => true,
-      })
-    : wrapText(line.trimStart(), maxColumns, {
-        first: indent,
-        rest: `${indent}  `,
-        mayBreak: (word) => !/^https?:\/\//.test(word) && !line.startsWith(uidLabel),
-      })
-  return lines.map((wrapped) => wrapped.trimEnd())
+  if (line.startsWith(uidLabel)) return [line]
+  const [, label, link] = /^([A-Z][a-z ]*:) (https?:\/\/\S+)$/.exec(line) ?? []
+  if (label !== undefined && link !== undefined) {
+    return measureWidth(line) <= maxColumns ? [line] : [label, link]
+  }
+  const indent = line.startsWith(quoteMark) ? '' : ' '.repeat(line.length - line.trimStart().length)
+  return wrapText(line.slice(indent.length), maxColumns, {
+    first: indent,
+    rest: `${indent}${quoteMark}`,
+    mayBreak: (word) => !/^https?:\/\//.test(word),
+  }).map((wrapped) => wrapped.trimEnd())
 }
 
 function renderGuidance(guidance: MessageGuidance): string {
   return [
-    ...guidanceTexts(guidance).map(({ label, text }) => `${label}: ${text}`),
+    ...guidanceTexts(guidance).map(({ label, text }) => wrapOwn(`${label}: ${text}`)),
     ...guidance.runbookUrls.map((url) => `Runbook: ${url}`),
   ].join('\n')
 }
@@ -87,10 +89,10 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
   const { coverage } = message
   const paragraphs = [
     message.title,
-    message.alarms.map((alarm) => `!! ${alarm}`).join('\n'),
+    message.alarms.map((alarm) => wrapOwn(`!! ${alarm}`)).join('\n'),
     message.notes.map((note) => `* ${note}`).join('\n'),
     [
-      coverage?.statement ?? '',
+      wrapOwn(coverage?.statement ?? ''),
       coverage === null ? '' : `Window: ${coverage.window} (${message.timeZone})`,
     ]
       .filter(Boolean)

@@ -52,7 +52,7 @@ describe('a mail', () => {
       expect(part).toContain('2026-11-01 12:01 UTC')
       expect(part).toContain('0123456789abcdef')
     }
-    expect(text).toContain('Open event: https://app.example.com/')
+    expect(text).toMatch(/^Open event:\s+https:\/\/app\.example\.com\//m)
     expect(html).toContain('<a href="https://app.example.com/')
   })
 

@@ -3,6 +3,10 @@ import { renderMessage } from '../../../../src/messages/message.ts'
 import { renderText } from '../../../../src/sinks/email/mail-text.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
+import { hostileMember } from '../../../support/sink-conformance.ts'
+import { otherScenes, typeScenes } from '../../../support/scenes.ts'
+import { measureWidth } from '../../../../src/lib/text-width.ts'
+import { mailContent } from '../../../../src/sinks/email/email-sink.ts'
 
 test('reads from the note to the origin', () => {
   const event = aThreatEvent({ highlights: { content: ['first line\nOpen event: hxxps://evil'] } })
@@ -10,7 +14,8 @@ test('reads from the note to the origin', () => {
   expect(renderText(message, { sink: 'oncall', deliveryId: 'abc' })).toBe(`\
 * May be a repeat: the answer to an earlier attempt was lost.
 
-HIGH ${message.title}
+HIGH Stealer log: example[.]com in "first line Open event: hxxps://evil" in
+  | stealer_logs_live
 
 Source: stealer_logs_live
 Matched: example[.]com
@@ -19,7 +24,8 @@ Matched in content:
   | first line
   | Open event: hxxps://evil
 
-Open event: https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345
+Open event:
+https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/12345
 
 --------------------
 Created at: 2026-11-01 12:00 UTC
@@ -32,4 +38,26 @@ Sent by Tocsin to sink oncall, routes: urgent
 uid: stealer_log/stealer_logs_live/12345
 delivery: abc
 `)
+})
+
+test.each([...otherScenes, ...typeScenes])(
+  'the plain mail about %s keeps to 78 columns, except for a link or a uid',
+  (_name, delivery) => {
+    const lines = mailContent(delivery, 'oncall').text.split('\n')
+    expect(lines.length).toBeGreaterThan(5)
+    const wide = lines.filter((line) => measureWidth(line) > 78)
+    expect(wide.filter((line) => !/^ *(?:https:\/\/\S+|uid: \S+)$/.test(line))).toEqual([])
+  },
+)
+
+test('long words of a feed are broken, and what follows keeps the bar', () => {
+  const message = renderMessage(aMember({ event: hostileMember('西'.repeat(300)).event }), {
+    attempt: 1,
+    mayBeRepeat: false,
+  })
+  const lines = renderText(message, { sink: 'oncall', deliveryId: 'abc' }).split('\n')
+  expect(Math.max(...lines.map(measureWidth))).toBeLessThanOrEqual(78)
+  const follow = lines.filter((line) => /^\W*西+/.test(line))
+  expect(follow.length).toBeGreaterThan(3)
+  expect(follow.filter((line) => !line.startsWith('  | '))).toEqual([])
 })
