@@ -409,7 +409,10 @@ test('the daemon says them in its log at start, with place and remedy', async ()
   })
 })
 
-/** `token_file` is written by the daemon, for itself. */
+/**
+ * `token_file` is written by the daemon, for itself. A template holds words for people and no
+ * secret, so its file needs no mode 600.
+ */
 test('every file that a key names holds a secret, certificates and templates apart', () => {
   const names = configKeys()
     .filter((key) => !key.includes('.templates.'))
@@ -420,6 +423,7 @@ test('every file that a key names holds a secret, certificates and templates apa
   expect(findSecretKey('token_file')).toBe('token')
 })
 
+/** Templates have twins, too, and hold words for people: redacted, an error could not show them. */
 test('every key that has a twin for a file is known as a secret', () => {
   const keys = configKeys()
   const twins = keys.filter((key) => keys.includes(`${key}_file`) && !key.includes('.templates.'))

@@ -57,6 +57,7 @@ describe('a line', () => {
   })
 })
 
+/** Templates have twins for files, too, and hold no secret; `title` and `body` name what a log may show. */
 test('a configured secret is redacted under the names that the file and the code give it', () => {
   const keys = configKeys()
   const twins = keys.filter((key) => keys.includes(`${key}_file`) && !key.includes('.templates.'))

@@ -52,6 +52,11 @@ const members = {
     }),
     detail: { source: { name: hostile }, identity_name: hostile },
   }),
+  'of great length': aMember({
+    feed: 'f'.repeat(200),
+    link: `https://app.example.com/#/uid?uid=${'u'.repeat(600)}`,
+    event: aThreatEvent({ type: 't'.repeat(400) }),
+  }),
 }
 
 /** "Format events for HTTP Event Collector": metadata keys, and the event as an object. */
@@ -96,16 +101,18 @@ const jiraIssue = z.strictObject({
   }),
 })
 
-/** TheHive 5, "Create an alert". */
+/** `InputCreateAlert` in the OpenAPI document of TheHive 5, from which StrangeBeeCorp/thehive4go is made. */
 const hiveAlert = z.strictObject({
   type: z.string().min(1).max(32),
   source: z.string().min(1).max(32),
   sourceRef: z.string().min(1).max(128),
   title: z.string().min(1).max(512),
-  description: z.string().min(1),
+  description: z.string().min(1).max(1_048_576),
   severity: z.int().min(1).max(4),
-  externalLink: z.url().optional(),
-  tags: z.array(z.string().min(1)),
+  externalLink: z.url().max(512).optional(),
+  tags: z
+    .array(z.string().min(1).max(128))
+    .refine((tags) => new Set(tags).size === tags.length, 'each tag once'),
 })
 
 const rules = {
