@@ -32,6 +32,7 @@ function textsIn(value: unknown, key = ''): string[] {
 
 function decode(text: string): string {
   return text
+    .replaceAll(/<([@!][^<>]+)>/g, '$1')
     .replaceAll('&lt;', '<')
     .replaceAll('&gt;', '>')
     .replaceAll('&quot;', '"')
