@@ -311,7 +311,7 @@ test('items held for their detail are sent on together when it is there', async 
   const begun = await beginAttempt(ledger, made[0]!.ref, 't', lease)
   expect(begun).toMatchObject({ members: [{ payload: { detail: { name: 'x' } } }] })
   expect(await peekBatch(ledger, 'siem', 10)).toMatchObject([
-    { payload: { detail: { name: 'x' } } },
+    { found: { payload: { detail: { name: 'x' } } } },
   ])
   await expectConservation(ledger)
 })

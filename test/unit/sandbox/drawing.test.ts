@@ -52,7 +52,7 @@ describe('every message of every type and kind is drawn whole', () => {
     const drawnTeams = drawTeams(teams).text
     expect(drawnSlack + drawnTeams).not.toContain('Not drawn')
     expect(slackText(slack)).not.toContain('[not shown')
-    const inLines = slackText(slack).replaceAll(/\s+|: /g, '')
+    const inLines = decode(slackText(slack)).replaceAll(/\s+|: /g, '')
     for (const text of textsIn(slack.blocks)) {
       expect(wordsIn(drawnSlack)).toContain(text)
       expect(inLines).toContain(text.replaceAll(/\s+|: /g, ''))

@@ -119,5 +119,5 @@ test('a file is found beside the configuration, and watched with it', () => {
   const file = join(folder, 'tocsin.yaml')
   const { config, files } = parseTemplated('slack', { title_file: 'title.liquid' }, { file })
   expect(config.sinks[0]).toMatchObject({ templates: { title: 'Mine: {{ uid }}' } })
-  expect(files).toContain(join(folder, 'title.liquid'))
+  expect([...files.keys()]).toContain(join(folder, 'title.liquid'))
 })
