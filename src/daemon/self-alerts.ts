@@ -114,6 +114,7 @@ function toSnapshot(
   const byName = new Map(configured.map((account) => [account.name, account]))
   const open = new Set(ledgers.map(({ account }) => account))
   return {
+    atMs: state.atMs,
     feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account), expectedPolling)),
     accounts: configured.map(({ name, isRefused }) => ({ name, isRefused })),
     left: state.accounts

@@ -6,6 +6,8 @@ import { conditionId, type Trouble, type TroubleKind } from './troubles.ts'
 
 /** How Tocsin is doing at one moment, as far as an operator may have to act. */
 export interface Snapshot {
+  /** When its reading began, ms. */
+  atMs: number
   feeds: FeedHealth[]
   accounts: { name: string; isRefused: boolean }[]
   /** Accounts that left the configuration, and how many of their items are not final. */

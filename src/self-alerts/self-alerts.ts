@@ -55,6 +55,8 @@ interface WatchedCondition {
   condition: Condition | undefined
   isCovered: boolean
   nowMs: number
+  /** When the reading began that shows the condition, or does not, ms. */
+  readMs: number
   /** The sink for an alert that is decided now; null: none is fit for it. */
   via: string | null
 }
@@ -78,7 +80,7 @@ export function createSelfAlerts(options: SelfAlertsOptions): SelfAlerts {
         const isCovered = covers.some((cover) => standing.has(cover))
         const trouble = parseConditionId(id)
         const via = chooseTarget(targets, snapshot.sinks, trouble ? troubledSink(trouble) : null)
-        const watched = { id, condition, isCovered, nowMs, via }
+        const watched = { id, condition, isCovered, nowMs, readMs: snapshot.atMs, via }
         await advanceCondition(options, watched, stored[id])
         await rerouteAlert(options, watched, { stored: stored[id], sinks: snapshot.sinks })
       }
@@ -312,7 +314,7 @@ export const settleMs = 10 * 60_000
 export function nextStep(
   noted: ConditionNote | undefined,
   condition: Pick<Condition, 'sinceMs' | 'waitMs' | 'steadyMs'> | undefined,
-  { nowMs, isCovered, via }: { nowMs: number; isCovered: boolean; via: string | null },
+  { nowMs, readMs, isCovered, via }: Omit<WatchedCondition, 'id' | 'condition'>,
 ): Step | undefined {
   if (noted?.dueMs !== undefined && noted.saidMs === undefined) {
     return { verb: 'say_begin', to: { ...noted, saidMs: nowMs } }
@@ -321,6 +323,8 @@ export function nextStep(
   const sinceMs = condition.sinceMs ?? noted?.sinceMs ?? nowMs
   if (noted === undefined) return { verb: 'note', to: { sinceMs, seenMs: nowMs } }
   if (noted.goneMs !== undefined) {
+    // what another replica read before it was gone does not show that it is back
+    if (readMs <= noted.goneMs) return undefined
     const { goneMs: _over, ...still } = noted
     return { verb: 'note', to: still }
   }

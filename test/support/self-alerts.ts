@@ -15,8 +15,8 @@ import { silent } from './ledger.ts'
 export interface NoticesRig {
   /** The hour of all replicas; a test moves it. */
   clock: Clock & { atMs: number }
-  /** What the replicas see; a test changes it. */
-  snapshot: Snapshot
+  /** What the replicas see, read now unless `atMs` says when; a test changes it. */
+  snapshot: Omit<Snapshot, 'atMs'> & Partial<Pick<Snapshot, 'atMs'>>
   publish: Publish
   /** One more replica; `tell` where it tells otherwise. */
   replica(given?: { publish?: Publish; isActive?: () => boolean; ways?: string[] }): SelfAlerts
@@ -34,7 +34,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
     sleep: () => Promise.resolve(),
   }
   const redis = { problems: [], isFull: false }
-  const snapshot: Snapshot = {
+  const snapshot: NoticesRig['snapshot'] = {
     feeds: [],
     accounts: [],
     left: [],
@@ -67,7 +67,7 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
         redis: ledger.redis,
         keys,
         publish: given.publish ?? tell,
-        readSnapshot: () => Promise.resolve(structuredClone(snapshot)),
+        readSnapshot: () => Promise.resolve({ atMs: clock.atMs, ...structuredClone(snapshot) }),
         isActive: given.isActive ?? (() => true),
         clock,
         logger: silent,

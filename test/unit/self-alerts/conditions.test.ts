@@ -14,7 +14,8 @@ const nowMs = 100 * day
 /** All is well; say only what is not. */
 function aSnapshot(overrides: Partial<Snapshot> = {}): Snapshot {
   const redis = { problems: [], isFull: false }
-  return { feeds: [], accounts: [], left: [], sinks: [], redis, unaccounted: [], ...overrides }
+  const nothing = { feeds: [], accounts: [], left: [], sinks: [], unaccounted: [] }
+  return { atMs: nowMs, ...nothing, redis, ...overrides }
 }
 
 function aFeed(overrides: Partial<Snapshot['feeds'][number]> = {}): Snapshot['feeds'][number] {

@@ -13,6 +13,8 @@ const atOnce = { sinceMs: undefined, waitMs: 0, steadyMs: 0 }
 
 interface Look {
   atMs: number
+  /** When the picture was read that is looked at; left out: at the look. */
+  readMs?: number
   condition?: typeof slow | { sinceMs: number; waitMs: number; steadyMs: number }
   isCovered?: boolean
   /** The replica dies after it said something, before it could note that. */
@@ -23,9 +25,9 @@ interface Look {
 function rehearse(looks: Look[]): { said: string[]; noted: ConditionNote | undefined } {
   const said: string[] = []
   let noted: ConditionNote | undefined
-  for (const { atMs, condition, isCovered = false, dies = false } of looks) {
+  for (const { atMs, readMs = atMs, condition, isCovered = false, dies = false } of looks) {
     let step: Step | undefined
-    while ((step = nextStep(noted, condition, { nowMs: atMs, isCovered, via: 'soc' }))) {
+    while ((step = nextStep(noted, condition, { nowMs: atMs, readMs, isCovered, via: 'soc' }))) {
       const uid = `${step.verb} ${noted?.sinceMs}`
       if (step.verb !== 'note' && said.at(-1) !== uid) said.push(uid)
       if (step.verb !== 'note' && dies) break
@@ -52,6 +54,15 @@ test('one that need not last is said at the first look', () => {
 test('one that is over before it was said is never heard of', () => {
   const looks = [{ atMs: 0, condition: slow }, { atMs: minute }, { atMs: 30 * minute }]
   expect(rehearse(looks)).toEqual({ said: [], noted: undefined })
+})
+
+test('one that is gone stays gone for a replica whose picture is older', () => {
+  const begun = [{ atMs: 0, condition: atOnce }, { atMs: 1000 }]
+  const older = { atMs: 2000, readMs: 900, condition: atOnce }
+  const later = { atMs: 1000 + settleMs }
+  expect(rehearse([...begun, older, later]).said).toEqual(['say_begin 0', 'say_end 0'])
+  const newer = { ...older, readMs: 1001 }
+  expect(rehearse([...begun, newer, later]).said).toEqual(['say_begin 0'])
 })
 
 test('one that comes back within ten minutes is the same, however often', () => {
