@@ -3,7 +3,7 @@
  * with the daemon's address on loopback and a token that is drawn at each start.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { lstatSync, mkdirSync, rmSync, statSync } from 'node:fs'
+import { lstatSync, mkdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
@@ -100,10 +100,22 @@ function writeAccess(path: string, { url, token }: ReloadAccess): void {
   const isShared = dirname(folder) === tmpdir()
   const problem = isShared ? checkPrivateFolder(folder) : undefined
   if (problem !== undefined) throw new Error(`${folder}: ${problem}`)
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
   const occupant = findOccupant(path)
   if (occupant) throw new Error(`${occupant.problem}; ${occupant.remedy}`)
-  replacePrivateFile(path, `${JSON.stringify({ url, token })}\n`)
+  const write = (): void => {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    replacePrivateFile(path, `${JSON.stringify({ url, token })}\n`)
+  }
+  try {
+    write()
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    write() // another daemon that stopped has just removed the empty folder
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
 /**
@@ -124,12 +136,17 @@ export function findOccupant(path: string): (Refusal & { code?: string }) | unde
   return refusal(`${path} holds something else than the token of a daemon`, remedy)
 }
 
-/** Removes the file unless another daemon has written its own in the meantime. */
+/**
+ * Removes the file unless another daemon has written its own in the meantime, and its folder among
+ * the temporary ones unless another daemon uses it.
+ */
 export function removeReloadAccess(path: string, token: string): void {
+  const folder = dirname(path)
   try {
     if (parseAccess(readOwnFile(path, secretLimits))?.token === token) rmSync(path)
+    if (dirname(folder) === tmpdir()) rmdirSync(folder)
   } catch {
-    // It is gone already, or no longer ours.
+    // It is gone already, or no longer ours, or the folder is not empty.
   }
 }
 

@@ -49,6 +49,17 @@ function holding(name: string, text: string, mode = 0o600): string {
   return at(name)
 }
 
+test('a folder among the temporary files goes with the last daemon that wrote there', () => {
+  vi.stubEnv('TMPDIR', folder)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const first = writeReloadAccess([at('tocsin-1/first.reload')], access)
+  const second = writeReloadAccess([at('tocsin-1/second.reload')], access)
+  removeReloadAccess(first, access.token)
+  expect(readReloadAccess(second)).toEqual(access)
+  removeReloadAccess(second, access.token)
+  expect(existsSync(dirname(second))).toBe(false)
+})
+
 describe('the place', () => {
   const folders = (env: Record<string, string>): string[] =>
     defaultTokenFiles('tocsin.yaml', env).map((path) => dirname(path))
