@@ -101,6 +101,9 @@ export function createMetrics({
   let knownNames: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
   let state = { text: '', atMs: clock.now() }
   collectDefaultMetrics({ register: registry })
+  // gauges under names of counters; the same without `_total` tell more
+  for (const what of ['resources', 'handles', 'requests'])
+    registry.removeSingleMetric(`nodejs_active_${what}_total`)
 
   return {
     ...typedAccess(

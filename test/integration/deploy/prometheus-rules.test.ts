@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import {
@@ -59,7 +61,13 @@ describe.each(rules)('$alert', ({ alert, expr, labels, annotations }) => {
 
   test('has a severity, and says what is wrong, what it means and what to do', () => {
     expect(['critical', 'warning', 'info']).toContain(labels['severity'])
-    expect(Object.keys(annotations).toSorted()).toEqual(['description', 'remedy', 'summary'])
+    const { runbook_url: runbook, ...words } = annotations
+    expect(Object.keys(words).toSorted()).toEqual(['description', 'remedy', 'summary'])
+    const [file = '', anchor] = (runbook ?? '').split('#')
+    const page = readFileSync(join(prometheusFolder, '../..', file), 'utf8')
+    const headings = [...page.matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading?.toLowerCase())
+    expect(headings).toContain(anchor)
+    expect(anchor).toBe(alert.toLowerCase())
   })
 
   test('speaks only of labels that the alert carries', () => {
