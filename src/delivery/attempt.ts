@@ -1,5 +1,5 @@
 /** One attempt: builds the delivery, sends it, turns the sink's answer into a ledger outcome. */
-import { ownFeed } from '../event.ts'
+import { ownFeed, severities } from '../event.ts'
 import { type MessageAbout, readFrozenRefs } from '../grouping/freeze.ts'
 import { type Clock, withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
@@ -83,7 +83,7 @@ export async function attemptSend(
   context: AttemptContext,
   message: OpenMessage,
 ): Promise<AttemptResult> {
-  const { metrics } = options
+  const { metrics, clock } = options
   const { sink, signal, isHeld } = context
   const delivery = await createDelivery(context, message, options)
   if (typeof delivery === 'string') {
@@ -97,6 +97,7 @@ export async function attemptSend(
     hasBegun ||= !isTooLate
     return !isTooLate
   }
+  const beganMs = clock.monotonic()
   let receipt: Receipt
   try {
     receipt = await withTimeout(sink.sendTimeoutMs, [signal], (own) =>
@@ -116,6 +117,7 @@ export async function attemptSend(
     if (hasBegun && message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
+  logDelivered(options, context, message, { id: delivery.id, ms: clock.monotonic() - beganMs })
   await options.onDelivered?.(sink, delivery)
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, sinkResult: 'ok' }
 }
@@ -171,6 +173,18 @@ function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: S
   const failure = describeFailure(error)
   if (decision.act !== 'retry') return { outcome: decision.act, ...failure }
   return { outcome: 'retry', inMs: decision.afterMs, counts: decision.counts, ...failure }
+}
+
+/** One line per message that a sink took: `id` is the one that it shows, and `explain` takes it. */
+function logDelivered(
+  { logger }: AttemptOptions,
+  { ledger, sink }: AttemptContext,
+  { attempt, rank, total }: OpenMessage,
+  { id, ms }: { id: string; ms: number },
+): void {
+  const worst = severities[rank - 1]
+  const sent = { sink: sink.name, account: ledger.account, id, events: total, worst, attempt }
+  logger.info({ ...sent, ms: Math.round(ms) }, 'delivered')
 }
 
 const consequences = {

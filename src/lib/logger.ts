@@ -121,9 +121,14 @@ function describeError(error: unknown): unknown {
   if (fields.code !== undefined) described['code'] = fields.code
   if (fields.reason !== undefined) described['reason'] = fields.reason
   if (fields.retryAfterMs !== undefined) described['retryAfterMs'] = fields.retryAfterMs
-  if (fields.reason === undefined) described['stack'] = error.stack
+  if (fields.reason === undefined && !isSystemCode(fields.code)) described['stack'] = error.stack
   if (error.cause instanceof Error) described['cause'] = error.cause.message
   return described
+}
+
+/** ECONNREFUSED and the like: the world's doing, whereas ERR_… and errors without a code are ours. */
+function isSystemCode(code: unknown): boolean {
+  return typeof code === 'string' && /^E(?!RR_)[A-Z_\d]+$/.test(code)
 }
 
 /**

@@ -6,7 +6,7 @@ import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
 import { replicaId, type Timings } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
-import type { Endpoint, RedisConfig } from './config.ts'
+import { describeRedis, type Endpoint, type RedisConfig } from './config.ts'
 import { addressOptions, nodeOptions } from './connection-options.ts'
 
 /** A single server or a Cluster; `health.ts` holds what has to be asked of each node. */
@@ -20,7 +20,7 @@ export type Redis = IORedis | Cluster
  */
 export function connectRedis(config: RedisConfig, logger: Logger): Redis {
   const redis = config.cluster ? openCluster(config, config.cluster) : openSingle(config)
-  logTrouble(redis, logger)
+  logTrouble(redis, logger, describeRedis(config))
   return redis
 }
 
@@ -143,14 +143,14 @@ function refreshOptions(options: RedisOptions, config: RedisConfig): void {
   }
 }
 
-/** Logs a trouble once when it begins, and when it is over. */
-function logTrouble(redis: Redis, logger: Logger): void {
+/** Logs a trouble once when it begins, with where it is and what to do, and when it is over. */
+function logTrouble(redis: Redis, logger: Logger, place: string): void {
   let lastLogged: string | undefined
   const nodes = new Set<string>()
   redis.on('error', (given: unknown) => {
     const error = unwrapNodeError(given)
-    const words = describeTrouble(error)
-    if (lastLogged !== words) logger.warn({ err: error }, words)
+    const [words, remedy] = describeTrouble(error)
+    if (lastLogged !== words) logger.warn({ place, remedy, err: error }, words)
     lastLogged = words
   })
   redis.on('ready', () => {
@@ -188,10 +188,16 @@ function unwrapNodeError(error: unknown): unknown {
   return isOfNodes && error.lastNodeError instanceof Error ? error.lastNodeError : error
 }
 
-function describeTrouble(error: unknown): string {
+function describeTrouble(error: unknown): [words: string, remedy: string] {
   return isSignInRefused(error)
-    ? 'redis refuses the sign-in; waiting for a user and password that it takes'
-    : 'redis is not reachable; waiting'
+    ? [
+        'redis refuses the sign-in; waiting for a user and password that it takes',
+        'set redis.username and redis.password_file to what Redis knows (ACL LIST)',
+      ]
+    : [
+        'redis is not reachable; waiting',
+        'start Redis or mend the address; nothing is lost meanwhile. tocsin doctor tries it step by step',
+      ]
 }
 
 export function isSignInRefused(error: unknown): boolean {

@@ -9,7 +9,7 @@ import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import { errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
-import type { Endpoint, RedisConfig } from './config.ts'
+import { type RedisConfig, redisConfigKey } from './config.ts'
 import type { Redis } from './connection.ts'
 import type { Keys } from './keys.ts'
 
@@ -421,31 +421,4 @@ function loginRemedy(place: string): string {
   return place.startsWith('redis.url')
     ? 'redis://user:password@host, or :password@'
     : 'redis.password or redis.password_file'
-}
-
-/** The configuration key that says where Redis is. */
-export function redisConfigKey({ sentinels, cluster, embedded }: RedisConfig): string {
-  if (sentinels) return 'redis.sentinels'
-  if (cluster) return 'redis.cluster'
-  return embedded === undefined ? 'redis.url' : 'redis.embedded'
-}
-
-/** The beginning of a sentence: the configuration key and where Redis is, without the password. */
-export function describeRedis(config: RedisConfig): string {
-  const { sentinels, cluster, embedded, url } = config
-  const key = redisConfigKey(config)
-  if (sentinels) return `${key}: Redis "${sentinels.name}" of ${formatEndpoints(sentinels.nodes)}`
-  if (cluster) return `${key}: the Cluster of ${formatEndpoints(cluster)}`
-  if (embedded !== undefined) return `${key}: the Redis in ${embedded}`
-  return `${key}: Redis at ${formatAddress(url?.reveal() ?? '')}`
-}
-
-function formatEndpoints(nodes: readonly Endpoint[]): string {
-  return nodes.map(({ host, port }) => `${host}:${port}`).join(', ')
-}
-
-function formatAddress(text: string): string {
-  const url = URL.parse(text)
-  if (url === null) return 'an unreadable address'
-  return url.protocol === 'unix:' ? url.pathname : `${url.hostname}:${url.port || '6379'}`
 }

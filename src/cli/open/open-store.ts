@@ -10,17 +10,11 @@ import { readSilences } from '../../daemon/grouping.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import type { RedisConfig } from '../../redis/config.ts'
+import { type RedisConfig, describeRedis, redisConfigKey } from '../../redis/config.ts'
 import type * as RedisConnection from '../../redis/connection.ts'
 import type { Redis } from '../../redis/connection.ts'
 import { ensureRedis } from '../../redis/embedded-redis.ts'
-import {
-  claimSchema,
-  redisConfigKey,
-  describeRedis,
-  toStoreError,
-  StoreError,
-} from '../../redis/health.ts'
+import { claimSchema, toStoreError, StoreError } from '../../redis/health.ts'
 import { createKeys, type Keys } from '../../redis/keys.ts'
 import type { Silence } from '../../routing/silences.ts'
 import { listDestinations } from '../../sinks/destinations.ts'

@@ -1,12 +1,11 @@
 /** What `doctor` says of Redis: version, safety, memory and layout. */
 import type { Config } from '../../config/config.ts'
 import type { Redis } from '../../redis/connection.ts'
+import { describeRedis, redisConfigKey } from '../../redis/config.ts'
 import {
-  describeRedis,
   findRisks,
   inspectRedis,
   readServers,
-  redisConfigKey,
   type RedisHealth,
   schemaVersion,
   type StoreError,

@@ -5,6 +5,7 @@ import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
@@ -67,6 +68,28 @@ test('a refusal keeps its reason when neither circuit nor pace can be told', asy
   })
   expect(await deliver(soc, ref)).toMatchObject({ next: 'later' })
   expect(await item(ledger, 'a/b/1')).toMatchObject({ state: 'retrying', repeatRisks: 0 })
+})
+
+test('each message that a sink took is one line: how many events, the worst of them, and how long', async () => {
+  const soc = aRehearsedSink('soc')
+  const lines: string[] = []
+  const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  let nowMs = 0
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const given = { redis: tests.redis, keys, ledger, sinks: [soc], drain: { logger, clock } }
+  const { deliver } = aDeliveryRig(given)
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' }, ['soc'])], {
+    batchWaitMs: 1_000,
+  })
+  const batch = await sealed(ledger, 'soc', ['a/b/2', 'a/b/3'])
+  soc.next(() => Promise.resolve(void (nowMs += 250)))
+  await deliver(soc, batch)
+  const where = { level: 'info', sink: 'soc', account: 'main', attempt: 1, msg: 'delivered' }
+  const told = lines.map((line) => JSON.parse(line) as object)
+  const id = soc.received[0]!.id
+  expect(told).toMatchObject([{ ...where, id, events: 3, worst: 'critical', ms: 250 }])
 })
 
 test('what failed is told by its event, and a batch by how many it has', async () => {

@@ -104,6 +104,11 @@ test('a password that changes while it runs is waited for, and said once', async
     await scene.settled(12)
     await redis.restart(['requirepass second'])
     await until('it says so', () => said() > 0)
+    const line = JSON.parse(lines.find((one) => one.includes('refuses the sign-in'))!) as object
+    expect(line).toMatchObject({
+      place: `redis.url: Redis at ${new URL(redis.url).host}`,
+      remedy: expect.stringContaining('redis.password_file') as string,
+    })
     scene.sandbox.addEvents(12)
     expect((await fetch(`${scene.url}/healthz`)).status).toBe(200)
     expect((await fetch(`${scene.url}/readyz`)).status).toBe(503)

@@ -138,6 +138,17 @@ describe('errors', () => {
     })
   })
 
+  test.each(['ECONNREFUSED', 'EAI_AGAIN'])('%s is the world, and has no stack', (code) => {
+    const error = Object.assign(new Error('connect'), { code })
+    const line = lineOf((logger) => logger.warn({ err: error }, 'x'))
+    expect(line['err']).toEqual({ name: 'Error', code, message: 'connect' })
+  })
+
+  test('what Node finds wrong in our calls comes with its stack', () => {
+    const error = Object.assign(new TypeError('the "path"'), { code: 'ERR_INVALID_ARG_TYPE' })
+    expect(lineOf((logger) => logger.warn({ err: error }, 'x'))['err']).toHaveProperty('stack')
+  })
+
   test('ours come with their stack', () => {
     const line = lineOf((logger) => logger.error({ err: new TypeError('undefined is not') }, 'x'))
     expect(line['err']).toMatchObject({
