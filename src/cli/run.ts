@@ -18,7 +18,7 @@ import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
 import { defaultTokenFiles } from '../ops/reload-access.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
-import { describeRedis } from '../redis/config.ts'
+import { describeRedis } from '../redis/place.ts'
 import { toStoreError, refuseUnsafe, StoreError } from '../redis/health.ts'
 import {
   addCommonOptions,

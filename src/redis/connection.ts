@@ -6,8 +6,9 @@ import { Cluster, Redis as IORedis, type RedisOptions } from 'ioredis'
 import { replicaId, type Timings } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
-import { describeRedis, type Endpoint, type RedisConfig } from './config.ts'
+import type { Endpoint, RedisConfig } from './config.ts'
 import { addressOptions, nodeOptions } from './connection-options.ts'
+import { describeRedis } from './place.ts'
 
 /** A single server or a Cluster; `health.ts` holds what has to be asked of each node. */
 export type Redis = IORedis | Cluster

@@ -75,7 +75,11 @@ canary: {every: 30d, sinks: [soc, siem], ping: '${deadMan.url}/ping', allow_priv
     await until('the end is told', () => notices().length > 1, 60_000)
     await until('all is settled', () => nothingPending(replicas[0]))
 
-    expect(notices()).toHaveLength(2)
+    const told = notices().map((body) => /notice\/tocsin\/([\w-]+)-\d+-(\w+)/.exec(body)?.slice(1))
+    expect(told).toEqual([
+      ['account-refused-main', 'begin'],
+      ['account-refused-main', 'end'],
+    ])
     const [begin, end] = notices()
     expect(begin).toContain('Tocsin: the service has refused the key of account main')
     expect(begin).toContain('tocsin token test --account main')

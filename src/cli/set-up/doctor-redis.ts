@@ -1,7 +1,7 @@
 /** What `doctor` says of Redis: version, safety, memory and layout. */
 import type { Config } from '../../config/config.ts'
 import type { Redis } from '../../redis/connection.ts'
-import { describeRedis, redisConfigKey } from '../../redis/config.ts'
+import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import {
   findRisks,
   inspectRedis,
