@@ -29,6 +29,7 @@ import {
   defaultConfigFile,
 } from './context.ts'
 import { withRedis } from './open/open-store.ts'
+import { CommandError } from './terminal.ts'
 import { readVersion } from './version.ts'
 
 export function runCommand(context: Context): Command {
@@ -43,7 +44,18 @@ export function runCommand(context: Context): Command {
         .default(dryRunMs, '2m'),
     )
     .option('--full', 'with --dry: whole messages, not their first lines')
-    .action((options: RunOptions) => (options.dry ? rehearse : runDaemon)(context, options))
+    .action((options: RunOptions, command: Command) => {
+      if (options.dry) return rehearse(context, options)
+      refuseDryOptions(command)
+      return runDaemon(context, options)
+    })
+}
+
+/** Whoever forgets `--dry` would start a daemon that sends. Throws CommandError. */
+function refuseDryOptions(command: Command): void {
+  const given = ['for', 'full'].find((name) => command.getOptionValueSource(name) === 'cli')
+  if (given === undefined) return
+  throw new CommandError('mistake', `--${given} goes with --dry only; add --dry, or leave it out`)
 }
 
 interface RunOptions extends CommonOptions {

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { startSandbox } from '../../../src/sandbox/sandbox.ts'
-import { aFile, environment, startTocsin, tocsinProcess } from './tocsin.ts'
+import { aFile, environment, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
 
 /** A port where nobody listens: a dry run needs no Redis of the operator's. */
 const noRedis = 'redis://127.0.0.1:1'
@@ -101,4 +101,15 @@ test('a service that refuses the key is named beside the output', async () => {
   const { out, err } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
   expect(err).toMatch(/401/)
   expect(out).toContain('no event came, so nothing would have been sent')
+})
+
+test.each([
+  ['--for', '--for', '30s'],
+  ['--full', '--full'],
+])('%s without --dry starts no daemon that would send', async (option, ...args) => {
+  const { code, err } = await tocsin('run', ...args, '--config', 'no-such-file.yaml')
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: `${option} goes with --dry only; add --dry, or leave it out\n`,
+  })
 })
