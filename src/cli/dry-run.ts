@@ -159,8 +159,13 @@ function formatHeadline(delivery: Delivery): string {
 
 function messageLines({ sink, destination, headline, text }: DryMessage, full: boolean): string[] {
   const to = destination === sink ? sink : `${sink} (${destination})`
-  const rest = full && text !== null ? text.split('\n').map((line) => `    ${line}`) : []
-  return [`would send to ${to}: ${headline}`, ...rest].map((line) => sanitize(line, 2000))
+  const rest = full && text !== null ? text.split('\n').map(bodyLine) : []
+  return [sanitize(`would send to ${to}: ${headline}`, 2000), ...rest]
+}
+
+function bodyLine(line: string): string {
+  const [indent = ''] = /^ */.exec(line) ?? []
+  return `    ${indent}${sanitize(line, 2000)}`.trimEnd()
 }
 
 interface DryReport {

@@ -96,6 +96,15 @@ test('as JSON each message is a line, and the end is one', async () => {
   expect(siem).toMatchObject({ messages: 9, events: 9, suppressed: {} })
 })
 
+test('--full shows whole messages as they are laid out', async () => {
+  const { file } = await aConfig()
+  const run = startTocsin('run', '--dry', '--for', '1h', '--full', '--config', file)
+  await run.says('"severity": ')
+  run.child.kill('SIGINT')
+  const { out } = await run.ended
+  expect(out).toMatch(/^would send to siem: .*\n {4}\{\n {6}"type": /m)
+})
+
 test('a service that refuses the key is named beside the output', async () => {
   const { file } = await aConfig((text) => text.replace('fw_sandbox', 'fw_wrong'))
   const { out, err } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
