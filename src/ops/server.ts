@@ -92,7 +92,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   server.server.maxConnections = maxConnections
   addPolicies(server, { logger, isOwn: createOwnHostCheck([host, ...hosts]) })
   addRoutes(server, options)
-  if (options.reload) addReload(server, options.reload)
+  if (options.reload) addReload(server, options.reload, logger)
   return {
     async start() {
       try {
@@ -180,16 +180,25 @@ function addRoutes(
 function addReload(
   server: FastifyInstance,
   { token, run }: NonNullable<HttpServerOptions['reload']>,
+  logger: Logger,
 ): void {
-  const onRequest = async (
-    { socket, headers: given }: FastifyRequest,
+  const refuse = (
+    { ip }: FastifyRequest,
     reply: FastifyReply,
-  ): Promise<unknown> => {
-    if (!isLoopbackPeer(socket.remoteAddress))
-      return reply.code(403).send({ error: 'only from the machine of the daemon' })
-    const bearer = /^Bearer (\S+)$/.exec(given.authorization ?? '')?.[1] ?? ''
+    { status, error }: { status: number; error: string },
+  ): FastifyReply => {
+    const about = { cause: `reload ${status}`, list: 'hosts', name: ip } as const
+    logger.repeated.warn({ address: ip, status, reason: error }, 'reload refused', about)
+    return reply.code(status).send({ error })
+  }
+  const onRequest = async (request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
+    if (!isLoopbackPeer(request.socket.remoteAddress)) {
+      return refuse(request, reply, { status: 403, error: 'only from the machine of the daemon' })
+    }
+    const bearer = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
     if (isReloadToken(bearer, token)) return undefined
-    return reply.code(401).header('www-authenticate', 'Bearer').send({ error: 'not the token' })
+    reply.header('www-authenticate', 'Bearer')
+    return refuse(request, reply, { status: 401, error: 'not the token' })
   }
   server.post(reloadPath, { onRequest, bodyLimit: 1 }, async ({ ip }, reply) =>
     reply.send(await run(ip)),

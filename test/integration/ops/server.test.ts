@@ -39,6 +39,18 @@ async function started(overrides: Partial<HttpServerOptions> = {}): Promise<stri
   return (await aServer(overrides).start()).url
 }
 
+/** A logger, and the lines that it has written. */
+function aLog(): { lines: string[]; logger: HttpServerOptions['logger'] } {
+  const lines: string[] = []
+  const destination = new Writable({
+    write(line, _encoding, done) {
+      lines.push(String(line))
+      done()
+    },
+  })
+  return { lines, logger: createLogger({ destination }) }
+}
+
 function never<T>(): Promise<T> {
   return new Promise(() => {})
 }
@@ -227,14 +239,8 @@ describe('strangers', () => {
   })
 
   test('a page whose name was made to lead here reads nothing, and the log says how to let a name in', async () => {
-    const lines: string[] = []
-    const destination = new Writable({
-      write(line, _encoding, done) {
-        lines.push(String(line))
-        done()
-      },
-    })
-    const url = await started({ logger: createLogger({ destination }) })
+    const { lines, logger } = aLog()
+    const url = await started({ logger })
     for (const path of ['/metrics', '/healthz', '/readyz', '/', '/nothing']) {
       const answer = await raw(
         url,
@@ -290,6 +296,20 @@ describe('POST /-/reload', () => {
       expect(run).not.toHaveBeenCalled()
     },
   )
+
+  test('tells the log who was refused, once a minute and without what was sent', async () => {
+    const { lines, logger } = aLog()
+    const url = await started({ logger, reload: asked })
+    const headers = { authorization: 'Bearer guess-of-somebody' }
+    for (let tries = 0; tries < 3; tries += 1) {
+      await fetch(`${url}/-/reload`, { method: 'POST', headers })
+    }
+    const told = lines.filter((line) => line.includes('reload refused'))
+    expect(told.map((line) => JSON.parse(line) as unknown)).toEqual([
+      expect.objectContaining({ level: 'warn', address: '127.0.0.1', status: 401 }),
+    ])
+    expect(lines.join('')).not.toContain('guess')
+  })
 
   test('a page that made its own name lead here is refused, token or not', async () => {
     const url = await started({ reload: asked })
