@@ -116,13 +116,13 @@ function outcomeLines(outcome: ReloadOutcome, file: string): string[] {
         ...warningLines(outcome.warnings),
         outcome.generation === 0
           ? 'reloaded; it begins when Redis is back'
-          : `reloaded: generation ${outcome.generation}`,
+          : `reloaded: ${generationText(outcome)}`,
         ...changeLines(outcome.changes),
       ]
     case 'unchanged':
       return [
         ...warningLines(outcome.warnings),
-        `nothing in ${file} has changed: still generation ${outcome.generation}`,
+        `nothing in ${file} has changed: still ${generationText(outcome)}`,
       ]
     case 'refused':
       if (outcome.mistakes.length > 0) throw new ConfigError(outcome.mistakes)
@@ -130,6 +130,11 @@ function outcomeLines(outcome: ReloadOutcome, file: string): string[] {
     case 'stopped':
       return ['not reloaded: the daemon was asked to stop meanwhile']
   }
+}
+
+/** Something else than a daemon may have answered. */
+function generationText({ generation }: { generation: number }): string {
+  return sanitize(`generation ${generation}`)
 }
 
 function warningLines(warnings: readonly Mistake[]): string[] {

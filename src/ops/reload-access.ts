@@ -3,7 +3,7 @@
  * with the daemon's address on loopback and a token that is drawn at each start.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { lstatSync, mkdirSync, rmdirSync, rmSync, statSync } from 'node:fs'
+import { lstatSync, mkdirSync, rmdirSync, rmSync, type Stats, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
@@ -43,11 +43,20 @@ export function defaultTokenFiles(configFile: string, env: Environment): string[
   return inFolders(configFile, defaultFolders(env))
 }
 
-/** Likewise for a command, which may have another environment than the daemon. */
+/**
+ * Likewise for a command, which may have another environment than the daemon. Whoever came first
+ * may have made the folder among the temporary ones: root would believe what is in it.
+ */
 export function likelyTokenFiles(configFile: string, env: Environment): string[] {
   const ofSession = { XDG_RUNTIME_DIR: `/run/user/${process.getuid?.()}` }
   const folders = [unitFolder, ...defaultFolders(env), ...defaultFolders(ofSession)]
-  return inFolders(configFile, folders)
+  const temporary = temporaryFolder()
+  const stat = lstatSync(temporary, { throwIfNoEntry: false })
+  const isForeign = stat !== undefined && !isOwnFolder(stat)
+  return inFolders(
+    configFile,
+    folders.filter((folder) => folder !== temporary || !isForeign),
+  )
 }
 
 /** RuntimeDirectory= of deploy/systemd/tocsin.service. */
@@ -63,17 +72,21 @@ function inFolders(configFile: string, folders: readonly string[]): string[] {
 function defaultFolders({ RUNTIME_DIRECTORY, XDG_RUNTIME_DIR }: Environment): string[] {
   const [ofUnit = ''] = (RUNTIME_DIRECTORY ?? '').split(':')
   const ofSession = XDG_RUNTIME_DIR ?? ''
-  const ofUser = join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
+  // `sudo` may hand down what belongs to another user
+  const isOurs =
+    isAbsolute(ofSession) && isOwnFolder(statSync(ofSession, { throwIfNoEntry: false }))
   return [
     ...(isAbsolute(ofUnit) ? [ofUnit] : []),
-    ...(isAbsolute(ofSession) && isOwnFolder(ofSession) ? [join(ofSession, 'tocsin')] : []),
-    ofUser,
+    ...(isOurs ? [join(ofSession, 'tocsin')] : []),
+    temporaryFolder(),
   ]
 }
 
-/** `sudo` may hand down what belongs to another user. */
-function isOwnFolder(folder: string): boolean {
-  const stat = statSync(folder, { throwIfNoEntry: false })
+function temporaryFolder(): string {
+  return join(tmpdir(), `tocsin-${process.getuid?.() ?? 'run'}`)
+}
+
+function isOwnFolder(stat: Stats | undefined): boolean {
   return stat?.isDirectory() === true && stat.uid === (process.getuid?.() ?? stat.uid)
 }
 

@@ -8,6 +8,9 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { getCACertificates } from 'node:tls'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
@@ -278,6 +281,22 @@ test.runIf(process.getuid?.() === 0)('root may reload the daemon of another user
   const daemon = await startDaemon(config().replace('port: 0', 'port: 0, token_file: token'))
   chownSync(join(dirname(daemon.file), 'token'), 1001, 1001)
   expect(await tocsinProcess('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
+})
+
+test('what answers in the place of a daemon prints no character that a terminal acts upon', async () => {
+  const stranger = createServer((_request, response) => {
+    const text = '5\u001b[31m\u0007'
+    response.end(JSON.stringify({ status: 'changed', changes: {}, generation: text, warnings: [] }))
+  }).listen(0, '127.0.0.1')
+  onTestFinished(() => void stranger.close())
+  await once(stranger, 'listening')
+  const { port } = stranger.address() as AddressInfo
+  const file = aFile('tocsin.yaml', 'http: {token_file: token}\n')
+  const access = { url: `http://127.0.0.1:${port}`, token: 'a-token' }
+  writeFileSync(join(dirname(file), 'token'), JSON.stringify(access), { mode: 0o600 })
+  const { out } = await tocsin('reload', '--config', file)
+  expect(out).toMatch(/^reloaded: generation 5/)
+  expect(out.trimEnd()).not.toMatch(/\p{Cc}/u)
 })
 
 test('a token file that others may read is not used', async () => {

@@ -88,6 +88,21 @@ describe('the place', () => {
     )
   })
 
+  test.runIf(isRoot)('is not looked for in a folder that another user made first', () => {
+    vi.stubEnv('TMPDIR', folder)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const own = at(`tocsin-${process.getuid?.()}`)
+    const places = (): string[] => likelyTokenFiles('tocsin.yaml', {}).map((path) => dirname(path))
+    expect(places()).toContain(own)
+    mkdirSync(own)
+    expect(places()).toContain(own)
+    chownSync(own, 1001, 1001)
+    expect(places()).not.toContain(own)
+    rmSync(own, { recursive: true })
+    symlinkSync('/run/tocsin', own)
+    expect(places()).not.toContain(own)
+  })
+
   test('is the next one where the first cannot be written', () => {
     holding('file', '')
     const next = at('next/token')
