@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { errorCode } from '../lib/errors.ts'
 import { readFileWithin } from '../lib/private-files.ts'
 
 /** By path: a digest of the text, or the code of the error why it cannot be read. */
@@ -56,10 +57,6 @@ async function lookAtContent(file: string): Promise<string> {
 
 /** A pipe or a device, which says something else each time it is read. */
 export const special = 'SPECIAL'
-
-export function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-}
 
 /** Paths that both have, with other contents. */
 export function changedFiles(before: FileContents, after: FileContents): string[] {

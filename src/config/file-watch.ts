@@ -4,13 +4,8 @@
  * ConfigMaps, whose files are links through a folder that is swapped.
  */
 import { stat } from 'node:fs/promises'
-import {
-  changedFiles,
-  errorCode,
-  type FileContents,
-  lookAtContents,
-  special,
-} from './file-contents.ts'
+import { errorCode } from '../lib/errors.ts'
+import { changedFiles, type FileContents, lookAtContents, special } from './file-contents.ts'
 
 export interface FileWatch {
   /**

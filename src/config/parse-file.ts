@@ -1,15 +1,10 @@
 /** Checks an operator's YAML file against its schema: its content, or every mistake at once. */
+import { errorCode } from '../lib/errors.ts'
 import type { z } from 'zod'
 import { type Finding, isSection } from '../lib/config-fields.ts'
 import { readFileWithin } from '../lib/private-files.ts'
 import { ConfigError, type Environment, type Mistake } from './config.ts'
-import {
-  digestText,
-  errorCode,
-  type FileContents,
-  maxFileBytes,
-  readContents,
-} from './file-contents.ts'
+import { digestText, type FileContents, maxFileBytes, readContents } from './file-contents.ts'
 import {
   type Path,
   readTree,

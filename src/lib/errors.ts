@@ -12,6 +12,11 @@ export function errorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
+/** The code of a failed system call, such as ENOENT; `unknown` for whatever has none. */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
+}
+
 /**
  * Returns the candidate most likely meant by `word`, at most `most` letters away; undefined if none
  * is close.

@@ -24,6 +24,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
+import { errorCode } from './errors.ts'
 import { refusal, type Refusal } from './config-fields.ts'
 
 /**
@@ -336,7 +337,7 @@ function isAbandoned(file: string): boolean {
     process.kill(pid, 0) // only tests whether the process exists
     return birth !== '' && birth !== processStartTime(pid) // another process may have its id by now
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
+    return errorCode(error) === 'ESRCH'
   }
 }
 

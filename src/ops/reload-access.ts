@@ -7,7 +7,7 @@ import { lstatSync, mkdirSync, rmdirSync, rmSync, type Stats, statSync } from 'n
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
-import { errorMessage } from '../lib/errors.ts'
+import { errorCode, errorMessage } from '../lib/errors.ts'
 import {
   checkPrivateFolder,
   readFileWithin,
@@ -122,13 +122,9 @@ function writeAccess(path: string, { url, token }: ReloadAccess): void {
   try {
     write()
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (errorCode(error) !== 'ENOENT') throw error
     write() // another daemon that stopped has just removed the empty folder
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
 }
 
 /**
@@ -142,7 +138,7 @@ export function findOccupant(path: string): (Refusal & { code?: string }) | unde
     if (!isFile) return refusal(`${path} is a link, a folder or a device`, remedy)
     if (parseAccess(readFileWithin(path, secretLimits))) return undefined
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = errorCode(error)
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
     if (code === 'EACCES') return { ...refusal(`${path} belongs to somebody else`, remedy), code }
   }
@@ -172,7 +168,7 @@ export function readReloadAccess(path: string): ReloadAccess | undefined {
   try {
     text = readOwnFile(path, secretLimits)
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    const code = errorCode(error)
     if (['ENOENT', 'ENOTDIR', 'EACCES'].includes(code)) return undefined
     if (code === 'ELOOP') throw new Error(`${path} is a link`, { cause: error })
     throw error

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { errorCode } from '../../lib/errors.ts'
 import { z } from 'zod'
 import { CommandError } from '../terminal.ts'
 
@@ -134,8 +135,8 @@ function readIfPresent(path: string): string | undefined {
   try {
     return readFileSync(path, 'utf8')
   } catch (cause) {
-    if (readErrorCode(cause) === 'ENOENT') return undefined
-    throw stateFileError(path, `cannot be read (${readErrorCode(cause)})`, cause)
+    if (errorCode(cause) === 'ENOENT') return undefined
+    throw stateFileError(path, `cannot be read (${errorCode(cause)})`, cause)
   }
 }
 
@@ -190,7 +191,7 @@ function replaceFile(path: string, written: string, isFirst: boolean): void {
     syncFolder(dirname(path))
   } catch (cause) {
     const remedy = `make the folder writable${isFirst ? `, or ${otherFileRemedy}` : ''}`
-    const problem = `cannot be written (${readErrorCode(cause)}); ${remedy}`
+    const problem = `cannot be written (${errorCode(cause)}); ${remedy}`
     throw new CommandError('refused', `${path}: ${problem}`, { cause })
   }
 }
@@ -208,8 +209,4 @@ function syncFolder(path: string): void {
   } finally {
     closeSync(folder)
   }
-}
-
-function readErrorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

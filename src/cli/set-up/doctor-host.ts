@@ -2,6 +2,7 @@
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { availableMemory, versions } from 'node:process'
+import { errorCode } from '../../lib/errors.ts'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { isTimeZone } from '../../lib/time-zone.ts'
@@ -47,8 +48,7 @@ async function readFreeBytes(folder: string): Promise<number> {
     const { bavail, bsize } = await statfs(folder)
     return bavail * bsize
   } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-    if (!isMissing || folder === dirname(folder)) throw error
+    if (errorCode(error) !== 'ENOENT' || folder === dirname(folder)) throw error
     return readFreeBytes(dirname(folder))
   }
 }

@@ -5,6 +5,7 @@
  */
 import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { errorCode } from '../../lib/errors.ts'
 import { Command } from 'commander'
 import { formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
@@ -125,7 +126,8 @@ function writeDraft(draft: Draft, file: string, agreed: ReadonlySet<string>): vo
     }
   } catch (error) {
     for (const path of created) rmSync(path, { force: true })
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-    throw new CommandError('refused', `${file} could not be written (${code})`, { cause: error })
+    throw new CommandError('refused', `${file} could not be written (${errorCode(error)})`, {
+      cause: error,
+    })
   }
 }

@@ -5,7 +5,7 @@ import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readRecord, type Item } from '../../../src/store/records.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { SinkError, type Sink } from '../../../src/sinks/sink.ts'
@@ -23,6 +23,17 @@ async function rig(...sinks: Sink[]): Promise<DeliveryRig & { ledger: AccountLed
     keys,
     ...aDeliveryRig({ redis: tests.redis, keys, ledger: ledger, sinks }),
   }
+}
+
+/** Also what it logs, line by line. */
+async function rigThatLogs(sink: Sink, clock: Clock = systemClock) {
+  const lines: string[] = []
+  const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  const given = { redis: tests.redis, keys, ledger, sinks: [sink], drain: { logger, clock } }
+  const told = (): object[] => lines.map((line) => JSON.parse(line) as object)
+  return { ledger, told, ...aDeliveryRig(given) }
 }
 
 async function made(
@@ -72,14 +83,9 @@ test('a refusal keeps its reason when neither circuit nor pace can be told', asy
 
 test('each message that a sink took is one line: how many events, the worst of them, and how long', async () => {
   const soc = aRehearsedSink('soc')
-  const lines: string[] = []
-  const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys })
   let nowMs = 0
   const clock = { ...systemClock, monotonic: () => nowMs }
-  const given = { redis: tests.redis, keys, ledger, sinks: [soc], drain: { logger, clock } }
-  const { deliver } = aDeliveryRig(given)
+  const { ledger, deliver, told } = await rigThatLogs(soc, clock)
   await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'critical' }, ['soc'])], {
     batchWaitMs: 1_000,
   })
@@ -87,19 +93,13 @@ test('each message that a sink took is one line: how many events, the worst of t
   soc.next(() => Promise.resolve(void (nowMs += 250)))
   await deliver(soc, batch)
   const where = { level: 'info', sink: 'soc', account: 'main', attempt: 1, msg: 'delivered' }
-  const told = lines.map((line) => JSON.parse(line) as object)
   const id = soc.received[0]!.id
-  expect(told).toMatchObject([{ ...where, id, events: 3, worst: 'critical', ms: 250 }])
+  expect(told()).toMatchObject([{ ...where, id, events: 3, worst: 'critical', ms: 250 }])
 })
 
 test('what failed is told by its event, and a batch by how many it has', async () => {
   const soc = aRehearsedSink('soc')
-  const lines: string[] = []
-  const logger = createLogger({ destination: { write: (line) => void lines.push(line) } })
-  const keys = tests.keys()
-  const ledger = await tests.ledger({ keys })
-  const given = { redis: tests.redis, keys, ledger: ledger, sinks: [soc], drain: { logger } }
-  const { deliver } = aDeliveryRig(given)
+  const { ledger, deliver, told } = await rigThatLogs(soc)
   const [single, batch] = [
     await made(ledger, 'a/b/1', ['soc']),
     await sealed(ledger, 'soc', ['a/b/2', 'a/b/3']),
@@ -107,14 +107,13 @@ test('what failed is told by its event, and a batch by how many it has', async (
   soc.next('timeout', 'unavailable')
   await deliver(soc, single)
   await deliver(soc, batch)
-  const told = lines.map((line) => JSON.parse(line) as object)
   const where = { sink: 'soc', account: 'main' }
-  expect(told).toMatchObject([
+  expect(told()).toMatchObject([
     { ...where, uid: 'a/b/1' },
     { ...where, events: 2 },
   ])
-  expect(told[0]).not.toHaveProperty('events')
-  expect(told[1]).not.toHaveProperty('uid')
+  expect(told()[0]).not.toHaveProperty('events')
+  expect(told()[1]).not.toHaveProperty('uid')
 })
 
 test('a second pass over a delivered item sends nothing', async () => {
