@@ -206,11 +206,14 @@ export function describeCard({ event, fields }: Subject): Description {
 export function describeReport({ event, fields, id }: Subject): Description {
   const typeLabel = 'Threat report'
   const request = fields.text('request')
+  const ofRequest = wrapPresent(', request ', request)
+  const reportId = event.uid.startsWith('threat_flow/report/') ? id : null
   const outcome = fields.text('outcome')
   if (outcome !== null) {
     return {
       typeLabel,
       headline: Object.hasOwn(outcomes, outcome) ? (outcomes[outcome] ?? null) : 'was not made',
+      tail: ofRequest,
       facts: [textFact('Request', request), textFact('What to do', 'order the report again')],
       isOwnWords: true,
     }
@@ -219,9 +222,10 @@ export function describeReport({ event, fields, id }: Subject): Description {
   return {
     typeLabel,
     headline: fields.text('title'),
+    tail: wrapPresent(', report ', reportId) ?? ofRequest,
     facts: [
       textFact('Subtitle', fields.text('subtitle')),
-      textFact('Whole report', id === null ? null : `tocsin reports get ${id}`),
+      textFact('Whole report', wrapPresent('tocsin reports get ', reportId)),
       ...highlights.slice(0, shownHighlights).map((text) => textFact('Highlight', text)),
       highlights.length > shownHighlights
         ? textFact('More highlights', String(highlights.length - shownHighlights))

@@ -317,11 +317,14 @@ export function buildHeadline(
   const { event, feed, description, extract } = subject
   const { headline, tail = null } = description
   const quote = description.quote ?? (headline === null ? extract : null)
-  const owner = findOwner(subject)
+  const label = clean(description.typeLabel, limits.label)
+  const name = headline === null ? '' : clean(headline, limits.name)
+  const isSaid = (one: string): boolean => isSeenIn(`${label}: ${name}`, clean(one, limits.name))
+  const owner = findOwner(subject, isSaid)
   const end = tail === null ? '' : clean(tail, limits.tail)
   const parts = {
-    label: clean(description.typeLabel, limits.label),
-    name: headline === null ? '' : clean(headline, limits.name),
+    label,
+    name,
     ours: clean(owner.name, limits.whose),
     isIdentifier: owner.isIdentifier,
     quoted: quote === null ? '' : inQuotes(clean(quote, quoteLength(owner))),
@@ -339,17 +342,24 @@ interface Owner {
   isIdentifier: boolean
 }
 
-function findOwner({ event, feed, description }: HeadlineSubject): Owner {
+function findOwner(
+  { event, feed, description }: HeadlineSubject,
+  isSaid: (name: string) => boolean,
+): Owner {
   const names = event.identifiers.map(({ name }) => name.trim()).filter((name) => name !== '')
   const [first] = names
   if (first === undefined) {
     const isFound = event.kind === 'event' && description.isOwnWords !== true && feed !== ''
     return { name: isFound ? `feed ${feed}` : '', isIdentifier: false }
   }
-  const headlineText = (description.headline ?? '').toLowerCase()
-  const isSaid = names.some((name) => headlineText.includes(name.toLowerCase()))
   const more = names.length > 1 ? ` and ${names.length - 1} more` : ''
-  return { name: isSaid ? '' : first + more, isIdentifier: true }
+  return { name: names.some(isSaid) ? '' : first + more, isIdentifier: true }
+}
+
+/** Whether a phone's notification of `text` shows `part`. */
+function isSeenIn(text: string, part: string): boolean {
+  const at = text.toLowerCase().indexOf(part.toLowerCase())
+  return at !== -1 && countCodePoints(text.slice(0, at) + part) <= notificationLength
 }
 
 interface HeadlineParts {
@@ -380,10 +390,7 @@ function namelessStart({
   quoted: quote,
   isText,
 }: HeadlineParts): string {
-  const at = quote.toLowerCase().indexOf(ours.toLowerCase())
-  const isSeen =
-    at !== -1 && countCodePoints(label) + 2 + at + countCodePoints(ours) <= notificationLength
-  if (ours === '' || isSeen) return quote
+  if (ours === '' || isSeenIn(`${label}: ${quote}`, ours)) return quote
   if (quote === '') return isText && isIdentifier ? `${ours} mentioned` : ours
   return isIdentifier ? `${ours} in ${quote}` : `${quote} (${ours})`
 }

@@ -6,6 +6,7 @@ import { commandBlocks } from './commands.ts'
 import { configurationBlocks } from './configuration.ts'
 import { errorBlocks } from './errors.ts'
 import { withBlocks } from './markdown.ts'
+import { messageBlocks } from './messages.ts'
 import { metricBlocks } from './metrics.ts'
 
 export const root = join(import.meta.dirname, '../..')
@@ -43,6 +44,7 @@ export async function generatedBlocks(): Promise<Map<string, string>> {
     ...metricBlocks(),
     ...alertBlocks(),
     ...errorBlocks(),
+    ...messageBlocks(),
   ])
 }
 

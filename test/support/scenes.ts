@@ -1,11 +1,13 @@
 /** Deliveries of every type and kind, as the recorded messages and the gallery show them. */
+import { ownFeed } from '../../src/event.ts'
 import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import { maskDetail } from '../../src/masking/masking.ts'
 import type { Guidance } from '../../src/messages/guidance.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
-import { eventTypeSamples, type EventTypeSample } from '../fixtures/event-types.ts'
+import { buildBeginAlert, ownEvent } from '../../src/self-alerts/self-alerts.ts'
+import { eventTypeSamples, type EventTypeSample, type Seen } from '../fixtures/event-types.ts'
 import { aMember } from './deliveries.ts'
 import { aCredentialFeed } from './feeds.ts'
 import { aBusyDigest, digestFacts, manyMembers, summarised } from './summaries.ts'
@@ -17,8 +19,12 @@ export function delivery(members: DeliveryMember[], more: Partial<Delivery> = {}
   return { id: 'd0123456789abcde', destination, members, attempt: 1, mayBeRepeat: false, ...more }
 }
 
+function typeOf({ uid, type }: EventTypeSample): string {
+  return type ?? uid.split('/')[0] ?? ''
+}
+
 function memberOf(sample: EventTypeSample): DeliveryMember {
-  const type = sample.type ?? sample.uid.split('/')[0] ?? ''
+  const type = typeOf(sample)
   const parsed = parseItem({
     metadata: {
       uid: sample.uid,
@@ -36,7 +42,7 @@ function memberOf(sample: EventTypeSample): DeliveryMember {
 
 export const typeScenes = eventTypeSamples.flatMap((sample): Scene[] => {
   const member = memberOf(sample)
-  const name = sample.type ?? sample.uid.split('/')[0] ?? ''
+  const name = typeOf(sample)
   const bare: Scene = [name, delivery([member])]
   if (!sample.full) return [bare]
   const detail = maskDetail(sample.full.data, sample.uid)
@@ -59,10 +65,83 @@ function credential(): DeliveryMember {
 }
 
 function report(): DeliveryMember {
-  const content = { id: 'r1', title: 'A flow of threats', summary: 'Much happened.' }
+  const content = { id: 31, title: 'A flow of threats', summary: 'Much happened.' }
   const end = { requestId: 'q1', outcome: 'completed', report: content } as const
   return aMember({ event: parseReport(end, 'high'), feed: 'flows', link: null })
 }
+
+/** A type's event as a search shows it, and with its full event. */
+export interface TypeMembers {
+  type: string
+  sees: Seen
+  item: DeliveryMember
+  full: DeliveryMember
+  /** Of the title of the full event, where it says another place than that of the item. */
+  fullWhere?: string
+}
+
+function sampleMembers(sample: EventTypeSample): TypeMembers {
+  const item = memberOf(sample)
+  const { data = dataOf(sample), where } = sample.full ?? {}
+  const full = { ...item, detail: maskDetail(data, sample.uid) }
+  return {
+    type: typeOf(sample),
+    sees: sample.sees,
+    item,
+    full,
+    ...(where !== undefined && { fullWhere: where }),
+  }
+}
+
+/** A full event that says what the item does: of types whose full event no document shows. */
+function dataOf({ highlights = {} }: EventTypeSample): Record<string, unknown> {
+  const data: Record<string, unknown> = {}
+  for (const [path, texts] of Object.entries(highlights)) {
+    const [last = path, ...parents] = path.split('.').toReversed()
+    let place = data
+    for (const key of parents.toReversed()) place = (place[key] ??= {}) as typeof data
+    const plain = texts.map((text) => text.replaceAll(/<\/?mark>/g, ''))
+    place[last] = plain.length > 1 || last.endsWith('s') ? plain : plain[0]
+  }
+  return data
+}
+
+function notice(): DeliveryMember {
+  const trouble = { kind: 'feed-stalled', name: 'brand' } as const
+  const event = buildBeginAlert(
+    trouble,
+    { sinceMs: 0, seenMs: 0, dueMs: 22 * 60_000 },
+    'no poll succeeds',
+  )
+  return aMember({ event, feed: ownFeed, link: null })
+}
+
+function canary(): DeliveryMember {
+  const given = { uid: '_tocsin/canary/0', type: 'canary', severity: 'info', createdAtMs: 0 }
+  const event = ownEvent(given, { headline: 'test of the whole way', slot: '1970-01-01T00:00:00Z' })
+  return aMember({ event, feed: ownFeed, link: null })
+}
+
+function ofOneShape(type: string, item: DeliveryMember, sees: Seen): TypeMembers {
+  return { type, sees, item, full: item }
+}
+
+/** Every type that has words of its own; what Tocsin makes itself has no other shape. */
+export const typeMembers: readonly TypeMembers[] = [
+  ...eventTypeSamples.map(sampleMembers),
+  ofOneShape('credential', credential(), {
+    what: 'Leaked credential',
+    whose: 'joe@acme[.]com',
+    where: 'A list',
+  }),
+  ofOneShape('threat_flow_report', report(), {
+    what: 'Threat report',
+    whose: 'A flow of threats',
+    where: 'report 31',
+  }),
+  ofOneShape('notice', notice(), { what: 'Tocsin', whose: 'feed brand', where: 'feed brand' }),
+  ofOneShape('canary', canary(), { what: 'Canary', whose: 'test', where: 'the whole way' }),
+]
 
 const several = manyMembers(12)
 const guidance: Guidance = {

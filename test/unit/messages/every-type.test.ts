@@ -1,26 +1,34 @@
 /**
  * A message that does not say what was found, whose it is and where is an alarm that nobody can act on. One
- * realistic search item of every type, by itself and with its full event; `-t printed` prints the table.
+ * realistic item of every type, by itself, with its full event and without what matched;
+ * docs/reference/messages.md shows their titles.
  */
 import { describe, expect, test } from 'vitest'
+import { ownFeed } from '../../../src/event.ts'
 import { parseItem } from '../../../src/feed-types/events.ts'
-import { maskDetail } from '../../../src/masking/masking.ts'
+import { parseCredentialItem } from '../../../src/feed-types/credentials.ts'
+import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
-import { renderMessage } from '../../../src/messages/message.ts'
+import { renderMessage, typeLabel } from '../../../src/messages/message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { arrangeFacts, type DeliveryMember } from '../../../src/sinks/sink.ts'
-import { type EventTypeSample, eventTypeSamples, secrets } from '../../fixtures/event-types.ts'
+import {
+  feedCredential,
+  legacyItems,
+  searchCredential,
+  searchItem,
+} from '../../fixtures/documented-items.ts'
+import { eventTypeSamples, secrets } from '../../fixtures/event-types.ts'
 import { aMember } from '../../support/deliveries.ts'
+import { aThreatEvent } from '../../support/events.ts'
+import { aCredentialFeed } from '../../support/feeds.ts'
+import { delivery, typeMembers } from '../../support/scenes.ts'
 
 /** The item types of the public documents, as of 2026-07-23 (docs/api-notes.md, Events). */
 const itemTypes =
   'account actor actor_summary ad attachment blog_post bot bucket bucket_object cc cc_bases chat_channel_summary chat_message cookie docker_image docker_repository document domain domain_certificate domain_favicon domain_dns_records domain_ip_address domain_screenshot domain_title domain_whois_rdap driller driller_forum_post driller_forum_topic driller_google driller_profile driller_source_code entity_classification entity_summarization event experimental forum_category forum_post forum_profile forum_thread_summary forum_topic host intelligence_object invalid_credential leak leaked_credential leaked_data leaked_file listing lookalike mitigated_credential paste ransomleak ransomleak_file_listing score_event sdo_attack_pattern sdo_campaign sdo_identity sdo_indicator sdo_infrastructure sdo_location sdo_malware sdo_relationship sdo_external_report sdo_threat_actor sdo_threat_actor_group sdo_tool sdo_vulnerability seller service social_media_account source_code_secret stealer_log attachment/telegram threat_flow_summary valid_credential whois'.split(
     ' ',
   )
-
-function typeOf({ uid, type }: EventTypeSample): string {
-  return type ?? uid.split('/')[0] ?? ''
-}
 
 interface Shown {
   title: string
@@ -30,24 +38,11 @@ interface Shown {
   all: string
 }
 
-function show(sample: EventTypeSample, changes: Partial<DeliveryMember> = {}): Shown {
-  const parsed = parseItem({
-    metadata: { uid: sample.uid, type: typeOf(sample), severity: 'critical' },
-    highlights: sample.highlights ?? {},
-    identifiers: [{ id: 7, name: sample.identifier ?? 'acme.com' }],
-  })
-  if (!parsed.ok) throw new Error(parsed.problem)
-  const member = aMember({ event: parsed.event, ...changes })
-  const delivery = {
-    id: 'e1',
-    destination: { id: 'soc', label: 'soc' },
-    members: [member],
-    attempt: 1,
-    mayBeRepeat: false,
-  }
+function show(member: DeliveryMember): Shown {
+  const one = delivery([member])
   const options = { sink: 'soc', from: 'tocsin@example.com', to: 'a@example.com', nowMs: 0 }
-  const { subject, text, html } = composeMail(delivery, options) as Record<string, string>
-  const message = renderMessage(member, delivery)
+  const { subject, text, html } = composeMail(one, options) as Record<string, string>
+  const message = renderMessage(member, one)
   const facts = arrangeFacts(message).first.slice(0, 3)
   return {
     title: message.title,
@@ -57,89 +52,134 @@ function show(sample: EventTypeSample, changes: Partial<DeliveryMember> = {}): S
   }
 }
 
-function full(sample: EventTypeSample): Shown {
-  return show(sample, { detail: maskDetail(sample.full?.data ?? {}) })
+/** Which of the three a title says, and whether a phone's notification shows the first two. */
+function answers({ title, subject }: Shown, label: string, whose: string, where: string): object {
+  const firstLook = Array.from(subject).slice(0, 80).join('')
+  const says = (text: string, part: string): boolean =>
+    text.toLowerCase().includes(part.toLowerCase())
+  return {
+    what: title.startsWith(`${label}: `) ? 'said' : title,
+    whose: says(title, whose) ? 'said' : title,
+    where: says(title, where) ? 'said' : title,
+    first: says(firstLook, whose) && /^\[[A-Z]+\] [A-Z]/u.test(firstLook) ? 'said' : firstLook,
+  }
 }
 
-const cases = eventTypeSamples.map((sample) => ({ type: typeOf(sample), sample }))
+const all = { what: 'said', whose: 'said', where: 'said', first: 'said' }
 
-test('there is a sample of each of the 76 item types, and words for each', () => {
+test('there is a sample of each of the 76 item types, and of every type that has words', () => {
   expect(itemTypes).toHaveLength(76)
-  expect(cases.map(({ type }) => type).toSorted()).toEqual(itemTypes.toSorted())
-  expect(itemTypes.filter((type) => !describedTypes.includes(type))).toEqual([])
+  const sampled = typeMembers.map(({ type }) => type)
+  expect(sampled.slice(0, eventTypeSamples.length).toSorted()).toEqual(itemTypes.toSorted())
+  expect(sampled.toSorted()).toEqual([...describedTypes].toSorted())
 })
 
-describe.each(cases)('$type', ({ sample }) => {
-  const { sees } = sample
+describe.each(typeMembers)('$type', ({ type, sees, item, full, fullWhere = sees.where }) => {
+  const label = item.feed === ownFeed ? sees.what : typeLabel(type)
 
-  test('says what, whose and where from the search item alone', () => {
-    const { title, subject, facts } = show(sample)
-    const seen = [title, ...facts].join('\n')
-    expect(title).toContain(sees.what)
-    expect(title).toContain(sees.whose)
-    expect(seen).toContain(sees.where)
-    expect(facts.length).toBeGreaterThan(1)
-    const firstLook = Array.from(subject).slice(0, 80).join('')
-    expect(firstLook).toMatch(/^\[CRITICAL\] [A-Z]/u)
-    expect(firstLook).toContain(sees.whose)
+  test('its title says what, whose and where from the search item alone', () => {
+    const shown = show(item)
+    expect(answers(shown, label, sees.whose, sees.where)).toEqual(all)
+    expect(shown.title).toContain(sees.what)
+    expect(shown.facts.length).toBeGreaterThan(0)
   })
 
-  test('says it with the full event too, and more', () => {
-    const { title, subject, facts } = full(sample)
-    const seen = [title, ...facts].join('\n')
-    expect(seen.toLowerCase()).toContain(sees.whose.toLowerCase())
-    expect(Array.from(subject).slice(0, 80).join('')).toContain(sees.whose)
-    for (const added of sample.full?.adds ?? []) expect(seen).toContain(added)
+  test('its title says it with the full event, too', () => {
+    expect(answers(show(full), label, sees.whose, fullWhere)).toEqual(all)
   })
 
-  test('shows no secret in clear', () => {
-    const shown = show(sample).all + full(sample).all
+  test.runIf(item.event.identifiers.length > 0)(
+    'its title names what matched and the source where the item shows nothing else',
+    () => {
+      const uid = `${type}/a_source/4711`
+      const event = { ...item.event, uid, source: 'a_source', highlights: {} }
+      const shown = show({ ...item, event })
+      const { name } = event.identifiers[0]!
+      const where = /lookalike|^domain$/.test(type) ? '4711' : 'a_source'
+      expect(answers(shown, label, name.replaceAll('.', '[.]'), where)).toEqual(all)
+    },
+  )
+
+  test('it shows no secret in clear', () => {
+    const shown = show(item).all + show(full).all
     for (const secret of secrets) expect(shown).not.toContain(secret)
   })
 })
 
+describe.each(eventTypeSamples.filter(({ full }) => full !== undefined))('$uid', (sample) => {
+  test('with its full event adds what the item cannot say', () => {
+    const { full } = typeMembers.find(({ item }) => item.event.uid === sample.uid)!
+    const { title, facts } = show(full)
+    for (const added of sample.full?.adds ?? [])
+      expect([title, ...facts].join('\n')).toContain(added)
+  })
+})
+
+const feed = aCredentialFeed()
+const documented = [
+  ...[feedCredential, searchCredential].map((raw) => parseCredentialItem(raw, feed)),
+  parseItem(searchItem),
+  ...legacyItems.map(parseLegacyItem),
+].map((parsed) => {
+  if (!parsed.ok) throw new Error(parsed.problem)
+  return parsed.event
+})
+
+test.each(documented)('the documented item $uid is titled by what, whose and where', (event) => {
+  const { highlights, identifiers, type, source } = event
+  const ours = identifiers[0]?.name ?? highlights['identity_name']?.[0]
+  const whose = ours?.replaceAll('.', '[.]') ?? 'feed brand'
+  const where = { credential: 'Sample combos', domain: 'acme-login[.]example' }[type] ?? source
+  expect(answers(show(aMember({ event })), typeLabel(type), whose, where)).toEqual(all)
+})
+
 test('the first fact of a stealer log is the stolen account, then its login page and masked password', () => {
-  const [stealer] = eventTypeSamples
-  expect(show(stealer!).facts).toEqual([
+  const { item, full } = typeMembers[0]!
+  expect(show(item).facts).toEqual([
     'Accounts: joe@acme[.]com, ann@acme[.]com',
     'Login page: hxxps://sso[.]acme[.]com/login',
     'Password: h••••!',
   ])
-  expect(full(stealer!).title).toBe(
+  expect(show(full).title).toBe(
     'Stealer log: joe@acme[.]com and 1 more at sso[.]acme[.]com, Lumma on DESKTOP-7 (CH)',
   )
 })
 
 test('a stealer log with 30 of our accounts does not read as five, all that an item keeps, once the full event is there', () => {
   const accounts = Array.from({ length: 30 }, (_, at) => `u${at}@acme.com`)
-  const sample = {
-    uid: 'stealer_log/lumma/1',
-    highlights: { 'credentials.username': accounts },
-    sees: { what: '', whose: '', where: '' },
-  }
+  const { item } = typeMembers[0]!
+  const event = { ...item.event, highlights: { 'credentials.username': accounts } }
   const others = [{ username: 'bob@other.example', url: 'https://other.example' }]
   const credentials = [...others, ...accounts.map((username) => ({ username }))]
-  expect(show(sample, { detail: { credentials } }).title).toMatch(/u0@acme\[\.\]com and 29 more/u)
-})
-
-test('where nothing matched but the type, the title still says where and by which feed', () => {
-  const { title } = show({ uid: 'bot/russian_market/1', sees: { what: '', whose: '', where: '' } })
-  expect(title).toBe('Bot for sale: acme[.]com at russian_market')
-  const event = parseItem({ metadata: { uid: 'paste/pastebin/1' } })
-  if (!event.ok) throw new Error(event.problem)
-  const bare = renderMessage(aMember({ event: event.event }), { attempt: 1, mayBeRepeat: false })
-  expect(bare.title).toBe('Paste: feed brand on pastebin')
-})
-
-test('as a table, printed', () => {
-  const rows = cases.flatMap(({ type, sample }) => [
-    [type, show(sample)] as const,
-    ...(sample.full ? [[`${type} (full)`, full(sample)] as const] : []),
-  ])
-  const table = rows.map(
-    ([type, { title, subject, facts }]) =>
-      `${type}\n  ${title}\n  ${subject}\n  ${facts.join(' | ')}`,
+  expect(show({ ...item, event, detail: { credentials } }).title).toMatch(
+    /u0@acme\[\.\]com and 29 more/u,
   )
-  process.stdout.write(`${table.join('\n')}\n`)
-  expect(rows.length).toBeGreaterThan(76)
 })
+
+test('where not even an identifier is known, the title says by which feed', () => {
+  const event = aThreatEvent({ type: 'paste', source: 'pastebin', highlights: {}, identifiers: [] })
+  expect(show(aMember({ event })).title).toBe('Paste: feed brand on pastebin')
+})
+
+test.each([
+  ['leaked_file', 'file_name', 'breach_forum'],
+  ['ransomleak_file_listing', 'path', 'akira'],
+  ['attachment', 'file_name', 'discord'],
+  ['chat_channel_summary', 'conversation_name', 'telegram'],
+  ['domain_dns_records', 'domain', 'flare'],
+  ['bucket', 'bucket.host', 'grayhat_warfare'],
+  ['ransomleak', 'title', 'lockbit'],
+])(
+  '%s: a name that says whose it is only at its far end has it said in front',
+  (type, field, source) => {
+    const event = aThreatEvent({
+      uid: `${type}/${source}/1`,
+      type,
+      source,
+      severity: 'critical',
+      highlights: { [field]: [`${'long-'.repeat(15)}/acme.com`] },
+      identifiers: [{ id: 7, name: 'acme.com' }],
+    })
+    expect(answers(show(aMember({ event })), typeLabel(type), 'acme[.]com', source)).toEqual(all)
+  },
+)

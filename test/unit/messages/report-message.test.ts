@@ -21,7 +21,7 @@ const report = {
 
 test('a report is told by its title, its summary, its highlights and what it is about', () => {
   const { title, extract, facts, uid } = messageOf({ report })
-  expect(title).toBe('Threat report: Week 47')
+  expect(title).toBe('Threat report: Week 47, report 12')
   expect(extract?.label).toBe('Summary')
   expect(extract?.text).toContain('Two leaks and a ransom.')
   expect(extract?.text).not.toContain('evil.example') // no link of its own making
@@ -33,13 +33,20 @@ test('a report is told by its title, its summary, its highlights and what it is 
   expect(uid).toBe('threat_flow/report/12')
 })
 
+test('a report without a readable id is told by its request, with no command that cannot find it', () => {
+  const { title, facts } = messageOf({ report: { ...report, id: 'x' } })
+  expect(title).toBe('Threat report: Week 47, request r1')
+  expect(facts.map(({ label }) => label)).not.toContain('Whole report')
+})
+
 test.each([
   ['failed', 'could not be made'],
   ['refused', 'cannot be read'],
   ['overdue', 'is overdue'],
-] as const)('a request that is %s says so, and what to do', (outcome, words) => {
+] as const)('a request that is %s says so, which one it is, and what to do', (outcome, words) => {
   const { title, facts, uid } = messageOf({ outcome })
   expect(title).toContain(words)
+  expect(title).toMatch(/, request r1$/)
   expect(facts).toContainEqual(expect.objectContaining({ label: 'Request', value: 'r1' }))
   expect(uid).toBe(`threat_flow/request/r1/${outcome}`)
 })
