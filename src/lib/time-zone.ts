@@ -166,12 +166,24 @@ export function formatInZone(atMs: number, zone: string): string {
 const englishes = ['en-US', 'en-GB', 'en-AU', 'en-CA', 'en-IN']
 
 function zoneAbbreviation(atMs: number, zone: string): string {
-  const names = englishes.map((locale) => shortZoneName(atMs, zone, locale))
-  return names.find((name) => !/^(?:GMT|UTC)[+-]/u.test(name)) ?? names[0] ?? zone
+  let offset: string | undefined
+  for (const locale of englishes) {
+    const name = shortZoneName(atMs, zone, locale)
+    if (!/^(?:GMT|UTC)[+-]/u.test(name)) return name
+    offset ??= name
+  }
+  return offset ?? zone
 }
 
+/** By language and zone. */
+const nameFormats = new Map<string, Intl.DateTimeFormat>()
+
 function shortZoneName(atMs: number, zone: string, locale: string): string {
-  const format = new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' })
+  const key = `${locale} ${zone}`
+  const format =
+    nameFormats.get(key) ??
+    new Intl.DateTimeFormat(locale, { timeZone: zone, timeZoneName: 'short' })
+  nameFormats.set(key, format)
   return format.formatToParts(atMs).find(({ type }) => type === 'timeZoneName')?.value ?? zone
 }
 

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
+  formatInZone,
   formatLocal,
   toInstant,
   isTimeZone,
@@ -131,3 +132,13 @@ function disagreements(window: Window): unknown[] {
   }
   return found
 }
+
+test('a format is built once for each zone and language, however many times are shown', () => {
+  const built = vi.spyOn(Intl, 'DateTimeFormat')
+  onTestFinished(() => built.mockRestore())
+  for (let day = 0; day < 400; day += 1) {
+    const shownAt = formatInZone(day * 86_400_000, 'Africa/Windhoek')
+    expect(shownAt).toMatch(/^19\d\d-\d\d-\d\d \d\d:00 \S+$/)
+  }
+  expect(built.mock.calls.length).toBeLessThanOrEqual(6)
+})
