@@ -22,7 +22,7 @@ import { createReach, type FeedFacts } from '../routing/reach.ts'
 import type { RouteNode, Router } from '../routing/router.ts'
 import { isSilenceProblem, parseSilence, type Silence } from '../routing/silences.ts'
 import { allowsAll, decideVerdict } from '../routing/suppression.ts'
-import { sinkTypeOf } from '../sinks/sink-types.ts'
+import { type SinkConfig, sinkTypeOf } from '../sinks/sink-types.ts'
 import type { Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { readAccounting, sumPending, upstreamFeedNames } from '../store/accounts.ts'
@@ -109,7 +109,7 @@ export function groupingSinks(
         destinations: sinks.get(sink.name)?.destinations ?? [],
         digest: digest && {
           schedule: createSchedule(digest),
-          timeZone: digest.timeZone,
+          timeZone: readersZone(sink) ?? digest.timeZone,
           immediate: digest.immediate,
           sendsEmpty: digest.sendsEmpty,
           maxItems: digest.maxItems,
@@ -118,6 +118,11 @@ export function groupingSinks(
       return [sink.name, groupingSink]
     }),
   )
+}
+
+/** The zone of the times that its readers see; undefined: it has none of its own. */
+function readersZone(sink: SinkConfig): string | undefined {
+  return 'timeZone' in sink ? sink.timeZone : undefined
 }
 
 type FeedCoverage = DigestFacts['feeds'][number]

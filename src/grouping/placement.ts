@@ -19,6 +19,7 @@ export interface GroupingSink {
 
 export interface SinkDigest {
   schedule: Schedule
+  /** Of the days that it counts: its readers', else its schedule's. */
   timeZone: string
   /** Events of at least this severity are sent at once; null: none. */
   immediate: Severity | null

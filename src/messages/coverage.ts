@@ -52,7 +52,10 @@ export function buildCoverage(
     unlisted: describeUnlisted(digest),
     alreadySent: sent.map(({ severity, type, uid, sentAtMs, title, serviceLink = null }) => ({
       severity: sanitizeLine(severity, messageLimits.severity),
-      title: sanitizeLine(title ?? `${typeLabel(type)}: ${uid}`, messageLimits.title),
+      title: sanitizeLine(
+        title ?? `${typeLabel(type)}: content no longer stored, uid ${uid}`,
+        messageLimits.title,
+      ),
       link: serviceLink,
       time: timeIn(sentAtMs),
     })),
@@ -144,6 +147,7 @@ function describeUnlisted({
   suppressed,
   dead,
   diverted = 0,
+  alreadySent,
   alreadySentTotal,
 }: DigestFacts): string[] {
   return [
@@ -151,7 +155,9 @@ function describeUnlisted({
     suppressed > 0 ? `${suppressed} suppressed by a silence, a mute or another event` : null,
     dead > 0 ? `${dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
-    alreadySentTotal > 0 ? `${alreadySentTotal} already sent at once` : null,
+    alreadySentTotal > 0 && alreadySent.length === 0
+      ? `${alreadySentTotal} already sent at once`
+      : null,
   ].filter((text) => text !== null)
 }
 

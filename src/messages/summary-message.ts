@@ -9,6 +9,7 @@ import { type Coverage, buildCoverage } from './coverage.ts'
 import { formatTime } from './description.ts'
 import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
 import {
+  type Message,
   messageLimits,
   type MessageSubject,
   renderMessage,
@@ -50,6 +51,8 @@ export interface SummaryMessage {
   counts: { label: string; entries: NameCount[] }[]
   /** Digests only: one entry per day, oldest first. */
   days: { label: string; total: number; bySeverity: SeverityCount[] }[]
+  /** The zone of the days, where it is not that of the times. */
+  dayZone: string | null
   coverage: Coverage | null
   /** Zone of the times: `UTC`, or the digest's. */
   timeZone: string
@@ -65,10 +68,10 @@ export interface SummaryLine {
   severity: Severity
   /** The headline with the type in front: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
   title: string
-  /** The first matched identifier, unless the title says it. */
+  /** "matched VIP": the first matched identifier, unless the title says it. */
   identifier: string | null
   feed: string
-  /** When it was matched, else created, else fetched. */
+  /** "matched 2026-11-21 06:59 UTC"; else when it was created, else when it was fetched. */
   time: string
   /** "raised from medium", "ignored"; null: nothing. */
   remark: string | null
@@ -116,12 +119,19 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
       total: day.bySeverity.reduce((sum, { count }) => sum + count, 0),
       bySeverity: cleanSeverities(day.bySeverity),
     })),
+    dayZone: findDayZone(subject),
     coverage,
     timeZone: sanitizeLine(subject.timeZone ?? digest?.timeZone ?? 'UTC', summaryLimits.name),
     attachment: attachmentName(subject.attachment),
     route: summary.route === null ? null : sanitizeLine(summary.route, summaryLimits.name),
     guidance: summaryGuidance(subject),
   }
+}
+
+/** A digest that was made before its sink's zone changed has the days of the earlier one. */
+function findDayZone({ summary: { digest }, timeZone }: SummarySubject): string | null {
+  if (digest === undefined || timeZone === undefined || timeZone === digest.timeZone) return null
+  return sanitizeLine(digest.timeZone, summaryLimits.name)
 }
 
 /** Only what has just happened pings anybody: not a digest, a backlog, or the end of quiet hours. */
@@ -144,9 +154,21 @@ export function formatRemainder(
   if (left <= 0) return null
   const where =
     attachment === null
-      ? `"tocsin explain ${deliveryId}" lists all`
+      ? `"${explainCommand(deliveryId)}" lists all`
       : `see the attached ${attachment}`
   return shown === 0 ? `${left} not listed here: ${where}` : `and ${left} more: ${where}`
+}
+
+/** The command that lists a message's events; null for a message of none. */
+export function listCommand(
+  { total }: Pick<SummaryMessage, 'total'>,
+  deliveryId: string,
+): string | null {
+  return total === 0 ? null : explainCommand(deliveryId)
+}
+
+function explainCommand(deliveryId: string): string {
+  return `tocsin explain ${deliveryId}`
 }
 
 /** What stands around the lines of a summary, as labelled texts for sinks that have no tables. */
@@ -169,9 +191,10 @@ const outlinedDays = 7
 
 /** `names`: how many of each count and of what was already sent; `feeds`: how many feeds. */
 export function outlineSummary(
-  { counts, coverage, days }: Pick<SummaryMessage, 'counts' | 'coverage' | 'days'>,
+  message: Pick<SummaryMessage, 'counts' | 'coverage' | 'days' | 'dayZone'>,
   { names, feeds }: { names: number; feeds: number },
 ): SummaryOutline {
+  const { counts, coverage } = message
   const sent = coverage?.alreadySent.slice(0, names) ?? []
   const moreSent = (coverage?.alreadySent.length ?? 0) - sent.length
   const more = moreSent + (coverage?.moreAlreadySent ?? 0)
@@ -188,20 +211,20 @@ export function outlineSummary(
       events: sent,
       more: sent.length > 0 && more > 0 ? `and ${more} more that were already sent` : null,
     },
-    coverage: coverage === null ? [] : outlineCoverage(coverage, days, feeds),
+    coverage: coverage === null ? [] : outlineCoverage(coverage, message, feeds),
   }
 }
 
 function outlineCoverage(
   { feeds, moreFeeds, unlisted }: Coverage,
-  days: SummaryMessage['days'],
+  { days, dayZone }: Pick<SummaryMessage, 'days' | 'dayZone'>,
   maxFeeds: number,
 ): LabelledTexts[] {
   const shown = feeds.slice(0, maxFeeds)
   const more = feeds.length - shown.length + moreFeeds
   const parts = [
     {
-      label: 'Days',
+      label: dayZone === null ? 'Days' : `Days (${dayZone})`,
       texts: days
         .filter(({ total }) => total > 0)
         .slice(-outlinedDays)
@@ -238,13 +261,26 @@ function toSummaryLine(member: MessageSubject, timeIn: (atMs: number) => string)
   return {
     severity: message.severity,
     title: message.title,
-    identifier: isSaid ? null : identifier,
+    identifier: isSaid ? null : `matched ${identifier}`,
     feed: message.feed,
-    time: timeIn(message.matchedAtMs ?? message.createdAtMs ?? message.fetchedAtMs),
+    time: formatLineTime(message, timeIn),
     remark: formatRemark(member),
     link: message.link,
     uid: message.uid,
   }
+}
+
+/** In the words of a single message, which shows all three times. */
+function formatLineTime(
+  {
+    matchedAtMs,
+    createdAtMs,
+    fetchedAtMs,
+  }: Pick<Message, 'matchedAtMs' | 'createdAtMs' | 'fetchedAtMs'>,
+  timeIn: (atMs: number) => string,
+): string {
+  if (matchedAtMs !== null) return `matched ${timeIn(matchedAtMs)}`
+  return createdAtMs === null ? `fetched ${timeIn(fetchedAtMs)}` : `created ${timeIn(createdAtMs)}`
 }
 
 function formatRemark({ event, raisedFrom }: MessageSubject): string | null {
@@ -470,11 +506,13 @@ function formatDay(day: string): string {
   return new Intl.DateTimeFormat('en-GB', parts).format(atMs).replaceAll(',', '')
 }
 
-/** As `formatOrigin`, of several events. */
-export function formatSummaryOrigin(
-  { route, timeZone }: SummaryMessage,
-  deliveryId: string,
-): string {
+/** As `formatOrigin`, of several events; then the command that lists them. */
+export function formatSummaryOrigin(message: SummaryMessage, deliveryId: string): string[] {
+  const { route, timeZone } = message
   const by = route === null ? '' : ` · route ${route}`
-  return `delivery ${deliveryId}${by} · times are ${timeZone}`
+  const command = listCommand(message, deliveryId)
+  return [
+    `delivery ${deliveryId}${by} · times are ${timeZone}`,
+    ...(command === null ? [] : [`all events: ${command}`]),
+  ]
 }

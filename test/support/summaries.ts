@@ -117,6 +117,14 @@ export function aBusyDigest(count = 37): Pick<Delivery, 'members' | 'summary' | 
     alreadySent: [
       {
         severity: 'critical',
+        type: 'stealer_log',
+        uid: 'stealer_log/stealer_logs_live/77',
+        sentAtMs: dueAtMs - 3 * hourMs,
+        title: 'Stealer log: joe@example[.]com at sso[.]example[.]com',
+        serviceLink: 'https://app.example.com/#/uid?uid=stealer_log/stealer_logs_live/77',
+      },
+      {
+        severity: 'critical',
         type: 'ransomleak',
         uid: 'ransomleak/lockbit/8812',
         sentAtMs: dueAtMs - 5 * hourMs,

@@ -16,7 +16,13 @@ import {
   severityLabel,
 } from '../../messages/summary.ts'
 import { arrangeFacts } from '../sink.ts'
-import { type MailOrigin, originLines, summaryOriginLines } from './mail-text.ts'
+import {
+  dayHeading,
+  hasAlreadySent,
+  type MailOrigin,
+  originLines,
+  summaryOriginLines,
+} from './mail-text.ts'
 
 export function renderHtml(message: Message, origin: MailOrigin): string {
   const accent = accentColor(message.severity)
@@ -124,6 +130,7 @@ function leadText({ alarms, subject, bySeverity }: SummaryMessage): string {
 function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
   const { coverage, days } = message
   const picture = renderDays(days)
+  const heading = hasAlreadySent(coverage) ? renderHeading('New events') : ''
   const before = [
     `<h1 style="margin:0 0 10px;font-size:21px;line-height:1.3;${wrap}">${escapeHtml(message.title)}</h1>\n`,
     coverage === null ? '' : renderWindow(coverage.window, message.timeZone),
@@ -132,10 +139,10 @@ function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
     coverage?.statement
       ? `<p style="margin:0 0 14px;${wrap}">${escapeHtml(coverage.statement)}</p>\n`
       : '',
-    renderChips(message.bySeverity),
+    renderAlreadySent(coverage),
+    renderChips(message.bySeverity, heading),
     renderGuidance(message.guidance),
-    picture === '' ? '' : `${renderHeading('By day')}${picture}`,
-    coverage === null ? '' : renderAlreadySent(coverage),
+    picture === '' ? '' : `${renderHeading(dayHeading(message))}${picture}`,
   ]
   const foot = summaryOriginLines(message, origin).map(escapeHtml).join('<br>')
   const after = [
@@ -279,8 +286,9 @@ function renderCoverage(coverage: Coverage): string {
 }
 
 /** Stands before the new events: these are the worst of the window. */
-function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
-  if (alreadySent.length === 0) return ''
+function renderAlreadySent(coverage: Coverage | null): string {
+  if (!hasAlreadySent(coverage)) return ''
+  const { alreadySent, moreAlreadySent } = coverage
   const lines = alreadySent.map(({ severity, title, link, time }) => {
     const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
     const open =
@@ -320,14 +328,14 @@ const tableStart =
   '<table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" style="border-collapse:collapse">'
 
 /** Renders each severity with its count in white on its colour. */
-function renderChips(counts: readonly SeverityCount[]): string {
+function renderChips(counts: readonly SeverityCount[], heading: string): string {
   if (counts.length === 0) return ''
   const style = 'display:inline-block;margin:0 6px 6px 0;font-size:14px;line-height:1.7'
   const chips = counts.map(
     ({ severity, count }) =>
       `<span style="${style};${chipStyle(severity)}">&nbsp;${count} ${escapeHtml(formatSeverity(severity))}&nbsp;</span>`,
   )
-  return `<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
+  return `${heading}<p style="margin:0 0 14px;${wrap}">${chips.join(' ')}</p>\n`
 }
 
 /**

@@ -6,6 +6,7 @@ import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
 import type { Message } from '../../messages/message.ts'
 import {
   formatRemainder,
+  listCommand,
   type SummaryLine,
   type SummaryMessage,
 } from '../../messages/summary-message.ts'
@@ -13,8 +14,8 @@ import { formatSeverities, formatSeverity, severityLabel } from '../../messages/
 import { arrangeFacts } from '../sink.ts'
 
 /**
- * Renders the plain part of one event. Quoted lines begin with a bar, so that none of them passes
- * for ours.
+ * Renders the plain part of one event. Quoted lines, and those of a template, which may be words of
+ * a feed alone, begin with a bar, so that none of them passes for ours.
  */
 export function renderText(message: Message, origin: MailOrigin): string {
   const { first, rest } = arrangeFacts(message)
@@ -23,7 +24,7 @@ export function renderText(message: Message, origin: MailOrigin): string {
   const paragraphs = [
     message.notes.map((note) => `* ${note}`).join('\n'),
     `${severityLabel(message.severity)} ${message.title}`,
-    (message.body ?? []).join('\n'),
+    (message.body ?? []).map((line) => `${quoteMark}${line}`).join('\n'),
     factLines(first),
     renderGuidance(message.guidance),
     renderExtract(message.extract),
@@ -103,12 +104,12 @@ export function renderSummaryText(message: SummaryMessage, origin: MailOrigin): 
     ]
       .filter(Boolean)
       .join('\n'),
+    renderAlreadySent(coverage),
     renderColumns(
-      '',
+      hasAlreadySent(coverage) ? 'New events' : '',
       message.bySeverity.map(({ severity, count }) => [String(count), formatSeverity(severity)]),
     ),
-    renderDays(message.days),
-    coverage === null ? '' : renderAlreadySent(coverage),
+    renderDays(message),
     renderGuidance(message.guidance),
     renderLines(message, origin.deliveryId),
     ...message.counts.map(({ label, entries }) =>
@@ -131,7 +132,17 @@ function renderColumns(label: string, rows: [string, string][]): string {
   return [...(label === '' ? [] : [label]), ...lines].join('\n')
 }
 
-function renderDays(days: SummaryMessage['days']): string {
+/** Whether what follows must be told from what was sent before. */
+export function hasAlreadySent(coverage: Coverage | null): coverage is Coverage {
+  return coverage !== null && coverage.alreadySent.length > 0
+}
+
+export function dayHeading({ dayZone }: Pick<SummaryMessage, 'dayZone'>): string {
+  return dayZone === null ? 'By day' : `By day (${dayZone})`
+}
+
+function renderDays(message: Pick<SummaryMessage, 'days' | 'dayZone'>): string {
+  const { days } = message
   const busiest = Math.max(...days.map(({ total }) => total), 0)
   if (days.length < 2 || busiest === 0) return ''
   const label = Math.max(...days.map((day) => day.label.length))
@@ -142,7 +153,7 @@ function renderDays(days: SummaryMessage['days']): string {
     const words = formatSeverities(day.bySeverity)
     return `  ${day.label.padEnd(label)}  ${String(day.total).padStart(count)}  ${bar}  ${words}`
   })
-  return ['By day', ...rows.map((row) => row.trimEnd())].join('\n')
+  return [dayHeading(message), ...rows.map((row) => row.trimEnd())].join('\n')
 }
 
 function renderLines(message: SummaryMessage, deliveryId: string): string {
@@ -173,7 +184,10 @@ function renderLine({
   return [...lines, ...(link === null ? [] : [`      ${link}`])].join('\n')
 }
 
-function renderAlreadySent({ alreadySent, moreAlreadySent }: Coverage): string {
+/** Stands before the new events: these are the worst of the window. */
+function renderAlreadySent(coverage: Coverage | null): string {
+  if (!hasAlreadySent(coverage)) return ''
+  const { alreadySent, moreAlreadySent } = coverage
   const lines = alreadySent.flatMap(({ severity, title, link, time }) => [
     `  ${severityLabel(severity)}  ${title}`,
     `      sent ${time}`,
@@ -227,12 +241,15 @@ export function originLines(message: Message, { sink, deliveryId }: MailOrigin):
 
 /** The foot of a mail about several events. */
 export function summaryOriginLines(
-  { route, timeZone, attachment }: SummaryMessage,
+  message: SummaryMessage,
   { sink, deliveryId }: MailOrigin,
 ): string[] {
+  const { route, timeZone, attachment } = message
+  const command = listCommand(message, deliveryId)
   return [
     `Sent by Tocsin to sink ${sink}${route === null ? '' : `, route: ${route}`}`,
     `Times are ${timeZone}. ${attachment === null ? '' : `Attached: ${attachment}`}`.trim(),
     `delivery: ${deliveryId}`,
+    ...(command === null ? [] : [`all events: ${command}`]),
   ]
 }

@@ -11,6 +11,7 @@ import { type Message, messageLimits } from '../../messages/message.ts'
 import { cleanLine, cutText, sanitizeLine } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
+  listCommand,
   renderSummary,
   type SummaryLine,
   type SummaryMessage,
@@ -275,6 +276,7 @@ function summaryDetails(message: SummaryMessage, deliveryId: string): Detail[] {
     ]),
     ['Route', message.route ?? ''],
     ['Delivery', deliveryId],
+    ['All events', listCommand(message, deliveryId) ?? ''],
   ]
 }
 

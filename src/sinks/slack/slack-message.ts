@@ -99,12 +99,16 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
   return { text: plainFallback(message.guidance, lines), ...noUnfurling }
 }
 
-/** Ids of the configuration ping here too; nothing else of the text may. */
+/**
+ * Ids of the configuration ping here too, below the line that a notification shows; nothing else of
+ * the text may.
+ */
 function plainFallback({ mentions }: MessageGuidance, lines: readonly string[]): string {
   const pings = mentions.map(formatMention).join(' ')
   const room = slackLimits.text - pings.length - 1
   const text = mrkdwnText(lines.filter(Boolean).join('\n'), room)
-  return pings === '' ? text : `${pings}\n${text}`
+  const [first, ...rest] = text.split('\n')
+  return [first, ...(pings === '' ? [] : [pings]), ...rest].join('\n')
 }
 
 function guidanceLines(guidance: MessageGuidance): string[] {
@@ -252,8 +256,9 @@ function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackM
 /** Renders text only, for a Slack that refused the blocks. */
 function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
   const { title, alarms, notes, guidance } = message
-  const head = [title, ...alarms, ...notes, ...guidanceLines(guidance)].join('\n')
-  const foot = formatSummaryOrigin(message, deliveryId)
+  const sent = plainAlreadySent(message)
+  const head = [title, ...alarms, ...notes, ...sent, ...guidanceLines(guidance)].join('\n')
+  const foot = formatSummaryOrigin(message, deliveryId).join('\n')
   const lines: string[] = []
   const buildBody = (): string =>
     [head, ...lines, formatRemainder(message, lines.length, deliveryId) ?? '', foot]
@@ -266,6 +271,16 @@ function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): S
     break
   }
   return { text: plainFallback(guidance, [buildBody()]), ...noUnfurling }
+}
+
+/** The worst of a digest's window, of which a text has room for a few. */
+function plainAlreadySent(message: SummaryMessage): string[] {
+  const { alreadySent } = outlineSummary(message, { names: 3, feeds: 0 })
+  const lines = alreadySent.events.map(({ severity, title, link, time }) => {
+    const words = `• ${severityMark(severity)} ${cutText(title, 120)} (already sent ${time})`
+    return link === null ? words : `${words} ${link}`
+  })
+  return [...lines, ...(alreadySent.more === null ? [] : [alreadySent.more])]
 }
 
 interface Frame {
@@ -294,7 +309,7 @@ function buildFrame(
       ...linkBlock(null, message.guidance),
       ...countsBlock(outline, allowance),
       ...coverageBlocks(outline, allowance),
-      ...contextBlock([formatSummaryOrigin(message, deliveryId)], allowance),
+      ...contextBlock(formatSummaryOrigin(message, deliveryId), allowance),
     ],
   }
 }

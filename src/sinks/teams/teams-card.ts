@@ -276,9 +276,19 @@ function buildFrame(
       ...guidanceParagraphs(message.guidance, { note: allowance.text }),
       ...countParagraphs(outline, allowance),
       ...coverageParagraphs(outline, allowance),
-      origin(formatSummaryOrigin(message, deliveryId), allowance.text),
+      ...summaryOrigin(message, deliveryId, allowance),
     ],
   }
+}
+
+function summaryOrigin(
+  message: SummaryMessage,
+  deliveryId: string,
+  { text }: SummaryAllowance,
+): RichText[] {
+  return formatSummaryOrigin(message, deliveryId).map((line, at) =>
+    at === 0 ? origin(line, text) : small(line, text),
+  )
 }
 
 function alarmParagraphs(alarms: readonly string[], { text }: SummaryAllowance): RichText[] {

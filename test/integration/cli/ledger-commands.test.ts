@@ -4,8 +4,14 @@ import { createKeys } from '../../../src/redis/keys.ts'
 import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
 import { peekFeed } from '../../../src/store/feed-state.ts'
 import { countDeadLetters } from '../../../src/store/pending-items.ts'
+import { mailContent } from '../../../src/sinks/email/email-sink.ts'
+import { renderIncident } from '../../../src/sinks/pagerduty/pagerduty-sink.ts'
+import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
+import { cardText, renderTeams } from '../../../src/sinks/teams/teams-card.ts'
 import { beginAttempt, peekBatch, sealBatch, settleAttempt } from '../../support/attempts.ts'
+import { aMember } from '../../support/deliveries.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { summarised } from '../../support/summaries.ts'
 import { freePort, startRedis } from '../../support/redis.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
@@ -153,6 +159,8 @@ test('explain takes the id of a message of several, as "and N more" names it, an
   const ref = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, refs)
   const id = `b${ref?.split(':')[1]}`
   const list = async (): Promise<string> => (await tocsin('explain', id, ...config)).out
+  const commands = footersOf(id).map((footer) => /tocsin explain [eb][0-9a-f]+/.exec(footer)?.[0])
+  expect(commands).toEqual(commands.map(() => `tocsin explain ${id}`))
   expect(await list()).toContain(`delivery ${id}: 3 events to siem`)
   expect((await list()).match(/leak\/source\/\w+/g)).toEqual([
     'leak/source/critical',
@@ -163,6 +171,23 @@ test('explain takes the id of a message of several, as "and N more" names it, an
   expect((await list()).match(/account main: delivered/g)).toHaveLength(3)
   expect(await list()).not.toContain('leak/other/2')
 })
+
+/** What each look has below its last event of a group that it shows whole. */
+function footersOf(id: string): string[] {
+  const members = [aMember(), aMember()]
+  const destination = { id: 'soc', label: 'soc' }
+  const delivery = { id, destination, attempt: 1, mayBeRepeat: false, ...summarised(members) }
+  const { text, html } = mailContent(delivery, 'soc')
+  const slack = previewSlack(delivery)
+  return [
+    text.split('\n--\n')[1] ?? '',
+    html.slice(html.lastIndexOf('<p ')),
+    JSON.stringify(slack.inBlocks.blocks?.slice(-2)),
+    slack.plainText.text?.split('\n').slice(-2).join('\n') ?? '',
+    cardText(renderTeams(delivery)).split('\n').slice(-2).join('\n'),
+    JSON.stringify(renderIncident(delivery)),
+  ]
+}
 
 test('explain says of the id of a delivery that nobody knows why that may be', async () => {
   const { config } = await aScene()

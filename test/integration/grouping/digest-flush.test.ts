@@ -15,7 +15,7 @@ import type { Delivery } from '../../../src/sinks/sink.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { readDueRefs } from '../../../src/store/pending-items.ts'
-import { readRecord } from '../../../src/store/records.ts'
+import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
 import { createSchedule } from '../../../src/lib/cron-schedule.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { around, uids } from '../../support/grouping.ts'
@@ -277,7 +277,7 @@ test('of what was to go at once only what was delivered counts as sent already',
   expect(digest!.alreadySent.map(({ uid }) => uid)).toEqual(['a/b/sent'])
 })
 
-test('two accounts share one digest, and each ledger settles its own', async () => {
+test('two accounts share one digest, each ledger settles its own, and its id finds all of both', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
   const [one, two] = rig.ledgers
   await rig.show(one!, ...uids(2))
@@ -285,6 +285,12 @@ test('two accounts share one digest, and each ledger settles its own', async () 
   rig.toMorning(1)
   expect(await rig.flush()).toBe(1)
   expect(rig.oncall.received[0]!.summary!.total).toBe(5)
+  const counts = [0, 0]
+  for (const [at, ledger] of rig.ledgers.entries()) {
+    for await (const _found of findDeliveryItems(ledger, rig.oncall.received[0]!.id))
+      counts[at]! += 1
+  }
+  expect(counts).toEqual([2, 3])
   expect((await expectConservation(one!)).sinks['oncall']!.delivered).toBe(2)
   expect((await expectConservation(two!)).sinks['oncall']!.delivered).toBe(3)
   await rig.show(two!, ...uids(1, 20))

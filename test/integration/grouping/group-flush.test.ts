@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { flushGroups } from '../../../src/grouping/group-flush.ts'
 import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
-import { readRecord } from '../../../src/store/records.ts'
+import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import { ownFeed, type ThreatEvent } from '../../../src/event.ts'
 import { claimRef } from '../../support/attempts.ts'
@@ -41,7 +41,7 @@ async function redisMs(redis: Redis): Promise<number> {
 }
 
 describe('a group', () => {
-  test('waits, then leaves as one message that settles every member', async () => {
+  test('waits, then leaves as one message that settles every member, and whose id finds them all', async () => {
     const rig = await aRig()
     await rig.show(...uids(3))
     expect(await rig.flush()).toBe(0)
@@ -55,6 +55,11 @@ describe('a group', () => {
     )
     const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
+    const listed: string[] = []
+    for await (const { record } of findDeliveryItems(rig.ledger, rig.soc.received[0]!.id)) {
+      listed.push(record.uid)
+    }
+    expect(listed.toSorted()).toEqual(uids(3).map(({ uid }) => uid))
   })
 
   test('that is disturbed each time is left to its timer after three tries, and loses nothing', async () => {

@@ -163,7 +163,7 @@ describe('messages', () => {
     expect(said).toContain('Ask &lt;b&gt;Joe&lt;/b&gt; &amp; &lt;!channel&gt; at')
     expect(said).toContain('"url":"https://wiki.example.com/run?a=1&b=2"')
     expect(previewSlack(delivery()).plainText.text).toMatch(
-      /^<@U012AB3CD> <!subteam\^S012AB3CD> <!here>\n/u,
+      /^HIGH .*\n<@U012AB3CD> <!subteam\^S012AB3CD> <!here>\n/u,
     )
   })
 
@@ -172,8 +172,9 @@ describe('messages', () => {
       fc.property(anyMember, (member) => {
         const hostile = delivery({ members: [{ ...member, guidance }] })
         expect(mrkdwnTexts(hostile)).toEqual([pings])
-        const { text = '' } = previewSlack(hostile).plainText
-        expect(text.slice(pings.length)).not.toMatch(/[<>]/u)
+        const lines = (previewSlack(hostile).plainText.text ?? '').split('\n')
+        expect(lines[1]).toBe(pings)
+        expect(lines.toSpliced(1, 1).join('\n')).not.toMatch(/[<>]/u)
         expect(mrkdwnTexts(delivery({ members: [member] }))).toEqual([])
       }),
       { numRuns: runs({ short: 100, long: 1000 }) },

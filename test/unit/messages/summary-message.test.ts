@@ -1,14 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { createCsv, toCsvRow } from '../../../src/messages/csv.ts'
 import { messageLimits, renderMessage } from '../../../src/messages/message.ts'
 import {
   formatRemainder,
+  listCommand,
+  outlineSummary,
   renderSummary,
   summaryLimits,
   type SummaryMessage,
 } from '../../../src/messages/summary-message.ts'
 import type { DigestFacts, SummaryAbout } from '../../../src/messages/summary.ts'
-import type { DeliveryMember } from '../../../src/sinks/sink.ts'
+import { formatContext, type DeliveryMember } from '../../../src/sinks/sink.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aBusyDigest, digestFacts, summarised } from '../../support/summaries.ts'
@@ -103,7 +106,56 @@ describe('the title', () => {
   })
 })
 
+test('what matched, and when, reads alike in a single message, a group, a digest and the attached table', () => {
+  const vip = { id: 1, name: 'VIP: A. Muster' }
+  const highlights = { hostname: ['vpn.example.com'] }
+  const event = aThreatEvent({ type: 'service', source: 'scan', identifiers: [vip], highlights })
+  const matched = aMember({ event })
+  const single = renderMessage(matched, firstTry)
+  expect(single.title).toContain('(matched VIP: A. Muster)')
+  expect(formatContext(single)).toContain('matched 2026-11-01 12:01 UTC')
+  const [line] = render([matched, matched]).lines
+  expect(line).toMatchObject({ title: single.title, time: 'matched 2026-11-01 12:01 UTC' })
+  const [entry] = renderDigest({}, [matched]).lines
+  expect(entry).toMatchObject({ title: single.title, time: 'matched 2026-11-01 13:01' })
+  const table = Buffer.from(createCsv().add(toCsvRow(matched)).finish())
+    .toString()
+    .split('\r\n')
+  expect(table[0]).toContain('"created","matched","fetched"')
+  expect(table[1]).toContain(`"${single.title}"`)
+})
+
+test('a line says which of its times it shows, and an identifier that the title leaves out as matched', () => {
+  const [vip, host] = ['VIP', 'vpn.example.com'].map((name, id) => ({ id, name }))
+  const highlights = { hostname: ['vpn.example.com'] }
+  const event = aThreatEvent({ type: 'service', identifiers: [vip!, host!], highlights })
+  const found = aMember({ event: { ...event, matchedAtMs: null } })
+  const undated = aMember({ event: { ...event, matchedAtMs: null, createdAtMs: null } })
+  expect(render([found, undated]).lines).toMatchObject([
+    { identifier: 'matched VIP', time: 'created 2026-11-01 12:00 UTC' },
+    { identifier: 'matched VIP', time: 'fetched 2026-11-01 12:02 UTC' },
+  ])
+})
+
+test('a digest says of which zone its days are where its times are of another', () => {
+  const { summary } = aBusyDigest(3)
+  const given = { ...firstTry, members: [], summary: summary! }
+  expect(renderSummary(given).dayZone).toBeNull()
+  expect(renderSummary({ ...given, timeZone: 'Europe/Zurich' }).dayZone).toBeNull()
+  const elsewhere = renderSummary({ ...given, timeZone: 'America/New_York' })
+  expect(elsewhere.dayZone).toBe('Europe/Zurich')
+  const outline = outlineSummary(elsewhere, { names: 1, feeds: 1 })
+  expect(outline.coverage.map(({ label }) => label)).toContain('Days (Europe/Zurich)')
+})
+
 describe('a digest after what was sent at once', () => {
+  test('does not call it unlisted where it lists it', () => {
+    expect(renderDigest(twelve).coverage?.unlisted).toEqual([])
+    expect(renderDigest({ alreadySentTotal: 2 }).coverage?.unlisted).toEqual([
+      '2 already sent at once',
+    ])
+  })
+
   const twelve = {
     alreadySentTotal: 12,
     alreadySentBySeverity: [{ severity: 'critical', count: 12 }],
@@ -147,7 +199,7 @@ describe('a digest after what was sent at once', () => {
     expect(renderDigest(twelve).coverage).toMatchObject({
       alreadySent: [
         { title: 'Paste: example[.]com in "dump"', link: 'https://app.example.com/1' },
-        { title: 'Paste: paste/x/2', link: null },
+        { title: 'Paste: content no longer stored, uid paste/x/2', link: null },
       ],
       moreAlreadySent: 10,
     })
@@ -243,9 +295,8 @@ test('a digest states its window, its late sending and what went another way, in
       '4 held back for later',
       '2 suppressed by a silence, a mute or another event',
       '1 could not be delivered',
-      '3 already sent at once',
     ],
-    moreAlreadySent: 2,
+    moreAlreadySent: 1,
   })
   expect(message.timeZone).toBe('Europe/Zurich')
   expect(message.lines[0]?.time).not.toContain('UTC')
@@ -263,7 +314,7 @@ test('a line says what the event is, what it matched, when, and what became of i
     severity: 'high',
     title: 'Paste: example[.]com mentioned on pastebin',
     identifier: null,
-    time: '2026-11-01 12:01 UTC',
+    time: 'matched 2026-11-01 12:01 UTC',
     remark: 'raised from medium, ignored',
     link: event.url,
   })
@@ -316,3 +367,8 @@ function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
 }
+
+test('a message of several names the command that lists its events; one of none has no such command', () => {
+  expect(listCommand({ total: 3 }, 'b1')).toBe('tocsin explain b1')
+  expect(listCommand({ total: 0 }, 'b1')).toBeNull()
+})

@@ -1,6 +1,7 @@
 /** Times that readers see are theirs, beside UTC. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
+import { groupingSinks } from '../../../src/daemon/grouping.ts'
 import { mailContent } from '../../../src/sinks/email/email-sink.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
@@ -55,6 +56,15 @@ test('a digest has the zone of its sink, else of its schedule', () => {
   expect(scheduled).toContain('(Europe/Zurich)')
 })
 
+test('where a digest’s days are of another zone than its times, the days say of which', () => {
+  for (const said of inZone('America/New_York', aBusyDigest(3))) {
+    expect(said).toMatch(/(?:By day|Days) \(Europe\/Zurich\)/)
+  }
+  for (const said of inZone('Europe/Zurich', aBusyDigest(3))) {
+    expect(said).not.toMatch(/(?:By day|Days) \(/)
+  }
+})
+
 const head = `accounts: {main: {base_url: 'https://api.example.com', api_key: k}}
 feeds: {brand: {type: events, identifier_group: 7}}
 route: {sinks: [soc]}
@@ -67,6 +77,17 @@ test.each([
 ])('%s reaches the sink', (sink) => {
   const { config } = parseConfig(`${head}sinks: {${sink}}\n`, { file: 'tocsin.yaml', env: {} })
   expect(config.sinks[0]).toMatchObject({ timeZone: 'Europe/Zurich' })
+})
+
+test('the days of a digest are counted in the zone of its sink, else of its schedule', () => {
+  const digest = `digest: {schedule: '0 8 * * *', timezone: Europe/Zurich}`
+  const zoneWith = (own: string): string | undefined => {
+    const sink = `soc: {type: slack, url: 'https://hooks.slack.com/services/T0/B0/x', ${own}${digest}}`
+    const given = parseConfig(`${head}sinks: {${sink}}\n`, { file: 'tocsin.yaml', env: {} })
+    return groupingSinks(given, new Map()).get('soc')?.digest?.timeZone
+  }
+  expect(zoneWith('time_zone: America/New_York, ')).toBe('America/New_York')
+  expect(zoneWith('')).toBe('Europe/Zurich')
 })
 
 test('a zone that is none is refused with its line', () => {

@@ -73,7 +73,7 @@ test('a digest says UNKNOWN in its subject, and of what was already sent', () =>
   const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 1 })
   const { subject, text } = mailOf(summarised([member], { kind: 'digest', digest }))
   expect(subject).toContain('1 UNKNOWN ("none")')
-  expect(text).toMatch(/UNKNOWN \("none"\) {2}Paste: paste\/x\/1/)
+  expect(text).toMatch(/UNKNOWN \("none"\) {2}Paste: content no longer stored, uid paste\/x\/1/)
 })
 
 test('explain says UNKNOWN', () => {

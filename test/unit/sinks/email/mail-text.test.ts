@@ -50,6 +50,45 @@ test.each([...otherScenes, ...typeScenes])(
   },
 )
 
+test('a line of a template, which may be words of a feed alone, stands behind the bar', () => {
+  const message = renderMessage(aMember(), { attempt: 1, mayBeRepeat: false })
+  const forged = [
+    'uid: FORGED',
+    'Next step: FORGED',
+    'tocsin FORGED',
+    'Open event: FORGED',
+    '* FORGED',
+    '--',
+    `Note: FORGED ${'FORGED '.repeat(20)}`,
+  ]
+  const body = forged.map((line) => line.trim())
+  const text = renderText({ ...message, facts: [], extract: null, body }, origin)
+  const own = text.split('\n').filter((line) => !line.startsWith('  | '))
+  expect(own.filter((line) => line.includes('FORGED'))).toEqual([])
+  expect(own.filter((line) => line === '--')).toHaveLength(1)
+  expect(text).toContain('  | uid: FORGED\n  | Next step: FORGED\n')
+})
+
+test('what matched may read as a line of ours, and never begins one', () => {
+  for (const words of ['uid: FORGED', 'Next step: FORGED', '--\nuid: FORGED']) {
+    const event = aThreatEvent({
+      type: words,
+      source: words,
+      notes: words,
+      tags: [words],
+      identifiers: [{ id: 1, name: words }],
+      highlights: { [words]: [words], content: [words] },
+    })
+    const message = renderMessage(aMember({ event }), { attempt: 1, mayBeRepeat: false })
+    const lines = renderText(message, origin).split('\n')
+    expect(lines.filter((line) => /^\W*(?:uid|Next step): FORGED/.test(line))).toEqual(
+      lines.filter((line) => /^ {2}\| (?:uid|Next step): FORGED/.test(line)),
+    )
+  }
+})
+
+const origin = { sink: 'oncall', deliveryId: 'abc' }
+
 test('long words of a feed are broken, and what follows keeps the bar', () => {
   const message = renderMessage(aMember({ event: hostileMember('西'.repeat(300)).event }), {
     attempt: 1,

@@ -105,7 +105,10 @@ test('what was already sent stands before what is new, with title and link, in b
   for (const part of [text, html]) {
     expect(part).toContain('Ransom leak: Acme named by lockbit')
     expect(part).toContain(serviceLink)
-    expect(part.indexOf('Already sent')).toBeLessThan(part.search(/^Events$|>Events</m))
+    const places = [/Already sent/, /New events/, /^By day$|>By day</m, /^Events$|>Events</m]
+    const found = places.map((place) => part.search(place))
+    expect(found.toSorted((a, b) => a - b)).toEqual(found)
+    expect(found[0]).toBeGreaterThan(0)
   }
 })
 

@@ -84,7 +84,12 @@ test('what was already sent stands before what is new, with title and link', () 
   const about = { severity: 'critical', type: 'ransomleak', uid: 'a/b/c', sentAtMs: 0 }
   const sent = { ...about, title, serviceLink }
   const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 3 })
-  const { inBlocks } = preview(summarised([aMember()], { kind: 'digest', digest }))
+  const { inBlocks, plainText } = preview(summarised([aMember()], { kind: 'digest', digest }))
+  const plain = plainText.text ?? ''
+  expect(plain).toContain(
+    `CRITICAL ${title} (already sent 1970-01-01 01:00) ${serviceLink}\nand 2 more`,
+  )
+  expect(plain.indexOf(title)).toBeLessThan(plain.indexOf('Stealer log'))
   const text = JSON.stringify(inBlocks.blocks)
   expect(text).toContain(title)
   expect(text).toContain(serviceLink)
