@@ -4,6 +4,7 @@
  * because feeds come and go and upstream adds words of its own.
  */
 import { severities, severityRank } from '../event.ts'
+import { closedWords, describeYield, type FeedYield } from '../feed-types/feed-config.ts'
 import type { Finding } from '../lib/config-fields.ts'
 import { formatList, findNearest, suggestion } from '../lib/errors.ts'
 import { describedTypes } from '../messages/families.ts'
@@ -27,6 +28,8 @@ export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
 /** What the file defines, looked up once: rules and feeds may be thousands each. */
 interface KnownWords {
   anyEvent: MetMatchers
+  /** What each feed gives; feeds that give the same share one. */
+  yields: ReadonlyMap<Feed, FeedYield>
   /** The possible values under a name in a matcher; undefined: any word. */
   words: (name: string) => readonly string[] | undefined
 }
@@ -40,6 +43,7 @@ function collectKnown(config: Config): KnownWords {
       feeds,
       byAccount: Map.groupBy(feeds, ({ account }) => account),
     },
+    yields: collectYields(feeds),
     words(name) {
       if (!wordsByName.has(name)) wordsByName.set(name, knownWords(config, name))
       return wordsByName.get(name)
@@ -48,6 +52,18 @@ function collectKnown(config: Config): KnownWords {
 }
 
 type Feed = Config['feeds'][number]
+
+function collectYields(feeds: readonly Feed[]): ReadonlyMap<Feed, FeedYield> {
+  const shared = new Map<string, FeedYield>()
+  return new Map(
+    feeds.map((feed) => {
+      const given = describeYield(feed)
+      const key = JSON.stringify(given)
+      if (!shared.has(key)) shared.set(key, given)
+      return [feed, shared.get(key) ?? given]
+    }),
+  )
+}
 
 /** Matchers that an event has met, and the feeds from which it may come. */
 interface MetMatchers {
@@ -80,7 +96,8 @@ function routeWarnings(known: KnownWords, node: RouteConfig, { path, met }: Plac
     const place = [...path, 'routes', index]
     const metHere = addMatchers(met, route.matchers)
     const words = wordWarnings(known, route.matchers, [...place, 'matchers'])
-    const dead = words.length > 0 ? words : findUnmeetable(metHere, place)
+    const own = { matchers: route.matchers, path: [...place, 'matchers'] }
+    const dead = words.length > 0 ? words : findUnmeetable(known, metHere, { path: place, own })
     const placed = { path: place, met: metHere }
     const takers = [undefined, metHere.feeds[0]?.account]
       .flatMap((account) => siblings.get(account) ?? [])
@@ -132,10 +149,14 @@ function silenceWarnings(
   const { matchers, maxSeverity } = silence
   const words = wordWarnings(known, matchers, [...path, 'matchers'])
   if (words.length > 0) return words
-  const dead = findUnmeetable(addMatchers(known.anyEvent, matchers), path)
+  const met = addMatchers(known.anyEvent, matchers)
+  const own = { matchers, path: [...path, 'matchers'] }
+  const dead = findUnmeetable(known, met, { path, own })
   if (dead.length > 0) return dead
+  const given = listYields(known, met).flatMap((one) => givenWords('severity', one) ?? severities)
   const silenced = severities.slice(0, severityRank(maxSeverity))
-  if (silenced.some((word) => allAccept('severity', matchers, [word]))) return []
+  if (silenced.some((word) => given.includes(word) && allAccept('severity', matchers, [word])))
+    return []
   const problem = `silences nothing: its matchers want more than its max_severity, ${maxSeverity}`
   return [
     {
@@ -157,10 +178,11 @@ function inhibitWarnings(
     { key: 'target_matchers', matchers: rule.targetMatchers },
   ]
   const dead = sides.flatMap(({ key, matchers }) => {
-    const words = wordWarnings(known, matchers, [...path, key])
-    return words.length > 0
-      ? words
-      : findUnmeetable(addMatchers(known.anyEvent, matchers), [...path, key])
+    const place = [...path, key]
+    const words = wordWarnings(known, matchers, place)
+    if (words.length > 0) return words
+    const met = addMatchers(known.anyEvent, matchers)
+    return findUnmeetable(known, met, { path: place, own: { matchers, path: place } })
   })
   const target = addMatchers(known.anyEvent, rule.targetMatchers)
   if (dead.length > 0 || !rule.sourceMatchers.every((matcher) => isImplied(matcher, target)))
@@ -260,17 +282,89 @@ function describeAbsence(name: string, word: string): string {
   return isOwn ? `there is no ${name} "${word}"` : `no feed has the label ${name}: "${word}"`
 }
 
-/** Checks all matchers together: each may be met, and yet no event meets all. */
-function findUnmeetable({ matchers, feeds }: MetMatchers, path: Place): Finding[] {
-  const isMet =
-    feeds.length > 0 &&
-    ['severity', 'kind', 'type', 'source'].every((name) => {
-      const words = possibleWords(name, matchers)
-      return words === undefined || words.some((word) => allAccept(name, matchers, [word]))
-    })
-  if (isMet || matchers.length === 0) return []
+interface CheckedRule {
+  path: Place
+  /** Its own matchers, which may be to blame, and where they stand. */
+  own: { matchers: readonly Matcher[]; path: Place }
+}
+
+/** Checks all matchers together: each may be met, and yet no event of any feed meets all. */
+function findUnmeetable(
+  known: KnownWords,
+  met: MetMatchers,
+  { path, own }: CheckedRule,
+): Finding[] {
+  const { matchers } = met
+  const yields = listYields(known, met)
+  if (matchers.length === 0 || yields.some((given) => canMeet(matchers, given))) return []
+  const index = own.matchers.findIndex((one) => !yields.some((given) => canMeet([one], given)))
+  const culprit = own.matchers[index]
+  if (culprit && yields.length > 0 && canMeet(matchers, anyYield)) {
+    return [{ path: [...own.path, index], ...notGiven(known, met.feeds, culprit) }]
+  }
   const problem = 'never matches: no event can meet all of its matchers, and of those above it'
   return [{ path, problem, remedy: 'correct the matchers, or remove it' }]
+}
+
+const anyYield: FeedYield = { fixed: {}, asked: {} }
+
+/** What the feeds give, each once. */
+function listYields({ yields }: KnownWords, { feeds }: MetMatchers): FeedYield[] {
+  return [...new Set(feeds.map((feed) => yields.get(feed) ?? anyYield))]
+}
+
+function givenWords(name: string, { fixed, asked }: FeedYield): readonly string[] | undefined {
+  return fixed[name] ?? asked[name]
+}
+
+/** Names the feeds that a rule may get events of, and what these have instead. */
+function notGiven(
+  { anyEvent, yields }: KnownWords,
+  feeds: readonly Feed[],
+  culprit: Matcher,
+): Pick<Finding, 'problem' | 'remedy'> {
+  const { name } = culprit
+  const [first] = feeds
+  const who =
+    feeds.length === 1 && first ? `feed ${first.name} gives` : `${feeds.length} feeds give`
+  const all = feeds.flatMap((feed) => givenWords(name, yields.get(feed) ?? anyYield) ?? [])
+  const words = formatList([...new Set(all)].filter((word) => word !== ''))
+  const givers = anyEvent.feeds.filter((feed) => canMeet([culprit], yields.get(feed) ?? anyYield))
+  return {
+    problem: `never matches: ${who} ${words === '' ? `no ${name}` : `${name} ${words} alone`}`,
+    remedy:
+      givers.length === 0
+        ? 'correct the matcher, or remove it'
+        : `it is given by: ${formatList(givers.map((feed) => feed.name))}; name one of them, or correct the matcher`,
+  }
+}
+
+const eventFields = ['severity', 'kind', 'type', 'source', 'tag', 'identifier']
+
+/** Whether an event of a feed may meet all matchers. In doubt the answer is true. */
+function canMeet(matchers: readonly Matcher[], given: FeedYield): boolean {
+  return eventFields.every((name) => {
+    const words = wordsOfFeed(name, matchers, given)
+    return words === undefined || words.some((word) => allAccept(name, matchers, [word]))
+  })
+}
+
+function wordsOfFeed(
+  name: string,
+  matchers: readonly Matcher[],
+  { fixed, asked }: FeedYield,
+): readonly string[] | undefined {
+  if (fixed[name]) return fixed[name]
+  const words = asked[name]
+  if (!words)
+    return name === 'tag' || name === 'identifier' ? undefined : possibleWords(name, matchers)
+  const ofName = matchers.filter((matcher) => matcher.name === name)
+  const positive = ofName.filter(({ operator }) => operator === '=' || operator === '=~')
+  if (positive.some((matcher) => matcherWords(matcher).length === 0)) return undefined
+  const isRanked = ofName.some(({ operator }) => /^[<>]/.test(operator))
+  const named = positive.flatMap(matcherWords)
+  const others = named.filter((word) => !closedWords[name]?.includes(word))
+  return [...words, ...others, ...(isRanked ? [] : [anotherWord])]
 }
 
 /**
@@ -288,7 +382,7 @@ function possibleWords(name: string, matchers: readonly Matcher[]): string[] | u
   return [...severities, anotherWord, ...named, ...patterns.flatMap(matcherWords)]
 }
 
-/** Stands for a severity that this version does not know. */
+/** Stands for a word that this version does not know. */
 const anotherWord = '\0'
 
 function allAccept(name: string, matchers: readonly Matcher[], values: readonly string[]): boolean {
