@@ -1,5 +1,5 @@
 /** What the pages point at is there: files, headings, commands and their options. */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { optionsByCommand } from '../docs/commands.ts'
@@ -45,6 +45,32 @@ function anchorsOf(page: string): string[] {
 
 function withoutFences(page: string): string {
   return page.replaceAll(/^ *```.*?^ *```/gms, '')
+}
+
+/** The changelog also speaks of what was. */
+const naming = linking.filter((path) => path !== 'CHANGELOG.md')
+const filePath = /^(?:[\w.-]+\/)*[\w.-]+\.(?:ts|lua|md|yaml|yml|sh|tpl)$/
+
+describe('every file', () => {
+  test.each(naming)('that %s names in code is there', (path) => {
+    const codes = [...withoutFences(readPage(path)).matchAll(/`([^`\n]+)`/g)]
+    const names = codes.map(([, code = '']) => code).filter((code) => filePath.test(code))
+    expect(names.filter((name) => !isInRepository(path, name))).toEqual([])
+  })
+})
+
+const folders = ['src', 'test', 'docs', 'deploy', 'config']
+const files = folders.flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) =>
+    join(folder, file),
+  ),
+)
+
+/** By the end of its path, as pages name files of a room. A file of YAML may be the reader's own. */
+function isInRepository(page: string, name: string): boolean {
+  if (!name.includes('/') && /\.ya?ml$/.test(name)) return true
+  const isThere = ['.', dirname(page)].some((place) => existsSync(join(root, place, name)))
+  return isThere || files.some((file) => file.endsWith(`/${name}`))
 }
 
 describe('every promise', () => {
