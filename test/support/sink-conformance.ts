@@ -218,7 +218,8 @@ function describeFailures<D extends SinkDriver>(suite: SinkConformance<D>): void
     const told = [await sink.reach(AbortSignal.abort()).catch((error: unknown) => error)]
     await driver.refuse()
     told.push(await sink.reach(patience()).catch((error: unknown) => error))
-    for (const error of told) expect(error).toMatchObject({ reason: 'unavailable' })
+    const message = expect.stringMatching(/ was not reached/)
+    for (const error of told) expect(error).toMatchObject({ reason: 'unavailable', message })
     for (const secret of driver.secrets) expect(told.map(everythingOf).join()).not.toContain(secret)
   })
 

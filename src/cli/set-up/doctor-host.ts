@@ -4,8 +4,9 @@ import { dirname } from 'node:path'
 import { availableMemory, versions } from 'node:process'
 import { errorCode } from '../../lib/errors.ts'
 import type { Config } from '../../config/config.ts'
-import { systemClock } from '../../lib/clock.ts'
+import { systemClock, withTimeout } from '../../lib/clock.ts'
 import { isTimeZone } from '../../lib/time-zone.ts'
+import { loopbackUrl } from '../../ops/reload-access.ts'
 import { about, type CheckLimits, type DoctorFinding, makeCheck } from './doctor-finding.ts'
 
 const mebibyte = 2 ** 20
@@ -15,16 +16,15 @@ export function formatMebibytes(bytes: number): string {
 }
 
 /** Of this machine, as far as the configuration needs it. */
-export async function checkHost(
-  { redis, ledger: { maxBytes } }: Config,
-  stop: AbortSignal,
-): Promise<DoctorFinding[]> {
-  const { embedded: folder } = redis
+export async function checkHost(config: Config, stop: AbortSignal): Promise<DoctorFinding[]> {
+  const { embedded: folder } = config.redis
+  const { maxBytes } = config.ledger
   const limits = { timeoutMs: diskTimeoutMs, stop }
   const needs = { maxBytes, hasRedis: folder !== undefined }
+  const takenBytes = await readDaemonBytes(config, stop)
   return [
     ...(folder === undefined ? [] : await checkDisk({ folder, maxBytes }, limits)),
-    judgeMemory(availableMemory(), needs),
+    judgeMemory({ availableBytes: availableMemory(), takenBytes }, needs),
     judgeTimeZones({ release: versions['tz'], nowMs: systemClock.now() }),
   ]
 }
@@ -70,20 +70,49 @@ export function judgeDisk(folder: string, freeBytes: number, maxBytes: number): 
 const usualMemoryBytes = 512 * mebibyte
 const leastMemoryBytes = 128 * mebibyte
 
+const daemonTimeoutMs = 2_000
+
+/** What a running daemon, and the Redis that it started, take of this machine; 0: none answers. */
+async function readDaemonBytes({ http, redis }: Config, stop: AbortSignal): Promise<number> {
+  const url = `${loopbackUrl(http.host, http.port)}/metrics`
+  try {
+    const text = await withTimeout(daemonTimeoutMs, [stop], async (signal) => {
+      const answer = await fetch(url, { redirect: 'error', signal })
+      return answer.text()
+    })
+    const names = ['process_resident_memory_bytes']
+    if (redis.embedded !== undefined) names.push('tocsin_redis_memory_used_bytes')
+    return names.reduce((sum, name) => sum + readFigure(text, name), 0)
+  } catch {
+    return 0
+  }
+}
+
+function readFigure(metrics: string, name: string): number {
+  const [, figure] = new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics) ?? []
+  return Number(figure) || 0
+}
+
+interface Memory {
+  availableBytes: number
+  /** What the daemon has of the memory that it needs. */
+  takenBytes: number
+}
+
 export function judgeMemory(
-  availableBytes: number,
+  { availableBytes, takenBytes }: Memory,
   { maxBytes, hasRedis }: { maxBytes: number; hasRedis: boolean },
 ): DoctorFinding {
   const subject = about('memory', 'this machine')
-  const available = `${formatMebibytes(availableBytes)} available`
+  const taken = `, and ${formatMebibytes(takenBytes)} that the daemon takes already`
+  const available = `${formatMebibytes(availableBytes)} available${takenBytes > 0 ? taken : ''}`
   const wanted = usualMemoryBytes + (hasRedis ? maxBytes : 0)
   const remedy = hasRedis
     ? `give it more, or lower retention.max_bytes: ${formatMebibytes(wanted)} are wanted, for Tocsin and the embedded Redis`
     : `give it more: ${formatMebibytes(wanted)} are wanted`
-  if (availableBytes < leastMemoryBytes) return subject.bad('problem', available, remedy)
-  return availableBytes < wanted
-    ? subject.bad('warning', available, remedy)
-    : subject.good(available)
+  const hasBytes = availableBytes + takenBytes
+  if (hasBytes < leastMemoryBytes) return subject.bad('problem', available, remedy)
+  return hasBytes < wanted ? subject.bad('warning', available, remedy) : subject.good(available)
 }
 
 /** Countries change their clocks at short notice: data of the year before last is old. */

@@ -81,7 +81,7 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
         const { host, port, user } = address
         return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
       } catch (error) {
-        const progress = { hasBodyStarted: false, isAborted: signal.aborted }
+        const progress = { hasBodyStarted: false, isAborted: signal.aborted, isTrial: true }
         throw errorFromFailure(error, progress, createRedactor(address))
       } finally {
         transport.close({ force: true })
@@ -181,6 +181,8 @@ interface SendProgress {
   /** The server said 354 and the message began to flow. */
   hasBodyStarted: boolean
   isAborted: boolean
+  /** No message was to be sent. */
+  isTrial?: boolean
 }
 
 /**
@@ -197,8 +199,10 @@ export function errorFromFailure(
   const fault = readFault(error)
   const reason = classifyFault(fault, progress)
   const serverText = redact(fault.response || fault.message)
-  const summary = summaries[reason] ?? 'the mail server failed'
   const code = fault.responseCode
+  const isUnmet = progress.isTrial === true && reason === 'unavailable'
+  const unmet = `the mail server ${code === undefined ? 'was not reached' : 'cannot be used now'}`
+  const summary = isUnmet ? unmet : (summaries[reason] ?? 'the mail server failed')
   return new SinkError(
     reason,
     serverText === '' ? summary : `${summary}: ${serverText}`,

@@ -1,15 +1,21 @@
 /** The parts of `doctor` that judge, and what becomes of a check that fails itself. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { about, makeCheck } from '../../../src/cli/set-up/doctor-finding.ts'
 import {
   checkDisk,
+  checkHost,
   judgeDisk,
   judgeMemory,
   judgeTimeZones,
 } from '../../../src/cli/set-up/doctor-host.ts'
+import { parseConfig } from '../../../src/config/load.ts'
+import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'
 
 const mebibyte = 2 ** 20
@@ -94,8 +100,55 @@ test.each([
   [1_600, true, 'ok'],
 ])('%i MiB of memory, embedded Redis %s, are %s', (available, hasRedis, status) => {
   const needs = { hasRedis, maxBytes: 1024 * mebibyte }
-  expect(judgeMemory(available * mebibyte, needs)).toMatchObject({ status })
+  expect(judgeMemory({ availableBytes: available * mebibyte, takenBytes: 0 }, needs)).toMatchObject(
+    { status },
+  )
 })
+
+test('what the running daemon takes already is not asked for once more', () => {
+  const memory = { availableBytes: 300 * mebibyte, takenBytes: 250 * mebibyte }
+  expect(judgeMemory(memory, { hasRedis: false, maxBytes: 0 })).toMatchObject({
+    status: 'ok',
+    detail: '300 MiB available, and 250 MiB that the daemon takes already',
+  })
+})
+
+async function serveMetrics(text: string): Promise<Config> {
+  const server = createServer((_request, response) => void response.end(text))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return minimalConfig(`http: { port: ${port} }`)
+}
+
+function minimalConfig(more: string): Config {
+  const text = `
+redis: { embedded: ./nowhere }
+accounts: { main: { base_url: 'https://api.example.com', api_key: key } }
+feeds: { brand: { type: tenant_events } }
+sinks: { soc: { type: slack, url: 'https://hooks.example.com/x' } }
+route: { sinks: [soc] }
+${more}
+`
+  return parseConfig(text, { file: '/tmp/tocsin.yaml', env: {} }).config
+}
+
+test('the daemon that answers at the port of the configuration says what it and its Redis take', async () => {
+  const config = await serveMetrics(
+    'process_resident_memory_bytes 4e12\ntocsin_redis_memory_used_bytes 1e12\n',
+  )
+  const found = await checkHost(config, never)
+  const { detail } = found.find(({ check }) => check === 'memory') ?? {}
+  expect(detail).toMatch(/ available, and 4768372 MiB that the daemon takes already$/)
+})
+
+test.each(['', 'process_resident_memory_bytes many\n'])(
+  'an answer without figures (%j) changes nothing',
+  async (text) => {
+    const found = await checkHost(await serveMetrics(text), never)
+    expect(found.find(({ check }) => check === 'memory')?.detail).toMatch(/^\d+ MiB available$/)
+  },
+)
 
 test.each([
   ['2026a', 'ok'],

@@ -59,6 +59,22 @@ test('a refusal keeps the status and the server’s words', () => {
   expect(failure.message).toBe('the mail server refuses the recipient: 550 5.1.1 no such user')
 })
 
+test.each([
+  [{ code: 'ESOCKET' }, 'the mail server was not reached: failed'],
+  [
+    { responseCode: 421, response: '421 4.3.2 later' },
+    'the mail server cannot be used now: 421 4.3.2 later',
+  ],
+  [
+    { responseCode: 535, response: '535 no', code: 'EAUTH' },
+    'the mail server refuses the user or the password: 535 no',
+  ],
+])('where no message was to be sent, %j speaks of none', (fields, said) => {
+  const error = Object.assign(new Error('failed'), fields)
+  const progress = { hasBodyStarted: false, isAborted: false, isTrial: true }
+  expect(errorFromFailure(error, progress, asItIs).message).toBe(said)
+})
+
 describe('the server’s words', () => {
   const redact = createRedactor({
     host: 'mail.example.com',
