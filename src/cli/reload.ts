@@ -4,7 +4,7 @@ import { Command } from 'commander'
 import { findTokenFile } from '../config/load.ts'
 import { ConfigError, type Mistake, formatMistake } from '../config/config.ts'
 import type { ReloadOutcome } from '../daemon/reload.ts'
-import { errorMessage } from '../lib/errors.ts'
+import { errorMessage, quoteForShell } from '../lib/errors.ts'
 import {
   likelyTokenFiles,
   type ReloadAccess,
@@ -43,7 +43,7 @@ function findAccess(context: Context, file: string): ReloadAccess[] {
   const found = paths.flatMap((path) => readAccess(path) ?? [])
   if (found.length > 0) return found
   loadConfigFile(context, file)
-  const remedy = `start it with: tocsin run --config ${file}; if it runs, run this command as its user or root and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
+  const remedy = `start it with: tocsin run --config ${quoteForShell(file)}; if it runs, run this command as its user or root and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
   throw new CommandError(
     'refused',
     `no daemon runs on ${resolve(file)}: there is no readable ${paths.join(', nor ')}; ${remedy}`,

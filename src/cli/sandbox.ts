@@ -5,6 +5,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { quoteForShell } from '../lib/errors.ts'
 import { duration, rate } from '../lib/config-fields.ts'
 import { createPrivateFile, replacePrivateFile } from '../lib/private-files.ts'
 import { appHost } from '../sandbox/api/search.ts'
@@ -210,15 +211,23 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
     terminal.print(JSON.stringify({ ...addresses, ...others, ...secrets, ...reports, config }))
     return
   }
+  const receivers = [
+    ['Slack', slackUrl],
+    ['Teams', teamsUrl],
+    ['PagerDuty', `${pagerDutyUrl} (key ${pagerDutyKey})`],
+    ['webhook', `${webhookUrl} (signed by ${webhookSecret})`],
+    ['mail', `${new URL(smtpUrl).host} (${smtpUrl}, no user)`],
+  ] as const
   terminal.print(
     [
-      `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')}), mail at ${smtpUrl}`,
+      `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')})`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
       `requests for threat-flow reports that stand there: ${formatReportRequests()}`,
-      `its webhook signs by ${webhookSecret}`,
+      'its receivers, as "tocsin init --allow-private" asks for them:',
+      ...receivers.map(([name, address]) => `  ${name.padEnd(9)} ${address}`),
       options.writeConfig === undefined
         ? 'a configuration that uses it: --write-config <file>'
-        : `a configuration that uses it is written; try: tocsin run --config ${options.writeConfig}`,
+        : `a configuration that uses it is written; try: tocsin run --config ${quoteForShell(options.writeConfig)}`,
       terminal.paint('dim', 'what arrives is shown here; Ctrl-C ends the sandbox'),
     ].join('\n'),
   )

@@ -62,6 +62,11 @@ export function formatList(words: readonly string[]): string {
   return `${words.slice(0, maxListed).join(', ')} and ${more} more`
 }
 
+/** A path as one word of a command that somebody copies into a shell. */
+export function quoteForShell(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`
+}
+
 /** Levenshtein distance, one row at a time. Words of a configuration are short. */
 function editDistance(left: string, right: string): number {
   if (Math.abs(left.length - right.length) > 20) return Infinity

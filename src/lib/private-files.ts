@@ -24,7 +24,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { errorCode } from './errors.ts'
+import { errorCode, quoteForShell } from './errors.ts'
 import { refusal, type Refusal } from './config-fields.ts'
 
 /**
@@ -40,7 +40,7 @@ export function checkPrivateFolder(folder: string): string | undefined {
   if (stat.uid !== ownUid)
     return `it belongs to user ${stat.uid}, and this is user ${ownUid}; name a folder of your own`
   if ((stat.mode & 0o077) !== 0)
-    return `others may enter it (mode ${(stat.mode & 0o777).toString(8)}); run: chmod 700 ${folder}`
+    return `others may enter it (mode ${(stat.mode & 0o777).toString(8)}); run: chmod 700 ${quoteForShell(folder)}`
   return undefined
 }
 
@@ -85,7 +85,8 @@ export function findExposure(path: string, self = ownIdentity()): Refusal | unde
   const isHandedOver = uid === 0 && [0, ...self.gids].includes(gid) && (mode & 0o020) === 0
   const problem = findOpenness(path, resolved.stat, isHandedOver)
   if (problem === undefined) return undefined
-  const remedy = uid === self.uid ? `run: chmod 600 ${path}` : ownershipRemedy(path, self)
+  const remedy =
+    uid === self.uid ? `run: chmod 600 ${quoteForShell(path)}` : ownershipRemedy(path, self)
   return refusal(problem, mountedRemedy(resolved.realPath) ?? remedy)
 }
 
@@ -115,7 +116,9 @@ function foreignAccess(path: string, stat: Stats): Refusal | undefined {
     return refusal(problem, 'name a file of your own')
   }
   const problem = findOpenness(path, stat, false)
-  return problem === undefined ? undefined : refusal(problem, `run: chmod 600 ${path}`)
+  return problem === undefined
+    ? undefined
+    : refusal(problem, `run: chmod 600 ${quoteForShell(path)}`)
 }
 
 /** Returns undefined also if Kubernetes replaces the folder between the two calls. */
@@ -133,7 +136,8 @@ function accessVerbs(bits: number): string {
 }
 
 function ownershipRemedy(path: string, { uid }: ProcessIdentity): string {
-  return `run as root: chown ${uid} ${path} && chmod 600 ${path}`
+  const file = quoteForShell(path)
+  return `run as root: chown ${uid} ${file} && chmod 600 ${file}`
 }
 
 /**

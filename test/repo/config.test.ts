@@ -1,6 +1,8 @@
-import { readFileSync, readdirSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { loadConfig } from '../../src/config/load.ts'
 import { configSchema } from '../../src/config/schema.ts'
 
@@ -80,4 +82,19 @@ test('every property of the JSON Schema is described, and no other is allowed be
   }
   visit(configSchema(), '')
   expect(bare).toEqual([])
+})
+
+test('what init and the sandbox write into a clone stays out of its commits', () => {
+  const clone = mkdtempSync(join(tmpdir(), 'tocsin-clone-'))
+  onTestFinished(() => rmSync(clone, { recursive: true }))
+  copyFileSync(join(folder, '../.gitignore'), join(clone, '.gitignore'))
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-C', clone, ...args], { encoding: 'utf8' })
+  git('init', '--quiet')
+  const written = ['tocsin.yaml', 'sandbox.yaml', 'secrets/tocsin-api-key', 'data/redis.sock']
+  expect(
+    git('check-ignore', ...written)
+      .trim()
+      .split('\n'),
+  ).toEqual(written)
 })

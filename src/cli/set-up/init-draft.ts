@@ -55,7 +55,8 @@ const secretKeyByType: Record<DraftSinkType, string> = {
   webhook: 'url',
 }
 
-const secretsFolder = 'secrets'
+/** Beside the configuration. */
+export const secretsFolder = 'secrets'
 
 /** Names begin with that of the configuration, so that two in one folder share no secret. */
 function placeSecret(file: string, what: string): string {

@@ -3,9 +3,9 @@
  * writes the file, with its secrets in files of their own. Nothing is written before the last
  * answer.
  */
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { errorCode } from '../../lib/errors.ts'
+import { errorCode, quoteForShell } from '../../lib/errors.ts'
 import { Command } from 'commander'
 import { formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
@@ -14,7 +14,7 @@ import { parseId } from '../api/api-command.ts'
 import type { Context } from '../context.ts'
 import { parseList, parseText } from '../options.ts'
 import { CommandError, pluralize } from '../terminal.ts'
-import { configText, type Draft, listSecrets } from './init-draft.ts'
+import { configText, type Draft, listSecrets, secretsFolder } from './init-draft.ts'
 import { askForDraft, type InitOptions, missingOptions } from './init-questions.ts'
 import { openTrial } from './init-trial.ts'
 
@@ -49,9 +49,7 @@ export function initCommand(context: Context): Command {
 async function init(context: Context, file: string, options: InitOptions): Promise<void> {
   const { terminal, env, stop } = context
   requireAnswers(context, options)
-  if (!existsSync(dirname(file))) {
-    throw new CommandError('mistake', `there is no folder ${dirname(file)}; make it first`)
-  }
+  refuseUnwritable(file)
   const agreed = new Set<string>()
   await agreeOn(context, options, { files: [file], agreed })
   const trial = openTrial(context, file)
@@ -71,8 +69,30 @@ async function init(context: Context, file: string, options: InitOptions): Promi
     terminal.printError(`warning ${formatMistake(warning)}`)
   }
   terminal.print('Next:')
-  terminal.print(`  tocsin doctor --config ${file}`)
-  terminal.print(`  tocsin run --config ${file}`)
+  terminal.print(`  tocsin doctor --config ${quoteForShell(file)}`)
+  terminal.print(`  tocsin run --config ${quoteForShell(file)}`)
+}
+
+/** Before the first question: nobody answers them all for nothing. Throws CommandError. */
+function refuseUnwritable(file: string): void {
+  const folder = dirname(file)
+  const secrets = join(folder, secretsFolder)
+  const stat = statSync(folder, { throwIfNoEntry: false })
+  const refuse = (why: string): never => {
+    throw new CommandError('mistake', why)
+  }
+  if (file === '') refuse('the name of the file is empty; write one, such as tocsin.yaml')
+  if (!stat?.isDirectory()) refuse(`there is no folder ${folder}; make it first`)
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    refuse(`${file} is a folder; name a file in it, such as ${join(file, 'tocsin.yaml')}`)
+  for (const place of [folder, ...(existsSync(secrets) ? [secrets] : [])]) {
+    if (!statSync(place).isDirectory()) refuse(`${place} is no folder; move it away first`)
+    try {
+      accessSync(place, constants.W_OK | constants.X_OK)
+    } catch (error) {
+      refuse(`nothing can be written to ${place} (${errorCode(error)}); name a file elsewhere`)
+    }
+  }
 }
 
 function requireAnswers({ terminal, env }: Context, options: InitOptions): void {

@@ -1,4 +1,5 @@
 /** `init` against the pretend service and its receivers, a real Redis and a Redis of its own. */
+import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdtempSync,
@@ -212,6 +213,36 @@ function givenOptions({ sandbox, key, secretFile, file }: Scene, redisUrl: strin
   const sink = ['--slack-url-file', secretFile(sandbox.slackUrl)]
   return [...service, ...files, ...sink]
 }
+
+test.each([
+  ['/proc/self/tocsin.yaml', 'nothing can be written to /proc/self (E'],
+  ['/dev/null/tocsin.yaml', 'there is no folder /dev/null'],
+  ['/nowhere/tocsin.yaml', 'there is no folder /nowhere'],
+  ['/tmp', '/tmp is a folder; name a file in it, such as /tmp/tocsin.yaml'],
+  ['', 'the name of the file is empty'],
+])('says before the first question that %j cannot be written', async (file, said) => {
+  const { code, err, left } = await talk([file], [['Redis: a folder', '']])
+  expect(err).toContain(said)
+  expect([code, left.length]).toEqual([2, 1])
+})
+
+test('says before the first question that its folder of secrets is none', async () => {
+  const folder = aFolder()
+  writeFileSync(join(folder, 'secrets'), '')
+  const { code, err, left } = await talk([join(folder, 'tocsin.yaml')], [['Redis: a folder', '']])
+  expect(err).toContain(`${folder}/secrets is no folder`)
+  expect([code, left.length]).toEqual([2, 1])
+})
+
+test('the commands that it prints can be copied, whatever the file is called', async () => {
+  const scene = await aScene()
+  const file = join(scene.folder, "it's mine.yaml")
+  const { code, out } = await tocsin('init', ...givenOptions({ ...scene, file }, tests.server.url))
+  expect(code).toBe(0)
+  const [, printed = ''] = /tocsin doctor --config (.*)$/m.exec(out) ?? []
+  const word = execFileSync('sh', ['-c', `printf %s ${printed}`], { encoding: 'utf8' })
+  expect(word).toBe(file)
+})
 
 test('writes over a file only if asked to', async () => {
   const scene = await aScene()

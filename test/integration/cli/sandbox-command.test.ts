@@ -2,14 +2,16 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { redisForTests } from '../../support/ledger.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
+const tests = redisForTests()
 const secret = 'whsec_cmVoZWFyc2FsLW9ubHktbm90LWEtc2VjcmV0'
 
 test('the sandbox takes a webhook secret that stays over its restarts', async () => {
   const ports = ['--port', '0', '--smtp-port', '0']
   const { child, says, ended } = startTocsin('sandbox', ...ports, '--webhook-secret', secret)
-  await says(`${secret}\n`)
+  await says(secret)
   child.kill('SIGTERM')
   expect(await ended).toMatchObject({ code: 0, err: '' })
 })
@@ -47,6 +49,32 @@ test('without it the sandbox says how to get one, in prose alone', async () => {
   const { out } = await ended
   expect(out).toContain('--write-config')
   expect(out).not.toMatch(/^ *[a-z_]+:$/m)
+})
+
+test('what it prints is all that init asks for', async () => {
+  const { child, says, soFar, ended } = startTocsin('sandbox', '--port=0', '--smtp-port=0')
+  await says('Ctrl-C')
+  const find = (pattern: RegExp): string => pattern.exec(soFar())?.[1] ?? ''
+  const options = {
+    'base-url': find(/runs: (\S+) /),
+    'api-key-file': aFile('key', find(/API key (\S+)\)/)),
+    'slack-url-file': aFile('slack', find(/Slack +(\S+)/)),
+    'teams-url-file': aFile('teams', find(/Teams +(\S+)/)),
+    'pagerduty-url': find(/PagerDuty +(\S+)/),
+    'pagerduty-key-file': aFile('duty', find(/PagerDuty.*key (\w+)\)/)),
+    'webhook-url-file': aFile('webhook', find(/webhook +(\S+)/)),
+    'webhook-secret-file': aFile('secret', find(/signed by (\S+)\)/)),
+    'smtp-url-file': aFile('smtp', find(/mail.*\((smtp:\S+),/)),
+    'redis-url-file': aFile('redis', tests.server.url),
+  }
+  const given = Object.entries(options).map(([option, value]) => `--${option}=${value}`)
+  const others = ['--group=1042', '--mail-from=a@example.com', '--mail-to=b@example.com', '--send']
+  const file = join(aFile('folder', ''), '../tocsin.yaml')
+  const { code, err } = await tocsin('init', file, '--allow-private', ...given, ...others)
+  expect(err.match(/took a TEST message/g)).toHaveLength(5)
+  expect(code).toBe(0)
+  child.kill('SIGTERM')
+  await ended
 })
 
 test.each([secret.replace('whsec_', ''), 'whsec_dG9vIHNob3J0', 'whsec_no base64'])(
