@@ -40,6 +40,11 @@ export function addCommonOptions(command: Command): Command {
     )
 }
 
+/** How this program was called, for commands to copy: a clone has no `tocsin` on its path. */
+export function calledAs({ env }: Pick<Context, 'env'>): string {
+  return env['npm_lifecycle_script']?.includes('src/main.ts') ? 'npm run tocsin --' : 'tocsin'
+}
+
 /** Prints a result: everything as JSON, or lines for people. */
 export function print(
   { terminal }: Context,

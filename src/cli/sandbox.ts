@@ -21,7 +21,7 @@ import {
 import { objectsIn, type Received } from '../sandbox/receivers/received.ts'
 import { knownReportRequests } from '../sandbox/reports/reports.ts'
 import { type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
-import { addCommonOptions, type CommonOptions, type Context } from './context.ts'
+import { addCommonOptions, calledAs, type CommonOptions, type Context } from './context.ts'
 import { CommandError, sanitize, formatUtcTime } from './terminal.ts'
 
 interface SandboxCommandOptions extends CommonOptions {
@@ -211,6 +211,7 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
     terminal.print(JSON.stringify({ ...addresses, ...others, ...secrets, ...reports, config }))
     return
   }
+  const tocsin = calledAs(context)
   const receivers = [
     ['Slack', slackUrl],
     ['Teams', teamsUrl],
@@ -223,11 +224,11 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
       `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')})`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
       `requests for threat-flow reports that stand there: ${formatReportRequests()}`,
-      'its receivers, as "tocsin init --allow-private" asks for them:',
+      `its receivers, as "${tocsin} init --allow-private" asks for them:`,
       ...receivers.map(([name, address]) => `  ${name.padEnd(9)} ${address}`),
       options.writeConfig === undefined
         ? 'a configuration that uses it: --write-config <file>'
-        : `a configuration that uses it is written; try: tocsin run --config ${quoteForShell(options.writeConfig)}`,
+        : `a configuration that uses it is written; try: ${tocsin} run --config ${quoteForShell(options.writeConfig)}`,
       terminal.paint('dim', 'what arrives is shown here; Ctrl-C ends the sandbox'),
     ].join('\n'),
   )

@@ -14,7 +14,7 @@ import { type OpenStore, withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { formatUtcTime } from '../terminal.ts'
 import { checkLive } from '../config/check-live.ts'
-import { about, type DoctorFinding, makeCheck, splitRemedy } from './doctor-finding.ts'
+import { about, type DoctorFinding, makeCheck, splitRemedy, toClause } from './doctor-finding.ts'
 import { checkRedis, layoutFindings, unreachableFinding } from './doctor-redis.ts'
 
 const redisTimeoutMs = 10_000
@@ -132,7 +132,8 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
     const diagnosis = await diagnoseKey(client, signal)
     const { ok, facts, remedy = '' } = diagnosis
     const detail = facts.join(' ').replace(/\.$/, '')
-    if (!ok) return [subject.bad('problem', detail, remedy), ...besides(client, diagnosis)]
+    if (!ok)
+      return [subject.bad('problem', detail, toClause(remedy)), ...besides(client, diagnosis)]
     return [
       subject.good(detail),
       ...besides(client, diagnosis),

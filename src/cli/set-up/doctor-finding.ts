@@ -28,6 +28,12 @@ export function about(check: string, subject: string): Subject {
   }
 }
 
+/** A sentence as it follows a semicolon: "Check the host." becomes "check the host". */
+export function toClause(sentence: string): string {
+  const clause = sentence.replace(/\.$/, '')
+  return clause.replace(/^[A-Z](?=[a-z]* )/, (letter) => letter.toLowerCase())
+}
+
 /** Parts a message that says after a semicolon what to do. */
 export function splitRemedy(message: string, otherwise: string): [string, string] {
   const [problem = '', ...remedy] = message.split('; ')

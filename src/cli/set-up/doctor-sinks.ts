@@ -5,7 +5,7 @@ import { type Sink, SinkError } from '../../sinks/sink.ts'
 import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import { silentLogger } from '../context.ts'
 import { adviceFor, sendTests, type TestedConfig, type TestResult } from '../sinks/sinks-test.ts'
-import { about, type DoctorFinding, makeCheck, type Subject } from './doctor-finding.ts'
+import { about, type DoctorFinding, makeCheck, type Subject, toClause } from './doctor-finding.ts'
 
 const reachTimeoutMs = 15_000
 /** A mail server may take minutes for its answer to a message. */
@@ -35,7 +35,8 @@ export async function checkSink(
     const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, parts)
     try {
       const reached = await reachSink(sink, subject, signal)
-      if (!sends || reached.status !== 'ok') return [reached]
+      if (reached.status !== 'ok') return [reached]
+      if (!sends) return [subject.good(`${reached.detail}; nothing was sent`)]
       const results = await sendTests(sink, config, signal)
       return [reached, ...results.map((result) => sentFinding(result, subject))]
     } finally {
@@ -51,10 +52,14 @@ async function reachSink(
 ): Promise<DoctorFinding> {
   try {
     const { answer } = await sink.reach(signal)
-    return subject.good(`${answer}; nothing was sent`)
+    return subject.good(answer)
   } catch (error) {
     if (!(error instanceof SinkError)) throw error
-    return subject.bad('problem', `${error.message} (${error.reason})`, adviceFor(error.reason))
+    return subject.bad(
+      'problem',
+      `${error.message} (${error.reason})`,
+      toClause(adviceFor(error.reason)),
+    )
   }
 }
 
@@ -64,5 +69,5 @@ function sentFinding(
 ): DoctorFinding {
   return ok
     ? subject.good(`took a TEST message for ${destination}: ${answer}`)
-    : subject.bad('problem', `no TEST message for ${destination}: ${problem}`, advice)
+    : subject.bad('problem', `no TEST message for ${destination}: ${problem}`, toClause(advice))
 }

@@ -101,7 +101,7 @@ async function settle<Value>(
         'start again with --allow-private',
       )
       if (!terminal.canAsk || tries === mostTries) {
-        throw new CommandError('refused', `${message}; nothing was written`)
+        throw new CommandError('refused', `${message.replace(/\.$/, '')}; nothing was written`)
       }
       terminal.printError(message)
     }

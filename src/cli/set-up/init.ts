@@ -11,7 +11,7 @@ import { formatMistake } from '../../config/config.ts'
 import { loadConfig } from '../../config/load.ts'
 import { createPrivateFile, replacePrivateFile } from '../../lib/private-files.ts'
 import { parseId } from '../api/api-command.ts'
-import type { Context } from '../context.ts'
+import { calledAs, type Context } from '../context.ts'
 import { parseList, parseText } from '../options.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 import { configText, type Draft, listSecrets, secretsFolder } from './init-draft.ts'
@@ -69,8 +69,8 @@ async function init(context: Context, file: string, options: InitOptions): Promi
     terminal.printError(`warning ${formatMistake(warning)}`)
   }
   terminal.print('Next:')
-  terminal.print(`  tocsin doctor --config ${quoteForShell(file)}`)
-  terminal.print(`  tocsin run --config ${quoteForShell(file)}`)
+  terminal.print(`  ${calledAs(context)} doctor --config ${quoteForShell(file)}`)
+  terminal.print(`  ${calledAs(context)} run --config ${quoteForShell(file)}`)
 }
 
 /** Before the first question: nobody answers them all for nothing. Throws CommandError. */

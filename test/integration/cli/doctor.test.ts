@@ -104,6 +104,7 @@ test('--send sends one TEST message to each destination', async () => {
   expect(countReceived(sandbox)).toMatchObject({ slack: 1, webhook: 1, email: 2 })
   const sent = findings.filter(({ detail }) => detail.startsWith('took a TEST message'))
   expect(sent).toHaveLength(6)
+  expect(findings.filter(({ detail }) => detail.includes('nothing was sent'))).toEqual([])
 })
 
 test('each thing that is wrong is a line with its remedy, and hides no other', async () => {
@@ -123,7 +124,10 @@ test('each thing that is wrong is a line with its remedy, and hides no other', a
     'problem sink siem (webhook)',
     'problem sink oncall (email)',
   ])
-  for (const { status, remedy } of findings) expect(remedy === null).toBe(status === 'ok')
+  for (const { status, remedy } of findings) {
+    expect(remedy === null).toBe(status === 'ok')
+    expect(remedy ?? '').not.toMatch(/^(Check|The|No) |\.$/) // it follows a semicolon
+  }
   for (const secret of [password, 'fw_no_such_key', sandbox.slackUrl, sandbox.pagerDutyKey]) {
     expect(said).not.toContain(secret)
   }

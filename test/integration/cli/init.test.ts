@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -244,6 +244,15 @@ test('the commands that it prints can be copied, whatever the file is called', a
   expect(word).toBe(file)
 })
 
+test('in a clone the commands that it prints are those of npm', async () => {
+  const scene = await aScene()
+  vi.stubEnv('npm_lifecycle_script', 'node --disable-sigusr1 src/main.ts')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { code, out } = await tocsin('init', ...givenOptions(scene, tests.server.url))
+  expect(code).toBe(0)
+  expect(out).toContain(`\n  npm run tocsin -- doctor --config ${scene.file}\n`)
+})
+
 test('writes over a file only if asked to', async () => {
   const scene = await aScene()
   const { file } = scene
@@ -292,7 +301,7 @@ test('writes nothing with a key that is refused, and does not show it', async ()
   const options = givenOptions({ ...scene, key: 'fw_a_wrong_key' }, tests.server.url)
   const { code, out, err } = await tocsin('init', ...options)
   expect(code).toBe(1)
-  expect(err).toContain('nothing was written')
+  expect(err).toContain('and replace it; nothing was written')
   expect(out + err).not.toContain('fw_a_wrong_key')
   expect(readdirSync(scene.folder)).toEqual([])
 })
