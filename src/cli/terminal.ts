@@ -185,7 +185,8 @@ export function formatTable(rows: readonly (readonly string[])[], columns = Infi
 /** A narrower column says nothing. */
 const leastWidth = 6
 
-function shrinkColumns(natural: readonly number[], columns: number): number[] {
+/** Takes what exceeds `columns` from the widest, never from the first, by which a row is named. */
+export function shrinkColumns(natural: readonly number[], columns: number): number[] {
   const widths = [...natural]
   let excess = widths.reduce((sum, width) => sum + width + 2, -2) - columns
   while (excess > 0) {
@@ -201,13 +202,15 @@ function padToWidth(text: string, columns: number): string {
   return text + ' '.repeat(Math.max(0, columns - measureWidth(text)))
 }
 
-/** A table under bold titles, as wide as the terminal unless all of it is wanted. */
+/** A table under bold titles in capitals, as wide as the terminal unless all of it is wanted. */
 export function titledTable(
   terminal: Pick<Terminal, 'columns' | 'paint'>,
   rows: readonly (readonly string[])[],
   { wide }: { wide?: true },
 ): string[] {
-  const [titles = '', ...lines] = formatTable(rows, wide ? undefined : terminal.columns)
+  const [head = [], ...others] = rows
+  const titled = [head.map((title) => title.toUpperCase()), ...others]
+  const [titles = '', ...lines] = formatTable(titled, wide ? undefined : terminal.columns)
   const isCut = lines.some((line) => line.includes('…'))
   const hint = isCut && terminal.columns !== undefined && !wide
   return [

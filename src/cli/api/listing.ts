@@ -13,7 +13,7 @@ import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import type { WideOption } from '../options.ts'
 import { cutToWidth, measureWidth } from '../../lib/text-width.ts'
-import { jsonText, pluralize, sanitize, type Style } from '../terminal.ts'
+import { jsonText, pluralize, sanitize, shrinkColumns, type Style } from '../terminal.ts'
 import type { OutputForm, ServiceOptions } from './api-command.ts'
 
 export interface Column<Row> {
@@ -79,22 +79,25 @@ function textPrinter<Row>(
   terminalColumns = Infinity,
 ): Printer<Row> {
   let count = 0
-  const taken = columns.slice(0, -1).reduce((sum, { width }) => sum + width + 2, 0)
-  const lastWidth = Math.max(leastLastWidth, terminalColumns - taken)
-  const cell = (text: string, width: number, at: number): string => {
+  const natural = [...columns.slice(0, -1).map(({ width }) => width), leastLastWidth]
+  const widths = shrinkColumns(natural, terminalColumns)
+  const taken = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const lastWidth = Math.max(widths.at(-1) ?? 0, terminalColumns - taken)
+  const cell = (text: string, at: number): string => {
     if (at === columns.length - 1) return cutToWidth(text, lastWidth)
-    const cut = cutToWidth(text, width)
+    const width = widths[at] ?? 0
+    const cut = cutToWidth(text, terminalColumns === Infinity ? Infinity : width)
     return cut + ' '.repeat(Math.max(0, width - measureWidth(cut)))
   }
   return {
     add(rows) {
       if (count === 0 && rows.length > 0) {
-        const titles = columns.map(({ title, width }, at) => cell(title, width, at))
+        const titles = columns.map(({ title }, at) => cell(title, at))
         terminal.print(terminal.paint('bold', titles.join('  ').trimEnd()))
       }
       for (const row of rows) {
-        const cells = columns.map(({ width, text, style }, at) => {
-          const shown = cell(sanitize(text(row), 2_000), width, at)
+        const cells = columns.map(({ text, style }, at) => {
+          const shown = cell(sanitize(text(row), 2_000), at)
           const painted = style?.(row)
           return painted === undefined ? shown : terminal.paint(painted, shown)
         })
@@ -110,7 +113,7 @@ function textPrinter<Row>(
   }
 }
 
-/** A narrower last column says nothing: the line wraps instead. */
+/** A narrower last column says little: the others give way first. */
 const leastLastWidth = 16
 
 /** Prints one JSON object and writes its items as they come. */

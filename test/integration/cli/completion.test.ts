@@ -51,13 +51,21 @@ function offered(shell: string, line: string): string[] {
     .toSorted()
 }
 
-describe.each(['bash', 'zsh', 'fish'].filter(isThere))('%s', (shell) => {
-  test.each([
+describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
+  // where a shell is missing its tests are reported as skipped
+  test.runIf(isThere(shell)).each([
     ['tocsin fe', ['feeds']],
     ['tocsin help dead', ['dead-letters']],
     ['tocsin feeds re', ['resume', 'rewind']],
     ['tocsin help feeds li', ['list']],
     ['tocsin check --li', ['--live']],
+    ['tocsin run --dr', ['--dry']],
+    ['tocsin doctor --se', ['--send']],
+    ['tocsin init --slack', ['--slack-url-file']],
+    ['tocsin rel', ['reload']],
+    ['tocsin completion ', ['accounts', 'bash', 'feeds', 'fish', 'sinks', 'zsh']],
+    ['tocsin render some/uid --sink s', ['siem', 'soc']],
+    ['tocsin credentials search --wi', ['--wide', '--without-quota']],
     ['tocsin check --output ', ['json', 'text']],
     ['tocsin feeds pause ', ['brand', 'staff']],
     ['tocsin dead-letters list --sink s', ['siem', 'soc']],

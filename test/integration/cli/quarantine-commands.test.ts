@@ -102,7 +102,7 @@ test('the list has the newest first, of all accounts, page by page', async () =>
   await takeIn(second, [], { feed: 'staff', malformed: [bad('4')] })
   const { out } = await tocsin('quarantine', 'list', '--limit=3', ...config)
   const lines = out.split('\n')
-  expect(lines[0]).toMatch(/^id +set aside +feed +uid +problem$/)
+  expect(lines[0]).toMatch(/^ID +SET ASIDE +FEED +UID +PROBLEM$/)
   expect(lines[1]).toMatch(/^[0-9a-f]{12} {2}\S+ \S+ UTC {2}staff {2}a\/b\/4 {2}metadata.severity/)
   expect(lines[2]).toContain(`${idOf(ledger, nameless).slice(0, 12)}  `)
   expect(lines[2]).toMatch(/ brand {2}- /)

@@ -52,6 +52,7 @@ const rows = [
 test('a table fits in its terminal: the widest columns are cut, the first is whole', () => {
   const lines = titledTable({ columns: 80, paint: (_style, text) => text }, rows, {})
   expect(Math.max(...lines.map(measureWidth))).toBe(80)
+  expect(lines[0]).toMatch(/^ID {6}DEAD SINCE +REASON +UID$/)
   expect(lines[1]).toMatch(/^3f9a1c {2}2026-11-01 12:00:05 UTC {2}unauthorized +stealer\/x+…$/)
   expect(lines.at(-1)).toBe('what is cut (…) is whole with --wide')
 })
