@@ -273,7 +273,7 @@ function readText(reading: Reading, written: string, path: Path): unknown {
   if (variables.length > 0) reading.variables.set(pathKey(path), variables)
   if (problems.length > 0) return written
   if (text === '' && variables.length > 0) return absent
-  if (!isFilePath(path) || text === '') return text
+  if (!isFilePath(path) || text.trim() === '') return text
   const file = resolve(dirname(reading.source.file), text)
   if (!isWrittenFile(path)) reading.files.add(file)
   return file

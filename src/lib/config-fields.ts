@@ -411,7 +411,11 @@ export function list<Output>(
   remedy: string,
 ): z.ZodType<Output[]> {
   const empty = messageFor(refusal('an empty list', `${remedy}, or remove the line`))
-  return z.array(item, wrongKind('a list', remedy)).min(1, empty).meta({ description: describe })
+  // not min(1): that also measures an empty text, which is a mistake of its own
+  return z
+    .array(item, wrongKind('a list', remedy))
+    .refine((items) => items.length > 0, empty)
+    .meta({ description: describe, minItems: 1 })
 }
 
 const unitBytes: Record<string, number> = {

@@ -173,6 +173,9 @@ function secretFileProblem(path: string, section: Section, check: Check): Refusa
 
 /** Returns the text of a file that the configuration names, or why there is none. */
 export function readNamedFile(path: string, limits: FileLimits): string | Refusal {
+  if (path.trim() === '') {
+    return refusal('has no value', 'write the path of a file, or remove the line')
+  }
   try {
     return readFileWithin(path, limits)
   } catch (error) {

@@ -183,9 +183,15 @@ export const redisConfig: z.ZodType<RedisConfig> = section(
       'Some nodes of a Redis Cluster, as host:port; they name the others.',
       'write at least one host:port',
     ).optional(),
-    embedded: text(
-      'Folder of a private, persistent redis-server that Tocsin starts itself, for one machine.',
-    ).optional(),
+    embedded: textField({
+      describe:
+        'Folder of a private, persistent redis-server that Tocsin starts itself, for one machine.',
+      remedy: 'write a folder, such as ./data',
+      parse: (input) =>
+        /\p{Cc}/u.test(input)
+          ? refusal('holds control characters', 'write a folder, such as ./data')
+          : input,
+    }).optional(),
     username: text('User at Redis, of its ACL. Default: the default user.').optional(),
     ...secretKeys('password', 'Password at Redis, unless url holds it.'),
     tls: flag('Speak TLS with sentinels and their Redis, or with a Cluster.').optional(),

@@ -175,8 +175,11 @@ export function requiredMatchers(describe: string): z.ZodType<Matcher[]> {
   const remedy = `write matchers, such as ['type="paste"']`
   return z
     .array(matcher, wrongKind('a list', remedy))
-    .min(1, messageFor(refusal('an empty list, which would mean every event', remedy)))
-    .meta({ description: describe })
+    .refine(
+      (matchers) => matchers.length > 0,
+      messageFor(refusal('an empty list, which would mean every event', remedy)),
+    )
+    .meta({ description: describe, minItems: 1 })
 }
 
 /** A matcher split by grammar alone: `name op value`, the value bare or in double quotes. */
