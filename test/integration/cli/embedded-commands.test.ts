@@ -1,0 +1,118 @@
+/** Every command that opens the store works on the embedded Redis of a daemon that has ended. */
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ensureRedis } from '../../../src/redis/embedded-redis.ts'
+import { optionsByCommand } from '../../docs/commands.ts'
+import { silent } from '../../support/ledger.ts'
+import { aScene, type Scene } from '../redis/scene.ts'
+import { aFile, tocsin } from './tocsin.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'tocsin-embedded-'))
+const home = join(folder, 'data')
+let scene: Scene | undefined
+
+beforeAll(async () => {
+  const config = { embedded: home, prefix: 'tocsin', allowUnsafe: false }
+  const redis = await ensureRedis(config, silent)
+  try {
+    scene = await aScene(`{embedded: ${home}}`)
+    scene.sandbox.addEvents(3)
+    await scene.settled(3)
+  } finally {
+    await scene?.replica.stop()
+    await redis.release()
+  }
+}, 60_000)
+
+afterAll(async () => {
+  await scene?.sandbox.close()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** `UID` stands for an event of the ledger; the words are what only the ledger could have said. */
+const asked: [line: string, words: RegExp, code?: number][] = [
+  ['feeds list', /3 fetched: 3 new|: 3 new/],
+  ['feeds list --why', /3 new/],
+  ['feeds pause brand --reason trial', /brand/],
+  ['feeds resume brand', /brand/],
+  ['feeds rewind brand --to 2d --yes', /brand/],
+  ['sinks list', /siem/],
+  ['sinks pause siem --reason trial', /siem/],
+  ['sinks resume siem', /siem/],
+  ['sinks move gone --to siem', /gone/, 2],
+  ['sinks discard gone', /gone/, 2],
+  ['routes explain --uid UID', /root/],
+  ['render UID --sink siem', /UID/],
+  ['explain UID', /UID/],
+  ['audit --ledger', /3 records/],
+  ['audit', /brand/],
+  ['accounts list', /main: configured/],
+  ['accounts discard gone', /gone/, 2],
+  ['dead-letters list', /no dead letters/],
+  ['dead-letters show nothing', /nothing/, 2],
+  ['dead-letters replay nothing', /nothing/, 2],
+  ['dead-letters discard nothing', /nothing/, 2],
+  ['quarantine list', /nothing in the quarantine/],
+  ['quarantine show nothing', /nothing/, 2],
+  ['quarantine replay nothing', /nothing/, 2],
+  ['deliveries resend --sink siem --since 1h --yes', /3/],
+  ['silences list', /no silences/],
+  ['silences add type=paste --for 1h --reason trial --severity low --by ann', /silence/],
+  ['silences expire nothing', /nothing/, 2],
+  ['digests preview soc', /digest/i],
+  ['digests send soc', /soc/],
+  ['token test', /works/],
+  ['tenants list', /Tenant 42/],
+  ['events search --keyword a', /SEVERITY|nothing was found/],
+  ['doctor', /redis\.embedded/],
+]
+
+/** These open no store, or a Redis of their own. */
+const without = [
+  'run',
+  'init',
+  'check',
+  'reload',
+  'schema',
+  'demo',
+  'sandbox',
+  'completion',
+  'sinks test',
+  'routes show',
+  'feeds import',
+]
+/** Like `events search` and `tenants list` they ask the service at the pace that Redis keeps. */
+const ofService = [
+  'credentials',
+  'assets',
+  'identifiers',
+  'groups',
+  'policies',
+  'alerts',
+  'reports',
+]
+
+test('no command that opens the store is left out', async () => {
+  const known = [...asked.map(([line]) => line), ...without, ...ofService]
+  const commands = [...(await optionsByCommand()).keys()]
+  const isKnown = (command: string): boolean =>
+    known.some((one) => one.startsWith(command) || command.startsWith(`${one} `))
+  const serviceOnly = /^(events|tenants) /
+  expect(commands.filter((one) => !isKnown(one) && !serviceOnly.test(one))).toEqual([])
+})
+
+test.each(asked)('%s, without a daemon', async (line, words, code = 0) => {
+  const uid = scene?.sandbox.received.webhook[0]?.uids[0] ?? ''
+  const args = line.split(' ').map((word) => word.replace('UID', uid))
+  const soc = `type: slack, url: '${scene?.sandbox.slackUrl}', allow_private: true`
+  const digest = "digest: {schedule: '0 8 * * *', timezone: UTC}"
+  const yaml = scene?.yaml.replace('sinks: {', `sinks: {soc: {${soc}, ${digest}}, `)
+  const file = aFile('tocsin.yaml', yaml ?? '')
+  const ended = await tocsin(...args, '--config', file)
+  expect(ended.out + ended.err).toMatch(words.source === 'UID' ? uid : words)
+  expect(ended.err).not.toMatch(/Redis|ECONN|ENOENT|not reachable/)
+  expect(ended.code).toBe(code)
+  expect(existsSync(join(home, 'redis.sock'))).toBe(false) // it left no server behind
+})
