@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import { root } from '../../support/dockerfile.ts'
+import { isInstalled } from '../../support/tools.ts'
 
 const chart = join(root, 'deploy/helm/tocsin')
 const read = (file: string): string => readFileSync(join(chart, file), 'utf8')
@@ -62,6 +63,9 @@ test('every value has a place in the schema', () => {
   expect(Object.keys(values).toSorted()).toEqual(Object.keys(known).toSorted())
 })
 
+const program = 'helm'
+const helmRemedy = 'docs/testing.md, "Packages", says where it is to be had'
+
 /** Without helm: what must stand in the template literally. */
 test.each([
   'runAsNonRoot: true',
@@ -86,34 +90,233 @@ test('a pod has longer to end than the daemon takes', () => {
   expect(Number(seconds)).toBeGreaterThan(10)
 })
 
-const helm = 'helm'
+const config = `  # by hand
+http: {host: 0.0.0.0}
+redis: {url: 'redis://redis.example.com:6379'}
+`
+const least = { image: { repository: 'registry.example.com/tocsin' }, config }
 
-describe.runIf(spawnSync(helm, ['version']).status === 0)('helm', () => {
-  const given = {
-    image: { repository: 'registry.example.com/tocsin' },
-    config: 'http: {host: 0.0.0.0}\n',
-    networkPolicy: { enabled: true },
-    serviceMonitor: { enabled: true },
-    prometheusRule: { enabled: true },
+type Part = { kind: string; metadata: { name: string }; spec: unknown; data?: object }
+
+function helm(command: string[], given: object): string {
+  return execFileSync(program, [...command, chart, '--values', '-'], {
+    encoding: 'utf8',
+    input: JSON.stringify(given),
+    stdio: 'pipe',
+  })
+}
+
+/** What is made of the values by kind; there is one of each. */
+function render(given: object): Map<string, Part> {
+  const parts = parseAllDocuments(helm(['template', 'watch'], given), { version: '1.1' })
+  return new Map(parts.map((part) => part.toJS() as Part).map((part) => [part.kind, part]))
+}
+
+interface Container {
+  args: string[]
+  env: { name: string; value?: string }[]
+  ports: { name: string; containerPort: number }[]
+  livenessProbe: { httpGet: object }
+  readinessProbe: { httpGet: object }
+  securityContext: object
+}
+
+interface PodTemplate {
+  metadata: { annotations: Record<string, string>; labels: Record<string, string> }
+  spec: {
+    containers: Container[]
+    securityContext: object
+    terminationGracePeriodSeconds: number
+    volumes: { name: string; secret?: object }[]
   }
-  const run = (...args: string[]): string =>
-    execFileSync(helm, [...args, '--values', '-'], {
-      encoding: 'utf8',
-      input: JSON.stringify(given),
-    })
+}
 
-  test('finds nothing wrong', () => {
-    expect(run('lint', '--strict', chart)).toContain('0 chart(s) failed')
+function podIn(parts: Map<string, Part>): PodTemplate {
+  return (parts.get('Deployment')!.spec as { template: PodTemplate }).template
+}
+
+describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
+  test.each([
+    ['what an operator gives', least],
+    ['nothing but the defaults', {}],
+  ])('lints %s without a finding', (_what, given) => {
+    expect(helm(['lint', '--strict'], given)).toContain('0 chart(s) failed')
   })
 
-  test('renders every part', () => {
-    const parts = parseAllDocuments(run('template', 'watch', chart)).map(
-      (part) => part.toJS() as { kind: string; spec?: unknown },
-    )
-    const kinds = ['ConfigMap', 'Deployment', 'NetworkPolicy', 'PodDisruptionBudget']
-    const others = ['PrometheusRule', 'Service', 'ServiceMonitor']
-    expect(new Set(parts.map(({ kind }) => kind))).toEqual(new Set([...kinds, ...others]))
+  test('makes of the least that is given what pods need, and no more', () => {
+    const parts = render(least)
+    const kinds = ['ConfigMap', 'Deployment', 'PodDisruptionBudget', 'Service']
+    expect([...parts.keys()].toSorted()).toEqual(kinds)
+    expect(parts.get('ConfigMap')!.data).toEqual({ 'tocsin.yaml': config })
+  })
+
+  test('makes the optional parts as their values say', () => {
+    const peer = { namespaceSelector: { matchLabels: { name: 'monitoring' } } }
+    const parts = render({
+      ...least,
+      podDisruptionBudget: { enabled: false },
+      networkPolicy: { enabled: true, from: [peer], egressPorts: [443] },
+      serviceMonitor: { enabled: true, interval: '30s' },
+      prometheusRule: { enabled: true },
+    })
+    expect(parts.has('PodDisruptionBudget')).toBe(false)
+    expect(parts.get('NetworkPolicy')!.spec).toMatchObject({
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [peer], ports: [{ port: 'http' }] }],
+      egress: [
+        {
+          ports: [
+            { port: 53, protocol: 'UDP' },
+            { port: 53, protocol: 'TCP' },
+            { port: 443, protocol: 'TCP' },
+          ],
+        },
+      ],
+    })
+    const { endpoints } = parts.get('ServiceMonitor')!.spec as { endpoints: object[] }
+    expect(endpoints).toEqual([{ port: 'http', path: '/metrics', interval: '30s' }])
     const rules = parse(readFileSync(join(root, 'deploy/prometheus/rules.yaml'), 'utf8')) as object
-    expect(parts.find(({ kind }) => kind === 'PrometheusRule')?.spec).toEqual(rules)
+    expect(parts.get('PrometheusRule')!.spec).toEqual(rules)
+  })
+
+  test('closes a network policy that names nobody to everybody', () => {
+    const parts = render({ ...least, networkPolicy: { enabled: true } })
+    expect(parts.get('NetworkPolicy')!.spec).toMatchObject({ ingress: [] })
+  })
+
+  test('closes the pods, and gives them longer to end than the daemon takes', () => {
+    const { spec } = podIn(render(least))
+    expect(spec.securityContext).toMatchObject({
+      runAsNonRoot: true,
+      seccompProfile: { type: 'RuntimeDefault' },
+    })
+    expect(spec.containers[0]!.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    })
+    expect(spec).toMatchObject({ automountServiceAccountToken: false })
+    expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(10)
+  })
+
+  test('hands a Secret over as files of the group alone', () => {
+    const { spec } = podIn(render({ ...least, existingSecret: 'tocsin' }))
+    const { secret } = spec.volumes.find(({ name }) => name === 'secrets')!
+    expect(secret).toEqual({ secretName: 'tocsin', defaultMode: 0o440 })
+  })
+
+  test('lets a node be drained that has the only replica, ready or not', () => {
+    expect(render({ ...least, replicas: 1 }).get('PodDisruptionBudget')!.spec).toMatchObject({
+      maxUnavailable: 1,
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+    })
+  })
+
+  test('replaces the pods when the configuration changes, and only then', () => {
+    const sum = (given: object): string =>
+      podIn(render(given)).metadata.annotations['checksum/config']!
+    expect(sum({ ...least, replicas: 3 })).toBe(sum(least))
+    expect(sum({ ...least, config: `${config}watch: true` })).not.toBe(sum(least))
+  })
+
+  test('lets Service and probes ask where the configuration listens', () => {
+    const http = "http: {host: '${TOCSIN_HTTP_HOST}', port: '${TOCSIN_HTTP_PORT:-9464}'}"
+    const parts = render({
+      ...least,
+      config: config.replace(/^http.*$/m, () => http),
+      port: 9000,
+      env: [{ name: 'LOG_LEVEL', value: 'debug' }],
+    })
+    const [container] = podIn(parts).spec.containers
+    expect(container!.env).toEqual([
+      { name: 'TOCSIN_HTTP_HOST', value: '0.0.0.0' },
+      { name: 'TOCSIN_HTTP_PORT', value: '9000' },
+      { name: 'LOG_LEVEL', value: 'debug' },
+    ])
+    expect(container!.ports).toEqual([{ name: 'http', containerPort: 9000 }])
+    expect(container!.livenessProbe.httpGet).toEqual({ path: '/healthz', port: 'http' })
+    expect(container!.readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'http' })
+    const { ports } = parts.get('Service')!.spec as { ports: object[] }
+    expect(ports).toEqual([{ name: 'http', port: 9000, targetPort: 'http' }])
+  })
+
+  test('takes config/tocsin.yaml as it is, with a Redis', () => {
+    const example = readFileSync(join(root, 'config/tocsin.yaml'), 'utf8')
+    const env = [{ name: 'REDIS_URL', value: 'rediss://redis.example.com' }]
+    expect(render({ ...least, config: example, env }).has('Deployment')).toBe(true)
+  })
+
+  test('leaves to the pod what only the cluster knows', () => {
+    const env = ['HOST', 'PORT', 'URL'].map((name) => ({
+      name,
+      valueFrom: { secretKeyRef: { name: 'tocsin', key: name } },
+    }))
+    const known = "http: {host: '${HOST:-127.0.0.1}', port: '${PORT:-1}'}\nredis: {url: '${URL}'}"
+    expect(render({ ...least, config: known, env }).has('Deployment')).toBe(true)
+  })
+
+  const redis = "redis: {url: 'redis://redis.example.com'}"
+  const http = 'http: {host: 0.0.0.0}'
+  test.each([
+    ['no configuration', { config: '' }, 'config: give the text of tocsin.yaml'],
+    ['two configurations', { existingConfigMap: 'mine' }, 'write one of them'],
+    ['no image', { image: {} }, 'image.repository: say where the image is'],
+    ['a section that is empty', { config: `http:\n${redis}` }, 'write http: {host: 0.0.0.0}'],
+    ['a section that is a word', { config: `http: on a\n${redis}` }, 'http is not a section'],
+    ['text that is no YAML', { config: 'a: : b' }, 'config: not the YAML of a configuration'],
+    [
+      'a loopback host',
+      { config: `http: {host: localhost}\n${redis}` },
+      'http.host is localhost, where no probe and no Prometheus reaches a pod',
+    ],
+    [
+      'a loopback host in a variable',
+      {
+        config: `http: {host: '\${HOST}'}\n${redis}`,
+        env: [{ name: 'HOST', value: '127.0.0.1' }],
+      },
+      'http.host is 127.0.0.1',
+    ],
+    [
+      'another port than the Service has',
+      { config: `http: {host: 0.0.0.0, port: 9000}\n${redis}` },
+      'make them the same, as by --set port=9000',
+    ],
+    ['no Redis', { config: http }, 'redis.url leads into the pod itself'],
+    [
+      'a Redis in the pod',
+      { config: `${http}\nredis: {url: 'redis://u:hidden@localhost/1'}` },
+      'redis.url leads into the pod itself',
+    ],
+    [
+      'an embedded Redis',
+      { config: `${http}\nredis: {embedded: ./data}` },
+      'the image has no redis-server',
+    ],
+    [
+      'a Prometheus that the network policy keeps out',
+      { networkPolicy: { enabled: true }, serviceMonitor: { enabled: true } },
+      'networkPolicy.from: say where Prometheus is',
+    ],
+    ['an unknown value', { replica: 3 }, "'replica' not allowed"],
+    ['a number as a variable', { env: [{ name: 'A', value: 1 }] }, "'/env/0/value': got number"],
+    ['a tag in the repository', { image: { repository: 'a/b:1' } }, "'/image/repository'"],
+  ])('refuses %s, and says what to write', (_what, given, message) => {
+    const refused = spawnSync(program, ['template', 'watch', chart, '--values', '-'], {
+      encoding: 'utf8',
+      input: JSON.stringify({ ...least, ...given }),
+    })
+    expect(refused.status).toBe(1)
+    expect(refused.stderr).toContain(message)
+    expect(refused.stderr).not.toContain('hidden')
+  })
+
+  test('says which commands come next', () => {
+    const notes = helm(['install', 'watch', '--dry-run=client'], { ...least, replicas: 1 })
+    expect(notes).toContain('kubectl -n default rollout status deployment/watch\n')
+    expect(notes).toContain(
+      'kubectl -n default exec deployment/watch -- node dist/main.js doctor --config /etc/tocsin/tocsin.yaml',
+    )
+    expect(notes).toContain('One replica: while its node is drained nothing is polled')
   })
 })

@@ -12,10 +12,10 @@ import {
   ruleCases,
   ruleTestFiles,
 } from '../../support/alert-rules.ts'
-import { isInstalled } from '../../support/tools.ts'
+import { installByApt, isInstalled } from '../../support/tools.ts'
 
 const run = promisify(execFile)
-const hasPromtool = isInstalled('promtool', 'prometheus')
+const hasPromtool = isInstalled('promtool', installByApt('prometheus'))
 const rules = alertRules()
 const cases = ruleCases()
 

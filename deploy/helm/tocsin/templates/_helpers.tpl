@@ -5,7 +5,7 @@
 {{- /* The name is the label that becomes job="tocsin", which alert rules select. */}}
 {{- define "tocsin.selector" -}}
 app.kubernetes.io/name: tocsin
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "tocsin.labels" -}}
@@ -22,4 +22,17 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 
 {{- define "tocsin.configMap" -}}
 {{ .Values.existingConfigMap | default (include "tocsin.name" .) }}
+{{- end }}
+
+{{- /* Variables of the container: what the chart knows, unless env says otherwise, and env. */}}
+{{- define "tocsin.env" -}}
+{{- $given := dict }}
+{{- range .Values.env }}{{ $_ := set $given .name true }}{{ end }}
+{{- $own := list (dict "name" "TOCSIN_HTTP_HOST" "value" "0.0.0.0") (dict "name" "TOCSIN_HTTP_PORT" "value" (toString .Values.port)) }}
+{{- range $own }}{{ if not (hasKey $given .name) }}
+- {{ toJson . }}
+{{- end }}{{ end }}
+{{- range .Values.env }}
+- {{ toJson . }}
+{{- end }}
 {{- end }}
