@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
-import { createInterface } from 'node:readline'
+import { createInterface, type Interface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { root } from '../support/dockerfile.ts'
@@ -82,6 +82,23 @@ test('the package has what an operator needs, and nothing of the development', (
   expect(ours.filter((file) => existsSync(join(installed, file)))).toEqual([])
 })
 
+test('a page in the package leads to no file that is not there, but for what only a checkout has', () => {
+  const pages = readdirSync(installed, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .flatMap((page) => linksIn(page))
+  const gone = new Set(pages.filter((file) => !existsSync(join(installed, file))))
+  const ofCheckout = ['deploy/Dockerfile', 'docker-compose.yml']
+  expect([...gone].filter((file) => !file.startsWith('test/')).toSorted()).toEqual(ofCheckout)
+  expect(pages.length).toBeGreaterThan(100)
+})
+
+/** Files that a page links to, from the top of the package. */
+function linksIn(page: string): string[] {
+  const links = readFileSync(join(installed, page), 'utf8').matchAll(/\]\(([^)#\s`]+)[^)`]*\)/g)
+  const files = [...links].map(([, link = '']) => link).filter((link) => !/^\w+:/.test(link))
+  return files.map((file) => join(dirname(page), file))
+}
+
 test('an install brings no package of development', () => {
   type Package = { dependencies: object; devDependencies: object }
   const wanted = readJson<Package>(join(root, 'package.json'))
@@ -98,11 +115,33 @@ test('it says its version and refuses an unknown key', async () => {
   await expect(tocsin('check', '--config', 'bad.yaml')).rejects.toMatchObject({ code: 2 })
 })
 
-test('it rings: its own sandbox, its own Redis, and ends when it is told to', async () => {
+async function startSandbox(): Promise<{ lines: Interface; url: string; config: string }> {
   const sandbox = start('sandbox', '--port=0', '--smtp-port=0', '--rate=5/s', '--output=json')
   const lines = createInterface({ input: sandbox.stdout! })
   const [first] = (await once(lines, 'line')) as [string]
-  const { url, config } = JSON.parse(first) as { url: string; config: string }
+  return { lines, ...(JSON.parse(first) as { url: string; config: string }) }
+}
+
+test('it serves the first hour: init, check, doctor, render and completion', async () => {
+  const { url } = await startSandbox()
+  const given = { key: 'fw_sandbox', hook: `${url}/hooks/siem` }
+  for (const [name, text] of Object.entries(given)) {
+    writeFileSync(join(target, name), text, { mode: 0o600 })
+  }
+  const answers = `--base-url=${url} --api-key-file=key --group=1042 --redis-folder=first --webhook-url-file=hook`
+  const written = await tocsin('init', 'first.yaml', ...answers.split(' '), '--allow-private')
+  expect(written).toContain('first.yaml is written')
+  const config = ['--config', 'first.yaml']
+  expect(await tocsin('check', ...config)).toMatch(/^good: /m)
+  expect(await tocsin('doctor', ...config)).toMatch(/^0 problems, /m)
+  const item = { uid: 'leak/1', metadata: { uid: 'leak/1', severity: 'high', type: 'leak' } }
+  writeFileSync(join(target, 'item.json'), JSON.stringify(item))
+  expect(await tocsin('render', 'item.json', '--sink', 'siem', ...config)).toContain('leak/1')
+  expect(await tocsin('completion', 'bash')).toContain('complete -F _tocsin tocsin')
+})
+
+test('it rings: its own sandbox, its own Redis, and ends when it is told to', async () => {
+  const { lines, url, config } = await startSandbox()
   let arrived = 0
   lines.on('line', () => (arrived += 1))
 
@@ -114,6 +153,7 @@ test('it rings: its own sandbox, its own Redis, and ends when it is told to', as
   const daemon = start('run', '--config', 'tocsin.yaml')
   daemon.stdout!.resume()
   await until('a message arrives', () => arrived > 0 || daemon.exitCode !== null, 60_000)
+  expect(await tocsin('reload', '--config', 'tocsin.yaml')).toContain('generation')
   expect(daemon.exitCode).toBeNull()
   expect(await end(daemon)).toBe(0)
 })
