@@ -18,16 +18,22 @@ const [node, ...words] = said('ExecStart')[0]!.split(' ')
 const main = words.indexOf('/opt/tocsin/dist/main.js')
 const options = words.slice(0, main)
 
-test('the unit starts the daemon without a debugger, and reloads it as it reloads', () => {
+test('the unit starts the daemon without a debugger, and bounds its end', () => {
   expect(node).toBe('/usr/bin/node')
   expect(options).toContain('--disable-sigusr1')
   expect(options).toEqual(
     expect.arrayContaining(['--max-semi-space-size=16', '--heap-growing-percent=40']),
   )
   expect(words.slice(main + 1)).toEqual(['run', '--config', '/etc/tocsin/tocsin.yaml'])
-  expect(said('ExecReload')).toEqual(['/bin/kill -HUP $MAINPID'])
   expect(Number(said('TimeoutStopSec')[0])).toBeGreaterThan(10)
   expect(said('RestartPreventExitStatus')).toEqual(['2'])
+})
+
+test('a reload waits for the daemon’s answer, and fails where the daemon refuses', () => {
+  expect(said('Type')).toEqual(['exec'])
+  expect(said('ExecReload')).toEqual([
+    '/usr/bin/node --disable-sigusr1 /opt/tocsin/dist/main.js reload --config /etc/tocsin/tocsin.yaml',
+  ])
 })
 
 test('Node takes its options, and the heap ends below what the service may have', () => {
