@@ -53,6 +53,11 @@ test.each([
   ['a configuration that is no text', { config: { accounts: {} } }],
   ['a digest without its kind', { image: { digest: 'ab12' } }],
   ['a port that is none', { port: 70_000 }],
+  ['a tag in the repository', { image: { repository: 'a/b:1' } }],
+  ['a variable that is a number', { env: [{ name: 'A', value: 1 }] }],
+  ['a label that is a number', { podLabels: { a: 1 } }],
+  ['a budget that lets no node be drained', { podDisruptionBudget: { maxUnavailable: 0 } }],
+  ['a peer that would be everybody', { networkPolicy: { from: [{}] } }],
 ])('the schema refuses %s', (_what, wrong) => {
   expect(schema.safeParse({ ...values, ...wrong }).success).toBe(false)
 })
@@ -298,16 +303,16 @@ describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
       { networkPolicy: { enabled: true }, serviceMonitor: { enabled: true } },
       'networkPolicy.from: say where Prometheus is',
     ],
-    ['an unknown value', { replica: 3 }, "'replica' not allowed"],
-    ['a number as a variable', { env: [{ name: 'A', value: 1 }] }, "'/env/0/value': got number"],
-    ['a tag in the repository', { image: { repository: 'a/b:1' } }, "'/image/repository'"],
+    ['an unknown value', { replica: 3 }, /\breplica\b.* not allowed/],
+    ['a number as a variable', { env: [{ name: 'A', value: 1 }] }, /env\W0\Wvalue/],
+    ['a tag in the repository', { image: { repository: 'a/b:1' } }, /image\Wrepository/],
   ])('refuses %s, and says what to write', (_what, given, message) => {
     const refused = spawnSync(program, ['template', 'watch', chart, '--values', '-'], {
       encoding: 'utf8',
       input: JSON.stringify({ ...least, ...given }),
     })
     expect(refused.status).toBe(1)
-    expect(refused.stderr).toContain(message)
+    expect(refused.stderr).toMatch(message)
     expect(refused.stderr).not.toContain('hidden')
   })
 
