@@ -7,11 +7,10 @@ import { messageFor, refusal, type Refusal, section, text } from '../lib/config-
 import { errorMessage } from '../lib/errors.ts'
 import { readNamedFile } from '../lib/secret.ts'
 import type { TemplateValues } from './event-data.ts'
+import { TemplateError, templateLimits } from './template-bounds.ts'
 import {
-  maxTemplateBytes,
   parseTemplate,
   type Template,
-  TemplateError,
   type TemplateKind,
   templateProblem,
 } from './template-engine.ts'
@@ -86,7 +85,9 @@ function readTemplate(
     return refusal(`given beside ${key}_file`, `keep either ${key} or ${key}_file`)
   }
   if (typeof inline === 'string') return inline
-  return typeof path === 'string' ? readNamedFile(path, { maxBytes: maxTemplateBytes }) : undefined
+  return typeof path === 'string'
+    ? readNamedFile(path, { maxBytes: templateLimits.maxTemplateBytes })
+    : undefined
 }
 
 function checkTemplate(content: string, kind: TemplateKind): Refusal | undefined {

@@ -1,5 +1,5 @@
 /**
- * Templates in Liquid, bounded in size, time, memory and output, without files, clock or chance: the
+ * Templates in Liquid, bounded in size, work, memory and output, without files, clock or chance: the
  * same values give the same text. Only tags and filters of the two lists exist, so that a new version
  * of the library adds none unseen.
  */
@@ -7,23 +7,21 @@ import { createRequire } from 'node:module'
 import type * as Library from 'liquidjs'
 import { refusal, type Refusal } from '../lib/config-fields.ts'
 import { errorMessage, suggestion } from '../lib/errors.ts'
+import { findUnknownConversion, formatAs, timeConversions } from '../lib/strftime.ts'
+import { isTimeZone } from '../lib/time-zone.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
-
-/**
- * Steps are parts of a template that are rendered, and rounds of its loops. They end a runaway at
- * the same place on each attempt; the processor's time ends what is costly within few steps.
- * `maxMemory` counts as the library does: characters and list entries that a rendering makes.
- */
-const limits = {
-  maxTemplateBytes: 16 * 1024,
-  maxSteps: 10_000,
-  maxCpuMs: 100,
-  maxMemory: 200_000,
-  maxOutput: 64 * 1024,
-  maxValue: 1000,
-} as const
-
-export const { maxTemplateBytes } = limits
+import {
+  boundFilter,
+  boundOperators,
+  boundRanges,
+  createMeter,
+  type FilterHandler,
+  type Meter,
+  meterContexts,
+  rangeProblem,
+  TemplateError,
+  templateLimits as limits,
+} from './template-bounds.ts'
 
 export const templateTags = 'assign break case comment continue for if raw unless #'.split(' ')
 
@@ -44,28 +42,28 @@ export interface Template {
   render(values: object): string
 }
 
-/** Why a rendering failed, and where; quotes neither values nor the template. */
-export class TemplateError extends Error {
-  override readonly name = 'TemplateError'
-}
-
 interface TemplateOptions {
   kind: TemplateKind
   /** Zone of `date`. Default: UTC. */
   timeZone?: string | undefined
+  /** Default: with the limits above. */
+  meter?: Meter | undefined
 }
 
 /** Throws an Error that says line and column, and may quote the template. */
 export function parseTemplate(text: string, options: TemplateOptions): Template {
   const { Context, toValueSync } = loadLibrary()
-  const engine = createEngine(options)
+  const { meter = createMeter() } = options
+  const engine = createEngine({ ...options, meter })
+  const MeteredContext = meterContexts(Context, meter)
   const parsed = engine.parse(text)
   return {
     render(values) {
       // Values pass through JSON, so that none has a method or a prototype of its own.
       const plain: unknown = JSON.parse(JSON.stringify(values))
-      const context = new Context(plain as object, engine.options, { sync: true })
-      context.renderLimit.check = createStepLimit()
+      const context = new MeteredContext(plain as object, engine.options, { sync: true })
+      context.renderLimit.check = meter.step
+      meter.start()
       const emitter = createEmitter()
       try {
         toValueSync(engine.renderer.renderTemplates(parsed, context, emitter))
@@ -86,14 +84,16 @@ export function templateProblem(
   kind: TemplateKind,
   variables: readonly string[],
 ): Refusal | undefined {
-  if (Buffer.byteLength(text) > maxTemplateBytes) {
+  if (Buffer.byteLength(text) > limits.maxTemplateBytes) {
     return refusal('longer than 16 KiB', 'write a shorter template')
   }
-  const engine = createEngine({ kind })
+  const engine = createEngine({ kind, meter: createMeter() })
   try {
-    const { globals } = engine.analyzeSync(engine.parse(text))
+    const parsed = engine.parse(text)
+    const { globals } = engine.analyzeSync(parsed)
     const unknown = Object.keys(globals).find((name) => !variables.includes(name))
-    return unknown === undefined ? undefined : variableRefusal(unknown, globals[unknown], variables)
+    if (unknown !== undefined) return variableRefusal(unknown, globals[unknown], variables)
+    return conversionProblem(parsed)
   } catch (error) {
     return syntaxRefusal(errorMessage(error))
   }
@@ -109,6 +109,40 @@ function variableRefusal(
   return refusal(`${shown}${place}`, suggestion(name, variables, 'variables here'))
 }
 
+/** Formats that are written in the template, in branches too that no sample takes. */
+function conversionProblem(parsed: Library.Template[]): Refusal | undefined {
+  for (const { name, args, token } of listFilters(parsed)) {
+    const [format] = args
+    if (name !== 'date' || format === undefined || !('content' in format)) continue
+    const unknown = findUnknownConversion(String(format.content))
+    if (unknown === undefined) continue
+    const [line, column] = token.getPosition()
+    const place = formatPlace(line, column)
+    const remedy = `conversions here: ${timeConversions.map((letter) => `%${letter}`).join(' ')}`
+    return refusal(`${describeConversion(unknown)}${place}`, remedy)
+  }
+  return undefined
+}
+
+type ParsedFilter = Pick<Library.Filter, 'name' | 'args'> & { token: Library.Token }
+
+function* listFilters(parsed: readonly Library.Template[]): Generator<ParsedFilter> {
+  const { Value, toValueSync } = loadLibrary()
+  for (const template of parsed) {
+    for (const part of template.arguments?.() ?? []) {
+      if (part instanceof Value) yield* part.filters as unknown as ParsedFilter[]
+    }
+    const children = template.children?.(false, true)
+    if (children !== undefined) yield* listFilters(toValueSync(children) as Library.Template[])
+  }
+}
+
+/** A format may hold words of a feed, so no more than a letter of it is shown. */
+function describeConversion(unknown: string): string {
+  const shown = /^%[A-Za-z+]$/.test(unknown) ? ` ${unknown}` : ''
+  return `unknown conversion${shown} of a date`
+}
+
 function formatPlace(line: unknown, column: unknown): string {
   return ` (line ${String(line)}, column ${String(column)} of the template)`
 }
@@ -122,6 +156,9 @@ function syntaxRefusal(message: string): Refusal {
   const [, filter] = /^undefined filter: (\w{1,20})/.exec(message) ?? []
   if (filter !== undefined) {
     return refusal(`no filter "${filter}"${place}`, `filters here: ${templateFilters.join(', ')}`)
+  }
+  if (message.startsWith(rangeProblem)) {
+    return refusal(`${rangeProblem}${place}`, 'write its ends as numbers, such as (1..5)')
   }
   const remedy = 'close every {{, {% and block, and look at the examples in docs/templates.md'
   return refusal(`not a template in Liquid${place}`, remedy)
@@ -146,40 +183,22 @@ function describeCause(error: unknown): string {
     : 'it cannot be rendered'
 }
 
-/** Asking for the time costs more than most steps. */
-const stepsPerLook = 16
-
-/** A step's own time is bounded by what a template and its memory may hold. */
-function createStepLimit(): () => void {
-  let steps = 0
-  const startedMs = cpuMs()
-  return () => {
-    steps += 1
-    const isLate = steps % stepsPerLook === 0 && cpuMs() - startedMs > limits.maxCpuMs
-    if (isLate || steps > limits.maxSteps) {
-      throw new TemplateError('it takes too long')
-    }
-  }
-}
-
-/** Time of the processor; other than a clock it stands still while the process is kept waiting. */
-export function cpuMs(): number {
-  // Node 22 knows only the time of the whole process.
-  const known: Partial<NodeJS.Process> = process
-  const { user, system } = known.threadCpuUsage?.() ?? process.cpuUsage()
-  return (user + system) / 1000
-}
-
 let library: typeof Library | undefined
 
 /** Takes 25 ms, which a command without templates need not wait for. */
 function loadLibrary(): typeof Library {
-  library ??= createRequire(import.meta.url)('liquidjs') as typeof Library
+  if (library !== undefined) return library
+  library = createRequire(import.meta.url)('liquidjs') as typeof Library
+  boundRanges(library)
   return library
 }
 
-function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Library.Liquid {
-  const { Liquid } = loadLibrary()
+interface EngineOptions extends TemplateOptions {
+  meter: Meter
+}
+
+function createEngine({ kind, timeZone = 'UTC', meter }: EngineOptions): Library.Liquid {
+  const { defaultOperators, Liquid } = loadLibrary()
   const engine = new Liquid({
     templates: {},
     relativeReference: false,
@@ -189,17 +208,17 @@ function createEngine({ kind, timeZone = 'UTC' }: TemplateOptions): Library.Liqu
     strictFilters: true,
     parseLimit: limits.maxTemplateBytes,
     memoryLimit: limits.maxMemory,
-    outputEscape: kind === 'json' ? toJson : toLine,
-    timezoneOffset: timeZone,
-    locale: 'en-US',
-    dateFormat: '%Y-%m-%d %H:%M',
+    operators: boundOperators(defaultOperators),
+    outputEscape: boundFilter('', kind === 'json' ? toJson : toLine, meter),
   })
   keepOnly(engine.tags, templateTags)
   keepOnly(engine.filters, templateFilters)
-  const { date } = engine.filters
-  if (typeof date !== 'function') throw new Error('the library has no filter of dates')
-  engine.registerFilter('date', withoutClock(date))
-  engine.registerFilter('json', { handler: toJson, raw: kind === 'json' })
+  const own = { date: createDateFilter(timeZone, meter), json: toJson }
+  for (const [name, filter] of Object.entries({ ...engine.filters, ...own })) {
+    if (typeof filter !== 'function') throw new Error(`the library has no filter ${name}`)
+    const raw = name === 'json' && kind === 'json'
+    engine.registerFilter(name, { handler: boundFilter(name, filter, meter), raw })
+  }
   return engine
 }
 
@@ -207,26 +226,58 @@ function keepOnly(entries: Record<string, unknown>, names: readonly string[]): v
   for (const name of Object.keys(entries)) if (!names.includes(name)) delete entries[name]
 }
 
-type DateFilter = Extract<Library.FilterImplOptions, (...args: never[]) => unknown>
+/** The abbreviation of a zone is asked for in five languages. */
+const dateWork = 20_000
 
-/** A body that says the time of its rendering would differ from attempt to attempt. */
-function withoutClock(date: DateFilter): DateFilter {
-  return function atGivenTime(value: unknown, ...rest: unknown[]) {
-    if (value === 'now' || value === 'today')
+/** The library's own is an hour off near a change of the clock of the process, and slow. */
+function createDateFilter(defaultZone: string, meter: Meter): FilterHandler {
+  return (value: unknown, format: unknown, zone: unknown = defaultZone) => {
+    const given = plain(value)
+    if (given === 'now' || given === 'today') {
       throw new TemplateError('the present time is not known')
-    return date.call(this, value, ...rest) as unknown
+    }
+    const atMs = readTime(given)
+    if (atMs === undefined) return given
+    meter.work(dateWork)
+    const asked = toText(format) || '%Y-%m-%d %H:%M'
+    const unknown = findUnknownConversion(asked)
+    if (unknown !== undefined) {
+      throw new TemplateError(`it has an ${describeConversion(unknown)}`)
+    }
+    if (typeof zone !== 'string' || !isTimeZone(zone)) {
+      throw new TemplateError('it names no time zone')
+    }
+    return formatAs(asked, atMs, zone) ?? given
   }
 }
 
+/** Seconds since 1970, or ISO 8601, in UTC if it says no zone. */
+function readTime(value: unknown): number | undefined {
+  if (typeof value === 'number') return value * 1000
+  if (typeof value !== 'string') return undefined
+  if (/^\d{1,12}$/.test(value)) return Number(value) * 1000
+  const [, day, time = '00:00', zone = 'Z'] =
+    /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|[+-]\d\d:\d\d)?)?$/.exec(value) ??
+    []
+  const atMs = day === undefined ? NaN : Date.parse(`${day}T${time}${zone}`)
+  return Number.isNaN(atMs) ? undefined : atMs
+}
+
+/** `nil` and `empty` are objects of the library. */
+function plain(value: unknown): unknown {
+  return loadLibrary().toValue(value) as unknown
+}
+
 function toJson(value: unknown): string {
-  return JSON.stringify(value ?? null)
+  return JSON.stringify(plain(value) ?? null)
 }
 
 function toLine(value: unknown): string {
   return sanitizeLine(toText(value), limits.maxValue)
 }
 
-function toText(value: unknown): string {
+function toText(given: unknown): string {
+  const value = plain(given)
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map(toText).join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)

@@ -15,7 +15,8 @@ import {
   type MessageTemplates,
   renderJson,
 } from './template-config.ts'
-import { cpuMs, parseTemplate, TemplateError } from './template-engine.ts'
+import { cpuMs, TemplateError } from './template-bounds.ts'
+import { parseTemplate } from './template-engine.ts'
 
 /** One rendering that failed; the message has the built-in look. */
 export interface TemplateFailure {

@@ -2,7 +2,7 @@
 import { systemClock } from '../../src/lib/clock.ts'
 import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
 import type { Delivery, Preview } from '../../src/sinks/sink.ts'
-import { cpuMs } from '../../src/sinks/template-engine.ts'
+import { cpuMs } from '../../src/sinks/template-bounds.ts'
 import type { TemplateFailure } from '../../src/sinks/templates.ts'
 import { parseConfig } from '../../src/config/load.ts'
 import { aDelivery } from './deliveries.ts'

@@ -52,6 +52,24 @@ describe('a mistake is found when the configuration is read', () => {
       /body: a variable that does/,
     ],
     [
+      'an unknown conversion of a date, in a branch that no sample takes',
+      'slack',
+      { title: '{% if severity == "low" %}{{ fetched_at | date: "%F %Q" }}{% endif %}' },
+      /title: unknown conversion %Q of a date \(line 1, column 43 .*conversions here: %a /,
+    ],
+    [
+      'a range of variables',
+      'slack',
+      { body: '{% for i in (1..facts.size) %}x{% endfor %}' },
+      /body: a range without whole numbers \(line 1.*such as \(1\.\.5\)/,
+    ],
+    [
+      'a chain that doubles',
+      'webhook',
+      { webhook_body: `{"a": {{ title ${'| json '.repeat(30)}}}}` },
+      /with every field: it needs too much memory/,
+    ],
+    [
       'the time',
       'slack',
       { title: '{{ "now" | date: "%s" }}' },
