@@ -1,6 +1,6 @@
 /**
- * Messages and bodies of a sink's own templates. A template that fails costs its words and never
- * the message, which then has the built-in look.
+ * Messages and bodies of a sink's own templates. A template that fails costs its words: the message
+ * goes with the built-in look, which people can read and the receiver of a webhook may refuse.
  */
 import { ownFeed } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
@@ -64,7 +64,7 @@ export function createEventRenderer(
     const template = parseTemplate(text, { kind: 'lines', timeZone })
     const guard = createGuard({ sink: name, template: key }, parts)
     return (values: TemplateValues, delivery: Delivery): Words | undefined =>
-      guard(() => read(template.render(values), delivery))
+      guard(() => read(template.render(values), delivery)).words
   }
   const [title, body] = [prepare('title', readTitle), prepare('body', readBody)]
   return (delivery) => {
@@ -110,28 +110,37 @@ function withBody(message: Message, body: string[] | undefined): Message {
   return body === undefined ? message : { ...message, facts: [], extract: null, body }
 }
 
+/** undefined: there is no template, or it failed because of `problem`. */
+export interface OwnBody {
+  body?: string | undefined
+  problem?: string | undefined
+}
+
 /**
  * The body of a request for one event, whatever the attempt. Throws SinkError `invalid` for several,
- * so that a batch of an earlier configuration is split; undefined: there is no template, or it
- * failed.
+ * so that a batch of an earlier configuration is split.
  */
 export function createBodyRenderer(
   { name, templates = {} }: TemplatedSink<BodyTemplates>,
   parts: TemplateParts,
-): (delivery: Delivery) => string | undefined {
+): (delivery: Delivery) => OwnBody {
   const { webhook_body: text } = templates
-  if (text === undefined) return () => undefined
+  if (text === undefined) return () => ({})
   const template = parseTemplate(text, { kind: 'json' })
   const guard = createGuard({ sink: name, template: 'webhook_body' }, parts)
   return (delivery) => {
     const { isTest } = delivery
     const values = readTemplateValues(soleMember(delivery), { isTest })
-    return guard(() => renderJson(template, values))
+    const { words, problem } = guard(() => renderJson(template, values))
+    return { body: words, problem }
   }
 }
 
-/** Calls `render`; undefined: it failed or rests, or there are no words. */
-type Guard = <Words>(render: () => Words | undefined) => Words | undefined
+/** Calls `render`. No words: there are none, or it failed or rests because of `problem`. */
+type Guard = <Words>(render: () => Words | undefined) => {
+  words?: Words | undefined
+  problem?: string
+}
 
 /** So much of the processor a failure may cost without counting towards a rest. */
 const cheapMs = 5
@@ -155,7 +164,7 @@ function createGuard(
       try {
         const rendered = render()
         costlyFailures = 0
-        return rendered
+        return { words: rendered }
       } catch (error) {
         problem = error instanceof TemplateError ? error.message : 'it cannot be rendered'
         costlyFailures = cpuMs() - startedMs > cheapMs ? costlyFailures + 1 : 0
@@ -163,7 +172,7 @@ function createGuard(
       }
     }
     onTemplateFailure?.({ ...named, problem })
-    return undefined
+    return { problem }
   }
 }
 

@@ -8,7 +8,9 @@ import { drawMail, drawPage, type Html, markup } from '../../src/sandbox/drawing
 import { drawSlack } from '../../src/sandbox/drawing/slack.ts'
 import { drawTeams } from '../../src/sandbox/drawing/teams.ts'
 import { type Delivery, type Preview, type Sink, SinkError } from '../../src/sinks/sink.ts'
+import type { SinkParts } from '../../src/sinks/config.ts'
 import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
+import { formatTemplateFailure } from '../../src/sinks/templates.ts'
 import { aMember } from '../support/deliveries.ts'
 import { delivery, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
 import { manyMembers, summarised } from '../support/summaries.ts'
@@ -36,12 +38,16 @@ const typeNames: Readonly<Record<string, string>> = {
 export type Previews = ReadonlyMap<string, Sink>
 
 /** Sinks that are asked for previews alone: those of a configuration, else one of every type. */
-export async function openSinks({ path }: GalleryOptions = {}): Promise<Previews> {
+export async function openSinks(
+  { path }: GalleryOptions = {},
+  onTemplateFailure?: SinkParts['onTemplateFailure'],
+): Promise<Previews> {
   const { sinks: configured } =
     path === undefined
       ? parseConfig(config, { file: 'gallery.yaml', env: {} }).config
       : loadConfig({ path, env: process.env }).config
-  const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
+  const logger = createLogger({ level: 'silent' })
+  const parts = { logger, clock: systemClock, onTemplateFailure }
   const sinks = configured.map(async (one) => sinkTypeOf(one).create(one, parts))
   return new Map((await Promise.all(sinks)).map((sink) => [sink.name, sink]))
 }
@@ -86,14 +92,20 @@ interface GalleryOptions {
 }
 
 export async function galleryPage(options: GalleryOptions = {}): Promise<string> {
-  const sinks = await openSinks(options)
+  const failures: string[] = []
+  const sinks = await openSinks(options, (failure) => {
+    failures.push(formatTemplateFailure(failure))
+  })
+  const drawn: Drawn = { sinks, takeFailures: () => failures.splice(0), failed: 0 }
   try {
+    const several = specialScenes.map((scene) => drawScene(drawn, scene, true))
+    const types = typeScenes.map((scene) => drawScene(drawn, scene, false))
     return drawPage({
       title: 'Every message of Tocsin',
       content: markup`<h1>Every message of Tocsin</h1>
-<p>Drawn from invented events by the code that sends them. Nothing here was sent. Slack and Teams are drawings; each mail is its own HTML in a frame that runs nothing.</p>
-<h2 id="several">Kinds of messages</h2>${specialScenes.map((scene) => drawScene(sinks, scene, true))}
-<h2 id="types">Every type of event</h2>${typeScenes.map((scene) => drawScene(sinks, scene, false))}
+${drawFailures(drawn)}<p>Drawn from invented events by the code that sends them. Nothing here was sent. Slack and Teams are drawings; each mail is its own HTML in a frame that runs nothing.</p>
+<h2 id="several">Kinds of messages</h2>${several}
+<h2 id="types">Every type of event</h2>${types}
 <h2 id="titles">Titles</h2>${drawTitles()}`,
     })
   } finally {
@@ -101,19 +113,42 @@ export async function galleryPage(options: GalleryOptions = {}): Promise<string>
   }
 }
 
-function drawScene(sinks: Previews, [name, one]: Scene, isOpen: boolean): Html {
-  const views = [...sinks.values()].map((sink) =>
-    drawView(sink, previewOf(sinks, sink.name, one), name),
-  )
+interface Drawn {
+  sinks: Previews
+  /** What templates failed since it was asked last, and why. */
+  takeFailures: () => string[]
+  /** Messages so far that a template failed for. */
+  failed: number
+}
+
+function drawFailures({ failed }: Drawn): Html | '' {
+  if (failed === 0) return ''
+  const said = failed === 1 ? '1 message has' : `${failed} messages have`
+  return markup`<p class="unknown">${said} the built-in look, since a template failed: look for a frame like this one.</p>`
+}
+
+function drawScene(drawn: Drawn, [name, one]: Scene, isOpen: boolean): Html {
+  const views = [...drawn.sinks.values()].map((sink) => {
+    const preview = previewOf(drawn.sinks, sink.name, one)
+    const failures = drawn.takeFailures()
+    if (failures.length > 0) drawn.failed += 1
+    return drawView(sink, { preview, failures }, name)
+  })
   const content = markup`<div class="columns">${views}</div>`
   return isOpen
     ? markup`<section><h3>${name}</h3>${content}</section>`
     : markup`<details><summary>${name}: ${titleOf(one)}</summary>${content}</details>`
 }
 
-function drawView({ name, type }: Sink, preview: Preview | undefined, scene: string): Html {
+interface View {
+  preview: Preview | undefined
+  failures: readonly string[]
+}
+
+function drawView({ name, type }: Sink, { preview, failures }: View, scene: string): Html {
   const heading = name === type ? (typeNames[type] ?? type) : name
-  return markup`<div><p class="soft">${heading}</p>${drawContent(type, preview, scene)}</div>`
+  const failed = failures.map((said) => markup`<p class="unknown">${said}</p>`)
+  return markup`<div><p class="soft">${heading}</p>${failed}${drawContent(type, preview, scene)}</div>`
 }
 
 function drawContent(to: string, preview: Preview | undefined, name: string): Html {

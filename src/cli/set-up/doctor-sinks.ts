@@ -1,10 +1,15 @@
 /** What `doctor` says of the sinks: whether each is reached, and with `--send` takes a message. */
 import type { Config } from '../../config/config.ts'
-import { systemClock } from '../../lib/clock.ts'
 import { type Sink, SinkError } from '../../sinks/sink.ts'
-import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
-import { silentLogger } from '../context.ts'
-import { adviceFor, sendTests, type TestedConfig, type TestResult } from '../sinks/sinks-test.ts'
+import type { SinkConfig } from '../../sinks/sink-types.ts'
+import {
+  adviceFor,
+  openTestedSink,
+  sendTests,
+  templateAdvice,
+  type TestedConfig,
+  type TestResult,
+} from '../sinks/sinks-test.ts'
 import { about, type DoctorFinding, makeCheck, type Subject, toClause } from './doctor-finding.ts'
 
 const reachTimeoutMs = 15_000
@@ -29,18 +34,20 @@ export async function checkSink(
 ): Promise<DoctorFinding[]> {
   const { name, type } = sinkConfig
   const subject = about('sink', `${name} (${type})`)
-  const parts = { logger: silentLogger, clock: systemClock }
   const timeoutMs = sends ? reachTimeoutMs + sendTimeoutMs : reachTimeoutMs
   return makeCheck(subject, { timeoutMs, stop }, async (signal) => {
-    const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, parts)
+    const tested = await openTestedSink(sinkConfig)
     try {
-      const reached = await reachSink(sink, subject, signal)
+      const reached = await reachSink(tested.sink, subject, signal)
       if (reached.status !== 'ok') return [reached]
       if (!sends) return [subject.good(`${reached.detail}; nothing was sent`)]
-      const results = await sendTests(sink, config, signal)
-      return [reached, ...results.map((result) => sentFinding(result, subject))]
+      const results = await sendTests(tested, config, signal)
+      const sent = results.map((result) => sentFinding(result, subject))
+      const failed = new Set(results.flatMap(({ failedTemplates = [] }) => failedTemplates))
+      const advice = templateAdvice(name)
+      return [reached, ...sent, ...[...failed].map((said) => subject.bad('problem', said, advice))]
     } finally {
-      await sink.close()
+      await tested.sink.close()
     }
   })
 }

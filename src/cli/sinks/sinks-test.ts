@@ -12,7 +12,7 @@ import {
   SinkError,
   type SinkReason,
 } from '../../sinks/sink.ts'
-import { sinkTypeOf } from '../../sinks/sink-types.ts'
+import { type SinkConfig, sinkTypeOf } from '../../sinks/sink-types.ts'
 import { formatTemplateFailure } from '../../sinks/templates.ts'
 import {
   type CommonOptions,
@@ -30,6 +30,8 @@ export interface TestResult {
   reason?: string
   problem?: string
   advice?: string
+  /** Templates that failed for the sample event: the message had the built-in look. */
+  failedTemplates?: string[]
 }
 
 /** `sinks test`: sends one message marked TEST to each destination; does not use Redis. */
@@ -40,32 +42,47 @@ export async function testSink(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const sinkConfig = findNamed(config.sinks, name, 'sink')
-  const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
-    logger: silentLogger,
-    clock: systemClock,
-    onTemplateFailure: (failure) => context.terminal.printError(formatTemplateFailure(failure)),
-  })
+  const tested = await openTestedSink(sinkConfig)
+  const { sink } = tested
   try {
-    const results = await sendTests(sink, config, context.stop)
+    const results = await sendTests(tested, config, context.stop)
     print(context, options, {
       json: { sink: name, type: sink.type, results },
       lines: () => results.flatMap((result) => resultLines(context, name, result)),
     })
-    if (results.some(({ ok }) => !ok)) context.exitCode = 1
+    if (results.some(({ ok, failedTemplates }) => !ok || failedTemplates)) context.exitCode = 1
   } finally {
     await sink.close()
   }
 }
 
+export interface TestedSink {
+  sink: Sink
+  /** What templates failed since it was asked last, and why. */
+  takeFailedTemplates: () => string[]
+}
+
+export async function openTestedSink(sinkConfig: SinkConfig): Promise<TestedSink> {
+  const failed: string[] = []
+  const sink = await sinkTypeOf(sinkConfig).create(sinkConfig, {
+    logger: silentLogger,
+    clock: systemClock,
+    onTemplateFailure: (failure) => failed.push(formatTemplateFailure(failure)),
+  })
+  return { sink, takeFailedTemplates: () => failed.splice(0) }
+}
+
 /** Sends one message marked TEST to each destination of a sink. */
 export async function sendTests(
-  sink: Sink,
+  { sink, takeFailedTemplates }: TestedSink,
   config: TestedConfig,
   stop: AbortSignal,
 ): Promise<TestResult[]> {
   const results: TestResult[] = []
   for (const destination of sink.destinations) {
-    results.push(await sendTest(sink, testDelivery(config, sink, destination), stop))
+    const result = await sendTest(sink, testDelivery(config, sink, destination), stop)
+    const failedTemplates = takeFailedTemplates()
+    results.push({ ...result, ...(failedTemplates.length > 0 && { failedTemplates }) })
   }
   return results
 }
@@ -130,15 +147,26 @@ async function sendTest(sink: Sink, delivery: Delivery, stop: AbortSignal): Prom
 
 function resultLines({ terminal }: Context, sink: string, result: TestResult): string[] {
   const name = result.destination === sink ? sink : `${sink}, ${result.destination}`
+  const failed = (result.failedTemplates ?? []).map(
+    (said) => `${terminal.paint('red', 'failed')} ${name}: ${said}\n  ${templateAdvice(sink)}`,
+  )
   if (result.ok) {
     const answer = sanitize(result.answer ?? '')
-    return [`${terminal.paint('green', 'accepted')} ${name}: the other side said: ${answer}`]
+    return [
+      `${terminal.paint('green', 'accepted')} ${name}: the other side said: ${answer}`,
+      ...failed,
+    ]
   }
   const problem = sanitize(result.problem ?? '')
   return [
     `${terminal.paint('red', 'failed')} ${name}: ${problem} (${result.reason})`,
     `  ${result.advice}`,
+    ...failed,
   ]
+}
+
+export function templateAdvice(sink: string): string {
+  return `Mend the template; tocsin render <uid or file> --sink ${sink} shows a message with it.`
 }
 
 /** Advice for each reason for which a send fails. */

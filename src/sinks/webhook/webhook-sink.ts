@@ -17,7 +17,7 @@ import {
   SinkError,
   type SinkReason,
 } from '../sink.ts'
-import { createBodyRenderer, type TemplateParts } from '../templates.ts'
+import { createBodyRenderer, type OwnBody, type TemplateParts } from '../templates.ts'
 import { measureMember, renderBody } from './body.ts'
 import { authorizationProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
@@ -43,13 +43,15 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   })
 
   async function send(delivery: Delivery, sendOptions: SendOptions): Promise<Receipt> {
-    const body = renderEvents(delivery)
+    const { body, problem } = renderEvents(delivery)
     const proof = { ...signatureHeaders(delivery, body), ...authorizationHeader(config) }
     const headers = buildHeaders(delivery, proof)
     const answer = await transport.post(readTarget(config), { headers, body }, sendOptions)
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
-    if (!isSuccess(status)) throw errorFromAnswer(answer, { nowMs: clock.now(), advice })
+    if (!isSuccess(status)) {
+      throw errorFromAnswer(answer, { nowMs: clock.now(), advice: adviceFor(problem) })
+    }
     return { answer: `HTTP ${status}` }
   }
 
@@ -65,8 +67,11 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
     }
   }
 
-  function renderEvents(delivery: Delivery): string {
-    if (delivery.summary === undefined) return renderOwnBody(delivery) ?? renderBody(delivery)
+  function renderEvents(delivery: Delivery): OwnBody & { body: string } {
+    if (delivery.summary === undefined) {
+      const { body = renderBody(delivery), problem } = renderOwnBody(delivery)
+      return { body, problem }
+    }
     throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
   }
 
@@ -83,7 +88,7 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
     send,
     reach: async (signal) => transport.reach(readTarget(config), signal),
     measure: measureMember,
-    preview: (delivery) => previewRequest(config, delivery, renderEvents(delivery)),
+    preview: (delivery) => previewRequest(config, delivery, renderEvents(delivery).body),
     close: () => transport.close(),
   }
 }
@@ -143,4 +148,14 @@ const advice: Partial<Record<SinkReason, string>> = {
   unauthorized: ': check the signing secret and any token in url',
   gone: ': the endpoint is no more; set a new url or remove the sink',
   rejected: ': check that url names the endpoint',
+}
+
+/**
+ * A receiver that takes nothing but its own form refuses the built-in body. A dead letter keeps 200
+ * characters of this.
+ */
+function adviceFor(problem: string | undefined): typeof advice {
+  if (problem === undefined) return advice
+  const failed = ` to the built-in body, since the template webhook_body failed: ${problem}; mend it and replay`
+  return { ...advice, invalid: failed, rejected: failed }
 }

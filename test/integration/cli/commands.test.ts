@@ -142,6 +142,25 @@ test('sinks test says what went wrong, and what to do', async () => {
   expect(code).toBe(1)
 })
 
+test('sinks test ends with 1 where a template failed, although its message was taken', async () => {
+  const templates = `templates: { title: '{% if facts.size > 2 %}{{ "now" | date }}{% endif %}x' }`
+  const config = aConfig((text) => text.replace('type: slack\n', `type: slack\n    ${templates}\n`))
+  const before = sandbox!.received.slack.length
+  const { code, out } = await tocsin('sinks', 'test', 'soc', '--config', config)
+  expect(sandbox!.received.slack).toHaveLength(before + 1)
+  expect(out).toMatch(
+    /^accepted soc: .*\nfailed soc: the template title failed: .*\(line 1, column \d+ .*built-in look.*\n {2}Mend the template; tocsin render/,
+  )
+  expect(code).toBe(1)
+  const asJson = await tocsin('sinks', 'test', 'soc', '--config', config, '--output=json')
+  expect(JSON.parse(asJson.out)).toMatchObject({
+    results: [
+      { ok: true, failedTemplates: [expect.stringContaining('the template title failed')] },
+    ],
+  })
+  expect(asJson.code).toBe(1)
+})
+
 test('sinks test names the nearest sink', async () => {
   const { code, err } = await tocsin('sinks', 'test', 'scc', '--config', aConfig())
   expect(err).toBe('there is no sink "scc"; did you mean "soc"?\n')

@@ -107,6 +107,27 @@ test('--send sends one TEST message to each destination', async () => {
   expect(findings.filter(({ detail }) => detail.includes('nothing was sent'))).toEqual([])
 })
 
+test('--send says which template fails, once for a sink', async () => {
+  const sandbox = await aSandbox()
+  const fails = `templates: { title: '{% if facts.size > 2 %}{{ "now" | date }}{% endif %}x' }`
+  const text = configText(sandbox, tests.server.url)
+    .replace('type: slack,', `type: slack, ${fails},`)
+    .replace('type: email\n', `type: email\n    ${fails}\n`)
+  const { code, findings } = await doctor(text, '--send')
+  expect(code).toBe(1)
+  expect(countReceived(sandbox)).toMatchObject({ slack: 1, email: 2 })
+  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
+    'problem sink soc (slack)',
+    'problem sink oncall (email)',
+  ])
+  expect(
+    findings.find(({ subject, status }) => status !== 'ok' && /soc/.test(subject)),
+  ).toMatchObject({
+    detail: expect.stringMatching(/^the template title failed: the present time .*\(line 1, /),
+    remedy: expect.stringContaining('tocsin render <uid or file> --sink soc'),
+  })
+})
+
 test('each thing that is wrong is a line with its remedy, and hides no other', async () => {
   const sandbox = await aSandbox()
   const redis = await startRedis({ settings: ['maxmemory-policy allkeys-lru', 'maxmemory 100mb'] })

@@ -164,3 +164,26 @@ route: { sinks: [soc, siem] }
   expect(page).toMatch(/<p class="soft">soc<\/p>/)
   expect(page).not.toContain('Microsoft Teams</p>')
 })
+
+test('the gallery says at each message which template failed for it, and where', async () => {
+  const fails = '{% if type == "paste" %}{{ "now" | date }}{% endif %}'
+  const path = aFile(
+    'tocsin.yaml',
+    `accounts: { main: { base_url: "https://api.example.com", api_key: none } }
+feeds: { brand: { type: events, identifier_group: 1 } }
+sinks:
+  soc: { type: slack, url: "https://hooks.example.com/x", templates: { title: 'Case {{ type }}', body: '${fails}a' } }
+  other: { type: slack, url: "https://hooks.example.com/x" }
+route: { sinks: [soc, other] }
+`,
+  )
+  const page = await galleryPage({ path })
+  const said =
+    /<p class="unknown">the template body failed: the present time is not known \(line \d, column \d+ of the template\); the built-in look is used<\/p>/g
+  const pastes = typeScenes.filter(([, { members }]) => members[0]?.event.type === 'paste')
+  expect(pastes.length).toBeGreaterThan(0)
+  expect(page.match(said)?.length).toBeGreaterThanOrEqual(pastes.length)
+  expect(page).toMatch(
+    /<h1>.*<p class="unknown">\d+ messages have the built-in look, since a template failed:/s,
+  )
+})

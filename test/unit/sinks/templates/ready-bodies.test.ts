@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { renderMessage } from '../../../../src/messages/message.ts'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { createBodyRenderer, type TemplateFailure } from '../../../../src/sinks/templates.ts'
 import type { DeliveryMember } from '../../../../src/sinks/sink.ts'
@@ -11,6 +12,7 @@ import { allHostileWords } from '../../../security/hostile-words.ts'
 import { aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { runs } from '../../../support/runs.ts'
+import { typeScenes } from '../../../support/scenes.ts'
 import { anyMember } from '../any-member.ts'
 
 const folder = join(import.meta.dirname, '../../../../config/templates')
@@ -22,7 +24,13 @@ function renderReady(file: string, member: DeliveryMember): unknown {
     { clock: systemClock, onTemplateFailure: (failure) => failures.push(failure) },
   )
   const destination = { id: 'siem', label: 'siem' }
-  const body = render({ id: 'd1', destination, members: [member], attempt: 1, mayBeRepeat: false })
+  const { body } = render({
+    id: 'd1',
+    destination,
+    members: [member],
+    attempt: 1,
+    mayBeRepeat: false,
+  })
   expect(failures).toEqual([])
   return JSON.parse(body ?? '')
 }
@@ -59,6 +67,14 @@ const members = {
   }),
 }
 
+/** The receivers count UTF-16 units, where zod counts code points. */
+function textUpTo(most: number): z.ZodString {
+  return z
+    .string()
+    .min(1)
+    .refine(({ length }) => length <= most, `more than ${most} units`)
+}
+
 /** "Format events for HTTP Event Collector": metadata keys, and the event as an object. */
 const hecEvent = z.strictObject({
   time: z.int().min(1_000_000_000).max(9_999_999_999),
@@ -85,11 +101,7 @@ const jiraIssue = z.strictObject({
   fields: z.strictObject({
     project: z.strictObject({ key: z.string() }),
     issuetype: z.strictObject({ name: z.string() }),
-    summary: z
-      .string()
-      .min(1)
-      .max(255)
-      .regex(/^[^\r\n]*$/),
+    summary: textUpTo(255).regex(/^[^\r\n]*$/),
     labels: z.array(z.string().regex(/^\S+$/)),
     description: z.strictObject({
       type: z.literal('doc'),
@@ -103,15 +115,15 @@ const jiraIssue = z.strictObject({
 
 /** `InputCreateAlert` in the OpenAPI document of TheHive 5, from which StrangeBeeCorp/thehive4go is made. */
 const hiveAlert = z.strictObject({
-  type: z.string().min(1).max(32),
-  source: z.string().min(1).max(32),
-  sourceRef: z.string().min(1).max(128),
-  title: z.string().min(1).max(512),
-  description: z.string().min(1).max(1_048_576),
+  type: textUpTo(32),
+  source: textUpTo(32),
+  sourceRef: textUpTo(128),
+  title: textUpTo(512),
+  description: textUpTo(1_048_576),
   severity: z.int().min(1).max(4),
   externalLink: z.url().max(512).optional(),
   tags: z
-    .array(z.string().min(1).max(128))
+    .array(textUpTo(128))
     .refine((tags) => new Set(tags).size === tags.length, 'each tag once'),
 })
 
@@ -127,6 +139,58 @@ const cases = Object.entries(rules).flatMap(([file, schema]) =>
 
 test.each(cases)('$file keeps the rules of its receiver: $kind', ({ file, schema, member }) => {
   expect(schema.safeParse(renderReady(file, member)).error).toBeUndefined()
+})
+
+/** Takes two of the UTF-16 units that the receivers count, and one of the code points of filters. */
+const astral = '\u{1F525}'.repeat(400)
+
+function toAstral(value: unknown): unknown {
+  if (typeof value === 'string') return astral
+  if (Array.isArray(value)) return value.map(toAstral)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, toAstral(inner)]))
+}
+
+const astralMembers = typeScenes.flatMap(
+  ([
+    name,
+    {
+      members: [member],
+    },
+  ]): [string, DeliveryMember][] => {
+    if (member === undefined) return []
+    const { event, detail } = member
+    const identifiers = event.identifiers.map(({ id }) => ({ id, name: astral }))
+    const highlights = toAstral(event.highlights) as Record<string, string[]>
+    const odd = { ...event, severity: astral, identifiers, highlights }
+    const { link } = members.usual
+    return [
+      [name, { ...member, link, event: odd, detail: toAstral(detail) as DeliveryMember['detail'] }],
+    ]
+  },
+)
+
+test.each(Object.entries(rules))(
+  '%s keeps its lengths in astral characters, of every type',
+  (file, schema) => {
+    expect(astralMembers.length).toBeGreaterThan(50)
+    const typed = aMember({ event: aThreatEvent({ type: astral }) })
+    for (const [name, member] of [...astralMembers, ['odd type', typed] as const]) {
+      expect([name, schema.safeParse(renderReady(file, member)).error]).toEqual([name, undefined])
+    }
+  },
+)
+
+test('a summary that is too long for Jira ends in an ellipsis, and one that fits is whole', () => {
+  const summaries = [...astralMembers.map(([, member]) => member), members.usual].map((member) => {
+    const { fields } = renderReady('jira-issue.liquid', member) as { fields: { summary: string } }
+    const { summary } = renderMessage(member, { attempt: 1, mayBeRepeat: false })
+    const isCut = fields.summary !== summary
+    expect(isCut).toBe(summary.length > 255)
+    expect(fields.summary.endsWith('...')).toBe(isCut)
+    return isCut
+  })
+  expect(new Set(summaries)).toEqual(new Set([true, false]))
 })
 
 test('severities of TheHive go from 1 to 4, and one that is not known is 4', () => {
