@@ -182,6 +182,7 @@ export function readNamedFile(path: string, limits: FileLimits): string | Refusa
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG')
       return missingFileRefusal(path)
+    if (code === 'EISDIR') return refusal(`${path} is a folder`, 'name a file in it')
     if (code === 'SPECIAL' || code === 'TOO_LONG') {
       return refusal(errorMessage(error), 'name a file that holds this and nothing else')
     }

@@ -82,8 +82,14 @@ const mention = z
     }),
     wrongKind('a list', mentionRemedy),
   )
-  .max(maxMentions, `too many\nwrite at most ${maxMentions}`)
-  .meta({ description: 'Whom its messages ping in Slack, digests aside; [] for nobody.' })
+  .refine((ids) => ids.length <= maxMentions, {
+    error: `too many\nwrite at most ${maxMentions}`,
+    when: ({ value }) => Array.isArray(value),
+  })
+  .meta({
+    description: 'Whom its messages ping in Slack, digests aside; [] for nobody.',
+    maxItems: maxMentions,
+  })
 
 function readMention(input: string): string | Refusal {
   if (/^(?:[UWS][A-Z0-9]{5,20}|here|channel)$/u.test(input)) return input

@@ -85,9 +85,10 @@ function readTemplate(
     return refusal(`given beside ${key}_file`, `keep either ${key} or ${key}_file`)
   }
   if (typeof inline === 'string') return inline
-  return typeof path === 'string'
-    ? readNamedFile(path, { maxBytes: templateLimits.maxTemplateBytes })
-    : undefined
+  if (typeof path !== 'string') return undefined
+  const content = readNamedFile(path, { maxBytes: templateLimits.maxTemplateBytes })
+  const isGarbled = typeof content === 'string' && content.includes('\uFFFD')
+  return isGarbled ? refusal('is not UTF-8', 'save the file as UTF-8') : content
 }
 
 function checkTemplate(content: string, kind: TemplateKind): Refusal | undefined {
