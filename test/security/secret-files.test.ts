@@ -79,7 +79,7 @@ describe('check, of a configuration', () => {
     expect(said).toMatch(/proxy_file: the file \/dev\/zero is no regular file/)
     expect(said).toMatch(/ca_file: the file \/dev\/zero is no regular file/)
     expect(said).toMatch(/soc.url_file: the file \S+huge is longer than 64 KiB/)
-    expect(said).toMatch(/smtp_file: the file \S+folder cannot be read \(EISDIR\)/)
+    expect(said).toMatch(/smtp_file: \S+folder is a folder; name a file in it/)
     expect(said).toMatch(/siem.url_file: the file \S+link-to-zero is no regular file/)
     expect(code).toBe(2)
   })
