@@ -86,8 +86,8 @@ export function findUnknownConversion(format: string): string | undefined {
 
 /** undefined: the time is out of what a calendar shows. Throws RangeError for an unknown zone. */
 export function formatAs(format: string, atMs: number, zone: string): string | undefined {
+  if (Number.isNaN(new Date(atMs).getTime())) return undefined
   const shown = new Date(zone === 'UTC' ? atMs : readingAt(atMs, zone))
-  if (Number.isNaN(shown.getTime())) return undefined
   return format.replace(conversion, (found, flags: string, width: string, letter: string) =>
     convert({ atMs, shown, zone }, { found, flags, width: Number(width), letter }),
   )

@@ -226,8 +226,9 @@ function keepOnly(entries: Record<string, unknown>, names: readonly string[]): v
   for (const name of Object.keys(entries)) if (!names.includes(name)) delete entries[name]
 }
 
+const dateWork = 5_000
 /** The abbreviation of a zone is asked for in five languages. */
-const dateWork = 20_000
+const zoneWork = 20_000
 
 /** The library's own is an hour off near a change of the clock of the process, and slow. */
 function createDateFilter(defaultZone: string, meter: Meter): FilterHandler {
@@ -238,8 +239,8 @@ function createDateFilter(defaultZone: string, meter: Meter): FilterHandler {
     }
     const atMs = readTime(given)
     if (atMs === undefined) return given
-    meter.work(dateWork)
     const asked = toText(format) || '%Y-%m-%d %H:%M'
+    meter.work(dateWork + zoneWork * (asked.split('Z').length - 1))
     const unknown = findUnknownConversion(asked)
     if (unknown !== undefined) {
       throw new TemplateError(`it has an ${describeConversion(unknown)}`)

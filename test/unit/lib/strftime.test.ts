@@ -42,7 +42,10 @@ test('the last day of a year is its 366th only in a leap year', () => {
 
 test('a time that no calendar shows is none', () => {
   expect(formatAs('%F', Number.MAX_SAFE_INTEGER, 'UTC')).toBeUndefined()
-  expect(formatAs('%F', NaN, 'UTC')).toBeUndefined()
+  for (const zone of ['UTC', 'Europe/Zurich']) {
+    expect(formatAs('%F', NaN, zone)).toBeUndefined()
+    expect(formatAs('%F', Infinity, zone)).toBeUndefined()
+  }
   expect(formatAs('%Y', Date.UTC(-43, 2, 15), 'UTC')).toBe('-043')
 })
 
