@@ -19,7 +19,13 @@ export interface Guidance {
 
 /** Of a message, which may be about several events. */
 export interface MessageGuidance extends Omit<Guidance, 'nextStep'> {
-  nextSteps: readonly string[]
+  nextSteps: readonly NextStep[]
+}
+
+interface NextStep {
+  text: string
+  /** "Stealer log, Stolen cookie": what it is for; `''` where it is the only one. */
+  about: string
 }
 
 /** What a route says to those who get its events. */
@@ -69,11 +75,14 @@ function ownValue(values: Readonly<Record<string, string>>, name: string): strin
 }
 
 /** In number, of a message. */
-const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 5, nextSteps: 3 } as const
+const guidanceLimits = { notes: 5, runbookUrls: 3, mentions: 5, nextSteps: 3, types: 3 } as const
 
-/** The first of each, in the order of the members. */
+type GuidedMember = Pick<GuidedEvent, 'event'> & { guidance?: Guidance | undefined }
+
+/** The first of each, in the order of the members. `nameType`: "Stealer log", for a type. */
 export function uniteGuidance(
-  members: readonly { guidance?: Guidance | undefined }[],
+  members: readonly GuidedMember[],
+  nameType: (type: string) => string,
 ): MessageGuidance {
   const all = members.flatMap(({ guidance }) => guidance ?? [])
   const unite = (read: (one: Guidance) => readonly string[], max: number): string[] =>
@@ -82,8 +91,26 @@ export function uniteGuidance(
     notes: unite(({ notes }) => notes, guidanceLimits.notes).map(cleanText),
     runbookUrls: unite((one) => one.runbookUrls, guidanceLimits.runbookUrls),
     mentions: unite(({ mentions }) => mentions, guidanceLimits.mentions),
-    nextSteps: unite(({ nextStep }) => [nextStep ?? ''], guidanceLimits.nextSteps).map(cleanText),
+    nextSteps: uniteNextSteps(members, nameType),
   }
+}
+
+function uniteNextSteps(
+  members: readonly GuidedMember[],
+  nameType: (type: string) => string,
+): NextStep[] {
+  const byStep = Map.groupBy(members, ({ guidance }) => guidance?.nextStep ?? '')
+  byStep.delete('')
+  return [...byStep].slice(0, guidanceLimits.nextSteps).map(([step, guided]) => {
+    const types = distinct(guided.map(({ event }) => nameType(event.type)))
+    return { text: cleanText(step), about: byStep.size === 1 ? '' : listTypes(types) }
+  })
+}
+
+function listTypes(types: readonly string[]): string {
+  const shown = types.slice(0, guidanceLimits.types)
+  const more = types.length - shown.length
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`
 }
 
 function cleanText(text: string): string {
@@ -108,7 +135,10 @@ export function guidanceTexts({
   notes,
 }: MessageGuidance): { label: string; text: string }[] {
   return [
-    ...nextSteps.map((text) => ({ label: 'Next step', text })),
+    ...nextSteps.map(({ text, about }) => ({
+      label: about === '' ? 'Next step' : `Next step, ${about}`,
+      text,
+    })),
     ...notes.map((text) => ({ label: 'Note', text })),
   ]
 }

@@ -158,7 +158,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
     notes: [...sendingNotes(options), ...eventNotes(subject, timeZone)].map((note) =>
       sanitizeLine(note, messageLimits.note),
     ),
-    guidance: uniteGuidance([subject]),
+    guidance: uniteGuidance([subject], typeLabel),
   }
 }
 

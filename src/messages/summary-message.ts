@@ -138,7 +138,7 @@ function findDayZone({ summary: { digest }, timeZone }: SummarySubject): string 
 function summaryGuidance({ summary, members }: SummarySubject): MessageGuidance {
   const { kind } = summary
   if (kind === 'digest') return noGuidance
-  const united = uniteGuidance(members)
+  const united = uniteGuidance(members, typeLabel)
   return kind === 'group' || kind === 'storm' ? united : { ...united, mentions: [] }
 }
 

@@ -4,7 +4,7 @@ import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
 import { maskDetail } from '../../src/masking/masking.ts'
-import type { Guidance } from '../../src/messages/guidance.ts'
+import { createGuidanceFinder, type Guidance } from '../../src/messages/guidance.ts'
 import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { buildBeginAlert, ownEvent } from '../../src/self-alerts/self-alerts.ts'
 import { eventTypeSamples, type EventTypeSample, type Seen } from '../fixtures/event-types.ts'
@@ -17,6 +17,13 @@ export type Scene = [name: string, delivery: Delivery]
 export function delivery(members: DeliveryMember[], more: Partial<Delivery> = {}): Delivery {
   const destination = { id: 'soc', label: 'soc' }
   return { id: 'd0123456789abcde', destination, members, attempt: 1, mayBeRepeat: false, ...more }
+}
+
+const findGuidance = createGuidanceFinder({ nextSteps: {}, runbookUrls: {} }, () => undefined)
+
+/** With the next step that a configuration without words of its own gives. */
+function withNextStep(member: DeliveryMember): DeliveryMember {
+  return { ...member, guidance: findGuidance(member) }
 }
 
 function typeOf({ uid, type }: EventTypeSample): string {
@@ -37,7 +44,7 @@ function memberOf(sample: EventTypeSample): DeliveryMember {
     identifiers: [{ id: 7, name: sample.identifier ?? 'acme.com' }],
   })
   if (!parsed.ok) throw new Error(parsed.problem)
-  return aMember({ event: parsed.event, link: parsed.event.url })
+  return withNextStep(aMember({ event: parsed.event, link: parsed.event.url }))
 }
 
 export const typeScenes = eventTypeSamples.flatMap((sample): Scene[] => {
@@ -61,7 +68,7 @@ function credential(): DeliveryMember {
   }
   const parsed = parseCredentialItem(raw, aCredentialFeed())
   if (!parsed.ok) throw new Error(parsed.problem)
-  return aMember({ event: parsed.event, feed: 'leaks', link: null })
+  return withNextStep(aMember({ event: parsed.event, feed: 'leaks', link: null }))
 }
 
 function report(): DeliveryMember {
@@ -143,7 +150,7 @@ export const typeMembers: readonly TypeMembers[] = [
   ofOneShape('canary', canary(), { what: 'Canary', whose: 'test', where: 'the whole way' }),
 ]
 
-const several = manyMembers(12)
+const several = manyMembers(12).map(withNextStep)
 const guidance: Guidance = {
   notes: ['Ask the owner of <acme> & call #soc', 'Weekends: the second line'],
   runbookUrls: ['https://wiki.example.com/run?a=1&b=2'],

@@ -423,16 +423,18 @@ type RichList = Extract<RichBlock['elements'][number], { type: 'rich_text_list' 
 type RichElement = RichList['elements'][number]['elements'][number]
 
 function lineElements(line: SummaryLine): RichElement[] {
+  const links = linkElement(line.link)
+  const words = ` ${line.title}${formatMargin(line)}${links.length === 0 ? '' : ' · '}`
   return [
     { type: 'text', text: severityMark(line.severity), style: { bold: true } },
-    { type: 'text', text: ` ${line.title}${formatMargin(line)} ` },
-    ...linkElement(line.link),
+    { type: 'text', text: words },
+    ...links,
   ]
 }
 
 function formatMargin({ identifier, remark, time }: SummaryLine): string {
   const parts = [identifier, remark, time].filter((part) => part !== null)
-  return ` (${parts.join(' · ')})`
+  return ` · ${parts.join(' · ')}`
 }
 
 function plainLine(line: SummaryLine): string {

@@ -333,10 +333,9 @@ function eventLines(message: SummaryMessage, shown: number, deliveryId: string):
 function eventLine(line: SummaryLine): RichText {
   const { identifier, remark, time } = line
   const margin = [identifier, remark, time].filter((part) => part !== null).join(' · ')
-  return paragraph(
-    [mark(line.severity), run(` ${line.title} (${margin}) `), ...linkRuns(line.link)],
-    'small',
-  )
+  const links = linkRuns(line.link)
+  const words = ` ${line.title} · ${margin}${links.length === 0 ? '' : ' · '}`
+  return paragraph([mark(line.severity), run(words), ...links], 'small')
 }
 
 /** The words of a link are ours and its address is checked. */

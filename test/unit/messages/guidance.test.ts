@@ -13,6 +13,7 @@ import type { Delivery } from '../../../src/sinks/sink.ts'
 import { previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import { cardText, renderTeams } from '../../../src/sinks/teams/teams-card.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { aThreatEvent } from '../../support/events.ts'
 import { aMember } from '../../support/deliveries.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { aBusyDigest, summarised } from '../../support/summaries.ts'
@@ -197,16 +198,20 @@ describe('messages', () => {
     expect(payload.custom_details).toMatchObject({ 'Next step': 'Reset the passwords.' })
   })
 
-  const others = [guided, aMember({ guidance: { ...guidance, nextStep: 'Isolate it.' } })]
+  const event = aThreatEvent({ type: 'cookie' })
+  const others = [guided, aMember({ event, guidance: { ...guidance, nextStep: 'Isolate it.' } })]
 
-  test.each(['group', 'storm'] as const)('of a %s say it once for all', (kind) => {
+  test.each(['group', 'storm'] as const)('of a %s say it once, and of what', (kind) => {
     const one = delivery(summarised(others, { kind }))
     expect(mrkdwnTexts(one)).toEqual([pings])
     const { text, html } = mailContent(one, 'oncall')
-    expect(text.match(/^Next step: /gmu)).toHaveLength(2)
+    expect(text.match(/^Next step, .*/gmu)).toEqual([
+      'Next step, Stealer log: Reset the passwords.',
+      'Next step, Stolen cookie: Isolate it.',
+    ])
     expect(text.match(/^Note: /gmu)).toHaveLength(1)
-    expect(html).toContain('<b>Next step:</b> Isolate it.')
-    expect(cardText(renderTeams(one))).toContain('Next step: Isolate it.')
+    expect(html).toContain('<b>Next step, Stolen cookie:</b> Isolate it.')
+    expect(cardText(renderTeams(one))).toContain('Next step, Stolen cookie: Isolate it.')
     expect(JSON.stringify(renderIncident(one).payload.custom_details)).toContain('Isolate it.')
   })
 
