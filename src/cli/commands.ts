@@ -3,7 +3,7 @@
  * only the module of the command that it runs: most commands need neither Redis, the API nor the
  * daemon.
  */
-import { Command, Help } from 'commander'
+import { Command, Help, InvalidArgumentError } from 'commander'
 import type { Context } from './context.ts'
 
 interface CommandEntry {
@@ -198,13 +198,30 @@ export async function addCommands(
   for (const entry of commandEntries) {
     const name = commandName(entry)
     const build = name === wanted ? await entry.load() : () => new Command(name)
-    program.addCommand(build(context).description(entry.description))
+    const command = build(context).description(entry.description)
+    refuseEmptyValues(command)
+    program.addCommand(command)
   }
   const terms = new Map(commandEntries.map((entry) => [commandName(entry), entry.term]))
   const defaultHelp = new Help()
   program.configureHelp({
     subcommandTerm: (command) => terms.get(command.name()) ?? defaultHelp.subcommandTerm(command),
   })
+}
+
+/**
+ * Refuses an empty value, such as that of a variable that is not set, for every option that parses
+ * none itself: an empty name or path would be looked for.
+ */
+function refuseEmptyValues(command: Command): void {
+  for (const option of command.options) {
+    if (!(option.required || option.optional) || option.parseArg || option.argChoices) continue
+    option.argParser((text: string, before: unknown) => {
+      if (text.trim() === '') throw new InvalidArgumentError('It is empty.')
+      return option.variadic ? [...(Array.isArray(before) ? before : []), text] : text
+    })
+  }
+  for (const inner of command.commands) refuseEmptyValues(inner)
 }
 
 function commandName({ term }: CommandEntry): string {

@@ -46,10 +46,15 @@ export function parseWord<Word extends string>(known: readonly Word[], word: str
   throw new InvalidArgumentError(`There is no "${word.slice(0, 40)}"; ${remedy}`)
 }
 
-/** Checks a past time or an age and returns it unchanged. Throws CommandError. */
+/** Checks a past time or an age and returns it unchanged. Throws InvalidArgumentError. */
 export function checkPastTime(text: string): string {
-  parsePastTime(text, systemClock.now())
-  return text
+  try {
+    parsePastTime(text, systemClock.now())
+    return text
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    throw new InvalidArgumentError(error.message)
+  }
 }
 
 const agoField = duration('How long ago.')
