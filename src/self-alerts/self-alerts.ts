@@ -111,18 +111,20 @@ function parseNote(stored: string | undefined): ConditionNote | undefined {
   return stored === undefined ? undefined : (JSON.parse(stored) as ConditionNote)
 }
 
-/** Repeats until there is nothing to do, or another replica was first. */
+/** Repeats until there is nothing to do, another replica was first, or the snapshot is too old. */
 async function advanceCondition(
   options: SelfAlertsOptions,
   watched: WatchedCondition,
   stored: string | undefined,
 ): Promise<void> {
+  const { redis, keys, clock } = options
+  // while a process stands still, trouble that it saw may come and go, and the note of it go, too
+  if (clock.now() - watched.readMs >= settleMs) return
   const noted = parseNote(stored)
   const step = nextStep(noted, watched.condition, watched)
   if (step === undefined) return
   if (noted !== undefined) await publishStep(options, watched, { noted, step })
   const next = step.to && JSON.stringify(step.to)
-  const { redis, keys } = options
   const change = [watched.id, stored ?? '', next ?? '']
   const isOurs = await runScript(redis, 'notice-change', [keys.shared('notices')], change)
   if (Number(isOurs) === 0) return

@@ -19,7 +19,12 @@ export interface NoticesRig {
   snapshot: Omit<Snapshot, 'atMs'> & Partial<Pick<Snapshot, 'atMs'>>
   publish: Publish
   /** One more replica; `tell` where it tells otherwise. */
-  replica(given?: { publish?: Publish; isActive?: () => boolean; ways?: string[] }): SelfAlerts
+  replica(given?: {
+    publish?: Publish
+    isActive?: () => boolean
+    ways?: string[]
+    readSnapshot?: () => Promise<Snapshot>
+  }): SelfAlerts
   /** The ledger's records of what was told, by uid. */
   told(): Promise<LedgerRecord[]>
   /** Sinks of the items that were made and queued, in order. */
@@ -67,7 +72,9 @@ export function aNoticesRig({ ledger, keys }: { ledger: AccountLedger; keys: Key
         redis: ledger.redis,
         keys,
         publish: given.publish ?? tell,
-        readSnapshot: () => Promise.resolve({ atMs: clock.atMs, ...structuredClone(snapshot) }),
+        readSnapshot:
+          given.readSnapshot ??
+          (() => Promise.resolve({ atMs: clock.atMs, ...structuredClone(snapshot) })),
         isActive: given.isActive ?? (() => true),
         clock,
         logger: silent,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { createSentLog } from '../../../src/self-alerts/self-alerts.ts'
+import { createSentLog, type SelfAlerts } from '../../../src/self-alerts/self-alerts.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { expectConservation, redisForTests } from '../../support/ledger.ts'
 import { aNoticesRig, type NoticesRig } from '../../support/self-alerts.ts'
@@ -192,6 +192,49 @@ test('any number of replicas tell it once, also when all look at the same time',
   expect(await toldOf(rig)).toEqual(expected)
   expect(rig.queued).toHaveLength(6)
 })
+
+test('a replica that stood still while trouble came and went tells nothing of its old picture', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const old = {
+    ...rig.snapshot,
+    atMs: rig.clock.atMs,
+    accounts: [{ name: 'main', isRefused: true }],
+  }
+  const frozen = rig.replica({ readSnapshot: () => Promise.resolve(old) })
+  await comeAndGo(rig, watch)
+  await frozen.watchOnce()
+  expect(await toldOf(rig)).toEqual(['account-refused-main begin', 'account-refused-main end'])
+  expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
+})
+
+test('nor does one that stood still between two conditions, with what it read of Redis before', async () => {
+  const rig = await aRig()
+  const watch = rig.replica()
+  const names = ['first', 'main'].map((name) => ({ name, isRefused: true }))
+  const old = { ...rig.snapshot, atMs: rig.clock.atMs, accounts: names }
+  const frozen = rig.replica({
+    readSnapshot: () => Promise.resolve(old),
+    publish: async (event, way) => {
+      await rig.publish(event, way)
+      await comeAndGo(rig, watch)
+    },
+  })
+  await frozen.watchOnce()
+  const told = (await toldOf(rig)).filter((uid) => uid.includes('-main'))
+  expect(told).toEqual(['account-refused-main begin', 'account-refused-main end'])
+})
+
+/** The account `main` is refused, works again, and both are told. */
+async function comeAndGo(rig: NoticesRig, watch: SelfAlerts): Promise<void> {
+  rig.clock.atMs += minute
+  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  await watch.watchOnce()
+  rig.snapshot.accounts = []
+  await watch.watchOnce()
+  rig.clock.atMs += 10 * minute
+  await watch.watchOnce()
+}
 
 test.each([
   ['before it told', false],
