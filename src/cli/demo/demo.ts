@@ -134,8 +134,11 @@ function endPhaseMs(forMs: number): number {
   return Math.min(15_000, forMs / 3)
 }
 
-async function runStage(
-  stage: DemoStage,
+/** How much longer than planned events arrive until the late one among them can be shown. */
+const latePatienceMs = 20_000
+
+export async function runStage(
+  stage: Omit<DemoStage, 'broken' | 'close'>,
   view: DemoView,
   { options, surroundings }: DemoRequest,
 ): Promise<DemoFigures> {
@@ -143,17 +146,19 @@ async function runStage(
   const { for: forMs = Infinity } = options
   const endAtMs = systemClock.monotonic() + forMs
   const arrivalsMs = (): number => endAtMs - endPhaseMs(forMs) - systemClock.monotonic()
+  const mayEnd = (): boolean => stage.isLateShown() || arrivalsMs() < -latePatienceMs
   view.introduce(stage.introduction)
   const endArrivals = stage.startArrivals()
-  while (!signal.aborted && arrivalsMs() > 0) {
+  while (!signal.aborted && (arrivalsMs() > 0 || !mayEnd())) {
     const reading = await stage.read()
     stage.step(reading)
     const left = endAtMs - systemClock.monotonic()
     view.update({
-      stage: left === Infinity ? 'runs' : `ends in ${formatDuration(left)}`,
+      stage: left === Infinity ? 'runs' : `ends in ${formatDuration(Math.max(0, left))}`,
       ...reading,
     })
-    await systemClock.sleep(Math.min(refreshMs, Math.max(0, arrivalsMs())), signal)
+    const untilEndMs = arrivalsMs()
+    await systemClock.sleep(untilEndMs > 0 ? Math.min(refreshMs, untilEndMs) : refreshMs, signal)
   }
   await endArrivals()
   await endRun(stage, view, signal.aborted ? patienceMs.interrupted : patienceMs.asPlanned)

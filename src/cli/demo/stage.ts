@@ -43,6 +43,8 @@ export interface DemoStage {
   startArrivals(): () => Promise<void>
   /** Called a few times a second while events arrive: runs the scripted extras. */
   step(reading: Pick<DemoReading, 'caughtUpMs'>): void
+  /** Whether `step` has shown the late event. */
+  isLateShown(): boolean
   /** Whether the feeds have read all that arrived before `untilMs`, including the late event. */
   hasRead(reading: Pick<DemoReading, 'caughtUpMs' | 'feeds'>, untilMs: number): boolean
   /** Pauses every feed. */
@@ -105,6 +107,7 @@ async function startStageParts(options: DemoStageOptions, closers: Closers): Pro
     startArrivals: () => sandbox.startArrivals(),
     step: ({ caughtUpMs }) =>
       script.step(systemClock.now() - baseline.atMs, caughtUpMs > baseline.atMs),
+    isLateShown: () => script.isLateShown,
     hasRead: ({ caughtUpMs, feeds }, untilMs) =>
       caughtUpMs > untilMs && (!script.isLateShown || feeds.some(({ late }) => late > 0)),
     pausePolling: () => pausePolling(ledger, config),
