@@ -12,6 +12,10 @@ const storm = 10_000
 /** Ten events a page: 10,000 within twenty seconds. */
 const perSecond = 50
 
+/** What a destination gets at once, and how long it takes until it gets one more: a storm that is read slowly lasts. */
+const burst = 8
+const refillMs = 10_000
+
 test('10,000 events in a minute are a few messages for people, and each by itself for a machine', async () => {
   const redis = await startRedis()
   const sandbox = await startSandbox({
@@ -51,14 +55,16 @@ route: {sinks: [soc, siem], group_interval: 20s}
       const state = await ledger!.redis.hget(ledger!.key('feed', 'brand'), 'caught_up')
       return state !== null
     })
+    const beganMs = performance.now()
     sandbox.addEvents(storm / 2)
     const worst = sandbox.addEvents(5, { severity: 'critical' }).map(({ uid }) => uid)
     sandbox.addEvents(storm / 2 - 5)
     await until('all are taken in', async () => (await takenIn(ledger!)) === storm, 120_000)
     await until('the machine has all', () => new Set(webhookUids()).size === storm, 60_000)
     await until('people have all', () => isSettled(ledger!, 'soc'), 420_000)
+    const promised = burst + Math.floor((performance.now() - beganMs) / refillMs)
     expect(sandbox.received.slack.length).toBeGreaterThan(1)
-    expect(sandbox.received.slack.length).toBeLessThan(20)
+    expect(sandbox.received.slack.length).toBeLessThanOrEqual(promised)
     expect(webhookUids()).toHaveLength(storm)
     await until('all is settled', () => nothingPending(replica))
     const waitedMs = await waitsFor(ledger!, worst)
