@@ -1,11 +1,13 @@
 /** What every command is given, and the helpers that commands share. */
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import type { Environment } from '../config/config.ts'
 import { loadConfig, type LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../lib/clock.ts'
+import { errorCode } from '../lib/errors.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
+import { replacePrivateFile } from '../lib/private-files.ts'
 import { CommandError, jsonText, type Terminal } from './terminal.ts'
 
 export interface Context {
@@ -89,5 +91,21 @@ export async function readText({ terminal }: Context, file: string): Promise<str
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
     const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
     throw new CommandError('mistake', `${file}: ${problem}`, { cause })
+  }
+}
+
+/**
+ * Writes what may hold events or secrets: nobody else may read it, whoever might read what was
+ * there. Throws CommandError with the name of the option.
+ */
+export function writePrivateOutput(option: string, file: string, content: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    throw new CommandError('mistake', `${option}: ${file} is no file`)
+  }
+  try {
+    replacePrivateFile(file, content)
+  } catch (cause) {
+    const problem = `${option}: ${file} cannot be written (${errorCode(cause)})`
+    throw new CommandError('mistake', problem, { cause })
   }
 }

@@ -1,6 +1,5 @@
 /** The `digests` commands: send a digest now, or preview it. */
 
-import { writeFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readSummaryParts } from '../../delivery/attempt.ts'
 import { type DigestSink, endWindowNow, previewWindow } from '../../grouping/digest-flush.ts'
@@ -12,6 +11,7 @@ import {
   type Context,
   loadConfigFile,
   print,
+  writePrivateOutput,
 } from '../context.ts'
 import { type OpenEngine, requireDigestSink, withEngine } from '../open/open-engine.ts'
 import { CommandError, pluralize, findNamed, sanitize } from '../terminal.ts'
@@ -112,7 +112,7 @@ export async function previewDigest(
     return buildPreview(engine, sink, destination)
   })
   const { html, ...shown } = preview
-  if (options.html !== undefined) await writeHtml(name, html, options.html)
+  if (options.html !== undefined) writeHtml(name, html, options.html)
   print(context, options, {
     json: { sink: name, ...shown },
     lines: () => [
@@ -199,14 +199,9 @@ async function buildPreview(
   }
 }
 
-async function writeHtml(sink: string, html: string | null, file: string): Promise<void> {
+function writeHtml(sink: string, html: string | null, file: string): void {
   if (html === null) {
     throw new CommandError('mistake', `--html: "${sink}" is no e-mail sink; leave it out`)
   }
-  try {
-    await writeFile(file, html)
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    throw new CommandError('mistake', `--html: ${file} cannot be written (${code})`, { cause })
-  }
+  writePrivateOutput('--html', file, html)
 }

@@ -1,5 +1,5 @@
 /** The `render` command: what a sink would send for one event, without sending it. */
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { buildMemberOptions } from '../../daemon/messages.ts'
@@ -7,7 +7,6 @@ import { buildSecrets } from '../../daemon/sinks.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
 import { severityRank } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
-import { replacePrivateFile } from '../../lib/private-files.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
 import { drawPage } from '../../sandbox/drawing/html.ts'
@@ -25,6 +24,7 @@ import {
   loadConfigFile,
   print,
   silentLogger,
+  writePrivateOutput,
 } from '../context.ts'
 import {
   type GivenEvent,
@@ -215,7 +215,7 @@ async function show(context: Context, options: RenderOptions, rendered: Rendered
     return print(context, options, shown)
   }
   const content = options.output === 'json' ? jsonText(shown.json, 2) : shown.lines().join('\n')
-  writeOut(options.out, `${content}\n`)
+  writePrivateOutput('--out', options.out, `${content}\n`)
   context.terminal.printError(`${sanitize(options.out)} is written (${notes.join('; ')})`)
 }
 
@@ -244,18 +244,4 @@ function readersView({ name, type }: Sink, { html, body }: Preview): string {
     'mistake',
     `--html: nobody reads "${name}" (${type}) as a page; leave it out`,
   )
-}
-
-/** It may hold a secret, so that nobody else may read it, whoever might read what was there. */
-function writeOut(file: string, content: string): void {
-  try {
-    if (statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-      throw new CommandError('mistake', `--out: ${file} is no file`)
-    }
-    replacePrivateFile(file, content)
-  } catch (cause) {
-    if (cause instanceof CommandError) throw cause
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
-    throw new CommandError('mistake', `--out: ${file} cannot be written (${code})`, { cause })
-  }
 }

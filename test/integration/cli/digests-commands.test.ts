@@ -1,5 +1,5 @@
 /** `digests preview` says what the next digest would say and changes nothing; `digests send` makes it come. */
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
@@ -89,6 +89,7 @@ test('the HTML part of a preview goes into a file', async () => {
   const { code } = await tocsin('digests', 'preview', 'oncall', '--html', file, ...scene.config)
   expect(code).toBe(0)
   expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>[^]*Paste: example/i)
+  expect(statSync(file).mode & 0o777).toBe(0o600)
 })
 
 test('a Slack sink’s digest is previewed in plain words', async () => {
