@@ -85,7 +85,7 @@ async function fetchSearchPage(feed: CredentialSearch, request: FeedRequest): Pr
     if (error instanceof UpstreamError && isOperationMissing(error)) {
       // the answer may be a gateway's: the capability is checked again in an hour
       const why = `the service answers ${error.status}`
-      await client.capabilities.demote(freeSearchCapability, why, { briefly: true })
+      await client.capabilities.demote(freeSearchCapability, why, 'hour')
     }
     throw error // the next poll run may use the other search
   }

@@ -1,10 +1,10 @@
-import type { ThreatEvent } from '../event.ts'
+import { severities, severityRank, type ThreatEvent } from '../event.ts'
 import type { PolledFeed, Quota } from '../feed-types/feed-type.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import type { RoutedEvent } from '../store/intake.ts'
+import type { CommitResult, PageCounts, RoutedEvent } from '../store/intake.ts'
 import type { ItemChange } from '../store/pending-items.ts'
 import type { Capabilities } from '../upstream/capabilities.ts'
 import type { UpstreamClient } from '../upstream/client.ts'
@@ -111,7 +111,8 @@ const waitingReasons: Partial<Record<PollOutcome['status'], string>> = {
   superseded: 'a newer configuration polls this feed; this replica does not',
   full: 'Redis has used 70 % of its memory: nothing more is taken in until there is room',
   paused: 'the feed is paused by an operator; "feeds resume" lets it go on',
-  refused: 'the service refuses what the feed asks for: it asks again once a day',
+  refused:
+    'the service refuses what the feed asks for: it asks again within a day, after a 403 within an hour',
   quota: 'the searches left have reached quota_reserve: the feed asks again once a day',
 }
 
@@ -126,6 +127,83 @@ export function createWaitingLog(
       logger.repeated.warn({ feed }, why, { cause: status, list: 'feeds', name: feed })
     reasonByFeed.set(feed, why)
   }
+}
+
+/** What was taken in of a feed since its last line. */
+interface Tally {
+  /** Monotonic ms. */
+  beganMs: number
+  pages: number
+  counts: PageCounts
+  /** `severityRank` of the worst new event; 0: there is none. */
+  worstRank: number
+}
+
+type LoggedFeed = Pick<PollRun, 'kind'> & { feed: { account: string; name: string } }
+
+/**
+ * Logs one line for each time that a feed was polled to its end, or rescanned: at `info` if it
+ * brought something that somebody may be told of, at `debug` otherwise. Feeds take turns page by
+ * page, so a scan may take many runs: it has a line each `linePages` or `lineMs`.
+ */
+export interface PollLog {
+  begin(run: LoggedFeed): void
+  add(run: LoggedFeed, page: Pick<CommitResult, 'counts' | 'newEvents'>): void
+  /** `hasMore`: the scan goes on in another run. */
+  end(run: LoggedFeed, hasMore: boolean): void
+}
+
+const linePages = 50
+const lineMs = 60_000
+
+export function createPollLog(logger: Logger, clock: Pick<Clock, 'monotonic'>): PollLog {
+  const tallies = new Map<string, Tally>()
+
+  function ensure({ kind, feed }: LoggedFeed): { key: string; tally: Tally } {
+    const key = `${kind} ${feed.account}/${feed.name}`
+    const tally = tallies.get(key) ?? newTally(clock.monotonic())
+    tallies.set(key, tally)
+    return { key, tally }
+  }
+
+  return {
+    begin: (run) => void ensure(run),
+    add(run, { counts, newEvents }) {
+      const { tally } = ensure(run)
+      tally.pages += 1
+      for (const name of Object.keys(tally.counts) as (keyof PageCounts)[])
+        tally.counts[name] += counts[name]
+      for (const { event } of newEvents)
+        tally.worstRank = Math.max(tally.worstRank, severityRank(event.severity))
+    },
+    end(run, hasMore) {
+      const { key, tally } = ensure(run)
+      const ms = clock.monotonic() - tally.beganMs
+      if (hasMore && tally.pages < linePages && ms < lineMs) return
+      tallies.delete(key)
+      writeTally(logger, run, tally, { ms: Math.round(ms), ...(hasMore && { more: true }) })
+    },
+  }
+}
+
+function newTally(beganMs: number): Tally {
+  const none = { fetched: 0, new: 0, late: 0, raised: 0, duplicate: 0, baseline: 0, quarantined: 0 }
+  return { beganMs, pages: 0, counts: none, worstRank: 0 }
+}
+
+function writeTally(
+  logger: Logger,
+  { kind, feed: { name: feed, account } }: LoggedFeed,
+  { pages, counts, worstRank }: Tally,
+  about: { ms: number; more?: boolean },
+): void {
+  if (pages === 0) return
+  const { fetched, new: fresh, ...others } = counts
+  const found = Object.fromEntries(Object.entries(others).filter(([, count]) => count > 0))
+  const worst = severities[worstRank - 1]
+  const fields = { feed, account, pages, fetched, new: fresh, ...found, worst, ...about }
+  const isNews = fresh + counts.quarantined + counts.raised > 0
+  logger[isNews ? 'info' : 'debug'](fields, kind === 'sweep' ? 'rescanned' : 'polled')
 }
 
 /**

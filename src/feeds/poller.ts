@@ -16,15 +16,17 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { type FeedState, noteRefusal, openFeed, type Scan } from '../store/feed-state.ts'
 import { type AcceptResult, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
-import { isOperationMissing, isUnknownPath } from '../upstream/capabilities.ts'
+import { isOperationMissing, isUnknownPath, refusalLasts } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { checkMatchFilter, isPageCredible, readMatchClock } from './match-time.ts'
 import { fetchPage, noteShortEnd, buildPage } from './page.ts'
 import {
+  createPollLog,
   createShortPages,
   noLastPage,
   type Obstacle,
   type PollerOptions,
+  type PollLog,
   type PollOutcome,
   type PollRun,
   type PollRequest,
@@ -44,13 +46,14 @@ export interface Poller {
 export function createPoller(options: PollerOptions): Poller {
   const { clock, logger, metrics } = options
   const shortPages = createShortPages()
+  const log = createPollLog(logger, clock)
   return {
     async pollOnce(feed, asked) {
       const { kind, signal, dueSinceMs = clock.now() } = asked
       try {
         const lastPage = kind === 'feed' ? shortPages.last(feed) : noLastPage()
-        const run = { ...asked, feed, dueSinceMs, shortPages, lastPage }
-        return await pollPages(options, { ...run, refusals: { count: 0 } })
+        const run = { ...asked, feed, dueSinceMs, shortPages, lastPage, log }
+        return await pollAndLog(options, { ...run, refusals: { count: 0 } })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
         if (!(error instanceof UpstreamError)) throw error
@@ -71,7 +74,22 @@ function describeCause({ reason, status, fault }: UpstreamError): string {
   return [reason, status, fault].filter((part) => part !== undefined).join(' ')
 }
 
-async function pollPages(options: PollerOptions, run: PollRun): Promise<PollOutcome> {
+type LoggedRun = PollRun & { log: PollLog }
+
+/** Logs also what a run took in that failed in the end. */
+async function pollAndLog(options: PollerOptions, run: LoggedRun): Promise<PollOutcome> {
+  run.log.begin(run)
+  let hasMore = false
+  try {
+    const outcome = await pollPages(options, run)
+    hasMore = outcome.status === 'more' && !run.signal.aborted
+    return outcome
+  } finally {
+    run.log.end(run, hasMore)
+  }
+}
+
+async function pollPages(options: PollerOptions, run: LoggedRun): Promise<PollOutcome> {
   let { dueSinceMs } = run
   for (let page = 0; page < pagesPerRun; page += 1) {
     if (run.signal.aborted) return { status: 'stopped' }
@@ -85,7 +103,7 @@ async function pollPages(options: PollerOptions, run: PollRun): Promise<PollOutc
 
 async function pollPage(
   options: PollerOptions,
-  run: PollRun,
+  run: LoggedRun,
   pageOfRun: number,
 ): Promise<PollOutcome> {
   const { feed, kind } = run
@@ -119,6 +137,7 @@ async function pollPage(
   if (accepted.status === 'stale') return { status: 'more' } // another replica committed it
   if (accepted.status !== 'committed') return { status: accepted.status }
   countPage(options, feed, page, accepted)
+  run.log.add(run, accepted)
   const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
   if (kind === 'feed' && !isBacklog && !findFeedType(feed).unordered)
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
@@ -247,14 +266,14 @@ function isSuperseded(
 
 type Committed = Extract<AcceptResult, { status: 'committed' }>
 
-/** Counts and logs a page that was taken in. */
+/** Counts a page that was taken in, and warns of what cannot be read in it. */
 export function countPage(
   parts: { metrics: Metrics; logger: Logger },
   { name: feed }: Pick<PolledFeed, 'name'>,
   page: Page,
   { counts, newEvents }: Committed,
 ): void {
-  const { metrics, logger } = parts
+  const { metrics } = parts
   metrics.feedPagesTotal.inc({ feed })
   if (counts.fetched === 0) metrics.feedEmptyPagesTotal.inc({ feed })
   metrics.eventsFetchedTotal.inc({ feed }, counts.fetched)
@@ -265,8 +284,6 @@ export function countPage(
   metrics.eventsSeverityRaisedTotal.inc({ feed }, counts.raised)
   metrics.sweepLateEventsTotal.inc({ feed }, counts.late)
   for (const routed of newEvents) countNewEvent(metrics, page, routed)
-  if (counts.new + counts.quarantined + counts.raised > 0)
-    logger.info({ feed, ...counts }, 'page taken in')
   if (counts.quarantined > 0) warnOfQuarantine(parts, page, counts)
   warnOfUnreadFields(parts, feed, newEvents)
 }
@@ -350,7 +367,7 @@ function observeDelays(
 
 type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger' | 'metrics'>
 
-/** How long a refused feed waits that never got an answer: ms. */
+/** The longest that a refused feed waits that never got an answer, ms; after a 403 the memory ends first. */
 const refusalRecheckMs = 86_400_000
 /** How long one waits that had answers before: the refusal may be a gateway fault. */
 const transientRefusalRecheckMs = 600_000
@@ -387,7 +404,7 @@ async function noteIfRefused(
   const need = findFeedType(feed).needs?.(feed)
   if (!need || !isOperationMissing(error)) return false
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
-  await client(feed.account).capabilities.note(need.capability, false)
+  await client(feed.account).capabilities.note(need.capability, false, refusalLasts(error))
   const reason = describeRefusal(need, error)
   const refusal = { reason, sinceMs: clock.now() }
   const isFirst = await noteRefusal(ledger(feed.account), feed.name, refusal)

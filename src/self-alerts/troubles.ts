@@ -57,7 +57,8 @@ const troubles = {
     severity: 'high',
     now: (name) => `the service has refused what feed ${name} asks for`,
     was: (name) => `the service refused what feed ${name} asks for`,
-    toDo: () => 'see cause; the feed asks again once a day, and at once with another key',
+    toDo: () =>
+      'see cause; the feed asks again within a day (after a 403 within an hour), and at once with another key',
   },
   'quota-reserve': {
     severity: 'high',

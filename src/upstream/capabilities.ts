@@ -1,7 +1,8 @@
 /**
  * Optional operations, which older servers or keys without the permission do not have. Each is
- * found out once, by reads alone, and remembered for 30 days per key, tenant and base URL. A new
- * key starts with an empty memory, so a permission that it brings is found at once.
+ * found out by reads alone and remembered per key, tenant and base URL: what is there for 30 days, a
+ * refusal for as long as `refusalLasts` says. A new key starts with an empty memory, so a permission
+ * that it brings is found at once.
  */
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -18,13 +19,16 @@ interface Capability {
   atMs: number
 }
 
+/** For how long something is remembered. */
+type Lasting = 'hour' | 'day' | 'month'
+
 export interface Capabilities {
   /** Returns undefined if it is not known yet, or was found out too long ago. */
   read(name: string): Promise<Capability | undefined>
-  /** Remembers it; `briefly`, for an uncertain finding: for an hour only. */
-  note(name: string, has: boolean, options?: { briefly?: boolean }): Promise<void>
+  /** Remembers it, for a month unless said otherwise. */
+  note(name: string, has: boolean, lasting?: Lasting): Promise<void>
   /** Marks as missing what was noted as available, and logs it. `why` completes "…, because". */
-  demote(name: string, why: string, options?: { briefly?: boolean }): Promise<void>
+  demote(name: string, why: string, lasting?: Lasting): Promise<void>
   /**
    * Returns whether it is available: from memory, or else by `ask`, which must only read. A 403,
    * 404 or 405 means no and is remembered. An unintelligible answer counts as no for an hour and
@@ -44,8 +48,17 @@ interface CapabilitiesOptions {
   account: string
 }
 
-const capabilityTtlMs = 30 * 24 * 3_600_000
-const doubtTtlMs = 3_600_000
+const hourMs = 3_600_000
+const ttlMs: Readonly<Record<Lasting, number>> = {
+  hour: hourMs,
+  day: 24 * hourMs,
+  month: 30 * 24 * hourMs,
+}
+
+/** A permission may be granted at any time; a server learns an operation only by an upgrade. */
+export function refusalLasts({ status }: UpstreamError): Lasting {
+  return status === 403 ? 'hour' : 'day'
+}
 
 export function createCapabilities(options: CapabilitiesOptions): Capabilities {
   const { redis, keys, clock, logger, keyFingerprint, account } = options
@@ -54,8 +67,8 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
     return keys.shared('capability', keyFingerprint(), name)
   }
 
-  async function write(name: string, has: boolean, forMs: number): Promise<void> {
-    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', forMs)
+  async function write(name: string, has: boolean, lasting: Lasting): Promise<void> {
+    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', ttlMs[lasting])
   }
 
   async function read(name: string): Promise<Capability | undefined> {
@@ -65,10 +78,9 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
 
   return {
     read,
-    note: (name, has, { briefly = false } = {}) =>
-      write(name, has, briefly ? doubtTtlMs : capabilityTtlMs),
-    async demote(name, why, { briefly = false } = {}) {
-      await write(name, false, briefly ? doubtTtlMs : capabilityTtlMs)
+    note: (name, has, lasting = 'month') => write(name, has, lasting),
+    async demote(name, why, lasting = 'month') {
+      await write(name, false, lasting)
       logger.warn({ account, capability: name }, `"${name}" is no longer used, because ${why}`)
     },
     async find(name, ask) {
@@ -79,16 +91,16 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
       } catch (error) {
         if (!(error instanceof UpstreamError)) throw error
         if (isUnintelligible(error)) {
-          await write(name, false, doubtTtlMs)
+          await write(name, false, 'hour')
           const message = `whether the service has "${name}" is unclear: ${error.message}; it is taken as not there for an hour`
           logger.warn({ account, capability: name }, message)
           return false
         }
         if (!isOperationMissing(error)) throw error
-        await write(name, false, capabilityTtlMs)
+        await write(name, false, refusalLasts(error))
         return false
       }
-      await write(name, true, capabilityTtlMs)
+      await write(name, true, 'month')
       return true
     },
   }

@@ -312,7 +312,7 @@ async function tryOlderOperation(
   } catch (error) {
     if (!(error instanceof UpstreamError)) throw error
     if (!capability && (isUnknownPath(error) || error.status === 405)) {
-      await capabilities.note('activities', false, { briefly: true })
+      await capabilities.note('activities', false, 'hour')
     }
     if (isOperationMissing(error) || error.reason === 'contract') return undefined
     throw error

@@ -396,3 +396,20 @@ test('a service that is down costs one log line for all feeds, and the line that
   const counted = { cause: 'unavailable refused', times: 4, feeds: ['b', 'c', 'd'], others: 1 }
   expect(lines[1]).toMatchObject(counted)
 })
+
+test('a poll of several pages is one line in the log, and one that fails half way tells what it took in', async () => {
+  const lines: Record<string, unknown>[] = []
+  const write = (line: string): void => void lines.push(JSON.parse(line))
+  const poller = aPoller({ logger: createLogger({ destination: { write } }) })
+  sandbox.addEvents(120)
+  sandbox.faults.add({ on: search, effect: 'status', status: 503, withCursor: true, times: 1 })
+  expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'failed' })
+  expect(lines).toMatchObject([
+    { level: 'info', feed: 'brand', account: 'main', pages: 1, msg: 'polled' },
+    { level: 'warn', msg: 'poll failed' },
+  ])
+  const left = 120 - Number(lines[0]!['new'])
+  expect(left).toBeGreaterThan(50) // more than a page
+  expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'caught_up' })
+  expect(lines.slice(2)).toMatchObject([{ level: 'info', new: left, msg: 'polled' }])
+})

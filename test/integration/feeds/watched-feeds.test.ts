@@ -213,6 +213,25 @@ test('a feed that was refused asks again at once where another, or a command, ha
   await rig.toEnd(tenant)
 })
 
+test.each([
+  [403, 3_600_000],
+  [404, dayMs],
+])('what was refused by a %i is asked again after %i ms', async (status, ttlMs) => {
+  await begin()
+  const others = await tests.redis.keys('*:capability:*')
+  rig.sandbox.faults.add({ on: '/firework/v4/events/*', effect: 'status', status })
+  expect(await rig.turn(tenant)).toEqual({ status: 'refused' })
+  const names = await tests.redis.keys('*:capability:*')
+  const [own = ''] = names.filter((name) => !others.includes(name))
+  const leftMs = await tests.redis.pttl(own)
+  expect(leftMs).toBeGreaterThan(ttlMs * 0.9)
+  expect(leftMs).toBeLessThanOrEqual(ttlMs)
+  await tests.redis.del(own) // as its end does
+  rig.asked()
+  await rig.turn(tenant)
+  expect(rig.asked()).toHaveLength(1)
+})
+
 test('one event that a group and its tenant show reaches a destination once', async () => {
   await begin()
   const group = aFeed({ name: 'group', startMs, sweep })

@@ -26,14 +26,14 @@ function lineOf(say: (logger: Logger) => void): Record<string, unknown> {
 
 describe('a line', () => {
   test('is one JSON object with level, time in UTC, message and fields', () => {
-    const text = written((logger) => logger.info({ feed: 'brand', pages: 3 }, 'page taken in'))
+    const text = written((logger) => logger.info({ feed: 'brand', pages: 3 }, 'polled'))
     expect(text.endsWith('}\n')).toBe(true)
     expect(JSON.parse(text)).toEqual({
       level: 'info',
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
       feed: 'brand',
       pages: 3,
-      msg: 'page taken in',
+      msg: 'polled',
     })
   })
 
