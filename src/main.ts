@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 /** The entry point: arguments, signals and exit code. */
 const stopping = new AbortController()
+const ending = new AbortController()
 const reloads = new EventTarget()
 
 function stop(signal: NodeJS.Signals): void {
-  if (signal === 'SIGINT' && stopping.signal.aborted) process.exit(130)
+  if (signal === 'SIGINT' && stopping.signal.aborted) {
+    ending.abort()
+    process.exit(130)
+  }
   stopping.abort()
 }
 
@@ -34,6 +38,7 @@ const standardOutput = watchStandardOutput(streams)
 const code = await runProgram(process.argv.slice(2), {
   ...streams,
   stop: stopping.signal,
+  ending: ending.signal,
   reloads,
 })
 process.exit(await standardOutput.end(code))

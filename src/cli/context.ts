@@ -15,6 +15,8 @@ export interface Context {
   readonly terminal: Terminal
   /** Aborts when the process is asked to stop. */
   readonly stop: AbortSignal
+  /** Aborts when the process ends at once: what listens has no time but its own call. */
+  readonly ending?: AbortSignal | undefined
   /**
    * Dispatches `reload` when the process is asked to reload. A listener that handles it calls
    * preventDefault; otherwise the process ends.

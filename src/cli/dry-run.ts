@@ -2,22 +2,28 @@
  * `run --dry`: the daemon itself for a while, on an empty ledger of its own that is deleted
  * afterwards, with sinks that say what they would send.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { rmSync } from 'node:fs'
 import type { Config } from '../config/config.ts'
 import type { LoadedConfig } from '../config/load.ts'
+import type { Rehearsal } from '../daemon/context.ts'
 import { createApp } from '../daemon/daemon.ts'
+import type { PolledFeed } from '../feed-types/feed-type.ts'
+import type { PollOutcome } from '../feeds/poll-run.ts'
+import type { Poller } from '../feeds/poller.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
+import { createProcessFolder, removeLeftFolders } from '../lib/private-files.ts'
 import { renderMessage } from '../messages/message.ts'
 import { renderSummary } from '../messages/summary-message.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
+import { StoreError } from '../redis/health.ts'
+import { createKeys } from '../redis/keys.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type FeedCounts, readAccounting } from '../store/accounts.ts'
 import { scanRecords } from '../store/records.ts'
 import type { CommonOptions, Context } from './context.ts'
 import { formatSuppressed } from './ledger/explain.ts'
+import { connectToRunning } from './open/open-store.ts'
 import { formatDuration, formatIsoTime, jsonText, pluralize, sanitize } from './terminal.ts'
 import { readVersion } from './version.ts'
 
@@ -44,29 +50,62 @@ export async function runDry(
     pretty: await prettyLines(false),
     destination: { write: (line) => context.terminal.printError(line.trimEnd()) },
   })
-  const folder = mkdtempSync(join(tmpdir(), 'tocsin-dry-'))
+  removeLeftFolders(folderName)
+  const folder = createProcessFolder(folderName)
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  context.ending?.addEventListener('abort', remove, { once: true }) // a second Ctrl-C
+  const budget = await findBudget(loaded.config)
   try {
-    const dry = toDryConfig(loaded.config, folder)
+    const dry = toDryConfig(loaded.config, folder, budget)
     const server = await ensureRedis(dry.redis, logger)
     try {
-      await poll(context, { ...loaded, config: dry }, { ...options, logger })
+      await poll(context, { ...loaded, config: dry }, { ...options, logger, budget })
     } finally {
       await server.release()
     }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    budget.store?.redis.disconnect()
+    remove()
+    context.ending?.removeEventListener('abort', remove)
+  }
+}
+
+const folderName = 'tocsin-dry'
+
+/** Whose API slots the dry run takes. */
+interface Budget {
+  /** Where a daemon takes them; undefined: out of reach, and half of each limit is left to it. */
+  store: Rehearsal['upstreamStore']
+  /** Why it is out of reach. */
+  problem: string | undefined
+}
+
+/** Longer than a Redis that runs takes to answer, ms. */
+const patienceMs = 1_000
+
+async function findBudget({ redis: config }: Config): Promise<Budget> {
+  try {
+    const redis = await connectToRunning(config, patienceMs)
+    return { store: { redis, keys: createKeys(config.prefix) }, problem: undefined }
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+    return { store: undefined, problem: error.message }
   }
 }
 
 async function poll(
   context: Context,
   loaded: LoadedConfig,
-  { logger, ...options }: DryRunOptions & { logger: Logger },
+  { logger, budget, ...options }: DryRunOptions & { logger: Logger; budget: Budget },
 ): Promise<void> {
   const { clock, stop, terminal } = context
-  const sent = new Map<string, number>()
-  const wrapSink = createSinkWrapper(context, options, sent)
-  const app = createApp({ ...loaded, version: readVersion(), logger, wrapSink })
+  const seen: Seen = { sent: new Map(), polls: new Map() }
+  const rehearsal: Rehearsal = {
+    wrapSink: createSinkWrapper(context, options, seen.sent),
+    wrapPoller: (poller) => watchPolls(poller, seen.polls),
+    upstreamStore: budget.store,
+  }
+  const app = createApp({ ...loaded, version: readVersion(), logger, rehearsal })
   const over = new AbortController()
   const beginMs = clock.now()
   try {
@@ -75,8 +114,9 @@ async function poll(
     const hasStarted = await Promise.race([started, stopped])
     if (!hasStarted) return
     await clock.sleep(options.forMs, stop)
-    const report = await readReport(app.ledgers, sent)
-    const lines = reportLines(report, clock.now() - beginMs)
+    const found = await readReport(app.ledgers, loaded.config, seen)
+    const report: DryReport = { sharesLimits: budget.store !== undefined, ...found }
+    const lines = reportLines(report, budget, clock.now() - beginMs)
     terminal.print(options.output === 'json' ? jsonText(report) : lines.join('\n'))
   } finally {
     over.abort()
@@ -86,17 +126,19 @@ async function poll(
 
 /**
  * Tocsin's own alerts and canary would tell of the dry run, not of what is watched; an audit would
- * compare with a ledger that is empty. Half of each limit is left to a daemon that runs beside it,
- * because the two do not share a ledger of requests.
+ * compare with a ledger that is empty. Half of each limit is left to a daemon that may run beside it
+ * where the two cannot share their API slots.
  */
-function toDryConfig(config: Config, folder: string): Config {
+function toDryConfig(config: Config, folder: string, { store }: Budget): Config {
   const halved = ({ search, basic }: Limits): Limits => ({
     search: search / 2,
     basic: basic / 2,
   })
   return {
     ...config,
-    accounts: config.accounts.map((account) => ({ ...account, limits: halved(account.limits) })),
+    accounts: store
+      ? config.accounts
+      : config.accounts.map((account) => ({ ...account, limits: halved(account.limits) })),
     feeds: config.feeds.map((feed) => ({ ...feed, audit: undefined })),
     redis: {
       ...config.redis,
@@ -168,15 +210,62 @@ function bodyLine(line: string): string {
   return `    ${indent}${sanitize(line, 2000)}`.trimEnd()
 }
 
+/** What was seen while it ran. */
+interface Seen {
+  /** Messages by sink. */
+  sent: Map<string, number>
+  /** How the polls of each feed ended. */
+  polls: Map<string, PollsSeen>
+}
+
+interface PollsSeen {
+  isRead: boolean
+  /** Polls that failed, by reason; 1 for a reason not to poll, which is looked at again and again. */
+  troubles: Record<string, number>
+}
+
+function watchPolls(poller: Poller, polls: Seen['polls']): Poller {
+  return {
+    async pollOnce(feed, asked) {
+      const outcome = await poller.pollOnce(feed, asked)
+      notePoll(polls, feed, asked.kind, outcome)
+      return outcome
+    },
+  }
+}
+
+function notePoll(
+  polls: Seen['polls'],
+  { name }: PolledFeed,
+  kind: 'feed' | 'sweep',
+  outcome: PollOutcome,
+): void {
+  const { isRead, troubles } = polls.get(name) ?? { isRead: false, troubles: {} }
+  polls.set(name, {
+    isRead: isRead || (kind === 'feed' && outcome.status === 'caught_up'),
+    troubles: { ...troubles, ...findTrouble(outcome, troubles) },
+  })
+}
+
+function findTrouble(
+  outcome: PollOutcome,
+  troubles: Record<string, number>,
+): Record<string, number> {
+  const { status } = outcome
+  if (status === 'failed') return { [outcome.reason]: (troubles[outcome.reason] ?? 0) + 1 }
+  const isObstacle = !['caught_up', 'more', 'not_due', 'stopped'].includes(status)
+  return isObstacle ? { [status]: 1 } : {}
+}
+
 interface DryReport {
+  /** Whether API slots were those of the configured Redis. */
+  sharesLimits: boolean
   feeds: FeedReport[]
   sinks: SinkReport[]
 }
 
-type FeedReport = { account: string; feed: string } & Pick<
-  FeedCounts,
-  'fetched' | 'new' | 'late' | 'duplicate' | 'quarantined'
->
+type FeedReport = { account: string; feed: string } & PollsSeen &
+  Pick<FeedCounts, 'fetched' | 'new' | 'late' | 'duplicate' | 'quarantined'>
 
 interface SinkReport {
   account: string
@@ -192,17 +281,26 @@ interface SinkReport {
 
 async function readReport(
   ledgers: readonly AccountLedger[],
-  sent: ReadonlyMap<string, number>,
-): Promise<DryReport> {
-  const report: DryReport = { feeds: [], sinks: [] }
+  config: Config,
+  { sent, polls }: Seen,
+): Promise<Pick<DryReport, 'feeds' | 'sinks'>> {
+  const report: Pick<DryReport, 'feeds' | 'sinks'> = { feeds: [], sinks: [] }
   for (const ledger of ledgers) {
     const { account } = ledger
     const { feeds, sinks } = await readAccounting(ledger)
     const suppressed = await countSuppressed(ledger)
-    for (const [feed, { fetched, new: fresh, late, duplicate, quarantined }] of Object.entries(
-      feeds,
-    )) {
-      report.feeds.push({ account, feed, fetched, new: fresh, late, duplicate, quarantined })
+    for (const { name: feed } of config.feeds.filter((one) => one.account === account)) {
+      const counted = feeds[feed]
+      const {
+        fetched = 0,
+        new: fresh = 0,
+        late = 0,
+        duplicate = 0,
+        quarantined = 0,
+      } = counted ?? {}
+      const { isRead = false, troubles = {} } = polls.get(feed) ?? {}
+      const counts = { fetched, new: fresh, late, duplicate, quarantined }
+      report.feeds.push({ account, feed, ...counts, isRead, troubles })
     }
     for (const [sink, { delivered, pending }] of Object.entries(sinks)) {
       const waiting = Object.fromEntries(Object.entries(pending).filter(([, count]) => count > 0))
@@ -233,17 +331,47 @@ async function countSuppressed(
   return bySink
 }
 
-function reportLines({ feeds, sinks }: DryReport, ranMs: number): string[] {
+function reportLines(
+  { feeds, sinks }: Pick<DryReport, 'feeds' | 'sinks'>,
+  { problem }: Budget,
+  ranMs: number,
+): string[] {
   return [
     '',
     `after ${formatDuration(ranMs)}; nothing was sent, and the ledger was not touched`,
-    ...feeds.map(
-      ({ account, feed, fetched, new: fresh, late, quarantined }) =>
-        `  feed ${feed} (account ${account}): ${fetched} fetched, ${fresh} new (${late} late), ${quarantined} quarantined`,
-    ),
+    ...(problem === undefined ? [] : [`  asked at half of the limits: ${sanitize(problem)}`]),
+    ...feeds.flatMap(feedLines),
     ...sinks.flatMap(sinkLines),
-    ...(sinks.length === 0 ? ['  no event came, so nothing would have been sent'] : []),
+    ...conclusionLines(feeds, sinks),
   ]
+}
+
+function feedLines(report: FeedReport): string[] {
+  const { account, feed, fetched, new: fresh, late, quarantined, isRead, troubles } = report
+  return [
+    `  feed ${feed} (account ${account}): ${fetched} fetched, ${fresh} new (${late} late), ${quarantined} quarantined`,
+    ...(isRead ? [] : ['    never read to its end']),
+    ...Object.entries(troubles).map(
+      ([reason, count]) =>
+        `    ${troubleWords[reason] ?? `${pluralize(count, 'poll')} failed: ${reason}`}`,
+    ),
+  ]
+}
+
+const troubleWords: Readonly<Record<string, string>> = {
+  refused: 'refused: the service does not have it, or the key may not use it',
+  quota: 'not polled: quota_reserve is reached',
+  full: 'not polled: the private Redis is full',
+}
+
+/** An empty report says something of the feeds only if they were read. */
+function conclusionLines(feeds: readonly FeedReport[], sinks: readonly SinkReport[]): string[] {
+  const unread = feeds.filter(({ isRead }) => !isRead).length
+  if (unread > 0) {
+    const which = `${unread} of ${pluralize(feeds.length, 'feed')}`
+    return [`  not all is known: ${which} never read to the end; see above, or run longer (--for)`]
+  }
+  return sinks.length === 0 ? ['  no event came, so nothing would have been sent'] : []
 }
 
 const waitingWords: Readonly<Record<string, string>> = {

@@ -22,6 +22,7 @@ const longRunningCommands = new Set(['run', 'sandbox', 'demo'])
 
 interface Surroundings extends Streams {
   stop: AbortSignal
+  ending?: AbortSignal
   reloads?: EventTarget
   clock?: Clock
 }
@@ -29,7 +30,7 @@ interface Surroundings extends Streams {
 /** Runs one command to its end and returns the exit code. Never throws. */
 export async function runProgram(
   args: readonly string[],
-  { stop, reloads = new EventTarget(), clock = systemClock, ...streams }: Surroundings,
+  { stop, ending, reloads = new EventTarget(), clock = systemClock, ...streams }: Surroundings,
 ): Promise<number> {
   const terminal = createTerminal(streams)
   const readerLeft = new AbortController()
@@ -37,6 +38,7 @@ export async function runProgram(
     env: environment(),
     terminal,
     stop: AbortSignal.any([stop, readerLeft.signal]),
+    ending,
     reloads,
     clock,
     exitCode: 0,

@@ -52,7 +52,7 @@ export interface App {
 }
 
 interface AppOptions
-  extends Pick<ProcessContext, 'wrapSink'>, Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
+  extends Pick<ProcessContext, 'rehearsal'>, Pick<LoadedConfig, 'config' | 'files' | 'hash'> {
   version: string
   logger: Logger
   /** Lets whoever can read the token file ask for a reload. */
@@ -108,7 +108,7 @@ function createRunningApp(options: AppOptions): RunningApp {
     keys: createKeys(config.redis.prefix),
     metrics: createMetrics({ clock, isDetailed: config.http.metrics === 'detailed' }),
     timings,
-    wrapSink: options.wrapSink,
+    rehearsal: options.rehearsal,
   }
   const stopController = new AbortController()
   const host: EngineHost = {

@@ -8,13 +8,13 @@ import { type TemplateFailure, templateRemedy } from '../sinks/templates.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import type { EngineContext, ProcessContext } from './context.ts'
 
-type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'wrapSink'> &
+type Parts = Pick<ProcessContext, 'logger' | 'clock' | 'rehearsal'> &
   Partial<Pick<ProcessContext, 'metrics'>>
 
 /** By name. */
 export async function buildSinks(
   configs: readonly SinkConfig[],
-  { wrapSink = (sink) => sink, logger, clock, metrics }: Parts,
+  { rehearsal, logger, clock, metrics }: Parts,
 ): Promise<Map<string, Sink>> {
   const sinks = new Map<string, Sink>()
   const parts = {
@@ -28,7 +28,8 @@ export async function buildSinks(
     },
   }
   for (const config of configs) {
-    sinks.set(config.name, wrapSink(await sinkTypeOf(config).create(config, parts)))
+    const sink = await sinkTypeOf(config).create(config, parts)
+    sinks.set(config.name, rehearsal?.wrapSink(sink) ?? sink)
   }
   return sinks
 }

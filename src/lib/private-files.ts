@@ -11,6 +11,7 @@ import {
   linkSync,
   lstatSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -23,6 +24,7 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { errorCode, quoteForShell } from './errors.ts'
 import { refusal, type Refusal } from './config-fields.ts'
@@ -272,6 +274,27 @@ function readWithin(file: number, maxBytes: number): string | undefined {
   }
 }
 
+/**
+ * Creates a folder among the temporary files that `removeLeftFolders` knows as this process's.
+ * Nobody else may enter it.
+ */
+export function createProcessFolder(name: string): string {
+  const owner = `${process.pid}.${processStartTime(process.pid)}`
+  return mkdtempSync(join(tmpdir(), `${name}-${owner}-`))
+}
+
+/** Removes what processes of this user created that no longer run: one that is killed removes nothing. */
+export function removeLeftFolders(name: string): void {
+  for (const entry of readdirSync(tmpdir())) {
+    const [, pid, birth] = new RegExp(`^${name}-(\\d+)\\.(\\d*)-\\w{6}$`).exec(entry) ?? []
+    if (pid === undefined || birth === undefined || !isGone(Number(pid), birth)) continue
+    const folder = join(tmpdir(), entry)
+    const stat = lstatSync(folder, { throwIfNoEntry: false })
+    const isOwn = stat?.isDirectory() === true && stat.uid === (process.getuid?.() ?? stat.uid)
+    if (isOwn) rmSync(folder, { recursive: true, force: true })
+  }
+}
+
 /** The lock files that this process holds, by path. */
 const heldLocks = new Map<string, string>()
 
@@ -336,7 +359,11 @@ function isAbandoned(file: string): boolean {
   const [owner = '', birth = ''] = readFileSync(file, 'utf8').split(' ')
   const pid = Number(owner)
   // Our own process id in a lock that we do not hold is that of an earlier container.
-  if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return true
+  return !Number.isInteger(pid) || pid <= 0 || pid === process.pid || isGone(pid, birth)
+}
+
+/** `birth`: its `processStartTime`; '' if that is not known. */
+function isGone(pid: number, birth: string): boolean {
   try {
     process.kill(pid, 0) // only tests whether the process exists
     return birth !== '' && birth !== processStartTime(pid) // another process may have its id by now

@@ -143,16 +143,27 @@ async function connectAndUse<Result>(
   use: (redis: Redis) => Promise<Result>,
   patienceMs: number,
 ): Promise<Result> {
-  // Commands that do not use Redis load this module too, but must not load the Redis client.
-  const connection = await import('../../redis/connection.ts')
-  const redis = connection.connectRedis(config, silentLogger)
+  const redis = await connectToRunning(config, patienceMs)
   try {
-    await waitUntilReady(redis, config, { patienceMs, connection })
     return await use(redis)
   } catch (error) {
     throw toStoreError(error, describeRedis(config)) ?? error
   } finally {
     redis.disconnect()
+  }
+}
+
+/** Connects to a Redis that runs: starts no embedded one. Throws StoreError as `withRedis` does. */
+export async function connectToRunning(config: RedisConfig, patienceMs: number): Promise<Redis> {
+  // Commands that do not use Redis load this module too, but must not load the Redis client.
+  const connection = await import('../../redis/connection.ts')
+  const redis = connection.connectRedis(config, silentLogger)
+  try {
+    await waitUntilReady(redis, config, { patienceMs, connection })
+    return redis
+  } catch (error) {
+    redis.disconnect()
+    throw error
   }
 }
 

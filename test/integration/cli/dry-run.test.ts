@@ -1,8 +1,12 @@
 /** What a dry run says it would send, and that nothing is sent and nothing remembered. */
-import { readdirSync } from 'node:fs'
-import { expect, onTestFinished, test } from 'vitest'
+import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox } from '../../../src/sandbox/sandbox.ts'
+import { redisForTests } from '../../support/ledger.ts'
 import { aFile, environment, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
+
+const tests = redisForTests()
 
 /** A port where nobody listens: a dry run needs no Redis of the operator's. */
 const noRedis = 'redis://127.0.0.1:1'
@@ -47,6 +51,10 @@ test('a dry run names each message that it would send, and what is suppressed an
     /^ {2}feed brand \(account main\): \d+ fetched, 9 new \(0 late\), 0 quarantined$/m,
   )
   expect(out).toMatch(/^ {4}\d+ not sent: silenced by /m)
+  expect(out).toContain(
+    'asked at half of the limits: redis.url: Redis at 127.0.0.1:1 is not reachable',
+  )
+  expect(out).not.toContain('never read to its end')
   expect(out).not.toContain('anary')
   expect(Object.values(sandbox.received).flat()).toEqual([])
   expect(folders()).toEqual(before)
@@ -109,8 +117,92 @@ test('a service that refuses the key is named beside the output', async () => {
   const { file } = await aConfig((text) => text.replace('fw_sandbox', 'fw_wrong'))
   const { out, err } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
   expect(err).toMatch(/401/)
-  expect(out).toContain('no event came, so nothing would have been sent')
+  expect(out).toMatch(/^ {4}never read to its end$\n {4}\d+ polls? failed: auth$/m)
+  expect(out).toContain('not all is known: 1 of 1 feed never read to the end')
+  expect(out).not.toContain('no event came')
 })
+
+test('a service that has had too many requests is not taken for one that shows no event', async () => {
+  const { sandbox, file } = await aConfig()
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 429 })
+  const { code, out } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
+  expect(code).toBe(0)
+  expect(out).toMatch(/^ {4}\d+ polls? failed: rate_limited$/m)
+  expect(out).toContain('not all is known: 1 of 1 feed never read to the end')
+  expect(out).not.toContain('no event came')
+})
+
+test('where Redis is within reach, API slots and token are those of the daemon, and nothing else is written', async () => {
+  const redis = `{url: '${tests.server.url}', prefix: dryshared}`
+  const { sandbox, file } = await aConfig((text) => text.replace(`{url: '${noRedis}'}`, redis))
+  const dry = (): ReturnType<typeof tocsinProcess> =>
+    tocsinProcess('run', '--dry', '--for', '4s', '--config', file)
+  const first = await dry()
+  expect(first).toMatchObject({ code: 0, err: '' })
+  expect(first.out).toContain('would send to siem: ')
+  expect(first.out).not.toContain('half of the limits')
+  const keys = await tests.redis.keys('*dryshared*')
+  const parts = keys.map((key) => key.replace(/^\{?dryshared\}?:/, '').split(':')[0])
+  expect(new Set(parts)).toEqual(new Set(['limit', 'organization', 'token', 'capability']))
+  await dry()
+  expect(sandbox.requests.filter(({ path }) => path.startsWith('/tokens/generate'))).toHaveLength(1)
+})
+
+/** Processes that run in a folder. */
+function residents(folder: string): string[] {
+  return readdirSync('/proc').filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`).startsWith(folder)
+    } catch {
+      return false
+    }
+  })
+}
+
+test('what a dry run that was killed left is gone with the next one, and its Redis at once', async () => {
+  const { file } = await aConfig()
+  const run = startTocsin('run', '--dry', '--for', '1h', '--config', file)
+  await run.says('would send to siem: ')
+  const [left = ''] = folders()
+  expect(folders()).toEqual([left])
+  const path = join(environment.TMPDIR, left)
+  expect(residents(path)).not.toEqual([])
+  run.child.kill('SIGKILL')
+  await run.ended
+  await vi.waitUntil(() => residents(path).length === 0, { timeout: 10_000 })
+  expect(folders()).toEqual([left])
+  const others = ['tocsin-dry-notes', `tocsin-dry-${process.pid}.-abcdef`]
+  for (const name of others) mkdirSync(join(environment.TMPDIR, name))
+  symlinkSync('/nowhere', join(environment.TMPDIR, 'tocsin-dry-999999999.1-abcdef'))
+  await tocsinProcess('run', '--dry', '--for', '1s', '--config', file)
+  expect(folders().toSorted()).toEqual([...others, 'tocsin-dry-999999999.1-abcdef'].toSorted())
+  for (const name of folders()) rmSync(join(environment.TMPDIR, name), { recursive: true })
+})
+
+test('a second Ctrl-C does not wait for an answer, and leaves neither folder nor Redis', async () => {
+  const { sandbox, file } = await aConfig()
+  sandbox.faults.add({ on: '/firework/*', effect: 'hang' })
+  const run = startTocsin('run', '--dry', '--for', '1h', '--config', file)
+  const isAsked = (): boolean => sandbox.requests.some(({ path }) => path.startsWith('/firework/'))
+  await vi.waitUntil(isAsked, { timeout: 20_000 })
+  const [folder = ''] = folders()
+  run.child.kill('SIGINT')
+  await run.says('nothing was sent')
+  run.child.kill('SIGINT')
+  expect((await run.ended).code).toBe(130)
+  expect(folders()).toEqual([])
+  const path = join(environment.TMPDIR, folder)
+  await vi.waitUntil(() => residents(path).length === 0, { timeout: 10_000 })
+})
+
+test.each(['0', '0s', '-1s', '5', 'soon', '100ms', '1e3s', ''])(
+  '--for %j is refused with what to write instead',
+  async (value) => {
+    const { code, err } = await tocsin('run', '--dry', `--for=${value}`, '--config', 'none.yaml')
+    expect(code).toBe(2)
+    expect(err).toContain('Write a number and its unit, such as 90s or 10m.')
+  },
+)
 
 test.each([
   ['--for', '--for', '30s'],
