@@ -27,68 +27,81 @@ const patienceMs = 60_000
 export function reloadCommand(context: Context): Command {
   return addCommonOptions(new Command('reload')).action(async (options: CommonOptions) => {
     const file = options.config ?? defaultConfigFile()
-    const outcome = await requestReload(context, findAccess(context, file))
+    const outcome = await requestReload(context, file)
     print(context, options, { json: outcome, lines: () => outcomeLines(outcome, file) })
     if (outcome.status === 'refused') context.exitCode = 2
     if (outcome.status === 'stopped') context.exitCode = 1
   })
 }
 
-/** Throws CommandError when no daemon left word, and ConfigError if the file is why. */
-function findAccess(context: Context, file: string): ReloadAccess[] {
+/**
+ * Asks the first daemon that takes the request: one that was killed leaves its file, and by now
+ * something else may answer at its port. Throws CommandError with all that was passed over, and
+ * ConfigError if the file is why there is no daemon.
+ */
+async function requestReload(context: Context, file: string): Promise<ReloadOutcome> {
   const { env } = context
   const named = findTokenFile({ path: file, env })
   // A daemon that runs may have begun before the file named one.
   const paths = [...(named === undefined ? [] : [named]), ...likelyTokenFiles(file, env)]
-  const found = paths.flatMap((path) => readAccess(path) ?? [])
-  if (found.length > 0) return found
-  loadConfigFile(context, file)
-  const remedy = `start it with: tocsin run --config ${quoteForShell(file)}; if it runs, run this command as its user or root and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
-  throw new CommandError(
-    'refused',
-    `no daemon runs on ${resolve(file)}: there is no readable ${paths.join(', nor ')}; ${remedy}`,
-  )
-}
-
-/** Throws CommandError. */
-function readAccess(path: string): ReloadAccess | undefined {
-  try {
-    return readReloadAccess(path)
-  } catch (cause) {
-    const problem = `${path} is not to be trusted: ${errorMessage(cause)}`
-    throw new CommandError('mistake', problem, { cause })
+  const passedOver: string[] = []
+  for (const path of paths) {
+    const problem = await tryTokenFile(context, path)
+    if (problem === undefined) continue
+    if (typeof problem === 'object') return problem
+    passedOver.push(`${path}: ${problem}`)
   }
+  loadConfigFile(context, file)
+  throw new CommandError('refused', noDaemonText(file, paths, passedOver))
 }
 
-/** Asks the first daemon that answers: one that was killed leaves its file. Throws CommandError. */
-async function requestReload(
+function noDaemonText(
+  file: string,
+  paths: readonly string[],
+  passedOver: readonly string[],
+): string {
+  if (passedOver.length > 0)
+    return [`no daemon reloads ${resolve(file)}:`, ...passedOver].join('\n  ')
+  const remedy = `start it with: tocsin run --config ${quoteForShell(file)}; if it runs, run this command as its user or root and on its machine (in its container), with the path that it was started with, or send it SIGHUP`
+  return `no daemon runs on ${resolve(file)}: there is no readable ${paths.join(', nor ')}; ${remedy}`
+}
+
+/**
+ * Returns what came of it, or why nobody could be asked; undefined: there is no such file. Throws
+ * CommandError if the daemon takes too long.
+ */
+async function tryTokenFile(
   context: Context,
-  [access, ...others]: readonly ReloadAccess[],
-): Promise<ReloadOutcome> {
-  if (access === undefined) throw new Error('no daemon to ask')
+  path: string,
+): Promise<ReloadOutcome | string | undefined> {
+  let access: ReloadAccess | undefined
+  try {
+    access = readReloadAccess(path)
+  } catch (error) {
+    return `not to be trusted: ${errorMessage(error)}`
+  }
+  if (access === undefined) return undefined
   const late = new AbortController()
   const settled = new AbortController()
   void context.clock.sleep(patienceMs, settled.signal).then(() => late.abort())
   try {
     return await askForReload(access, AbortSignal.any([late.signal, context.stop]))
   } catch (cause) {
-    if (cause instanceof CommandError) throw cause
-    if (others.length > 0 && !late.signal.aborted) return await requestReload(context, others)
-    const { url } = access
-    const problem = late.signal.aborted
-      ? `the daemon at ${url} has not taken the configuration over within ${patienceMs / 1000} s; its log says what it waits for`
-      : `no daemon answers at ${url}: it has ended without a word, or http.host keeps this machine out; start it, or send it SIGHUP`
+    context.stop.throwIfAborted()
+    if (!late.signal.aborted)
+      return `no daemon answers at ${access.url}: it has ended without a word, or http.host keeps this machine out; start it, or send it SIGHUP`
+    const problem = `the daemon at ${access.url} has not taken the configuration over within ${patienceMs / 1000} s; its log says what it waits for`
     throw new CommandError('refused', problem, { cause })
   } finally {
     settled.abort()
   }
 }
 
-/** Throws CommandError for any answer that refuses. */
+/** Returns what came of it, or what the answer says is wrong; throws if there is no answer. */
 async function askForReload(
   { url, token }: ReloadAccess,
   signal: AbortSignal,
-): Promise<ReloadOutcome> {
+): Promise<ReloadOutcome | string> {
   const headers = { authorization: `Bearer ${token}` }
   const answer = await fetch(`${url}${reloadPath}`, {
     method: 'POST',
@@ -96,8 +109,20 @@ async function askForReload(
     redirect: 'error',
     signal,
   })
-  if (answer.ok) return (await answer.json()) as ReloadOutcome
-  throw new CommandError('refused', refusalText(answer.status, url))
+  if (!answer.ok) return refusalText(answer.status, url)
+  const outcome = parseOutcome(await answer.text())
+  return outcome ?? `something else than a daemon answers at ${url}; the daemon has ended: start it`
+}
+
+const statuses: readonly unknown[] = ['changed', 'unchanged', 'refused', 'stopped']
+
+function parseOutcome(text: string): ReloadOutcome | undefined {
+  try {
+    const outcome = JSON.parse(text) as ReloadOutcome | null
+    return statuses.includes(outcome?.status) ? (outcome ?? undefined) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 function refusalText(status: number, url: string): string {

@@ -164,10 +164,11 @@ interface Reloaded {
 
 function createReloader(context: Context, { file, loaded, logger }: Reloaded): Reloader {
   const fileWatch = createFileWatch(loaded.contents)
+  const retry = createRetry(logger)
   let isWatched = loaded.config.watch
   return {
     async reload(app, by) {
-      logger.info({ by }, 'asked to read the configuration again')
+      logger[retry.isUnderWay() ? 'debug' : 'info']({ by }, 'asked to read the configuration again')
       let read: LoadedConfig | ConfigError | undefined
       const outcome = await app.reload(() => {
         read = readAgain(context, file)
@@ -175,6 +176,7 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
         logWarnings(read.warnings, logger)
         return read
       })
+      retry.note(outcome, isWatched)
       if (read === undefined) return outcome
       if (read instanceof ConfigError || outcome.status === 'refused') {
         fileWatch.refused(read.contents)
@@ -186,7 +188,10 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
     },
     watch(onChange) {
       const tick = async (): Promise<void> => {
-        if (isWatched && (await fileWatch.lookOnce())) onChange()
+        if (!isWatched) return
+        const isChanged = await fileWatch.lookOnce()
+        if (isChanged) retry.end()
+        if (isChanged || retry.isDue()) onChange()
       }
       const loop = createLoop({ name: 'watched files', everyMs: watchMs, logger, tick })
       loop.start()
@@ -194,6 +199,43 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
     },
   }
 }
+
+/** Tries a refusal that no mistake of the file explains again: nobody will change the file for it. */
+function createRetry(logger: Logger): {
+  note(outcome: ReloadOutcome, isWatched: boolean): void
+  isDue(): boolean
+  /** Whether the reload that runs is another try. */
+  isUnderWay(): boolean
+  end(): void
+} {
+  let waitMs = 0
+  let atMs = Infinity
+  let isUnderWay = false
+  return {
+    note(outcome, isWatched) {
+      isUnderWay = false
+      const isTriedAgain =
+        isWatched && outcome.status === 'refused' && outcome.mistakes.length === 0
+      if (isTriedAgain && waitMs === 0)
+        logger.warn('the configuration is tried again until it is taken or its files change')
+      waitMs = isTriedAgain ? Math.min(Math.max(2 * waitMs, firstRetryMs), longestRetryMs) : 0
+      atMs = isTriedAgain ? systemClock.monotonic() + waitMs : Infinity
+    },
+    isDue() {
+      isUnderWay = systemClock.monotonic() >= atMs
+      if (isUnderWay) atMs = Infinity
+      return isUnderWay
+    },
+    isUnderWay: () => isUnderWay,
+    end() {
+      waitMs = 0
+      atMs = Infinity
+    },
+  }
+}
+
+const firstRetryMs = 2_000
+const longestRetryMs = 60_000
 
 function readAgain(context: Context, file: string): LoadedConfig | ConfigError {
   try {

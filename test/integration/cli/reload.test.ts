@@ -13,6 +13,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { getCACertificates } from 'node:tls'
+import { Redis as IORedis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -304,13 +305,50 @@ test('a token file that others may read is not used', async () => {
   const token = join(dirname(file), 'token')
   writeFileSync(token, '{"url":"http://127.0.0.1:9","token":"t"}', { mode: 0o644 })
   const open = await tocsin('reload', '--config', file)
-  expect(open.err).toContain('is not to be trusted: every user may read')
+  expect(open.err).toContain(`${token}: not to be trusted: every user may read`)
   rmSync(token)
   writeFileSync(token, '{"url":"http://127.0.0.1:9","token":"t"}', { mode: 0o600 })
   const gone = await tocsin('reload', '--config', file)
   expect(gone).toMatchObject({ code: 1, out: '' })
   expect(gone.err).toContain('no daemon answers at http://127.0.0.1:9')
 })
+
+test.each([
+  ['others may read it', 0o644, 'http://127.0.0.1:9'],
+  ['no daemon answers there any more', 0o600, 'http://127.0.0.1:9'],
+  ['something else answers there', 0o600, undefined],
+  ['another daemon wrote it', 0o600, 401],
+] as const)(
+  'a token file is passed over where %s, and the daemon found',
+  async (_why, mode, at) => {
+    const stranger = createServer((_request, response) => {
+      response.writeHead(typeof at === 'number' ? at : 200).end('<h1>It works!</h1>')
+    }).listen(0, '127.0.0.1')
+    onTestFinished(() => void stranger.close())
+    await once(stranger, 'listening')
+    const { port } = stranger.address() as AddressInfo
+    const config = configurations()
+    const daemon = await startDaemon(config())
+    const url = typeof at === 'string' ? at : `http://127.0.0.1:${port}`
+    const token = join(dirname(daemon.file), 'token')
+    writeFileSync(token, JSON.stringify({ url, token: 't' }), { mode })
+    replace(daemon.file, config().replace('port: 0', 'port: 0, token_file: token'))
+    const { code, err } = await tocsinProcess('reload', '--config', daemon.file)
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining('http.token_file: cannot change while the process runs'),
+    })
+    daemon.child.kill('SIGKILL')
+    await daemon.ended
+    const none = await tocsinProcess('reload', '--config', daemon.file)
+    expect(none.code).toBe(1)
+    const [first, ...passedOver] = none.err.trimEnd().split('\n')
+    expect(first).toBe(`no daemon reloads ${daemon.file}:`)
+    expect(passedOver).toHaveLength(2)
+    expect(passedOver[0]).toContain(token)
+    expect(passedOver[1]).toMatch(/\.reload: no daemon answers at /)
+  },
+)
 
 test('with `watch` a changed file is taken up, and a wrong one is refused once', async () => {
   const config = configurations()
@@ -366,6 +404,35 @@ test('`watch` begins with the configuration that says so, and nothing is read ag
   expect(daemon.lines(asked)).toMatchObject([{ by: 'SIGHUP' }, { by: 'watch' }, { by: 'watch' }])
   // by now the other has had time for as many looks
   expect(other.lines(asked)).toEqual([])
+})
+
+test('with `watch` what Redis refused is tried again without another change, and told once', async () => {
+  const redis = await startRedis()
+  onTestFinished(() => redis.stop())
+  const settings = new IORedis(redis.url)
+  onTestFinished(() => settings.disconnect())
+  const config = configurations()
+  const parts = { redisUrl: redis.url, more: 'watch: true' }
+  const daemon = await startDaemon(config(parts))
+  await settings.config('SET', 'min-replicas-to-write', '1')
+  replace(daemon.file, config({ ...parts, sinks: ['siem', 'extra'] }))
+  await daemon.hasSaid(kept, 1)
+  await daemon.says('the configuration is tried again until')
+  await settings.config('SET', 'min-replicas-to-write', '0')
+  await daemon.hasSaid(reloaded, 1)
+  expect(daemon.lines(kept)).toHaveLength(1)
+  expect(daemon.lines(asked)).toHaveLength(1)
+  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
+})
+
+test('with `watch` a file that an editor took away for a moment is read when it is back', async () => {
+  const config = configurations()
+  const daemon = await startDaemon(config({ more: 'watch: true' }))
+  rmSync(daemon.file)
+  await daemon.hasSaid(kept, 1)
+  replace(daemon.file, config({ more: 'watch: true' }))
+  await daemon.says('nothing in it has changed')
+  expect(success.exec(await daemon.metrics())?.[1]).toBe('1')
 })
 
 test('with `watch` an edit right after the file was read for the start is not missed', async () => {
