@@ -224,10 +224,10 @@ export const metricTable = {
     'sparse',
   ),
   feed_paused: shared(
-    '1 while the feed is not polled, by reason.',
+    '1 while the feed is not polled, by reason; auth: the key of its account is refused.',
     {
       ...feed,
-      reason: ['operator', 'refused', 'quota'],
+      reason: ['operator', 'refused', 'quota', 'auth'],
     },
     'sparse',
   ),
@@ -519,7 +519,14 @@ export const metricTable = {
   ),
   redis_durable: shared('1 if Redis keeps its data over a restart.', {}),
   redis_eviction_safe: shared('1 if Redis never evicts keys.', {}),
-  redis_memory_used_bytes: shared('Memory that Redis uses, the ledger and all else in it.', {}),
+  redis_memory_used_bytes: shared(
+    'Memory that Redis uses, the ledger and all else in it; of several masters that of the fullest.',
+    {},
+  ),
+  redis_memory_max_bytes: sharedWhenKnown(
+    'maxmemory of the same master; nothing more is polled from 70 % of it on. Only where it has one.',
+    {},
+  ),
 } as const satisfies Record<string, MetricDefinition>
 
 export type MetricTable = typeof metricTable

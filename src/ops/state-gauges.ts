@@ -5,6 +5,7 @@
 import { feedLagMs, type FeedState } from '../store/feed-state.ts'
 import { pendingStates } from '../store/records.ts'
 import type { StateMetrics } from '../lib/metrics.ts'
+import type { RedisHealth } from '../redis/health.ts'
 import type { AccountState, FleetState, SinkState } from './fleet-state.ts'
 
 /** A feed of the configuration. */
@@ -20,7 +21,7 @@ export interface GaugedFeed {
 
 /** What is stored beside the accounts' ledgers. */
 export interface SharedNotes {
-  redis: { isDurable: boolean; isEvictionSafe: boolean; usedMemoryBytes: number }
+  redis: Omit<RedisHealth, 'problems' | 'isFull'>
   /** By sink of the configuration. */
   circuits: ReadonlyMap<string, CircuitState>
   /** By sink with a digest. */
@@ -64,12 +65,13 @@ export function writeAccounts(
 
 function writeFeed(
   metrics: StateMetrics,
-  { feeds, searchesRemaining = Infinity }: AccountState,
+  { feeds, isRefused, searchesRemaining = Infinity }: AccountState,
   { name, reading, nowMs }: GaugedFeed & { nowMs: number },
 ): void {
+  const feed = { feed: name }
+  metrics.feedPaused.set({ ...feed, reason: 'auth' }, isRefused ? 1 : 0)
   const state = feeds.get(name)
   if (!state) return
-  const feed = { feed: name }
   metrics.feedLagSeconds.set(feed, feedLagMs(state, nowMs) / 1000)
   metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
   metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
@@ -106,6 +108,7 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
   metrics.redisDurable.set(redis.isDurable ? 1 : 0)
   metrics.redisEvictionSafe.set(redis.isEvictionSafe ? 1 : 0)
   metrics.redisMemoryUsedBytes.set(redis.usedMemoryBytes)
+  if (redis.memoryLimitBytes !== undefined) metrics.redisMemoryMaxBytes.set(redis.memoryLimitBytes)
   metrics.silencesActive.set(notes.silencesActive)
   for (const [sink, atMs] of Object.entries(notes.canaries)) {
     metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)

@@ -23,11 +23,11 @@ interface RedisSafety {
 
 export interface RedisHealth extends RedisSafety {
   /**
-   * All of Redis' memory, not only Tocsin's share: operators compare it with `maxmemory`. With
-   * several masters the largest value.
+   * All of Redis' memory, not only Tocsin's share: operators compare it with `maxmemory`. Of
+   * several masters that of the fullest, which decides on `isFull`.
    */
   usedMemoryBytes: number
-  /** `maxmemory`, of several masters the least; undefined: none has one. */
+  /** `maxmemory` of the same master; undefined: it has none. */
   memoryLimitBytes: number | undefined
   /** No more events are taken in; see `hasRoom`. */
   isFull: boolean
@@ -36,18 +36,30 @@ export interface RedisHealth extends RedisSafety {
 /** Reports the worst of all masters. Reads INFO, because managed Redis services refuse CONFIG. */
 export async function inspectRedis(redis: Redis): Promise<RedisHealth> {
   const masters = await readMasterInfo(redis)
+  const memories = masters.map(readMemory)
+  const fullest = memories.reduce((one, other) => (isFuller(other, one) ? other : one))
   return {
     ...mergeSafety(masters),
-    usedMemoryBytes: Math.max(...masters.map(({ field }) => Number(field('used_memory') ?? 0))),
-    memoryLimitBytes: readMemoryLimit(masters),
+    usedMemoryBytes: fullest.used,
+    memoryLimitBytes: fullest.limit === Infinity ? undefined : fullest.limit,
     isFull: !masters.every(nodeHasRoom),
   }
 }
 
-function readMemoryLimit(masters: readonly NodeInfo[]): number | undefined {
-  const limits = masters.map(({ field }) => Number(field('maxmemory') ?? 0))
-  const stated = limits.filter((limit) => limit > 0)
-  return stated.length === 0 ? undefined : Math.min(...stated)
+interface NodeMemory {
+  used: number
+  /** `maxmemory`; Infinity: it has none. */
+  limit: number
+}
+
+function readMemory({ field }: NodeInfo): NodeMemory {
+  const limit = Number(field('maxmemory') ?? 0)
+  return { used: Number(field('used_memory') ?? 0), limit: limit === 0 ? Infinity : limit }
+}
+
+function isFuller(one: NodeMemory, other: NodeMemory): boolean {
+  const [share, otherShare] = [one.used / one.limit, other.used / other.limit]
+  return share === otherShare ? one.used > other.used : share > otherShare
 }
 
 /** The oldest version of Redis whose scripts Tocsin can use. */
@@ -126,9 +138,9 @@ export async function hasRoom(redis: Redis): Promise<boolean> {
   return (await readMasterInfo(redis)).every(nodeHasRoom)
 }
 
-function nodeHasRoom({ field }: NodeInfo): boolean {
-  const limit = Number(field('maxmemory') ?? 0)
-  return limit === 0 || Number(field('used_memory') ?? 0) < limit * maxMemoryShare
+function nodeHasRoom(info: NodeInfo): boolean {
+  const { used, limit } = readMemory(info)
+  return used < limit * maxMemoryShare
 }
 
 /** How long an answer is used: INFO takes Redis longer than a page without new events. */

@@ -19,7 +19,7 @@ export interface RuleCase {
   promql_expr_test: { expr: string; exp_samples: unknown[] }[]
 }
 
-/** A series under another name. */
+/** A series of its own: `<labels joined by _>:<what>:<unit>`, or an old name of a metric. */
 export interface RecordingRule {
   record: string
   expr: string
@@ -58,8 +58,14 @@ const targetLabels = ['job', 'instance']
 
 /** Labels of a series by that name; undefined: no such metric. */
 function labelsOf(series: string): string[] | undefined {
+  const [level = '', what] = series.split(':')
+  if (what !== undefined) return isRecorded(series) ? level.split('_') : undefined
   const own = others[series] ?? tocsinLabels(series)
   return own && [...own, ...targetLabels]
+}
+
+function isRecorded(series: string): boolean {
+  return recordingRules().some(({ record }) => record === series)
 }
 
 function tocsinLabels(series: string): string[] | undefined {
@@ -79,7 +85,7 @@ export interface Selector {
 
 /** The series that an expression selects, with the labels in braces. */
 export function selectorsOf(expr: string): Selector[] {
-  const found = expr.matchAll(/\b(tocsin_\w+|up|process_\w+)\b(?:\{([^}]*)\})?/g)
+  const found = expr.matchAll(/(?<![\w:])(job_[\w:]+|tocsin_\w+|up|process_\w+)\b(?:\{([^}]*)\})?/g)
   return [...found].map(([, series = '', braces = '']) => ({
     series,
     labels: [...braces.matchAll(/(\w+)\s*(?:=~|!~|!=|=)/g)].map(([, label = '']) => label),

@@ -8,6 +8,7 @@ import {
   alertRules,
   mistakesIn,
   prometheusFolder,
+  type RecordingRule,
   recordingRules,
   ruleCases,
   ruleTestFiles,
@@ -87,7 +88,29 @@ test('no case is for an alert that does not exist, and no alert stands there twi
   expect(tested.filter((name) => !names.includes(name))).toEqual([])
 })
 
-test.each(recordingRules())(
+test('a case of "rings once" asks for every alert, and names one at least', () => {
+  const once = cases.filter(({ name }) => / rings once: /.test(name))
+  expect(once.length).toBeGreaterThan(5)
+  for (const { promql_expr_test: asked } of once) {
+    for (const { expr } of asked)
+      expect(expr).toMatch(/^ALERTS\{alertstate="firing"(, feed!?="\w+")?\}$/)
+    expect(asked.some(({ exp_samples: samples }) => samples.length > 0)).toBe(true)
+  }
+})
+
+const isOldName = ({ record }: RecordingRule): boolean => !record.includes(':')
+
+test.each(recordingRules().filter((rule) => !isOldName(rule)))(
+  '$record has the labels that its name begins with',
+  ({ record, expr }) => {
+    expect(mistakesIn(expr)).toEqual([])
+    const level = record.split(':')[0]?.split('_')
+    const fine = aggregationsOf(expr).filter(({ labels }) => labels.length > 1)
+    expect(fine.map(({ labels }) => labels)).toEqual(fine.map(() => level))
+  },
+)
+
+test.each(recordingRules().filter(isOldName))(
   'the old name $record stands for a metric that exists, and is none itself',
   ({ record, expr }) => {
     expect(mistakesIn(expr)).toEqual([])

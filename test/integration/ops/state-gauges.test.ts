@@ -35,7 +35,12 @@ async function scrapeOf({
     writeAccounts(state, accounts, { feeds: byAccount, nowMs }),
   )
   writeFleet(state, fleet, {
-    redis: { isDurable: true, isEvictionSafe: true, usedMemoryBytes: 1 },
+    redis: {
+      isDurable: true,
+      isEvictionSafe: true,
+      usedMemoryBytes: 1,
+      memoryLimitBytes: undefined,
+    },
     circuits: new Map(sinks.map((name) => [name, closed])),
     digests: new Map(),
     canaries: {},
@@ -89,6 +94,27 @@ test('a feed tells when its last sweep ended and whether an operator paused it',
   const body = await scrape()
   expect(body).toContain(`${paused} 1\n`)
   expect(body).toContain(`${swept} 1795248004\n`)
+})
+
+test('a feed whose account is refused is paused for that, also before it was ever polled', async () => {
+  const ledger = await tests.ledger()
+  const feeds = [{ name: 'brand', account: ledger.account }]
+  const paused = 'tocsin_feed_paused{feed="brand",reason="auth"}'
+  const isRefused = async (): Promise<boolean> => true
+  expect(await scrapeOf({ ledgers: [ledger], feeds, isRefused })).toContain(`${paused} 1\n`)
+  await openFeed(ledger, 'brand', 0)
+  expect(await scrapeOf({ ledgers: [ledger], feeds, isRefused })).toContain(`${paused} 1\n`)
+  expect(await scrapeOf({ ledgers: [ledger], feeds })).toContain(`${paused} 0\n`)
+})
+
+test('the memory that Redis may use is told where it has a limit', async () => {
+  const redis = { isDurable: true, isEvictionSafe: true, usedMemoryBytes: 70 }
+  const scrape = (memoryLimitBytes: number | undefined) =>
+    scrapeOf({ notes: { redis: { ...redis, memoryLimitBytes } } })
+  const limited = await scrape(100)
+  expect(limited).toContain('tocsin_redis_memory_used_bytes 70\n')
+  expect(limited).toContain('tocsin_redis_memory_max_bytes 100\n')
+  expect(await scrape(undefined)).not.toMatch(/^tocsin_redis_memory_max_bytes/m)
 })
 
 test('a feed that was never read to its end lags as much by the metric as by feeds list', async () => {
