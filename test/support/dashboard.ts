@@ -25,6 +25,9 @@ export interface Variable {
 export interface Dashboard {
   schemaVersion: number
   panels: Panel[]
+  annotations: {
+    list: { name: string; expr: string; textFormat: string; datasource: { uid: string } }[]
+  }
   templating: { list: Variable[] }
 }
 
@@ -34,13 +37,25 @@ export function readDashboard(): Dashboard {
   return JSON.parse(readFileSync(file, 'utf8')) as Dashboard
 }
 
-/** Every query with the panel that asks it; names in brackets only tell them apart. */
-export function queriesOf({ panels }: Dashboard): { name: string; expr: string; legend: string }[] {
-  return panels.flatMap(({ title, targets = [] }) =>
+/**
+ * Every query with the panel or the annotation that asks it; names in brackets only tell them
+ * apart.
+ */
+export function queriesOf({
+  panels,
+  annotations,
+}: Dashboard): { name: string; expr: string; legend: string }[] {
+  const marks = annotations.list.map(({ name, expr, textFormat }) => ({
+    name: `${name} (annotation)`,
+    expr,
+    legend: textFormat,
+  }))
+  const drawn = panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ refId, expr, legendFormat = '' }) => ({
       name: `${title} (${refId})`,
       expr,
       legend: legendFormat,
     })),
   )
+  return [...drawn, ...marks]
 }

@@ -3,7 +3,7 @@ import { aggregationsOf, mistakesIn } from '../../support/alert-rules.ts'
 import { queriesOf, readDashboard, type Panel } from '../../support/dashboard.ts'
 
 const dashboard = readDashboard()
-const { panels } = dashboard
+const { panels, annotations } = dashboard
 const variables = dashboard.templating.list
 const queries = queriesOf(dashboard)
 
@@ -41,10 +41,27 @@ describe('the grid', () => {
       'Digests',
       'Suppression',
       'Trust',
+      'Audits',
+      'Retention',
     ])
     const heights = panels.map(({ gridPos }) => gridPos.y)
     expect(heights).toEqual(heights.toSorted((a, b) => a - b))
   })
+})
+
+test.each([
+  'tocsin_audit_missing',
+  'tocsin_audit_last_completed_timestamp_seconds',
+  'tocsin_ledger_discrepancies',
+  'tocsin_ledger_audit_last_completed_timestamp_seconds',
+  'tocsin_quarantine_entries',
+  'tocsin_feed_unreadable',
+  'tocsin_retention_kept_bytes',
+  'tocsin_retention_trimmed_total',
+  'tocsin_redis_memory_max_bytes',
+  'tocsin_config_generation',
+])('what an operator must be able to trust is shown: %s', (metric) => {
+  expect(queries.some(({ expr }) => expr.includes(metric))).toBe(true)
 })
 
 describe('variables', () => {
@@ -58,13 +75,15 @@ describe('variables', () => {
     expect(asked.flatMap(mistakesIn)).toEqual([])
   })
 
-  test('every panel reads from the chosen data source', () => {
+  test('every panel and annotation reads from the chosen data source', () => {
+    const marked = annotations.list.map(({ datasource }) => datasource.uid)
     const uids = panels.flatMap(({ datasource, targets = [] }) => [
       ...(datasource ? [datasource.uid] : []),
       ...targets.map((target) => target.datasource.uid),
     ])
     expect(uids.length).toBeGreaterThan(50)
-    expect(new Set(uids)).toEqual(new Set(['${datasource}']))
+    expect(marked.length).toBeGreaterThan(0)
+    expect(new Set([...uids, ...marked])).toEqual(new Set(['${datasource}']))
   })
 })
 
@@ -74,7 +93,7 @@ describe.each(queries)('$name', ({ expr, legend }) => {
   })
 
   test('selects the job in every series, and uses no variable that does not exist', () => {
-    const series = expr.match(/\btocsin_\w+|\bup\b/g) ?? []
+    const series = expr.match(/\btocsin_\w+|\bprocess_\w+|\bup\b/g) ?? []
     expect(expr.match(/job=~"\$job"/g)).toHaveLength(series.length)
     const known = new Set([...variables.map(({ name }) => name), '__range', '__rate_interval'])
     const used = [...expr.matchAll(/\$(\w+)/g)].map(([, name]) => name ?? '')
