@@ -3,8 +3,9 @@
  * only the module of the command that it runs: most commands need neither Redis, the API nor the
  * daemon.
  */
-import { Command, Help, InvalidArgumentError } from 'commander'
+import { Command, Help } from 'commander'
 import type { Context } from './context.ts'
+import { refuseEmpty } from './usage.ts'
 
 interface CommandEntry {
   /** The command and its arguments as help shows them. */
@@ -217,7 +218,7 @@ function refuseEmptyValues(command: Command): void {
   for (const option of command.options) {
     if (!(option.required || option.optional) || option.parseArg || option.argChoices) continue
     option.argParser((text: string, before: unknown) => {
-      if (text.trim() === '') throw new InvalidArgumentError('It is empty.')
+      refuseEmpty(text)
       return option.variadic ? [...(Array.isArray(before) ? before : []), text] : text
     })
   }

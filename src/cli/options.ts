@@ -5,6 +5,7 @@ import { systemClock } from '../lib/clock.ts'
 import { duration } from '../lib/config-fields.ts'
 import { suggestion } from '../lib/errors.ts'
 import { CommandError } from './terminal.ts'
+import { refuseEmpty } from './usage.ts'
 
 export interface WideOption {
   wide?: true
@@ -23,8 +24,8 @@ export function sizeParser(max: number): (text: string) => number {
 }
 
 export function parseText(text: string): string {
-  if (text.trim() !== '') return text.trim()
-  throw new InvalidArgumentError('It is empty.')
+  refuseEmpty(text)
+  return text.trim()
 }
 
 /** Parses `a,b`. Throws InvalidArgumentError. */

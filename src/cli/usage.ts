@@ -1,5 +1,5 @@
 /** What is said of a command line that cannot be read: what is wrong, and what was probably meant. */
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { findNearest, formatList } from '../lib/errors.ts'
 
 /** Rewrites commander's message, which names the wrong word but not where it stands. */
@@ -16,6 +16,11 @@ export function explainUsageError(text: string, command: Command, args: readonly
     return `${problem.replace(/\.$/, '')}; there are: ${choices}`
   }
   return text
+}
+
+/** Throws InvalidArgumentError. */
+export function refuseEmpty(text: string): void {
+  if (text.trim() === '') throw new InvalidArgumentError('It is empty; write a value.')
 }
 
 /** The words by which a command is called, the program first. */

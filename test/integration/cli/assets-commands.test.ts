@@ -139,7 +139,7 @@ test.each([
 })
 
 test.each([
-  ['an empty name', [...domain, ...leaks, '--name', ''], 'name: empty; write at least 1 character'],
+  ['an empty name', [...domain, ...leaks, '--name', ''], "'--name <text>' argument '' is invalid"],
   ['no name', ['assets', 'create', '--type', 'ip', '--data', 'ip=::1', ...leaks], 'name: missing'],
   [
     'a wrong type',

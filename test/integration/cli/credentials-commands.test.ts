@@ -159,7 +159,7 @@ describe('credentials search', () => {
     [[], 'give exactly one of --domain, --auth-domain, --email, --keyword and --secret'],
     [['--domain=a.example', '--email=a@b.example'], 'give exactly one of'],
     [['--domain=a.example', '--secret'], 'give exactly one of'],
-    [['--domain='], 'It is empty.'],
+    [['--domain='], 'It is empty; write a value.'],
     [['--domain=a.example', '--size=10001'], 'Write a whole number from 1 to 10000.'],
     [['--domain=a.example', '--size=0'], 'Write a whole number from 1 to 10000.'],
     [['--domain=a.example', '--include=password'], 'There is no "password"; '],

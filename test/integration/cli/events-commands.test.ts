@@ -258,7 +258,7 @@ describe('events search', () => {
       'a search is for one thing; choose one of: --domain, --ip',
     ],
     [['--domain=a.example', '--strict'], '--strict goes with --name only'],
-    [['--keyword='], 'It is empty.'],
+    [['--keyword='], 'It is empty; write a value.'],
     [['--github=octocat'], 'Write owner/repo'],
     [['--name=Ada'], 'Write "First Last" or "Last, First".'],
     [['--group=0'], 'Write the id, a whole number of at least 1.'],

@@ -102,7 +102,7 @@ test.each([
   [['--time-zone=Zurich'], 'Write a name of the zone database'],
   [['--until=1d'], '--until needs --since in this search'],
   [['--method=put'], 'there are: get, post'],
-  [['--query='], 'It is empty.'],
+  [['--query='], 'It is empty; write a value.'],
 ])('%j is refused, and nothing is asked', async (args, said) => {
   const { run, sent } = await aServiceScene(tests)
   const { code, err } = await run('events', 'legacy-search', ...args)

@@ -82,8 +82,8 @@ test.each([
     'say which events match by one of',
   ],
   ['no name', [...create, '--query', 'x'], 'name: missing'],
-  ['an empty name', [...create, '--query', 'x', '--name', ''], 'name: empty; write at least 1'],
-  ['an empty query', [...create, '--name', 'p', '--query', ''], 'value.query: empty'],
+  ['an empty name', [...create, '--query', 'x', '--name', ''], 'It is empty; write a value'],
+  ['an empty query', [...create, '--name', 'p', '--query', ''], 'It is empty; write a value'],
   [
     'an empty keyword',
     [...create, '--name', 'p', '--included-keywords', 'a,,b'],
