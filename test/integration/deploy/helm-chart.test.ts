@@ -101,7 +101,12 @@ redis: {url: 'redis://redis.example.com:6379'}
 `
 const least = { image: { repository: 'registry.example.com/tocsin' }, config }
 
-type Part = { kind: string; metadata: { name: string }; spec: unknown; data?: object }
+type Part = {
+  kind: string
+  metadata: { name: string; labels?: Record<string, string> }
+  spec: unknown
+  data?: object
+}
 
 function helm(command: string[], given: object): string {
   return execFileSync(program, [...command, chart, '--values', '-'], {
@@ -180,8 +185,21 @@ describe.skipIf(!isInstalled(program, helmRemedy))('helm', () => {
     })
     const { endpoints } = parts.get('ServiceMonitor')!.spec as { endpoints: object[] }
     expect(endpoints).toEqual([{ port: 'http', path: '/metrics', interval: '30s' }])
-    const rules = parse(readFileSync(join(root, 'deploy/prometheus/rules.yaml'), 'utf8')) as object
-    expect(parts.get('PrometheusRule')!.spec).toEqual(rules)
+    const rules = readFileSync(join(root, 'deploy/prometheus/rules.yaml'), 'utf8')
+    const ofRelease = rules.replaceAll('job="tocsin"', 'job="watch"')
+    expect(parts.get('PrometheusRule')!.spec).toEqual(parse(ofRelease))
+  })
+
+  test('gives each release a job of its own, so that two hide nothing of each other', () => {
+    const parts = render({
+      ...least,
+      serviceMonitor: { enabled: true },
+      prometheusRule: { enabled: true },
+    })
+    const { jobLabel } = parts.get('ServiceMonitor')!.spec as { jobLabel: string }
+    expect(parts.get('Service')!.metadata.labels![jobLabel]).toBe('watch')
+    const rules = JSON.stringify(parts.get('PrometheusRule')!.spec)
+    expect(new Set(rules.match(/job=\\"\w+\\"/g))).toEqual(new Set(['job=\\"watch\\"']))
   })
 
   test('closes a network policy that names nobody to everybody', () => {

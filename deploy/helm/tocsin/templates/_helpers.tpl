@@ -2,7 +2,7 @@
 {{ .Release.Name | trunc 52 | trimSuffix "-" }}
 {{- end }}
 
-{{- /* The name is the label that becomes job="tocsin", which alert rules select. */}}
+{{- /* The instance is the label that becomes the job, which alert rules select. */}}
 {{- define "tocsin.selector" -}}
 app.kubernetes.io/name: tocsin
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
