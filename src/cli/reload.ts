@@ -6,10 +6,12 @@ import { ConfigError, type Mistake, formatMistake } from '../config/config.ts'
 import type { ReloadOutcome } from '../daemon/reload.ts'
 import { errorMessage, quoteForShell } from '../lib/errors.ts'
 import {
+  isSameProof,
   likelyTokenFiles,
   type ReloadAccess,
   readReloadAccess,
   reloadPath,
+  reloadProofs,
 } from '../ops/reload-access.ts'
 import {
   addCommonOptions,
@@ -21,8 +23,14 @@ import {
 } from './context.ts'
 import { CommandError, sanitize } from './terminal.ts'
 
+/** A daemon proves itself at once, unless it reads a large configuration at that moment. */
+const proofPatienceMs = 10_000
+
 /** A send that hangs holds the swap up for 8 s; more means that Redis or the file's disk does. */
 const patienceMs = 60_000
+
+/** More than all mistakes of the largest file. */
+const maxAnswerLength = 16 * 1024 * 1024
 
 export function reloadCommand(context: Context): Command {
   return addCommonOptions(new Command('reload')).action(async (options: CommonOptions) => {
@@ -81,37 +89,80 @@ async function tryTokenFile(
     return `not to be trusted: ${errorMessage(error)}`
   }
   if (access === undefined) return undefined
-  const late = new AbortController()
-  const settled = new AbortController()
-  void context.clock.sleep(patienceMs, settled.signal).then(() => late.abort())
+  const deadline = createDeadline(context)
   try {
-    return await askForReload(access, AbortSignal.any([late.signal, context.stop]))
+    return await askForReload(access, deadline)
   } catch (cause) {
     context.stop.throwIfAborted()
-    if (!late.signal.aborted)
-      return `no daemon answers at ${access.url}: it has ended without a word, or http.host keeps this machine out; start it, or send it SIGHUP`
+    if (!deadline.isOver()) return silenceText(access.url)
+    if (!deadline.isProven) return holdUpText(access.url)
     const problem = `the daemon at ${access.url} has not taken the configuration over within ${patienceMs / 1000} s; its log says what it waits for`
     throw new CommandError('refused', problem, { cause })
   } finally {
-    settled.abort()
+    deadline.end()
   }
 }
 
-/** Returns what came of it, or what the answer says is wrong; throws if there is no answer. */
+interface Deadline {
+  /** Aborts when it is over, or the command is broken off. */
+  readonly signal: AbortSignal
+  /** Whether a daemon answers. */
+  isProven: boolean
+  isOver(): boolean
+  /** Begins anew. */
+  set(ms: number): void
+  end(): void
+}
+
+function createDeadline({ clock, stop }: Context): Deadline {
+  const late = new AbortController()
+  let waiting = new AbortController()
+  return {
+    signal: AbortSignal.any([late.signal, stop]),
+    isProven: false,
+    isOver: () => late.signal.aborted,
+    set(ms) {
+      waiting.abort()
+      const { signal } = (waiting = new AbortController())
+      void clock.sleep(ms, signal).then(() => {
+        if (!signal.aborted) late.abort()
+      })
+    },
+    end: () => waiting.abort(),
+  }
+}
+
+/**
+ * Returns what came of it, or what is wrong with the answer; throws if there is none. Nothing is
+ * believed, nor read to its end, before the daemon has proved itself.
+ */
 async function askForReload(
   { url, token }: ReloadAccess,
-  signal: AbortSignal,
+  deadline: Deadline,
 ): Promise<ReloadOutcome | string> {
-  const headers = { authorization: `Bearer ${token}` }
+  const { ofCommand, ofDaemon } = reloadProofs(token)
+  const { signal } = deadline
+  deadline.set(proofPatienceMs)
   const answer = await fetch(`${url}${reloadPath}`, {
     method: 'POST',
-    headers,
+    headers: { authorization: `Bearer ${ofCommand}` },
     redirect: 'error',
     signal,
   })
-  if (!answer.ok) return refusalText(answer.status, url)
-  const outcome = parseOutcome(await answer.text())
-  return outcome ?? `something else than a daemon answers at ${url}; the daemon has ended: start it`
+  if (!answer.ok || answer.body === null) {
+    await answer.body?.cancel()
+    return refusalText(answer.status, url)
+  }
+  let text = ''
+  for await (const chunk of answer.body.pipeThrough(new TextDecoderStream())) {
+    text += chunk
+    if (text.length < ofDaemon.length) continue
+    if (!isSameProof(text.slice(0, ofDaemon.length), ofDaemon)) return strangerText(url)
+    if (!deadline.isProven) deadline.set(patienceMs)
+    deadline.isProven = true
+    if (text.length > maxAnswerLength) return strangerText(url)
+  }
+  return parseOutcome(text.slice(ofDaemon.length)) ?? strangerText(url)
 }
 
 const statuses: readonly unknown[] = ['changed', 'unchanged', 'refused', 'stopped']
@@ -123,6 +174,18 @@ function parseOutcome(text: string): ReloadOutcome | undefined {
   } catch {
     return undefined
   }
+}
+
+function silenceText(url: string): string {
+  return `no daemon answers at ${url}: it has ended without a word, or http.host keeps this machine out; start it, or send it SIGHUP`
+}
+
+function holdUpText(url: string): string {
+  return `nothing at ${url} has answered as a daemon within ${proofPatienceMs / 1000} s: it is held up, or has ended and something else has its port; try again, or start it`
+}
+
+function strangerText(url: string): string {
+  return `something else than a daemon answers at ${url}; the daemon has ended: start it`
 }
 
 function refusalText(status: number, url: string): string {
@@ -157,9 +220,8 @@ function outcomeLines(outcome: ReloadOutcome, file: string): string[] {
   }
 }
 
-/** Something else than a daemon may have answered. */
 function generationText({ generation }: { generation: number }): string {
-  return sanitize(`generation ${generation}`)
+  return `generation ${generation}`
 }
 
 function warningLines(warnings: readonly Mistake[]): string[] {

@@ -2,7 +2,7 @@
  * How `tocsin reload` finds and proves itself to the daemon: a file that only this user may read,
  * with the daemon's address on loopback and a token that is drawn at each start.
  */
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { lstatSync, mkdirSync, rmdirSync, rmSync, type Stats, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
@@ -29,10 +29,20 @@ export function createReloadToken(): string {
   return randomBytes(32).toString('base64url')
 }
 
+/**
+ * What a command sends, and what a daemon begins its answer with. Neither tells the other nor the
+ * token: what has taken the port of a daemon that was killed cannot pass for one.
+ */
+export function reloadProofs(token: string): { ofCommand: string; ofDaemon: string } {
+  const prove = (who: string): string =>
+    createHmac('sha256', token).update(`tocsin reload ${who}`).digest('base64url')
+  return { ofCommand: prove('command'), ofDaemon: prove('daemon') }
+}
+
 /** In constant time: digests have one length whatever was sent. */
-export function isReloadToken(given: string, token: string): boolean {
+export function isSameProof(given: string, proof: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(token))
+  return timingSafeEqual(digest(given), digest(proof))
 }
 
 /**

@@ -3,6 +3,7 @@
  * second, with or without Redis, and shows no event. Nothing changes by it but the configuration, for
  * whoever is on this machine and holds the token.
  */
+import { Readable } from 'node:stream'
 import {
   fastify,
   type FastifyError,
@@ -14,7 +15,13 @@ import { type Clock, systemClock } from '../lib/clock.ts'
 import { errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
-import { isLoopbackPeer, isReloadToken, loopbackUrl, reloadPath } from './reload-access.ts'
+import {
+  isLoopbackPeer,
+  isSameProof,
+  loopbackUrl,
+  reloadPath,
+  reloadProofs,
+} from './reload-access.ts'
 
 export interface HttpServer {
   /**
@@ -176,12 +183,16 @@ function addRoutes(
   })
 }
 
-/** No body is read before the asker is known; a body of any kind is left alone. */
+/**
+ * No body is read before the asker is known; a body of any kind is left alone. The first line of an
+ * answer proves at once who gives it; the second, when it is there, is what came of the reload.
+ */
 function addReload(
   server: FastifyInstance,
   { token, run }: NonNullable<HttpServerOptions['reload']>,
   logger: Logger,
 ): void {
+  const { ofCommand, ofDaemon } = reloadProofs(token)
   const refuse = (
     { ip }: FastifyRequest,
     reply: FastifyReply,
@@ -196,12 +207,16 @@ function addReload(
       return refuse(request, reply, { status: 403, error: 'only from the machine of the daemon' })
     }
     const bearer = /^Bearer (\S+)$/.exec(request.headers.authorization ?? '')?.[1] ?? ''
-    if (isReloadToken(bearer, token)) return undefined
+    if (isSameProof(bearer, ofCommand)) return undefined
     reply.header('www-authenticate', 'Bearer')
     return refuse(request, reply, { status: 401, error: 'not the token' })
   }
+  async function* answer(address: string): AsyncGenerator<string> {
+    yield `${ofDaemon}\n`
+    yield JSON.stringify(await run(address))
+  }
   server.post(reloadPath, { onRequest, bodyLimit: 1 }, async ({ ip }, reply) =>
-    reply.send(await run(ip)),
+    reply.type('text/plain; charset=utf-8').send(Readable.from(answer(ip))),
   )
 }
 

@@ -1,5 +1,6 @@
 /** What `doctor` says of this machine: disk, memory and time zones. */
 import { statfs } from 'node:fs/promises'
+import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { availableMemory, versions } from 'node:process'
 import { errorCode } from '../../lib/errors.ts'
@@ -72,13 +73,16 @@ const leastMemoryBytes = 128 * mebibyte
 
 const daemonTimeoutMs = 2_000
 
+/** More than the metrics of a thousand feeds; something else may have the port, and never end. */
+const maxMetricsLength = 8 * mebibyte
+
 /** What a running daemon, and the Redis that it started, take of this machine; 0: none answers. */
 async function readDaemonBytes({ http, redis }: Config, stop: AbortSignal): Promise<number> {
   const url = `${loopbackUrl(http.host, http.port)}/metrics`
   try {
     const text = await withTimeout(daemonTimeoutMs, [stop], async (signal) => {
-      const answer = await fetch(url, { redirect: 'error', signal })
-      return answer.text()
+      const { body } = await fetch(url, { redirect: 'error', signal })
+      return body === null ? '' : readBeginning(body)
     })
     const names = ['process_resident_memory_bytes']
     if (redis.embedded !== undefined) names.push('tocsin_redis_memory_used_bytes')
@@ -88,9 +92,20 @@ async function readDaemonBytes({ http, redis }: Config, stop: AbortSignal): Prom
   }
 }
 
+async function readBeginning(body: NonNullable<Response['body']>): Promise<string> {
+  let text = ''
+  for await (const chunk of body.pipeThrough(new TextDecoderStream())) {
+    text += chunk
+    if (text.length > maxMetricsLength) break
+  }
+  return text
+}
+
+/** 0: there is none, or no daemon can have it. */
 function readFigure(metrics: string, name: string): number {
   const [, figure] = new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics) ?? []
-  return Number(figure) || 0
+  const bytes = Number(figure)
+  return bytes > 0 && bytes < totalmem() ? bytes : 0
 }
 
 interface Memory {

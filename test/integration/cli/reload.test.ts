@@ -9,17 +9,18 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { getCACertificates } from 'node:tls'
 import { Redis as IORedis } from 'ioredis'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { kept, reloaded, startDaemon } from './daemon.ts'
-import { aFile, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
+import { aFile, startTocsin, tocsin, tocsinAt, tocsinProcess } from './tocsin.ts'
 
 const tests = redisForTests()
 let sandbox: Sandbox
@@ -162,7 +163,7 @@ test('a configuration that comes while Redis is away is the one that begins', as
 })
 
 test('a command that reads its configuration once ends with its terminal', async () => {
-  const { child, ended, says } = startTocsin('sandbox', '--port', '0')
+  const { child, ended, says } = startTocsin('sandbox', '--port', '0', '--smtp-port', '0')
   await says('http://127.0.0.1')
   child.kill('SIGHUP')
   expect((await ended).code).toBe(0)
@@ -284,20 +285,73 @@ test.runIf(process.getuid?.() === 0)('root may reload the daemon of another user
   expect(await tocsinProcess('reload', '--config', daemon.file)).toMatchObject({ code: 0 })
 })
 
-test('what answers in the place of a daemon prints no character that a terminal acts upon', async () => {
-  const stranger = createServer((_request, response) => {
-    const text = '5\u001b[31m\u0007'
-    response.end(JSON.stringify({ status: 'changed', changes: {}, generation: text, warnings: [] }))
-  }).listen(0, '127.0.0.1')
-  onTestFinished(() => void stranger.close())
+/** What has the port of a daemon that was killed, and the configuration whose token leads to it. */
+async function aStranger(answer: RequestListener): Promise<{ file: string }> {
+  const stranger = createServer(answer).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    stranger.closeAllConnections()
+    stranger.close()
+  })
   await once(stranger, 'listening')
   const { port } = stranger.address() as AddressInfo
-  const file = aFile('tocsin.yaml', 'http: {token_file: token}\n')
+  const file = aFile('tocsin.yaml', configurations()().replace('port: 0', 'token_file: token'))
   const access = { url: `http://127.0.0.1:${port}`, token: 'a-token' }
   writeFileSync(join(dirname(file), 'token'), JSON.stringify(access), { mode: 0o600 })
-  const { out } = await tocsin('reload', '--config', file)
-  expect(out).toMatch(/^reloaded: generation 5/)
-  expect(out.trimEnd()).not.toMatch(/\p{Cc}/u)
+  return { file }
+}
+
+test.each([
+  ['at once', () => ''],
+  ['after what it was told', (told: string) => `${told}\n`],
+])(
+  'what answers %s is believed nothing: it does not prove itself a daemon',
+  async (_when, begin) => {
+    let told = ''
+    const { file } = await aStranger(({ headers }, response) => {
+      told = headers.authorization?.replace('Bearer ', '') ?? ''
+      const outcome = { status: 'changed', changes: {}, generation: '5\u001b[31m', warnings: [] }
+      response.end(`${begin(told)}${JSON.stringify(outcome)}`)
+    })
+    const { code, out, err } = await tocsin('reload', '--config', file)
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toContain('something else than a daemon answers')
+    expect(told).toHaveLength(43)
+    expect(err).not.toContain('\u001b')
+  },
+)
+
+test('an answer without end is read no further than to where a daemon would prove itself', async () => {
+  let sent = 0
+  const { file } = await aStranger((_request, response) => {
+    const piece = ' '.repeat(64 * 1024)
+    const more = (): void => {
+      if (response.destroyed || sent > 100 * 2 ** 20) return void response.end()
+      sent += piece.length
+      response.write(piece, more)
+    }
+    more()
+  })
+  const { code, err } = await tocsin('reload', '--config', file)
+  expect(code).toBe(1)
+  expect(err).toContain('something else than a daemon answers')
+  expect(sent).toBeLessThan(20 * 2 ** 20)
+})
+
+test('what never answers is passed over after ten seconds', async () => {
+  const waits: number[] = []
+  const { file } = await aStranger(() => undefined)
+  const clock: Clock = {
+    ...systemClock,
+    async sleep(ms, signal) {
+      waits.push(ms)
+      await systemClock.sleep(ms === 10_000 ? 0 : ms, signal)
+    },
+  }
+  const { code, err } = await tocsinAt(clock, 'reload', '--config', file)
+  expect(code).toBe(1)
+  expect(err).toContain(`no daemon reloads ${file}:`)
+  expect(err).toContain('has answered as a daemon within 10 s')
+  expect(waits).toEqual([10_000])
 })
 
 test('a token file that others may read is not used', async () => {

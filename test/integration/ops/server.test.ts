@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
-import { isLoopbackPeer } from '../../../src/ops/reload-access.ts'
+import { isLoopbackPeer, reloadProofs } from '../../../src/ops/reload-access.ts'
 import {
   createHttpServer,
   HttpError,
@@ -274,28 +274,42 @@ describe('strangers', () => {
 
 describe('POST /-/reload', () => {
   const token = 'a-token'
+  const { ofCommand, ofDaemon } = reloadProofs(token)
   const asked = { token, run: async () => ({ status: 'unchanged' }) }
 
-  test('runs a reload for whoever has the token, and answers what came of it', async () => {
-    const run = async (address: string): Promise<object> => ({ status: 'unchanged', address })
+  test('proves itself to whoever has the token at once, and then says what came of the reload', async () => {
+    const proven = Promise.withResolvers<void>()
+    const run = async (address: string): Promise<object> => {
+      await proven.promise
+      return { status: 'unchanged', address }
+    }
     const url = await started({ reload: { token, run } })
-    const headers = { authorization: `Bearer ${token}` }
+    const headers = { authorization: `Bearer ${ofCommand}` }
     const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
     expect(answer.status).toBe(200)
-    expect(await answer.json()).toEqual({ status: 'unchanged', address: '127.0.0.1' })
+    const parts = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await parts.read()).value).toBe(`${ofDaemon}\n`)
+    proven.resolve()
+    const { value } = await parts.read()
+    expect(JSON.parse(value!)).toEqual({ status: 'unchanged', address: '127.0.0.1' })
   })
 
-  test.each([undefined, 'Bearer', 'Bearer a-toke', 'Bearer a-tokens', 'Basic a-token'])(
-    'refuses %s, and runs nothing',
-    async (authorization) => {
-      const run = vi.fn<typeof asked.run>(asked.run)
-      const url = await started({ reload: { token, run } })
-      const headers = authorization === undefined ? {} : { authorization }
-      const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
-      expect(answer.status).toBe(401)
-      expect(run).not.toHaveBeenCalled()
-    },
-  )
+  test.each([
+    undefined,
+    'Bearer',
+    `Bearer ${ofCommand.slice(1)}`,
+    `Bearer ${ofCommand}s`,
+    `Basic ${ofCommand}`,
+    `Bearer ${token}`,
+    `Bearer ${ofDaemon}`,
+  ])('refuses %s, and runs nothing', async (authorization) => {
+    const run = vi.fn<typeof asked.run>(asked.run)
+    const url = await started({ reload: { token, run } })
+    const headers = authorization === undefined ? {} : { authorization }
+    const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
+    expect(answer.status).toBe(401)
+    expect(run).not.toHaveBeenCalled()
+  })
 
   test('tells the log who was refused, once a minute and without what was sent', async () => {
     const { lines, logger } = aLog()
@@ -313,12 +327,12 @@ describe('POST /-/reload', () => {
 
   test('a page that made its own name lead here is refused, token or not', async () => {
     const url = await started({ reload: asked })
-    const request = `POST /-/reload HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${token}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
+    const request = `POST /-/reload HTTP/1.1\r\nHost: evil.example\r\nAuthorization: Bearer ${ofCommand}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`
     expect(await raw(url, request)).toContain('421')
   })
 
   test('is not there without a daemon behind it, nor for other methods', async () => {
-    const headers = { authorization: `Bearer ${token}` }
+    const headers = { authorization: `Bearer ${ofCommand}` }
     const without = await fetch(`${await started()}/-/reload`, { method: 'POST', headers })
     expect(without.status).toBe(405)
     const url = await started({ reload: asked })
@@ -344,7 +358,7 @@ describe('POST /-/reload', () => {
       .find((one) => one?.family === 'IPv4' && !one.internal)?.address
     if (other === undefined) return // a machine without a network
     const url = await started({ host: other, reload: asked })
-    const headers = { authorization: `Bearer ${token}` }
+    const headers = { authorization: `Bearer ${ofCommand}` }
     const answer = await fetch(`${url}/-/reload`, { method: 'POST', headers })
     expect(answer.status).toBe(403)
   })

@@ -1,7 +1,7 @@
 /** The parts of `doctor` that judge, and what becomes of a check that fails itself. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -113,8 +113,28 @@ test('what the running daemon takes already is not asked for once more', () => {
   })
 })
 
-async function serveMetrics(text: string): Promise<Config> {
-  const server = createServer((_request, response) => void response.end(text))
+test('what answers without end in the place of the daemon is not read to its end', async () => {
+  let sent = 0
+  const config = await serve((_request, response) => {
+    const piece = `# ${'x'.repeat(64 * 1024)}\n`
+    const more = (): void => {
+      if (response.destroyed || sent > 100 * mebibyte) return void response.end()
+      sent += piece.length
+      response.write(piece, more)
+    }
+    more()
+  })
+  const found = await checkHost(config, never)
+  expect(found.find(({ check }) => check === 'memory')?.detail).toMatch(/^\d+ MiB available$/)
+  expect(sent).toBeLessThan(30 * mebibyte)
+})
+
+function serveMetrics(text: string): Promise<Config> {
+  return serve((_request, response) => void response.end(text))
+}
+
+async function serve(answer: RequestListener): Promise<Config> {
+  const server = createServer(answer)
   await once(server.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
@@ -135,17 +155,18 @@ ${more}
 
 test('the daemon that answers at the port of the configuration says what it and its Redis take', async () => {
   const config = await serveMetrics(
-    'process_resident_memory_bytes 4e12\ntocsin_redis_memory_used_bytes 1e12\n',
+    `process_resident_memory_bytes ${4 * mebibyte}\ntocsin_redis_memory_used_bytes ${mebibyte}\n`,
   )
   const found = await checkHost(config, never)
   const { detail } = found.find(({ check }) => check === 'memory') ?? {}
-  expect(detail).toMatch(/ available, and 4768372 MiB that the daemon takes already$/)
+  expect(detail).toMatch(/ available, and 5 MiB that the daemon takes already$/)
 })
 
-test.each(['', 'process_resident_memory_bytes many\n'])(
-  'an answer without figures (%j) changes nothing',
-  async (text) => {
-    const found = await checkHost(await serveMetrics(text), never)
+test.each(['', 'many', 'Infinity', '1e300', '-4e9'])(
+  'an answer without a figure that a daemon can have (%j) changes nothing',
+  async (figure) => {
+    const metrics = `process_resident_memory_bytes ${figure}\n`
+    const found = await checkHost(await serveMetrics(metrics), never)
     expect(found.find(({ check }) => check === 'memory')?.detail).toMatch(/^\d+ MiB available$/)
   },
 )
