@@ -93,6 +93,20 @@ function refuseUnwritable(file: string): void {
       refuse(`nothing can be written to ${place} (${errorCode(error)}); name a file elsewhere`)
     }
   }
+  const danger = existsSync(secrets) ? findForeignWriters(secrets) : undefined
+  if (danger !== undefined) refuse(danger)
+}
+
+/** Whoever may change the folder of secrets may put others in their place. */
+function findForeignWriters(folder: string): string | undefined {
+  const ownUid = process.getuid?.()
+  const { uid, mode } = statSync(folder)
+  if (ownUid === undefined) return undefined // Windows has neither owners nor modes of this kind
+  if (uid !== ownUid && uid !== 0)
+    return `${folder} belongs to user ${uid}, and this is user ${ownUid}; name a file elsewhere`
+  return (mode & 0o022) === 0
+    ? undefined
+    : `others may change what is in ${folder}; run: chmod go-w ${quoteForShell(folder)}`
 }
 
 function requireAnswers({ terminal, env }: Context, options: InitOptions): void {

@@ -1,7 +1,10 @@
 /** `init` against the pretend service and its receivers, a real Redis and a Redis of its own. */
 import { execFileSync } from 'node:child_process'
 import {
+  chmodSync,
+  chownSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -232,6 +235,23 @@ test('says before the first question that its folder of secrets is none', async 
   const { code, err, left } = await talk([join(folder, 'tocsin.yaml')], [['Redis: a folder', '']])
   expect(err).toContain(`${folder}/secrets is no folder`)
   expect([code, left.length]).toEqual([2, 1])
+})
+
+test('says before the first question that others may put another secret in the place of one', async () => {
+  const folder = aFolder()
+  const secrets = join(folder, 'secrets')
+  const says = async (problem: string): Promise<void> => {
+    const { code, err, left } = await talk([join(folder, 'tocsin.yaml')], [['Redis: a folder', '']])
+    expect(err).toContain(problem)
+    expect([code, left.length]).toEqual([2, 1])
+  }
+  mkdirSync(secrets)
+  chmodSync(secrets, 0o777)
+  await says(`others may change what is in ${secrets}; run: chmod go-w ${secrets}`)
+  if (process.getuid?.() !== 0) return
+  chmodSync(secrets, 0o755)
+  chownSync(secrets, 1001, 1001)
+  await says(`${secrets} belongs to user 1001, and this is user 0`)
 })
 
 test('the commands that it prints can be copied, whatever the file is called', async () => {
