@@ -113,6 +113,25 @@ test('--full shows whole messages as they are laid out', async () => {
   expect(out).toMatch(/^would send to siem: .*\n {4}\{\n {6}"type": /m)
 })
 
+test('no leaked secret is shown, also where the sink reveals it', async () => {
+  const { sandbox, file } = await aConfig((text) =>
+    text
+      .replace(
+        'feeds: {brand: {type: events, identifier_group: 1042, initial_poll: send}}',
+        'feeds: {staff: {type: credentials, identifier: 77, severity: high, initial_poll: send, sweep: false}}',
+      )
+      .replace('secret: a-secret', 'reveal: true, secret: a-secret'),
+  )
+  const leaked = { hashType: null, identifierIds: [77], ignoredAtMs: null }
+  sandbox.addCredentials([{ ...leaked, identityName: 'eve@example.com', hash: 'Bandicoot-77-x' }])
+  const run = startTocsin('run', '--dry', '--for', '1h', '--full', '--config', file)
+  await run.says('"severity": ')
+  run.child.kill('SIGINT')
+  const { out, err } = await run.ended
+  expect(out).toContain('eve@example')
+  expect(`${out}${err}`).not.toContain('Bandicoot')
+})
+
 test('a service that refuses the key is named beside the output', async () => {
   const { file } = await aConfig((text) => text.replace('fw_sandbox', 'fw_wrong'))
   const { out, err } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
