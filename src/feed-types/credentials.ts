@@ -435,6 +435,7 @@ function readCredentialFields(raw: JsonObject, reader: FieldReader) {
       'source.leaked_at': leaked.texts,
       auth_domains: reader.texts('auth_domains', raw['auth_domains'], limits.authDomains),
       'source.pii_tags': reader.texts('pii_tags', source['pii_tags'], limits.piiTags),
+      event_uid: nonEmpty(reader.text('event_uid', raw['event_uid'])),
     },
   }
 }

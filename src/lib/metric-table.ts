@@ -115,6 +115,7 @@ export const unreadableFields = [
   'created_at',
   'domain',
   'estimated_created_at',
+  'event_uid',
   'flare_url',
   'format_type',
   'hash',

@@ -57,6 +57,7 @@ export function describeCredential({ event, fields, secret }: Subject): Descript
       timeFact('Breached', fields.time('source.breached_at')),
       timeFact('Leaked', fields.time('source.leaked_at')),
       listFact('Personal data', fields.list('source.pii_tags')),
+      codeFact('In event', fields.text('event_uid')),
     ],
     isOwnWords: true,
   }

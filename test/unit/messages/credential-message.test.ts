@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseCredential } from '../../../src/feed-types/credentials.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
+import { refang } from '../../../src/messages/sanitize.ts'
 
 const record = {
   id: 12,
@@ -55,6 +56,17 @@ test('a credential message says whose, where, since when, and what it opens', ()
     ['Personal data', 'email, phone_number'],
   ])
   expect(message.notes).toEqual(['Marked as remediated on 2026-01-06 00:00 UTC.'])
+})
+
+test('of a credential within an event the last fact is the uid that events get takes', () => {
+  const uid = 'stealer_log/stealer_logs/d41d8cd98f00b204e9800998ecf8427e_12345'
+  expect(factsOf(messageOf({ event_uid: uid })).at(-1)).toEqual(['In event', uid])
+  const dotted = factsOf(messageOf({ event_uid: 'leak/source.example/1' })).at(-1)?.[1] ?? ''
+  expect(dotted).toBe('leak/source[.]example/1')
+  expect(refang(dotted)).toBe('leak/source.example/1')
+  for (const event_uid of [null, undefined, '', {}]) {
+    expect(Object.fromEntries(factsOf(messageOf({ event_uid })))).not.toHaveProperty('In event')
+  }
 })
 
 test('its values are not quoted once more as an extract', () => {
