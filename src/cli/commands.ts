@@ -111,7 +111,7 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'deliveries',
-    description: 'what was sent',
+    description: 'what was sent: messages with their events',
     load: async () => (await import('./ledger/deliveries.ts')).deliveriesCommand,
   },
   {
@@ -126,7 +126,8 @@ const commandEntries: readonly CommandEntry[] = [
   },
   {
     term: 'events',
-    description: 'events at the service, found and read by hand',
+    description:
+      'list: what came in, from the ledger; all others ask the service (search costs quota)',
     load: async () => (await import('./api/events/events.ts')).eventsCommand,
   },
   {

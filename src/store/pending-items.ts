@@ -225,6 +225,16 @@ export async function readRepeatRisks(ledger: AccountLedger, ref: string): Promi
   return rr + (st === 'sending' ? 1 : 0)
 }
 
+/** How often a frozen message of this ledger was tried; 0 for one that it does not hold. */
+export async function readMessageAttempts(
+  ledger: AccountLedger,
+  messageId: string,
+): Promise<number> {
+  const text = await ledger.redis.get(ledger.key('batch', messageId))
+  const { n = 0 } = JSON.parse(text ?? '{}') as { n?: number }
+  return n
+}
+
 interface ReturningSink {
   sink: string
   batchWait: number | false

@@ -75,6 +75,30 @@ export function scanSettledEntries(
   return scanIndex(store, { from: String(sinceMs), isPending: false })
 }
 
+/**
+ * Scans records, newest first: pending ones from the latest pending on, then settled ones from the
+ * latest settled on. Each of the two ends at the first entry before `leastMs(isPending)`, which may
+ * rise meanwhile. Nothing of a record is newer than its score but what was sent of one that is
+ * pending. A record that is made pending and settled again meanwhile may be left out.
+ */
+export async function* scanNewestEntries(
+  store: AccountStore,
+  leastMs: (isPending: boolean) => number,
+): AsyncGenerator<IndexEntry[]> {
+  const seen = new Set<string>()
+  for (const isPending of [true, false]) {
+    const from = isPending ? '-inf' : '+inf'
+    for await (const entries of scanIndex(store, { from, isPending, isNewestFirst: true })) {
+      const bound = leastMs(isPending) - clockErrorMs
+      const needed = entries.filter(({ score }) => Math.abs(score) >= bound)
+      const unseen = needed.filter(({ recordId }) => !seen.has(recordId))
+      if (isPending) needed.forEach(({ recordId }) => seen.add(recordId))
+      if (unseen.length > 0) yield unseen
+      if (needed.length < entries.length) break
+    }
+  }
+}
+
 /** By how much Redis' clock may step back, or the nodes of a Cluster disagree about the time, ms. */
 const clockErrorMs = 60_000
 
@@ -98,21 +122,28 @@ export async function* scanEntries(store: AccountStore, sinceMs = 0): AsyncGener
   }
 }
 
+interface IndexScan {
+  from: string
+  isPending: boolean
+  isNewestFirst?: boolean
+}
+
 /**
  * Scans from a score on; among entries of one score those already yielded are known by their ids.
  */
 async function* scanIndex(
   { redis, key }: AccountStore,
-  { from, isPending }: { from: string; isPending: boolean },
+  { from, isPending, isNewestFirst = false }: IndexScan,
 ): AsyncGenerator<IndexEntry[]> {
+  const isAscending = isPending === isNewestFirst
   let bound = from
   let yieldedIds = new Set<string>()
   for (;;) {
     const count = pageLength + yieldedIds.size
-    const page = ['LIMIT', 0, count] as const
-    const answer = isPending
-      ? await redis.zrevrangebyscore(key('records'), bound, '-inf', 'WITHSCORES', ...page)
-      : await redis.zrangebyscore(key('records'), bound, '+inf', 'WITHSCORES', ...page)
+    const page = ['WITHSCORES', 'LIMIT', 0, count] as const
+    const answer = isAscending
+      ? await redis.zrangebyscore(key('records'), bound, isPending ? '(0' : '+inf', ...page)
+      : await redis.zrevrangebyscore(key('records'), bound, isPending ? '-inf' : '0', ...page)
     const entries = parseEntries(answer)
     const fresh = entries.filter(({ recordId }) => !yieldedIds.has(recordId))
     if (fresh.length > 0) yield fresh

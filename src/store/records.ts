@@ -1,7 +1,13 @@
 /** Records: as the scripts store them (short fields), and as the rest of the code reads them. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
+import { redisNow } from '../redis/scripts.ts'
 import { type AccountLedger, itemId } from './account-ledger.ts'
-import { type IndexEntry, scanPendingEntries, scanEntries } from './record-index.ts'
+import {
+  type IndexEntry,
+  scanEntries,
+  scanNewestEntries,
+  scanPendingEntries,
+} from './record-index.ts'
 
 /** States of an item; the last five are final. */
 export type ItemState =
@@ -235,6 +241,14 @@ export function scanPendingRecords(ledger: AccountLedger): AsyncGenerator<Ledger
   return readRecordPages(ledger, scanPendingEntries(ledger))
 }
 
+/** Scans records, newest first, as `scanNewestEntries` does. */
+export function scanNewestRecords(
+  ledger: AccountLedger,
+  leastMs: (isPending: boolean) => number,
+): AsyncGenerator<LedgerRecord> {
+  return readRecordPages(ledger, scanNewestEntries(ledger, leastMs))
+}
+
 async function* readRecordPages(
   ledger: AccountLedger,
   pages: AsyncIterable<IndexEntry[]>,
@@ -262,29 +276,62 @@ async function* readRecordTexts(
 /** The id of a delivery: `e…` for one event, `b…` for a frozen message. */
 export const deliveryIdPattern = /^(?:e[0-9a-f]{32}|b[0-9a-f]{40})$/u
 
+/** What people ask for is recent as a rule: this much is searched in all accounts before the rest. */
+const recentMs = 2 * 24 * 3_600_000
+
 /**
- * Finds the items that were or will be sent under a delivery's id. Scans every record of the
- * account: an item's id is a digest that is not stored, and a frozen message is deleted once it is
- * settled.
+ * Finds the items that were or will be sent under a delivery's id. An item's id is a digest that is
+ * not stored, and a frozen message is deleted once it is settled, so records are searched for it:
+ * pending ones, then settled ones, newest first, until all that are left were settled before the
+ * delivery.
  */
 export async function* findDeliveryItems(
-  ledger: AccountLedger,
+  ledgers: readonly AccountLedger[],
   id: string,
 ): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
-  const isFrozen = id.startsWith('b')
-  const messageId = id.slice(1)
   const seen = new Set<string>()
-  for await (const { recordId, text } of readRecordTexts(ledger, scanEntries(ledger))) {
-    if (isFrozen && !text.includes(`"b":"${messageId}"`)) continue
-    const record = parseRecord(ledger.account, recordId, text)
-    const item = record.items.find((candidate) =>
-      isFrozen ? candidate.messageId === messageId : candidate.id === id,
-    )
-    if (item === undefined || seen.has(recordId)) continue
-    seen.add(recordId)
-    yield { record, item }
-    if (!isFrozen) return
+  let sentMs = 0
+  const [first] = ledgers
+  if (first === undefined) return
+  for (const sinceMs of [(await redisNow(first)) - recentMs, 0]) {
+    const leastMs = (isPending: boolean): number =>
+      isPending ? -Infinity : Math.max(sinceMs, sentMs)
+    for await (const found of findInLedgers(ledgers, id, leastMs)) {
+      sentMs = Math.max(sentMs, lastAttemptMs(found.item) ?? found.item.createdAtMs)
+      const place = `${found.record.account}:${found.record.recordId}`
+      if (!seen.has(place)) yield found
+      seen.add(place)
+      if (found.item.id === id) return
+    }
+    if (sentMs > sinceMs) return
   }
+}
+
+async function* findInLedgers(
+  ledgers: readonly AccountLedger[],
+  id: string,
+  leastMs: (isPending: boolean) => number,
+): AsyncGenerator<{ record: LedgerRecord; item: Item }> {
+  const isFrozen = id.startsWith('b')
+  for (const ledger of ledgers) {
+    const pages = scanNewestEntries(ledger, leastMs)
+    for await (const { recordId, text } of readRecordTexts(ledger, pages)) {
+      if (isFrozen && !text.includes(`"b":"${id.slice(1)}"`)) continue
+      const record = parseRecord(ledger.account, recordId, text)
+      const item = record.items.find((one) => (isFrozen ? deliveryId(one) : one.id) === id)
+      if (item) yield { record, item }
+    }
+  }
+}
+
+/** The id under which an item went or goes: that of its frozen message, or its own. */
+export function deliveryId({ id, messageId }: Pick<Item, 'id' | 'messageId'>): string {
+  return messageId === undefined ? id : `b${messageId}`
+}
+
+/** When the last attempt ended: for all items of a settled message the same. */
+export function lastAttemptMs({ history }: Pick<Item, 'history'>): number | undefined {
+  return history.at(-1)?.atMs
 }
 
 function parseRecord(account: string, recordId: string, text: string): LedgerRecord {

@@ -33,7 +33,9 @@ import {
   withStore,
 } from '../open/open-store.ts'
 import { findBatchWaitMs, parsePastTime } from '../options.ts'
-import { pluralize, findNamed, sanitize, formatUtcTime } from '../terminal.ts'
+import { CommandError, pluralize, findNamed, sanitize, formatUtcTime } from '../terminal.ts'
+import { explainDelivery, type ExplainOptions, parseDeliveryId } from './explain.ts'
+import { deliveriesListCommand } from './lists.ts'
 
 interface ResendOptions extends CommonOptions, ByOption {
   sink: string
@@ -55,7 +57,27 @@ export function deliveriesCommand(context: Context): Command {
     .option('--diverted', 'only what its fallback got instead')
     .option('--yes', 'do not ask')
     .action((options: ResendOptions) => resendDeliveries(context, options))
-  return new Command('deliveries').addCommand(resend)
+  return new Command('deliveries')
+    .addCommand(deliveriesListCommand(context))
+    .addCommand(showCommand(context))
+    .addCommand(resend)
+}
+
+function showCommand(context: Context): Command {
+  return addCommonOptions(new Command('show'))
+    .description('the events of one message, worst first; of a single event its history')
+    .argument('<id>', 'as list shows it, or as it stands in a message')
+    .option('--account <name>', 'only what this account knows of it')
+    .action((given: string, options: ExplainOptions) => {
+      const id = parseDeliveryId(given)
+      if (id !== undefined) return explainDelivery(context, id, options)
+      const remedy =
+        'take one from "deliveries list" or the foot of a message: e and 32, or b and 40 digits of 0-9 and a-f; of a uid, "explain" tells'
+      throw new CommandError(
+        'mistake',
+        `"${sanitize(given, 100)}" is not the id of a delivery; ${remedy}`,
+      )
+    })
 }
 
 async function resendDeliveries(context: Context, options: ResendOptions): Promise<void> {

@@ -34,13 +34,14 @@ import {
 import {
   destinationLabels,
   type DestinationLabels,
+  ledgerFor,
   requireLedger,
   requireIndex,
   withStore,
 } from '../open/open-store.ts'
 import { pluralize, sanitize, formatIsoTime, formatUtcTime } from '../terminal.ts'
 
-interface ExplainOptions extends CommonOptions {
+export interface ExplainOptions extends CommonOptions {
   account?: string
 }
 
@@ -57,7 +58,7 @@ export function explainCommand(context: Context): Command {
 }
 
 /** Accepts a bare delivery id, `delivery b…`, and a mail's Message-ID: `<b….recipient@domain>`. */
-function parseDeliveryId(given: string): string | undefined {
+export function parseDeliveryId(given: string): string | undefined {
   const text = given
     .trim()
     .replace(/^delivery:? +/u, '')
@@ -160,7 +161,7 @@ interface DeliveredEvent {
 }
 
 /** Prints the history of the event that was delivered under this id, or the list of the events. */
-async function explainDelivery(
+export async function explainDelivery(
   context: Context,
   id: string,
   options: ExplainOptions,
@@ -171,17 +172,15 @@ async function explainDelivery(
       options.account === undefined ? store.ledgers : [requireLedger(store, options.account)]
     await requireIndex(context, store)
     const delivered: DeliveredEvent[] = []
-    for (const ledger of ledgers) {
-      for await (const { record, item } of findDeliveryItems(ledger, id)) {
-        const payload = await readPayload(ledger, record.recordId)
-        delivered.push({
-          record,
-          item,
-          message: payload && renderRecordMessage(config, record, payload, item),
-        })
-        if (delivered.length % 500 === 0)
-          context.terminal.progress(`found ${delivered.length} events`)
-      }
+    for await (const { record, item } of findDeliveryItems(ledgers, id)) {
+      const payload = await readPayload(ledgerFor(store, record.account), record.recordId)
+      delivered.push({
+        record,
+        item,
+        message: payload && renderRecordMessage(config, record, payload, item),
+      })
+      if (delivered.length % 500 === 0)
+        context.terminal.progress(`found ${delivered.length} events`)
     }
     context.terminal.progress('')
     return delivered.toSorted(
@@ -230,9 +229,11 @@ function deliveryLines(id: string, found: DeliveredEvent[], labels: DestinationL
   }
   return [
     head,
+    ...first.item.history.map((note) => `  ${formatAttempt(note)}`),
     ...found.flatMap(({ record, item, message }) => [
       `  ${severityLabel(item.severity)}  ${message?.title ?? sanitize(record.type, 60)}`,
       `      ${sanitize(record.uid, 600)}, account ${record.account}: ${formatState(item)}`,
+      `      taken in ${formatUtcTime(record.firstSeenMs)}`,
       ...(message ? linkLines(message) : []).map((line) => `      ${line}`),
     ]),
     '"tocsin explain <uid>" tells the whole history of each.',
@@ -416,7 +417,7 @@ function formatDestination({ sink, destination }: Item, labels: DestinationLabel
   return isGone ? `${place} (no longer configured)` : place
 }
 
-function formatAttempt({ number, atMs, outcome, reason, answer }: AttemptNote): string {
+export function formatAttempt({ number, atMs, outcome, reason, answer }: AttemptNote): string {
   const why = reason === undefined ? '' : ` (${reason})`
   const answerText = answer === undefined || answer === '' ? '' : `: ${sanitize(answer)}`
   return `attempt ${number}, ${formatUtcTime(atMs)}: ${outcomeWords[outcome] ?? outcome}${why}${answerText}`

@@ -10,6 +10,7 @@ import { measureWidth } from '../../../src/lib/text-width.ts'
 import { optionsByCommand } from '../../docs/commands.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aServiceScene } from './service-scene.ts'
+import { aSocScene } from './soc-scene.ts'
 
 const tests = redisForTests()
 const columns = 80
@@ -86,6 +87,24 @@ test.each([
   expect(whole).toHaveLength(rows.length)
   expect(whole.join('').length).toBeGreaterThanOrEqual(rows.join('').length)
 })
+
+test.each(['events list', 'deliveries list'])(
+  'the table of %s fits under titles in capitals, and is whole with --wide',
+  async (command) => {
+    const scene = await aSocScene(tests, (yaml) => yaml.replace('ann@', `${'ann-'.repeat(15)}@`))
+    await scene.show(['lake', 'oncall'], [{ uid: `a/b/${long}`, severity: 'critical' }])
+    await scene.attempt('lake', { outcome: 'delivered' })
+    await scene.attempt('oncall', { outcome: 'delivered' })
+    const args = [...command.split(' '), ...scene.config]
+    const rows = rowsOf(await linesOf(...args))
+    expect(rows[0]).toMatch(/^[A-Z]+(?: [A-Z()]+)* {2,}/)
+    expect(rows.length).toBeGreaterThan(1)
+    expect(rows.filter(isWider)).toEqual([])
+    const whole = rowsOf(await linesOf(...args, '--wide'))
+    expect(whole).toHaveLength(rows.length)
+    expect(whole.filter(isWider).length).toBeGreaterThan(0)
+  },
+)
 
 const policy = ['policies', 'create', '--name', long, '--included-keywords', 'x']
 

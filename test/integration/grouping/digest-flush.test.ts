@@ -287,7 +287,7 @@ test('two accounts share one digest, each ledger settles its own, and its id fin
   expect(rig.oncall.received[0]!.summary!.total).toBe(5)
   const counts = [0, 0]
   for (const [at, ledger] of rig.ledgers.entries()) {
-    for await (const _found of findDeliveryItems(ledger, rig.oncall.received[0]!.id))
+    for await (const _found of findDeliveryItems([ledger], rig.oncall.received[0]!.id))
       counts[at]! += 1
   }
   expect(counts).toEqual([2, 3])

@@ -56,7 +56,7 @@ describe('a group', () => {
     const { sinks } = await expectConservation(rig.ledger)
     expect(sinks['soc']).toMatchObject({ created: 3, delivered: 3 })
     const listed: string[] = []
-    for await (const { record } of findDeliveryItems(rig.ledger, rig.soc.received[0]!.id)) {
+    for await (const { record } of findDeliveryItems([rig.ledger], rig.soc.received[0]!.id)) {
       listed.push(record.uid)
     }
     expect(listed.toSorted()).toEqual(uids(3).map(({ uid }) => uid))

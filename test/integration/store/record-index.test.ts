@@ -28,6 +28,7 @@ import {
   runMigrationScan,
   scanPendingEntries,
   scanEntries,
+  scanNewestEntries,
 } from '../../../src/store/record-index.ts'
 import { createRetention } from '../../../src/store/retention.ts'
 import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
@@ -114,6 +115,42 @@ test('a walk gives everything once though hundreds have one time, the pending fi
   expect([ids.length, new Set(ids).size]).toEqual([903, 903])
   expect(await idsIn(scanEntries(ledger, 4))).not.toContain('oldest')
   expect(await idsIn(scanPendingEntries(ledger))).toEqual(['longest', 'later'])
+})
+
+test('a walk from the newest gives everything once, and each part ends at what is older than wanted', async () => {
+  const ledger = await tests.ledger()
+  const events = Array.from({ length: 450 }, (_none, n) => routed({ uid: `a/b/${n}` }, []))
+  await takeIn(ledger, events)
+  const now = await redisNow(ledger)
+  const [old, older] = [now - 600_000, now - 800_000]
+  await tests.redis.zadd(ledger.key('records'), -now, 'p1', -old, 'p2', -older, 'p3', older, 's')
+  const ids = await idsIn(scanNewestEntries(ledger, () => 0))
+  expect([ids.length, new Set(ids).size]).toEqual([454, 454])
+  expect([ids.slice(0, 3), ids.at(-1)]).toEqual([['p1', 'p2', 'p3'], 's'])
+  const some = await idsIn(scanNewestEntries(ledger, () => now - 650_000))
+  expect([some.length, some[1]]).toEqual([452, 'p2'])
+  const settledAnd = await idsIn(
+    scanNewestEntries(ledger, (isPending) => (isPending ? 0 : Infinity)),
+  )
+  expect(settledAnd).toEqual(['p1', 'p2', 'p3'])
+  const pages: unknown[] = []
+  let leastMs = 0
+  for await (const page of scanNewestEntries(ledger, () => leastMs)) {
+    pages.push(page.length)
+    if (page.length > 3) leastMs = Infinity // the rest is not read
+  }
+  expect(pages).toEqual([3, 200])
+})
+
+test('a walk from the newest gives once what settles while it goes on', async () => {
+  const ledger = await tests.ledger()
+  await takeIn(ledger, [routed({ uid: 'a/b/1' })])
+  const ids: string[] = []
+  for await (const entries of scanNewestEntries(ledger, () => 0)) {
+    ids.push(...entries.map(({ recordId }) => recordId))
+    await settle(ledger, refOf(ledger, 1), 'delivered')
+  }
+  expect(ids).toEqual([ledger.fingerprints.recordId('a/b/1')])
 })
 
 test('a walk misses nothing that settles or is replayed while it goes on', async () => {

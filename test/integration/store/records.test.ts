@@ -138,7 +138,7 @@ test('the history of an event that was raised, tried, held and shadowed is whole
     { ref: refs[0], record, item: record!.items[3], payload: expect.objectContaining({}) },
   ])
   const found = []
-  for await (const one of findDeliveryItems(ledger, record!.items[2]!.id)) found.push(one)
+  for await (const one of findDeliveryItems([ledger], record!.items[2]!.id)) found.push(one)
   expect(found).toEqual([{ record, item: record!.items[2] }])
 })
 
@@ -188,7 +188,7 @@ test('of a message each event is named once, though one came back more severe wh
   await beginAttempt(ledger, batch!, 't1', 30_000)
   await settleAttempt(ledger, { ref: batch!, token: 't1', replica: 'r1' }, { outcome: 'delivered' })
   const found = []
-  for await (const { item } of findDeliveryItems(ledger, `b${batch!.split(':')[1]}`)) {
+  for await (const { item } of findDeliveryItems([ledger], `b${batch!.split(':')[1]}`)) {
     found.push(item.state)
     await takeIn(ledger, [routed({ ...event, severity: 'high' }, ['siem'])])
   }

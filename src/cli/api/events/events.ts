@@ -16,6 +16,7 @@ import {
 } from '../../../upstream/resources/events.ts'
 import { type Context, print } from '../../context.ts'
 import { linkLines } from '../../ledger/explain.ts'
+import { eventsListCommand } from '../../ledger/lists.ts'
 import { parseText } from '../../options.ts'
 import {
   CommandError,
@@ -43,6 +44,7 @@ import { eventTriageCommands } from '../triage.ts'
 
 export function eventsCommand(context: Context): Command {
   const events = new Command('events')
+    .addCommand(eventsListCommand(context))
     .addCommand(eventsSearchCommand(context))
     .addCommand(eventsGetCommand(context))
     .addCommand(eventsExpandCommand(context))
@@ -57,7 +59,7 @@ interface EventsGetOptions extends ServiceOptions, RevealOption {
 
 export function eventsGetCommand(context: Context): Command {
   const command = new Command('get')
-    .description('one event in full')
+    .description('one event in full, from the service')
     .argument('<uid>', 'of the event; as it stands in a message will do', parseUid)
   return addServiceOptions(addRevealOption(command), ['text', 'json']).action(
     (uid: string, options: EventsGetOptions) => getEvent(context, uid, options),
