@@ -123,6 +123,22 @@ test('with more than its limit events list says so, and --until goes on where it
   ])
 })
 
+test('events list reads on past what was settled last until nothing newer can be left', async () => {
+  const scene = await aScene()
+  await show(scene, 'a/b/1')
+  await show(scene, 'a/b/2')
+  const many = Array.from({ length: 450 }, (_, n) => routed({ uid: `a/old/${n}` }, []))
+  await takeIn(scene.ledger, many)
+  await show(scene, 'a/b/3', { sinks: [] })
+  for (const uid of ['a/b/1', 'a/b/2']) {
+    await attempt(scene.ledger, await refOf(scene.ledger, uid), { outcome: 'delivered' })
+  }
+  await show(scene, 'a/b/4', { of: scene.umbrella })
+  expect(uidsOf(await scene.list('events list --limit 2'))).toEqual(['a/b/4', 'a/b/3'])
+  const all = uidsOf(await scene.list('events list --limit 1000'))
+  expect([all.length, all.at(-1), all.at(-2)]).toEqual([454, 'a/b/1', 'a/b/2'])
+})
+
 test('of an event whose payload is gone events list has type and uid, and how it stands', async () => {
   const scene = await aScene()
   await show(scene, 'a/b/1', { sinks: ['lake', 'siem'] })

@@ -1,6 +1,6 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
-import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import {
   createLedgerCheckSchedule,
   readLedgerCheckNote,
@@ -135,11 +135,14 @@ test('a walk from the newest gives everything once, and each part ends at what i
   expect(settledAnd).toEqual(['p1', 'p2', 'p3'])
   const pages: unknown[] = []
   let leastMs = 0
+  const reads = vi.spyOn(ledger.redis, 'zrevrangebyscore')
   for await (const page of scanNewestEntries(ledger, () => leastMs)) {
     pages.push(page.length)
     if (page.length > 3) leastMs = Infinity // the rest is not read
   }
   expect(pages).toEqual([3, 200])
+  expect(reads).toHaveBeenCalledTimes(2)
+  reads.mockRestore()
 })
 
 test('a walk from the newest gives once what settles while it goes on', async () => {

@@ -1,10 +1,10 @@
 /** What the ledger tells of one event afterwards: where it was seen, where it went, and how that ended. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { beginAttempt, settleAttempt, sealBatch } from '../../support/attempts.ts'
 import { scanPendingCounts } from '../../../src/store/accounts.ts'
 
 import { scanEndedItems, scanPendingItems } from '../../../src/store/pending-items.ts'
-import { itemId } from '../../../src/store/account-ledger.ts'
+import { type AccountLedger, itemId } from '../../../src/store/account-ledger.ts'
 import {
   deliveryIdPattern,
   findDeliveryItems,
@@ -178,6 +178,57 @@ test.each([
 ])('"%s" is the id of a delivery: %s', (id, isOne) => {
   expect(deliveryIdPattern.test(id)).toBe(isOne)
 })
+
+test.each([
+  ['of now', 0],
+  ['of last week', 7],
+])(
+  'a message %s is found without reading more than a page of what was settled before it',
+  async (_when, days) => {
+    const ledger = await tests.ledger()
+    const older = Array.from({ length: 450 }, (_, n) => routed({ uid: `a/old/${n}` }, []))
+    await takeIn(ledger, older)
+    await takeIn(ledger, [routed({ uid }, ['siem'])], { batchWaitMs: 1_000 })
+    const recordId = ledger.fingerprints.recordId(uid)
+    const ref = `i:${recordId}:0:siem`
+    const batch = await sealBatch(ledger, { sink: 'siem', destination: 'siem', waitMs: 1_000 }, [
+      ref,
+    ])
+    await beginAttempt(ledger, batch!, 't1', 30_000)
+    await settleAttempt(
+      ledger,
+      { ref: batch!, token: 't1', replica: 'r1' },
+      { outcome: 'delivered' },
+    )
+    const sentMs = await backdate(ledger, recordId, days * 86_400_000)
+    const index = ledger.key('records')
+    for (const id of await ledger.redis.zrange(index, '0', '-1')) {
+      if (id !== recordId) await ledger.redis.zadd(index, sentMs - 3_600_000, id)
+    }
+    const reads = vi.spyOn(ledger.redis, 'mget')
+    const found = []
+    for await (const { item } of findDeliveryItems([ledger], `b${batch!.split(':')[1]}`))
+      found.push(item)
+    expect(found.map(({ sink }) => sink)).toEqual(['siem'])
+    expect(reads.mock.calls.flatMap(([names]) => names).length).toBeLessThanOrEqual(200)
+    reads.mockRestore()
+  },
+)
+
+/** As if the record had been settled so much earlier; returns when. */
+async function backdate(ledger: AccountLedger, recordId: string, byMs: number): Promise<number> {
+  const name = ledger.key('rec', recordId)
+  const record = JSON.parse((await ledger.redis.get(name)) ?? '') as {
+    i: { c: number; e: number; h: { at: number }[] }[]
+  }
+  const [item] = record.i
+  for (const note of item!.h) note.at -= byMs
+  item!.c -= byMs
+  item!.e -= byMs
+  await ledger.redis.set(name, JSON.stringify(record))
+  await ledger.redis.zadd(ledger.key('records'), item!.e, recordId)
+  return item!.h.at(-1)!.at
+}
 
 test('of a message each event is named once, though one came back more severe while they were read', async () => {
   const ledger = await tests.ledger()
