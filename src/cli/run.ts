@@ -9,7 +9,7 @@ import {
   type Mistake,
 } from '../config/config.ts'
 import { createFileWatch } from '../config/file-watch.ts'
-import type { LoadedConfig } from '../config/load.ts'
+import { type LoadedConfig, loadConfigInTurns } from '../config/load.ts'
 import { type App, createApp } from '../daemon/daemon.ts'
 import type { ReloadOutcome } from '../daemon/reload.ts'
 import { systemClock } from '../lib/clock.ts'
@@ -170,8 +170,8 @@ function createReloader(context: Context, { file, loaded, logger }: Reloaded): R
     async reload(app, by) {
       logger[retry.isUnderWay() ? 'debug' : 'info']({ by }, 'asked to read the configuration again')
       let read: LoadedConfig | ConfigError | undefined
-      const outcome = await app.reload(() => {
-        read = readAgain(context, file)
+      const outcome = await app.reload(async () => {
+        read = await readAgain(context, file)
         if (read instanceof ConfigError) throw read
         logWarnings(read.warnings, logger)
         return read
@@ -237,9 +237,9 @@ function createRetry(logger: Logger): {
 const firstRetryMs = 2_000
 const longestRetryMs = 60_000
 
-function readAgain(context: Context, file: string): LoadedConfig | ConfigError {
+async function readAgain({ env }: Context, path: string): Promise<LoadedConfig | ConfigError> {
   try {
-    return loadConfigFile(context, file)
+    return await loadConfigInTurns({ path, env })
   } catch (error) {
     if (error instanceof ConfigError) return error
     throw error

@@ -10,7 +10,14 @@ import { isSecret } from '../lib/secret.ts'
 import { ledgerConfig } from '../store/account-ledger.ts'
 import type { Config, Environment, Mistake } from './config.ts'
 import type { FileContents } from './file-contents.ts'
-import { parseFile, readFileText, toSection } from './parse-file.ts'
+import {
+  parseFileInSteps,
+  readFileText,
+  runSteps,
+  runStepsInTurns,
+  type Steps,
+  toSection,
+} from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
 import { findRenamedKey } from './renamed-keys.ts'
 import { configFile } from './schema.ts'
@@ -31,37 +38,48 @@ export interface LoadedConfig {
   place(findings: Finding[]): Mistake[]
 }
 
+interface ConfigPlace {
+  path: string
+  env: Environment
+}
+
 /** Throws ConfigError, also if the file cannot be read. */
-export function loadConfig({ path, env }: { path: string; env: Environment }): LoadedConfig {
-  return parseConfig(readFileText(path, 'name the configuration with --config'), {
-    file: path,
-    env,
-  })
+export function loadConfig(from: ConfigPlace): LoadedConfig {
+  return runSteps(loadInSteps(from))
+}
+
+/** Like `loadConfig`, for a process that goes on polling and sending meanwhile. */
+export async function loadConfigInTurns(from: ConfigPlace): Promise<LoadedConfig> {
+  return runStepsInTurns(loadInSteps(from))
+}
+
+function loadInSteps({ path, env }: ConfigPlace): Steps<LoadedConfig> {
+  const text = readFileText(path, 'name the configuration with --config')
+  return parseInSteps(text, { file: path, env })
 }
 
 /**
  * `source.file` names the text in messages; secret files are relative to it. Throws ConfigError.
  */
-export function parseConfig(text: string, { file, env }: Source): LoadedConfig {
+export function parseConfig(text: string, source: Source): LoadedConfig {
+  return runSteps(parseInSteps(text, source))
+}
+
+function* parseInSteps(text: string, { file, env }: Source): Steps<LoadedConfig> {
   const source = { file, env, findRenamed: findRenamedKey }
   const shape = { schema: configFile, references: referenceMistakes }
-  const { content, tree, files, contents, place } = parseFile(text, source, shape)
+  const { content, tree, files, contents, place } = yield* parseFileInSteps(text, source, shape)
+  yield
   const config = deepFreeze(toConfig(content))
-  return {
-    config,
-    warnings: [
-      ...environmentWarnings(source.env),
-      ...place([
-        ...tree.renamed,
-        ...findWarnings(config, systemClock.now()),
-        ...secretWarnings(tree, source),
-      ]),
-    ],
-    hash: configHash(config),
-    files,
-    contents,
-    place,
-  }
+  const hash = configHash(config)
+  yield
+  const found = findWarnings(config, systemClock.now())
+  yield
+  const warnings = [
+    ...environmentWarnings(env),
+    ...place([...tree.renamed, ...found, ...secretWarnings(tree, source)]),
+  ]
+  return { config, warnings, hash, files, contents, place }
 }
 
 function toConfig(file: z.output<typeof configFile>): Config {

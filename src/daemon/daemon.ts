@@ -28,7 +28,7 @@ import {
   type Engine,
   startEngineParts,
 } from './engine.ts'
-import { type EngineHost, reload, type ReloadOutcome } from './reload.ts'
+import { type ConfigReader, type EngineHost, reload, type ReloadOutcome } from './reload.ts'
 
 export interface App {
   /**
@@ -38,10 +38,9 @@ export interface App {
   start(): Promise<{ url: string }>
   /**
    * Reads the configuration again and takes it over, or keeps the old one and logs why. Reloads run
-   * one after the other; `read` is called when the reload's turn comes and throws ConfigError.
-   * Never rejects.
+   * one after the other; `read` is called when the reload's turn comes. Never rejects.
    */
-  reload(read: () => LoadedConfig): Promise<ReloadOutcome>
+  reload(read: ConfigReader): Promise<ReloadOutcome>
   /** Takes no new work, finishes what it can in 8 s, gives the rest back; within 10 s. */
   stop(): Promise<void>
   /**

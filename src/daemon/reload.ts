@@ -53,8 +53,11 @@ export interface EngineHost {
   readonly stopping: AbortSignal
 }
 
-/** Never rejects. `read` throws ConfigError. Not reentrant. */
-export async function reload(host: EngineHost, read: () => LoadedConfig): Promise<ReloadOutcome> {
+/** Throws ConfigError. The old configuration goes on meanwhile. */
+export type ConfigReader = () => Promise<LoadedConfig>
+
+/** Never rejects. Not reentrant. */
+export async function reload(host: EngineHost, read: ConfigReader): Promise<ReloadOutcome> {
   const { logger, metrics } = host.processContext
   try {
     const outcome = await replace(host, read)
@@ -77,9 +80,10 @@ export async function reload(host: EngineHost, read: () => LoadedConfig): Promis
   }
 }
 
-async function replace(host: EngineHost, read: () => LoadedConfig): Promise<ReloadOutcome> {
+async function replace(host: EngineHost, read: ConfigReader): Promise<ReloadOutcome> {
   const { logger } = host.processContext
-  const loaded = read()
+  const loaded = await read()
+  host.stopping.throwIfAborted()
   const before = host.current.context
   const fixed = fixedKeyFindings(before.config, loaded.config)
   if (fixed.length > 0) throw new ConfigError(loaded.place(fixed))

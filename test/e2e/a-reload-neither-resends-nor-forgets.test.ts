@@ -59,7 +59,7 @@ async function startTheApp(yaml: string): Promise<{ app: App; url: string }> {
 }
 
 function reload(app: App, yaml: string): Promise<ReloadOutcome> {
-  return app.reload(() => hurriedConfig(yaml))
+  return app.reload(async () => hurriedConfig(yaml))
 }
 
 /** The uids that a webhook got, in order of arrival. */
@@ -207,3 +207,14 @@ test('a new account has ledgers of its own, and a limit for the old one changes 
   await until('the new account sends', () => arrived(sandbox, 'siem').length === 6, 40_000)
   for (const ledger of app.ledgers) await expectConservation(ledger)
 }, 120_000)
+
+test('a stop while the file is read ends the reload, whatever the file says', async () => {
+  const sandbox = await startTheSandbox()
+  const yaml = configOf(sandbox, 'stopped')
+  const { app } = await startTheApp(yaml)
+  const outcome = await app.reload(async () => {
+    await app.stop()
+    return hurriedConfig(yaml)
+  })
+  expect(outcome).toEqual({ status: 'stopped' })
+})

@@ -66,7 +66,7 @@ test('organizations that were found out before are read each at its own pace aft
   const third = createApp({ ...hurriedConfig(slow), version: 'test', logger: silent, timings })
   const { url: shown } = await third.start()
   await until('objectives of one feed', async () => (await longestObjective(shown)) === 428.572)
-  expect(await third.reload(() => hurriedConfig(slow))).toMatchObject({ status: 'unchanged' })
+  expect(await third.reload(async () => hurriedConfig(slow))).toMatchObject({ status: 'unchanged' })
   expect(await longestObjective(shown)).toBe(428.572)
   await third.stop()
   expect(sandbox.requests.filter(({ path }) => path === '/tokens/test')).toHaveLength(4)

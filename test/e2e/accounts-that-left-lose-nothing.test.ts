@@ -151,7 +151,7 @@ test.each([
 test('a reload that removes an account still delivers what it took in, and polls it no more', async () => {
   const prefix = 'reloaded'
   const { daemon, uids } = await bury(prefix)
-  const read = () => parseConfig(configOf(prefix, ['main']), { file: 'test.yaml', env: {} })
+  const read = async () => parseConfig(configOf(prefix, ['main']), { file: 'test.yaml', env: {} })
   expect(await daemon.app.reload(read)).toMatchObject({
     status: 'changed',
     changes: { accounts: { removed: ['umbrella'] } },
