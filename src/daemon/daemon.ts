@@ -263,12 +263,13 @@ export function buildHttpServer(
   watch: Pick<RedisWatch, 'lastUnreachableMs' | 'isUnreachable'>,
   current: () => Engine,
 ): HttpServer {
-  const { redis, keys, clock, logger, metrics } = current().context
+  const { redis, keys, clock, logger, metrics, timings } = current().context
   return createHttpServer({
     ...config,
     metrics: { render: () => metrics.render(redis.status === 'ready' && !watch.isUnreachable()) },
     logger,
     clock,
+    timings,
     health() {
       const loops = current().parts?.loops ?? []
       const states = loops.map(({ name, loop }) => {

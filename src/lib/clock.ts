@@ -100,6 +100,8 @@ export interface Timings {
 
   /** Pause between two passes of the Redis watch. */
   redisWatchMs: number
+  /** A probe sends a line and some headers; a request that takes longer only holds a connection. */
+  httpRequestMs: number
   /** How often a process confirms that its configuration is the active one. */
   generationMs: number
   /**
@@ -182,6 +184,7 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   stalledCheckMs: 2_000,
 
   redisWatchMs: 2_000,
+  httpRequestMs: 5_000,
   generationMs: 2_000,
   hintsMs: 500,
   healMs: 10_000,

@@ -11,7 +11,7 @@ import {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
 import { errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
@@ -62,6 +62,7 @@ export interface HttpServerOptions {
   }
   logger: Logger
   clock?: Clock
+  timings?: Pick<Timings, 'httpRequestMs'>
 }
 
 const indexText = `Tocsin
@@ -78,22 +79,20 @@ const headers = {
 /** Leaves a tenth of the second in which a probe expects its answer. */
 const readyPatienceMs = 900
 
-/** A probe sends a line and some headers; a slower request only holds a connection. */
-const requestTimeoutMs = 5000
-
-/** Node's default looks for such requests only every 30 s. */
-const connectionsCheckMs = 1000
-
 /** Leaves the other descriptors (1,024 is a usual limit) to Redis, upstream and the sinks. */
 const maxConnections = 64
 
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { host, port, hosts, logger } = options
+  const { httpRequestMs } = options.timings ?? defaultTimings
   const server = fastify({
     forceCloseConnections: true,
-    requestTimeout: requestTimeoutMs,
-    keepAliveTimeout: requestTimeoutMs,
-    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: connectionsCheckMs },
+    requestTimeout: httpRequestMs,
+    keepAliveTimeout: httpRequestMs,
+    http: {
+      headersTimeout: httpRequestMs,
+      connectionsCheckingInterval: httpRequestMs / 5, // Node's default is 30 s
+    },
     frameworkErrors: (error, _request, reply) => void answerError(error, reply),
   })
   server.server.maxConnections = maxConnections
