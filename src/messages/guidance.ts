@@ -24,7 +24,7 @@ export interface MessageGuidance extends Omit<Guidance, 'nextStep'> {
 
 interface NextStep {
   text: string
-  /** "Stealer log, Stolen cookie": what it is for; `''` where it is the only one. */
+  /** "Stealer log, Stolen cookie": what it is for; `''` where it is for every event. */
   about: string
 }
 
@@ -100,11 +100,18 @@ function uniteNextSteps(
   nameType: (type: string) => string,
 ): NextStep[] {
   const byStep = Map.groupBy(members, ({ guidance }) => guidance?.nextStep ?? '')
+  const isForAll = byStep.size === 1
   byStep.delete('')
-  return [...byStep].slice(0, guidanceLimits.nextSteps).map(([step, guided]) => {
-    const types = distinct(guided.map(({ event }) => nameType(event.type)))
-    return { text: cleanText(step), about: byStep.size === 1 ? '' : listTypes(types) }
+  const nameTypes = (guided: readonly GuidedMember[]): string =>
+    listTypes(distinct(guided.map(({ event }) => nameType(event.type))))
+  const steps = [...byStep].map(([step, guided]) => {
+    return { text: cleanText(step), about: isForAll ? '' : nameTypes(guided) }
   })
+  const shown = steps.slice(0, guidanceLimits.nextSteps)
+  if (shown.length === steps.length) return shown
+  const left = [...byStep.values()].slice(shown.length).flat()
+  const text = `not shown; a message has room for ${shown.length}.`
+  return [...shown, { text, about: nameTypes(left) }]
 }
 
 function listTypes(types: readonly string[]): string {

@@ -65,7 +65,7 @@ function renderLink(link: string | null, accent: string): string {
 function renderGuidance(guidance: MessageGuidance): string {
   const texts = guidanceTexts(guidance).map(
     ({ label, text }) =>
-      `<p style="margin:0 0 10px;padding:8px 12px;font-size:15px;${tint};${wrap}"><b>${label}:</b> ${escapeHtml(text)}</p>\n`,
+      `<p style="margin:0 0 10px;padding:8px 12px;font-size:15px;${tint};${wrap}"><b>${escapeHtml(label)}:</b> ${escapeHtml(text)}</p>\n`,
   )
   const pages = guidance.runbookUrls.map(
     (url) =>

@@ -222,7 +222,6 @@ function linkBlock(link: string | null, { runbookUrls }: MessageGuidance): Slack
   return [{ type: 'actions', elements }]
 }
 
-/** Where the message came from, with the uid for `tocsin explain <uid>`. */
 /** Nobody reads more in a channel. */
 const maxLines = 25
 

@@ -211,7 +211,6 @@ function isOpenable(link: string | null): link is string {
   return link !== null && link.startsWith('https://')
 }
 
-/** Where the message came from, with the uid for `tocsin explain <uid>`. */
 /** Nobody reads more in a channel. */
 const maxLines = 25
 

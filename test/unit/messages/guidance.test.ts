@@ -215,6 +215,30 @@ describe('messages', () => {
     expect(JSON.stringify(renderIncident(one).payload.custom_details)).toContain('Isolate it.')
   })
 
+  test('of a group say of what the only step is, where not all events have it', () => {
+    const without = aMember({ event, guidance: { ...guidance, nextStep: null } })
+    const { text } = mailContent(delivery(summarised([guided, without])), 'oncall')
+    expect(text).toContain('\nNext step, Stealer log: Reset the passwords.\n')
+  })
+
+  test('of a group say for which types they leave a step out', () => {
+    const members = ['stealer_log', 'cookie', 'leak', 'bot', 'paste'].map((type) =>
+      aMember({ event: aThreatEvent({ type }), guidance: { ...guidance, nextStep: `${type}!` } }),
+    )
+    const { text } = mailContent(delivery(summarised(members)), 'oncall')
+    expect(text.match(/^Next step, .*/gmu)?.slice(2)).toEqual([
+      'Next step, Leak: leak!',
+      'Next step, Bot for sale, Paste: not shown; a message has room for 3.',
+    ])
+  })
+
+  test('by mail escape the type that a next step of the configuration is for', () => {
+    const odd = aMember({ event: aThreatEvent({ type: 'a<b>&c' }), guidance })
+    const { html } = mailContent(delivery(summarised([odd, ...others])), 'oncall')
+    expect(html).toContain('&lt;b&gt;&amp;c')
+    expect(html).not.toMatch(/<b>&amp;c|<b>&c/u)
+  })
+
   test.each(['backlog', 'held'] as const)('of a %s say it, but ping nobody', (kind) => {
     const one = delivery(summarised(others, { kind }))
     expect(mrkdwnTexts(one)).toEqual([])
