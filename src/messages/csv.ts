@@ -14,6 +14,7 @@ export interface CsvRow {
   uid: string
   title: string
   identifiers: readonly string[]
+  account: string
   feed: string
   /** Milliseconds since 1970, written as ISO 8601 UTC. */
   createdAtMs: number | null
@@ -49,6 +50,7 @@ const columns = [
   'fetched',
   'tags',
   'link',
+  'account',
 ]
 
 /** A larger file is compressed. */
@@ -126,6 +128,7 @@ function toCells(row: CsvRow): string[] {
     formatIso(row.fetchedAtMs),
     row.tags.join('; '),
     row.link ?? '',
+    row.account,
   ]
 }
 

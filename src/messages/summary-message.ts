@@ -73,7 +73,7 @@ export interface SummaryLine {
   feed: string
   /** "matched 2026-11-21 06:59 UTC"; else when it was created, else when it was fetched. */
   time: string
-  /** "raised from medium", "ignored"; null: nothing. */
+  /** "account acme" in a digest, "raised from medium", "ignored"; null: nothing. */
   remark: string | null
   link: string | null
   uid: string
@@ -101,6 +101,8 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
   const { summary, members } = subject
   const { digest } = summary
   const timeIn = timeFormatter(summary, subject.timeZone)
+  const toLine = (member: MessageSubject): SummaryLine =>
+    toSummaryLine(member, { timeIn, namesAccount: digest !== undefined })
   const bySeverity = cleanSeverities(summary.bySeverity)
   const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
   const notes = [...sendingNotes(subject), ...kindNote(summary, timeIn)]
@@ -112,7 +114,7 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
     bySeverity,
     alarms: coverage?.alarms ?? [],
     notes: notes.map((note) => sanitizeLine(note, summaryLimits.note)),
-    lines: members.slice(0, summaryLimits.lines).map((member) => toSummaryLine(member, timeIn)),
+    lines: members.slice(0, summaryLimits.lines).map(toLine),
     counts: buildCounts(summary),
     days: (digest?.perDay ?? []).map((day) => ({
       label: sanitizeLine(formatDay(day.day), summaryLimits.name),
@@ -254,7 +256,13 @@ function attachmentName(attachment: SummarySubject['attachment']): string | null
   return attachment === undefined ? null : cleanLine(attachment.fileName, messageLimits.name)
 }
 
-function toSummaryLine(member: MessageSubject, timeIn: (atMs: number) => string): SummaryLine {
+interface LineOptions {
+  timeIn: TimeFormatter
+  /** Only a digest has events of several accounts; the title of others names theirs. */
+  namesAccount: boolean
+}
+
+function toSummaryLine(member: MessageSubject, { timeIn, namesAccount }: LineOptions): SummaryLine {
   const message = renderMessage(member, { attempt: 1, mayBeRepeat: false })
   const [identifier = null] = message.identifiers
   const isSaid = identifier !== null && message.title.includes(identifier)
@@ -264,7 +272,7 @@ function toSummaryLine(member: MessageSubject, timeIn: (atMs: number) => string)
     identifier: isSaid ? null : `matched ${identifier}`,
     feed: message.feed,
     time: formatLineTime(message, timeIn),
-    remark: formatRemark(member),
+    remark: formatRemark(member, namesAccount && message.namesAccount ? message.account : null),
     link: message.link,
     uid: message.uid,
   }
@@ -283,8 +291,12 @@ function formatLineTime(
   return createdAtMs === null ? `fetched ${timeIn(fetchedAtMs)}` : `created ${timeIn(createdAtMs)}`
 }
 
-function formatRemark({ event, raisedFrom }: MessageSubject): string | null {
+function formatRemark(
+  { event, raisedFrom }: MessageSubject,
+  account: string | null,
+): string | null {
   const remarks = [
+    account === null ? null : `account ${account}`,
     raisedFrom === undefined ? null : `raised from ${formatSeverity(raisedFrom)}`,
     event.ignoredAtMs === null ? null : 'ignored',
     event.remediatedAtMs === null ? null : 'remediated',
@@ -312,29 +324,28 @@ function buildCounts({ byType, byFeed, byIdentifier }: Summary): SummaryMessage[
 
 type TimeFormatter = (atMs: number) => string
 
-interface HeadingSubject {
-  summary: Summary
-  isTest?: boolean | undefined
-}
+type HeadingSubject = Pick<SummarySubject, 'summary' | 'members' | 'isTest'>
 
 /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
-function buildTitle({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter): string {
-  const { digest, kind } = summary
+function buildTitle(subject: HeadingSubject, timeIn: TimeFormatter): string {
+  const { summary, isTest } = subject
+  const { digest } = summary
   const words = formatSeverities(cleanSeverities(summary.bySeverity))
   const test = isTest === true ? 'TEST ' : ''
   if (digest !== undefined) return `${test}${digestTitle(summary, digest, timeIn)}`
   const severities = words === '' ? '' : `: ${words}`
-  const likenessText = kind === 'backlog' ? '' : describeCommon(summary)
+  const likenessText = describeCommon(subject)
   return `${test}${formatOpening(summary)}${severities}${likenessText}`
 }
 
 /** As the title, but with the two highest severities in front, where an inbox shows them. */
-function buildSubject({ summary, isTest }: HeadingSubject, timeIn: TimeFormatter): string {
-  const { digest, kind } = summary
+function buildSubject(subject: HeadingSubject, timeIn: TimeFormatter): string {
+  const { summary, isTest } = subject
+  const { digest } = summary
   const test = isTest === true ? 'TEST ' : ''
   if (digest !== undefined) return `${test}${digestSubject(summary, digest, timeIn)}`
   const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
-  const likenessText = kind === 'backlog' ? '' : describeCommon(summary)
+  const likenessText = describeCommon(subject)
   return `${tag === '' ? '' : `[${tag}] `}${test}${formatOpening(summary)}${likenessText}`
 }
 
@@ -379,15 +390,25 @@ function formatOpening({ kind, total, byFeed, undelivered }: Summary): string {
   }
 }
 
-/** " — stealer logs of feed brand (team blue)": what all of them have in common. */
-function describeCommon({ total, byType, byFeed, labels }: Summary): string {
+/**
+ * " — stealer logs of feed brand (account acme, team blue)": what all of them have in common. The
+ * opening of a backlog names its feed.
+ */
+function describeCommon({ summary, members: [member] }: HeadingSubject): string {
+  const { kind, total, byType, byFeed, labels } = summary
+  const account = member?.namesAccount === true ? { account: member.account } : {}
+  const isBacklog = kind === 'backlog'
+  const names = Object.entries({ ...account, ...(isBacklog ? {} : labels) })
+    .filter(([name]) => name !== 'type' && name !== 'feed')
+    .map(([name, value]) => `${name} ${value}`)
+  const named = names.length === 0 ? '' : `(${names.join(', ')})`
+  if (isBacklog) return named === '' ? '' : ` ${named}`
   const [type, ...types] = byType
   const [feed, ...feeds] = byFeed
-  const others = Object.entries(labels).filter(([name]) => name !== 'type' && name !== 'feed')
   const parts = [
     type !== undefined && types.length === 0 ? formatTypeInSentence(type.name, total) : '',
     feed !== undefined && feeds.length === 0 ? `of feed ${feed.name}` : '',
-    others.length > 0 ? `(${others.map(([name, value]) => `${name} ${value}`).join(', ')})` : '',
+    named,
   ].filter((part) => part !== '')
   return parts.length === 0 ? '' : ` — ${parts.join(' ')}`
 }

@@ -40,6 +40,7 @@ const anyRow: fc.Arbitrary<CsvRow> = fc.record({
   uid: anyCell,
   title: anyCell,
   identifiers: fc.array(anyCell, { maxLength: 3 }),
+  account: anyCell,
   feed: anyCell,
   createdAtMs: anyTime,
   matchedAtMs: anyTime,
@@ -48,13 +49,13 @@ const anyRow: fc.Arbitrary<CsvRow> = fc.record({
   link: fc.option(anyCell),
 })
 
-test('whatever the rows hold, the file parses back to as many rows of eleven harmless cells', () => {
+test('whatever the rows hold, the file parses back to as many rows of twelve harmless cells', () => {
   fc.assert(
     fc.property(fc.array(anyRow, { maxLength: 5 }), (rows) => {
       const lines = parse(textOf(rows))
       expect(lines).toHaveLength(rows.length + 1)
       for (const line of lines) {
-        expect(line).toHaveLength(11)
+        expect(line).toHaveLength(12)
         for (const cell of line) {
           expect(cell).not.toMatch(dangerous)
           expect(cell).not.toMatch(unseenCharacters)
@@ -106,6 +107,7 @@ test('the file begins with a byte order mark and the names of the columns, lines
     '',
     'x',
     '',
+    'main',
   ])
 })
 
@@ -167,6 +169,7 @@ const aRow: CsvRow = {
   uid: 'paste/x/1',
   title: 'Paste',
   identifiers: ['a', 'b'],
+  account: 'main',
   feed: 'brand',
   createdAtMs: Date.UTC(2026, 10, 1, 12),
   matchedAtMs: null,

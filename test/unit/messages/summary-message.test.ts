@@ -87,6 +87,20 @@ describe('the title', () => {
     expect(message.notes).toHaveLength(1)
   })
 
+  test.each([
+    ['group', '2 new events: 2 high — stealer logs of feed brand (account acme, team x)'],
+    ['storm', '2 events at once: 2 high — stealer logs of feed brand (account acme, team x)'],
+    ['backlog', 'Backlog of feed brand: 2 events: 2 high (account acme)'],
+  ] as const)('of a %s says whose it is where several accounts are configured', (kind, title) => {
+    const members = [1, 2].map(() => aMember({ account: 'acme', namesAccount: true }))
+    const message = render(members, { kind, labels: { team: 'x' } })
+    expect(message.title).toBe(title)
+    expect(message.subject).toContain('(account acme')
+    expect(message.lines.map(({ remark }) => remark)).toEqual([null, null])
+    const alone = render([aMember(), aMember()], { kind, labels: { team: 'x' } })
+    expect(alone.title + alone.subject).not.toContain('account')
+  })
+
   test('of a test says TEST', () => {
     const { summary } = summarised(stealers)
     const message = renderSummary({
@@ -135,6 +149,21 @@ test('a line says which of its times it shows, and an identifier that the title 
     { identifier: 'matched VIP', time: 'created 2026-11-01 12:00 UTC' },
     { identifier: 'matched VIP', time: 'fetched 2026-11-01 12:02 UTC' },
   ])
+})
+
+test('a digest of several accounts says of each event whose it is, and so does its table', () => {
+  const members = ['acme', 'globex'].map((account) => aMember({ account, namesAccount: true }))
+  const raised = aMember({ account: 'acme', namesAccount: true, raisedFrom: 'low' })
+  const { lines, title } = renderDigest({}, [...members, raised])
+  expect(lines.map(({ remark }) => remark)).toEqual([
+    'account acme',
+    'account globex',
+    'account acme, raised from low',
+  ])
+  expect(title).not.toContain('account')
+  expect(renderDigest({}, [aMember()]).lines[0]?.remark).toBeNull()
+  const table = Buffer.from(createCsv().add(toCsvRow(raised)).finish()).toString()
+  expect(table).toMatch(/,"account"\r\n.*,"acme"\r\n$/u)
 })
 
 test('a digest says of which zone its days are where its times are of another', () => {
