@@ -494,8 +494,13 @@ export function typeLabel(type: string): string {
 export function pluralizeType(type: string): string {
   const label = typeLabel(type)
   const [, noun = label, rest = ''] = /^(.*?)( (?:for|in|of|on) .*)?$/u.exec(label) ?? []
-  const plural = noun.endsWith('s') ? noun : `${noun}s`
+  const plural = pluralizeNoun(noun)
   return `${plural.charAt(0).toLowerCase()}${plural.slice(1)}${rest}`
+}
+
+function pluralizeNoun(noun: string): string {
+  if (/(?:data|code|malware|infrastructure|[^s]s)$/iu.test(noun)) return noun
+  return noun.endsWith('ss') ? `${noun}es` : `${noun.replace(/(?<![aeiou])y$/u, 'ie')}s`
 }
 
 /** An event without anything but a type. */

@@ -101,6 +101,19 @@ describe('the title', () => {
     expect(alone.title + alone.subject).not.toContain('account')
   })
 
+  test.each([
+    ['docker_repository', 'docker repositories'],
+    ['leaked_data', 'leaked data'],
+    ['driller_source_code', 'source code'],
+    ['domain_ip_address', 'domain IP addresses'],
+    ['domain_dns_records', 'domain DNS records'],
+    ['bot', 'bots for sale'],
+    ['seller', 'market sellers'],
+  ])('speaks of several %s as %s', (type, words) => {
+    const members = [1, 2].map(() => aMember({ event: aThreatEvent({ type }) }))
+    expect(render(members).title).toContain(` — ${words} of feed brand`)
+  })
+
   test('of a test says TEST', () => {
     const { summary } = summarised(stealers)
     const message = renderSummary({
