@@ -3,7 +3,6 @@ import { loadConfig, parseConfig } from '../../src/config/load.ts'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { renderMessage } from '../../src/messages/message.ts'
-import { sampleEvents } from '../../src/messages/samples.ts'
 import { drawMail, drawPage, type Html, markup } from '../../src/sandbox/drawing/html.ts'
 import { drawSlack } from '../../src/sandbox/drawing/slack.ts'
 import { drawTeams } from '../../src/sandbox/drawing/teams.ts'
@@ -12,8 +11,8 @@ import type { SinkParts } from '../../src/sinks/config.ts'
 import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
 import { formatTemplateFailure } from '../../src/sinks/templates.ts'
 import { aMember } from '../support/deliveries.ts'
-import { delivery, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
-import { manyMembers, summarised } from '../support/summaries.ts'
+import { canary, delivery, notice, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
+import { aBusyDigest, manyMembers, summarised } from '../support/summaries.ts'
 
 const config = `
 accounts: { main: { base_url: "https://api.example.com", api_key: none } }
@@ -53,6 +52,9 @@ export async function openSinks(
 }
 
 const severalMembers = manyMembers(6)
+const accountMembers = severalMembers.map((member, at) => {
+  return { ...member, account: at < 3 ? 'acme' : 'globex', namesAccount: true }
+})
 const down = { sink: 'oncall', sinceMs: Date.UTC(2026, 10, 21, 4, 30) }
 
 /** What the recorded messages do not have. */
@@ -64,11 +66,16 @@ const moreScenes: Scene[] = [
   ],
   ['a storm', delivery(severalMembers, summarised(severalMembers, { kind: 'storm' }))],
   ['what was held', delivery(severalMembers, summarised(severalMembers, { kind: 'held' }))],
-  ...sampleEvents(Date.UTC(2026, 10, 21, 7, 0))
-    .filter(({ event }) => event.type === 'notice' || event.type === 'canary')
-    .map(({ event, detail }): Scene => {
-      return [`of Tocsin itself: ${event.type}`, delivery([aMember({ event, detail })])]
-    }),
+  [
+    'a group of one account of several',
+    delivery(accountMembers.slice(0, 3), summarised(accountMembers.slice(0, 3))),
+  ],
+  [
+    'a digest of several accounts',
+    delivery(accountMembers, { ...aBusyDigest(), members: accountMembers }),
+  ],
+  ['of Tocsin itself: notice', delivery([notice()])],
+  ['of Tocsin itself: canary', delivery([canary()], { isTest: true })],
 ]
 
 export const specialScenes: readonly Scene[] = [...otherScenes, ...moreScenes]

@@ -113,19 +113,24 @@ function dataOf({ highlights = {} }: EventTypeSample): Record<string, unknown> {
   return data
 }
 
-function notice(): DeliveryMember {
+/** Of Tocsin itself. */
+export function notice(): DeliveryMember {
   const trouble = { kind: 'feed-stalled', name: 'brand' } as const
+  const sinceMs = Date.UTC(2026, 10, 1, 11, 40)
   const event = buildBeginAlert(
     trouble,
-    { sinceMs: 0, seenMs: 0, dueMs: 22 * 60_000 },
+    { sinceMs, seenMs: sinceMs, dueMs: sinceMs + 22 * 60_000 },
     'no poll succeeds',
   )
   return aMember({ event, feed: ownFeed, link: null })
 }
 
-function canary(): DeliveryMember {
-  const given = { uid: '_tocsin/canary/0', type: 'canary', severity: 'info', createdAtMs: 0 }
-  const event = ownEvent(given, { headline: 'test of the whole way', slot: '1970-01-01T00:00:00Z' })
+/** Of Tocsin itself. */
+export function canary(): DeliveryMember {
+  const createdAtMs = Date.UTC(2026, 10, 1, 12)
+  const given = { uid: '_tocsin/canary/0', type: 'canary', severity: 'info', createdAtMs }
+  const slot = new Date(createdAtMs).toISOString()
+  const event = ownEvent(given, { headline: 'test of the whole way', slot })
   return aMember({ event, feed: ownFeed, link: null })
 }
 
