@@ -131,6 +131,7 @@ export function aBusyDigest(count = 37): Pick<Delivery, 'members' | 'summary' | 
       },
     ],
     alreadySentTotal: 3,
+    alreadySentBySeverity: [{ severity: 'critical', count: 3 }],
   })
   return {
     ...summarised(members, { kind: 'digest', route: null, digest }),
