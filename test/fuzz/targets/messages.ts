@@ -67,7 +67,7 @@ function checkCsv(member: DeliveryMember): void {
   const cells = [...(lines[1] ?? '').matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(
     ([, cell]) => cell ?? '',
   )
-  assertThat(cells.length === 11, 'not eleven cells', lines[1])
+  assertThat(cells.length === 12, 'not twelve cells', lines[1])
   for (const cell of cells) {
     assertThat(!/^["`\s]*[=+\-@＝＋－＠]/u.test(cell), 'a formula', cell)
   }

@@ -45,7 +45,7 @@ test('the organization of the configuration counts before that of the key, the o
 })
 
 test.each([
-  ['an empty name', ['tenants', 'create', '--name', ''], 'name: empty; write at least 1 character'],
+  ['an empty name', ['tenants', 'create', '--name', ''], "'--name <text>' argument '' is invalid"],
   ['no name', ['tenants', 'create'], "'--name <text>' not specified"],
   [
     'a wrong industry',
