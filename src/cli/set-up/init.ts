@@ -15,7 +15,15 @@ import { calledAs, type Context } from '../context.ts'
 import { parseList, parseText } from '../options.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 import { configText, type Draft, listSecrets, secretsFolder } from './init-draft.ts'
-import { askForDraft, type InitOptions, missingOptions } from './init-questions.ts'
+import {
+  askForAccount,
+  askForGroup,
+  askForRedis,
+  type InitOptions,
+  type Interview,
+  missingOptions,
+} from './init-questions.ts'
+import { askForSinks } from './init-sinks.ts'
 import { openTrial } from './init-trial.ts'
 
 export function initCommand(context: Context): Command {
@@ -71,6 +79,15 @@ async function init(context: Context, file: string, options: InitOptions): Promi
   terminal.print('Next:')
   terminal.print(`  ${calledAs(context)} doctor --config ${quoteForShell(file)}`)
   terminal.print(`  ${calledAs(context)} run --config ${quoteForShell(file)}`)
+}
+
+/** Asks for all that the file needs and tries each answer. Throws Interruption, CommandError. */
+async function askForDraft(interview: Interview): Promise<Draft> {
+  const redis = await askForRedis(interview)
+  const { account, found } = await askForAccount(interview, redis)
+  const group = await askForGroup(interview, found)
+  const sinks = await askForSinks(interview, account)
+  return { redis, account, group, sinks }
 }
 
 /** Before the first question: nobody answers them all for nothing. Throws CommandError. */
