@@ -223,10 +223,7 @@ export function readFileWithin(path: string, { maxBytes, mayWait }: FileLimits):
     // reading a directory fails with its own error
     const isUsual = status.isFile() || status.isDirectory()
     if (!isUsual && !mayWait) throw fileError(path, 'SPECIAL', 'is no regular file')
-    const text = readWithin(file, maxBytes)
-    if (text === undefined)
-      throw fileError(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)
-    return text
+    return readWithin(file, { path, maxBytes })
   } finally {
     closeSync(file)
   }
@@ -245,10 +242,7 @@ export function readOwnFile(path: string, { maxBytes }: FileLimits): string {
     if (!status.isFile()) throw fileError(path, 'SPECIAL', 'is no regular file')
     const exposure = foreignAccess(path, status)
     if (exposure) throw new Error(`${exposure.problem}; ${exposure.remedy}`)
-    const text = readWithin(file, maxBytes)
-    if (text === undefined)
-      throw fileError(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)
-    return text
+    return readWithin(file, { path, maxBytes })
   } finally {
     closeSync(file)
   }
@@ -258,10 +252,8 @@ function fileError(path: string, code: 'SPECIAL' | 'TOO_LONG', what: string): Er
   return Object.assign(new Error(`the file ${path} ${what}`), { code })
 }
 
-/**
- * Returns undefined if there is more. The size is not asked beforehand, because a device has none.
- */
-function readWithin(file: number, maxBytes: number): string | undefined {
+/** Throws `TOO_LONG` if there is more. The size is not asked beforehand, because a device has none. */
+function readWithin(file: number, { path, maxBytes }: { path: string; maxBytes: number }): string {
   const chunks: Buffer[] = []
   let bytes = 0
   for (;;) {
@@ -269,7 +261,9 @@ function readWithin(file: number, maxBytes: number): string | undefined {
     const read = readSync(file, chunk)
     if (read === 0) return Buffer.concat(chunks).toString('utf8')
     bytes += read
-    if (bytes > maxBytes) return undefined
+    if (bytes > maxBytes) {
+      throw fileError(path, 'TOO_LONG', `is longer than ${maxBytes / 1024} KiB`)
+    }
     chunks.push(chunk.subarray(0, read))
   }
 }
