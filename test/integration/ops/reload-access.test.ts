@@ -6,6 +6,7 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -103,6 +104,12 @@ describe('the place', () => {
     expect(places()).not.toContain(own)
   })
 
+  test('is the first of those that can be written', () => {
+    const paths = [at('first/token'), at('second/token')]
+    expect(writeReloadAccess(paths, access)).toBe(paths[0])
+    expect(existsSync(at('second'))).toBe(false)
+  })
+
   test('is the next one where the first cannot be written', () => {
     holding('file', '')
     const next = at('next/token')
@@ -136,6 +143,18 @@ describe('writing', () => {
     symlinkSync(target, at('link'))
     expect(() => writeReloadAccess([at('link')], access)).toThrow('is a link')
     expect(lstatSync(at('link')).isSymbolicLink()).toBe(true)
+  })
+
+  test('leaves a folder among the temporary files alone that others may enter, or that is a link', () => {
+    vi.stubEnv('TMPDIR', folder)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    mkdirSync(at('open'))
+    chmodSync(at('open'), 0o777)
+    symlinkSync(at('open'), at('link'))
+    expect(() => writeReloadAccess([at('open/token'), at('link/token')], access)).toThrow(
+      /others may enter it \(mode 777\).*it is a symbolic link/,
+    )
+    expect(readdirSync(at('open'))).toEqual([])
   })
 
   test('check refuses such a file with its place and what to do', () => {

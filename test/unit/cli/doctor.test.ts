@@ -14,9 +14,11 @@ import {
   judgeMemory,
   judgeTimeZones,
 } from '../../../src/cli/set-up/doctor-host.ts'
+import { checkRedis } from '../../../src/cli/set-up/doctor-redis.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'
+import type { Redis } from '../../../src/redis/connection.ts'
 
 const mebibyte = 2 ** 20
 const never = new AbortController().signal
@@ -178,4 +180,21 @@ test.each([
   [undefined, 'problem'],
 ])('time zone data of %s in 2026 are %s', (release, status) => {
   expect(judgeTimeZones({ release, nowMs: Date.UTC(2026, 5, 1) })).toMatchObject({ status })
+})
+
+test.each([
+  [69, 'ok', 'used, of'],
+  [70, 'problem', ': no more events are taken in'],
+])('a Redis of which %i %% are used: %s', async (used, status, detail) => {
+  const info = `redis_version:7.2.0\r\naof_enabled:1\r\nused_memory:${used * mebibyte}\r\nmaxmemory:${100 * mebibyte}\r\n`
+  const node = { options: { host: 'redis', port: 6379 }, info: async () => info }
+  const nodes = (role: string): unknown[] => (role === 'master' ? [node] : [])
+  const redis = { isCluster: true, ping: async () => 'PONG', nodes } as unknown as Redis
+  const { redis: place, ledger } = minimalConfig('')
+  const config = { redis: place, ledger: { ...ledger, maxBytes: mebibyte } }
+  const found = await checkRedis(redis, config)
+  expect(found.find(({ check }) => check === 'redis memory')).toMatchObject({
+    status,
+    detail: expect.stringContaining(detail),
+  })
 })

@@ -128,6 +128,19 @@ test('after a refusal its files are looked at beside those of the configuration 
   expect(await looks(watch, 3)).toEqual([false, false, false])
 })
 
+test('after a refusal those of the configuration that ran before are looked at no longer', async () => {
+  const named = `${file}.named`
+  writeFileSync(named, 'n')
+  const watch = await settled([file, secret])
+  watch.taken(readContents([file, named]))
+  watch.refused(readContents([file]))
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+  writeFileSync(named, 'of what runs')
+  expect(await looks(watch, 2)).toEqual([false, true])
+  writeFileSync(secret, 'of what ran')
+  expect(await looks(watch, 3)).toEqual([false, false, false])
+})
+
 test('a pipe is neither waited for nor a change', async () => {
   const pipe = `${file}.pipe`
   execFileSync('mkfifo', [pipe])

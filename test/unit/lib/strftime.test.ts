@@ -40,6 +40,13 @@ test('the last day of a year is its 366th only in a leap year', () => {
   expect(written).toEqual(['366', '365', '366', '365', '060', '060'])
 })
 
+test('the clock of twelve hours knows no hour 0', () => {
+  const written = [0, 1, 12, 23].map((hour) =>
+    formatAs('%I%p %l%P', Date.UTC(2026, 0, 1, hour), 'UTC'),
+  )
+  expect(written).toEqual(['12AM 12am', '01AM  1am', '12PM 12pm', '11PM 11pm'])
+})
+
 test('a time that no calendar shows is none', () => {
   expect(formatAs('%F', Number.MAX_SAFE_INTEGER, 'UTC')).toBeUndefined()
   for (const zone of ['UTC', 'Europe/Zurich']) {

@@ -338,6 +338,12 @@ test('what has no value is null in JSON, and nothing in a line', () => {
   expect(renderLines('[{{ nil }}{{ empty }}{{ gone | default: nil }}]')).toBe('[]')
 })
 
+test('JSON in a line is sanitized and cut as every value is', () => {
+  const written = renderLines('{{ text | json }}', { text: `\u202ea${'b'.repeat(5_000)}` })
+  expect(written).toMatch(/^"ab+…$/)
+  expect(written).toHaveLength(templateLimits.maxValue)
+})
+
 test('a date is read as UTC, and what is none stays as it is', () => {
   const shown = (value: unknown): string => renderLines('{{ value | date: "%F %T" }}', { value })
   expect(shown('2026-11-21T07:59:30.000Z')).toBe('2026-11-21 07:59:30')
