@@ -49,9 +49,18 @@ export interface EngineContext extends ProcessContext {
   newAccounts: string[]
   /**
    * The configuration's generation: its numbers are 0 until it is registered in Redis; active unless
-   * another was started later.
+   * another was started later. `previousMs`: the latest confirmation that this process has seen in
+   * Redis; 0: none yet.
    */
-  generation: ActiveGeneration & Readonly<GenerationNames> & { isActive: boolean }
+  generation: ActiveGeneration &
+    Readonly<GenerationNames> & { isActive: boolean; previousMs: number }
+}
+
+/** The generation of a configuration that is not registered in Redis: a command's, or one that starts. */
+export function unregistered(
+  names: GenerationNames = { hash: '', digest: '' },
+): EngineContext['generation'] {
+  return { number: 0, revision: 0, ...names, isActive: false, previousMs: 0 }
 }
 
 /** The open ledgers of accounts that are not in the configuration. */

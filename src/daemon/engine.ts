@@ -10,6 +10,7 @@ import { createLanes, type Lanes } from '../feeds/lanes.ts'
 import { type Clock, waitAtMost } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop, type LoopOptions } from '../lib/loop.ts'
+import { claimSchema } from '../redis/health.ts'
 import {
   activateGeneration,
   type ActiveGeneration,
@@ -18,7 +19,7 @@ import {
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
 import { buildAudits } from './audits.ts'
-import type { ProcessContext, EngineContext } from './context.ts'
+import { type ProcessContext, type EngineContext, unregistered } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './delivery.ts'
 import { digestConfig } from './describe-config.ts'
 import { polledFeeds } from './polled-feeds.ts'
@@ -196,16 +197,42 @@ function buildLoops(
 
 /**
  * Checks whether this configuration is the active one; it becomes so when the other one is gone.
+ * What was confirmed before can only be older than what this process has seen if Redis lost it.
  */
-async function confirmActiveOnce({
-  redis,
-  keys,
-  generation,
-  metrics,
-}: EngineContext): Promise<void> {
-  const found = await confirmGeneration(redis, keys, generation)
-  generation.isActive = found !== undefined
-  if (found) takeNumbers(found, { generation, metrics })
+async function confirmActiveOnce(context: EngineContext): Promise<void> {
+  const { redis, keys, generation, metrics } = context
+  const { active, previousMs } = await confirmGeneration(redis, keys, generation)
+  const lostMs = generation.previousMs - previousMs
+  generation.previousMs = previousMs
+  generation.isActive = active !== undefined
+  if (active) takeNumbers(active, { generation, metrics })
+  if (lostMs > usualLossMs) await reportLoss(context, previousMs)
+}
+
+/** What a crash of Redis or a failover may lose, and clocks of two nodes may differ, ms. */
+const usualLossMs = 10_000
+
+/** Redis was restored or emptied while this process ran. */
+async function reportLoss(
+  { ledgers, redis, keys, logger }: EngineContext,
+  previousMs: number,
+): Promise<void> {
+  const remedy = 'stop every replica, restore the newest backup if this was none, and start them'
+  if (previousMs > 0)
+    logger.error(
+      { since: new Date(previousMs).toISOString(), remedy },
+      'redis holds an older state of the ledger: what was delivered since is sent again',
+    )
+  else
+    logger.error(
+      { remedy },
+      'redis has lost the ledger: what waited in it is gone, and all that the feeds show from their start on is new',
+    )
+  await claimSchema(redis, keys)
+  const kept = await Promise.all(ledgers.map((ledger) => ledger.reassert()))
+  const accounts = ledgers.filter((_ledger, at) => !kept[at]).map(({ account }) => account)
+  if (accounts.length > 0)
+    logger.error({ accounts, remedy }, 'redis holds another ledger: what it knows is sent again')
 }
 
 function takeNumbers(
@@ -260,7 +287,7 @@ export function createEngine(
   { config, hash, files }: Pick<LoadedConfig, 'config' | 'hash' | 'files'>,
 ): Engine {
   const digest = digestConfig({ config, files }, ['http'])
-  const generation = { number: 0, revision: 0, hash, digest, isActive: true }
+  const generation = { ...unregistered({ hash, digest }), isActive: true }
   const context: EngineContext = {
     ...processContext,
     config,

@@ -26,6 +26,11 @@ export interface AccountLedger {
   runJson: <T>(script: string, ...args: (string | number)[]) => Promise<T>
   /** Whether an account has a ledger in this Redis; false after an operator discarded it. */
   hasLedger: (account: string) => Promise<boolean>
+  /**
+   * Stores the fingerprint key again if Redis has none any more, so that what this process takes in
+   * stays known. Returns whether Redis has this one: with another, it holds another ledger.
+   */
+  reassert: () => Promise<boolean>
 }
 
 export interface AccountLedgerOptions {
@@ -103,6 +108,10 @@ export async function openExistingLedger({
     runJson: async <T>(script: string, ...args: (string | number)[]) =>
       JSON.parse(String(await run(script, ...args))) as T,
     hasLedger: async (other) => (await redis.exists(keys.account(other, 'mark-key'))) === 1,
+    async reassert() {
+      await run('open-ledger', fingerprintKey)
+      return (await redis.get(key('mark-key'))) === fingerprintKey
+    },
   }
 }
 
@@ -266,21 +275,30 @@ export async function activateGeneration(
   keys: Keys,
   names: GenerationNames,
 ): Promise<ActiveGeneration> {
-  return runGenerationScript(redis, keys, { names, verb: 'start', patienceMs: desertedAfterMs })
+  const options = { names, verb: 'start', patienceMs: desertedAfterMs }
+  return (await runGenerationScript(redis, keys, options)).found
 }
 
-/**
- * Confirms a configuration and returns its numbers; undefined if another generation is active: one
- * that was started later and that some replica confirmed within `patienceMs`.
- */
+export interface Confirmation {
+  /**
+   * undefined if another generation is active: one that was started later and that some replica
+   * confirmed within `patienceMs`.
+   */
+  active: ActiveGeneration | undefined
+  /** When the active configuration was confirmed before, ms; 0: never, as far as Redis knows. */
+  previousMs: number
+}
+
+/** Confirms a configuration. */
 export async function confirmGeneration(
   redis: Redis,
   keys: Keys,
   names: GenerationNames,
   patienceMs = desertedAfterMs,
-): Promise<ActiveGeneration | undefined> {
-  const found = await runGenerationScript(redis, keys, { names, verb: 'confirm', patienceMs })
-  return found.number === 0 ? undefined : found
+): Promise<Confirmation> {
+  const options = { names, verb: 'confirm', patienceMs }
+  const { found, previousMs } = await runGenerationScript(redis, keys, options)
+  return { active: found.number === 0 ? undefined : found, previousMs }
 }
 
 /** Whether some replica has run within the last minute. */
@@ -298,11 +316,11 @@ async function runGenerationScript(
   redis: Redis,
   keys: Keys,
   { names, verb, patienceMs }: { names: GenerationNames; verb: string; patienceMs: number },
-): Promise<ActiveGeneration> {
+): Promise<{ found: ActiveGeneration; previousMs: number }> {
   const args = [names.hash, verb, patienceMs, names.digest]
-  const found = await runScript(redis, 'activate-generation', [keys.shared('generation')], args)
-  const [number, revision] = found as [number, number]
-  return { number, revision }
+  const reply = await runScript(redis, 'activate-generation', [keys.shared('generation')], args)
+  const [number, revision, previousMs] = reply as [number, number, number]
+  return { found: { number, revision }, previousMs }
 }
 
 export interface LedgerConfig {

@@ -15,6 +15,7 @@ import { createAddressHasher, buildSinks } from '../../daemon/sinks.ts'
 import { type Circuit, createCircuit } from '../../delivery/circuit.ts'
 import type { MemberOptions } from '../../delivery/delivery-member.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
+import { unregistered } from '../../daemon/context.ts'
 import type { FlushContext } from '../../grouping/flush-context.ts'
 import { type DigestSink, hasDigest } from '../../grouping/digest-flush.ts'
 import { defaultTimings, systemClock } from '../../lib/clock.ts'
@@ -62,7 +63,7 @@ export async function withEngine<Result>(
         newAccounts: [],
         metrics: createMetrics(environment),
         timings: defaultTimings,
-        generation: { number: 0, revision: 0, hash: '', digest: '', isActive: false },
+        generation: unregistered(),
       }
       const hints = createWorkHints(store.redis, store.keys)
       const drains: FlusherParts['drains'] = {

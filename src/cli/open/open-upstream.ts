@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import type { EngineContext } from '../../daemon/context.ts'
+import { type EngineContext, unregistered } from '../../daemon/context.ts'
 import type { Upstream } from '../../daemon/upstream.ts'
 import { defaultTimings as timings, systemClock } from '../../lib/clock.ts'
 import { silentLogger } from '../context.ts'
@@ -19,7 +19,7 @@ export async function withUpstream<Result>(
   const { createMetrics } = await import('../../lib/metrics.ts')
   const parts = { clock: systemClock, logger: silentLogger }
   const metrics = createMetrics(parts)
-  const generation = { number: 0, revision: 0, hash: '', digest: '', isActive: false }
+  const generation = unregistered()
   const engineContext: EngineContext = {
     ...parts,
     ...store,

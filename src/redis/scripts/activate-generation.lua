@@ -5,19 +5,21 @@
 -- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm);
 --          patience in ms; digest of all that it says, empty if it cannot be known
 -- Returns  the configuration's number, which grows with the hash, or 0 if another one is active; its
---          revision, which grows with the digest too, or 0 if another one has the same hash
+--          revision, which grows with the digest too, or 0 if another one has the same hash; when
+--          the active one was confirmed before (ms), 0 if never
 -- @include lib/clock.lua
 
 local state = redis.call('HMGET', KEYS[1], 'hash', 'confirmed', 'number', 'digest', 'revision')
 local is_active = state[1] == ARGV[1]
-local is_deserted = now > tonumber(state[2] or '0') + tonumber(ARGV[3])
+local previous = tonumber(state[2] or '0')
+local is_deserted = now > previous + tonumber(ARGV[3])
 local number = tonumber(state[3] or '0')
 local revision = tonumber(state[5] or state[3] or '0')
 local is_same = is_active and (ARGV[4] == '' or ARGV[4] == (state[4] or ARGV[4]))
 
 if not is_active then
   if ARGV[2] ~= 'start' and not is_deserted then
-    return { 0, 0 }
+    return { 0, 0, previous }
   end
   number = number + 1
 end
@@ -32,4 +34,4 @@ if is_same then
     redis.call('HSET', KEYS[1], 'digest', ARGV[4])
   end
 end
-return { number, is_same and revision or 0 }
+return { number, is_same and revision or 0, previous }

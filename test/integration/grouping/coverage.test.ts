@@ -55,7 +55,7 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
       config,
       ledgers,
       newAccounts: [],
-      generation: { number: 1, revision: 1, hash: '', digest: '', isActive: true },
+      generation: { number: 1, revision: 1, hash: '', digest: '', isActive: true, previousMs: 0 },
     },
     {
       sinks: new Map(),

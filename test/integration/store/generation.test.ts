@@ -32,8 +32,8 @@ test('what no replica may disturb is refused while one runs, and for a minute af
 
 test('the configuration started last is active; one that nobody confirms any more gives way', async () => {
   const keys = tests.keys()
-  const confirm = (hash: string, patienceMs?: number) =>
-    confirmGeneration(tests.redis, keys, named(hash), patienceMs)
+  const confirm = async (hash: string, patienceMs?: number) =>
+    (await confirmGeneration(tests.redis, keys, named(hash), patienceMs)).active
   expect(await activateGeneration(tests.redis, keys, named('one'))).toEqual(numbered(1))
   expect(await activateGeneration(tests.redis, keys, named('one'))).toEqual(numbered(1))
   expect(await activateGeneration(tests.redis, keys, named('two'))).toEqual(numbered(2))
@@ -52,9 +52,9 @@ test('a configuration keeps its place in the very millisecond in which its patie
       [name],
       [hash, 'confirm', 60, ''],
     )
-  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1])
-  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0])
-  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2])
+  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1, 0])
+  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000])
+  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000])
 })
 
 test('commands see the configuration that is active, or that none ever was', async () => {
@@ -68,7 +68,8 @@ test('commands see the configuration that is active, or that none ever was', asy
 test('a change of what no replicas compete for is another revision of the same number', async () => {
   const keys = tests.keys()
   const start = (digest: string) => activateGeneration(tests.redis, keys, named('hash', digest))
-  const confirm = (digest: string) => confirmGeneration(tests.redis, keys, named('hash', digest))
+  const confirm = async (digest: string) =>
+    (await confirmGeneration(tests.redis, keys, named('hash', digest))).active
   expect(await start('a')).toEqual(numbered(1, 1))
   expect(await start('b')).toEqual(numbered(1, 2))
   // a replica with the older one polls on, and stays at its revision
