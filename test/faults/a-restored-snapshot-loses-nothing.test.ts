@@ -4,12 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isConsistent } from '../../src/audit/ledger-check.ts'
+import { requireDigestSink, withEngine } from '../../src/cli/open/open-engine.ts'
 import type { App } from '../../src/daemon/daemon.ts'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { endWindowNow } from '../../src/grouping/digest-flush.ts'
+import { createLogger, type Logger } from '../../src/lib/logger.ts'
+import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import { readAccounting, sumPending } from '../../src/store/accounts.ts'
 import { startHttpServer, type HttpServer, type ReceivedRequest } from '../support/http-server.ts'
 import { connectTo, proofOf } from '../support/ledger.ts'
 import { endServer, freePort, launchServer } from '../support/redis.ts'
-import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
+import { aReplica, hurriedConfig, nothingPending, until } from '../support/rehearsal.ts'
 
 const away = { status: 503 }
 const there = { status: 200 }
@@ -17,6 +21,7 @@ const there = { status: 200 }
 interface Arrival {
   uid: string
   id: string
+  isMarked: boolean
 }
 
 /** What a receiver took, in order. */
@@ -26,11 +31,20 @@ function arrivals(server: HttpServer, isTaken: (at: number) => boolean): Arrival
 
 function toArrival({ headers, body }: ReceivedRequest): Arrival {
   const { data } = JSON.parse(body) as { data: { uid: string } }
-  return { uid: data.uid, id: String(headers['webhook-id']) }
+  const isMarked = headers['tocsin-possible-repeat'] === 'true'
+  return { uid: data.uid, id: String(headers['webhook-id']), isMarked }
 }
 
-/** A receiver that can be away; `taken` is what it accepted. */
-async function aReceiver() {
+interface Receiver {
+  url: string
+  setThere: (isThere: boolean) => void
+  /** What it accepted. */
+  taken: () => Arrival[]
+  tried: () => number
+}
+
+/** A receiver that can be away. */
+async function aReceiver(): Promise<Receiver> {
   const server = await startHttpServer()
   onTestFinished(() => server.stop())
   let isThere = true
@@ -82,61 +96,89 @@ async function restore(copy: string, port: number): Promise<void> {
   redis.disconnect()
 }
 
-test('a restored snapshot loses no event, and repeats only what was delivered after it, under the same ids', async () => {
+/** A service, a Redis in a folder, and replicas that poll one into the other. */
+async function aScene(sinks: (sandbox: Sandbox) => string) {
   const limits = { search: 100, basic: 100 }
   const sandbox = await startSandbox({
     organizations: [{ id: 7, limits, keys: [{ key: 'fw_sandbox', tenants: [42] }] }],
+    slackLimit: { perSecond: 1_000, burst: 1_000 },
   })
   onTestFinished(() => sandbox.close())
-  const [siem, held] = [await aReceiver(), await aReceiver()]
-  held.setThere(false)
   const [folder, port] = [aFolder(), await freePort()]
   const url = `redis://127.0.0.1:${port}`
-  const before = await launchServer(folder, [`port ${port}`])
-  onTestFinished(() => endServer(before))
-  const replica = (): App => {
-    const app = aReplica(`
+  const server = await launchServer(folder, [`port ${port}`])
+  onTestFinished(() => endServer(server))
+  const yaml = `
 redis: {url: '${url}'}
 http: {port: 0}
 accounts: {main: {base_url: '${sandbox.url}', link_hosts: [app.example.com], api_key: fw_sandbox, limits: {search: 100, basic: 100}}}
 feeds: {brand: {type: events, identifier_group: 1042, detail: [], every: 5s, start: 1h, initial_poll: send}}
-sinks:
-  siem: {type: webhook, url: '${siem.url}', allow_private: true}
-  held: {type: webhook, url: '${held.url}', allow_private: true}
-route: {sinks: [siem, held]}
-`)
-    onTestFinished(() => app.stop())
-    return app
+${sinks(sandbox)}
+`
+  return {
+    sandbox,
+    port,
+    yaml,
+    snapshot: () => snapshot(url, folder),
+    endRedis: () => endServer(server),
+    replica(logger?: Logger): App {
+      const app = aReplica(yaml, logger)
+      onTestFinished(() => app.stop())
+      return app
+    },
+    pour: (count: number): string[] =>
+      sandbox.addEvents(count, { severity: 'critical', groupIds: [1042] }).map(({ uid }) => uid),
   }
-  const pour = (count: number): void =>
-    void sandbox.addEvents(count, { severity: 'critical', groupIds: [1042] })
-  const settled = async (count: number): Promise<void> =>
-    until(`siem has ${count} events`, () => uidsOf(siem.taken()).length >= count, 60_000)
+}
 
-  const first = replica()
-  pour(20)
+/** Every sink gets every event. */
+function webhooks(urls: Record<string, string>): string {
+  const sinks = Object.entries(urls).map(
+    ([name, url]) => `  ${name}: {type: webhook, url: '${url}', allow_private: true}`,
+  )
+  return `sinks:\n${sinks.join('\n')}\nroute: {sinks: [${Object.keys(urls).join(', ')}]}`
+}
+
+async function settled(receiver: Pick<Receiver, 'taken'>, count: number): Promise<void> {
+  const has = (): boolean => uidsOf(receiver.taken()).length >= count
+  await until(`${count} events have arrived`, has, 60_000)
+}
+
+const nothingWaits = (app: App): Promise<void> =>
+  until('nothing waits', () => nothingPending(app), 60_000)
+
+async function expectConsistent(app: App): Promise<void> {
+  expect((await proofOf(app.ledgers)).every(isConsistent)).toBe(true)
+}
+
+test('a restored snapshot loses no event, and repeats only what was delivered after it, under the same ids and unmarked', async () => {
+  const [siem, held] = [await aReceiver(), await aReceiver()]
+  held.setThere(false)
+  const scene = await aScene(() => webhooks({ siem: siem.url, held: held.url }))
+  const first = scene.replica()
+  scene.pour(20)
   await first.start()
-  await settled(20)
+  await settled(siem, 20)
   siem.setThere(false)
   const tried = siem.tried()
-  pour(5)
+  scene.pour(5)
   await until('those of the outage were tried', () => siem.tried() > tried)
-  const copy = await snapshot(url, folder)
+  const copy = await scene.snapshot()
   const takenBefore = uidsOf(siem.taken())
   siem.setThere(true)
-  pour(10)
-  await settled(35)
-  await endServer(before)
+  const after = scene.pour(10)
+  await settled(siem, 35)
+  await scene.endRedis()
   await first.stop()
-  pour(5)
+  scene.pour(5)
 
-  await restore(copy, port)
+  await restore(copy, scene.port)
   held.setThere(true)
-  const second = replica()
+  const second = scene.replica()
   await second.start()
-  await settled(40)
-  await until('held has all', () => uidsOf(held.taken()).length >= 40, 60_000)
-  await until('nothing waits', () => nothingPending(second), 60_000)
+  await settled(siem, 40)
+  await settled(held, 40)
+  await nothingWaits(second)
 
   for (const receiver of [siem, held]) {
     const taken = receiver.taken()
@@ -149,7 +191,133 @@ route: {sinks: [siem, held]}
   expect(repeated.length).toBeGreaterThan(0)
   expect(repeated.filter(([uid]) => takenBefore.includes(uid))).toEqual([])
   expect(repeated.every(([, all]) => all.length === 2)).toBe(true)
+  // what the snapshot does not know at all is sent as for the first time
+  expect(after.map((uid) => counts.get(uid)?.map(({ isMarked }) => isMarked))).toEqual(
+    after.map(() => [false, false]),
+  )
   expect(held.taken()).toHaveLength(40)
-  const proofs = await proofOf(second.ledgers)
-  expect(proofs.every(isConsistent)).toBe(true)
+  await expectConsistent(second)
+}, 180_000)
+
+async function pendingFor({ ledgers }: App, sink: string): Promise<number> {
+  const all = await Promise.all(ledgers.map(readAccounting))
+  return all.reduce((sum, { sinks }) => sum + (sinks[sink] ? sumPending(sinks[sink]) : 0), 0)
+}
+
+/** As `tocsin digests send oncall`. */
+function sendDigest(yaml: string): Promise<unknown> {
+  const { config } = hurriedConfig(yaml)
+  return withEngine(config, async (engine) => {
+    const sink = requireDigestSink(engine, config, 'oncall')
+    for (const { id } of sink.destinations) await endWindowNow(engine.flushContext, sink, id)
+  })
+}
+
+test('people get again what they were told after the snapshot, in groups and digests, and nothing from before it', async () => {
+  const scene = await aScene(
+    ({ slackUrl, smtpUrl }) => `sinks:
+  soc: {type: slack, url: '${slackUrl}', allow_private: true, limit: 50/s}
+  oncall: {type: email, smtp: '${smtpUrl}', from: tocsin@example.com, to: [oncall@example.com], tls: off, digest: {schedule: '0 8 1 1 *', immediate: none}}
+route: {sinks: [soc, oncall], group_by: [feed], group_wait: 1s, group_interval: 10s}`,
+  )
+  const { sandbox, yaml, pour } = scene
+  const told = (sink: 'slack' | 'email'): string[] =>
+    sandbox.received[sink].flatMap(({ uids }) => uids)
+  const timesIn = (sink: 'slack' | 'email', uids: readonly string[]): number[] =>
+    uids.map((uid) => told(sink).filter((one) => one === uid).length)
+  const grouped = (uids: readonly string[], times = 1): Promise<void> =>
+    until('the group is told', () => timesIn('slack', uids).every((n) => n >= times), 60_000)
+  const digests = async (count: number): Promise<void> => {
+    await sendDigest(yaml)
+    await until('the digest is told', () => sandbox.received.email.length >= count, 60_000)
+  }
+
+  const first = scene.replica()
+  const listed = pour(3)
+  await first.start()
+  await grouped(listed)
+  await digests(1)
+  const waiting = pour(3)
+  await grouped(waiting)
+  await until('both groups are settled', async () => (await pendingFor(first, 'soc')) === 0)
+  const copy = await scene.snapshot()
+  await digests(2)
+  const after = pour(3)
+  await grouped(after)
+  await scene.endRedis()
+  await first.stop()
+
+  await restore(copy, scene.port)
+  const second = scene.replica()
+  await second.start()
+  await grouped(after, 2)
+  await digests(3)
+  await nothingWaits(second)
+
+  expect(timesIn('slack', [...listed, ...waiting])).toEqual([1, 1, 1, 1, 1, 1])
+  expect(timesIn('slack', after)).toEqual([2, 2, 2])
+  expect(timesIn('email', listed)).toEqual([1, 1, 1])
+  expect(timesIn('email', waiting)).toEqual([2, 2, 2])
+  expect(timesIn('email', after)).toEqual([1, 1, 1])
+  const messages = [...sandbox.received.slack, ...sandbox.received.email]
+  expect(messages.filter(({ body }) => /possible-repeat|may be a repeat/i.test(body))).toEqual([])
+  await expectConsistent(second)
+}, 180_000)
+
+/** A logger of which the errors are read. */
+function readErrors(): { logger: Logger; errors: string[] } {
+  const errors: string[] = []
+  const destination = { write: (line: string) => void errors.push(line) }
+  const logger = createLogger({ level: 'error', destination })
+  return { logger, errors }
+}
+
+test('a snapshot restored under a running daemon is told, loses no event and repeats no older one', async () => {
+  const siem = await aReceiver()
+  const scene = await aScene(() => webhooks({ siem: siem.url }))
+  const { logger, errors } = readErrors()
+  const app = scene.replica(logger)
+  const before = scene.pour(10)
+  await app.start()
+  await settled(siem, 10)
+  await nothingWaits(app)
+  const copy = await scene.snapshot()
+  const longerThanACrashLosesMs = Date.now() + 12_000
+  await until('the snapshot is old', () => Date.now() > longerThanACrashLosesMs)
+  scene.pour(10)
+  await settled(siem, 20)
+  await scene.endRedis()
+  await restore(copy, scene.port)
+  scene.pour(5)
+  await settled(siem, 25)
+  await until('it is told', () => errors.some((line) => line.includes('holds an older state')))
+  await nothingWaits(app)
+  const counts = Map.groupBy(siem.taken(), ({ uid }) => uid)
+  expect(before.map((uid) => counts.get(uid)?.length)).toEqual(before.map(() => 1))
+  await expectConsistent(app)
+}, 180_000)
+
+test('a Redis that comes back empty under a running daemon is told, and what is sent since stays known', async () => {
+  const siem = await aReceiver()
+  const scene = await aScene(() => webhooks({ siem: siem.url }))
+  const { logger, errors } = readErrors()
+  const app = scene.replica(logger)
+  scene.pour(10)
+  await app.start()
+  await settled(siem, 10)
+  await scene.endRedis()
+  const empty = await launchServer(aFolder(), [`port ${scene.port}`])
+  onTestFinished(() => endServer(empty))
+  await until('all is sent again', () => siem.taken().length === 20, 60_000)
+  await until('it is told', () => errors.some((line) => line.includes('has lost the ledger')))
+  await nothingWaits(app)
+  await app.stop()
+
+  const next = scene.replica()
+  scene.pour(5)
+  await next.start()
+  await settled(siem, 15)
+  await nothingWaits(next)
+  expect(siem.taken()).toHaveLength(25)
+  await expectConsistent(next)
 }, 180_000)
