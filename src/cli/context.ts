@@ -90,7 +90,7 @@ export async function readText({ terminal }: Context, file: string): Promise<str
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const code = errorCode(cause)
     const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
     throw new CommandError('mistake', `${file}: ${problem}`, { cause })
   }

@@ -5,7 +5,7 @@
 
 import { existsSync, readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { quoteForShell } from '../lib/errors.ts'
+import { errorCode, quoteForShell } from '../lib/errors.ts'
 import { duration, rate } from '../lib/config-fields.ts'
 import { createPrivateFile, replacePrivateFile } from '../lib/private-files.ts'
 import { appHost } from '../sandbox/api/search.ts'
@@ -157,7 +157,7 @@ async function startOrExplain(options: SandboxCommandOptions): Promise<Sandbox> 
   try {
     return await startSandbox(toSandboxOptions(options))
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    const code = errorCode(cause)
     if (!/^E(ADDR|ACCES|NOTFOUND)/.test(code)) throw cause
     const ports = `${options.port} and ${options.smtpPort}`
     const problem = `cannot listen on ${options.host} at the ports ${ports} (${code})`
@@ -250,7 +250,7 @@ function writeConfig(file: string, config: string): void {
       return replacePrivateFile(file, text)
     }
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const code = errorCode(cause)
     throw new CommandError('mistake', `--write-config: ${file} cannot be written (${code})`, {
       cause,
     })

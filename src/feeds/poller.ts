@@ -16,7 +16,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
 import { type FeedState, noteRefusal, openFeed, type Scan } from '../store/feed-state.ts'
 import { type AcceptResult, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
-import { isOperationMissing, isUnknownPath, refusalLasts } from '../upstream/capabilities.ts'
+import { isOperationMissing, isUnknownPath, refusalMemorySpan } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { checkMatchFilter, isPageCredible, readMatchClock } from './match-time.ts'
 import { fetchPage, noteShortEnd, buildPage } from './page.ts'
@@ -404,7 +404,7 @@ async function noteIfRefused(
   const need = findFeedType(feed).needs?.(feed)
   if (!need || !isOperationMissing(error)) return false
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
-  await client(feed.account).capabilities.note(need.capability, false, refusalLasts(error))
+  await client(feed.account).capabilities.note(need.capability, false, refusalMemorySpan(error))
   const reason = describeRefusal(need, error)
   const refusal = { reason, sinceMs: clock.now() }
   const isFirst = await noteRefusal(ledger(feed.account), feed.name, refusal)

@@ -12,7 +12,7 @@ import {
   type FastifyRequest,
 } from 'fastify'
 import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
-import { errorMessage, TocsinError } from '../lib/errors.ts'
+import { errorCode, errorMessage, TocsinError } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createOwnHostCheck } from '../lib/web-address.ts'
 import {
@@ -258,7 +258,7 @@ export class HttpError extends TocsinError {
 
 /** Names the configuration key to change. */
 function listenError(cause: unknown, host: string, port: number): HttpError {
-  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+  const code = errorCode(cause)
   const where = `http: cannot listen on ${host} port ${port}`
   switch (code) {
     case 'EADDRINUSE':

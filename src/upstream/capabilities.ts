@@ -1,7 +1,7 @@
 /**
  * Optional operations, which older servers or keys without the permission do not have. Each is
  * found out by reads alone and remembered per key, tenant and base URL: what is there for 30 days, a
- * refusal for as long as `refusalLasts` says. A new key starts with an empty memory, so a permission
+ * refusal for as long as `refusalMemorySpan` says. A new key starts with an empty memory, so a permission
  * that it brings is found at once.
  */
 import type { Clock } from '../lib/clock.ts'
@@ -19,16 +19,16 @@ interface Capability {
   atMs: number
 }
 
-/** For how long something is remembered. */
-type Lasting = 'hour' | 'day' | 'month'
+/** How long something is remembered. */
+type MemorySpan = 'hour' | 'day' | 'month'
 
 export interface Capabilities {
   /** Returns undefined if it is not known yet, or was found out too long ago. */
   read(name: string): Promise<Capability | undefined>
   /** Remembers it, for a month unless said otherwise. */
-  note(name: string, has: boolean, lasting?: Lasting): Promise<void>
+  note(name: string, has: boolean, span?: MemorySpan): Promise<void>
   /** Marks as missing what was noted as available, and logs it. `why` completes "…, because". */
-  demote(name: string, why: string, lasting?: Lasting): Promise<void>
+  demote(name: string, why: string, span?: MemorySpan): Promise<void>
   /**
    * Returns whether it is available: from memory, or else by `ask`, which must only read. A 403,
    * 404 or 405 means no and is remembered. An unintelligible answer counts as no for an hour and
@@ -49,14 +49,14 @@ interface CapabilitiesOptions {
 }
 
 const hourMs = 3_600_000
-const ttlMs: Readonly<Record<Lasting, number>> = {
+const ttlMs: Readonly<Record<MemorySpan, number>> = {
   hour: hourMs,
   day: 24 * hourMs,
   month: 30 * 24 * hourMs,
 }
 
 /** A permission may be granted at any time; a server learns an operation only by an upgrade. */
-export function refusalLasts({ status }: UpstreamError): Lasting {
+export function refusalMemorySpan({ status }: UpstreamError): MemorySpan {
   return status === 403 ? 'hour' : 'day'
 }
 
@@ -67,8 +67,8 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
     return keys.shared('capability', keyFingerprint(), name)
   }
 
-  async function write(name: string, has: boolean, lasting: Lasting): Promise<void> {
-    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', ttlMs[lasting])
+  async function write(name: string, has: boolean, span: MemorySpan): Promise<void> {
+    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', ttlMs[span])
   }
 
   async function read(name: string): Promise<Capability | undefined> {
@@ -78,9 +78,9 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
 
   return {
     read,
-    note: (name, has, lasting = 'month') => write(name, has, lasting),
-    async demote(name, why, lasting = 'month') {
-      await write(name, false, lasting)
+    note: (name, has, span = 'month') => write(name, has, span),
+    async demote(name, why, span = 'month') {
+      await write(name, false, span)
       logger.warn({ account, capability: name }, `"${name}" is no longer used, because ${why}`)
     },
     async find(name, ask) {
@@ -97,7 +97,7 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
           return false
         }
         if (!isOperationMissing(error)) throw error
-        await write(name, false, refusalLasts(error))
+        await write(name, false, refusalMemorySpan(error))
         return false
       }
       await write(name, true, 'month')

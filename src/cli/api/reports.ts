@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseReport } from '../../feed-types/reports.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { duration } from '../../lib/config-fields.ts'
+import { errorCode } from '../../lib/errors.ts'
 import { createPrivateFile, replacePrivateFile } from '../../lib/private-files.ts'
 import { maskText } from '../../masking/masking.ts'
 import { createPublisher } from '../../self-alerts/publisher.ts'
@@ -330,7 +331,7 @@ function writeReportFile(path: string, content: Uint8Array, mayReplace: boolean)
     if (mayReplace) replacePrivateFile(path, content)
     else createPrivateFile(path, content)
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const code = errorCode(cause)
     const problem = code === 'EEXIST' ? existsProblem : `cannot be written (${code})`
     throw new CommandError('refused', `--out ${path}: ${problem}`, { cause })
   }

@@ -34,7 +34,7 @@ import {
 } from '../open/given-event.ts'
 import { CommandError, findNamed, jsonText, sanitize } from '../terminal.ts'
 
-export interface RenderOptions extends CommonOptions {
+interface RenderOptions extends CommonOptions {
   sink: string
   html?: true
   out?: string

@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { errorCode } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
 import { createLoop } from '../../lib/loop.ts'
 import { replacePrivateFile } from '../../lib/private-files.ts'
@@ -80,7 +81,7 @@ async function openHistory(folder: string, at: (name: string) => string): Promis
     return await openHistoryFile(file)
   } catch (cause) {
     if (cause instanceof DataFolderError) throw cause
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown'
+    const code = errorCode(cause)
     throw new DataFolderError(folder, `it cannot be read and written (${code})`, cause)
   }
 }
