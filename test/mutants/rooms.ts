@@ -23,8 +23,18 @@ const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
       'src/sinks/address-guard.ts',
       'src/sinks/webhook/signature.ts',
       'src/messages/sanitize.ts',
+      'src/lib/private-files.ts',
+      'src/ops/reload-access.ts',
     ],
     but: [],
+  },
+  messages: {
+    files: [
+      'src/messages/guidance.ts',
+      'src/sinks/{event-data,templates}.ts',
+      'src/sinks/template-*.ts',
+    ],
+    but: ['src/sinks/template-config.ts'],
   },
 }
 
