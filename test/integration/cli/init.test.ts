@@ -297,6 +297,17 @@ test('writes over a file only if asked to', async () => {
   expect((await tocsin('init', '--force', ...options)).code).toBe(0)
 })
 
+test('keeps a file that came meanwhile, and leaves no secret beside it', async () => {
+  const scene = await aScene()
+  const { sandbox, folder, file } = scene
+  sandbox.onReceived(() => writeFileSync(file, 'of somebody else\n'))
+  const { code, err } = await tocsin('init', '--send', ...givenOptions(scene, tests.server.url))
+  expect([code, readFileSync(file, 'utf8')]).toEqual([1, 'of somebody else\n'])
+  expect(err).toContain(`${file} could not be written (EEXIST)`)
+  const left = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  expect(left.toSorted()).toEqual(['secrets', 'tocsin.yaml'])
+})
+
 test('leaves nothing behind where it is broken off', async () => {
   const { sandbox, folder, file, key } = await aScene()
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith('tocsin-init-'))

@@ -153,6 +153,9 @@ test('a mail is its subject and text, or its HTML; a digest is said to come inst
   const plain = await tocsin('render', ...args)
   expect(plain.out).toMatch(/^Subject: \[HIGH\] Stealer log: .*\n\nHIGH /)
   expect(plain.err).toContain('it would wait for the digest')
+  const critical = { ...item, metadata: { ...item.metadata, severity: 'critical' } }
+  const urgent = aFile('critical.json', JSON.stringify(critical))
+  expect((await shownBy(urgent, ...args.slice(1))).notes).toEqual(['nothing was sent'])
   const { html } = await shownBy(...args)
   expect((await tocsin('render', ...args, '--html')).out).toBe(`${html}\n`)
   expect(html).toMatch(/^<!doctype html>/i)

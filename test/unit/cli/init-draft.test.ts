@@ -94,3 +94,9 @@ test('an answer with a # or a $ is tried as it will be written', () => {
   const [sink] = sinks
   expect(sink?.type === 'webhook' && sink.url.reveal()).toBe('https://x.example/h#b')
 })
+
+test('two configurations in one folder share no file of a secret', () => {
+  const names = (file: string): string[] => listSecrets(draft, file).map(({ fileName }) => fileName)
+  const all = [...names('/etc/tocsin/north.yaml'), ...names('/etc/tocsin/south.yaml')]
+  expect(new Set(all).size).toBe(all.length)
+})

@@ -6,6 +6,7 @@ import {
   formatDuration,
   formatTable,
   formatUtcTime,
+  shrinkColumns,
   titledTable,
 } from '../../../src/cli/terminal.ts'
 
@@ -55,6 +56,10 @@ test('a table fits in its terminal: the widest columns are cut, the first is who
   expect(lines[0]).toMatch(/^ID {6}DEAD SINCE +REASON +UID$/)
   expect(lines[1]).toMatch(/^3f9a1c {2}2026-11-01 12:00:05 UTC {2}unauthorized +stealer\/x+…$/)
   expect(lines.at(-1)).toBe('what is cut (…) is whole with --wide')
+})
+
+test('the column that names a row is whole where it is the widest, too', () => {
+  expect(shrinkColumns([40, 30, 20], 60)).toEqual([40, 8, 8])
 })
 
 test.each([

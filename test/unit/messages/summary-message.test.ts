@@ -186,6 +186,12 @@ test('a digest says of which zone its days are where its times are of another', 
   expect(renderSummary({ ...given, timeZone: 'Europe/Zurich' }).dayZone).toBeNull()
   const elsewhere = renderSummary({ ...given, timeZone: 'America/New_York' })
   expect(elsewhere.dayZone).toBe('Europe/Zurich')
+  const times = (timeZone: string): string[] =>
+    renderSummary({ ...aBusyDigest(3), ...firstTry, summary: summary!, timeZone }).lines.map(
+      ({ time }) => time,
+    )
+  expect(times('America/New_York')).toHaveLength(3)
+  expect(times('America/New_York')).not.toEqual(times('Europe/Zurich'))
   const outline = outlineSummary(elsewhere, { names: 1, feeds: 1 })
   expect(outline.coverage.map(({ label }) => label)).toContain('Days (Europe/Zurich)')
 })

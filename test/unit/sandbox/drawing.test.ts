@@ -93,6 +93,7 @@ test('no text becomes markup, and no link a script', () => {
   expect(page).not.toMatch(/<script|<img|href="javascript/i)
   expect(page).toMatch(/<iframe sandbox="" title="&quot;&gt;/)
   expect(safeLink('data:text/html,x')).toBe('#')
+  expect(safeLink('javascript:alert(1)//https://app.example.com/')).toBe('#')
   expect(safeLink('https://app.example.com/')).toBe('https://app.example.com/')
 })
 

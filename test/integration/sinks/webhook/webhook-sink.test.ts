@@ -104,6 +104,20 @@ test.each([
   expect(server.connections()).toBe(0)
 })
 
+test('an authorization that changed to no value of a header is not sent, nor said', async () => {
+  const server = await anHttpServer()
+  const values = ['Splunk one', 'Splunk two\r\nhost: evil.example.com']
+  const authorization = createSecret(() => values.shift() ?? '')
+  const sink = aWebhookSink(server.url, { authorization })
+  await send(sink)
+  const { reason, message } = await failureOf(send(sink))
+  expect([reason, message]).toEqual([
+    'misconfigured',
+    'authorization: no value of a header; write it on one line, such as: Splunk <token>',
+  ])
+  expect(server.requests.map(({ headers }) => headers['authorization'])).toEqual(['Splunk one'])
+})
+
 test('answers that say much do not use up the connections', async () => {
   const server = await anHttpServer()
   server.script({ status: 200, body: 'x'.repeat(100_000) })
