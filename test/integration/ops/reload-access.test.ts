@@ -84,6 +84,7 @@ describe('the place', () => {
 
   test('is looked for where the unit has it, whatever the environment of the command', () => {
     const [name] = defaultTokenFiles('tocsin.yaml', {}).map((path) => path.split('/').at(-1))
+    expect(likelyTokenFiles('tocsin.yaml', { RUNTIME_DIRECTORY: folder })).toContain(at(name!))
     expect(likelyTokenFiles('tocsin.yaml', {})).toEqual(
       expect.arrayContaining([`/run/tocsin/${name}`, join(ofUser, name!)]),
     )
@@ -104,10 +105,16 @@ describe('the place', () => {
     expect(places()).not.toContain(own)
   })
 
+  test('is another for each configuration', () => {
+    const files = Array.from({ length: 1_000 }, (_, at) => defaultTokenFiles(`${at}.yaml`, {})[0])
+    expect(new Set(files).size).toBe(1_000)
+  })
+
   test('is the first of those that can be written', () => {
     const paths = [at('first/token'), at('second/token')]
     expect(writeReloadAccess(paths, access)).toBe(paths[0])
     expect(existsSync(at('second'))).toBe(false)
+    expect(statSync(at('first')).mode & 0o777).toBe(0o700)
   })
 
   test('is the next one where the first cannot be written', () => {
@@ -213,10 +220,10 @@ describe('reading', () => {
       expect(() => readReloadAccess(holding('open', JSON.stringify(access), mode))).toThrow(
         `may ${mode & 0o044 ? 'read' : 'change'}`,
       )
-    const url = 'https://evil.example/x'
-    expect(() => readReloadAccess(holding('far', JSON.stringify({ ...access, url })))).toThrow(
-      'holds no address and token',
-    )
+    for (const url of ['https://evil.example/x', `${access.url}/x`, `x${access.url}`])
+      expect(() => readReloadAccess(holding('far', JSON.stringify({ ...access, url })))).toThrow(
+        'holds no address and token',
+      )
     expect(readReloadAccess(at('none'))).toBeUndefined()
   })
 
@@ -224,16 +231,18 @@ describe('reading', () => {
     const path = holding('token', JSON.stringify(access))
     chownSync(path, 1001, 1001)
     expect(readReloadAccess(path)).toEqual(access)
-    chmodSync(root, 0o755)
     chmodSync(folder, 0o755)
-    const own = holding('own', JSON.stringify(access), 0o600)
-    chownSync(own, 1002, 1002)
+    chownSync(holding('own', JSON.stringify(access), 0o600), 1002, 1002)
+    // from within: another user may not come through the folders above
+    const before = process.cwd()
+    process.chdir(folder)
     process.seteuid!(1001)
     try {
-      expect(readReloadAccess(path)).toEqual(access)
-      expect(readReloadAccess(own)).toBeUndefined()
+      expect(readReloadAccess('token')).toEqual(access)
+      expect(readReloadAccess('own')).toBeUndefined()
     } finally {
       process.seteuid!(0)
+      process.chdir(before)
     }
   })
 })

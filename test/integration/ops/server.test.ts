@@ -350,6 +350,7 @@ describe('POST /-/reload', () => {
     ['10.0.0.5', false],
     ['::ffff:10.0.0.5', false],
     ['fe80::1', false],
+    ['::1:0:0:1', false],
     ['127.0.0.1.example', false],
     [undefined, false],
   ])('the peer %s is on this machine: %s', (address, isHere) => {
