@@ -107,7 +107,7 @@ async function readSystemState(
   }
   const fleet = await readFleet(sources, nowMs, (accounts) => {
     parts.alive?.()
-    writeAccounts(metrics, accounts, { feeds, nowMs })
+    writeAccounts(metrics, accounts, feeds)
   })
   const state = { ...fleet, ...(await readSharedState(context, parts, nowMs)) }
   await publish(context, metrics, { state, parts })

@@ -106,14 +106,14 @@ async function readAccount(
     isConfigured && sources.isRefused(ledger.account),
     isConfigured ? sources.searchesRemaining(ledger.account) : undefined,
   ])
-  const [, counters, feeds, sinks, hasQuarantine] = answer as AccountAnswer
+  const [redisMs, counters, feeds, sinks, hasQuarantine] = answer as AccountAnswer
   const accounting = parseAccounting(pairsOf(counters))
   const state = {
     name: ledger.account,
     isConfigured,
     accounting,
     pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
-    feeds: parseFeeds(names, feeds, nowMs),
+    feeds: parseFeeds(names, feeds, redisMs),
     quarantine: hasQuarantine === 1 ? await countQuarantined(ledger, nowMs - freshMs) : {},
     isRefused,
     searchesRemaining,
@@ -123,7 +123,7 @@ async function readAccount(
 
 /** As the script returns it. */
 type AccountAnswer = [
-  nowMs: number,
+  redisMs: number,
   counters: string[],
   feeds: string[][],
   sinks: (string | number)[],

@@ -47,7 +47,7 @@ interface CircuitState {
 export function writeAccounts(
   metrics: StateMetrics,
   accounts: readonly AccountState[],
-  { feeds, nowMs }: { feeds: ReadonlyMap<string, readonly GaugedFeed[]>; nowMs: number },
+  feeds: ReadonlyMap<string, readonly GaugedFeed[]>,
 ): void {
   for (const account of accounts) {
     const { name, searchesRemaining } = account
@@ -58,7 +58,7 @@ export function writeAccounts(
       metrics.accountPaused.set({ account: name, reason: 'auth' }, account.isRefused ? 1 : 0)
     if (searchesRemaining !== undefined)
       metrics.apiSearchesRemaining.set({ account: name }, searchesRemaining)
-    for (const feed of configured) writeFeed(metrics, account, { ...feed, nowMs })
+    for (const feed of configured) writeFeed(metrics, account, feed)
     writeUnaccounted(metrics, account, configured)
   }
 }
@@ -66,13 +66,13 @@ export function writeAccounts(
 function writeFeed(
   metrics: StateMetrics,
   { feeds, isRefused, searchesRemaining = Infinity }: AccountState,
-  { name, reading, nowMs }: GaugedFeed & { nowMs: number },
+  { name, reading }: GaugedFeed,
 ): void {
   const feed = { feed: name }
   metrics.feedPaused.set({ ...feed, reason: 'auth' }, isRefused ? 1 : 0)
   const state = feeds.get(name)
   if (!state) return
-  metrics.feedLagSeconds.set(feed, feedLagMs(state, nowMs) / 1000)
+  metrics.feedLagSeconds.set(feed, feedLagMs(state) / 1000)
   metrics.feedLastSuccessTimestampSeconds.set(feed, (state.lastSuccessMs ?? 0) / 1000)
   metrics.feedLastCaughtUpTimestampSeconds.set(feed, (state.lastCaughtUpMs ?? 0) / 1000)
   metrics.feedNewestEventTimestampSeconds.set(feed, (state.newestMs ?? 0) / 1000)

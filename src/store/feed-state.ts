@@ -151,11 +151,16 @@ export function parseFeed(fields: Record<string, string>, nowMs: number): FeedSt
   return fields['floor'] === undefined ? undefined : toFeedState(nowMs, fields)
 }
 
-/** Time since a feed was last read to its end, before that since its first poll; ms. */
-export function feedLagMs(
-  { lastCaughtUpMs, rescans, scan }: Pick<FeedState, 'lastCaughtUpMs' | 'rescans' | 'scan'>,
-  nowMs: number,
-): number {
+/**
+ * Time since a feed was last read to its end, before that since its first poll; ms. By Redis' clock
+ * alone: all of these times are its own.
+ */
+export function feedLagMs({
+  nowMs,
+  lastCaughtUpMs,
+  rescans,
+  scan,
+}: Pick<FeedState, 'nowMs' | 'lastCaughtUpMs' | 'rescans' | 'scan'>): number {
   return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? scan?.startedAtMs ?? nowMs))
 }
 

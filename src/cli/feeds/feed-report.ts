@@ -79,7 +79,7 @@ export async function reportFeeds(store: OpenStore, config: PollingConfig): Prom
     config.feeds.map(async (feed) => {
       const account = accountings.get(feed.account)
       const state = account && (await peekFeed(account.ledger, feed.name, nowMs))
-      const lagMs = state && feedLagMs(state, nowMs)
+      const lagMs = state && feedLagMs(state)
       const quarantined = account?.quarantine[feed.name]?.open ?? 0
       const { lagObjectiveMs = Infinity } = expected.get(feed.name) ?? {}
       const counts = account?.feeds[feed.name]
