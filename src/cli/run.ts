@@ -71,7 +71,8 @@ const dryRunField = duration('How long a dry run takes.', '1s')
 function parseDuration(text: string): number {
   const parsed = dryRunField.safeParse(text)
   if (parsed.success) return parsed.data
-  throw new InvalidArgumentError('Write a number and its unit, such as 90s or 10m.')
+  const [problem = '', remedy = ''] = parsed.error.issues[0]?.message.split('\n') ?? []
+  throw new InvalidArgumentError(`It is ${problem}; ${remedy}.`)
 }
 
 async function rehearse(context: Context, options: RunOptions): Promise<void> {
@@ -86,7 +87,7 @@ async function rehearse(context: Context, options: RunOptions): Promise<void> {
 async function runDaemon(context: Context, options: CommonOptions): Promise<void> {
   const reloads = collectReloads(context)
   const file = options.config ?? defaultConfigFile()
-  const loaded = loadConfigFile(context, file)
+  const loaded = loadConfigFile(context, options.config)
   const { config, warnings } = loaded
   const isForPeople = context.terminal.isInteractive && options.output === 'text'
   const isColored = (context.env['NO_COLOR'] ?? '') === ''

@@ -60,10 +60,10 @@ test('a dry run names each message that it would send, and what is suppressed an
   expect(folders()).toEqual(before)
 })
 
-test('Ctrl-C ends it early, with what it found so far and without its folder', async () => {
+test('Ctrl-C ends it early, with what it found so far and without its folder, also one that is longer than any timer', async () => {
   const { file } = await aConfig()
   const before = folders()
-  const run = startTocsin('run', '--dry', '--for', '1h', '--config', file)
+  const run = startTocsin('run', '--dry', '--for', '100d', '--config', file)
   await run.says('would send to siem: ')
   run.child.kill('SIGINT')
   const { code, out } = await run.ended
@@ -214,14 +214,36 @@ test('a second Ctrl-C does not wait for an answer, and leaves neither folder nor
   await vi.waitUntil(() => residents(path).length === 0, { timeout: 10_000 })
 })
 
-test.each(['0', '0s', '-1s', '5', 'soon', '100ms', '1e3s', ''])(
-  '--for %j is refused with what to write instead',
-  async (value) => {
-    const { code, err } = await tocsin('run', '--dry', `--for=${value}`, '--config', 'none.yaml')
-    expect(code).toBe(2)
-    expect(err).toContain('Write a number and its unit, such as 90s or 10m.')
-  },
-)
+const unit = 'write a number and its unit, such as 30s, 5m, 12h or 7d'
+test.each([
+  ['0', `not a duration; ${unit}`],
+  ['0s', 'too short; write 1s or more'],
+  ['-1s', `not a duration; ${unit}`],
+  ['5', `not a duration; ${unit}`],
+  ['soon', `not a duration; ${unit}`],
+  ['100ms', 'too short; write 1s or more'],
+  ['1e3s', `not a duration; ${unit}`],
+  ['36501d', 'too long; write 36500d or less'],
+  ['', `has no value; ${unit}`],
+])('--for %j is refused with why, and what to write instead', async (value, said) => {
+  const { code, err } = await tocsin('run', '--dry', `--for=${value}`, '--config', 'none.yaml')
+  expect(code).toBe(2)
+  expect(err).toContain(`${said}.`)
+})
+
+test.each([
+  [
+    '--output',
+    'yaml',
+    "option '--output <form>' argument 'yaml' is invalid; there are: text, json",
+  ],
+  ['--sink', 'soc', 'tocsin run has no option --sink'],
+  ['--watch', 'true', 'tocsin run has no option --watch'],
+])('--dry with %s %s is refused before anything is polled', async (option, value, said) => {
+  const { code, out, err } = await tocsin('run', '--dry', option, value, '--config', 'none.yaml')
+  expect({ code, out }).toEqual({ code: 2, out: '' })
+  expect(err).toContain(said)
+})
 
 test.each([
   ['--for', '--for', '30s'],

@@ -145,6 +145,30 @@ describe('writing', () => {
     },
   )
 
+  test.runIf(isRoot)('leaves the token of another user alone, and says whose it is not', () => {
+    const path = holding('token', JSON.stringify(access))
+    chmodSync(root, 0o755)
+    chmodSync(folder, 0o777)
+    const text = `
+http: {token_file: token}
+accounts: {main: {base_url: https://api.example.com, api_key: fw_key}}
+feeds: {brand: {type: events, identifier_group: 7}}
+sinks: {soc: {type: slack, url: 'https://hooks.example.com/x'}}
+route: {sinks: [soc]}
+`
+    process.seteuid!(1001)
+    try {
+      // whoever checks need not be the daemon's user
+      parseConfig(text, { file: at('tocsin.yaml'), env: {} })
+      expect(() => writeReloadAccess([path], { ...access, token: 'mine' })).toThrow(
+        `${path} belongs to somebody else; name a file that nothing else uses`,
+      )
+    } finally {
+      process.seteuid!(0)
+    }
+    expect(readReloadAccess(path)).toEqual(access)
+  })
+
   test('neither follows nor replaces a link', () => {
     const target = holding('target', JSON.stringify(access))
     symlinkSync(target, at('link'))
@@ -184,6 +208,10 @@ route: {sinks: [soc]}
     }
     expect(load(text)).toEqual([
       `${at('tocsin.yaml')}:2:8 http.token_file: ${at('api-key')} holds something else than the token of a daemon; name a file that nothing else uses, such as /run/tocsin/reload`,
+    ])
+    mkdirSync(at('run'))
+    expect(load(text.replace('token_file: api-key', 'token_file: run'))).toEqual([
+      `${at('tocsin.yaml')}:2:8 http.token_file: ${at('run')} is a link, a folder or a device; name a file that nothing else uses, such as /run/tocsin/reload`,
     ])
     expect(load(text.replace('token_file: api-key', 'token_file: reload'))).toEqual([])
     holding('reload', JSON.stringify(access))

@@ -5,6 +5,7 @@ import { parseConfig } from '../../../src/config/load.ts'
 
 /** A place of the file into which one more key is written. */
 type Place =
+  | ''
   | 'redis'
   | 'http'
   | 'limits'
@@ -30,7 +31,8 @@ function fileWith(place: Place, line: string, left: string): string {
       own === place ? text.split(/, (?=\w+: )/).filter((key) => !key.startsWith(left)) : [text]
     return `{ ${[...kept, ...(own === place ? [line] : [])].filter(Boolean).join(', ')} }`
   }
-  return `
+  const top = place === '' ? `${line}\n` : ''
+  return `${top}
 redis: ${keys('redis', "url: 'redis://127.0.0.1:1'")}
 http: ${keys('http', '')}
 limits: ${keys('limits', '')}
@@ -87,6 +89,8 @@ const keys: [place: Place, key: string, good: Value[], left?: string][] = [
   ['http', 'metrics', []],
   ['limits', 'polls', ['a number', 'a large number', 'a fraction']],
   ['retention', 'history', []],
+  ['', 'watch', ['true']],
+  ['http', 'token_file', ['a word', 'two words', 'control characters']],
   ['retention', 'max_bytes', []],
   ['self_alerts', 'sink', [], 'sink'],
   ['self_alerts', 'fallback', []],
@@ -153,7 +157,7 @@ test.each(keys)('%s.%s takes %j and refuses all else with one mistake', (...row)
   const [place, key, good, left = 'nothing'] = row
   const found = (Object.keys(values) as Value[]).map((value): [Value, string | undefined] => {
     const text = fileWith(place, `${key}: ${values[value]}`, left)
-    return [value, findFault(mistakesIn(text), text, `${place}.${key}`)]
+    return [value, findFault(mistakesIn(text), text, place === '' ? key : `${place}.${key}`)]
   })
   const taken = found.filter(([, fault]) => fault === 'it is taken').map(([value]) => value)
   expect(taken.toSorted()).toEqual(good.toSorted())
