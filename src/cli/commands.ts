@@ -212,12 +212,13 @@ export async function addCommands(
 }
 
 /**
- * Refuses an empty value, such as that of a variable that is not set, for every option that parses
- * none itself: an empty name or path would be looked for.
+ * Refuses an empty value, such as that of a variable that is not set, for every option and argument
+ * that parses none itself: an empty name or path would be looked for.
  */
 function refuseEmptyValues(command: Command): void {
-  for (const option of command.options) {
-    if (!(option.required || option.optional) || option.parseArg || option.argChoices) continue
+  const options = command.options.filter(({ required, optional }) => required || optional)
+  for (const option of [...options, ...command.registeredArguments]) {
+    if (option.parseArg || option.argChoices) continue
     option.argParser((text: string, before: unknown) => {
       refuseEmpty(text)
       return option.variadic ? [...(Array.isArray(before) ? before : []), text] : text

@@ -23,6 +23,16 @@ test.each(names)(
   },
 )
 
+test.each(names)('%s refuses each argument that is empty', async (name) => {
+  const { out: help } = await tocsin(...name.split(' '), '--help')
+  const listed = /^Arguments:\n((?: .*\n)+)/m.exec(help)?.[1] ?? ''
+  const given = [...listed.matchAll(/^ {2}(\S+) /gm)].map(() => '')
+  if (given.length === 0) return
+  expect(
+    findFault(await tocsin(...name.split(' '), ...given), /required option|argument/),
+  ).toBeUndefined()
+})
+
 /** Lists that one flag a time is added to. */
 const collected = new Set(['assets create --data', 'assets apply --create-again'])
 
