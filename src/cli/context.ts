@@ -2,7 +2,7 @@
 import { existsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
-import type { Environment } from '../config/config.ts'
+import { ConfigError, type Environment } from '../config/config.ts'
 import { loadConfig, type LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode } from '../lib/errors.ts'
@@ -65,7 +65,27 @@ const defaultConfigFiles = ['config/tocsin.yaml', 'tocsin.yaml'] as const
 
 /** Loads the named configuration, or else the one in its default place. Throws ConfigError. */
 export function loadConfigFile({ env }: Context, path: string | undefined): LoadedConfig {
-  return loadConfig({ path: path ?? defaultConfigFile(), env })
+  if (path !== undefined) return loadConfig({ path, env })
+  try {
+    return loadConfig({ path: defaultConfigFile(), env })
+  } catch (error) {
+    throw error instanceof ConfigError ? nameOtherPlace(error) : error
+  }
+}
+
+/** Adds, where both default places have a file, that the other one may be meant. */
+function nameOtherPlace(error: ConfigError): ConfigError {
+  const [file, other] = defaultConfigFiles
+  if (!existsSync(file) || !existsSync(other)) return error
+  const doubt = {
+    file,
+    line: 0,
+    column: 0,
+    path: '',
+    problem: `read because no --config was given, though ${other} is here too`,
+    remedy: 'name the one that is meant with --config',
+  }
+  return new ConfigError([doubt, ...error.mistakes], { cause: error, contents: error.contents })
 }
 
 export function defaultConfigFile(): string {

@@ -183,7 +183,7 @@ function printResult(
     '',
     `What ran: ${folder.at('tocsin.yaml')}; what it did: ${folder.at('tocsin.log')}`,
     'Again, from here on: npm run demo; from the beginning: npm run demo -- --fresh',
-    'With your own account: README.md, beginning with a copy of config/minimal.yaml',
+    'With your own account: npm run tocsin -- init',
   ]
   stdout.write(`${lines.join('\n')}\n`)
 }

@@ -22,7 +22,7 @@ export const environment = {
   TMPDIR: temporary,
 }
 
-const main = join(import.meta.dirname, '../../../src/main.ts')
+export const main = join(import.meta.dirname, '../../../src/main.ts')
 
 export interface Ended {
   code: number | null
