@@ -36,6 +36,12 @@ const looks: readonly Look[] = [
 const docsPictures = [
   'slack-event-light.png',
   'slack-group-light.png',
+  'mail-event-light.png',
+  'mail-event-dark.png',
+  'mail-event-phone.png',
+  'mail-event-inverted.png',
+  'mail-event-inverted-hue.png',
+  'mail-event-inverted-grounds.png',
   'mail-digest-light.png',
   'mail-digest-dark.png',
   'mail-digest-phone.png',
