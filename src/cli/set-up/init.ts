@@ -98,7 +98,6 @@ function refuseUnwritable(file: string): void {
   const refuse = (why: string): never => {
     throw new CommandError('mistake', why)
   }
-  if (file === '') refuse('the name of the file is empty; write one, such as tocsin.yaml')
   if (!stat?.isDirectory()) refuse(`there is no folder ${folder}; make it first`)
   if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
     refuse(`${file} is a folder; name a file in it, such as ${join(file, 'tocsin.yaml')}`)

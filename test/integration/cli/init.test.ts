@@ -222,7 +222,6 @@ test.each([
   ['/dev/null/tocsin.yaml', 'there is no folder /dev/null'],
   ['/nowhere/tocsin.yaml', 'there is no folder /nowhere'],
   ['/tmp', '/tmp is a folder; name a file in it, such as /tmp/tocsin.yaml'],
-  ['', 'the name of the file is empty'],
 ])('says before the first question that %j cannot be written', async (file, said) => {
   const { code, err, left } = await talk([file], [['Redis: a folder', '']])
   expect(err).toContain(said)
