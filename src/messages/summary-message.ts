@@ -33,12 +33,14 @@ import {
 export interface SummaryMessage {
   /** The highest severity; null if there is no event. */
   severity: Severity | null
+  /**
+   * How many and which one is the worst: "37 new events of account acme, worst: Stealer log:
+   * joe@acme[.]com at sso[.]acme[.]com". A digest has its title.
+   */
+  headline: string
   /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
   title: string
-  /**
-   * For notifications and subjects: "[2 CRITICAL, 10 HIGH] 37 new events — stealer logs of feed
-   * brand".
-   */
+  /** For notifications and subjects: "[2 CRITICAL, 10 HIGH] " and the headline. */
   subject: string
   total: number
   bySeverity: SeverityCount[]
@@ -104,17 +106,21 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
   const toLine = (member: MessageSubject): SummaryLine =>
     toSummaryLine(member, { timeIn, namesAccount: digest !== undefined })
   const bySeverity = cleanSeverities(summary.bySeverity)
+  const lines = members.slice(0, summaryLimits.lines).map(toLine)
+  const title = buildTitle(subject, timeIn)
+  const headline = summary.digest === undefined ? buildHeadline(subject, lines) : title
   const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
   const notes = [...sendingNotes(subject), ...kindNote(summary, timeIn)]
   return {
     severity: bySeverity[0]?.severity ?? null,
-    title: sanitizeLine(buildTitle(subject, timeIn), summaryLimits.title),
-    subject: sanitizeLine(buildSubject(subject, timeIn), summaryLimits.subject),
+    headline: sanitizeLine(headline, summaryLimits.title),
+    title: sanitizeLine(title, summaryLimits.title),
+    subject: sanitizeLine(buildSubject(subject, headline, timeIn), summaryLimits.subject),
     total: summary.total,
     bySeverity,
     alarms: coverage?.alarms ?? [],
     notes: notes.map((note) => sanitizeLine(note, summaryLimits.note)),
-    lines: members.slice(0, summaryLimits.lines).map(toLine),
+    lines,
     counts: buildCounts(summary),
     days: (digest?.perDay ?? []).map((day) => ({
       label: sanitizeLine(formatDay(day.day), summaryLimits.name),
@@ -175,7 +181,7 @@ function explainCommand(deliveryId: string): string {
 
 /** What stands around the lines of a summary, as labelled texts for sinks that have no tables. */
 export interface SummaryOutline {
-  /** What it means that nothing is listed, and the window of a digest. */
+  /** The title, which stands below the headline; of a digest its window and why it lists nothing. */
   statement: string[]
   counts: LabelledTexts[]
   /** `more`: how many others were already sent. */
@@ -193,7 +199,7 @@ const outlinedDays = 7
 
 /** `names`: how many of each count and of what was already sent; `feeds`: how many feeds. */
 export function outlineSummary(
-  message: Pick<SummaryMessage, 'counts' | 'coverage' | 'days' | 'dayZone'>,
+  message: Pick<SummaryMessage, 'title' | 'counts' | 'coverage' | 'days' | 'dayZone'>,
   { names, feeds }: { names: number; feeds: number },
 ): SummaryOutline {
   const { counts, coverage } = message
@@ -203,7 +209,7 @@ export function outlineSummary(
   return {
     statement:
       coverage === null
-        ? []
+        ? [message.title]
         : [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null),
     counts: counts.map(({ label, entries }) => {
       const shown = entries.slice(0, names).map(({ name, count }) => `${count} ${name}`)
@@ -338,15 +344,30 @@ function buildTitle(subject: HeadingSubject, timeIn: TimeFormatter): string {
   return `${test}${formatOpening(summary)}${severities}${likenessText}`
 }
 
-/** As the title, but with the two highest severities in front, where an inbox shows them. */
-function buildSubject(subject: HeadingSubject, timeIn: TimeFormatter): string {
-  const { summary, isTest } = subject
+/** The command that lists the others stands at the foot; a notification shows no more than this. */
+function buildHeadline(
+  { summary, members: [member], isTest }: HeadingSubject,
+  lines: readonly SummaryLine[],
+): string {
+  const [top] = cleanSeverities(summary.bySeverity)
+  const worst = lines.find(({ severity }) => severity === top?.severity) ?? lines[0]
+  const account = member?.namesAccount === true ? ` of account ${member.account}` : ''
+  const opening = `${isTest === true ? 'TEST ' : ''}${formatOpening(summary)}${account}`
+  if (worst === undefined) return opening
+  return `${opening}${summary.total === 1 ? ': ' : ', worst: '}${worst.title}`
+}
+
+/** The two highest severities stand in front, where an inbox shows them. */
+function buildSubject(
+  { summary, isTest }: HeadingSubject,
+  headline: string,
+  timeIn: TimeFormatter,
+): string {
   const { digest } = summary
-  const test = isTest === true ? 'TEST ' : ''
-  if (digest !== undefined) return `${test}${digestSubject(summary, digest, timeIn)}`
+  if (digest !== undefined)
+    return `${isTest === true ? 'TEST ' : ''}${digestSubject(summary, digest, timeIn)}`
   const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
-  const likenessText = describeCommon(subject)
-  return `${tag === '' ? '' : `[${tag}] `}${test}${formatOpening(summary)}${likenessText}`
+  return `${tag === '' ? '' : `[${tag}] `}${headline}`
 }
 
 /** Says why these events share a message, if the title does not. */

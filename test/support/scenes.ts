@@ -170,6 +170,19 @@ const guidedMembers = several.slice(0, 3).map((member, at) => ({
   guidance: { ...guidance, nextStep: `Step for event ${at}.` },
 }))
 
+/** What several feeds bring within a minute. */
+const mixed = [
+  ['stealer_log', 'critical'],
+  ['ransomleak', 'critical'],
+  ['valid_credential', 'high'],
+  ['lookalike', 'high'],
+  ['paste', 'medium'],
+].map(([wanted, severity = ''], at): DeliveryMember => {
+  const { full } = typeMembers.find(({ type }) => type === wanted) ?? {}
+  if (!full) throw new Error(`there is no sample of "${wanted}"`)
+  return { ...full, id: `item${at}`, event: { ...full.event, severity } }
+})
+
 export const otherScenes: Scene[] = [
   ['a leaked credential', delivery([credential()])],
   ['a report', delivery([report()])],
@@ -178,7 +191,7 @@ export const otherScenes: Scene[] = [
   ['an event without a full event', delivery([aMember({ detail: 'unavailable' })])],
   ['an event with all that a configuration says', delivery([aMember(guided)])],
   ['a group with what its routes say', delivery(guidedMembers, summarised(guidedMembers))],
-  ['a group', delivery(several.slice(0, 5), summarised(several.slice(0, 5)))],
+  ['a group', delivery(mixed, summarised(mixed))],
   ['a large group', delivery(several, summarised(several))],
   ['a backlog', delivery(several, summarised(several, { kind: 'backlog', route: null }))],
   ['a digest', delivery(several, aBusyDigest())],

@@ -61,9 +61,12 @@ export function summarised(
   return { members, summary: aSummary(members, about) }
 }
 
+/** Of Tocsin itself: never among others. */
+const ownTypes = new Set(['notice', 'canary'])
+
 /** So many plausible members of every kind, over the days before `untilMs`, grave ones first. */
 export function manyMembers(count: number, untilMs = dueAtMs, days = 6): DeliveryMember[] {
-  const samples = sampleEvents(untilMs)
+  const samples = sampleEvents(untilMs).filter(({ event }) => !ownTypes.has(event.type))
   const members = Array.from({ length: count }, (_, index) => {
     const { event, detail } = samples[(index * 7) % samples.length]!
     const fetchedAtMs = untilMs - ((index * 37) % (days * 24)) * hourMs

@@ -41,7 +41,14 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`,
     `${originLines(message, origin).map(escapeHtml).join('<br>')}</p>`,
   ]
-  return renderPage(message.summary, renderAccentBar(content.join('\n'), accent))
+  const unsaid = [...first, ...rest].filter(({ value }) => !message.title.includes(value))
+  const lead = [
+    ...message.notes,
+    ...(message.body ?? []),
+    ...unsaid.map(({ label, value }) => `${label}: ${value}`),
+  ]
+  const page = renderAccentBar(content.join('\n'), accent)
+  return renderPage({ title: message.summary, lead: lead.join(' · ') }, page)
 }
 
 /** Puts a bar in the severity's colour along the whole mail. */
@@ -112,7 +119,7 @@ export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): 
   }
   const room = maxHtmlBytes - byteLength(frame.before + frame.after) - 2000
   return renderPage(
-    leadText(message),
+    { title: message.subject, lead: leadText(message) },
     limitWidth(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
   )
 }
@@ -122,9 +129,17 @@ interface Frame {
   after: string
 }
 
-/** The inbox preview names what is wrong before what is new. */
-function leadText({ alarms, subject, bySeverity }: SummaryMessage): string {
-  return [...alarms.slice(0, 2), subject, formatSeverities(bySeverity)].filter(Boolean).join(' · ')
+/** What is wrong, then what the subject leaves out. */
+function leadText({ alarms, bySeverity, coverage, headline, lines }: SummaryMessage): string {
+  const others = lines.filter(({ title }) => !headline.includes(title)).slice(0, 3)
+  return [
+    ...alarms.slice(0, 2),
+    coverage?.statement ?? '',
+    formatSeverities(bySeverity),
+    ...others.map(({ title }) => title),
+  ]
+    .filter(Boolean)
+    .join(' · ')
 }
 
 function renderFrame(message: SummaryMessage, origin: MailOrigin): Frame {
@@ -374,7 +389,11 @@ function renderBar(counts: readonly SeverityCount[], total: number, percent: num
 }
 
 /** Wraps content into a whole mail. An inbox shows `summary` beside the subject. */
-function renderPage(summary: string, content: string): string {
+/** In code points: more than any inbox shows. */
+const maxLead = 300
+
+/** `lead`: what an inbox shows beside the subject, so it does not say that again. */
+function renderPage({ title, lead }: { title: string; lead: string }, content: string): string {
   return `<!doctype html>
 <html lang="en" dir="ltr">
 <head>
@@ -384,10 +403,10 @@ function renderPage(summary: string, content: string): string {
 <meta name="x-apple-disable-message-reformatting">
 <meta name="color-scheme" content="light dark">
 <meta name="supported-color-schemes" content="light dark">
-<title>${escapeHtml(summary)}</title>
+<title>${escapeHtml(title)}</title>
 </head>
 <body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
-<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(summary)}</div>
+<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(cutText(lead, maxLead))}</div>
 ${content}
 </body>
 </html>

@@ -254,9 +254,11 @@ function renderSlackSummary(message: SummaryMessage, deliveryId: string): SlackM
 
 /** Renders text only, for a Slack that refused the blocks. */
 function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): SlackMessage {
-  const { title, alarms, notes, guidance } = message
+  const { alarms, notes, guidance } = message
+  const { statement } = outlineSummary(message, { names: 0, feeds: 0 })
   const sent = plainAlreadySent(message)
-  const head = [title, ...alarms, ...notes, ...sent, ...guidanceLines(guidance)].join('\n')
+  const texts = [...statement, ...alarms, ...notes, ...sent, ...guidanceLines(guidance)]
+  const head = [headerText(message), ...texts].join('\n')
   const foot = formatSummaryOrigin(message, deliveryId).join('\n')
   const lines: string[] = []
   const buildBody = (): string =>
@@ -282,6 +284,10 @@ function plainAlreadySent(message: SummaryMessage): string[] {
   return [...lines, ...(alreadySent.more === null ? [] : [alreadySent.more])]
 }
 
+function headerText({ severity, headline }: SummaryMessage): string {
+  return severity === null ? headline : `${severityMark(severity)} · ${headline}`
+}
+
 interface Frame {
   before: SlackBlock[]
   after: SlackBlock[]
@@ -293,10 +299,9 @@ function buildFrame(
   allowance: SummaryAllowance,
 ): Frame {
   const outline = outlineSummary(message, allowance)
-  const mark = message.severity === null ? '' : `${severityMark(message.severity)} `
   return {
     before: [
-      { type: 'header', text: plainText(`${mark}${message.title}`, slackLimits.header) },
+      { type: 'header', text: plainText(headerText(message), slackLimits.header) },
       ...mentionBlock(message.guidance),
       ...alarmBlock(message.alarms, allowance),
       ...contextBlock(message.notes, allowance),

@@ -262,10 +262,10 @@ function buildFrame(
 ): Frame {
   const outline = outlineSummary(message, allowance)
   const look = { size: 'medium' } as const
-  const severity = message.severity === null ? [] : [mark(message.severity, look), run(' ', look)]
+  const severity = message.severity === null ? [] : [mark(message.severity, look), run(' · ', look)]
   return {
     before: [
-      paragraph([...severity, run(message.title, { ...look, ...bold })]),
+      paragraph([...severity, run(message.headline, { ...look, ...bold })]),
       ...alarmParagraphs(message.alarms, allowance),
       ...message.notes.map((note) => aside(cutText(note, allowance.text))),
       ...statementParagraphs(outline, allowance),

@@ -72,9 +72,29 @@ describe('the title', () => {
     expect(message.title).toBe(
       '3 new events: 1 critical, 2 high — stealer logs of feed brand (team x)',
     )
-    expect(message.subject).toBe(
-      '[1 CRITICAL, 2 HIGH] 3 new events — stealer logs of feed brand (team x)',
-    )
+  })
+
+  test.each([
+    ['group', '3 new events, worst: '],
+    ['backlog', 'Backlog of feed brand: 3 events, worst: '],
+    ['held', '3 held events, worst: '],
+    ['storm', '3 events at once, worst: '],
+  ] as const)('of a %s leads with its worst event, wherever that stands', (kind, opening) => {
+    const members = ['ann', 'bob', 'eve'].map((name, index) => {
+      const severity = index === 2 ? 'critical' : 'high'
+      const identifiers = [{ id: index, name: `${name}.example.com` }]
+      return aMember({ event: aThreatEvent({ type: 'paste', severity, identifiers }) })
+    })
+    const message = render(members, { kind })
+    expect(message.headline.startsWith(opening)).toBe(true)
+    expect(message.headline.slice(opening.length)).toBe(message.lines[2]?.title)
+    expect(message.headline).toContain('eve[.]example[.]com')
+    expect(message.subject).toBe(`[1 CRITICAL, 2 HIGH] ${message.headline}`)
+  })
+
+  test('of one event that was held is that event’s', () => {
+    const message = render([aMember()], { kind: 'held' })
+    expect(message.headline).toBe(`1 held event: ${message.lines[0]?.title}`)
   })
 
   test.each([
@@ -95,7 +115,8 @@ describe('the title', () => {
     const members = [1, 2].map(() => aMember({ account: 'acme', namesAccount: true }))
     const message = render(members, { kind, labels: { team: 'x' } })
     expect(message.title).toBe(title)
-    expect(message.subject).toContain('(account acme')
+    expect(message.headline).toContain(' of account acme, worst: ')
+    expect(message.subject).toContain(message.headline)
     expect(message.lines.map(({ remark }) => remark)).toEqual([null, null])
     const alone = render([aMember(), aMember()], { kind, labels: { team: 'x' } })
     expect(alone.title + alone.subject).not.toContain('account')

@@ -16,7 +16,8 @@ const scenes = [...typeScenes, ...otherScenes]
 
 function titleOf(one: Delivery): string {
   const { summary } = one
-  return (summary ? renderSummary({ ...one, summary }) : renderMessage(one.members[0]!, one)).title
+  if (summary) return renderSummary({ ...one, summary }).headline
+  return renderMessage(one.members[0]!, one).title
 }
 
 /** The line that a message begins with: severity, what, whose, where. */
@@ -29,14 +30,19 @@ function linesOf(one: Delivery): { inHeader: string; inText: string } {
   }
   const { severity, subject } = renderSummary({ ...one, summary })
   return {
-    inHeader: severity === null ? title : `${severityLabel(severity)} ${title}`,
+    inHeader: severity === null ? title : `${severityLabel(severity)} · ${title}`,
     inText: subject,
   }
 }
 
 /** Entities as a reader sees them. */
 function decode(text: string): string {
-  return text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&')
+  return text
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&amp;', '&')
 }
 
 describe.each(scenes)('the message about %s', (_name, one) => {
@@ -53,7 +59,17 @@ describe.each(scenes)('the message about %s', (_name, one) => {
     )
     const [blockText, fallback] = [inBlocks, plainText].map(({ text = '' }) => text.split('\n')[0])
     expect(blockText).toBe(mrkdwnText(inText, 3000))
-    expect(fallback).toBe(mrkdwnText(one.summary ? titleOf(one) : inText, 3000))
+    const [asHeader = ''] = (fallback ?? '').split(/^\p{Emoji_Presentation} /u).slice(-1)
+    expect(asHeader).toBe(mrkdwnText(one.summary ? inHeader : inText, 3000))
+  })
+
+  test('tells in an inbox, beside the subject, what the subject does not', () => {
+    const { subject, html } = mailContent(one, 'oncall')
+    const [, lead = ''] = /<div style="display:none[^>]*>([^<]*)<\/div>/.exec(html) ?? []
+    expect(lead.length).toBeGreaterThan(10)
+    const words = subject.replace(/^\[[^\]]*\] /, '').slice(0, 30)
+    expect(decode(lead)).not.toContain(words)
+    expect(decode(/<title>([^<]*)<\/title>/.exec(html)?.[1] ?? '')).toContain(words)
   })
 
   test('says in words what its colours say', () => {

@@ -62,9 +62,8 @@ test('a group says UNKNOWN in subject, title and line, before what is critical',
   const { inBlocks } = previewSlack(delivery(group))
   const text = JSON.stringify(inBlocks.blocks)
   expect(inBlocks.text).toMatch(/^\[1 UNKNOWN \("none"\), 1 CRITICAL\] 2 new events/)
-  expect(text).toContain(
-    String.raw`🟥 UNKNOWN (\"none\") 2 new events: 1 UNKNOWN (\"none\"), 1 critical`,
-  )
+  expect(text).toContain(String.raw`🟥 UNKNOWN (\"none\") · 2 new events, worst: `)
+  expect(text).toContain(String.raw`2 new events: 1 UNKNOWN (\"none\"), 1 critical`)
   expect(mailOf(group).html).toContain('1 UNKNOWN (&quot;none&quot;)&nbsp;</span>')
 })
 
