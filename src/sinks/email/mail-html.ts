@@ -388,11 +388,10 @@ function renderBar(counts: readonly SeverityCount[], total: number, percent: num
   return `<table role="presentation" width="${percent}%" cellpadding="0" cellspacing="0" border="0" style="width:${percent}%;border-collapse:collapse"><tr>${cells.join('')}</tr></table>`
 }
 
-/** Wraps content into a whole mail. An inbox shows `summary` beside the subject. */
 /** In code points: more than any inbox shows. */
 const maxLead = 300
 
-/** `lead`: what an inbox shows beside the subject, so it does not say that again. */
+/** Wraps content into a whole mail. An inbox shows `lead` beside the subject, which is `title`. */
 function renderPage({ title, lead }: { title: string; lead: string }, content: string): string {
   return `<!doctype html>
 <html lang="en" dir="ltr">
