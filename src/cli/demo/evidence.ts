@@ -182,7 +182,7 @@ function readPersonMessage(id: string, headline: string, mayBeRepeat: boolean): 
 
 interface Element {
   id: string
-  uid: string
+  title: string
   severity: string
 }
 
@@ -194,7 +194,7 @@ function readElements(json: unknown): Element[] {
 
 function formatElements(elements: readonly Element[]): string {
   const [only] = elements
-  if (only && elements.length === 1) return `${severityLabel(only.severity)} ${only.uid}`
+  if (only && elements.length === 1) return `${severityLabel(only.severity)} ${only.title}`
   const words = [noSeverity, ...severities.toReversed()]
   const counts = words.map((word) => ({
     word: word.toUpperCase(),
@@ -232,7 +232,7 @@ interface ReadSummary {
 
 const countTag = String.raw`^(?:\[\d+ (?<severity>[^\s,\]]+)[^\]]*\] )?`
 
-/** These patterns follow messages/summary-words.ts. */
+/** These patterns follow the headlines of messages/summary-message.ts. */
 const summaryPatterns: readonly [SummaryKind, RegExp][] = [
   [
     'digest',

@@ -18,7 +18,7 @@ function aMail(subject: string): DemoMessage {
 }
 
 function aWebhook(...severities: string[]): DemoMessage {
-  const items = severities.map((severity, n) => ({ id: `e${n}`, uid: `paste/x/${n}`, severity }))
+  const items = severities.map((severity, n) => ({ id: `e${n}`, title: `Paste: ${n}`, severity }))
   const json = { data: items.length === 1 ? items[0] : { items } }
   return { ...common, sink: 'webhook', id: 'b1', body: '', json, mail: null }
 }
@@ -42,13 +42,18 @@ test('a mail is told by its subject', () => {
 const sealed = `b${'0f'.repeat(20)}`
 
 test.each([
-  ['[2 CRITICAL, 10 HIGH] 37 new events — stealer logs of feed brand', 'group', 37, 'critical'],
-  ['37 new events', 'group', 37, ''],
-  ['[1 HIGH] 1 new event — leak of feed brand', 'group', 1, 'high'],
-  ['[3 HIGH] Backlog of feed staff: 3 events', 'backlog', 3, 'high'],
+  [
+    '[2 CRITICAL, 10 HIGH] 37 new events of account acme, worst: Stealer log: a',
+    'group',
+    37,
+    'critical',
+  ],
+  ['37 new events, worst: Leak: 3 events at once', 'group', 37, ''],
+  ['[1 HIGH] 1 new event: Leak: acme[.]com', 'group', 1, 'high'],
+  ['[3 HIGH] Backlog of feed staff: 3 events, worst: Leak: a', 'backlog', 3, 'high'],
   ['[1 LOW] Backlog: 1 event', 'backlog', 1, 'low'],
-  ['[4 MEDIUM] 4 held events — of feed brand', 'held', 4, 'medium'],
-  ['[2 HIGH] 14 events at once', 'storm', 14, 'high'],
+  ['[4 MEDIUM] 4 held events, worst: Paste: a', 'held', 4, 'medium'],
+  ['[2 HIGH] 14 events at once, worst: Leak: a', 'storm', 14, 'high'],
   ['Digest 2026-11-20 16:00: 90 events (8 critical, 37 high)', 'digest', 90, 'critical'],
   ['Digest 2026-11-20 16:00: 1 event (1 low); feed brand is behind', 'digest', 1, 'low'],
   ['Digest 2026-11-20 16:00: nothing new, but 2 feeds are behind', 'digest', 0, ''],
@@ -104,11 +109,11 @@ test('a message that may be a repeat is known by its words', () => {
   expect(others.map((one) => toArrival(one).mayBeRepeat)).toEqual([false, false, false])
 })
 
-test('a webhook with one event is told by its uid', () => {
+test('a webhook with one event is told by its title', () => {
   expect(toArrival(aWebhook('low'))).toMatchObject({
     items: ['e0'],
     severity: 'low',
-    text: 'LOW paste/x/0',
+    text: 'LOW Paste: 0',
   })
 })
 
