@@ -7,7 +7,12 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { AccountLedger, ActiveGeneration, GenerationNames } from '../store/account-ledger.ts'
+import type {
+  AccountLedger,
+  ActiveGeneration,
+  GenerationNames,
+  LedgerLoss,
+} from '../store/account-ledger.ts'
 
 /** What lives as long as the process, whatever its configuration. */
 export interface ProcessContext {
@@ -50,10 +55,10 @@ export interface EngineContext extends ProcessContext {
   /**
    * The configuration's generation: its numbers are 0 until it is registered in Redis; active unless
    * another was started later. `previousMs`: the latest confirmation that this process has seen in
-   * Redis; 0: none yet.
+   * Redis; 0: none yet. `loss`: noticed, and Redis has no note of it yet.
    */
   generation: ActiveGeneration &
-    Readonly<GenerationNames> & { isActive: boolean; previousMs: number }
+    Readonly<GenerationNames> & { isActive: boolean; previousMs: number; loss?: LedgerLoss }
 }
 
 /** The generation of a configuration that is not registered in Redis: a command's, or one that starts. */

@@ -15,6 +15,10 @@ import {
   activateGeneration,
   type ActiveGeneration,
   confirmGeneration,
+  describeLoss,
+  type LedgerLoss,
+  lossRemedy,
+  noteLoss,
 } from '../store/account-ledger.ts'
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
@@ -200,39 +204,38 @@ function buildLoops(
  * What was confirmed before can only be older than what this process has seen if Redis lost it.
  */
 async function confirmActiveOnce(context: EngineContext): Promise<void> {
-  const { redis, keys, generation, metrics } = context
+  const { redis, keys, clock, logger, generation, metrics } = context
   const { active, previousMs } = await confirmGeneration(redis, keys, generation)
   const lostMs = generation.previousMs - previousMs
   generation.previousMs = previousMs
   generation.isActive = active !== undefined
   if (active) takeNumbers(active, { generation, metrics })
-  if (lostMs > usualLossMs) await reportLoss(context, previousMs)
+  if (lostMs > usualLossMs) {
+    generation.loss = { atMs: clock.now(), stateMs: previousMs }
+    logger.error({ remedy: lossRemedy }, `redis holds ${describeLoss(generation.loss)}`)
+  }
+  if (generation.loss === undefined) return
+  await settleLoss(context, generation.loss)
+  delete generation.loss
 }
 
 /** What a crash of Redis or a failover may lose, and clocks of two nodes may differ, ms. */
 const usualLossMs = 10_000
 
-/** Redis was restored or emptied while this process ran. */
-async function reportLoss(
+/** Writes again what the ledgers cannot do without, and notes the loss. */
+async function settleLoss(
   { ledgers, redis, keys, logger }: EngineContext,
-  previousMs: number,
+  loss: LedgerLoss,
 ): Promise<void> {
-  const remedy = 'stop every replica, restore the newest backup if this was none, and start them'
-  if (previousMs > 0)
-    logger.error(
-      { since: new Date(previousMs).toISOString(), remedy },
-      'redis holds an older state of the ledger: what was delivered since is sent again',
-    )
-  else
-    logger.error(
-      { remedy },
-      'redis has lost the ledger: what waited in it is gone, and all that the feeds show from their start on is new',
-    )
   await claimSchema(redis, keys)
   const kept = await Promise.all(ledgers.map((ledger) => ledger.reassert()))
   const accounts = ledgers.filter((_ledger, at) => !kept[at]).map(({ account }) => account)
   if (accounts.length > 0)
-    logger.error({ accounts, remedy }, 'redis holds another ledger: what it knows is sent again')
+    logger.error(
+      { accounts, remedy: lossRemedy },
+      'redis holds another ledger: what it knows is sent again',
+    )
+  await noteLoss(redis, keys, loss)
 }
 
 function takeNumbers(

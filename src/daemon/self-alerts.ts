@@ -124,6 +124,7 @@ function toSnapshot(
     redis: {
       problems: config.redis.allowUnsafe ? [] : state.redis.problems,
       isFull: state.redis.isFull,
+      ...(state.loss && { loss: state.loss }),
     },
     unaccounted: state.accounts.flatMap(({ accounting: { feeds, sinks } }) => [
       ...listUnaccounted(feeds).map(([name, count]) => `feed ${name}: ${count}`),

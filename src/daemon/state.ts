@@ -16,6 +16,7 @@ import { inspectRedis, type RedisHealth } from '../redis/health.ts'
 import type { StateMetrics } from '../lib/metrics.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
 import { UpstreamError } from '../upstream/error.ts'
+import { type LedgerLoss, readLoss } from '../store/account-ledger.ts'
 import { readRetentionNote } from '../store/retention.ts'
 import type { DeliveryParts } from './delivery.ts'
 import { describePolling } from './describe-config.ts'
@@ -25,6 +26,7 @@ import type { EngineContext } from './context.ts'
 /** The results of one pass. */
 export interface State extends FleetState {
   redis: RedisHealth
+  loss: LedgerLoss | undefined
   circuits: ReadonlyMap<string, CircuitReading>
   /** By sink with a digest. */
   digests: ReadonlyMap<string, Pick<DigestState, 'lastSentMs' | 'nextDueMs'>>
@@ -119,7 +121,7 @@ async function readSharedState(
   { config, redis, keys, ledgers }: EngineContext,
   { circuit, grouping }: Parts,
   nowMs: number,
-): Promise<Pick<State, 'redis' | 'circuits' | 'digests'>> {
+): Promise<Omit<State, keyof FleetState>> {
   const [lead] = ledgers
   const circuits = new Map<string, CircuitReading>()
   const digests = new Map<string, Pick<DigestState, 'lastSentMs' | 'nextDueMs'>>()
@@ -132,7 +134,8 @@ async function readSharedState(
     })
     await Promise.all(batch)
   }
-  return { redis: await inspectRedis(redis), circuits, digests }
+  const loss = await readLoss(redis, keys)
+  return { redis: await inspectRedis(redis), loss, circuits, digests }
 }
 
 const sinksAtOnce = 100

@@ -34,6 +34,7 @@ export interface SharedNotes {
   ledgerCheck: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
   /** Bytes of records and payloads, as of the last retention scan. */
   retainedBytes: number | undefined
+  loss: { atMs: number } | undefined
   silencesActive: number
 }
 
@@ -119,6 +120,7 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
     metrics.auditMissing.set({ feed }, missing)
     metrics.auditLastCompletedTimestampSeconds.set({ feed }, endedAtMs / 1000)
   }
+  metrics.ledgerLostTimestampSeconds.set((notes.loss?.atMs ?? 0) / 1000)
   if (retainedBytes !== undefined) metrics.retentionKeptBytes.set(retainedBytes)
   if (!ledgerCheck) return
   metrics.ledgerAuditLastCompletedTimestampSeconds.set(ledgerCheck.endedAtMs / 1000)

@@ -2,6 +2,7 @@
  * Derives the troubles that a snapshot shows, those included that have not lasted long enough yet:
  * each says how long it must last. Pure.
  */
+import { describeLoss, type LedgerLoss } from '../store/account-ledger.ts'
 import { conditionId, type Trouble, type TroubleKind } from './troubles.ts'
 
 /** How Tocsin is doing at one moment, as far as an operator may have to act. */
@@ -18,6 +19,8 @@ export interface Snapshot {
     problems: string[]
     /** Redis uses more than the share of its memory beyond which polling stops. */
     isFull: boolean
+    /** Left out: none within a day. */
+    loss?: LedgerLoss
   }
   /** What the accounting misses, e.g. `feed brand: 3`; empty: everything adds up. */
   unaccounted: string[]
@@ -258,11 +261,19 @@ function digestOverdue(
   ]
 }
 
+/** Alerted at once: what is gone does not come back by itself. */
+function ledgerLost({ loss }: Snapshot['redis']): Condition[] {
+  if (loss === undefined) return []
+  const cause = `it holds ${describeLoss(loss)}`
+  const lasting = { sinceMs: loss.atMs, waitMs: 0, cause }
+  return [buildCondition({ kind: 'ledger-lost', name: null }, lasting)]
+}
+
 function storeConditions(
   { redis, unaccounted }: Snapshot,
   { afterMs: waitMs }: AlertTiming,
 ): Condition[] {
-  const conditions: Condition[] = []
+  const conditions = ledgerLost(redis)
   if (redis.problems.length > 0) {
     const cause = redis.problems.join('; ')
     conditions.push(buildCondition({ kind: 'redis-unsafe', name: null }, { waitMs, cause }))

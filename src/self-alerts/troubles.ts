@@ -1,4 +1,5 @@
 /** The troubles that operators are alerted to, with their texts. */
+import { lossRemedy } from '../store/account-ledger.ts'
 
 /**
  * What is in trouble, e.g. feed `brand`; null if there is only one of its kind. Of `many` the name
@@ -96,6 +97,12 @@ const troubles = {
     now: (name) => `the digest of sink ${name} has been overdue`,
     was: (name) => `the digest of sink ${name} was overdue`,
     toDo: (name) => `tocsin digests preview ${name}`,
+  },
+  'ledger-lost': {
+    severity: 'critical',
+    now: () => 'Redis has lost what it held of Tocsin',
+    was: () => 'Redis lost what it held of Tocsin',
+    toDo: () => lossRemedy,
   },
   'redis-unsafe': {
     severity: 'high',

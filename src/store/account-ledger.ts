@@ -301,6 +301,38 @@ export async function confirmGeneration(
   return { active: found.number === 0 ? undefined : found, previousMs }
 }
 
+/** Redis was emptied or came back with an older state while a replica ran. */
+export interface LedgerLoss {
+  /** When a replica noticed it, ms. */
+  atMs: number
+  /** The time of the state that Redis came back with, ms; 0: it was empty. */
+  stateMs: number
+}
+
+export const lossRemedy =
+  'stop every replica, restore the newest backup if this was none, and start them'
+
+/** What follows "Redis holds". */
+export function describeLoss({ stateMs }: Pick<LedgerLoss, 'stateMs'>): string {
+  return stateMs === 0
+    ? 'nothing of the ledger any more: what waited in it is gone, and all that the feeds show from their start on is sent as new'
+    : `an older state of the ledger, of ${new Date(stateMs).toISOString()}: what was delivered since is sent again`
+}
+
+/** How long a loss is shown, ms. */
+const lossShownMs = 24 * 3_600_000
+
+/** Notes the loss for all replicas and commands. A backup that is restored afterwards ends it. */
+export async function noteLoss(redis: Redis, keys: Keys, loss: LedgerLoss): Promise<void> {
+  await redis.set(keys.shared('loss'), JSON.stringify(loss), 'PX', lossShownMs)
+}
+
+/** The last loss; undefined: none within a day. */
+export async function readLoss(redis: Redis, keys: Keys): Promise<LedgerLoss | undefined> {
+  const noted = await redis.get(keys.shared('loss'))
+  return noted === null ? undefined : (JSON.parse(noted) as LedgerLoss)
+}
+
 /** Whether some replica has run within the last minute. */
 export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
   const confirmedMs = Number(await redis.hget(keys.shared('generation'), 'confirmed'))

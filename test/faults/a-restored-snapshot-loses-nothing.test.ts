@@ -133,10 +133,29 @@ ${sinks(sandbox)}
 
 /** Every sink gets every event. */
 function webhooks(urls: Record<string, string>): string {
-  const sinks = Object.entries(urls).map(
-    ([name, url]) => `  ${name}: {type: webhook, url: '${url}', allow_private: true}`,
-  )
+  const sinks = Object.entries(urls).map(([name, url]) => aWebhook(name, url))
   return `sinks:\n${sinks.join('\n')}\nroute: {sinks: [${Object.keys(urls).join(', ')}]}`
+}
+
+function aWebhook(name: string, url: string): string {
+  return `  ${name}: {type: webhook, url: '${url}', allow_private: true}`
+}
+
+/** One sink gets every event, the other what Tocsin tells of itself. */
+function watchedWebhook(siem: string, ops: string): string {
+  const sinks = [aWebhook('siem', siem), aWebhook('ops', ops)]
+  return `sinks:\n${sinks.join('\n')}\nroute: {sinks: [siem]}\nself_alerts: {sink: ops}`
+}
+
+/** Waits until log, metric and self-alert have said it. */
+async function lossTold(url: string, ops: Receiver, told: () => boolean): Promise<void> {
+  await until('the log tells it', told)
+  const scrape = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+  await until('the metric shows it', async () =>
+    /^tocsin_ledger_lost_timestamp_seconds [1-9]/m.test(await scrape()),
+  )
+  const isBegin = ({ uid }: Arrival): boolean => /ledger-lost-\d+-begin$/.test(uid)
+  await until('a self-alert tells it', () => ops.taken().some(isBegin), 60_000)
 }
 
 async function settled(receiver: Pick<Receiver, 'taken'>, count: number): Promise<void> {
@@ -273,12 +292,12 @@ function readErrors(): { logger: Logger; errors: string[] } {
 }
 
 test('a snapshot restored under a running daemon is told, loses no event and repeats no older one', async () => {
-  const siem = await aReceiver()
-  const scene = await aScene(() => webhooks({ siem: siem.url }))
+  const [siem, ops] = [await aReceiver(), await aReceiver()]
+  const scene = await aScene(() => watchedWebhook(siem.url, ops.url))
   const { logger, errors } = readErrors()
   const app = scene.replica(logger)
   const before = scene.pour(10)
-  await app.start()
+  const { url } = await app.start()
   await settled(siem, 10)
   await nothingWaits(app)
   const copy = await scene.snapshot()
@@ -290,7 +309,9 @@ test('a snapshot restored under a running daemon is told, loses no event and rep
   await restore(copy, scene.port)
   scene.pour(5)
   await settled(siem, 25)
-  await until('it is told', () => errors.some((line) => line.includes('holds an older state')))
+  await lossTold(url, ops, () =>
+    errors.some((line) => line.includes('holds an older state of the ledger')),
+  )
   await nothingWaits(app)
   const counts = Map.groupBy(siem.taken(), ({ uid }) => uid)
   expect(before.map((uid) => counts.get(uid)?.length)).toEqual(before.map(() => 1))
@@ -298,18 +319,20 @@ test('a snapshot restored under a running daemon is told, loses no event and rep
 }, 180_000)
 
 test('a Redis that comes back empty under a running daemon is told, and what is sent since stays known', async () => {
-  const siem = await aReceiver()
-  const scene = await aScene(() => webhooks({ siem: siem.url }))
+  const [siem, ops] = [await aReceiver(), await aReceiver()]
+  const scene = await aScene(() => watchedWebhook(siem.url, ops.url))
   const { logger, errors } = readErrors()
   const app = scene.replica(logger)
   scene.pour(10)
-  await app.start()
+  const { url } = await app.start()
   await settled(siem, 10)
   await scene.endRedis()
   const empty = await launchServer(aFolder(), [`port ${scene.port}`])
   onTestFinished(() => endServer(empty))
   await until('all is sent again', () => siem.taken().length === 20, 60_000)
-  await until('it is told', () => errors.some((line) => line.includes('has lost the ledger')))
+  await lossTold(url, ops, () =>
+    errors.some((line) => line.includes('holds nothing of the ledger any more')),
+  )
   await nothingWaits(app)
   await app.stop()
 

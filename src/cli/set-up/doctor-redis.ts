@@ -1,6 +1,7 @@
 /** What `doctor` says of Redis: version, safety, memory and layout. */
 import type { Config } from '../../config/config.ts'
 import type { Redis } from '../../redis/connection.ts'
+import { createKeys } from '../../redis/keys.ts'
 import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import {
   findRisks,
@@ -10,6 +11,7 @@ import {
   schemaVersion,
   type StoreError,
 } from '../../redis/health.ts'
+import { describeLoss, type LedgerLoss, lossRemedy, readLoss } from '../../store/account-ledger.ts'
 import { excessiveRetention, isWithinMemory } from '../../store/retention.ts'
 import { about, type DoctorFinding, splitRemedy } from './doctor-finding.ts'
 import { formatMebibytes } from './doctor-host.ts'
@@ -19,16 +21,24 @@ const seeDocs = 'see docs/operators.md, Redis'
 type RedisParts = Pick<Config, 'redis' | 'ledger'>
 
 export async function checkRedis(redis: Redis, config: RedisParts): Promise<DoctorFinding[]> {
-  const [servers, risks, health] = await Promise.all([
+  const [servers, risks, health, loss] = await Promise.all([
     readServers(redis),
     findRisks(redis),
     inspectRedis(redis),
+    readLoss(redis, createKeys(config.redis.prefix)),
   ])
   return [
     serverFinding(servers, config),
     ...safetyFindings(risks, config),
     memoryFinding(health, config),
+    ...lossFindings(loss, config),
   ]
+}
+
+function lossFindings(loss: LedgerLoss | undefined, { redis }: RedisParts): DoctorFinding[] {
+  if (loss === undefined) return []
+  const detail = `since ${new Date(loss.atMs).toISOString()} it holds ${describeLoss(loss)}`
+  return [about('redis ledger', redis.prefix).bad('warning', detail, lossRemedy)]
 }
 
 function serverFinding(

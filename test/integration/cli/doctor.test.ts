@@ -3,8 +3,10 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished, expect, test } from 'vitest'
 import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
+import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
-import { redisForTests } from '../../support/ledger.ts'
+import { noteLoss } from '../../../src/store/account-ledger.ts'
+import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
@@ -136,11 +138,16 @@ test('each thing that is wrong is a line with its remedy, and hides no other', a
   const text = configText(sandbox, redis.url)
     .replace(`api_key: ${sandbox.apiKeys[0]}`, 'api_key: fw_no_such_key')
     .replace(sandbox.webhookUrl, 'http://127.0.0.1:9/hook')
+  const store = connectTo(redis.url)
+  const prefix = `doctor${prefixes}`
+  await noteLoss(store, createKeys(prefix), { atMs: Date.UTC(2026, 10, 25), stateMs: 0 })
+  store.disconnect()
   const { code, findings, said } = await doctor(text)
   expect(code).toBe(1)
   expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
     'problem redis safety redis.url',
     'warning redis memory redis.url',
+    `warning redis ledger ${prefix}`,
     'problem key main',
     'problem sink siem (webhook)',
     'problem sink oncall (email)',

@@ -49,6 +49,7 @@ async function scrapeOf({
     audits: {},
     ledgerCheck: undefined,
     retainedBytes: undefined,
+    loss: undefined,
     silencesActive: 0,
     ...notes,
   })

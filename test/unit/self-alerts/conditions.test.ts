@@ -199,6 +199,20 @@ test('an unsafe Redis says what is wrong with it', () => {
   ])
 })
 
+test.each([
+  [0, /^it holds nothing of the ledger any more: what waited/],
+  [
+    Date.UTC(2026, 10, 25),
+    /^it holds an older state of the ledger, of 2026-11-25T00:00:00\.000Z: /,
+  ],
+])('a Redis that lost the ledger and has the state of %d is told at once', (stateMs, cause) => {
+  const loss = { atMs: nowMs, stateMs }
+  const [lost, ...others] = found({ redis: { problems: [], isFull: false, loss } })
+  expect(lost).toMatchObject({ id: 'ledger-lost', sinceMs: nowMs, waitMs: 0 })
+  expect(lost?.cause).toMatch(cause)
+  expect(others).toEqual([])
+})
+
 test('accounts that do not add up are told with where', () => {
   const unaccounted = ['feed brand: 3', 'sink soc: -1']
   expect(found({ unaccounted })).toMatchObject([
