@@ -1,13 +1,13 @@
 /** What every command is given, and the helpers that commands share. */
-import { existsSync, statSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { createReadStream, existsSync, statSync } from 'node:fs'
 import { type Command, Option } from 'commander'
 import { ConfigError, type Environment } from '../config/config.ts'
+import { maxFileBytes } from '../config/file-contents.ts'
 import { loadConfig, type LoadedConfig } from '../config/load.ts'
 import type { Clock } from '../lib/clock.ts'
 import { errorCode } from '../lib/errors.ts'
 import { createLogger, type Logger } from '../lib/logger.ts'
-import { replacePrivateFile } from '../lib/private-files.ts'
+import { type FileLimits, replacePrivateFile } from '../lib/private-files.ts'
 import { CommandError, jsonText, type Terminal } from './terminal.ts'
 
 export interface Context {
@@ -104,16 +104,41 @@ export async function requireConfirmation(
   if (!isWanted) throw new CommandError('refused', 'nothing was changed')
 }
 
-/** Reads a file, or standard input for `-`. Throws CommandError with the file's name. */
-export async function readText({ terminal }: Context, file: string): Promise<string> {
-  if (file === '-') return terminal.readInput()
+/**
+ * Reads a file or a pipe, or standard input for `-`. Throws CommandError with its name, also if it
+ * is longer than the limit.
+ */
+export async function readText(
+  { terminal }: Context,
+  file: string,
+  { maxBytes }: FileLimits = { maxBytes: maxFileBytes },
+): Promise<string> {
+  const place = inputName(file)
+  const input = file === '-' ? terminal.input : createReadStream(file)
+  const chunks: Buffer[] = []
+  let bytes = 0
   try {
-    return await readFile(file, 'utf8')
+    for await (const piece of input) {
+      const chunk = Buffer.from(piece)
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes > maxBytes) break
+    }
   } catch (cause) {
     const code = errorCode(cause)
     const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
-    throw new CommandError('mistake', `${file}: ${problem}`, { cause })
+    throw new CommandError('mistake', `${place}: ${problem}`, { cause })
   }
+  if (bytes <= maxBytes) return Buffer.concat(chunks).toString('utf8')
+  const problem = `longer than ${maxBytes / 1024} KiB`
+  throw new CommandError(
+    'mistake',
+    `${place}: ${problem}; name a file that holds this and nothing else`,
+  )
+}
+
+export function inputName(file: string): string {
+  return file === '-' ? 'standard input' : file
 }
 
 /**

@@ -1,7 +1,6 @@
 /** Where a command writes: results to standard output, everything else to standard error. */
 import { createInterface, type Interface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
-import { text as textOf } from 'node:stream/consumers'
 import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
 import { suggestion, TocsinError } from '../lib/errors.ts'
@@ -21,8 +20,8 @@ export interface Terminal {
   print(text: string): void
   /** Writes a file to standard output, byte for byte. */
   printBytes(bytes: Uint8Array): void
-  /** Reads standard input to its end. */
-  readInput(): Promise<string>
+  /** Standard input. */
+  readonly input: NodeJS.ReadableStream
   /**
    * Writes to standard error; control characters are shown instead of sent, since errors may quote
    * outside text.
@@ -81,7 +80,7 @@ export function createTerminal({ input, output, errors }: Streams): Terminal {
     printBytes(bytes) {
       if (!outputClosed.aborted) output.write(bytes)
     },
-    readInput: () => textOf(input),
+    input,
     printError: (text) => void errors.write(`${escapeCharacters(text, controlCharacters)}\n`),
     paint: (style, text) => styleText(style, text, { stream: output }),
     progress(text) {

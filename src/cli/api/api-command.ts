@@ -6,11 +6,12 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Config } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
+import { secretLimits } from '../../lib/private-files.ts'
 import { isOperationMissing, isUnknownPath } from '../../upstream/capabilities.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError, type UpstreamReason } from '../../upstream/error.ts'
 import type { CallOptions } from '../../upstream/resources/operation.ts'
-import { type Context, loadConfigFile, readText } from '../context.ts'
+import { type Context, inputName, loadConfigFile, readText } from '../context.ts'
 import { type OpenStore, withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { parseList } from '../options.ts'
@@ -268,10 +269,6 @@ export async function readJsonObject(context: Context, file: string): Promise<Js
   throw new CommandError('mistake', `${place}: not a JSON object; write {"…": …}`)
 }
 
-export function inputName(file: string): string {
-  return file === '-' ? 'standard input' : file
-}
-
 function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -317,9 +314,9 @@ function isJsonPrefix(start: string): boolean {
  * never an argument: every user of the machine could read it. Throws CommandError when none is
  * given.
  */
-export async function readSecret({ terminal }: Context, what: string): Promise<string> {
-  const typed = await terminal.askSecret(`${what}:`)
-  const secret = typed ?? (await terminal.readInput()).replace(/\r?\n$/, '')
+export async function readSecret(context: Context, what: string): Promise<string> {
+  const typed = await context.terminal.askSecret(`${what}:`)
+  const secret = typed ?? (await readText(context, '-', secretLimits)).replace(/\r?\n$/, '')
   if (secret !== '') return secret
   throw new CommandError('mistake', `no ${what} was given; type it, or give it on standard input`)
 }

@@ -7,7 +7,7 @@ import { findTreatment } from '../../masking/secret-names.ts'
 import { assetCreation, assetReplacement, type WireAsset } from '../../upstream/resources/assets.ts'
 import { assetTypes, createSearchTypes } from '../../upstream/resources/enumerations.ts'
 import { checkRequest } from '../../upstream/resources/operation.ts'
-import { requireConfirmation, type Context } from '../context.ts'
+import { requireConfirmation, type Context, inputName } from '../context.ts'
 import { assetsApplyCommand } from '../monitoring/apply.ts'
 import { parseList } from '../options.ts'
 import { CommandError, pluralize, sanitize, jsonText } from '../terminal.ts'
@@ -19,7 +19,6 @@ import {
   type JsonObject,
   nameFailure,
   nameFailureOrMissing,
-  inputName,
   readJsonObject,
   readSecret,
   type ServiceOptions,

@@ -11,8 +11,15 @@ import type { UpstreamClient } from '../../upstream/client.ts'
 import { UpstreamError } from '../../upstream/error.ts'
 import type { AssetReplacement } from '../../upstream/resources/assets.ts'
 import type { CallOptions } from '../../upstream/resources/operation.ts'
-import { addServiceOptions, type ApiContext, inputName, withClient } from '../api/api-command.ts'
-import { requireConfirmation, type CommonOptions, type Context, print } from '../context.ts'
+import { addServiceOptions, type ApiContext, withClient } from '../api/api-command.ts'
+import {
+  requireConfirmation,
+  type CommonOptions,
+  type Context,
+  inputName,
+  print,
+  readText,
+} from '../context.ts'
 import { CommandError, pluralize } from '../terminal.ts'
 import {
   type DataDigest,
@@ -108,11 +115,11 @@ async function applyFile(context: Context, options: ApplyCommandOptions): Promis
 }
 
 async function readMonitoring(
-  { env, terminal }: Context,
+  context: Context,
   file: string,
 ): Promise<ParsedFile<MonitoringContent>> {
-  if (file !== '-') return loadMonitoringFile(file, env)
-  return parseMonitoring(await terminal.readInput(), inputName(file), env)
+  if (file !== '-') return loadMonitoringFile(file, context.env)
+  return parseMonitoring(await readText(context, file), inputName(file), context.env)
 }
 
 /** The state of `monitoring.yaml` is `monitoring.state.json` beside it. */

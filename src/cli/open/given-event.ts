@@ -9,7 +9,7 @@ import { maskDetail } from '../../masking/masking.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import type { RoutableEvent } from '../../routing/router.ts'
 import { type LedgerRecord, type Payload, readPayload, readRecord } from '../../store/records.ts'
-import { type Context, readText } from '../context.ts'
+import { type Context, inputName, readText } from '../context.ts'
 import { CommandError } from '../terminal.ts'
 import { requireLedger, withStore } from './open-store.ts'
 
@@ -64,7 +64,7 @@ function parseFile(
   file: string,
   feed: FeedConfig,
 ): Pick<GivenEvent, 'event' | 'detail' | 'secret'> {
-  const place = file === '-' ? 'standard input' : file
+  const place = inputName(file)
   let raw: unknown
   try {
     raw = JSON.parse(text)

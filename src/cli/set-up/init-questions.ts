@@ -3,6 +3,7 @@
  * trial of the answer; and how any question is asked.
  */
 import type { Environment } from '../../config/config.ts'
+import { secretLimits } from '../../lib/private-files.ts'
 import { isLoopback } from '../../lib/web-address.ts'
 import { linksOnlyToBase } from '../../upstream/links.ts'
 import { type Context, readText } from '../context.ts'
@@ -113,7 +114,7 @@ export async function askSecretFor(
   const answer =
     question.file === undefined
       ? await context.terminal.askSecret(question.text)
-      : await readText(context, question.file)
+      : await readText(context, question.file, secretLimits)
   return accept((answer ?? '').trim(), check, file)
 }
 

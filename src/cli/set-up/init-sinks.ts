@@ -1,5 +1,6 @@
 /** The questions of `init` about where messages go, each tried before the next. */
 import { randomBytes } from 'node:crypto'
+import { secretLimits } from '../../lib/private-files.ts'
 import { readText } from '../context.ts'
 import { pluralize, sanitize } from '../terminal.ts'
 import type { Draft, DraftAccount, DraftSink, DraftSinkType } from './init-draft.ts'
@@ -141,7 +142,7 @@ async function askForWebhook(
   const isAsked = webhookSecretFile === undefined && webhookUrlFile === undefined
   const known = isAsked
     ? await context.terminal.askSecret(text)
-    : webhookSecretFile && (await readText(context, webhookSecretFile))
+    : webhookSecretFile && (await readText(context, webhookSecretFile, secretLimits))
   if (!known) {
     const line = 'its signing secret is new; give the receiver what its file holds, then test it'
     context.terminal.printError(`${sink.name}: ${line}`)

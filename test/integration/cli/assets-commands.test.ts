@@ -256,6 +256,17 @@ test('a file that is no JSON is named with the place, and not quoted', async () 
   expect(readFileSync(file, 'utf8')).toContain('hush-hush')
 })
 
+test('no more is read of a file or a pipe than a request is long', async () => {
+  const { run, runGiven, sent } = await aServiceScene(tests)
+  const longer = 'longer than 16384 KiB; name a file that holds this and nothing else\n'
+  const device = await run('assets', 'replace', '77', '--file', '/dev/zero')
+  expect(device).toEqual({ code: 2, out: '', err: `/dev/zero: ${longer}` })
+  const given = `{"name": "${'x'.repeat(16 * 1024 * 1024)}"}`
+  const piped = await runGiven(given, 'assets', 'replace', '77', '--file', '-')
+  expect(piped).toEqual({ code: 2, out: '', err: `standard input: ${longer}` })
+  expect(sent()).toEqual([])
+})
+
 test('assets disable and enable change each asset, and print it', async () => {
   const { run, sandbox } = await aServiceScene(tests)
   const disabled = await run('assets', 'disable', '77', '78', '77')

@@ -210,6 +210,20 @@ test('says which options are missing where nobody can be asked', async () => {
   expect(readdirSync(folder)).toEqual([])
 })
 
+test.each([
+  ['--redis-url-file', '/dev/zero'],
+  ['--api-key-file', '/dev/zero'],
+  ['--webhook-secret-file', '/dev/zero'],
+])('reads no more of %s than a secret is long', async (option, endless) => {
+  const scene = await aScene()
+  const webhook = ['--webhook-url-file', scene.secretFile(scene.sandbox.webhookUrl)]
+  const options = [...givenOptions(scene, tests.server.url), ...webhook, option, endless]
+  const { code, err } = await tocsin('init', ...options)
+  const remedy = 'name a file that holds this and nothing else'
+  expect(err).toContain(`${endless}: longer than 64 KiB; ${remedy}`)
+  expect([code, readdirSync(scene.folder)]).toEqual([2, []])
+})
+
 function givenOptions({ sandbox, key, secretFile, file }: Scene, redisUrl: string): string[] {
   const service = [file, '--allow-private', '--base-url', sandbox.url, '--group', '1042']
   const files = ['--api-key-file', secretFile(key), '--redis-url-file', secretFile(redisUrl)]
