@@ -79,7 +79,7 @@ export function formatMistake({ file, line, column, path, problem, remedy }: Mis
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** The process's environment; the only place that reads it. */
+/** The process's environment; the only place that reads settings from it. */
 export function environment(): Environment {
   return process.env
 }

@@ -214,6 +214,7 @@ function launch(folder: string): ChildProcess {
     const child = spawn('/bin/sh', ['-c', shellWrapper, `./${linkName}`], {
       cwd: folder,
       detached: true,
+      env: neededEnvironment(),
       stdio: ['pipe', log, log],
     })
     child.stdin?.on('error', () => {}) // the reading end may close first
@@ -221,6 +222,18 @@ function launch(folder: string): ChildProcess {
   } finally {
     closeSync(log)
   }
+}
+
+/**
+ * What a program needs to be found, to load its libraries and to write times and text. Nothing
+ * else is passed on: the rest may hold secrets, which the system shows of each process.
+ */
+const neededVariables = /^(PATH|HOME|TZ|TZDIR|LANG|LC_\w+|(LD|DYLD)_LIBRARY_PATH)$/
+
+function neededEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => neededVariables.test(name)),
+  )
 }
 
 async function end(child: ChildProcess, gone: AbortSignal): Promise<void> {
@@ -262,6 +275,7 @@ function installLine(): string {
 /** The path of the first program that is installed. */
 function findFirst(names: readonly string[]): string | undefined {
   const search = names.map((name) => `command -v ${name}`).join(' || ')
-  const found = spawnSync('/bin/sh', ['-c', search], { encoding: 'utf8' }).stdout?.trim()
+  const options = { encoding: 'utf8', env: neededEnvironment() } as const
+  const found = spawnSync('/bin/sh', ['-c', search], options).stdout?.trim()
   return found === '' ? undefined : found
 }

@@ -1,9 +1,22 @@
-/** A folder that others may write to may hold a false server, or links that lead into other files. */
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+/**
+ * A folder that others may write to may hold a false server, or links that lead into other files; and
+ * what a server is given may show what it need not know.
+ */
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { ensureRedis } from '../../src/redis/embedded-redis.ts'
 import { silent } from '../support/ledger.ts'
 
@@ -39,6 +52,40 @@ test.each(strangers)(
       expect(joined).toBe(0)
     } finally {
       await new Promise((resolve) => server.close(resolve))
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+)
+
+/** The environments of the processes that work in a folder. */
+function environmentsIn(folder: string): string[] {
+  return readdirSync('/proc')
+    .filter((entry) => /^\d+$/.test(entry))
+    .flatMap((pid) => {
+      try {
+        const isThere = readlinkSync(`/proc/${pid}/cwd`) === folder
+        return isThere ? [readFileSync(`/proc/${pid}/environ`, 'utf8')] : []
+      } catch {
+        return [] // it has ended, or is another user's
+      }
+    })
+}
+
+test.skipIf(!existsSync('/proc/self/environ'))(
+  'no secret of the environment reaches the server',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tocsin-environment-'))
+    const home = join(folder, 'data')
+    vi.stubEnv('TOCSIN_API_KEY', 'fw_Zanzibar').stubEnv('TZ', 'UTC')
+    try {
+      const redis = { embedded: home, prefix: 'tocsin', allowUnsafe: false }
+      const held = await ensureRedis(redis, silent)
+      const environments = environmentsIn(home).join('\n')
+      await held.release()
+      expect(environments).toContain('TZ=UTC')
+      expect(environments).not.toContain('Zanzibar')
+    } finally {
+      vi.unstubAllEnvs()
       rmSync(folder, { recursive: true, force: true })
     }
   },
