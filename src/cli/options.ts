@@ -40,6 +40,19 @@ export function listParser<Word extends string>(known: readonly Word[]): (text: 
   return (text) => parseList(text).map((word) => parseWord(known, word))
 }
 
+/**
+ * An option that takes words of a closed list, a comma between each; `parse` reads it otherwise. Help
+ * and completion offer the words.
+ */
+export function wordsOption(
+  flags: string,
+  says: string,
+  known: readonly string[],
+  parse: (text: string) => unknown = listParser(known),
+): Option {
+  return new Option(flags, says).choices(known).argParser(parse)
+}
+
 export function parseWord<Word extends string>(known: readonly Word[], word: string): Word {
   const found = known.find((one) => one === word)
   if (found !== undefined) return found

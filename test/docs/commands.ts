@@ -119,7 +119,7 @@ function optionCells(option: Option): string[] {
   const { flags, description, argChoices, defaultValue, defaultValueDescription } = option
   const [, told] = / \(default: (.+)\)$/.exec(description) ?? []
   const fallback = option.negate ? undefined : (defaultValue as string | number | undefined)
-  const choices = argChoices ? ` One of ${codes(argChoices)}.` : ''
+  const choices = argChoices ? ` Choices: ${codes(argChoices)}.` : ''
   return [
     code(flags),
     fallback === undefined ? (told ?? '') : code(defaultValueDescription ?? String(fallback)),

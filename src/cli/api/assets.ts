@@ -9,7 +9,7 @@ import { assetTypes, createSearchTypes } from '../../upstream/resources/enumerat
 import { checkRequest } from '../../upstream/resources/operation.ts'
 import { requireConfirmation, type Context, inputName } from '../context.ts'
 import { assetsApplyCommand } from '../monitoring/apply.ts'
-import { parseList } from '../options.ts'
+import { parseList, parseText, wordsOption } from '../options.ts'
 import { CommandError, pluralize, sanitize, jsonText } from '../terminal.ts'
 import {
   addServiceOptions,
@@ -71,7 +71,9 @@ function createCommand(context: Context): Command {
       '[value]',
       'what is watched, of a type whose data is one field; a secret is asked for',
     )
-    .requiredOption('--type <type>', 'domain, keyword, email, ip and so on')
+    .addOption(
+      wordsOption('--type <type>', 'what it is', assetTypes, parseText).makeOptionMandatory(),
+    )
     .requiredOption(
       '--search-types <types>',
       'where to look, such as leak,paste; or all',

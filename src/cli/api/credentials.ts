@@ -19,7 +19,7 @@ import { parseTimestamp } from '../../upstream/timestamps.ts'
 import type { Context } from '../context.ts'
 import {
   addPeriodOptions,
-  listParser,
+  wordsOption,
   toRangeFilter,
   type Period,
   resolvePeriod,
@@ -165,9 +165,11 @@ export function credentialsSearchCommand(context: Context): Command {
 function addSearchOptions(command: Command): Command {
   return addPeriodOptions(addCredentialQueryOptions(command), 'imported')
     .addOption(
-      new Option('--include <names>', 'what each record holds besides')
-        .argParser(listParser(credentialIncludes))
-        .default(defaultIncludes, defaultIncludes.join(',')),
+      wordsOption(
+        '--include <names>',
+        'what each record holds besides',
+        credentialIncludes,
+      ).default(defaultIncludes, defaultIncludes.join(',')),
     )
     .option(
       '--without-quota',

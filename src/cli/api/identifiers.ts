@@ -20,7 +20,7 @@ import {
 } from '../../upstream/resources/identifiers.ts'
 import type { WireSearchPage } from '../../upstream/resources/page.ts'
 import type { Context } from '../context.ts'
-import { listParser } from '../options.ts'
+import { wordsOption } from '../options.ts'
 import { jsonText, sanitize, type Style } from '../terminal.ts'
 import { type ApiContext, callNewest, callOptional, nameFailure, parseId } from './api-command.ts'
 import { formatList, type Listing, maskAllSecrets, parseRows, severityStyle } from './listing.ts'
@@ -59,10 +59,8 @@ function identifierList(context: Context, named: { name: string; description: st
     options: (command) =>
       command
         .option('--group <id>', 'only those of this group', parseId)
-        .option(
-          '--type <types>',
-          'only of these types, such as domain,keyword',
-          listParser(assetTypes),
+        .addOption(
+          wordsOption('--type <types>', 'only of these types, such as domain,keyword', assetTypes),
         )
         .addOption(new Option('--enabled', 'only those that are watched').conflicts('disabled'))
         .option('--disabled', 'only those that are not watched')

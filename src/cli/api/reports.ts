@@ -28,7 +28,7 @@ import { ledgerFor, destinationsBySink, notifyDaemon } from '../open/open-store.
 import {
   addPeriodOptions,
   findBatchWaitMs,
-  listParser,
+  wordsOption,
   parseList,
   parseText,
   type PeriodOptions,
@@ -156,7 +156,7 @@ function reportsListCommand(context: Context): Command {
     description: 'the reports that there are',
     options: (command) =>
       command
-        .option('--type <types>', 'only of these types: custom, standard', listParser(reportTypes))
+        .addOption(wordsOption('--type <types>', 'only of these types', reportTypes))
         .addOption(new Option('--order <order>', 'by creation').choices(orders).default('desc')),
     // No maximum is published (docs/api-notes.md, Page sizes); this one only catches typing errors.
     pageSize: { usual: 10, most: 1_000, mostInWords: '1 or more' },

@@ -13,6 +13,7 @@ import {
 } from '../context.ts'
 import { withStore } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
+import { parseText, wordsOption } from '../options.ts'
 import { CommandError, findNamed, sanitize } from '../terminal.ts'
 import {
   addServiceOptions,
@@ -37,7 +38,7 @@ export function tenantsCommand(context: Context): Command {
     .description("make a tenant inside an organization; the key's user must administer it")
     .requiredOption('--name <text>', 'what it is called')
     .option('--description <text>', 'what it is for')
-    .option('--industry <word>', `one of ${industries.join(', ')}`)
+    .addOption(wordsOption('--industry <word>', 'what it does', industries, parseText))
     .option('--organization <id>', "the organization (default: the key's own)", parseId)
     .action((options: CreateTenantOptions) => createTenant(context, options))
   return new Command('tenants').addCommand(tenantsListCommand(context)).addCommand(create)

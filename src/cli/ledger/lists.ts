@@ -38,6 +38,7 @@ import {
   type Period,
   type PeriodOptions,
   parseWord,
+  wordsOption,
   resolvePeriod,
   sizeParser,
   type WideOption,
@@ -129,28 +130,31 @@ interface EventsListOptions extends LedgerListOptions {
 export function eventsListCommand(context: Context): Command {
   return ledgerListCommand('what the feeds took in, from the ledger (asks no service)', 'taken in')
     .addOption(
-      new Option(
+      wordsOption(
         '--severity <words>',
         'high: this or higher; high,critical: exactly these; "high,": exactly this',
-      ).argParser(parseSeverity),
+        knownSeverities,
+        parseSeverity,
+      ),
     )
     .addOption(new Option('--type <types>', 'of these types, such as a,b').argParser(parseList))
     .option('--feed <name>', 'only what this feed showed; it may have left the configuration')
     .action((options: EventsListOptions) => listEvents(context, options))
 }
 
+const knownSeverities = [...severities, noSeverity]
+
 /** A word alone includes what is not known, which counts as critical. */
 function parseSeverity(text: string): (severity: string) => boolean {
-  const known = [...severities, noSeverity]
   const words = text.trim().toLowerCase()
   if (words === ',' || words === '') {
     throw new InvalidArgumentError('Write a severity, such as high.')
   }
   if (!words.includes(',') && words !== noSeverity) {
-    const rank = severityRank(parseWord(known, words))
+    const rank = severityRank(parseWord(knownSeverities, words))
     return (severity) => severityRank(severity) >= rank
   }
-  const chosen = listParser(known)(words.replace(/,$/, ''))
+  const chosen = listParser(knownSeverities)(words.replace(/,$/, ''))
   return (severity) => chosen.includes(isKnownSeverity(severity) ? severity : noSeverity)
 }
 
@@ -309,12 +313,7 @@ interface DeliveriesListOptions extends LedgerListOptions {
 export function deliveriesListCommand(context: Context): Command {
   return ledgerListCommand('the messages that were sent, or are about to be', 'last tried')
     .option('--sink <name>', 'only to this sink; it may have left the configuration')
-    .addOption(
-      new Option(
-        '--state <words>',
-        `only these, such as dead,pending: ${deliveryStates.join(', ')}`,
-      ).argParser(listParser(deliveryStates)),
-    )
+    .addOption(wordsOption('--state <words>', 'only these, such as dead,pending', deliveryStates))
     .action((options: DeliveriesListOptions) => listDeliveries(context, options))
 }
 

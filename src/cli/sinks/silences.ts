@@ -4,6 +4,7 @@ import { Command } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { readSilences } from '../../daemon/grouping.ts'
+import { severities } from '../../event.ts'
 import { duration } from '../../lib/config-fields.ts'
 import {
   findSilence,
@@ -32,7 +33,7 @@ import {
   operatorName,
   withStore,
 } from '../open/open-store.ts'
-import { parseFutureTime } from '../options.ts'
+import { parseFutureTime, parseText, wordsOption } from '../options.ts'
 import { silencePhase, silenceJson, silenceLine } from '../config/routes.ts'
 import { CommandError, pluralize, findNamed, sanitize, parseShortText } from '../terminal.ts'
 
@@ -57,7 +58,14 @@ function addSilenceCommand(context: Context): Command {
     .option('--for <span>', 'how long, such as 2h; at most 30d')
     .option('--until <time>', 'when it ends, such as 2026-11-21T18:00Z')
     .requiredOption('--reason <text>', 'why', parseShortText)
-    .requiredOption('--severity <ceiling>', 'nothing more severe is silenced, e.g. medium')
+    .addOption(
+      wordsOption(
+        '--severity <ceiling>',
+        'nothing more severe is silenced, e.g. medium',
+        severities,
+        parseText,
+      ).makeOptionMandatory(),
+    )
     .option(
       '--owner <name>',
       "who answers for it (default: --by, $USER or the system's user)",

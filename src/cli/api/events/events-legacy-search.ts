@@ -18,7 +18,7 @@ import type { LegacySearchRequest } from '../../../upstream/resources/legacy-sea
 import type { Context } from '../../context.ts'
 import {
   addPeriodOptions,
-  listParser,
+  wordsOption,
   parseList,
   resolvePeriod,
   type PeriodOptions,
@@ -136,10 +136,11 @@ function addLegacyOptions(command: Command): Command {
   command
     .addOption(new Option('--query <lucene>', "a query in Lucene's syntax").argParser(parseText))
     .addOption(
-      new Option(
+      wordsOption(
         '--type <types>',
         'of these types or groups of types, such as leaks,paste',
-      ).argParser(listParser(legacyTypes)),
+        legacyTypes,
+      ),
     )
     .addOption(
       new Option('--experimental-type <types>', 'of these experimental types').argParser(parseList),
@@ -162,7 +163,7 @@ function addLegacyOptions(command: Command): Command {
 function addActionOptions(command: Command): Command {
   return command
     .addOption(new Option('--action <word>', 'what was done about it').choices(legacyEventActions))
-    .addOption(new Option('--actions <words>', 'several of these').argParser(parseList))
+    .addOption(wordsOption('--actions <words>', 'several of these', legacyEventActions))
     .option('--has-notes', 'only what has notes')
     .option('--has-modified-risk', 'only what was given another risk')
     .option('--no-global-policies', 'whatever the policies of all identifiers leave out')

@@ -27,6 +27,7 @@ import {
   parseList,
   checkPastTime,
   parseWord,
+  wordsOption,
   toRangeFilter,
   resolvePeriod,
   type PeriodOptions,
@@ -98,10 +99,12 @@ function addSearchOptions(command: Command): Command {
     .option('--tenant', 'of all identifiers of the tenant')
   addEventQueryOptions(command)
     .addOption(
-      new Option(
+      wordsOption(
         '--severity <words>',
         'high: this or higher; high,critical: exactly these; "high,": exactly this',
-      ).argParser(parseSeverity),
+        eventSeverities,
+        parseSeverity,
+      ),
     )
     .addOption(new Option('--type <types>', 'of these types, such as a,b').argParser(parseList))
   return addPeriodOptions(command, 'created')
