@@ -79,6 +79,25 @@ export function createOwnHostCheck(given: readonly string[]): (host: string) => 
   }
 }
 
+/**
+ * Says of a failed connection that one side speaks TLS and the other does not, and what to do;
+ * undefined: the failure does not tell. OpenSSL reads an answer without TLS as one of a wrong version;
+ * some servers answer clear text by an alert of TLS. `scheme`: the one that stands for TLS.
+ */
+export function explainTlsMismatch(error: unknown, scheme: string): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  if (/SSL routines:.*wrong version number/.test(error.message)) {
+    return `what answers there speaks no TLS: ${scheme}:// needs a port that does`
+  }
+  const answer = error.name === 'HTTPParserError' && 'data' in error ? String(error.data) : ''
+  return answer.startsWith(tlsAlert)
+    ? `what answers there speaks TLS: the address begins with ${scheme}://`
+    : undefined
+}
+
+/** The beginning of an alert record: its type, and the major version of the protocol (RFC 8446, 5.1). */
+const tlsAlert = '\u0015\u0003'
+
 /** No answer makes Tocsin wait less than a second or more than a quarter of an hour. */
 const minWaitMs = 1000
 const maxWaitMs = 15 * 60_000

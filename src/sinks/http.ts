@@ -10,7 +10,7 @@ import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Secret } from '../lib/secret.ts'
-import { parseRetryAfter } from '../lib/web-address.ts'
+import { explainTlsMismatch, parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
 import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
 
@@ -339,6 +339,8 @@ export function errorFromFailure(
   if (isCertificateError(code)) {
     return new SinkError('misconfigured', `the TLS certificates do not fit (${code})`, { cause })
   }
+  const mismatch = explainTlsMismatch(error, 'https')
+  if (mismatch !== undefined) return new SinkError('misconfigured', mismatch, { cause })
   if (!wasWritten || isUnreached(code)) {
     const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
     return new SinkError('unavailable', `${receiver} was not reached (${why})`, { cause })

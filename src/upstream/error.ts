@@ -17,6 +17,7 @@ export type UpstreamFault =
   | 'refused' // nothing listens there, or there is no route
   | 'cut' // the connection broke before the answer was complete
   | 'tls' // the certificate or the handshake failed
+  | 'scheme' // one side speaks TLS, the other does not
   | 'proxy' // the proxy failed, not the API
   | 'redirect' // 3xx: base_url should be another address
   | 'html' // a web page instead of the API

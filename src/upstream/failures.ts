@@ -1,5 +1,5 @@
 /** Turns undici's exceptions and the API's errors into UpstreamErrors without cause or secret. */
-import { parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
+import { explainTlsMismatch, parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
 import {
   type ErrorDetail,
   UpstreamError,
@@ -97,6 +97,7 @@ const faultMessages: Record<UpstreamFault, string> = {
   refused: 'nobody answers at the host and port of base_url',
   cut: 'the connection broke before the answer was whole',
   tls: 'no trusted TLS connection to the service',
+  scheme: 'the address does not fit its port',
   proxy: 'the proxy does not let the request through',
   redirect: 'the service answers by a redirect',
   html: 'a web page answers instead of the API',
@@ -110,8 +111,10 @@ export function errorFromFailure(error: unknown, isProxied: boolean): UpstreamEr
   if (timeoutCodes.has(code) || name === 'TimeoutError') {
     return new UpstreamError('timeout', 'the service did not answer in time')
   }
-  const fault = classifyFault(code, error, isProxied)
-  const suffix = code === '' ? '' : ` (${code})`
+  const mismatch = explainTlsMismatch(error, 'https')
+  const fault = mismatch === undefined ? classifyFault(code, error, isProxied) : 'scheme'
+  const detail = mismatch ?? code
+  const suffix = detail === '' ? '' : ` (${detail})`
   const reason = fault === 'too_large' || fault === 'not_http' ? 'contract' : 'unavailable'
   return new UpstreamError(reason, `${faultMessages[fault]}${suffix}`, { fault })
 }

@@ -10,6 +10,7 @@ import { readSilences } from '../../daemon/grouping.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
+import { explainTlsMismatch } from '../../lib/web-address.ts'
 import type { RedisConfig } from '../../redis/config.ts'
 import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import type * as RedisConnection from '../../redis/connection.ts'
@@ -195,6 +196,8 @@ async function waitUntilReady(
 
 function describeFailure(error: unknown): string {
   if (error === undefined) return 'no answer in time'
+  const mismatch = explainTlsMismatch(error, 'rediss')
+  if (mismatch !== undefined) return mismatch
   if (error instanceof Error && 'code' in error) return String(error.code)
   return errorMessage(error).replaceAll(/\s+/g, ' ')
 }

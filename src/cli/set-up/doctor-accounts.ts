@@ -83,7 +83,7 @@ async function checkReach(
   })
   try {
     return await makeCheck(subject, { timeoutMs: reachTimeoutMs, stop }, async (signal) => {
-      const remedy = 'check the host in base_url, the DNS of this machine and its firewall'
+      const remedy = 'check host and port in base_url, the DNS of this machine and its firewall'
       try {
         await lookup(url.hostname.replaceAll(/^\[|\]$/g, ''))
         const { answer } = await transport.reach(url, signal)

@@ -11,6 +11,7 @@ import {
   type SMTPPoolSentMessageInfo,
   type Transporter,
 } from 'nodemailer'
+import { explainTlsMismatch } from '../../lib/web-address.ts'
 import { type SendOptions, SinkError, type SinkReason, tooLate } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 
@@ -198,7 +199,8 @@ export function errorFromFailure(
 ): SinkError {
   const fault = readFault(error)
   const reason = classifyFault(fault, progress)
-  const serverText = redact(fault.response || fault.message)
+  const mismatch = explainTlsMismatch(error, 'smtps')
+  const serverText = mismatch ?? redact(fault.response || fault.message)
   const code = fault.responseCode
   const isUnmet = progress.isTrial === true && reason === 'unavailable'
   const unmet = `the mail server ${code === undefined ? 'was not reached' : 'cannot be used now'}`

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { sendPing } from '../../../src/sinks/http.ts'
+import type { SinkError } from '../../../src/sinks/sink.ts'
 import { freePort } from '../../support/redis.ts'
 import { anHttpServer, aTcpServer, failureOf } from './webhook/harness.ts'
 
@@ -26,6 +27,22 @@ test('a switch that is not there was not reached', async () => {
     const { message } = await failureOf(sendPing(target))
     expect(message).toMatch(/^the receiver was not reached \((ECONNREFUSED|ENOTFOUND|EAI_AGAIN)\)$/)
   }
+})
+
+test('TLS on one side alone is said with what to write', async () => {
+  const plain = await anHttpServer()
+  const ping = (url: string): Promise<SinkError> =>
+    failureOf(sendPing({ url: secretFromText(url), allowPrivate: true }))
+  expect(await ping(plain.url.replace('http:', 'https:'))).toMatchObject({
+    reason: 'misconfigured',
+    message: 'what answers there speaks no TLS: https:// needs a port that does',
+  })
+  const alert = Buffer.from([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x0a])
+  const alerting = await aTcpServer({ onBytes: (socket) => socket.end(alert) })
+  expect(await ping(`http://127.0.0.1:${alerting.port}`)).toMatchObject({
+    reason: 'misconfigured',
+    message: 'what answers there speaks TLS: the address begins with https://',
+  })
 })
 
 test('a private address is asked only where that is allowed, and clear text likewise', async () => {

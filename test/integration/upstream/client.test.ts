@@ -407,14 +407,14 @@ describe('the diagnosis of a key', () => {
     expect(lines.join('\n')).toMatch(advice)
   })
 
-  test('names a web page, a missing host, a closed port, a broken TLS and a proxy', async () => {
+  test('names a web page, a missing host, a closed port, a port without TLS and a proxy', async () => {
     service.generate(() => ({ status: 200, body: '<!doctype html>' }))
     const away = `127.0.0.1:${await freePort()}`
     const cases: [Partial<AccountConfig>, RegExp][] = [
       [{}, /web page/],
       [{ baseUrl: 'http://no-such-host.invalid' }, /host name in base_url/],
       [{ baseUrl: `http://${away}` }, /host and port/],
-      [{ baseUrl: server.url.replace('http', 'https') }, /ca_file/],
+      [{ baseUrl: server.url.replace('http', 'https') }, /no TLS: [^]*Correct the port/],
       [{ proxy: secretFromText(`http://${away}`) }, /credentials in proxy/],
     ]
     for (const [given, advice] of cases) {

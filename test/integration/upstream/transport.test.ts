@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
-import { errorFromAnswer } from '../../../src/upstream/failures.ts'
+import { errorFromAnswer, errorFromFailure } from '../../../src/upstream/failures.ts'
 import { readAnswer } from '../../../src/upstream/session.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import { createTransport, type Transport } from '../../../src/upstream/transport.ts'
@@ -131,7 +131,21 @@ describe('no way to the service', () => {
 
   test('TLS where none is spoken is named', async () => {
     const error = await failure(aTransport(server.url.replace('http:', 'https:')))
-    expect(error).toMatchObject({ reason: 'unavailable', fault: 'tls' })
+    expect(error).toMatchObject({ reason: 'unavailable', fault: 'scheme' })
+    expect(error.message).toContain('speaks no TLS: https:// needs a port that does')
+  })
+
+  test('a certificate that is not trusted is named', () => {
+    const error = Object.assign(new Error('self-signed'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
+    expect(errorFromFailure(error, false)).toMatchObject({ reason: 'unavailable', fault: 'tls' })
+  })
+
+  test('TLS where it is not expected is named, if the other side says so', async () => {
+    const alert = Buffer.from([0x15, 0x03, 0x01, 0x00, 0x02, 0x02, 0x0a])
+    const url = await rawServer((socket) => socket.end(alert))
+    const error = await failure(aTransport(url))
+    expect(error).toMatchObject({ reason: 'unavailable', fault: 'scheme' })
+    expect(error.message).toContain('speaks TLS: the address begins with https://')
   })
 
   test('a proxy that is away is named as such', async () => {

@@ -99,7 +99,7 @@ test.each(['http://hooks.slack.com/services/x', 'https://user:pw@hooks.slack.com
 test('a server that speaks no TLS gets nothing', async () => {
   const url = secretFromText(`https://127.0.0.1:${server.port}/services/T0/B0/token`)
   const error = await failureOf(slackSink({ url }))
-  expect(error.reason).toBe('unavailable')
+  expect(error.reason).toBe('misconfigured')
   expect(server.requests).toEqual([])
 })
 

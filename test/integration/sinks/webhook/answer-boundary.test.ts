@@ -200,7 +200,7 @@ test('a trusted certificate is enough', async () => {
 test('a server that speaks no TLS loses no answer', async () => {
   const server = await anHttpServer()
   const sink = aWebhookSink(`https://127.0.0.1:${server.port}/hooks`)
-  expect(await failureOf(send(sink))).toMatchObject({ reason: 'unavailable' })
+  expect(await failureOf(send(sink))).toMatchObject({ reason: 'misconfigured' })
   expect(server.requests).toEqual([])
 })
 

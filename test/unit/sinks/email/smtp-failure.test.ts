@@ -48,6 +48,17 @@ describe('without a reply', () => {
   )
 })
 
+test('a port without TLS is said with what to write, and without the words of OpenSSL', () => {
+  const words =
+    '40AD:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:x.c:77:'
+  const error = Object.assign(new Error(words), { code: 'ESOCKET', command: 'CONN' })
+  const failure = errorFromFailure(error, { hasBodyStarted: false, isAborted: false }, asItIs)
+  expect(failure).toMatchObject({ reason: 'misconfigured' })
+  expect(failure.message).toBe(
+    'the mail server cannot be used as configured: what answers there speaks no TLS: smtps:// needs a port that does',
+  )
+})
+
 test('a refusal keeps the status and the server’s words', () => {
   const error = Object.assign(new Error('x'), {
     responseCode: 550,
