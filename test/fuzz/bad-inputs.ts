@@ -99,7 +99,7 @@ function exchange(port: number, bytes: Buffer): Promise<string | undefined> {
 
 async function tryArguments(scene: Scene): Promise<Tally> {
   const tally = emptyTally()
-  for (const { name, content } of badArguments()) {
+  for (const { name, content } of await badArguments()) {
     const args = content.map((word) => word.replace('CONFIG', scene.file))
     const { code, err } = await run(args)
     tally.tried += 1

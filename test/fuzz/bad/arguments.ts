@@ -1,58 +1,6 @@
 /** What is typed wrongly. `CONFIG` stands for a configuration that is right. */
+import { optionsByCommand } from '../../docs/commands.ts'
 import type { BadInput } from './bad-input.ts'
-
-const commands = [
-  'run',
-  'check',
-  'schema',
-  'token test',
-  'feeds list',
-  'feeds pause brand',
-  'audit',
-  'feeds resume brand',
-  'feeds rewind brand',
-  'feeds import',
-  'routes show',
-  'routes explain',
-  'explain paste/x/1',
-  'sinks list',
-  'sinks test soc',
-  'sinks pause soc',
-  'sinks resume soc',
-
-  'sinks move soc',
-  'sinks discard soc',
-  'deliveries resend',
-  'silences list',
-  'silences add a=b',
-  'silences expire 1',
-  'digests preview soc',
-  'digests send soc',
-  'dead-letters list',
-  'dead-letters show 1',
-  'dead-letters replay',
-  'dead-letters discard',
-  'quarantine list',
-  'quarantine show 1',
-  'quarantine replay',
-  'events search',
-  'events get a',
-  'events expand a',
-  'credentials search',
-  'credentials feed 1',
-  'assets create a',
-  'assets replace 1',
-  'assets enable 1',
-  'assets disable 1',
-  'policies create',
-  'policies get a',
-  'policies list',
-  'policies delete a',
-  'alerts get 1',
-  'reports get',
-  'reports wait a',
-  'tenants create',
-]
 
 const wholes = [
   '',
@@ -86,16 +34,40 @@ const wholes = [
   'events search --keyword a --limit many --config CONFIG',
   'events search --from ??? --config CONFIG',
 
+  'init /nowhere/tocsin.yaml',
+  'init CONFIG/tocsin.yaml',
+  'init --group many',
+  'init --redis-folder data --redis-url-file /nowhere',
+  'doctor --config /nowhere',
+  'doctor --send --config .',
+  'render /nowhere --sink soc --config CONFIG',
+  'render . --sink soc --config CONFIG',
+  'render paste/x/1 --sink nowhere --config CONFIG',
+  'render paste/x/1 --config CONFIG',
+  'reload --config /nowhere',
+  'reload now',
+  'completion tcsh',
+  'completion feeds sinks',
+  'run --dry --for soon --config CONFIG',
+  'run --for 1m --config CONFIG',
+  'run --full --config CONFIG',
+  'demo --for soon',
+  'sandbox --rate many',
+  'events list --severity hihg --config CONFIG',
+  'deliveries list --state gone --config CONFIG',
+  'deliveries show nothing --config CONFIG',
+
   'check CONFIG CONFIG',
   'check /nowhere/tocsin.yaml',
   'check .',
   'assets apply --file /nowhere',
 ]
 
-/** Each as the words of one command line. */
-export function badArguments(): BadInput<string[]>[] {
+/** Each as the words of one command line: of every command that there is, and what is wrong as a whole. */
+export async function badArguments(): Promise<BadInput<string[]>[]> {
+  const commands = await optionsByCommand()
   const lines = [
-    ...commands.flatMap((command) => [
+    ...[...commands.keys()].flatMap((command) => [
       `${command} --nonsense`,
       `${command} --output xml --config CONFIG`,
     ]),
