@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import {
   aggregationsOf,
   alertRules,
@@ -14,6 +15,11 @@ import {
   ruleTestFiles,
 } from '../../support/alert-rules.ts'
 import { installByApt, isInstalled } from '../../support/tools.ts'
+
+interface AlertmanagerExample {
+  route: { routes: { group_by: string[] }[] }
+  inhibit_rules: { equal: string[] }[]
+}
 
 const run = promisify(execFile)
 const hasPromtool = isInstalled('promtool', installByApt('prometheus'))
@@ -78,6 +84,31 @@ describe.each(rules)('$alert', ({ alert, expr, labels, annotations }) => {
       [...text.matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label),
     )
     expect(said.filter((label) => !carried.includes(label ?? ''))).toEqual([])
+  })
+})
+
+describe('the example for Alertmanager', () => {
+  const page = readFileSync(join(prometheusFolder, '../../docs/reference/alerts.md'), 'utf8')
+  const text = /```text\n(route:.*?)```/s.exec(page)?.[1] ?? ''
+  const { route, inhibit_rules: inhibitions } = parse(text) as AlertmanagerExample
+  const carriedByAll = ['alertname', 'severity', 'job']
+
+  test('groups, and compares, by labels that every alert carries', () => {
+    const [own] = route.routes
+    expect(own?.group_by).toContain('job')
+    const used = [...(own?.group_by ?? []), ...inhibitions.flatMap(({ equal }) => equal)]
+    expect(used.filter((label) => !carriedByAll.includes(label))).toEqual([])
+    const without = rules.filter(({ expr }) => {
+      const aggregated = aggregationsOf(expr)
+      return aggregated.some(({ labels }) => !labels.includes('job'))
+    })
+    expect(without).toEqual([])
+  })
+
+  test('names alerts that exist', () => {
+    const names = text.match(/(?<=")Tocsin\w+(?=")/g) ?? []
+    expect(names).not.toEqual([])
+    expect(names.filter((name) => !rules.some(({ alert }) => alert === name))).toEqual([])
   })
 })
 
