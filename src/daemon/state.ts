@@ -150,7 +150,7 @@ async function publish(
     canaries: await readCanary({ redis, keys }, config.canary?.sinks ?? []),
     audits: await readAuditNotes(redis, keys),
     ledgerCheck: await readLedgerCheckNote(redis, keys),
-    retainedBytes: (await readRetentionNote(redis, keys))?.bytes,
+    retention: await readRetentionNote(redis, keys),
     silencesActive: parts.silences
       .current()
       .filter((silence) => silence.startsAtMs <= state.atMs && state.atMs < silence.endsAtMs)

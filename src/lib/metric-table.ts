@@ -468,6 +468,10 @@ export const metricTable = {
     'Events that the last audit found at the service and not in the ledger; only for feeds that were audited.',
     feed,
   ),
+  audit_awaited: sharedWhenKnown(
+    'Events that the last audit found at the service and that the next sweep may still take in: they may have become visible since the last one; only for feeds that were audited.',
+    feed,
+  ),
   audit_last_completed_timestamp_seconds: sharedWhenKnown(
     'When the last audit of the feed ended; only for feeds that were audited.',
     feed,
@@ -495,6 +499,10 @@ export const metricTable = {
   ),
   retention_kept_bytes: shared(
     'What records, payloads and the quarantine take, by the last pass of retention; retention.max_bytes bounds it. 0: there was none.',
+    {},
+  ),
+  retention_oldest_timestamp_seconds: shared(
+    'When the oldest settled event that is still kept was settled, by the last pass of retention; 0: none is kept.',
     {},
   ),
   retention_trimmed_total: counter(

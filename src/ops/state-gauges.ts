@@ -29,12 +29,12 @@ export interface SharedNotes {
   /** When each sink last accepted a canary, ms. */
   canaries: Record<string, number>
   /** What the last audit of each feed found, of feeds that left the configuration, too. */
-  audits: Record<string, { missing: number; endedAtMs: number }>
+  audits: Record<string, { missing: number; awaited: number; endedAtMs: number }>
   /** The last consistency check of the ledger: the number of discrepancies by sink. */
   ledgerCheck: { endedAtMs: number; discrepancies: Record<string, number> } | undefined
-  /** Bytes of records and payloads, as of the last retention scan. */
-  retainedBytes: number | undefined
   loss: { atMs: number } | undefined
+  /** Bytes of records and payloads, and their oldest settled one, by the last pass of retention. */
+  retention: { bytes: number; oldestMs?: number | undefined } | undefined
   silencesActive: number
 }
 
@@ -102,7 +102,7 @@ function writeUnaccounted(
 
 /** Writes what concerns all accounts together or none. */
 export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: SharedNotes): void {
-  const { redis, retainedBytes, ledgerCheck } = notes
+  const { redis, retention, ledgerCheck } = notes
   writeQuarantine(metrics, fleet.accounts)
   for (const [name, sink] of fleet.sinks)
     writeSink(metrics, name, { sink, notes, nowMs: fleet.atMs })
@@ -115,13 +115,17 @@ export function writeFleet(metrics: StateMetrics, fleet: FleetState, notes: Shar
     metrics.canaryLastDeliveredTimestampSeconds.set({ sink }, atMs / 1000)
   }
   const feeds = new Set(fleet.accounts.flatMap((account) => [...account.feeds.keys()]))
-  for (const [feed, { missing, endedAtMs }] of Object.entries(notes.audits)) {
+  for (const [feed, { missing, awaited, endedAtMs }] of Object.entries(notes.audits)) {
     if (!feeds.has(feed)) continue // nobody can repair a feed that left the configuration
     metrics.auditMissing.set({ feed }, missing)
+    metrics.auditAwaited.set({ feed }, awaited)
     metrics.auditLastCompletedTimestampSeconds.set({ feed }, endedAtMs / 1000)
   }
   metrics.ledgerLostTimestampSeconds.set((notes.loss?.atMs ?? 0) / 1000)
-  if (retainedBytes !== undefined) metrics.retentionKeptBytes.set(retainedBytes)
+  if (retention !== undefined) {
+    metrics.retentionKeptBytes.set(retention.bytes)
+    metrics.retentionOldestTimestampSeconds.set((retention.oldestMs ?? 0) / 1000)
+  }
   if (!ledgerCheck) return
   metrics.ledgerAuditLastCompletedTimestampSeconds.set(ledgerCheck.endedAtMs / 1000)
   for (const [sink, count] of Object.entries(ledgerCheck.discrepancies)) {

@@ -120,8 +120,20 @@ async function runPass(options: RetentionOptions, mayContinue: MayContinue): Pro
     maxBytes,
     usedBytes: usedBefore - (weighedBytes - bytes),
     dueAtMs: Math.floor(nowMs + nextPauseMs(bytes, maxBytes, growth)),
+    oldestMs: await findOldestMs(ledgers),
   }
   await runScript(redis, 'write-note', [keys.shared('keeping')], [JSON.stringify(note)])
+}
+
+/** When the first of all settled records that are kept was settled; undefined: none is kept. */
+async function findOldestMs(ledgers: readonly RetainedAccount[]): Promise<number | undefined> {
+  let oldestMs = Infinity
+  for (const { redis, key } of ledgers) {
+    const range = ['(0', '+inf', 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES'] as const
+    const [, settledMs = Infinity] = await redis.zrange(key('records'), ...range)
+    oldestMs = Math.min(oldestMs, Number(settledMs))
+  }
+  return oldestMs === Infinity ? undefined : oldestMs
 }
 
 /** Records weighed at most: of the settled ones, and of the pending ones. */
@@ -337,6 +349,8 @@ export interface RetentionNote {
   usedBytes: number
   /** When the next pass is due at the latest. */
   dueAtMs: number
+  /** When the oldest settled record was settled that the pass left; undefined: there is none. */
+  oldestMs?: number | undefined
 }
 
 /**

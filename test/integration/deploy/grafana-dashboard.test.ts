@@ -51,6 +51,7 @@ describe('the grid', () => {
 
 test.each([
   'tocsin_audit_missing',
+  'tocsin_audit_awaited',
   'tocsin_audit_last_completed_timestamp_seconds',
   'tocsin_ledger_discrepancies',
   'tocsin_ledger_audit_last_completed_timestamp_seconds',
@@ -58,6 +59,7 @@ test.each([
   'tocsin_feed_unreadable',
   'tocsin_retention_kept_bytes',
   'tocsin_retention_trimmed_total',
+  'tocsin_retention_oldest_timestamp_seconds',
   'tocsin_redis_memory_max_bytes',
   'tocsin_config_generation',
 ])('what an operator must be able to trust is shown: %s', (metric) => {

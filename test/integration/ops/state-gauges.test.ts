@@ -48,8 +48,8 @@ async function scrapeOf({
     canaries: {},
     audits: {},
     ledgerCheck: undefined,
-    retainedBytes: undefined,
     loss: undefined,
+    retention: undefined,
     silencesActive: 0,
     ...notes,
   })
@@ -167,25 +167,27 @@ test('what the last look at the ledger found is told of every sink, and nothing 
   const body = await scrapeOf({
     ledgers: [ledger],
     sinks: ['soc'],
-    notes: { ledgerCheck: proof, retainedBytes: 1_234 },
+    notes: { ledgerCheck: proof, retention: { bytes: 1_234, oldestMs: 1_795_248_001_000 } },
   })
   expect(body).toContain('tocsin_ledger_discrepancies{sink="soc"} 0\n')
   expect(body).toContain('tocsin_ledger_discrepancies{sink="removed"} 2\n')
   expect(body).toContain('tocsin_ledger_audit_last_completed_timestamp_seconds 1795248004\n')
   expect(body).toContain('tocsin_retention_kept_bytes 1234\n')
+  expect(body).toContain('tocsin_retention_oldest_timestamp_seconds 1795248001\n')
 })
 
 test('what an audit found of a feed is told while the feed is configured: of another nobody can repair it', async () => {
   const ledger = await tests.ledger()
   await openFeed(ledger, 'brand', 0)
   await openFeed(ledger, 'removed', 0)
-  const found = { missing: 2, endedAtMs: 1_795_248_004_000 }
+  const found = { missing: 2, awaited: 3, endedAtMs: 1_795_248_004_000 }
   const body = await scrapeOf({
     ledgers: [ledger],
     feeds: [{ name: 'brand', account: ledger.account }],
     notes: { audits: { brand: found, removed: found } },
   })
   expect(body).toContain('tocsin_audit_missing{feed="brand"} 2\n')
+  expect(body).toContain('tocsin_audit_awaited{feed="brand"} 3\n')
   expect(body).toContain('tocsin_audit_last_completed_timestamp_seconds{feed="brand"} 1795248004\n')
   expect(body).not.toContain('feed="removed"')
 })

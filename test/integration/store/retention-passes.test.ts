@@ -73,7 +73,7 @@ test('the log says what went, of which account, up to when, and what is left', a
   const keys = tests.keys()
   const ledger = await tests.ledger({ keys })
   const small = await tests.ledger({ keys, account: 'small' })
-  await fill(small, 2)
+  const smallStartMs = await fill(small, 2)
   const startMs = await fill(ledger, 450)
   await tests.redis.del(ledger.key('pay', ledger.fingerprints.recordId('paste/site/0')))
   const malformed = [1, 2, 3].map((n) => ({ uid: null, problem: 'x: y', raw: `{"n":${n}}` }))
@@ -99,6 +99,19 @@ test('the log says what went, of which account, up to when, and what is left', a
   })
   expect(note?.bytes).toBe((await weigh(ledger)) + (await weigh(small)))
   expect(note?.maxBytes).toBe(maxBytes)
+  expect(note?.oldestMs).toBe(Math.min(smallStartMs, startMs + 450 - left))
+})
+
+test('the oldest settled event that a pass leaves is noted; a pending one does not count', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  await takeIn(ledger, [routed({ uid: 'paste/site/pending' }, ['soc'])])
+  const empty = await keep({ ledgers: [ledger], keys, maxBytes: 1e6 })
+  expect(empty?.oldestMs).toBeUndefined()
+  const startMs = await fill(ledger, 3)
+  const ahead = 2 * 3_600_000 // the next pass is due by then
+  const full = await keep({ ledgers: [ledger], keys, maxBytes: 1e6, aheadMs: ahead })
+  expect(full?.oldestMs).toBe(startMs)
 })
 
 test('nothing goes of an account that takes more than its part while all of them fit', async () => {
