@@ -493,10 +493,7 @@ export const metricTable = {
     'When the ledger was last looked at as a whole; 0: never.',
     {},
   ),
-  ledger_lost_timestamp_seconds: shared(
-    'When Redis was found empty, or with an older state of the ledger, under a running daemon; 0: not within a day.',
-    {},
-  ),
+  ledger_lost_timestamp_seconds: shared('Last loss of the ledger in Redis; 0: none in a day.', {}),
   retention_kept_bytes: shared(
     'What records, payloads and the quarantine take, by the last pass of retention; retention.max_bytes bounds it. 0: there was none.',
     {},

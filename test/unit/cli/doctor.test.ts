@@ -189,7 +189,8 @@ test.each([
   const info = `redis_version:7.2.0\r\naof_enabled:1\r\nused_memory:${used * mebibyte}\r\nmaxmemory:${100 * mebibyte}\r\n`
   const node = { options: { host: 'redis', port: 6379 }, info: async () => info }
   const nodes = (role: string): unknown[] => (role === 'master' ? [node] : [])
-  const redis = { isCluster: true, ping: async () => 'PONG', nodes } as unknown as Redis
+  const answers = { ping: async () => 'PONG', get: async () => null }
+  const redis = { isCluster: true, ...answers, nodes } as unknown as Redis
   const { redis: place, ledger } = minimalConfig('')
   const config = { redis: place, ledger: { ...ledger, maxBytes: mebibyte } }
   const found = await checkRedis(redis, config)
