@@ -62,6 +62,7 @@ test.each([
   'tocsin_retention_oldest_timestamp_seconds',
   'tocsin_redis_memory_max_bytes',
   'tocsin_config_generation',
+  'tocsin_ledger_lost_timestamp_seconds',
 ])('what an operator must be able to trust is shown: %s', (metric) => {
   expect(queries.some(({ expr }) => expr.includes(metric))).toBe(true)
 })
