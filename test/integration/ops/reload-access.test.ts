@@ -1,5 +1,5 @@
 /** The file by which `tocsin reload` finds the daemon: where it is, what it replaces, who is trusted. */
-import {
+import fileSystem, {
   chmodSync,
   chownSync,
   existsSync,
@@ -8,6 +8,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmdirSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -27,6 +28,7 @@ import {
   writeReloadAccess,
 } from '../../../src/ops/reload-access.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
+import { beforeNext } from '../../support/meanwhile.ts'
 import { hurriedConfig, shortTimings } from '../../support/rehearsal.ts'
 
 const tests = redisForTests()
@@ -132,6 +134,13 @@ describe('writing', () => {
     writeReloadAccess([path], { ...access, token: 'of-another' })
     expect(writeReloadAccess([path], access)).toBe(path)
     expect(readReloadAccess(path)).toEqual(access)
+  })
+
+  test('makes the folder again that another daemon removes just then, as it stops', () => {
+    beforeNext(fileSystem, ['openSync'], () => rmdirSync(at('emptied')))
+    const path = writeReloadAccess([at('emptied/token')], access)
+    expect(readReloadAccess(path)).toEqual(access)
+    expect(statSync(at('emptied')).mode & 0o777).toBe(0o700)
   })
 
   test.each(['', 'fw_key', '{}', '{"url":"http://127.0.0.1:1","token":"t","more":1}'])(

@@ -8,11 +8,13 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import fileSystem from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, test } from 'vitest'
 import { readContents } from '../../../src/config/file-contents.ts'
 import { createFileWatch, type FileWatch } from '../../../src/config/file-watch.ts'
+import { beforeNext } from '../../support/meanwhile.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'tocsin-watch-'))
 afterAll(() => rmSync(root, { recursive: true }))
@@ -61,6 +63,26 @@ test('sees what changed after it was read and before the first look', async () =
   const read = readContents([file, secret])
   writeFileSync(secret, 'other')
   expect(await looks(createFileWatch(read), 3)).toEqual([false, true, false])
+})
+
+test('a file that changes while it is read is left alone until it is at rest', async () => {
+  const watch = await settled([file])
+  writeFileSync(file, 'half')
+  expect(await watch.lookOnce()).toBe(false)
+  beforeNext(fileSystem, ['open'], () => writeFileSync(file, 'half and whole'))
+  expect(await looks(watch, 4)).toEqual([false, true, false, false])
+})
+
+test('what a reload takes in the middle of a look is no change', async () => {
+  const watch = await settled([file, secret])
+  writeFileSync(file, 'b')
+  expect(await watch.lookOnce()).toBe(false)
+  // the states of both are compared once more after both were read: that of the first one just was
+  beforeNext(fileSystem, ['open', 'open', 'stat', 'stat'], () => {
+    writeFileSync(file, 'changed again')
+    watch.taken(readContents([file, secret]))
+  })
+  expect(await looks(watch, 4)).toEqual([false, false, false, false])
 })
 
 test('sees a file that replaces another by rename, with the same length', async () => {
