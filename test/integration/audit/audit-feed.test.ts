@@ -196,6 +196,32 @@ test('what the next sweep will find is awaited, and what it should have found is
   expect(result.missing.map(({ uid }) => uid)).toEqual([lost!.uid])
 })
 
+test.each([
+  ['missing', 'past its match time', {}],
+  ['awaited', 'up to an earlier one', { toMs: 1 }],
+  ['awaited', 'with other filters', { fingerprint: 'of other filters' }],
+])(
+  'what came after a sweep is %s where the feed was read by match time %s',
+  async (verdict, _how, read) => {
+    const given = await aRig()
+    const feed = aFeed({ sweep: { everyMs: 1, backMs: 7 * dayMs } })
+    const atMs = Date.now() - 3_600_000
+    given.sandbox.addEvents(3, { severity: 'low', createdAtMs: atMs, matchedAtMs: atMs })
+    await given.toEnd(feed)
+    await given.toEnd(feed, 'sweep')
+    const matchedAtMs = Date.now() + 1
+    const [late] = given.sandbox.addEvents(1, { createdAtMs: atMs - 1, matchedAtMs })
+    const { scan } = await openFeed(given.ledger, feed.name, feed.startMs)
+    const matched = { fingerprint: scan?.fingerprint, toMs: matchedAtMs + 1, ...read }
+    await tests.redis.hset(given.ledger.key('feed', feed.name), 'matched', JSON.stringify(matched))
+    expect(await audited(given, feed)).toMatchObject({
+      missing: [],
+      awaited: [],
+      [verdict]: [{ uid: late!.uid }],
+    })
+  },
+)
+
 test('what people ignored at the service is extra; what is malformed is in the quarantine', async () => {
   const given = await aRig()
   const feed = aFeed({ sweep: undefined })
@@ -268,6 +294,21 @@ test('there is no window before a feed was read to its end, nor of reports, nor 
   const later = { ...read, nowMs: read.nowMs + 8 * dayMs }
   expect(auditWindow(given.ledger, feed, later, 7 * dayMs)).toBe('behind')
   expect(auditWindow(given.ledger, feed, { ...read, isRewound: true }, dayMs)).toBe('not_read')
+  const begunAgain = { ...read.scan!, startedAtMs: read.lastCaughtUpMs! + 1 }
+  expect(auditWindow(given.ledger, feed, { ...read, scan: begunAgain }, dayMs)).toBe('not_read')
+  expect(auditWindow(given.ledger, feed, { ...read, isBackfilling: true }, dayMs)).toBe('not_read')
+})
+
+test('a feed without an order counts as read once a scan of it was completed', async () => {
+  const given = await aRig()
+  const feed = aCredentialFeed({ sweep: undefined, dedupe: undefined })
+  someCredentials(given)
+  await given.toEnd(feed)
+  const read = await openFeed(given.ledger, feed.name, feed.startMs)
+  const windowWith = (notes: Record<string, unknown>): AuditWindow | string =>
+    auditWindow(given.ledger, feed, { ...read, scan: { ...read.scan!, notes } }, dayMs)
+  expect(windowWith({ ...read.scan?.notes, hasCompleted: false })).toBe('not_read')
+  expect(windowWith({ ...read.scan?.notes })).toMatchObject({ toMs: read.lastCaughtUpMs })
 })
 
 test('what a changed filter lets through is compared once it was read, and from then on', async () => {
