@@ -11,6 +11,7 @@ import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { delivery, otherScenes, typeScenes } from '../../support/scenes.ts'
 import { summarised } from '../../support/summaries.ts'
+import { showTemplated } from '../../support/templated-sinks.ts'
 
 const scenes = [...typeScenes, ...otherScenes]
 
@@ -173,3 +174,14 @@ describe('what kind of news it is', () => {
     }
   })
 })
+
+test.each(['slack', 'teams', 'email'] as const)(
+  'a link that nobody vouches for is told as text: %s',
+  async (type) => {
+    const event = aThreatEvent({ url: 'https://evil.example/login' })
+    const { preview } = await showTemplated(type, {}, { members: [aMember({ event, link: null })] })
+    const shown = JSON.stringify([preview.text, preview.html, preview.body])
+    expect(shown).toMatch(/unverified link(?:: |.{1,200}>)hxxps:\/\/evil\[\.\]example\/login/i)
+    expect(shown).not.toContain('https://evil')
+  },
+)
