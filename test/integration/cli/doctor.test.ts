@@ -6,6 +6,7 @@ import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { noteLoss } from '../../../src/store/account-ledger.ts'
+import { startHttpServer } from '../../support/http-server.ts'
 import { connectTo, redisForTests } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
@@ -197,6 +198,47 @@ test('a service that is not there is said with the host, and a word that it refu
   expect(words).toMatchObject([
     { status: 'problem', detail: expect.stringContaining('feed brand') },
   ])
+})
+
+/** How the service answers: at which time, for which tenant, with which status, or not at all. */
+interface Answered {
+  atMs?: number
+  tenantId?: number
+  status?: number
+  isCut?: boolean
+}
+
+const hourAgo = { atMs: Date.now() - 3_600_000 }
+const isAhead = /^warning: this machine's clock is 60 min ahead of the service's$/
+
+test.each<[string, Answered, RegExp, RegExp]>([
+  ['works', hourAgo, /^ok: The key .* works/, isAhead],
+  ['is of another tenant', { tenantId: 43 }, /^ok: .* tenant 43,/, /^ok: within \d s of /],
+  ['is refused', { ...hourAgo, status: 401 }, /^problem: .*401/, isAhead],
+  ['is refused at the right time', { status: 401 }, /^problem: .*401/, /^ok: within \d s of /],
+  ['gets no answer', { isCut: true }, /^problem: /, /^warning: not checked: no answer stated/],
+])('the clock is judged once, where the key %s', async (_what, answered, key, clock) => {
+  const sandbox = await aSandbox()
+  const front = await startHttpServer()
+  onTestFinished(() => front.stop())
+  const { atMs = Date.now(), tenantId = 42, status, isCut = false } = answered
+  front.script(async ({ method, path, headers: { authorization = '' }, body }) => {
+    if (isCut) return 'cut'
+    const asked = { authorization, 'content-type': 'application/json' }
+    const request = { method, headers: asked, ...(body && { body }) }
+    const answer = await fetch(sandbox.url + path, request)
+    const headers = { date: new Date(atMs).toUTCString() }
+    const text = (await answer.text()).replace('"tenant_id":42', `"tenant_id":${tenantId}`)
+    return { status: status ?? answer.status, headers, body: text }
+  })
+  const text = configText(sandbox, tests.server.url)
+    .replace(sandbox.url, front.url)
+    .replace('accounts:\n  main: {', '$& tenant_id: 42,')
+  const { findings } = await doctor(text)
+  const judged = (check: string): string[] =>
+    findings.flatMap((one) => (one.check === check ? [`${one.status}: ${one.detail}`] : []))
+  expect(judged('key')).toEqual([expect.stringMatching(key)])
+  expect(judged('clock')).toEqual([expect.stringMatching(clock)])
 })
 
 test('words of filters that cannot be asked for are a problem', async () => {
