@@ -172,7 +172,7 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
   return { post, get, reach, close: () => agent.destroy() }
 }
 
-/** A connection that is there only after the signal aborted is closed. */
+/** A connection that is there only after the signal aborted is closed. The signal is that of one try. */
 function connectOnce(
   connect: buildConnector.connector,
   { protocol, hostname, host, port }: URL,
@@ -181,10 +181,9 @@ function connectOnce(
   return new Promise((resolve, reject) => {
     const giveUp = (): void => reject(signal.reason as Error)
     if (signal.aborted) return giveUp()
-    signal.addEventListener('abort', giveUp, { once: true })
+    signal.addEventListener('abort', giveUp)
     const bare = hostname.replace(/^\[(.*)\]$/, '$1') // a socket takes an IPv6 address without
     connect({ protocol, hostname: bare, host, port }, (...[error, socket]) => {
-      signal.removeEventListener('abort', giveUp)
       if (signal.aborted) return void socket?.destroy()
       if (error) reject(error)
       else resolve(socket)

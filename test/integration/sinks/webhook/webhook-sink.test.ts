@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { createHmac } from 'node:crypto'
+import type { LookupFunction, Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { secretFromFile, secretFromText, createSecret } from '../../../../src/lib/secret.ts'
@@ -155,4 +156,24 @@ test('closing in the middle of a send ends it as an answer lost', async () => {
   await expect.poll(() => server.requests.length).toBe(1)
   await sink.close()
   expect(await failed).toMatchObject({ reason: 'connection_lost' })
+})
+
+test('a reach that is given up ends at once, and closes the connection that comes all the same', async () => {
+  const connected = Promise.withResolvers<Socket>()
+  const server = await aTcpServer({ onConnect: connected.resolve })
+  const asked = Promise.withResolvers<() => void>()
+  const resolve: LookupFunction = (_host, _options, answer) =>
+    asked.resolve(() => answer(null, [{ address: '127.0.0.1', family: 4 }]))
+  const sink = aWebhookSink(`http://siem.example.com:${server.port}/`, {}, { resolve })
+  const giving = new AbortController()
+  const failed = failureOf(sink.reach(giving.signal))
+  const answerName = await asked.promise
+  giving.abort()
+  expect(await failed).toMatchObject({
+    reason: 'unavailable',
+    message: expect.stringMatching(/ was not reached/),
+  })
+  answerName()
+  const socket = await connected.promise
+  await expect.poll(() => socket.destroyed).toBe(true)
 })
