@@ -2,6 +2,7 @@
 import { mkdirSync, readdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { parse, stringify } from 'yaml'
 import { startSandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { aFile, environment, startTocsin, tocsin, tocsinProcess } from './tocsin.ts'
@@ -12,11 +13,11 @@ const tests = redisForTests()
 const noRedis = 'redis://127.0.0.1:1'
 
 async function aConfig(change: (text: string) => string = (text) => text) {
-  const sandbox = await startSandbox({ port: 0, smtpPort: 0, backlog: 12 })
+  const sandbox = await startSandbox({ port: 0, smtpPort: 0, backlog: 12, enforceLimits: false })
   onTestFinished(() => sandbox.close())
   const text = `redis: {url: '${noRedis}'}
 http: {port: 9464}
-accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox}}
+accounts: {main: {base_url: '${sandbox.url}', api_key: fw_sandbox, limits: {search: 100, basic: 100}}}
 feeds: {brand: {type: events, identifier_group: 1042, initial_poll: send}}
 sinks:
   soc: {type: slack, url: '${sandbox.url}/slack/T0SANDBOX/B0SANDBOX/slack-hush-hush', allow_private: true}
@@ -40,7 +41,7 @@ const folders = (): string[] =>
 test('a dry run names each message that it would send, and what is suppressed and by what', async () => {
   const { sandbox, file } = await aConfig()
   const before = folders()
-  const run = startTocsin('run', '--dry', '--for', '10s', '--config', file)
+  const run = startTocsin('run', '--dry', '--for', '2s', '--config', file)
   await run.says('would send to siem: ')
   expect(folders().length).toBeGreaterThan(before.length)
   const { code, out, err } = await run.ended
@@ -78,7 +79,7 @@ test('as JSON each message is a line, and the end is one', async () => {
     'run',
     '--dry',
     '--for',
-    '8s',
+    '2s',
     '--full',
     '--output',
     'json',
@@ -104,16 +105,7 @@ test('as JSON each message is a line, and the end is one', async () => {
   expect(siem).toMatchObject({ messages: 9, events: 9, suppressed: {} })
 })
 
-test('--full shows whole messages as they are laid out', async () => {
-  const { file } = await aConfig()
-  const run = startTocsin('run', '--dry', '--for', '1h', '--full', '--config', file)
-  await run.says('"severity": ')
-  run.child.kill('SIGINT')
-  const { out } = await run.ended
-  expect(out).toMatch(/^would send to siem: .*\n {4}\{\n {6}"type": /m)
-})
-
-test('no leaked secret is shown, also where the sink reveals it', async () => {
+test('--full shows whole messages as they are laid out, and no leaked secret, also where the sink reveals it', async () => {
   const { sandbox, file } = await aConfig((text) =>
     text
       .replace(
@@ -128,42 +120,72 @@ test('no leaked secret is shown, also where the sink reveals it', async () => {
   await run.says('"severity": ')
   run.child.kill('SIGINT')
   const { out, err } = await run.ended
+  expect(out).toMatch(/^would send to siem: .*\n {4}\{\n {6}"type": /m)
   expect(out).toContain('eve@example')
   expect(`${out}${err}`).not.toContain('Bandicoot')
 })
 
-test('a service that refuses the key is named beside the output', async () => {
-  const { file } = await aConfig((text) => text.replace('fw_sandbox', 'fw_wrong'))
-  const { out, err } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
+test('what could not be read is named by feed, and never taken for a service that shows no event', async () => {
+  const { sandbox, file } = await aConfig((text) => {
+    const {
+      accounts: { main } = {},
+      feeds: { brand } = {},
+      ...rest
+    } = parse(text) as Record<string, Record<string, object>>
+    return stringify({
+      ...rest,
+      accounts: { refused: { ...main, api_key: 'fw_wrong' }, limited: main },
+      feeds: { one: { ...brand, account: 'refused' }, two: { ...brand, account: 'limited' } },
+    })
+  })
+  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 429 })
+  const { code, out, err } = await tocsinProcess('run', '--dry', '--for', '2s', '--config', file)
+  expect(code).toBe(0)
   expect(err).toMatch(/401/)
-  expect(out).toMatch(/^ {4}never read to its end$\n {4}\d+ polls? failed: auth$/m)
-  expect(out).toContain('not all is known: 1 of 1 feed never read to the end')
+  for (const [feed, reason] of [
+    ['one (account refused)', 'auth'],
+    ['two (account limited)', 'rate_limited'],
+  ]) {
+    const [, told] = out.split(`  feed ${feed}: `)
+    expect(told).toMatch(
+      new RegExp(`^.*\\n {4}never read to its end\\n {4}\\d+ polls? failed: ${reason}\\n`),
+    )
+  }
+  expect(out).toContain('not all is known: 2 of 2 feeds never read to the end')
   expect(out).not.toContain('no event came')
 })
 
-test('a service that has had too many requests is not taken for one that shows no event', async () => {
-  const { sandbox, file } = await aConfig()
-  sandbox.faults.add({ on: '/firework/*', effect: 'status', status: 429 })
-  const { code, out } = await tocsinProcess('run', '--dry', '--for', '3s', '--config', file)
-  expect(code).toBe(0)
-  expect(out).toMatch(/^ {4}\d+ polls? failed: rate_limited$/m)
-  expect(out).toContain('not all is known: 1 of 1 feed never read to the end')
-  expect(out).not.toContain('no event came')
+test('where no Redis is within reach it asks at half of the limits', async () => {
+  const { sandbox, file } = await aConfig((text) =>
+    text.replace('{search: 100, basic: 100}', '{search: 8, basic: 8}'),
+  )
+  const run = startTocsin('run', '--dry', '--for', '1h', '--config', file)
+  const times = (tier: string): number[] =>
+    sandbox.requests.flatMap((request) => (request.tier === tier ? [request.atMs] : []))
+  const tiers = ['search', 'basic']
+  await vi.waitUntil(() => tiers.every((tier) => times(tier).length >= 5), { timeout: 20_000 })
+  run.child.kill('SIGINT')
+  expect((await run.ended).out).toContain('asked at half of the limits')
+  for (const tier of tiers) {
+    const [first = 0, , , , fifth = 0] = times(tier)
+    expect(fifth - first).toBeGreaterThanOrEqual(4 * 250 - 250) // the first may have been so late
+  }
 })
 
 test('where Redis is within reach, API slots and token are those of the daemon, and nothing else is written', async () => {
   const redis = `{url: '${tests.server.url}', prefix: dryshared}`
   const { sandbox, file } = await aConfig((text) => text.replace(`{url: '${noRedis}'}`, redis))
-  const dry = (): ReturnType<typeof tocsinProcess> =>
-    tocsinProcess('run', '--dry', '--for', '4s', '--config', file)
-  const first = await dry()
+  const first = await tocsinProcess('run', '--dry', '--for', '2s', '--config', file)
   expect(first).toMatchObject({ code: 0, err: '' })
   expect(first.out).toContain('would send to siem: ')
   expect(first.out).not.toContain('half of the limits')
   const keys = await tests.redis.keys('*dryshared*')
   const parts = keys.map((key) => key.replace(/^\{?dryshared\}?:/, '').split(':')[0])
   expect(new Set(parts)).toEqual(new Set(['limit', 'organization', 'token', 'capability']))
-  await dry()
+  const second = startTocsin('run', '--dry', '--for', '1h', '--config', file)
+  await second.says('would send to siem: ')
+  second.child.kill('SIGINT')
+  await second.ended
   expect(sandbox.requests.filter(({ path }) => path.startsWith('/tokens/generate'))).toHaveLength(1)
 })
 
