@@ -1,7 +1,9 @@
 /** The alert rules and their cases as the files say them, and what an expression of PromQL names. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parse } from 'yaml'
+import { promisify } from 'node:util'
+import { parse, stringify } from 'yaml'
 import { type MetricDefinition, metricTable } from '../../src/lib/metric-table.ts'
 
 export const prometheusFolder = join(import.meta.dirname, '../../deploy/prometheus')
@@ -33,9 +35,14 @@ export function recordingRules(): RecordingRule[] {
   return allRules().filter((rule) => 'record' in rule)
 }
 
-function allRules(): (AlertRule | RecordingRule)[] {
-  const { groups } = read<{ groups: { rules: (AlertRule | RecordingRule)[] }[] }>('rules.yaml')
-  return groups.flatMap(({ rules }) => rules)
+type Rule = AlertRule | RecordingRule
+
+interface RuleGroups {
+  groups: { name: string; rules: Rule[] }[]
+}
+
+function allRules(): Rule[] {
+  return read<RuleGroups>('rules.yaml').groups.flatMap(({ rules }) => rules)
 }
 
 export function ruleTestFiles(): string[] {
@@ -47,7 +54,63 @@ export function ruleCases(): RuleCase[] {
 }
 
 function read<Content>(file: string): Content {
-  return parse(readFileSync(join(prometheusFolder, file), 'utf8')) as Content
+  return parse(readText(file)) as Content
+}
+
+function readText(file: string): string {
+  return readFileSync(join(prometheusFolder, file), 'utf8')
+}
+
+/** Its cases ask for every alert. */
+export const casesOfAll = 'rules-once.test.yaml'
+
+/**
+ * Writes the cases that ask for one alert alone into a file for each alert, beside the rules that it is made of:
+ * promtool evaluates all rules of a file for each minute of each case. Returns the names of the files.
+ */
+export function writeCasesByAlert(folder: string): string[] {
+  return ruleTestFiles()
+    .filter((file) => file !== casesOfAll)
+    .flatMap((file) => {
+      const [head = '', ...cases] = readText(file).split(/^(?=  - name: )/m)
+      const { length } = read<{ tests: RuleCase[] }>(file).tests
+      if (cases.length !== length) throw new Error(`${file}: not each case begins with its name`)
+      const byAlert = Map.groupBy(cases, (text) => /name: ['"]?(\w+)/.exec(text)?.[1] ?? '')
+      return [...byAlert].map(([alert, own]) => {
+        const rulesFile = `${alert}.rules.yaml`
+        writeFileSync(join(folder, rulesFile), stringify(narrowRules(alert)))
+        const name = `${alert}.${file}`
+        writeFileSync(
+          join(folder, name),
+          head.replace('[rules.yaml]', `[${rulesFile}]`) + own.join(''),
+        )
+        return name
+      })
+    })
+}
+
+/** The alert, and the recording rules that its expression needs, in their groups and their order. */
+function narrowRules(alert: string): RuleGroups {
+  const { groups } = read<RuleGroups>('rules.yaml')
+  const all = groups.flatMap(({ rules }) => rules)
+  const needed = all.filter((rule) => 'alert' in rule && rule.alert === alert)
+  if (needed.length !== 1) throw new Error(`there is no alert ${alert}, or more than one`)
+  for (const { expr } of needed) {
+    const more = all.filter((rule) => 'record' in rule && expr.includes(rule.record))
+    needed.push(...more.filter((rule) => !needed.includes(rule)))
+  }
+  return {
+    groups: groups
+      .map(({ name, rules }) => ({ name, rules: rules.filter((rule) => needed.includes(rule)) }))
+      .filter(({ rules }) => rules.length > 0),
+  }
+}
+
+/** What it says; rejects when it fails. */
+export async function promtool(folder: string, ...args: string[]): Promise<string> {
+  const env = { ...process.env, GOGC: '800' } // a third of its time went into collecting garbage
+  const { stdout, stderr } = await promisify(execFile)('promtool', args, { cwd: folder, env })
+  return stdout + stderr
 }
 
 /** Metrics of Prometheus itself and of Node, which the table does not have. */
