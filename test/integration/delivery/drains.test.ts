@@ -1,4 +1,7 @@
-/** Everything between the ledger and the sinks, with real Redis and sinks that are rehearsed. */
+/**
+ * Everything between the ledger and the sinks, with real Redis and sinks that are rehearsed. What waits for a
+ * lease or a pause runs beside others, each with a ledger of its own.
+ */
 import { expect, test } from 'vitest'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -154,7 +157,7 @@ test('of two configurations only the active one holds or takes back: nothing goe
   await expectConservation(ledger)
 })
 
-test('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {
+test.concurrent('while the circuit is open the backlog stays where it is, unopened, and goes when it lets it', async () => {
   const soc = aRehearsedSink('soc', { concurrency: 2 })
   const { ledger, keys, circuit, drains } = await rig(soc)
   await circuit.report('soc', 'broken')
@@ -172,7 +175,7 @@ test('while the circuit is open the backlog stays where it is, unopened, and goe
   await expectConservation(ledger)
 })
 
-test('one message tries whether a sink is back, whoever else has something for it', async () => {
+test.concurrent('one message tries whether a sink is back, whoever else has something for it', async () => {
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc', { concurrency: 8 })
   soc.next(async () => {
@@ -201,7 +204,7 @@ test('one message tries whether a sink is back, whoever else has something for i
   expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
 })
 
-test('a sink that asks for a pause gets it from a replica that has claims, too, and gets one message', async () => {
+test.concurrent('a sink that asks for a pause gets it from a replica that has claims, too, and gets one message', async () => {
   const asked = Promise.withResolvers<void>()
   const [soc, same] = [1, 2].map(() => aRehearsedSink('soc', { limitPerSecond: 1 }))
   soc!.next(async () => {
@@ -224,7 +227,7 @@ test('a sink that asks for a pause gets it from a replica that has claims, too, 
   expect(await pendingIn(ledger)).toEqual({ queued: 19, retrying: 1 })
 })
 
-test('a sink without a limit that asks for a pause is left alone with all that was claimed for it', async () => {
+test.concurrent('a sink without a limit that asks for a pause is left alone with all that was claimed for it', async () => {
   let aheadMs = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + aheadMs }
   const ending = Promise.withResolvers<void>()
@@ -248,7 +251,7 @@ test('a sink without a limit that asks for a pause is left alone with all that w
   expect(await pendingIn(ledger)).toEqual({ queued: 7 })
 })
 
-test('a replica that finds nothing to send leaves the place to one that does', async () => {
+test.concurrent('a replica that finds nothing to send leaves the place to one that does', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 0.01 })
   const { drains, hints, options } = await rig(soc)
   await hints.write([{ account: 'main', sink: 'soc', inMs: 0 }])
@@ -259,7 +262,7 @@ test('a replica that finds nothing to send leaves the place to one that does', a
   expect(await options.pace.take(soc)).toMatchObject({ isTaken: true })
 })
 
-test('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
+test.concurrent('a stop cuts off what hangs, which counts as an answer lost, and gives back the rest unmarked', async () => {
   const soc = aRehearsedSink('soc', {
     concurrency: 1,
     send: (_delivery, { signal }) =>
@@ -354,7 +357,7 @@ test('a process that stops waits for nothing that is due later', async () => {
   expect(systemClock.monotonic() - sinceMs).toBeLessThan(8_000)
 })
 
-test('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
+test.concurrent('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
   const sending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc')
   soc.next(() => sending.promise)
@@ -377,7 +380,7 @@ test('a process that stops keeps the lease of what it still sends: nobody repeat
   await expectConservation(ledger)
 })
 
-test('what still hangs when a stop gives up is renewed no longer: another process takes it up', async () => {
+test.concurrent('what still hangs when a stop gives up is renewed no longer: another process takes it up', async () => {
   const soc = aRehearsedSink('soc')
   soc.next(() => new Promise(() => undefined))
   const { ledger, with: process } = await rig()
@@ -396,7 +399,7 @@ test('what still hangs when a stop gives up is renewed no longer: another proces
   )
 })
 
-test('a process that was frozen for long sends nothing that it claimed before', async () => {
+test.concurrent('a process that was frozen for long sends nothing that it claimed before', async () => {
   let frozenMs = 0
   const clock = { ...systemClock, monotonic: () => systemClock.monotonic() + frozenMs }
   const soc = aRehearsedSink('soc')
@@ -417,7 +420,7 @@ test('a process that was frozen for long sends nothing that it claimed before', 
   await expectConservation(ledger)
 })
 
-test('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
+test.concurrent('a sink that batches goes on batch after batch, and keeps its wait for the rest', async () => {
   const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 300 }, concurrency: 2 })
   const { ledger, drains } = await rig(siem)
   const events = Array.from({ length: 95 }, (_, i) => routed({ uid: `a/b/${i}` }, ['siem']))
@@ -438,7 +441,7 @@ test('a sink that batches goes on batch after batch, and keeps its wait for the 
 const away = (): Promise<never> => Promise.reject(new Error('its shard is away'))
 const hanging = (): Promise<never> => new Promise(() => undefined)
 
-test.each([
+test.concurrent.each([
   ['fails', 'claim-due', away],
   ['fails', 'advance-claims', away],
   ['hangs', 'claim-due', hanging],
@@ -475,7 +478,7 @@ test.each([
   },
 )
 
-test('where one part of Redis hangs, the leases of the others are renewed on time', async () => {
+test.concurrent('where one part of Redis hangs, the leases of the others are renewed on time', async () => {
   const ending = Promise.withResolvers<void>()
   const soc = aRehearsedSink('soc', {
     concurrency: 2,
@@ -515,7 +518,7 @@ test('where one part of Redis hangs, the leases of the others are renewed on tim
   await drains.stop(100)
 })
 
-test('a circuit that closes holds nothing up while the tries that wait are brought forward', async () => {
+test.concurrent('a circuit that closes holds nothing up while the tries that wait are brought forward', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, keys, circuit, with: process } = await rig()
   await circuit.report('soc', 'broken')
@@ -529,7 +532,7 @@ test('a circuit that closes holds nothing up while the tries that wait are broug
   expect(soc.received).toHaveLength(5)
 })
 
-test.each([-60_000, 60_000])(
+test.concurrent.each([-60_000, 60_000])(
   'a try comes again when the table says, by a clock of the process that is %s ms off, too',
   async (offMs) => {
     const clock = { ...systemClock, now: () => Date.now() + offMs }
@@ -549,7 +552,7 @@ test.each([-60_000, 60_000])(
   },
 )
 
-test.each(['accepted', 'split'])(
+test.concurrent.each(['accepted', 'split'])(
   'what was written is counted once, though the reply was lost: %s',
   async (how) => {
     const siem = aRehearsedSink('siem', { batch: { ...batch, waitMs: 1 } })
@@ -582,7 +585,7 @@ test.each(['accepted', 'split'])(
   },
 )
 
-test('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
+test.concurrent('a stop on a Redis that takes nothing any more ends, and never spins', async () => {
   const soc = aRehearsedSink('soc', { limitPerSecond: 1_000 })
   const { ledger, drains } = await rig(soc)
   await bring(ledger, 'soc', 5)
@@ -606,7 +609,7 @@ test('a stop on a Redis that takes nothing any more ends, and never spins', asyn
   expect(soc.received).toEqual([])
 })
 
-test('a message that cannot be made ends no process: it comes again, and the next ones go', async () => {
+test.concurrent('a message that cannot be made ends no process: it comes again, and the next ones go', async () => {
   const soc = aRehearsedSink('soc', { concurrency: 1 })
   const { ledger, with: process } = await rig(soc)
   let calls = 0
