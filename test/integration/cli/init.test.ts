@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { runProgram } from '../../../src/cli/program.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
@@ -63,10 +64,14 @@ function aFolder(): string {
 /** Words of a question, and what is typed once they are seen. */
 type Dialogue = readonly (readonly [question: string, answer: string])[]
 
-/** On a terminal; each answer is typed when its question is there. */
+/**
+ * On a terminal; each answer is typed when its question is there. The process is told to stop when `stopsAt` is
+ * there, right before its answer.
+ */
 async function talk(
   args: readonly string[],
   dialogue: Dialogue,
+  stopsAt?: string,
 ): Promise<Ended & { left: Dialogue }> {
   const tty = (): PassThrough => Object.assign(new PassThrough(), { isTTY: true })
   const [input, output, errors] = [tty(), new PassThrough(), tty()]
@@ -79,9 +84,13 @@ async function talk(
     if (at < 0) return
     from = seen.length
     left.shift()
-    setImmediate(() => input.write(`${answer}\r`))
+    setImmediate(() => {
+      if (question === stopsAt) stopping.abort()
+      input.write(`${answer}\r`)
+    })
   })
-  const stop = new AbortController().signal
+  const stopping = new AbortController()
+  const stop = stopping.signal
   const code = await runProgram(['init', ...args], { input, output, errors, stop })
   output.end()
   return { code, out: await text(output), err: seen, left }
@@ -338,6 +347,27 @@ test('leaves nothing behind where it is broken off', async () => {
   expect(readdirSync(folder)).toEqual([])
   const after = readdirSync(tmpdir()).filter((name) => name.startsWith('tocsin-init-'))
   expect(after).toEqual(before)
+})
+
+test('writes nothing once the process is told to stop, though the last answer follows', async () => {
+  const { sandbox, folder, file, key } = await aScene()
+  const { code, left } = await talk(
+    [file, '--allow-private'],
+    [
+      ['Redis: a folder', ''],
+      ['Address of the service', sandbox.url],
+      ['API key', key],
+      ['Group of identifiers', '1042'],
+      ['Where messages go', ''],
+      ['URL of the slack webhook', sandbox.slackUrl],
+      ['Send one message marked TEST', 'n'],
+      ['Another destination?', 'n'],
+    ],
+    'Another destination?',
+  )
+  for (let turn = 0; turn < 10; turn += 1) await nextTurn() // the command goes on for a moment
+  expect([code, left]).toEqual([130, []])
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('writes nothing with a key that is refused, and does not show it', async () => {
