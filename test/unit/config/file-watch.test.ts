@@ -11,7 +11,7 @@ import {
 import fileSystem from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeEach, expect, test, vi } from 'vitest'
 import { readContents } from '../../../src/config/file-contents.ts'
 import { createFileWatch, type FileWatch } from '../../../src/config/file-watch.ts'
 import { beforeNext } from '../../support/meanwhile.ts'
@@ -49,6 +49,14 @@ test('says nothing while nothing changes, nor when a file is only touched', asyn
   const watch = await settled([file, secret])
   utimesSync(file, 1, 1)
   expect(await looks(watch, 3)).toEqual([false, false, false])
+})
+
+test('files at rest are not read again: there may be thousands, on a network mount', async () => {
+  const watch = await settled([file, secret])
+  const read = vi.fn<() => void>()
+  beforeNext(fileSystem, ['open'], read)
+  await looks(watch, 3)
+  expect(read).not.toHaveBeenCalled()
 })
 
 test('says once that a file changed, when it has been at rest for a look', async () => {
