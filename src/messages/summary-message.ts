@@ -344,17 +344,22 @@ function buildTitle(subject: HeadingSubject, timeIn: TimeFormatter): string {
   return `${test}${formatOpening(summary)}${severities}${likenessText}`
 }
 
-/** The command that lists the others stands at the foot; a notification shows no more than this. */
+/**
+ * The command that lists the others stands at the foot; a notification shows no more than this. What
+ * is called the worst has the highest severity of all, unless no event of it is stored any more.
+ */
 function buildHeadline(
-  { summary, members: [member], isTest }: HeadingSubject,
+  { summary, members, isTest }: HeadingSubject,
   lines: readonly SummaryLine[],
 ): string {
-  const [top] = cleanSeverities(summary.bySeverity)
-  const worst = lines.find(({ severity }) => severity === top?.severity) ?? lines[0]
-  const account = member?.namesAccount === true ? ` of account ${member.account}` : ''
+  const [top] = summary.bySeverity
+  const worst = lines.find((_, at) => members[at]?.event.severity === top?.severity)
+  const account = members[0]?.namesAccount === true ? ` of account ${members[0].account}` : ''
   const opening = `${isTest === true ? 'TEST ' : ''}${formatOpening(summary)}${account}`
-  if (worst === undefined) return opening
-  return `${opening}${summary.total === 1 ? ': ' : ', worst: '}${worst.title}`
+  const shown = worst ?? lines[0]
+  if (shown === undefined) return opening
+  const lead = worst === undefined ? ', among them: ' : ', worst: '
+  return `${opening}${summary.total === 1 ? ': ' : lead}${shown.title}`
 }
 
 /** The two highest severities stand in front, where an inbox shows them. */

@@ -92,6 +92,24 @@ describe('the title', () => {
     expect(message.subject).toBe(`[1 CRITICAL, 2 HIGH] ${message.headline}`)
   })
 
+  test('leads with an unknown severity before a critical one, however long its word', () => {
+    const members = [
+      aMember({ event: aThreatEvent({ type: 'paste', severity: 'critical' }) }),
+      aMember({ event: aThreatEvent({ type: 'ransomleak', severity: 'x'.repeat(40) }) }),
+    ]
+    const { headline, lines } = render(members)
+    expect(headline).toBe(`2 new events, worst: ${lines[1]?.title}`)
+  })
+
+  test('calls nothing the worst where the worst is no longer stored', () => {
+    const [critical, low] = ['critical', 'low'].map((severity) =>
+      aMember({ event: aThreatEvent({ severity }) }),
+    )
+    const { summary } = summarised([critical!, low!])
+    const { headline, lines } = renderSummary({ ...firstTry, members: [low!], summary: summary! })
+    expect(headline).toBe(`2 new events, among them: ${lines[0]?.title}`)
+  })
+
   test('of one event that was held is that event’s', () => {
     const message = render([aMember()], { kind: 'held' })
     expect(message.headline).toBe(`1 held event: ${message.lines[0]?.title}`)
