@@ -1,9 +1,10 @@
 /**
  * The message of one group, or of several groups where there are too many to send each by itself.
  */
-import { severityRank, type ThreatEvent } from '../event.ts'
+import type { ThreatEvent } from '../event.ts'
 import {
   compareForDigest,
+  compareSeverities,
   createTally,
   type Summary,
   type SummaryKind,
@@ -132,12 +133,12 @@ function summaryKind(flush: Flush | undefined): SummaryKind {
   return flush?.kind ?? 'group'
 }
 
-/** Chooses the highest severities, of equal ones the newest. */
+/** Chooses the highest severities as the summary counts them, of equal ones the newest. */
 function chooseShown(members: Member[], count: number): Member[] {
   return members
     .toSorted(
       (a, b) =>
-        severityRank(b.severity) - severityRank(a.severity) ||
+        compareSeverities(a.severity, b.severity) ||
         b.fetchedAtMs - a.fetchedAtMs ||
         compareForDigest(a, b),
     )

@@ -217,7 +217,7 @@ export function compareForDigest(
 }
 
 /** Most severe first; an unknown word before `critical`, so that it is seen. */
-function compareSeverities(a: Severity, b: Severity): number {
+export function compareSeverities(a: Severity, b: Severity): number {
   return severityOrder(b) - severityOrder(a) || compareLastNull(a, b)
 }
 

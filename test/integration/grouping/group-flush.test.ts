@@ -246,6 +246,20 @@ describe('a group', () => {
     expect(message!.summary).toMatchObject({ kind: 'group', total: 4, ...grouping })
   })
 
+  test('shows an unknown severity before newer critical ones, as it counts them', async () => {
+    const rig = await aRig()
+    await takeIn(rig.ledger, [rig.event({ uid: 'a/b/unknown', severity: 'none' })], {
+      requestedAtMs: 1,
+    })
+    const criticals = uids(12).map((event) => rig.event({ ...event, severity: 'critical' }))
+    await takeIn(rig.ledger, criticals, { requestedAtMs: 1_000 })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    const { summary, members } = rig.soc.received[0]!
+    expect(summary!.bySeverity[0]).toEqual({ severity: 'none', count: 1 })
+    expect(members[0]!.event.uid).toBe('a/b/unknown')
+  })
+
   test('of a blocked sink is looked at again after a while, not at every pass', async () => {
     let asked = 0
     const rig = await aRig({ isBlocked: () => (asked += 1) > 0 })
