@@ -355,7 +355,7 @@ function buildHeadline(
   const [top] = summary.bySeverity
   const worst = lines.find((_, at) => members[at]?.event.severity === top?.severity)
   const account = members[0]?.namesAccount === true ? ` of account ${members[0].account}` : ''
-  const opening = `${isTest === true ? 'TEST ' : ''}${formatOpening(summary)}${account}`
+  const opening = `${isTest === true ? 'TEST ' : ''}${formatOpening(summary, account)}`
   const shown = worst ?? lines[0]
   if (shown === undefined) return opening
   const lead = worst === undefined ? ', among them: ' : ', worst: '
@@ -398,8 +398,9 @@ function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>)
   return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --diverted --since ${since}`
 }
 
-function formatOpening({ kind, total, byFeed, undelivered }: Summary): string {
-  const events = total === 1 ? 'event' : 'events'
+/** `account`: " of account acme", which belongs to the events and not to a sink. */
+function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = ''): string {
+  const events = `${total === 1 ? 'event' : 'events'}${account}`
   if (undelivered !== undefined) {
     return `${total} ${events} could not be delivered to ${undelivered.sink}`
   }

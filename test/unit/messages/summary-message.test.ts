@@ -56,10 +56,14 @@ test('a fallback says how much could not be delivered where, and what sends it t
   const sinceMs = Date.UTC(2026, 10, 21, 4, 12, 7, 900)
   const message = render([aMember(), aMember()], { undelivered: { sink: 'soc', sinceMs } })
   expect(message.title).toMatch(/^2 events could not be delivered to soc: 2 \w+ — /)
-  expect(message.subject).toContain('2 events could not be delivered to soc')
+  expect(message.headline).toMatch(/^2 events could not be delivered to soc, worst: /)
   expect(message.notes).toEqual([
     'Sink soc cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink soc --diverted --since 2026-11-21T04:12:07Z',
   ])
+  const ours = aMember({ account: 'acme', namesAccount: true })
+  expect(render([ours], { undelivered: { sink: 'soc', sinceMs } }).headline).toMatch(
+    /^1 event of account acme could not be delivered to soc: Stealer log: /,
+  )
 })
 
 describe('the title', () => {
@@ -126,14 +130,27 @@ describe('the title', () => {
   })
 
   test.each([
-    ['group', '2 new events: 2 high — stealer logs of feed brand (account acme, team x)'],
-    ['storm', '2 events at once: 2 high — stealer logs of feed brand (account acme, team x)'],
-    ['backlog', 'Backlog of feed brand: 2 events: 2 high (account acme)'],
-  ] as const)('of a %s says whose it is where several accounts are configured', (kind, title) => {
+    [
+      'group',
+      '2 new events: 2 high — stealer logs of feed brand (account acme, team x)',
+      '2 new events of account acme, worst: ',
+    ],
+    [
+      'storm',
+      '2 events at once: 2 high — stealer logs of feed brand (account acme, team x)',
+      '2 events of account acme at once, worst: ',
+    ],
+    [
+      'backlog',
+      'Backlog of feed brand: 2 events: 2 high (account acme)',
+      'Backlog of feed brand: 2 events of account acme, worst: ',
+    ],
+  ] as const)('of a %s says whose it is where several accounts are configured', (kind, ...said) => {
+    const [title, opening] = said
     const members = [1, 2].map(() => aMember({ account: 'acme', namesAccount: true }))
     const message = render(members, { kind, labels: { team: 'x' } })
     expect(message.title).toBe(title)
-    expect(message.headline).toContain(' of account acme, worst: ')
+    expect(message.headline).toBe(`${opening}${message.lines[0]?.title}`)
     expect(message.subject).toContain(message.headline)
     expect(message.lines.map(({ remark }) => remark)).toEqual([null, null])
     const alone = render([aMember(), aMember()], { kind, labels: { team: 'x' } })
