@@ -267,7 +267,7 @@ function summaryDetails(message: SummaryMessage, deliveryId: string): Detail[] {
   return [
     ['Notes', [...message.alarms, ...message.notes]],
     ...guidanceDetails(message.guidance),
-    ['Covers', message.coverage?.statement ?? ''],
+    ['Covers', message.title],
     ['Events', lines.map(formatLine)],
     ['Not listed', formatRemainder(message, lines.length, deliveryId) ?? ''],
     ...message.counts.map(({ label, entries }): Detail => [

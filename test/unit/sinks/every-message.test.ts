@@ -4,6 +4,7 @@ import { renderMessage } from '../../../src/messages/message.ts'
 import { renderSummary } from '../../../src/messages/summary-message.ts'
 import { severityLabel } from '../../../src/messages/summary.ts'
 import { mailContent } from '../../../src/sinks/email/email-sink.ts'
+import { renderIncident } from '../../../src/sinks/pagerduty/pagerduty-sink.ts'
 import type { Delivery } from '../../../src/sinks/sink.ts'
 import { mrkdwnText, previewSlack } from '../../../src/sinks/slack/slack-message.ts'
 import { cardText, renderTeams } from '../../../src/sinks/teams/teams-card.ts'
@@ -135,6 +136,7 @@ function saidOf(one: Delivery): string[] {
     JSON.stringify(slack.inBlocks.blocks),
     slack.plainText.text ?? '',
     cardText(renderTeams(one)),
+    JSON.stringify(renderIncident(one)),
   ]
 }
 
@@ -185,3 +187,13 @@ test.each(['slack', 'teams', 'email'] as const)(
     expect(shown).not.toContain('https://evil')
   },
 )
+
+test('every look counts each severity of a group, and says what its events have in common', () => {
+  const members = ['high', 'medium', 'low'].map((severity) =>
+    aMember({ event: aThreatEvent({ severity }) }),
+  )
+  const common = '1 high, 1 medium, 1 low — stealer logs of feed brand (team x)'
+  for (const said of saidOf(delivery(members, summarised(members, { labels: { team: 'x' } })))) {
+    expect(said.replaceAll(/\s+(?:\| )?/gu, ' ')).toContain(common)
+  }
+})
