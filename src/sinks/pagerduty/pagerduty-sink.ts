@@ -236,6 +236,7 @@ function renderEvents(delivery: Delivery, summary: Summary): Rendered {
   const message = renderSummary({ ...delivery, summary, attachment: undefined })
   const { byIdentifier, byFeed, byType, bySeverity, lastAtMs } = summary
   const feed = soleName(byFeed)
+  const accounts = new Set(delivery.members.map(({ account }) => account))
   return {
     severity: bySeverity[0]?.severity,
     payload: {
@@ -243,6 +244,7 @@ function renderEvents(delivery: Delivery, summary: Summary): Rendered {
       source: soleName(byIdentifier) ?? feed ?? 'tocsin',
       timestamp: new Date(lastAtMs).toISOString(),
       component: feed,
+      group: soleName([...accounts].map((name) => ({ name }))),
       class: soleName(byType),
       custom_details: toDetails(summaryDetails(message, delivery.id)),
     },
@@ -256,7 +258,7 @@ function renderEvents(delivery: Delivery, summary: Summary): Rendered {
 }
 
 /** What all events of a summary have in common; undefined: they differ. */
-function soleName(names: readonly NameCount[]): string | undefined {
+function soleName(names: readonly Pick<NameCount, 'name'>[]): string | undefined {
   const [first, ...others] = names
   if (first === undefined || others.length > 0) return undefined
   return sanitizeLine(first.name, messageLimits.name) || undefined

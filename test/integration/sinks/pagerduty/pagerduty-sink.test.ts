@@ -125,6 +125,7 @@ describe('several events', () => {
       source: 'Example Bank',
       severity: 'info',
       component: 'brand',
+      group: 'main',
       class: 'stealer_log',
     })
     await send(aSink(), summarised(manyMembers(12)))
