@@ -131,7 +131,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   const { timeZone = 'UTC' } = options
   const facts = cleanFacts(description, timeZone)
   const severity = sanitizeLine(event.severity, messageLimits.severity)
-  const test = options.isTest === true ? 'TEST ' : ''
+  const test = testMark(options)
   const maxLength = messageLimits.title - test.length
   const title = buildTitle(headline, { maxLength, clean: sanitizeLine })
   return {
@@ -438,6 +438,11 @@ export interface RenderOptions {
   isTest?: boolean | undefined
   /** Zone of the times; default UTC, of a digest that of its schedule. */
   timeZone?: string | undefined
+}
+
+/** Stands before the title of a test; else empty. */
+export function testMark({ isTest }: Pick<RenderOptions, 'isTest'>): string {
+  return isTest === true ? 'TEST ' : ''
 }
 
 /** What a reader must know about this sending, whatever its content. */

@@ -15,6 +15,7 @@ import {
   renderMessage,
   type RenderOptions,
   sendingNotes,
+  testMark,
   typeLabel,
   pluralizeType,
 } from './message.ts'
@@ -107,15 +108,14 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
     toSummaryLine(member, { timeIn, namesAccount: digest !== undefined })
   const bySeverity = cleanSeverities(summary.bySeverity)
   const lines = members.slice(0, summaryLimits.lines).map(toLine)
-  const title = buildTitle(subject, timeIn)
-  const headline = summary.digest === undefined ? buildHeadline(subject, lines) : title
+  const headings = buildHeadings(subject, { lines, timeIn })
   const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
   const notes = [...sendingNotes(subject), ...kindNote(summary, timeIn)]
   return {
     severity: bySeverity[0]?.severity ?? null,
-    headline: sanitizeLine(headline, summaryLimits.title),
-    title: sanitizeLine(title, summaryLimits.title),
-    subject: sanitizeLine(buildSubject(subject, headline, timeIn), summaryLimits.subject),
+    headline: sanitizeLine(headings.headline, summaryLimits.title),
+    title: sanitizeLine(headings.title, summaryLimits.title),
+    subject: sanitizeLine(headings.subject, summaryLimits.subject),
     total: summary.total,
     bySeverity,
     alarms: coverage?.alarms ?? [],
@@ -330,18 +330,31 @@ function buildCounts({ byType, byFeed, byIdentifier }: Summary): SummaryMessage[
 
 type TimeFormatter = (atMs: number) => string
 
-type HeadingSubject = Pick<SummarySubject, 'summary' | 'members' | 'isTest'>
+/** The three first lines, still raw. */
+function buildHeadings(
+  { summary, members, isTest }: SummarySubject,
+  { lines, timeIn }: { lines: readonly SummaryLine[]; timeIn: TimeFormatter },
+): Pick<SummaryMessage, 'headline' | 'title' | 'subject'> {
+  const { digest } = summary
+  const test = testMark({ isTest })
+  if (digest !== undefined) {
+    const title = `${test}${digestTitle(summary, digest, timeIn)}`
+    return { headline: title, title, subject: `${test}${digestSubject(summary, digest, timeIn)}` }
+  }
+  const headline = `${test}${buildHeadline(summary, members, lines)}`
+  const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
+  return {
+    headline,
+    title: `${test}${buildTitle(summary, members)}`,
+    subject: tag === '' ? headline : `[${tag}] ${headline}`,
+  }
+}
 
 /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
-function buildTitle(subject: HeadingSubject, timeIn: TimeFormatter): string {
-  const { summary, isTest } = subject
-  const { digest } = summary
+function buildTitle(summary: Summary, members: readonly MessageSubject[]): string {
   const words = formatSeverities(cleanSeverities(summary.bySeverity))
-  const test = isTest === true ? 'TEST ' : ''
-  if (digest !== undefined) return `${test}${digestTitle(summary, digest, timeIn)}`
   const severities = words === '' ? '' : `: ${words}`
-  const likenessText = describeCommon(subject)
-  return `${test}${formatOpening(summary)}${severities}${likenessText}`
+  return `${formatOpening(summary)}${severities}${describeCommon(summary, members)}`
 }
 
 /**
@@ -349,30 +362,18 @@ function buildTitle(subject: HeadingSubject, timeIn: TimeFormatter): string {
  * is called the worst has the highest severity of all, unless no event of it is stored any more.
  */
 function buildHeadline(
-  { summary, members, isTest }: HeadingSubject,
+  summary: Summary,
+  members: readonly MessageSubject[],
   lines: readonly SummaryLine[],
 ): string {
   const [top] = summary.bySeverity
   const worst = lines.find((_, at) => members[at]?.event.severity === top?.severity)
   const account = members[0]?.namesAccount === true ? ` of account ${members[0].account}` : ''
-  const opening = `${isTest === true ? 'TEST ' : ''}${formatOpening(summary, account)}`
+  const opening = formatOpening(summary, account)
   const shown = worst ?? lines[0]
   if (shown === undefined) return opening
   const lead = worst === undefined ? ', among them: ' : ', worst: '
   return `${opening}${summary.total === 1 ? ': ' : lead}${shown.title}`
-}
-
-/** The two highest severities stand in front, where an inbox shows them. */
-function buildSubject(
-  { summary, isTest }: HeadingSubject,
-  headline: string,
-  timeIn: TimeFormatter,
-): string {
-  const { digest } = summary
-  if (digest !== undefined)
-    return `${isTest === true ? 'TEST ' : ''}${digestSubject(summary, digest, timeIn)}`
-  const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
-  return `${tag === '' ? '' : `[${tag}] `}${headline}`
 }
 
 /** Says why these events share a message, if the title does not. */
@@ -421,8 +422,10 @@ function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = 
  * " — stealer logs of feed brand (account acme, team blue)": what all of them have in common. The
  * opening of a backlog names its feed.
  */
-function describeCommon({ summary, members: [member] }: HeadingSubject): string {
-  const { kind, total, byType, byFeed, labels } = summary
+function describeCommon(
+  { kind, total, byType, byFeed, labels }: Summary,
+  [member]: readonly MessageSubject[],
+): string {
   const account = member?.namesAccount === true ? { account: member.account } : {}
   const isBacklog = kind === 'backlog'
   const names = Object.entries({ ...account, ...(isBacklog ? {} : labels) })

@@ -4,7 +4,7 @@
  */
 import { ownFeed } from '../event.ts'
 import type { Clock } from '../lib/clock.ts'
-import { type Message, messageLimits, renderMessage } from '../messages/message.ts'
+import { type Message, messageLimits, renderMessage, testMark } from '../messages/message.ts'
 import { cutText, sanitizeLine } from '../messages/sanitize.ts'
 import { severityLabel } from '../messages/summary.ts'
 import { readTemplateValues, type TemplateValues } from './event-data.ts'
@@ -80,11 +80,11 @@ export function createEventRenderer(
 type ReadWords<Words> = (written: string, delivery: Pick<Delivery, 'isTest'>) => Words | undefined
 
 /** As untrusted as the title that it replaces: it may consist of a feed's words alone. */
-const readTitle: ReadWords<string> = (written, { isTest = false }) => {
+const readTitle: ReadWords<string> = (written, delivery) => {
   const words = sanitizeLine(written, messageLimits.title)
   if (words === '') return undefined
-  const isMarked = !isTest || words.startsWith('TEST ')
-  return cutText(isMarked ? words : `TEST ${words}`, messageLimits.title)
+  const mark = testMark(delivery)
+  return cutText(words.startsWith(mark) ? words : `${mark}${words}`, messageLimits.title)
 }
 
 function withTitle(message: Message, title: string | undefined): Message {
