@@ -93,6 +93,9 @@ export const summaryLimits = {
   alarms: 10,
 } as const
 
+/** The highest ones that a subject counts. */
+export const severitiesInSubject = 2
+
 /** What is rendered; a `Delivery` with a summary fits. */
 interface SummarySubject extends RenderOptions {
   members: readonly MessageSubject[]
@@ -342,7 +345,7 @@ function buildHeadings(
     return { headline: title, title, subject: `${test}${digestSubject(summary, digest, timeIn)}` }
   }
   const headline = `${test}${buildHeadline(summary, members, lines)}`
-  const tag = severityLabels(cleanSeverities(summary.bySeverity), 2)
+  const tag = severityLabels(cleanSeverities(summary.bySeverity), severitiesInSubject)
   return {
     headline,
     title: `${test}${buildTitle(summary, members)}`,
@@ -463,7 +466,7 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormat
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
-  const heading = `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, 2)}`
+  const heading = `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, severitiesInSubject)}`
   if (troubles.length === 0) return heading
   return `${heading}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }

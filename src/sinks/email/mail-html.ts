@@ -6,6 +6,7 @@ import type { Message } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
+  severitiesInSubject,
   type SummaryLine,
   type SummaryMessage,
 } from '../../messages/summary-message.ts'
@@ -131,12 +132,13 @@ interface Frame {
 
 /** What is wrong, then what the subject leaves out. */
 function leadText({ alarms, bySeverity, coverage, headline, lines }: SummaryMessage): string {
-  const others = lines.filter(({ title }) => !headline.includes(title)).slice(0, 3)
+  const titles = lines.map(({ title }) => title).filter((title) => !headline.includes(title))
+  const counts = formatSeverities(bySeverity.slice(severitiesInSubject))
   return [
     ...alarms.slice(0, 2),
     coverage?.statement ?? '',
-    formatSeverities(bySeverity),
-    ...others.map(({ title }) => title),
+    counts === '' ? '' : `also ${counts}`,
+    ...[...new Set(titles)].slice(0, 3),
   ]
     .filter(Boolean)
     .join(' · ')

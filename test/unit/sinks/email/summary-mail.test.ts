@@ -55,6 +55,23 @@ test('whatever the feed says, no tag or entity comes from it, and no part is cli
   )
 })
 
+function leadOf(severities: string[]): string {
+  const members = severities.map((severity, index) => {
+    const identifiers = [{ id: 1, name: `name${index === 0 ? 0 : 1}` }]
+    return aMember({
+      event: aThreatEvent({ severity, type: 'paste', highlights: {}, identifiers }),
+    })
+  })
+  const { html } = compose(summarised(members))
+  return /<div style="display:none[^>]*>([^<]*)<\/div>/.exec(html)?.[1] ?? ''
+}
+
+test('an inbox shows beside the subject the counts that it leaves out, and of like events one title', () => {
+  const title = 'Paste: name1 mentioned on stealer_logs_live'
+  expect(leadOf(['critical', 'high', 'high', 'high'])).toBe(title)
+  expect(leadOf(['critical', 'high', 'medium', 'low'])).toBe(`also 1 medium, 1 low · ${title}`)
+})
+
 test('ten thousand events of the longest texts are under what mail programs clip', () => {
   for (const character of ['"', '&', '😀']) {
     const long = character.repeat(5000)
