@@ -3,6 +3,7 @@ import { maskSecret } from '../masking/mask-secret.ts'
 import {
   wrapPresent,
   codeFact,
+  secretFact,
   type Describe,
   type Description,
   type Fact,
@@ -139,8 +140,8 @@ export function describeLeakedData(typeLabel: string): Describe {
  * The label says when a secret in clear is defanged, because it then differs from what was typed.
  */
 function passwordFact(secret: string | null, mask: string | null): Fact | null {
-  if (secret === null) return codeFact('Password', mask)
-  return codeFact(
+  if (secret === null) return secretFact('Password', mask)
+  return secretFact(
     sanitizeLine(secret, Infinity) === secret ? 'Password' : 'Password (defanged)',
     secret,
   )

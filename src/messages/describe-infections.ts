@@ -3,6 +3,7 @@ import { maskSecret } from '../masking/mask-secret.ts'
 import {
   wrapPresent,
   codeFact,
+  secretFact,
   firstAndMore,
   readHost,
   joinPresent,
@@ -134,7 +135,7 @@ function findStolenLogins(subject: Subject): StolenLogins {
     facts: [
       listFact(accounts.length > 1 ? 'Accounts' : 'Account', accounts, 'code'),
       listFact(sites.length > 1 ? 'Login pages' : 'Login page', sites, 'code'),
-      codeFact('Password', password === null ? null : maskSecret(password)),
+      secretFact('Password', password === null ? null : maskSecret(password)),
     ],
   }
 }

@@ -11,7 +11,8 @@ export type Fact = TextFact | { label: string; value: string; kind: 'time'; atMs
 interface TextFact {
   label: string
   value: string
-  kind: 'text' | 'code'
+  /** `secret`: what was leaked, masked or in clear: nothing shows it but its own field. */
+  kind: 'text' | 'code' | 'secret'
 }
 
 /** What a describer gets: the event, and its named values from the detail or the highlights. */
@@ -56,6 +57,10 @@ export function textFact(label: string, value: string | null): Fact | null {
 
 export function codeFact(label: string, value: string | null): Fact | null {
   return value === null ? null : { label, value, kind: 'code' }
+}
+
+export function secretFact(label: string, value: string | null): Fact | null {
+  return value === null ? null : { label, value, kind: 'secret' }
 }
 
 export function timeFact(label: string, atMs: number | null): Fact | null {

@@ -42,14 +42,20 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
     `<p style="margin:24px 0 0;font-size:12px;line-height:1.5;${faint};${wrap}">`,
     `${originLines(message, origin).map(escapeHtml).join('<br>')}</p>`,
   ]
-  const unsaid = [...first, ...rest].filter(({ value }) => !message.title.includes(value))
-  const lead = [
-    ...message.notes,
-    ...(message.body ?? []),
-    ...unsaid.map(({ label, value }) => `${label}: ${value}`),
-  ]
   const page = renderAccentBar(content.join('\n'), accent)
-  return renderPage({ title: message.summary, lead: lead.join(' · ') }, page)
+  return renderPage({ title: message.summary, lead: leadText(message) }, page)
+}
+
+/**
+ * What the title leaves out. A leaked secret stays out of it, and so does a template's body, which
+ * may hold one: an inbox and a locked phone show this to whoever looks.
+ */
+function leadText(message: Message): string {
+  const { first, rest } = arrangeFacts(message)
+  const unsaid = [...first, ...rest].filter(
+    ({ kind, value }) => kind !== 'secret' && !message.title.includes(value),
+  )
+  return [...message.notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)].join(' · ')
 }
 
 /** Puts a bar in the severity's colour along the whole mail. */
@@ -87,7 +93,7 @@ function renderLineOfBody(line: string): string {
 }
 
 function renderFact({ label, value, kind }: Fact): string {
-  const font = kind === 'code' ? `${mono};font-size:14px` : 'font-size:16px'
+  const font = kind === 'code' || kind === 'secret' ? `${mono};font-size:14px` : 'font-size:16px'
   return [
     `<p style="margin:0;font-size:12px;${faint}">${escapeHtml(label)}</p>`,
     `<p dir="auto" style="margin:0 0 10px;${font};${wrap}">${escapeHtml(value)}</p>\n`,
@@ -120,7 +126,7 @@ export function renderSummaryHtml(message: SummaryMessage, origin: MailOrigin): 
   }
   const room = maxHtmlBytes - byteLength(frame.before + frame.after) - 2000
   return renderPage(
-    { title: message.subject, lead: leadText(message) },
+    { title: message.subject, lead: summaryLeadText(message) },
     limitWidth(`${frame.before}${renderLines(message, room, origin.deliveryId)}${frame.after}`),
   )
 }
@@ -131,7 +137,13 @@ interface Frame {
 }
 
 /** What is wrong, then what the subject leaves out. */
-function leadText({ alarms, bySeverity, coverage, headline, lines }: SummaryMessage): string {
+function summaryLeadText({
+  alarms,
+  bySeverity,
+  coverage,
+  headline,
+  lines,
+}: SummaryMessage): string {
   const titles = lines.map(({ title }) => title).filter((title) => !headline.includes(title))
   const counts = formatSeverities(bySeverity.slice(severitiesInSubject))
   return [

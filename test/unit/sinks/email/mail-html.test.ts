@@ -68,3 +68,19 @@ test('the mail loads nothing and lets the reader choose between light and dark',
   expect(html).toContain('<meta name="x-apple-disable-message-reformatting">')
   expect(html).not.toMatch(/<(?:img|link|style|script|iframe)|src=/)
 })
+
+test('an inbox and a locked phone, which show the beginning of a mail, show no leaked secret', () => {
+  const event = aThreatEvent({ type: 'leaked_credential' })
+  const detail = { identity_name: 'alice', domain: 'acme.com', password: 'h••••2' }
+  const message = renderMessage(aMember({ event, detail, secret: 'hunter2-in-clear' }), {
+    attempt: 1,
+    mayBeRepeat: false,
+  })
+  for (const body of [undefined, ['hunter2-in-clear of alice']]) {
+    const html = renderHtml({ ...message, body }, origin)
+    const [, lead = '', rest = ''] = /display:none[^>]*>([^<]*)<\/div>(.*)/s.exec(html) ?? []
+    expect(lead).toContain('Fetched at: ')
+    expect(lead).not.toContain('hunter2')
+    expect(rest).toContain('hunter2-in-clear')
+  }
+})
