@@ -57,7 +57,7 @@ export interface SummaryMessage {
   /** The zone of the days, where it is not that of the times. */
   dayZone: string | null
   coverage: Coverage | null
-  /** Zone of the times: `UTC`, or the digest's. */
+  /** Zone of the times: the sink's, else the digest's, else `UTC`. */
   timeZone: string
   /** The file that holds all events; null: there is none. */
   attachment: string | null
@@ -69,7 +69,7 @@ export interface SummaryMessage {
 /** One event in one line with its remarks. */
 export interface SummaryLine {
   severity: Severity
-  /** The headline with the type in front: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
+  /** As of a message of its own: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
   title: string
   /** "matched VIP": the first matched identifier, unless the title says it. */
   identifier: string | null
@@ -79,10 +79,9 @@ export interface SummaryLine {
   /** "account acme" in a digest, "raised from medium", "ignored"; null: nothing. */
   remark: string | null
   link: string | null
-  uid: string
 }
 
-/** In code points; `lines`, `entries` and `notes` in number. */
+/** In code points; `lines` and `entries` in number. */
 export const summaryLimits = {
   title: 250,
   subject: 180,
@@ -90,7 +89,6 @@ export const summaryLimits = {
   name: 60,
   entries: 11,
   note: messageLimits.note,
-  alarms: 10,
 } as const
 
 /** The highest ones that a subject counts. */
@@ -283,7 +281,6 @@ function toSummaryLine(member: MessageSubject, { timeIn, namesAccount }: LineOpt
     time: formatLineTime(message, timeIn),
     remark: formatRemark(member, namesAccount && message.namesAccount ? message.account : null),
     link: message.link,
-    uid: message.uid,
   }
 }
 
