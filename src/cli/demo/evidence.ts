@@ -95,7 +95,6 @@ export function deliveredItems({ records, baseline }: Evidence): Item[] {
 }
 
 /** A message that a mock receiver took, as the view and the accounting use it. */
-
 export interface Arrival {
   sink: DemoSink
   atMs: number
