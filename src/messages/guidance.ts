@@ -20,6 +20,8 @@ export interface Guidance {
 /** Of a message, which may be about several events. */
 export interface MessageGuidance extends Omit<Guidance, 'nextStep'> {
   nextSteps: readonly NextStep[]
+  /** Whom the routes would mention, too, but for the room of a message. */
+  moreMentions: number
 }
 
 interface NextStep {
@@ -85,14 +87,30 @@ export function uniteGuidance(
   nameType: (type: string) => string,
 ): MessageGuidance {
   const all = members.flatMap(({ guidance }) => guidance ?? [])
-  const unite = (read: (one: Guidance) => readonly string[], max: number): string[] =>
-    distinct(all.flatMap(read)).slice(0, max)
+  const notes = distinct(all.flatMap((one) => one.notes))
+  const runbookUrls = distinct(all.flatMap((one) => one.runbookUrls))
+  const mentions = distinct(all.flatMap((one) => one.mentions))
+  const limits = guidanceLimits
+  const more = {
+    notes: notes.length - limits.notes,
+    runbooks: runbookUrls.length - limits.runbookUrls,
+  }
   return {
-    notes: unite(({ notes }) => notes, guidanceLimits.notes).map(cleanText),
-    runbookUrls: unite((one) => one.runbookUrls, guidanceLimits.runbookUrls),
-    mentions: unite(({ mentions }) => mentions, guidanceLimits.mentions),
+    notes: [...notes.slice(0, limits.notes).map(cleanText), ...noteUnshown(more)],
+    runbookUrls: runbookUrls.slice(0, limits.runbookUrls),
+    mentions: mentions.slice(0, limits.mentions),
+    moreMentions: Math.max(0, mentions.length - limits.mentions),
     nextSteps: uniteNextSteps(members, nameType),
   }
+}
+
+/** A reader who acts by what is shown must know that it is not all, and where the rest is. */
+function noteUnshown({ notes, runbooks }: { notes: number; runbooks: number }): string[] {
+  const unshown = [
+    notes > 0 ? `${notes} more ${notes === 1 ? 'note' : 'notes'}` : null,
+    runbooks > 0 ? `${runbooks} more ${runbooks === 1 ? 'runbook' : 'runbooks'}` : null,
+  ].filter((text) => text !== null)
+  return unshown.length === 0 ? [] : [`${unshown.join(', ')}: see the configuration.`]
 }
 
 function uniteNextSteps(
@@ -133,6 +151,7 @@ export const noGuidance: MessageGuidance = {
   notes: [],
   runbookUrls: [],
   mentions: [],
+  moreMentions: 0,
   nextSteps: [],
 }
 

@@ -148,7 +148,9 @@ function summaryGuidance({ summary, members }: SummarySubject): MessageGuidance 
   const { kind } = summary
   if (kind === 'digest') return noGuidance
   const united = uniteGuidance(members, typeLabel)
-  return kind === 'group' || kind === 'storm' ? united : { ...united, mentions: [] }
+  return kind === 'group' || kind === 'storm'
+    ? united
+    : { ...united, mentions: [], moreMentions: 0 }
 }
 
 /**

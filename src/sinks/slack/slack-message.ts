@@ -103,8 +103,8 @@ export function renderPlainSlack(message: Message, deliveryId: string): SlackMes
  * Ids of the configuration ping here too, below the line that a notification shows; nothing else of
  * the text may.
  */
-function plainFallback({ mentions }: MessageGuidance, lines: readonly string[]): string {
-  const pings = mentions.map(formatMention).join(' ')
+function plainFallback(guidance: MessageGuidance, lines: readonly string[]): string {
+  const pings = formatMentions(guidance)
   const room = slackLimits.text - pings.length - 1
   const text = mrkdwnText(lines.filter(Boolean).join('\n'), room)
   const [first, ...rest] = text.split('\n')
@@ -190,11 +190,15 @@ function extractBlock(extract: Message['extract'], allowance: Allowance): SlackB
 }
 
 /** The one block that is mrkdwn: it holds ids of the configuration, which its reader checked. */
-function mentionBlock({ mentions }: MessageGuidance): SlackBlock[] {
-  if (mentions.length === 0) return []
-  return [
-    { type: 'section', text: { type: 'mrkdwn', text: mentions.map(formatMention).join(' ') } },
-  ]
+function mentionBlock(guidance: MessageGuidance): SlackBlock[] {
+  const text = formatMentions(guidance)
+  return text === '' ? [] : [{ type: 'section', text: { type: 'mrkdwn', text } }]
+}
+
+/** Whoever is pinged may have to tell those who are not. */
+function formatMentions({ mentions, moreMentions }: MessageGuidance): string {
+  const pings = mentions.map(formatMention).join(' ')
+  return moreMentions === 0 ? pings : `${pings} and ${moreMentions} more who are not pinged`
 }
 
 function formatMention(id: string): string {

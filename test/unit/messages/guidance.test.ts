@@ -232,6 +232,35 @@ describe('messages', () => {
     ])
   })
 
+  test('say how many notes, runbooks and mentions they leave out', () => {
+    const crowd = (count: number): Guidance => ({
+      notes: Array.from({ length: count }, (_, at) => `Note ${at}.`),
+      runbookUrls: Array.from({ length: count }, (_, at) => `https://wiki.example.com/${at}`),
+      mentions: Array.from({ length: count }, (_, at) => `U012AB3C${at}`),
+      nextStep: null,
+    })
+    const one = delivery(summarised([aMember({ guidance: crowd(7) }), guided]))
+    const unshown = '3 more notes, 6 more runbooks: see the configuration.'
+    const { text, html } = mailContent(one, 'oncall')
+    expect(text.replace(/\s+/gu, ' ')).toContain(`Note: ${unshown}`)
+    expect(html).toContain(unshown)
+    expect(text + html).not.toContain('pinged')
+    expect(cardText(renderTeams(one))).toContain(unshown)
+    expect(JSON.stringify(renderIncident(one).payload.custom_details)).toContain(unshown)
+    const { inBlocks, plainText } = previewSlack(one)
+    expect(JSON.stringify(inBlocks)).toContain(unshown)
+    expect(mrkdwnTexts(one)).toEqual([
+      expect.stringMatching(/^(?:<@U012AB3C\d> ){5}and 5 more who are not pinged$/u),
+    ])
+    expect(plainText.text).toContain('> and 5 more who are not pinged\n')
+    const six = mailContent(delivery({ members: [aMember({ guidance: crowd(4) })] }), 'oncall')
+    expect(six.text).toContain('Note: 1 more runbook: see')
+    const full = mailContent(delivery({ members: [aMember({ guidance: crowd(3) })] }), 'oncall')
+    expect(full.text).not.toContain('see the configuration')
+    const backlog = delivery(summarised(one.members, { kind: 'backlog' }))
+    expect(JSON.stringify(previewSlack(backlog))).not.toContain('not pinged')
+  })
+
   test('by mail escape the type that a next step of the configuration is for', () => {
     const odd = aMember({ event: aThreatEvent({ type: 'a<b>&c' }), guidance })
     const { html } = mailContent(delivery(summarised([odd, ...others])), 'oncall')
