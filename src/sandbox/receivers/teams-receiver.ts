@@ -51,7 +51,7 @@ const text = z
 const openUrl = z.strictObject({
   type: z.literal('Action.OpenUrl'),
   title: text.max(60).optional(),
-  url: z.string().regex(/^https:\/\/[\x21-\x7e]+$/u, 'not an https link'),
+  url: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/u, 'not a link'),
 })
 
 const look = {

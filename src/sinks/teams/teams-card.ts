@@ -183,32 +183,20 @@ function extractElements(extract: Message['extract'], allowance: Allowance): Car
   ]
 }
 
-/** A runbook that Teams would not open is said as text. */
 function guidanceParagraphs(
   guidance: MessageGuidance,
   { note }: Pick<Allowance, 'note'>,
 ): RichText[] {
-  const pages = guidance.runbookUrls.filter((url) => !isOpenable(url))
-  return [
-    ...guidanceTexts(guidance).map(({ label, text }) =>
-      labelled(label, cutText(text, note), 'small'),
-    ),
-    ...pages.map((url) => labelled('Runbook', url, 'small')),
-  ]
+  return guidanceTexts(guidance).map(({ label, text }) =>
+    labelled(label, cutText(text, note), 'small'),
+  )
 }
 
 function linkActions(link: string | null, { runbookUrls }: MessageGuidance): OpenUrl[] {
   return [
     ...(link === null ? [] : [{ title: 'Open event', url: link }]),
     ...runbookUrls.map((url) => ({ title: 'Open runbook', url })),
-  ]
-    .filter(({ url }) => isOpenable(url))
-    .map((action) => ({ type: 'Action.OpenUrl', ...action }))
-}
-
-/** Links are checked when the message is made, but may be http where `base_url` is. */
-function isOpenable(link: string | null): link is string {
-  return link !== null && link.startsWith('https://')
+  ].map((action) => ({ type: 'Action.OpenUrl', ...action }))
 }
 
 /** Nobody reads more in a channel. */
@@ -339,7 +327,7 @@ function eventLine(line: SummaryLine): RichText {
 
 /** The words of a link are ours and its address is checked. */
 function linkRuns(link: string | null, maxLength = Infinity): TextRun[] {
-  if (!isOpenable(link) || link.length > maxLength) return []
+  if (link === null || link.length > maxLength) return []
   return [{ ...run('open'), selectAction: { type: 'Action.OpenUrl', url: link } }]
 }
 

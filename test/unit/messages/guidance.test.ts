@@ -192,7 +192,7 @@ describe('messages', () => {
     const card = cardText(renderTeams(delivery()))
     expect(card).toContain('Next step: Reset the passwords.')
     expect(card).toContain('Open runbook: https://wiki.example.com/run?a=1&b=2')
-    expect(card).toContain('Runbook: http://wiki.example.com/')
+    expect(card).toContain('Open runbook: http://wiki.example.com/')
     const { links, payload } = renderIncident(delivery())
     expect(links).toContainEqual({ href: guidance.runbookUrls[0], text: 'Open runbook' })
     expect(payload.custom_details).toMatchObject({ 'Next step': 'Reset the passwords.' })
