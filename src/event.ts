@@ -54,6 +54,11 @@ export function severityRank(severity: Severity): number {
 /** The feed of Tocsin's own events; no configured feed can have this name. */
 export const ownFeed = '_tocsin'
 
+/** Whether it is Tocsin's own test event; an upstream event of the same type is an ordinary one. */
+export function isCanary({ feed, event }: { feed: string; event: { type: string } }): boolean {
+  return feed === ownFeed && event.type === 'canary'
+}
+
 /**
  * Prefixes of the uids of Tocsin's own events. Feeds refuse upstream uids with these prefixes,
  * which would take the place of own events.

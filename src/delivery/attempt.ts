@@ -1,5 +1,5 @@
 /** One attempt: builds the delivery, sends it, turns the sink's answer into a ledger outcome. */
-import { ownFeed, severities } from '../event.ts'
+import { isCanary, ownFeed, severities } from '../event.ts'
 import { type MessageAbout, readFrozenRefs } from '../grouping/freeze.ts'
 import { type Clock, withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
@@ -329,13 +329,6 @@ export async function createDelivery(
     members,
     ...(members.every(isCanary) && { isTest: true }),
   }
-}
-
-/**
- * Whether this is Tocsin's own test event; an upstream event of the same type is an ordinary event.
- */
-function isCanary({ event, feed }: DeliveryMember): boolean {
-  return event.type === 'canary' && feed === ownFeed
 }
 
 /**

@@ -211,10 +211,7 @@ function describeCanary(subject: Subject): Description {
   return {
     typeLabel: 'Canary',
     headline: fields.text('headline') ?? 'test event',
-    facts: [
-      timeFact('Slot', fields.time('slot')),
-      textFact('Meaning', 'TEST: nothing happened; this message shows that the way to here works.'),
-    ],
+    facts: [timeFact('Slot', fields.time('slot'))],
     isOwnWords: true,
   }
 }

@@ -7,6 +7,7 @@
  */
 import {
   type EventDetail,
+  isCanary,
   isKnownSeverity,
   noSeverity,
   type Severity,
@@ -155,7 +156,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
     matchedAtMs: event.matchedAtMs,
     fetchedAtMs: subject.fetchedAtMs,
     timeZone,
-    notes: [...sendingNotes(options), ...eventNotes(subject, timeZone)].map((note) =>
+    notes: [...sendingNotes([subject], options), ...eventNotes(subject, timeZone)].map((note) =>
       sanitizeLine(note, messageLimits.note),
     ),
     guidance: uniteGuidance([subject], typeLabel),
@@ -446,9 +447,15 @@ export function testMark({ isTest }: Pick<RenderOptions, 'isTest'>): string {
 }
 
 /** What a reader must know about this sending, whatever its content. */
-export function sendingNotes({ isTest, mayBeRepeat, attempt }: RenderOptions): string[] {
+export function sendingNotes(
+  members: readonly Pick<MessageSubject, 'feed' | 'event'>[],
+  { isTest, mayBeRepeat, attempt }: RenderOptions,
+): string[] {
+  const test = members.every(isCanary)
+    ? "TEST: Tocsin's own test event, which shows that messages arrive here; nothing happened."
+    : 'TEST: this message was asked for, nothing happened.'
   return [
-    isTest === true ? 'TEST: this message was asked for, nothing happened.' : null,
+    isTest === true ? test : null,
     mayBeRepeat ? 'May be a repeat: the answer to an earlier attempt was lost.' : null,
     attempt > 1 ? `Attempt ${attempt}.` : null,
   ].filter((note) => note !== null)

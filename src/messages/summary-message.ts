@@ -111,7 +111,7 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
   const lines = members.slice(0, summaryLimits.lines).map(toLine)
   const headings = buildHeadings(subject, { lines, timeIn })
   const coverage = digest === undefined ? null : buildCoverage(summary, digest, timeIn)
-  const notes = [...sendingNotes(subject), ...kindNote(summary, timeIn)]
+  const notes = [...sendingNotes(members, subject), ...kindNote(summary, timeIn)]
   return {
     severity: bySeverity[0]?.severity ?? null,
     headline: sanitizeLine(headings.headline, summaryLimits.title),

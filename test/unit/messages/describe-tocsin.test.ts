@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
 import { buildBeginAlert, buildEndAlert } from '../../../src/self-alerts/self-alerts.ts'
 import { renderMessage, type Message } from '../../../src/messages/message.ts'
+import { renderSummary } from '../../../src/messages/summary-message.ts'
 import type { ThreatEvent } from '../../../src/event.ts'
+import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
+import { summarised } from '../../support/summaries.ts'
 
 const sinceMs = Date.UTC(2026, 10, 21, 8)
 const brand = { kind: 'feed-stalled', name: 'brand' } as const
@@ -56,16 +59,31 @@ const canary = {
   highlights: { headline: ['test of the whole way'], slot: ['2026-11-21T08:00:00.000Z'] },
 }
 
-test('a canary is marked as a test in its title and its facts', () => {
+const shows =
+  "TEST: Tocsin's own test event, which shows that messages arrive here; nothing happened."
+
+test('a canary is marked as a test in its title, and says that nobody asked for it', () => {
   const message = render(aThreatEvent(canary), true)
   expect(message.title).toBe('TEST Canary: test of the whole way')
-  expect(message.facts.find(({ label }) => label === 'Meaning')?.value).toContain('TEST')
+  expect(message.notes[0]).toBe(shows)
+  expect(JSON.stringify(message)).not.toContain('asked for')
+})
+
+test('so do canaries that come together; a test of a sink was asked for', () => {
+  const subject = { account: 'main', routes: ['canary'], fetchedAtMs: 0 }
+  const own = { ...subject, feed: '_tocsin', event: aThreatEvent(canary) }
+  const options = { attempt: 1, mayBeRepeat: false, isTest: true }
+  const { summary } = summarised([aMember(), aMember()])
+  expect(renderSummary({ members: [own, own], summary: summary!, ...options }).notes).toEqual([
+    shows,
+  ])
+  expect(renderMessage(aMember(), options).notes[0]).toContain('was asked for')
 })
 
 test.each(['notice', 'canary'])("a %s of the service's own is no word of Tocsin's", (type) => {
   const event = aThreatEvent({ ...canary, uid: `${type}/tocsin/1`, type, source: 'tocsin' })
   const message = render(event, false, 'brand')
   expect(message.title).not.toMatch(/whole way|Tocsin:/u)
-  expect(message.facts.map(({ label }) => label)).not.toContain('Meaning')
+  expect(message.notes).not.toContain(shows)
   expect(message.extract?.text).toBe('test of the whole way')
 })
