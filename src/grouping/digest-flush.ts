@@ -389,7 +389,7 @@ async function readAlreadySent(
     for (let from = 0; from < refs.length; from += readAtOnce) {
       const items = await readItems(ledger, refs.slice(from, from + readAtOnce))
       const delivered = items.filter(({ item }) => item.state === 'delivered')
-      sentItems.push(...delivered.map((found) => toSentItem(ledger, found)))
+      sentItems.push(...delivered.map((found) => toSentItem(ledger, found, ledgers.length > 1)))
     }
   }
   const tally = createTally()
@@ -402,10 +402,20 @@ async function readAlreadySent(
 }
 
 /** Keeps no payload: there may be a hundred thousand items. */
-function toSentItem(ledger: AccountLedger, { ref, record, item }: FoundItem): SentItem {
+function toSentItem(
+  ledger: AccountLedger,
+  { ref, record, item }: FoundItem,
+  namesAccount: boolean,
+): SentItem {
   const sentAtMs = item.endedAtMs ?? item.createdAtMs
   const { severity } = item
-  const entry = { severity, type: record.type, uid: record.uid, sentAtMs }
+  const entry = {
+    severity,
+    type: record.type,
+    uid: record.uid,
+    ...(namesAccount && { account: record.account }),
+    sentAtMs,
+  }
   const part = {
     severity,
     type: record.type,

@@ -3,7 +3,7 @@
  */
 import { messageLimits, typeLabel } from './message.ts'
 import { sanitizeLine } from './sanitize.ts'
-import type { DigestFacts, Summary } from './summary.ts'
+import type { AlreadySent, DigestFacts, Summary } from './summary.ts'
 
 export interface Coverage {
   alarms: string[]
@@ -16,8 +16,11 @@ export interface Coverage {
   moreFeeds: number
   /** "4 held", "2 suppressed": events of the window that its messages do not list. */
   unlisted: string[]
-  /** Highest severity first; an event that is no longer stored is titled by its type and uid. */
-  alreadySent: { severity: string; title: string; link: string | null; time: string }[]
+  /**
+   * Highest severity first; an event that is no longer stored is titled by its type and uid.
+   * `sent`: "2026-11-20 16:00, account acme".
+   */
+  alreadySent: { severity: string; title: string; link: string | null; sent: string }[]
   moreAlreadySent: number
 }
 
@@ -50,16 +53,24 @@ export function buildCoverage(
     })),
     moreFeeds: feeds.length - shown.length,
     unlisted: describeUnlisted(digest),
-    alreadySent: sent.map(({ severity, type, uid, sentAtMs, title, serviceLink = null }) => ({
-      severity: sanitizeLine(severity, messageLimits.severity),
-      title: sanitizeLine(
-        title ?? `${typeLabel(type)}: content no longer stored, uid ${uid}`,
-        messageLimits.title,
-      ),
-      link: serviceLink,
-      time: timeIn(sentAtMs),
-    })),
+    alreadySent: sent.map((entry) => describeSent(entry, timeIn)),
     moreAlreadySent: Math.max(0, digest.alreadySentTotal - sent.length),
+  }
+}
+
+function describeSent(
+  { severity, type, uid, account, sentAtMs, title, serviceLink = null }: AlreadySent,
+  timeIn: TimeFormatter,
+): Coverage['alreadySent'][number] {
+  const ofAccount = account === undefined ? '' : `, account ${account}`
+  return {
+    severity: sanitizeLine(severity, messageLimits.severity),
+    title: sanitizeLine(
+      title ?? `${typeLabel(type)}: content no longer stored, uid ${uid}`,
+      messageLimits.title,
+    ),
+    link: serviceLink,
+    sent: sanitizeLine(timeIn(sentAtMs) + ofAccount, messageLimits.name),
   }
 }
 

@@ -44,6 +44,8 @@ export interface AlreadySent {
   severity: Severity
   type: string
   uid: string
+  /** If the digest is of several. */
+  account?: string
   sentAtMs: number
   /** Of its message; undefined if the event is no longer stored. */
   title?: string

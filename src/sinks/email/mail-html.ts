@@ -318,11 +318,11 @@ function renderCoverage(coverage: Coverage): string {
 function renderAlreadySent(coverage: Coverage | null): string {
   if (!hasAlreadySent(coverage)) return ''
   const { alreadySent, moreAlreadySent } = coverage
-  const lines = alreadySent.map(({ severity, title, link, time }) => {
+  const lines = alreadySent.map(({ severity, title, link, sent }) => {
     const chip = `<span style="${chipStyle(severity)};font-size:11px">&nbsp;${escapeHtml(severityLabel(severity))}&nbsp;</span>`
     const open =
       link === null ? '' : ` &middot; <a href="${escapeHtml(link)}" style="color:inherit">Open</a>`
-    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${quoteHtml(title)}, sent ${escapeHtml(time)}${open}</p>\n`
+    return `<p style="margin:0 0 6px;font-size:14px;${wrap}">${chip} ${quoteHtml(title)}, sent ${escapeHtml(sent)}${open}</p>\n`
   })
   return `${renderHeading('Already sent')}${lines.join('')}${renderList(moreLine(moreAlreadySent))}`
 }

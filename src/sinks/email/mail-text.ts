@@ -188,9 +188,9 @@ function renderLine({
 function renderAlreadySent(coverage: Coverage | null): string {
   if (!hasAlreadySent(coverage)) return ''
   const { alreadySent, moreAlreadySent } = coverage
-  const lines = alreadySent.flatMap(({ severity, title, link, time }) => [
+  const lines = alreadySent.flatMap(({ severity, title, link, sent }) => [
     `  ${severityLabel(severity)}  ${title}`,
-    `      sent ${time}`,
+    `      sent ${sent}`,
     ...(link === null ? [] : [`      ${link}`]),
   ])
   return renderList('Already sent', lines, moreAlreadySent)

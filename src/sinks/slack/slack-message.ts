@@ -281,8 +281,8 @@ function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): S
 /** The worst of a digest's window, of which a text has room for a few. */
 function plainAlreadySent(message: SummaryMessage): string[] {
   const { alreadySent } = outlineSummary(message, { names: 3, feeds: 0 })
-  const lines = alreadySent.events.map(({ severity, title, link, time }) => {
-    const words = `• ${severityMark(severity)} ${cutText(title, 120)} (already sent ${time})`
+  const lines = alreadySent.events.map(({ severity, title, link, sent }) => {
+    const words = `• ${severityMark(severity)} ${cutText(title, 120)} (already sent ${sent})`
     return link === null ? words : `${words} ${link}`
   })
   return [...lines, ...(alreadySent.more === null ? [] : [alreadySent.more])]
@@ -353,11 +353,11 @@ function alreadySentBlocks(
   const list: RichList = {
     type: 'rich_text_list',
     style: 'bullet',
-    elements: events.map(({ severity, title, link, time }) => ({
+    elements: events.map(({ severity, title, link, sent }) => ({
       type: 'rich_text_section',
       elements: [
         { type: 'text', text: severityMark(severity), style: { bold: true } },
-        { type: 'text', text: ` ${cutText(title, text)} (already sent ${time}) ` },
+        { type: 'text', text: ` ${cutText(title, text)} (already sent ${sent}) ` },
         ...linkElement(link),
       ],
     })),

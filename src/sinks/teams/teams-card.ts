@@ -297,10 +297,10 @@ function alreadySentElements(
   allowance: SummaryAllowance,
 ): CardElement[] {
   if (events.length === 0) return []
-  const items = events.map(({ severity, title, link, time }) =>
+  const items = events.map(({ severity, title, link, sent }) =>
     paragraph([
       mark(severity),
-      run(` ${cutText(title, allowance.text)} (already sent ${time}) `),
+      run(` ${cutText(title, allowance.text)} (already sent ${sent}) `),
       ...linkRuns(link, allowance.link),
     ]),
   )

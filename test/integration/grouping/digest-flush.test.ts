@@ -294,9 +294,13 @@ test('two accounts share one digest, each ledger settles its own, and its id fin
   expect((await expectConservation(one!)).sinks['oncall']!.delivered).toBe(2)
   expect((await expectConservation(two!)).sinks['oncall']!.delivered).toBe(3)
   await rig.show(two!, ...uids(1, 20))
+  await rig.show(one!, { uid: 'a/b/worst', severity: 'critical' })
   rig.toMorning(2)
   expect(await rig.flush()).toBe(1)
-  expect(rig.oncall.received[1]!.summary!.total).toBe(1)
+  expect(rig.oncall.received[2]!.summary).toMatchObject({
+    total: 1,
+    digest: { alreadySent: [{ uid: 'a/b/worst', account: one!.account }] },
+  })
 })
 
 test('where the timer of the second account is due first, both accounts still share one digest', async () => {

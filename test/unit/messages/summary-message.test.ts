@@ -299,6 +299,15 @@ describe('a digest after what was sent at once', () => {
     expect(renderDigest({ alreadySent: [older] }).coverage?.alreadySent[0]?.link).toBeNull()
   })
 
+  test('names the account of each, where there are several, as the lines of new events do', () => {
+    const [sent] = twelve.alreadySent
+    const alreadySent = [{ ...sent!, account: 'acme' }, sent!]
+    expect(renderDigest({ alreadySent }).coverage?.alreadySent.map((one) => one.sent)).toEqual([
+      '2026-11-21 05:12, account acme',
+      '2026-11-21 05:12',
+    ])
+  })
+
   test('names each by its title with its link, and by its uid what is no longer kept', () => {
     expect(renderDigest(twelve).coverage).toMatchObject({
       alreadySent: [
