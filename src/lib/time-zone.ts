@@ -85,6 +85,15 @@ export function toInstant(reading: number, zone: string): number {
   return changeBetween(after, before, zone)
 }
 
+/** Whether the zone's clock shows the same at another instant, because it is set back. */
+export function isShownTwice(atMs: number, zone: string): boolean {
+  const reading = readingAt(atMs, zone)
+  return [reading - dayMs, reading + dayMs].some((nearMs) => {
+    const otherMs = reading - offsetAt(nearMs, zone)
+    return otherMs !== atMs && readingAt(otherMs, zone) === reading
+  })
+}
+
 /**
  * The latest reading that the zone's clock has shown up to an instant: after being set back it
  * shows earlier readings again for a while. Readings up to this one are over.

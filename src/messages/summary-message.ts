@@ -4,7 +4,7 @@
  * lines as fit and says with `formatRemainder` how many events it did not show.
  */
 import type { Severity } from '../event.ts'
-import { formatLocal, localDay } from '../lib/time-zone.ts'
+import { formatInZone, formatLocal, isShownTwice, localDay } from '../lib/time-zone.ts'
 import { type Coverage, buildCoverage } from './coverage.ts'
 import { formatTime } from './description.ts'
 import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
@@ -531,7 +531,7 @@ interface ZonedTime {
   timeZone: string
   /** `2026-11-21` */
   day: (atMs: number) => string
-  /** `2026-11-21 08:00`, without the zone. */
+  /** `2026-11-21 08:00`; `2026-10-25 02:30 CEST` if the clock shows that twice. */
   minute: (atMs: number) => string
 }
 
@@ -540,12 +540,17 @@ export function zonedTime(timeZone: string): ZonedTime {
   return {
     timeZone,
     day: (atMs) => (isDated(atMs) ? localDay(atMs, timeZone) : 'undated'),
-    minute: (atMs) => (isDated(atMs) ? formatLocal(atMs, timeZone).slice(0, 16) : 'undated'),
+    minute(atMs) {
+      if (!isDated(atMs)) return 'undated'
+      return isShownTwice(atMs, timeZone)
+        ? formatInZone(atMs, timeZone)
+        : formatLocal(atMs, timeZone).slice(0, 16)
+    },
   }
 }
 
-/** A day less than the maximum of a Date, so that no zone's clock exceeds it. */
-const lastMs = 8.64e15 - 86_400_000
+/** Three days less than the maximum of a Date, so that no zone's clock near it exceeds it. */
+const lastMs = 8.64e15 - 3 * 86_400_000
 
 function isDated(atMs: number): boolean {
   return Math.abs(atMs) <= lastMs

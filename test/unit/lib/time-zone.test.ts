@@ -4,6 +4,7 @@ import {
   formatInZone,
   formatLocal,
   toInstant,
+  isShownTwice,
   isTimeZone,
   latestReadingBy,
   localDay,
@@ -114,6 +115,21 @@ test('readings agree with a clock that is asked every minute, around every kind 
   fc.assert(
     fc.property(windows, (window) => {
       expect(disagreements(window)).toEqual([])
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('readings that a clock shows twice are known, and no others', () => {
+  fc.assert(
+    fc.property(windows, (window) => {
+      const minutes = minutesOf(window)
+      const byReading = Map.groupBy(minutes, ({ reading }) => reading)
+      const wrong = minutes.filter(({ atMs, reading }) => {
+        const isTwice = (byReading.get(reading)?.length ?? 0) > 1
+        return isShownTwice(atMs, window.zone) !== isTwice
+      })
+      expect(wrong).toEqual([])
     }),
     { numRuns: 20 },
   )

@@ -208,6 +208,23 @@ test('what matched, and when, reads alike in a single message, a group, a digest
   expect(table[1]).toContain(`"${single.title}"`)
 })
 
+test('a digest tells a time from the same one an hour later, when clocks are set back, and no other', () => {
+  const times = [23.5, 24.5, 25.5].map((hour) => Date.UTC(2026, 9, 24, 0, hour * 60))
+  const found = times.map((matchedAtMs) => aMember({ event: aThreatEvent({ matchedAtMs }) }))
+  expect(renderDigest({}, found).lines.map(({ time }) => time)).toEqual([
+    'matched 2026-10-25 01:30',
+    'matched 2026-10-25 02:30 CEST',
+    'matched 2026-10-25 02:30 CET',
+  ])
+  const dueAtMs = times[1]!
+  expect(renderDigest({ dueAtMs }).subject).toMatch(/^Digest 2026-10-25 02:30 CEST: /u)
+  const [single] = found.slice(1).map((member) => {
+    const options = { attempt: 1, mayBeRepeat: false, timeZone: 'Europe/Zurich' }
+    return formatContext(renderMessage(member, options))
+  })
+  expect(single).toContain('matched 2026-10-25 02:30 CEST (00:30 UTC)')
+})
+
 test('a line says which of its times it shows, and an identifier that the title leaves out as matched', () => {
   const [vip, host] = ['VIP', 'vpn.example.com'].map((name, id) => ({ id, name }))
   const highlights = { hostname: ['vpn.example.com'] }
