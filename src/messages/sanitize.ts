@@ -39,10 +39,34 @@ export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text
   const characters = Array.from(text)
   if (characters.length <= maxLength) return text
-  return `${characters
-    .slice(0, maxLength - 1)
-    .join('')
-    .trimEnd()}…`
+  const beginning = characters.slice(0, Math.max(0, maxLength - 1 - isolateRoom(text))).join('')
+  return `${closeIsolate(beginning.trimEnd())}…`
+}
+
+/** Letters of Hebrew, Arabic and whatever else Unicode keeps for text from right to left. */
+const rightToLeft =
+  /[\u0590-\u08FF\uFB1D-\uFDFF\uFE70-\uFEFC\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u
+/** First strong isolate and its end; cleaned text of others has neither. */
+const isolateStart = '\u2068'
+const isolateEnd = '\u2069'
+
+/**
+ * Keeps text that is written from right to left from reordering what stands beside it on its line.
+ * Not for what people copy.
+ */
+export function isolate(text: string): string {
+  return rightToLeft.test(text) ? `${isolateStart}${text}${isolateEnd}` : text
+}
+
+/** What a cut of `text` keeps free for `closeIsolate`, in characters. */
+export function isolateRoom(text: string): number {
+  return text.includes(isolateStart) ? 1 : 0
+}
+
+/** Ends the isolate that a cut left open. */
+export function closeIsolate(beginning: string): string {
+  const isOpen = beginning.lastIndexOf(isolateStart) > beginning.lastIndexOf(isolateEnd)
+  return isOpen ? beginning + isolateEnd : beginning
 }
 
 /** Cuts to `maxLength` code points; the cut says how much is missing if there is room for it. */

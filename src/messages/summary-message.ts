@@ -19,7 +19,7 @@ import {
   typeLabel,
   pluralizeType,
 } from './message.ts'
-import { cleanLine, sanitizeLine } from './sanitize.ts'
+import { cleanLine, isolate, sanitizeLine } from './sanitize.ts'
 import {
   cleanSeverities,
   type NameCount,
@@ -215,7 +215,7 @@ export function outlineSummary(
         ? [message.title]
         : [coverage.statement, `Window: ${coverage.window}`].filter((text) => text !== null),
     counts: counts.map(({ label, entries }) => {
-      const shown = entries.slice(0, names).map(({ name, count }) => `${count} ${name}`)
+      const shown = entries.slice(0, names).map(({ name, count }) => `${count} ${isolate(name)}`)
       return { label, texts: entries.length > shown.length ? [...shown, '…'] : shown }
     }),
     alreadySent: {

@@ -8,7 +8,7 @@ import {
   messageAllowances,
 } from '../../messages/message.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
-import { cutText } from '../../messages/sanitize.ts'
+import { closeIsolate, cutText, isolate, isolateRoom } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
   formatSummaryOrigin,
@@ -282,7 +282,7 @@ function renderPlainSlackSummary(message: SummaryMessage, deliveryId: string): S
 function plainAlreadySent(message: SummaryMessage): string[] {
   const { alreadySent } = outlineSummary(message, { names: 3, feeds: 0 })
   const lines = alreadySent.events.map(({ severity, title, link, sent }) => {
-    const words = `• ${severityMark(severity)} ${cutText(title, 120)} (already sent ${sent})`
+    const words = `• ${severityMark(severity)} ${isolate(cutText(title, 120))} (already sent ${sent})`
     return link === null ? words : `${words} ${link}`
   })
   return [...lines, ...(alreadySent.more === null ? [] : [alreadySent.more])]
@@ -357,7 +357,7 @@ function alreadySentBlocks(
       type: 'rich_text_section',
       elements: [
         { type: 'text', text: severityMark(severity), style: { bold: true } },
-        { type: 'text', text: ` ${cutText(title, text)} (already sent ${sent}) ` },
+        { type: 'text', text: ` ${isolate(cutText(title, text))} (already sent ${sent}) ` },
         ...linkElement(link),
       ],
     })),
@@ -432,7 +432,7 @@ type RichElement = RichList['elements'][number]['elements'][number]
 
 function lineElements(line: SummaryLine): RichElement[] {
   const links = linkElement(line.link)
-  const words = ` ${line.title}${formatMargin(line)}${links.length === 0 ? '' : ' · '}`
+  const words = ` ${isolate(line.title)}${formatMargin(line)}${links.length === 0 ? '' : ' · '}`
   return [
     { type: 'text', text: severityMark(line.severity), style: { bold: true } },
     { type: 'text', text: words },
@@ -442,11 +442,11 @@ function lineElements(line: SummaryLine): RichElement[] {
 
 function formatMargin({ identifier, remark, time }: SummaryLine): string {
   const parts = [identifier, remark, time].filter((part) => part !== null)
-  return ` · ${parts.join(' · ')}`
+  return ` · ${parts.map(isolate).join(' · ')}`
 }
 
 function plainLine(line: SummaryLine): string {
-  return `• ${severityMark(line.severity)} ${line.title}${formatMargin(line)}`
+  return `• ${severityMark(line.severity)} ${isolate(line.title)}${formatMargin(line)}`
 }
 
 /** What a notification shows: alarms are as important as events. */
@@ -494,13 +494,14 @@ export function mrkdwnText(text: string, maxLength: number): string {
 export function escapeWithin(text: string, maxLength: number): string {
   const whole = escape(text)
   if (whole.length <= maxLength) return whole
+  const room = maxLength - isolateRoom(text)
   let kept = ''
   for (const character of text) {
     const escaped = escape(character)
-    if (kept.length + escaped.length >= maxLength) break
+    if (kept.length + escaped.length >= room) break
     kept += escaped
   }
-  return `${kept}…`
+  return `${closeIsolate(kept)}…`
 }
 
 function escape(text: string): string {

@@ -12,7 +12,7 @@ import {
   messageAllowances,
 } from '../../messages/message.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
-import { cutText } from '../../messages/sanitize.ts'
+import { cutText, isolate } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
   formatSummaryOrigin,
@@ -300,7 +300,7 @@ function alreadySentElements(
   const items = events.map(({ severity, title, link, sent }) =>
     paragraph([
       mark(severity),
-      run(` ${cutText(title, allowance.text)} (already sent ${sent}) `),
+      run(` ${isolate(cutText(title, allowance.text))} (already sent ${sent}) `),
       ...linkRuns(link, allowance.link),
     ]),
   )
@@ -319,9 +319,9 @@ function eventLines(message: SummaryMessage, shown: number, deliveryId: string):
 
 function eventLine(line: SummaryLine): RichText {
   const { identifier, remark, time } = line
-  const margin = [identifier, remark, time].filter((part) => part !== null).join(' · ')
+  const margin = [identifier, remark, time].filter((part) => part !== null)
   const links = linkRuns(line.link)
-  const words = ` ${line.title} · ${margin}${links.length === 0 ? '' : ' · '}`
+  const words = ` ${isolate(line.title)} · ${margin.map(isolate).join(' · ')}${links.length === 0 ? '' : ' · '}`
   return paragraph([mark(line.severity), run(words), ...links], 'small')
 }
 

@@ -5,6 +5,7 @@ import {
   cleanLine,
   cutWithCount,
   cutText,
+  isolate,
   sanitizeLine,
 } from '../../../src/messages/sanitize.ts'
 import { anyUnicode, unseenCharacters } from './any-unicode.ts'
@@ -14,6 +15,7 @@ describe('one line', () => {
     ['a\r\nb\u2028c\u0085d\te', 'a b c d e'],
     ['a\tb\tc\u00A0d\u3000e', 'a b c d e'],
     ['\u202Egpj.exe\u2066', 'gpj.exe'],
+    ['\u2068a\u2069b\u2069', 'ab'],
     ['pa\u200Bss\u0000wo\u00ADrd\uFEFF', 'password'],
     [`x${'\u{E0041}\u{E0042}'}y`, 'xy'],
     ['a\uFE0Fb\u{E0101}c', 'abc'],
@@ -101,4 +103,25 @@ test('words behind hundreds of characters that nobody sees are read, and a cut s
   expect(sanitizeLine(`${unseen.repeat(276)}wor😀s`, 10)).toBe('wor…') // no half of a character
   expect(sanitizeLine(`word${unseen.repeat(277)}`, 10)).toBe('word…')
   expect(sanitizeLine(`\uD83Dy${unseen.repeat(277)}😀`, 10)).toBe('\uFFFDy…') // as where it is not cut
+})
+
+describe('a text that is written from right to left', () => {
+  test.each(['שלום', 'Paste: مرحبا', 'ܫܠܡܐ', '\u{1E900}'])('%j is isolated', (text) => {
+    expect(isolate(text)).toBe(`\u2068${text}\u2069`)
+  })
+
+  test.each(['', 'Paste: "hello" 12', 'Ünïcödé 日本 👍', 'привет'])('%j is not', (text) => {
+    expect(isolate(text)).toBe(text)
+  })
+
+  test('stays isolated where it is cut', () => {
+    fc.assert(
+      fc.property(anyUnicode, anyUnicode, fc.integer({ min: 1, max: 60 }), (a, b, max) => {
+        const [one, two] = [a, b].map((text) => isolate(cleanLine(`ש${text}`, 50)))
+        const cut = cutText(`ours ${one} ours ${two} ours`, max)
+        expect(Array.from(cut).length).toBeLessThanOrEqual(max)
+        expect(cut.replaceAll(/\u2068[^\u2068\u2069]*\u2069/gu, '')).not.toMatch(/[\u2068\u2069]/u)
+      }),
+    )
+  })
 })

@@ -50,3 +50,13 @@ test('no text is empty, for Slack refuses that', () => {
   expect(plainText('', 10)).toEqual({ type: 'plain_text', text: '-', emoji: false })
   expect(mrkdwnText('', 10)).toBe('-')
 })
+
+test('a cut leaves no isolate open', () => {
+  const text = 'ours \u2068שלום\u2069 ours'
+  expect([7, 9, 11, 12].map((max) => escapeWithin(text, max))).toEqual([
+    'ours …',
+    'ours \u2068ש\u2069…',
+    'ours \u2068שלו\u2069…',
+    'ours \u2068שלום\u2069…',
+  ])
+})
