@@ -16,7 +16,7 @@ import {
 import { type Description, type Fact, formatTime, readFields } from './description.ts'
 import { findDescriber } from './families.ts'
 import { type Guidance, type MessageGuidance, uniteGuidance } from './guidance.ts'
-import { cleanBlock, cleanLine, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
+import { cleanBlock, cleanLine, cutText, cutWithCount, defang, sanitizeLine } from './sanitize.ts'
 import { formatSeverity, severityLabel } from './summary.ts'
 
 export interface Message {
@@ -314,7 +314,8 @@ export function buildHeadline(
   subject: HeadlineSubject,
   { maxLength, clean: cleaned }: HeadlineOptions,
 ): string {
-  const clean = (text: string, max: number): string => cleaned(text.slice(0, maxReadLength), max)
+  const clean = (text: string, max: number): string =>
+    cutText(shortenHosts(cleaned(text.slice(0, maxReadLength), Infinity)), max)
   const { event, feed, description, extract } = subject
   const { headline, tail = null } = description
   const quote = description.quote ?? (headline === null ? extract : null)
@@ -335,6 +336,21 @@ export function buildHeadline(
     buildStart(parts) || (event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid)
   const spacedEnd = end === '' || end.startsWith(',') ? end : ` ${end}`
   return clean(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
+}
+
+/** Code points of a host's name in a headline, as `clean` leaves it. */
+const maxHost = 48
+const longHost = /(?:[\p{L}\p{N}\p{M}_-]|\[\.\]|\.){49,}/gu
+
+/** Cuts long names of hosts at their beginning: the end says whose they are. */
+function shortenHosts(text: string): string {
+  return text.replace(longHost, (name) => {
+    if (!name.includes('.')) return name
+    const end = Array.from(name)
+      .slice(1 - maxHost)
+      .join('')
+    return `…${end.replace(/^[.\]]+/u, '')}`
+  })
 }
 
 interface Owner {

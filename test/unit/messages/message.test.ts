@@ -238,6 +238,21 @@ test('a password that nobody masked is masked', () => {
   expect(JSON.stringify(message)).not.toContain('hunter22')
 })
 
+test.each([
+  ['a long name', `${'a'.repeat(120)}.evil.com`],
+  ['a name of many parts', `${'a.'.repeat(120)}evil.com`],
+  ['a name that begins with ours', `login.acme.com.${'a'.repeat(60)}.evil.com`],
+])('%s of a host keeps its end in the title, which says whose it is', (_what, domain) => {
+  const { title } = render({ type: 'lookalike' }, {}, { detail: { domain } })
+  expect(title).toMatch(/^Lookalike domain: (?:.* – )?…\S*a\[\.\]evil\[\.\]com/u)
+})
+
+test('a name of a host that is not long is shown whole', () => {
+  const domain = 'a-name-of-usual-length.login.example.org'
+  const { title } = render({ type: 'lookalike' }, {}, { detail: { domain } })
+  expect(title).toContain('a-name-of-usual-length[.]login[.]example[.]org')
+})
+
 describe('the samples', () => {
   const isOwn = ({ type }: ThreatEvent): boolean => type === 'notice' || type === 'canary'
 
