@@ -60,7 +60,7 @@ export function parseTemplate(text: string, options: TemplateOptions): Template 
   return {
     render(values) {
       // Values pass through JSON, so that none has a method or a prototype of its own.
-      const plain: unknown = JSON.parse(JSON.stringify(values))
+      const plain: unknown = JSON.parse(JSON.stringify(values), readable)
       const context = new MeteredContext(plain as object, engine.options, { sync: true })
       context.renderLimit.check = meter.step
       meter.start()
@@ -282,6 +282,12 @@ function toText(given: unknown): string {
   if (value === undefined || value === null) return ''
   if (Array.isArray(value)) return value.map(toText).join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Lets filters for text take every object: one that has a key `toString` could not be told as text. */
+function readable(_key: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  return Object.defineProperty(value, Symbol.toPrimitive, { value: () => JSON.stringify(value) })
 }
 
 /** Ends a rendering that writes too much before the text is made. */

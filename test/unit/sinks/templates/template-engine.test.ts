@@ -372,6 +372,20 @@ test('a conversion that only the rendering knows fails there, and is not quoted 
   expect(() => render('%\nsecret')).toThrow('it has an unknown conversion of a date (line 1')
 })
 
+test.each(['toString', 'valueOf', 'constructor', '__proto__', 'toJSON', 'then'])(
+  'a key %s of a feed takes no look from a message',
+  (key) => {
+    const detail = JSON.parse(`{"${key}":1}`) as unknown
+    const template = parseTemplate('{{ detail | append: "." }} {{ all | join: "," | upcase }}', {
+      kind: 'lines',
+    })
+    const said = `{"${key}":1}`
+    expect(template.render({ detail, all: [detail, 'x'] })).toBe(
+      `${said}. ${`${said},x`.toUpperCase()}`,
+    )
+  },
+)
+
 test('a value in JSON is JSON, whatever stands in it', () => {
   const template = parseTemplate(
     '{"a": {{ text }}, "b": [{{ list }}, {{ list[0] | append: "\\"" }}]}',
