@@ -210,8 +210,12 @@ function guidanceBlocks(
   guidance: MessageGuidance,
   { note }: Pick<Allowance, 'note'>,
 ): SlackBlock[] {
-  const texts = guidanceTexts(guidance).map(({ label, text }) => `${label}\n${cutText(text, note)}`)
-  return texts.map((text) => ({ type: 'section', text: plainText(text, slackLimits.section) }))
+  const elements = guidanceTexts(guidance).flatMap(({ label, text }, at): RichElement[] => [
+    { type: 'text', text: at === 0 ? label : `\n${label}`, style: { bold: true } },
+    { type: 'text', text: `\n${cutText(text, note)}` },
+  ])
+  if (elements.length === 0) return []
+  return [{ type: 'rich_text', elements: [{ type: 'rich_text_section', elements }] }]
 }
 
 function linkBlock(link: string | null, { runbookUrls }: MessageGuidance): SlackBlock[] {

@@ -177,7 +177,7 @@ describe('what kind of news it is', () => {
   })
 })
 
-test.each(['slack', 'teams', 'email'] as const)(
+test.each(['slack', 'teams', 'email', 'pagerduty'] as const)(
   'a link that nobody vouches for is told as text: %s',
   async (type) => {
     const event = aThreatEvent({ url: 'https://evil.example/login' })
