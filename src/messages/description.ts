@@ -1,6 +1,6 @@
 /** What describers get and return, with helpers for facts, headlines and lenient reading. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
-import { formatInZone } from '../lib/time-zone.ts'
+import { formatInZone, formatLocal, isShownTwice, localDay } from '../lib/time-zone.ts'
 
 /**
  * One named value. `code` is what an analyst copies: names, addresses, hosts; a `time` keeps its
@@ -94,6 +94,36 @@ export function formatTime(atMs: number, timeZone = 'UTC'): string | null {
   const local = formatInZone(atMs, timeZone)
   const isSameDay = local.startsWith(utc.slice(0, -'12:00'.length))
   return `${local} (${isSameDay ? utc.slice(-'12:00'.length) : utc} UTC)`
+}
+
+/** Formats times as local wall clock readings of a zone. */
+interface ZonedTime {
+  timeZone: string
+  /** `2026-11-21` */
+  day: (atMs: number) => string
+  /** `2026-11-21 08:00`; `2026-10-25 02:30 CEST` if the clock shows that twice. */
+  minute: (atMs: number) => string
+}
+
+/** Throws RangeError for an unknown zone: configuration is checked long before. */
+export function zonedTime(timeZone: string): ZonedTime {
+  return {
+    timeZone,
+    day: (atMs) => (isDated(atMs) ? localDay(atMs, timeZone) : 'undated'),
+    minute(atMs) {
+      if (!isDated(atMs)) return 'undated'
+      return isShownTwice(atMs, timeZone)
+        ? formatInZone(atMs, timeZone)
+        : formatLocal(atMs, timeZone).slice(0, 16)
+    },
+  }
+}
+
+/** Three days less than the maximum of a Date, so that no zone's clock near it exceeds it. */
+const lastMs = 8.64e15 - 3 * 86_400_000
+
+function isDated(atMs: number): boolean {
+  return Math.abs(atMs) <= lastMs
 }
 
 /** Joins the parts that are known; null if there are none. */

@@ -3,10 +3,9 @@
  * as in a Message, except the attached file's name, which is ours. A sink shows as many of the
  * lines as fit and says with `formatRemainder` how many events it did not show.
  */
-import type { Severity } from '../event.ts'
-import { formatInZone, formatLocal, isShownTwice, localDay } from '../lib/time-zone.ts'
+import { isKnownSeverity, type Severity } from '../event.ts'
 import { type Coverage, buildCoverage } from './coverage.ts'
-import { formatTime } from './description.ts'
+import { formatTime, zonedTime } from './description.ts'
 import { type MessageGuidance, noGuidance, uniteGuidance } from './guidance.ts'
 import {
   type Message,
@@ -35,16 +34,18 @@ export interface SummaryMessage {
   /** The highest severity; null if there is no event. */
   severity: Severity | null
   /**
-   * How many and which one is the worst: "37 new events of account acme, worst: Stealer log:
+   * How many and which one is the worst: "37 new events of acme, worst: Stealer log:
    * joe@acme[.]com at sso[.]acme[.]com". A digest has its title.
    */
   headline: string
   /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
   title: string
-  /** For notifications and subjects: "[2 CRITICAL, 10 HIGH] " and the headline. */
+  /** For notifications and subjects: "[2 CRITICAL] " and the headline. */
   subject: string
   total: number
   bySeverity: SeverityCount[]
+  /** Those of them that the subject does not count. */
+  uncounted: SeverityCount[]
   /** What must be seen first: feeds that are behind, events that the reader does not get. */
   alarms: string[]
   /** What the reader must know about this message itself. */
@@ -91,9 +92,6 @@ export const summaryLimits = {
   note: messageLimits.note,
 } as const
 
-/** The highest ones that a subject counts. */
-export const severitiesInSubject = 2
-
 /** What is rendered; a `Delivery` with a summary fits. */
 interface SummarySubject extends RenderOptions {
   members: readonly MessageSubject[]
@@ -119,6 +117,7 @@ export function renderSummary(subject: SummarySubject): SummaryMessage {
     subject: sanitizeLine(headings.subject, summaryLimits.subject),
     total: summary.total,
     bySeverity,
+    uncounted: headings.uncounted,
     alarms: coverage?.alarms ?? [],
     notes: notes.map((note) => sanitizeLine(note, summaryLimits.note)),
     lines,
@@ -336,20 +335,37 @@ type TimeFormatter = (atMs: number) => string
 function buildHeadings(
   { summary, members, isTest }: SummarySubject,
   { lines, timeIn }: { lines: readonly SummaryLine[]; timeIn: TimeFormatter },
-): Pick<SummaryMessage, 'headline' | 'title' | 'subject'> {
+): Pick<SummaryMessage, 'headline' | 'title' | 'subject' | 'uncounted'> {
   const { digest } = summary
+  const bySeverity = cleanSeverities(summary.bySeverity)
+  const inSubject = countedInSubject(summary, bySeverity)
+  const uncounted = bySeverity.slice(inSubject)
   const test = testMark({ isTest })
   if (digest !== undefined) {
     const title = `${test}${digestTitle(summary, digest, timeIn)}`
-    return { headline: title, title, subject: `${test}${digestSubject(summary, digest, timeIn)}` }
+    const subject = `${test}${digestSubject(summary, digest, timeIn)}`
+    return { headline: title, title, subject, uncounted }
   }
   const headline = `${test}${buildHeadline(summary, members, lines)}`
-  const tag = severityLabels(cleanSeverities(summary.bySeverity), severitiesInSubject)
+  const tag = severityLabels(bySeverity.slice(0, inSubject))
   return {
     headline,
     title: `${test}${buildTitle(summary, members)}`,
     subject: tag === '' ? headline : `[${tag}] ${headline}`,
+    uncounted,
   }
+}
+
+const maxInSubject = 2
+
+/**
+ * How many of the highest severities a subject counts. That of a group needs the room for its worst
+ * event, but an unknown severity must not hide a critical one.
+ */
+function countedInSubject({ digest }: Summary, [top]: readonly SeverityCount[]): number {
+  return digest === undefined && top !== undefined && isKnownSeverity(top.severity)
+    ? 1
+    : maxInSubject
 }
 
 /** "37 new events: 2 critical, 10 high — stealer logs of feed brand". */
@@ -361,7 +377,8 @@ function buildTitle(summary: Summary, members: readonly MessageSubject[]): strin
 
 /**
  * The command that lists the others stands at the foot; a notification shows no more than this. What
- * is called the worst has the highest severity of all, unless no event of it is stored any more.
+ * is called the worst has the highest severity of all, unless no event of it is stored any more;
+ * what people have closed upstream leads only if all of that severity is.
  */
 function buildHeadline(
   summary: Summary,
@@ -369,8 +386,13 @@ function buildHeadline(
   lines: readonly SummaryLine[],
 ): string {
   const [top] = summary.bySeverity
-  const worst = lines.find((_, at) => members[at]?.event.severity === top?.severity)
-  const account = members[0]?.namesAccount === true ? ` of account ${members[0].account}` : ''
+  const isWorst = (_: SummaryLine, at: number): boolean =>
+    members[at]?.event.severity === top?.severity
+  const isOpen = (_: SummaryLine, at: number): boolean =>
+    members[at]?.event.ignoredAtMs === null && members[at].event.remediatedAtMs === null
+  const worst =
+    lines.find((line, at) => isWorst(line, at) && isOpen(line, at)) ?? lines.find(isWorst)
+  const account = members[0]?.namesAccount === true ? ` of ${members[0].account}` : ''
   const opening = formatOpening(summary, account)
   const shown = worst ?? lines[0]
   if (shown === undefined) return opening
@@ -401,9 +423,13 @@ function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>)
   return `Sink ${sink} cannot be reached, and this is its fallback. Nothing of this goes there by itself; once it takes messages again, this sends it there: tocsin deliveries resend --sink ${sink} --diverted --since ${since}`
 }
 
-/** `account`: " of account acme", which belongs to the events and not to a sink. */
+/**
+ * `account`: " of acme", which belongs to the events and not to a sink; a first line has no room for a
+ * backlog's feed beside it.
+ */
 function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = ''): string {
-  const events = `${total === 1 ? 'event' : 'events'}${account}`
+  const noun = total === 1 ? 'event' : 'events'
+  const events = `${noun}${account}`
   if (undelivered !== undefined) {
     return `${total} ${events} could not be delivered to ${undelivered.sink}`
   }
@@ -412,7 +438,9 @@ function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = 
     case 'digest':
       return `${total} new ${events}`
     case 'backlog':
-      return `Backlog${byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''}: ${total} ${events}`
+      return account === '' && byFeed.length === 1
+        ? `Backlog of feed ${byFeed[0]?.name}: ${total} ${noun}`
+        : `Backlog${account}: ${total} ${noun}`
     case 'held':
       return `${total} held ${events}`
     case 'storm':
@@ -465,7 +493,7 @@ function digestSubject(summary: Summary, digest: DigestFacts, timeIn: TimeFormat
     digest.dead > 0 ? `${digest.dead} could not be delivered` : null,
     diverted > 0 ? `${diverted} went to another sink` : null,
   ].filter((trouble) => trouble !== null)
-  const heading = `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, severitiesInSubject)}`
+  const heading = `Digest ${timeIn(digest.dueAtMs)}: ${formatDigestCounts(summary, digest, maxInSubject)}`
   if (troubles.length === 0) return heading
   return `${heading}${summary.total === 0 ? ', but ' : '; '}${troubles.join('; ')}`
 }
@@ -524,36 +552,6 @@ function formatBehind(
   return lastCaughtUpMs === null
     ? `feed ${feed} was never read to its end`
     : `feed ${feed} is behind since ${timeIn(lastCaughtUpMs)}`
-}
-
-/** Formats times as local wall clock readings of a zone. */
-interface ZonedTime {
-  timeZone: string
-  /** `2026-11-21` */
-  day: (atMs: number) => string
-  /** `2026-11-21 08:00`; `2026-10-25 02:30 CEST` if the clock shows that twice. */
-  minute: (atMs: number) => string
-}
-
-/** Throws RangeError for an unknown zone: configuration is checked long before. */
-export function zonedTime(timeZone: string): ZonedTime {
-  return {
-    timeZone,
-    day: (atMs) => (isDated(atMs) ? localDay(atMs, timeZone) : 'undated'),
-    minute(atMs) {
-      if (!isDated(atMs)) return 'undated'
-      return isShownTwice(atMs, timeZone)
-        ? formatInZone(atMs, timeZone)
-        : formatLocal(atMs, timeZone).slice(0, 16)
-    },
-  }
-}
-
-/** Three days less than the maximum of a Date, so that no zone's clock near it exceeds it. */
-const lastMs = 8.64e15 - 3 * 86_400_000
-
-function isDated(atMs: number): boolean {
-  return Math.abs(atMs) <= lastMs
 }
 
 /** `2026-11-20` → "Fri 20 Nov", independent of the zone; other text as it is. */

@@ -299,9 +299,9 @@ export function formatSeverities(counts: readonly SeverityCount[], max = Infinit
   return formatCounts(counts.slice(0, max), formatSeverity)
 }
 
-/** "2 CRITICAL, 10 HIGH"; the first `max` of them. */
-export function severityLabels(counts: readonly SeverityCount[], max = Infinity): string {
-  return formatCounts(counts.slice(0, max), severityLabel)
+/** "2 CRITICAL, 10 HIGH". */
+export function severityLabels(counts: readonly SeverityCount[]): string {
+  return formatCounts(counts, severityLabel)
 }
 
 function formatCounts(

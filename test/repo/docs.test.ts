@@ -195,7 +195,11 @@ describe('quoted outputs', () => {
     const recorded = JSON.stringify((JSON.parse(golden('slack.json')) as Dialects)[scene]?.inBlocks)
     const lines = block.split('\n').filter((line) => line !== '')
     const texts = lines.map((line) => line.replace(/ {2,}/, '\n').replace(/^\[ (.+) \]$/, '$1'))
-    expect(texts.filter((said) => !recorded.includes(JSON.stringify(said)))).toEqual([])
+    const isRecorded = (said: string): boolean => recorded.includes(JSON.stringify(said))
+    const unsaid = texts.filter(
+      (said) => !isRecorded(said) && !said.split(/(?=\n)/).every(isRecorded),
+    )
+    expect(unsaid).toEqual([])
   })
 
   test('show the subject of the digest as it is recorded', () => {

@@ -1,6 +1,6 @@
 /** Deliveries of several events, as the collecting parts hand them to sinks. */
 import { sampleEvents } from '../../src/messages/samples.ts'
-import { zonedTime } from '../../src/messages/summary-message.ts'
+import { zonedTime } from '../../src/messages/description.ts'
 import {
   type DigestFacts,
   perDay,

@@ -238,7 +238,10 @@ const summaryPatterns: readonly [SummaryKind, RegExp][] = [
     /^Digest .*?: (?:\d[^;]* already sent[^;]*?, )?(?:nothing (?:else )?new|(?<count>\d+) (?:new )?events?\b(?: \(\d+ (?<severity>[^\s,)]+))?)/,
   ],
   ['group', new RegExp(String.raw`${countTag}(?<count>\d+) new events?\b`)],
-  ['backlog', new RegExp(String.raw`${countTag}Backlog(?: of feed \S+)?: (?<count>\d+) events?\b`)],
+  [
+    'backlog',
+    new RegExp(String.raw`${countTag}Backlog(?: of (?:feed )?\S+)?: (?<count>\d+) events?\b`),
+  ],
   ['held', new RegExp(String.raw`${countTag}(?<count>\d+) held events?\b`)],
   ['storm', new RegExp(String.raw`${countTag}(?<count>\d+) events? at once\b`)],
 ]

@@ -6,7 +6,6 @@ import type { Message } from '../../messages/message.ts'
 import { cutText } from '../../messages/sanitize.ts'
 import {
   formatRemainder,
-  severitiesInSubject,
   type SummaryLine,
   type SummaryMessage,
 } from '../../messages/summary-message.ts'
@@ -137,15 +136,9 @@ interface Frame {
 }
 
 /** What is wrong, then what the subject leaves out. */
-function summaryLeadText({
-  alarms,
-  bySeverity,
-  coverage,
-  headline,
-  lines,
-}: SummaryMessage): string {
+function summaryLeadText({ alarms, uncounted, coverage, headline, lines }: SummaryMessage): string {
   const titles = lines.map(({ title }) => title).filter((title) => !headline.includes(title))
-  const counts = formatSeverities(bySeverity.slice(severitiesInSubject))
+  const counts = formatSeverities(uncounted)
   return [
     ...alarms.slice(0, 2),
     coverage?.statement ?? '',

@@ -42,16 +42,12 @@ test('a mail is told by its subject', () => {
 const sealed = `b${'0f'.repeat(20)}`
 
 test.each([
-  [
-    '[2 CRITICAL, 10 HIGH] 37 new events of account acme, worst: Stealer log: a',
-    'group',
-    37,
-    'critical',
-  ],
+  ['[2 CRITICAL] 37 new events of acme, worst: Stealer log: a', 'group', 37, 'critical'],
   ['37 new events, worst: Leak: 3 events at once', 'group', 37, ''],
   ['[1 HIGH] 1 new event: Leak: acme[.]com', 'group', 1, 'high'],
   ['[3 HIGH] Backlog of feed staff: 3 events, worst: Leak: a', 'backlog', 3, 'high'],
   ['[1 LOW] Backlog: 1 event', 'backlog', 1, 'low'],
+  ['[1 LOW] Backlog of acme: 1 event: Leak: a', 'backlog', 1, 'low'],
   ['[4 MEDIUM] 4 held events, worst: Paste: a', 'held', 4, 'medium'],
   ['[2 HIGH] 14 events at once, worst: Leak: a', 'storm', 14, 'high'],
   ['Digest 2026-11-20 16:00: 90 events (8 critical, 37 high)', 'digest', 90, 'critical'],

@@ -10,6 +10,7 @@ import { parseCredentialItem } from '../../../src/feed-types/credentials.ts'
 import { parseLegacyItem } from '../../../src/feed-types/legacy-search.ts'
 import { describedTypes } from '../../../src/messages/families.ts'
 import { renderMessage, typeLabel } from '../../../src/messages/message.ts'
+import { renderSummary } from '../../../src/messages/summary-message.ts'
 import { composeMail } from '../../../src/sinks/email/email-sink.ts'
 import { arrangeFacts, type DeliveryMember } from '../../../src/sinks/sink.ts'
 import {
@@ -23,6 +24,7 @@ import { aMember } from '../../support/deliveries.ts'
 import { aThreatEvent } from '../../support/events.ts'
 import { aCredentialFeed } from '../../support/feeds.ts'
 import { delivery, typeMembers } from '../../support/scenes.ts'
+import { aSummary } from '../../support/summaries.ts'
 
 /** The item types of the public documents, as of 2026-07-23 (docs/api-notes.md, Events). */
 const itemTypes =
@@ -99,6 +101,17 @@ describe.each(typeMembers)('$type', ({ type, sees, item, full, fullWhere = sees.
       expect(answers(shown, label, name.replaceAll('.', '[.]'), where)).toEqual(all)
     },
   )
+
+  test('a group of an account says its severity, the account and what its worst is at first look', () => {
+    const ofAcme = { ...item, account: 'acme', namesAccount: true }
+    const [worst, other] = ['critical', 'high'].map((severity) => {
+      return { ...ofAcme, event: { ...item.event, severity } }
+    })
+    const members = [worst!, other!]
+    const { subject } = renderSummary({ ...delivery(members), summary: aSummary(members) })
+    const firstLook = Array.from(subject).slice(0, 80).join('')
+    expect(firstLook).toContain(`[1 CRITICAL] 2 new events of acme, worst: ${label}: `)
+  })
 
   test('it shows no secret in clear', () => {
     const shown = show(item).all + show(full).all

@@ -160,8 +160,11 @@ describe('messages', () => {
     ])
     expect(text).not.toContain('<')
     const said = JSON.stringify(blocks)
-    expect(said).toContain('Next step\\nReset the passwords.')
-    expect(said).toContain('Ask &lt;b&gt;Joe&lt;/b&gt; &amp; &lt;!channel&gt; at')
+    const [label, words] = ['Next step', '\\nReset the passwords.']
+    expect(said).toContain(`{"type":"text","text":"${label}","style":{"bold":true}}`)
+    expect(said).toContain(`{"type":"text","text":"${words}"}`)
+    // rich text interprets nothing
+    expect(said).toContain('{"type":"text","text":"\\nAsk <b>Joe</b> & <!channel> at')
     expect(said).toContain('"url":"https://wiki.example.com/run?a=1&b=2"')
     expect(previewSlack(delivery()).plainText.text).toMatch(
       /^HIGH .*\n<@U012AB3CD> <!subteam\^S012AB3CD> <!here>\n/u,

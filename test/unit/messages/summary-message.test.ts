@@ -62,7 +62,7 @@ test('a fallback says how much could not be delivered where, and what sends it t
   ])
   const ours = aMember({ account: 'acme', namesAccount: true })
   expect(render([ours], { undelivered: { sink: 'soc', sinceMs } }).headline).toMatch(
-    /^1 event of account acme could not be delivered to soc: Stealer log: /,
+    /^1 event of acme could not be delivered to soc: Stealer log: /,
   )
 })
 
@@ -93,8 +93,21 @@ describe('the title', () => {
     expect(message.headline.startsWith(opening)).toBe(true)
     expect(message.headline.slice(opening.length)).toBe(message.lines[2]?.title)
     expect(message.headline).toContain('eve[.]example[.]com')
-    expect(message.subject).toBe(`[1 CRITICAL, 2 HIGH] ${message.headline}`)
+    expect(message.subject).toBe(`[1 CRITICAL] ${message.headline}`)
   })
+
+  test.each(['ignoredAtMs', 'remediatedAtMs'] as const)(
+    'leads with an open event before one that is closed by %s',
+    (closed) => {
+      const members = ['ann', 'bob'].map((name, index) => {
+        const identifiers = [{ id: index, name: `${name}.example.com` }]
+        const event = aThreatEvent({ type: 'paste', severity: 'critical', identifiers })
+        return aMember({ event: index === 0 ? { ...event, [closed]: 1 } : event })
+      })
+      expect(render(members, { kind: 'group' }).headline).toContain('bob[.]example')
+      expect(render(members.slice(0, 1), { kind: 'group' }).headline).toContain('ann[.]example')
+    },
+  )
 
   test('leads with an unknown severity before a critical one, however long its word', () => {
     const members = [
@@ -133,17 +146,17 @@ describe('the title', () => {
     [
       'group',
       '2 new events: 2 high — stealer logs of feed brand (account acme, team x)',
-      '2 new events of account acme, worst: ',
+      '2 new events of acme, worst: ',
     ],
     [
       'storm',
       '2 events at once: 2 high — stealer logs of feed brand (account acme, team x)',
-      '2 events of account acme at once, worst: ',
+      '2 events of acme at once, worst: ',
     ],
     [
       'backlog',
       'Backlog of feed brand: 2 events: 2 high (account acme)',
-      'Backlog of feed brand: 2 events of account acme, worst: ',
+      'Backlog of acme: 2 events, worst: ',
     ],
   ] as const)('of a %s says whose it is where several accounts are configured', (kind, ...said) => {
     const [title, opening] = said

@@ -68,8 +68,10 @@ function leadOf(severities: string[]): string {
 
 test('an inbox shows beside the subject the counts that it leaves out, and of like events one title', () => {
   const title = 'Paste: name1 mentioned on stealer_logs_live'
-  expect(leadOf(['critical', 'high', 'high', 'high'])).toBe(title)
-  expect(leadOf(['critical', 'high', 'medium', 'low'])).toBe(`also 1 medium, 1 low · ${title}`)
+  expect(leadOf(['critical', 'high', 'high', 'high'])).toBe(`also 3 high · ${title}`)
+  expect(leadOf(['critical', 'high', 'medium', 'low'])).toBe(
+    `also 1 high, 1 medium, 1 low · ${title}`,
+  )
 })
 
 test('ten thousand events of the longest texts are under what mail programs clip', () => {
