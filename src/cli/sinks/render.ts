@@ -5,7 +5,7 @@ import type { Config } from '../../config/config.ts'
 import { buildMemberOptions } from '../../daemon/messages.ts'
 import { buildSecrets } from '../../daemon/sinks.ts'
 import { toDeliveryMember } from '../../delivery/delivery-member.ts'
-import { severityRank } from '../../event.ts'
+import { isCanary, severityRank } from '../../event.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { refang } from '../../messages/sanitize.ts'
 import { createRouter, planItems } from '../../routing/router.ts'
@@ -156,6 +156,7 @@ function buildDelivery(
     attempt: 1,
     mayBeRepeat: false,
     timeZone: sink.timeZone,
+    ...(isCanary(member) && { isTest: true }),
   }
 }
 

@@ -2,6 +2,7 @@
 import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { ownFeed } from '../../../src/event.ts'
 import { createSecretBox } from '../../../src/lib/sealed-secret.ts'
 import { createKeys, type Keys } from '../../../src/redis/keys.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -219,6 +220,15 @@ test('a stored event is shown with the ids of the ledger, from payload and recor
   expect(notes).toEqual(['nothing was sent'])
   const after = await ledger.redis.dump(ledger.key('rec', ledger.fingerprints.recordId(uid)))
   expect(after).toEqual(before)
+})
+
+test("Tocsin's own test event is marked as such", async () => {
+  const { ledger, config } = await aScene()
+  const canary = { uid: 'canary/tocsin/1790000000000', type: 'canary' }
+  await takeIn(ledger, [routed(canary, ['soc'])], { feed: ownFeed })
+  const { text } = await shownBy(canary.uid, '--sink=soc', ...config)
+  expect(text).toMatch(/TEST Canary: /)
+  expect(text).toContain("TEST: Tocsin's own test event, which shows that messages arrive here")
 })
 
 test('a leaked secret is in clear only with --reveal and where the sink reveals, and that is said', async () => {
