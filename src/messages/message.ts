@@ -315,7 +315,7 @@ export function buildHeadline(
   { maxLength, clean: cleaned }: HeadlineOptions,
 ): string {
   const clean = (text: string, max: number): string =>
-    cutText(shortenHosts(cleaned(text.slice(0, maxReadLength), Infinity)), max)
+    cutText(shortenHosts(cleaned(text.slice(0, maxReadLength), Infinity), max), max)
   const { event, feed, description, extract } = subject
   const { headline, tail = null } = description
   const quote = description.quote ?? (headline === null ? extract : null)
@@ -338,17 +338,21 @@ export function buildHeadline(
   return clean(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
 }
 
-/** Code points of a host's name in a headline, as `clean` leaves it. */
-const maxHost = 48
-const longHost = /(?:[\p{L}\p{N}\p{M}_-]|\[\.\]|\.){49,}/gu
+/** Code points of a host's name in a headline, as `clean` leaves it; `min` where room is scarce. */
+const hostLimits = { min: 16, max: 48 } as const
+const hostName = /(?:[\p{L}\p{N}\p{M}_-]|\[\.\]|\.){17,}/gu
 
-/** Cuts long names of hosts at their beginning: the end says whose they are. */
-function shortenHosts(text: string): string {
-  return text.replace(longHost, (name) => {
-    if (!name.includes('.')) return name
-    const end = Array.from(name)
-      .slice(1 - maxHost)
-      .join('')
+/**
+ * Cuts long names of hosts at their beginning, the last one to what is left of `max`: the end says
+ * whose they are.
+ */
+function shortenHosts(text: string, max: number): string {
+  return text.replace(hostName, (name, at: number) => {
+    const left = at + name.length === text.length ? max - at : hostLimits.max
+    const room = Math.max(hostLimits.min, Math.min(hostLimits.max, left))
+    const characters = Array.from(name)
+    if (!name.includes('.') || characters.length <= room) return name
+    const end = characters.slice(1 - room).join('')
     return `…${end.replace(/^[.\]]+/u, '')}`
   })
 }

@@ -247,6 +247,22 @@ test.each([
   expect(title).toMatch(/^Lookalike domain: (?:.* – )?…\S*a\[\.\]evil\[\.\]com/u)
 })
 
+test.each([32, 60])(
+  'a matched name of a host keeps its end where room is scarce (%d)',
+  (length) => {
+    const identifiers = [{ id: 1, name: `${'a'.repeat(length)}.acme.com` }]
+    const { title } = render({ type: 'paste', identifiers, highlights: { content: ['dump'] } })
+    expect(title).toMatch(/^Paste: …a+\[\.\]acme\[\.\]com in "dump"/u)
+  },
+)
+
+test('so does the host of a login page behind a long account', () => {
+  const url = `https://login.${'a'.repeat(40)}.acme.com/x`
+  const detail = { credentials: [{ url, username: 'joe.miller@helpdesk.acme.com' }] }
+  const { title } = render({ type: 'stealer_log' }, {}, { detail })
+  expect(title).toMatch(/joe\[\.\]miller@\S+ at …a+\[\.\]acme\[\.\]com, /u)
+})
+
 test('a name of a host that is not long is shown whole', () => {
   const domain = 'a-name-of-usual-length.login.example.org'
   const { title } = render({ type: 'lookalike' }, {}, { detail: { domain } })
