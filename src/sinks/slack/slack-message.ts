@@ -198,7 +198,8 @@ function mentionBlock(guidance: MessageGuidance): SlackBlock[] {
 /** Whoever is pinged may have to tell those who are not. */
 function formatMentions({ mentions, moreMentions }: MessageGuidance): string {
   const pings = mentions.map(formatMention).join(' ')
-  return moreMentions === 0 ? pings : `${pings} and ${moreMentions} more who are not pinged`
+  if (moreMentions === 0) return pings
+  return `${pings} and ${moreMentions} more who ${moreMentions === 1 ? 'is' : 'are'} not pinged`
 }
 
 function formatMention(id: string): string {

@@ -258,6 +258,10 @@ describe('messages', () => {
     expect(plainText.text).toContain('> and 5 more who are not pinged\n')
     const six = mailContent(delivery({ members: [aMember({ guidance: crowd(4) })] }), 'oncall')
     expect(six.text).toContain('Note: 1 more runbook: see')
+    const sixth = { ...crowd(6), notes: [], runbookUrls: [] }
+    expect(mrkdwnTexts(delivery({ members: [aMember({ guidance: sixth })] }))).toEqual([
+      expect.stringMatching(/ and 1 more who is not pinged$/u),
+    ])
     const full = mailContent(delivery({ members: [aMember({ guidance: crowd(3) })] }), 'oncall')
     expect(full.text).not.toContain('see the configuration')
     const backlog = delivery(summarised(one.members, { kind: 'backlog' }))
