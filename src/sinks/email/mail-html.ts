@@ -47,14 +47,17 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
 
 /**
  * What the title leaves out. A leaked secret stays out of it, and so does a template's body, which
- * may hold one: an inbox and a locked phone show this to whoever looks.
+ * may hold one: an inbox and a locked phone show this to whoever looks. They go on with the page
+ * where this is short, so it is filled then.
  */
 function leadText(message: Message): string {
   const { first, rest } = arrangeFacts(message)
-  const unsaid = [...first, ...rest].filter(
-    ({ kind, value }) => kind !== 'secret' && !message.title.includes(value),
-  )
-  return [...message.notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)].join(' · ')
+  const facts = [...first, ...rest]
+  const isSecret = ({ kind }: Fact): boolean => kind === 'secret'
+  const unsaid = facts.filter((fact) => !isSecret(fact) && !message.title.includes(fact.value))
+  const lead = [...message.notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)]
+  const hidesSecret = message.body !== undefined || facts.some(isSecret)
+  return lead.join(' · ').padEnd(hidesSecret ? maxLead : 0, '\u00A0\u200C')
 }
 
 /** Puts a bar in the severity's colour along the whole mail. */
