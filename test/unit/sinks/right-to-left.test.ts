@@ -10,6 +10,9 @@ import { digestFacts, summarised } from '../../support/summaries.ts'
 const [first, second] = ['חברה 12', 'בנק 7']
 const isolated = `\u2068Ransom leak: ${first} named by lockbit\u2069`
 
+const destination = { id: 'soc', label: 'soc' }
+const about = { id: 'abc', destination, attempt: 1, mayBeRepeat: false }
+
 function sayDigest(): string[] {
   const members = [first, second].map((name, id) =>
     aMember({
@@ -25,8 +28,7 @@ function sayDigest(): string[] {
   const sent = { severity: 'high', type: 'paste', uid: 'a/b/שלום', sentAtMs: 0, title: first! }
   const digest = digestFacts({ alreadySent: [sent], alreadySentTotal: 1 })
   const content = summarised(members, { kind: 'digest', digest })
-  const about = { id: 'abc', destination: { id: 'soc', label: 'soc' } }
-  const delivery: Delivery = { ...about, attempt: 1, mayBeRepeat: false, ...content }
+  const delivery: Delivery = { ...about, ...content }
   const { inBlocks, plainText } = previewSlack(delivery)
   return [JSON.stringify(inBlocks), plainText.text ?? '', cardText(renderTeams(delivery))]
 }
@@ -48,9 +50,11 @@ test.each([
   expect(sayDigest()[at]).toMatch(/1 \u2068בנק 7\u2069(?: · |\\n)1 \u2068חברה 12\u2069/u)
 })
 
-test('text to copy holds no isolates', () => {
-  for (const said of sayDigest()) {
-    expect(said).not.toMatch(/tocsin explain[^"\n]*[\u2068\u2069]/u)
-    expect(said).not.toMatch(/[\u2068\u2069]\S*(?:hxxp|\[\.\])/u)
-  }
+test('a uid, which people copy into commands, holds no isolates', () => {
+  const uid = 'ransomleak/lockbit/שלום'
+  const members = [aMember({ event: aThreatEvent({ uid }), routes: ['urgent'] })]
+  const delivery: Delivery = { ...about, members }
+  const { inBlocks, plainText } = previewSlack(delivery)
+  const looks = [JSON.stringify(inBlocks), plainText.text, cardText(renderTeams(delivery))]
+  for (const look of looks) expect(look).toContain(` · uid ${uid} · routes urgent`)
 })
