@@ -48,13 +48,20 @@ export interface DigestReading {
   readCoverage: () => Promise<CoverageReading>
   /** The lead, and the ledgers that have or had items for a sink. */
   ledgersFor: (sink: string) => readonly AccountLedger[]
+  /** There are several accounts, whatever the sink gets of them. */
+  namesAccounts: boolean
 }
 
 export async function readForDigests(options: FlushContext): Promise<DigestReading> {
   const nowMs = options.clock.now()
   const ledgersFor = await readLedgersBySink(options.ledgers)
   let coverage: Promise<CoverageReading> | undefined
-  return { nowMs, ledgersFor, readCoverage: () => (coverage ??= options.readCoverage()) }
+  return {
+    nowMs,
+    ledgersFor,
+    namesAccounts: options.ledgers.length > 1,
+    readCoverage: () => (coverage ??= options.readCoverage()),
+  }
 }
 
 /** All at once: one after the other, hundreds of accounts take a second. */
@@ -256,12 +263,10 @@ const maxSentListed = 50
 /** Records per Redis reply: each may hold some hundred kilobytes of payload. */
 const readAtOnce = 100
 
-interface DigestWindow {
+interface DigestWindow extends Pick<DigestReading, 'nowMs' | 'namesAccounts' | 'readCoverage'> {
   flush: Flush
   sink: GroupingSink
   digest: SinkDigest
-  nowMs: number
-  readCoverage: () => Promise<CoverageReading>
 }
 
 /** The members that wait in one account's ledger. */
@@ -329,16 +334,17 @@ interface DigestContents {
 
 async function composeDigest(
   options: FlushContext,
-  { flush, sink, digest, nowMs, readCoverage }: DigestWindow,
+  window: DigestWindow,
   { slices, totals, uncounted = 0 }: DigestContents,
 ): Promise<MessageAbout> {
+  const { flush, sink, digest, nowMs, readCoverage } = window
   const members = selectMembers(slices)
   const tally = createTally()
   for (const member of members) tally.add(member)
   const fromMs = flush.fromMs ?? flush.openedAtMs
   // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
-  const sent = await readAlreadySent(options, flush, nowMs)
+  const sent = await readAlreadySent(options, window)
   const since = totalsSince(totals, flush.note)
   const coverage = await readCoverage()
   const recipients = sink.destinations.length
@@ -380,16 +386,15 @@ interface SentItem {
  */
 async function readAlreadySent(
   { ledgers, serviceLink }: FlushContext,
-  { id }: Flush,
-  untilMs: number,
+  { flush, nowMs, namesAccounts }: DigestWindow,
 ): Promise<{ listed: AlreadySent[]; total: number; bySeverity: Summary['bySeverity'] }> {
   const sentItems: SentItem[] = []
   for (const ledger of ledgers) {
-    const refs = await ledger.redis.zrangebyscore(ledger.key('told', id), '-inf', untilMs)
+    const refs = await ledger.redis.zrangebyscore(ledger.key('told', flush.id), '-inf', nowMs)
     for (let from = 0; from < refs.length; from += readAtOnce) {
       const items = await readItems(ledger, refs.slice(from, from + readAtOnce))
       const delivered = items.filter(({ item }) => item.state === 'delivered')
-      sentItems.push(...delivered.map((found) => toSentItem(ledger, found, ledgers.length > 1)))
+      sentItems.push(...delivered.map((found) => toSentItem(ledger, found, namesAccounts)))
     }
   }
   const tally = createTally()

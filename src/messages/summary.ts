@@ -44,7 +44,7 @@ export interface AlreadySent {
   severity: Severity
   type: string
   uid: string
-  /** If the digest is of several. */
+  /** If there are several. */
   account?: string
   sentAtMs: number
   /** Of its message; undefined if the event is no longer stored. */

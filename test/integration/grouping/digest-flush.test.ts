@@ -303,6 +303,16 @@ test('two accounts share one digest, each ledger settles its own, and its id fin
   })
 })
 
+test('where there are two accounts, what was sent at once names its own, though the sink gets nothing of the other', async () => {
+  const rig = await aDigestRig(given, { accounts: 2 })
+  const [one] = rig.ledgers
+  await rig.show(one!, { uid: 'a/b/worst', severity: 'critical' }, ...uids(1))
+  rig.toMorning(1)
+  await rig.flush()
+  const { digest } = rig.oncall.received.at(-1)!.summary!
+  expect(digest!.alreadySent).toMatchObject([{ uid: 'a/b/worst', account: one!.account }])
+})
+
 test('where the timer of the second account is due first, both accounts still share one digest', async () => {
   const rig = await aDigestRig(given, { accounts: 2 })
   const [one, two] = rig.ledgers
