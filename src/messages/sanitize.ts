@@ -149,9 +149,10 @@ export function defang(text: string): string {
     .replace(dottedChain, (chain) => (looksLikeName(chain) ? chain.replace(dots, '[.]') : chain))
 }
 
-/** Undoes `defang`, for what an operator copies out of a message into a command. */
+/** Undoes `defang` and `isolate`, for what an operator copies out of a message into a command. */
 export function refang(text: string): string {
   return text
+    .replace(/[\u2068\u2069]/gu, '')
     .replace(/\[(\.|:|\/\/|\\\\)\]/gu, '$1')
     .replace(/\bhxxp(s?):(?=[/\\]{2})/giu, 'http$1:')
 }

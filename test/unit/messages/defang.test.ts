@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { defang, refang } from '../../../src/messages/sanitize.ts'
+import { defang, isolate, refang } from '../../../src/messages/sanitize.ts'
 import { anyUnicode, linkable } from './any-unicode.ts'
 
 describe('what a client would link is defanged', () => {
@@ -82,6 +82,10 @@ test.each([
   'http://a.b.example and https://c.d.example, ftp://e and tg://f',
 ])('refang gives %j back', (text) => {
   expect(refang(defang(text))).toBe(text)
+})
+
+test('refang leaves out what isolates text from right to left, which is copied with it unseen', () => {
+  expect(refang(isolate('a/b[.]com/שלום'))).toBe('a/b.com/שלום')
 })
 
 test('refang reads what somebody else wrote in capitals', () => {
