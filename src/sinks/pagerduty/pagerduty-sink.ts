@@ -3,7 +3,13 @@
  * PagerDuty). A send is one `trigger` whose `dedup_key` is the delivery's id, so that a repeat joins
  * the open incident; only a canary, and the end of Tocsin's own trouble, resolve one. Only 202 is acceptance.
  */
-import { isKnownSeverity, type KnownSeverity, ownFeed, type Severity } from '../../event.ts'
+import {
+  isCanary,
+  isKnownSeverity,
+  type KnownSeverity,
+  ownFeed,
+  type Severity,
+} from '../../event.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { secretFromText } from '../../lib/secret.ts'
 import { guidanceTexts, type MessageGuidance } from '../../messages/guidance.ts'
@@ -144,21 +150,15 @@ export function renderIncident(
 
 /** The end of one of Tocsin's own troubles resolves the incident that its begin opened. */
 function findIncident(delivery: Delivery): Pick<Incident, 'event_action' | 'dedup_key'> {
-  const { id, members, summary } = delivery
+  const { id, members, summary, isTest = false } = delivery
   const [own] = members.filter(({ feed, event }) => feed === ownFeed && event.type === 'notice')
   const [, trouble, edge] = /^(\S{1,255})-(begin|end)$/.exec(own?.event.uid ?? '') ?? []
   if (summary === undefined && trouble !== undefined) {
     return { event_action: edge === 'end' ? 'resolve' : 'trigger', dedup_key: trouble }
   }
-  return { event_action: isCanary(delivery) ? 'resolve' : 'trigger', dedup_key: id }
-}
-
-/**
- * A canary must page nobody. PagerDuty checks and accepts the end of an incident that never began,
- * and drops it.
- */
-function isCanary({ isTest = false, members }: Delivery): boolean {
-  return isTest && members.every(({ feed }) => feed === ownFeed)
+  // A canary must page nobody: PagerDuty accepts the end of an incident that never began, and drops it.
+  const isTrigger = !isTest || !members.every(isCanary)
+  return { event_action: isTrigger ? 'trigger' : 'resolve', dedup_key: id }
 }
 
 const urgencies: Readonly<Record<KnownSeverity, Incident['payload']['severity']>> = {

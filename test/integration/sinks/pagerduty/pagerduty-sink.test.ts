@@ -157,13 +157,14 @@ describe('what nobody must be woken for', () => {
   })
 
   test('a canary ends an incident that never began, so none is opened', async () => {
-    const member = aMember({ event: critical, feed: ownFeed })
+    const member = aMember({ event: { ...critical, type: 'canary' }, feed: ownFeed })
     await send(aSink(), { members: [member], isTest: true })
     expect(lastEvent()).toMatchObject({ event_action: 'resolve', dedup_key: '0123456789abcdef' })
   })
 
   test('canaries that were held and come together end none either', async () => {
-    const members = [1, 2].map((n) => aMember({ id: `item${n}`, feed: ownFeed }))
+    const event = aThreatEvent({ type: 'canary' })
+    const members = [1, 2].map((n) => aMember({ id: `item${n}`, event, feed: ownFeed }))
     await send(aSink(), { ...summarised(members), isTest: true })
     expect(lastEvent().event_action).toBe('resolve')
   })
