@@ -243,7 +243,7 @@ const summaryPatterns: readonly [SummaryKind, RegExp][] = [
     new RegExp(String.raw`${countTag}Backlog(?: of (?:feed )?\S+)?: (?<count>\d+) events?\b`),
   ],
   ['held', new RegExp(String.raw`${countTag}(?<count>\d+) held events?\b`)],
-  ['storm', new RegExp(String.raw`${countTag}(?<count>\d+) events? at once\b`)],
+  ['storm', new RegExp(String.raw`${countTag}(?<count>\d+) events?(?: of \S+)? at once\b`)],
 ]
 
 /**

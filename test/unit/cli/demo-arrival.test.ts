@@ -50,6 +50,7 @@ test.each([
   ['[1 LOW] Backlog of acme: 1 event: Leak: a', 'backlog', 1, 'low'],
   ['[4 MEDIUM] 4 held events, worst: Paste: a', 'held', 4, 'medium'],
   ['[2 HIGH] 14 events at once, worst: Leak: a', 'storm', 14, 'high'],
+  ['[2 HIGH] 14 events of acme at once, worst: Leak: a', 'storm', 14, 'high'],
   ['Digest 2026-11-20 16:00: 90 events (8 critical, 37 high)', 'digest', 90, 'critical'],
   ['Digest 2026-11-20 16:00: 1 event (1 low); feed brand is behind', 'digest', 1, 'low'],
   ['Digest 2026-11-20 16:00: nothing new, but 2 feeds are behind', 'digest', 0, ''],
