@@ -7,11 +7,13 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type {
-  AccountLedger,
-  ActiveGeneration,
-  GenerationNames,
-  LedgerLoss,
+import {
+  type AccountLedger,
+  type ActiveGeneration,
+  type GenerationNames,
+  type LedgerLoss,
+  type PreviousConfirmation,
+  unconfirmed,
 } from '../store/account-ledger.ts'
 
 /** What lives as long as the process, whatever its configuration. */
@@ -54,18 +56,22 @@ export interface EngineContext extends ProcessContext {
   newAccounts: string[]
   /**
    * The configuration's generation: its numbers are 0 until it is registered in Redis; active unless
-   * another was started later. `previousMs`: the latest confirmation that this process has seen in
-   * Redis; 0: none yet. `loss`: noticed, and Redis has no note of it yet.
+   * another was started later. `previous`: the latest confirmation that this process has seen in
+   * Redis. `loss`: noticed, and Redis has no note of it yet.
    */
   generation: ActiveGeneration &
-    Readonly<GenerationNames> & { isActive: boolean; previousMs: number; loss?: LedgerLoss }
+    Readonly<GenerationNames> & {
+      isActive: boolean
+      previous: PreviousConfirmation
+      loss?: LedgerLoss | undefined
+    }
 }
 
 /** The generation of a configuration that is not registered in Redis: a command's, or one that starts. */
 export function unregistered(
   names: GenerationNames = { hash: '', digest: '' },
 ): EngineContext['generation'] {
-  return { number: 0, revision: 0, ...names, isActive: false, previousMs: 0 }
+  return { number: 0, revision: 0, ...names, isActive: false, previous: unconfirmed }
 }
 
 /** The open ledgers of accounts that are not in the configuration. */

@@ -13,9 +13,10 @@ import { createLoop, type Loop, type LoopOptions } from '../lib/loop.ts'
 import { claimSchema } from '../redis/health.ts'
 import {
   activateGeneration,
-  type ActiveGeneration,
+  type Confirmation,
   confirmGeneration,
   describeLoss,
+  isForgotten,
   type LedgerLoss,
   lossRemedy,
   noteLoss,
@@ -199,34 +200,39 @@ function buildLoops(
   ]
 }
 
-/**
- * Checks whether this configuration is the active one; it becomes so when the other one is gone.
- * What was confirmed before can only be older than what this process has seen if Redis lost it.
- */
+/** Checks whether this configuration is the active one; it becomes so when the other one is gone. */
 async function confirmActiveOnce(context: EngineContext): Promise<void> {
-  const { redis, keys, clock, logger, generation, metrics } = context
-  const { active, previousMs } = await confirmGeneration(redis, keys, generation)
-  const lostMs = generation.previousMs - previousMs
-  generation.previousMs = previousMs
-  generation.isActive = active !== undefined
-  if (active) takeNumbers(active, { generation, metrics })
-  if (lostMs > usualLossMs) {
-    generation.loss = { atMs: clock.now(), stateMs: previousMs }
-    logger.error({ remedy: lossRemedy }, `redis holds ${describeLoss(generation.loss)}`)
-  }
+  const { redis, keys, generation } = context
+  const confirmation = await confirmGeneration(redis, keys, generation)
+  generation.isActive = confirmation.active !== undefined
+  takeConfirmation(context, confirmation)
   if (generation.loss === undefined) return
   await settleLoss(context, generation.loss)
   delete generation.loss
 }
 
-/** What a crash of Redis or a failover may lose, and clocks of two nodes may differ, ms. */
-const usualLossMs = 10_000
+function takeConfirmation(
+  { clock, logger, generation, metrics }: EngineContext,
+  { active, previous }: Confirmation,
+): void {
+  if (isForgotten(generation.previous, previous)) {
+    generation.loss = { atMs: clock.now(), stateMs: previous.atMs }
+    logger.error({ remedy: lossRemedy }, `redis holds ${describeLoss(generation.loss)}`)
+  }
+  generation.previous = previous
+  if (active === undefined) return
+  const { number, revision } = active
+  generation.number = number
+  if (revision > 0) generation.revision = revision
+  metrics.configGeneration.set(generation.revision)
+}
 
-/** Writes again what the ledgers cannot do without, and notes the loss. */
+/** Notes the loss, and writes again what the ledgers cannot do without. */
 async function settleLoss(
   { ledgers, redis, keys, logger }: EngineContext,
   loss: LedgerLoss,
 ): Promise<void> {
+  await noteLoss(redis, keys, loss)
   await claimSchema(redis, keys)
   const kept = await Promise.all(ledgers.map((ledger) => ledger.reassert()))
   const accounts = ledgers.filter((_ledger, at) => !kept[at]).map(({ account }) => account)
@@ -235,16 +241,6 @@ async function settleLoss(
       { accounts, remedy: lossRemedy },
       'redis holds another ledger: what it knows is sent again',
     )
-  await noteLoss(redis, keys, loss)
-}
-
-function takeNumbers(
-  { number, revision }: ActiveGeneration,
-  { generation, metrics }: Pick<EngineContext, 'generation' | 'metrics'>,
-): void {
-  generation.number = number
-  if (revision > 0) generation.revision = revision
-  metrics.configGeneration.set(generation.revision)
 }
 
 /** What looks after the ledger as a whole: consistency checks and retention. */
@@ -312,14 +308,9 @@ export async function assembleEngine(engine: Engine): Promise<EngineParts> {
 }
 
 /** Makes this the configuration that polls. Waits while Redis is unreachable. */
-export async function activateConfig({
-  redis,
-  keys,
-  generation,
-  metrics,
-}: EngineContext): Promise<void> {
-  const active = await activateGeneration(redis, keys, generation)
-  takeNumbers(active, { generation, metrics })
+export async function activateConfig(context: EngineContext): Promise<void> {
+  const { redis, keys, generation } = context
+  takeConfirmation(context, await activateGeneration(redis, keys, generation))
 }
 
 /** Takes no new work, finishes what it can in 8 s, gives the rest back. Never rejects. */

@@ -112,9 +112,9 @@ async function replace(host: EngineHost, read: ConfigReader): Promise<ReloadOutc
 async function replaceRunning(host: EngineHost, next: Engine): Promise<void> {
   warnWaiting(host.processContext, 'the new configuration waits for Redis')
   const engine = await prepareParts(host, next)
-  // stays ready all the while
-  const { number, revision } = host.current.context.generation
-  Object.assign(next.context.generation, { number, revision })
+  // stays ready all the while, and notices what Redis loses meanwhile
+  const { number, revision, previous, loss } = host.current.context.generation
+  Object.assign(next.context.generation, { number, revision, previous, loss })
   makeCurrent(host, next)
   host.processContext.logger.info(takeoverMessage)
   await host.leaving

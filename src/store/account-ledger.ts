@@ -274,9 +274,10 @@ export async function activateGeneration(
   redis: Redis,
   keys: Keys,
   names: GenerationNames,
-): Promise<ActiveGeneration> {
+): Promise<Confirmation & { active: ActiveGeneration }> {
   const options = { names, verb: 'start', patienceMs: desertedAfterMs }
-  return (await runGenerationScript(redis, keys, options)).found
+  const { found, previous } = await runGenerationScript(redis, keys, options)
+  return { active: found, previous }
 }
 
 export interface Confirmation {
@@ -285,9 +286,18 @@ export interface Confirmation {
    * confirmed within `patienceMs`.
    */
   active: ActiveGeneration | undefined
-  /** When the active configuration was confirmed before, ms; 0: never, as far as Redis knows. */
-  previousMs: number
+  previous: PreviousConfirmation
 }
+
+/** The last confirmation before, as far as Redis knows. */
+export interface PreviousConfirmation {
+  /** ms; 0: there was none. */
+  atMs: number
+  /** How many there were up to it. */
+  count: number
+}
+
+export const unconfirmed: PreviousConfirmation = { atMs: 0, count: 0 }
 
 /** Confirms a configuration. */
 export async function confirmGeneration(
@@ -297,8 +307,8 @@ export async function confirmGeneration(
   patienceMs = desertedAfterMs,
 ): Promise<Confirmation> {
   const options = { names, verb: 'confirm', patienceMs }
-  const { found, previousMs } = await runGenerationScript(redis, keys, options)
-  return { active: found.number === 0 ? undefined : found, previousMs }
+  const { found, previous } = await runGenerationScript(redis, keys, options)
+  return { active: found.number === 0 ? undefined : found, previous }
 }
 
 /** Redis was emptied or came back with an older state while a replica ran. */
@@ -307,6 +317,17 @@ export interface LedgerLoss {
   atMs: number
   /** The time of the state that Redis came back with, ms; 0: it was empty. */
   stateMs: number
+}
+
+/** What a crash of Redis or a failover may lose, and clocks of two nodes may differ, ms. */
+const usualLossMs = 10_000
+
+/**
+ * Whether Redis has forgotten a confirmation that a process has seen. A clock that is set back
+ * makes the time earlier, not the count.
+ */
+export function isForgotten(seen: PreviousConfirmation, found: PreviousConfirmation): boolean {
+  return found.count < seen.count && seen.atMs - found.atMs > usualLossMs
 }
 
 export const lossRemedy =
@@ -324,7 +345,8 @@ const lossShownMs = 24 * 3_600_000
 
 /** Notes the loss for all replicas and commands. A backup that is restored afterwards ends it. */
 export async function noteLoss(redis: Redis, keys: Keys, loss: LedgerLoss): Promise<void> {
-  await redis.set(keys.shared('loss'), JSON.stringify(loss), 'PX', lossShownMs)
+  const args = [JSON.stringify(loss), lossShownMs]
+  await runScript(redis, 'write-note', [keys.shared('loss')], args)
 }
 
 /** The last loss; undefined: none within a day. */
@@ -348,11 +370,11 @@ async function runGenerationScript(
   redis: Redis,
   keys: Keys,
   { names, verb, patienceMs }: { names: GenerationNames; verb: string; patienceMs: number },
-): Promise<{ found: ActiveGeneration; previousMs: number }> {
+): Promise<{ found: ActiveGeneration; previous: PreviousConfirmation }> {
   const args = [names.hash, verb, patienceMs, names.digest]
   const reply = await runScript(redis, 'activate-generation', [keys.shared('generation')], args)
-  const [number, revision, previousMs] = reply as [number, number, number]
-  return { found: { number, revision }, previousMs }
+  const [number, revision, atMs, count] = reply as [number, number, number, number]
+  return { found: { number, revision }, previous: { atMs, count } }
 }
 
 export interface LedgerConfig {

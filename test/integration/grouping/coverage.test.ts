@@ -1,6 +1,7 @@
 /** What a digest says of feeds: those whose events its sink may get, and no tenant's of another. */
 import { expect, test } from 'vitest'
 import { parseConfig } from '../../../src/config/load.ts'
+import { unregistered } from '../../../src/daemon/context.ts'
 import { buildFlushContext } from '../../../src/daemon/grouping.ts'
 import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
@@ -55,7 +56,7 @@ test('each sink reads of the feeds that may reach it, and of accounts that left 
       config,
       ledgers,
       newAccounts: [],
-      generation: { number: 1, revision: 1, hash: '', digest: '', isActive: true, previousMs: 0 },
+      generation: { ...unregistered(), number: 1, revision: 1, isActive: true },
     },
     {
       sinks: new Map(),

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Keys } from '../../../src/redis/keys.ts'
 import {
   activateGeneration,
   type ActiveGeneration,
@@ -15,6 +16,10 @@ const tests = redisForTests()
 /** Of a configuration that its hash tells from every other. */
 const named = (hash: string, digest = `all of ${hash}`): GenerationNames => ({ hash, digest })
 const numbered = (number: number, revision = number): ActiveGeneration => ({ number, revision })
+
+async function activate(keys: Keys, names: GenerationNames): Promise<ActiveGeneration> {
+  return (await activateGeneration(tests.redis, keys, names)).active
+}
 
 test('what no replica may disturb is refused while one runs, and for a minute after the last one', async () => {
   const keys = tests.keys()
@@ -34,9 +39,9 @@ test('the configuration started last is active; one that nobody confirms any mor
   const keys = tests.keys()
   const confirm = async (hash: string, patienceMs?: number) =>
     (await confirmGeneration(tests.redis, keys, named(hash), patienceMs)).active
-  expect(await activateGeneration(tests.redis, keys, named('one'))).toEqual(numbered(1))
-  expect(await activateGeneration(tests.redis, keys, named('one'))).toEqual(numbered(1))
-  expect(await activateGeneration(tests.redis, keys, named('two'))).toEqual(numbered(2))
+  expect(await activate(keys, named('one'))).toEqual(numbered(1))
+  expect(await activate(keys, named('one'))).toEqual(numbered(1))
+  expect(await activate(keys, named('two'))).toEqual(numbered(2))
   expect(await confirm('one')).toBeUndefined()
   expect(await confirm('two')).toEqual(numbered(2))
   expect(await confirm('one', -1)).toEqual(numbered(3))
@@ -52,9 +57,9 @@ test('a configuration keeps its place in the very millisecond in which its patie
       [name],
       [hash, 'confirm', 60, ''],
     )
-  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1, 0])
-  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000])
-  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000])
+  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1, 0, 0])
+  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000, 1])
+  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000, 1])
 })
 
 test('commands see the configuration that is active, or that none ever was', async () => {
@@ -67,7 +72,7 @@ test('commands see the configuration that is active, or that none ever was', asy
 
 test('a change of what no replicas compete for is another revision of the same number', async () => {
   const keys = tests.keys()
-  const start = (digest: string) => activateGeneration(tests.redis, keys, named('hash', digest))
+  const start = (digest: string) => activate(keys, named('hash', digest))
   const confirm = async (digest: string) =>
     (await confirmGeneration(tests.redis, keys, named('hash', digest))).active
   expect(await start('a')).toEqual(numbered(1, 1))
@@ -78,15 +83,15 @@ test('a change of what no replicas compete for is another revision of the same n
   expect(await start('b')).toEqual(numbered(1, 2))
   expect(await start('a')).toEqual(numbered(1, 3))
   expect(await confirm('a')).toEqual(numbered(1, 3))
-  expect(await activateGeneration(tests.redis, keys, named('other', 'a'))).toEqual(numbered(2, 4))
+  expect(await activate(keys, named('other', 'a'))).toEqual(numbered(2, 4))
 })
 
 test('a digest that is not known, yet or to this process, is no change', async () => {
   const keys = tests.keys()
   const name = keys.shared('generation')
   await tests.redis.hset(name, { hash: 'hash', number: 7, confirmed: 0 }) // of an older version
-  expect(await activateGeneration(tests.redis, keys, named('hash', 'a'))).toEqual(numbered(7))
-  expect(await activateGeneration(tests.redis, keys, named('hash', ''))).toEqual(numbered(7))
-  expect(await activateGeneration(tests.redis, keys, named('hash', 'a'))).toEqual(numbered(7))
-  expect(await activateGeneration(tests.redis, keys, named('hash', 'b'))).toEqual(numbered(7, 8))
+  expect(await activate(keys, named('hash', 'a'))).toEqual(numbered(7))
+  expect(await activate(keys, named('hash', ''))).toEqual(numbered(7))
+  expect(await activate(keys, named('hash', 'a'))).toEqual(numbered(7))
+  expect(await activate(keys, named('hash', 'b'))).toEqual(numbered(7, 8))
 })
