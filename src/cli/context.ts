@@ -129,7 +129,8 @@ export async function readText(
     const problem = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
     throw new CommandError('mistake', `${place}: ${problem}`, { cause })
   }
-  if (bytes <= maxBytes) return Buffer.concat(chunks).toString('utf8')
+  // without the byte order mark that PowerShell puts before what it pipes
+  if (bytes <= maxBytes) return new TextDecoder().decode(Buffer.concat(chunks))
   const problem = `longer than ${maxBytes / 1024} KiB`
   throw new CommandError(
     'mistake',

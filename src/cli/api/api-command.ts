@@ -264,7 +264,7 @@ export type JsonObject = Record<string, unknown>
 export async function readJsonObject(context: Context, file: string): Promise<JsonObject> {
   const place = inputName(file)
   const text = await readText(context, file)
-  const value = parseJson(text.replace(/^\uFEFF/, ''), place)
+  const value = parseJson(text, place)
   if (isObject(value)) return value
   throw new CommandError('mistake', `${place}: not a JSON object; write {"…": …}`)
 }

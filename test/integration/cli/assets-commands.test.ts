@@ -120,7 +120,8 @@ test('a secret is asked for, on a terminal or on standard input, and shown only 
     expect(out + err).toContain('h••••h')
     expect(out + err).not.toContain('hush-hush')
   }
-  const shown = await runGiven('hush-hush', ...secretAsset, '--reveal', '--output=json')
+  const marked = '\uFEFFhush-hush\r\n' // as PowerShell pipes it
+  const shown = await runGiven(marked, ...secretAsset, '--reveal', '--output=json')
   expect(JSON.parse(shown.out)).toMatchObject({ data: { secret: 'hush-hush' } })
   for (const { body } of sent()) expect(body).toMatchObject({ data: { secret: 'hush-hush' } })
 })
