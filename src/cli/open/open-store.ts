@@ -10,7 +10,6 @@ import { readSilences } from '../../daemon/grouping.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
-import { explainTlsMismatch } from '../../lib/web-address.ts'
 import type { RedisConfig } from '../../redis/config.ts'
 import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import type * as RedisConnection from '../../redis/connection.ts'
@@ -189,15 +188,17 @@ async function waitUntilReady(
   if (refusal) throw refusal
   throw new StoreError(
     'unreachable',
-    `${place} is not reachable (${describeFailure(lastError)}); start it, or correct ${redisConfigKey(config)}`,
+    `${place} is not reachable (${describeFailure(lastError, config)}); start it, or correct ${redisConfigKey(config)}`,
     { cause: lastError },
   )
 }
 
-function describeFailure(error: unknown): string {
-  if (error === undefined) return 'no answer in time'
-  const mismatch = explainTlsMismatch(error, 'rediss')
-  if (mismatch !== undefined) return mismatch
+function describeFailure(error: unknown, { url }: RedisConfig): string {
+  if (error === undefined) {
+    // a Redis without TLS waits for the end of what it takes for a command
+    const hint = url?.reveal().startsWith('rediss:') ? ', as from a port without TLS' : ''
+    return `no answer in time${hint}`
+  }
   if (error instanceof Error && 'code' in error) return String(error.code)
   return errorMessage(error).replaceAll(/\s+/g, ' ')
 }

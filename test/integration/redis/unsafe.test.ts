@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { connectRedis } from '../../../src/redis/connection.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { silent } from '../../support/ledger.ts'
+import { startRedis } from '../../support/redis.ts'
 import { startCluster } from '../../support/redis-cluster.ts'
 import { startSentinels } from '../../support/redis-sentinel.ts'
 import { startTlsRedis, type RedisRig } from '../../support/redis-kinds.ts'
@@ -45,8 +46,16 @@ test.each([
 )
 
 test('places that are not there are named, with what to correct', async () => {
-  const [sentinels, cluster] = await Promise.all(
-    ["{sentinels: {name: m, nodes: ['127.0.0.1:1']}}", "{cluster: ['127.0.0.1:1']}"].map(feedsList),
+  const plain = await startRedis()
+  const places = [
+    "{sentinels: {name: m, nodes: ['127.0.0.1:1']}}",
+    "{cluster: ['127.0.0.1:1']}",
+    `{url: '${plain.url.replace('redis:', 'rediss:')}'}`,
+  ]
+  const [sentinels, cluster, withoutTls] = await Promise.all(places.map(feedsList))
+  await plain.stop()
+  expect(withoutTls!.err).toMatch(
+    /^redis\.url: Redis at \S+ is not reachable \(no answer in time, as from a port without TLS\);/,
   )
   expect(sentinels!.err).toBe(
     'redis.sentinels: Redis "m" of 127.0.0.1:1 is not reachable (failed to connect to sentinel 127.0.0.1:1 because Connection is closed.); start it, or correct redis.sentinels\n',
