@@ -47,17 +47,14 @@ export function renderHtml(message: Message, origin: MailOrigin): string {
 
 /**
  * What the title leaves out. A leaked secret stays out of it, and so does a template's body, which
- * may hold one: an inbox and a locked phone show this to whoever looks. They go on with the page
- * where this is short, so it is filled then.
+ * may hold one: an inbox and a locked phone show this to whoever looks.
  */
 function leadText(message: Message): string {
   const { first, rest } = arrangeFacts(message)
-  const facts = [...first, ...rest]
-  const isSecret = ({ kind }: Fact): boolean => kind === 'secret'
-  const unsaid = facts.filter((fact) => !isSecret(fact) && !message.title.includes(fact.value))
-  const lead = [...message.notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)]
-  const hidesSecret = message.body !== undefined || facts.some(isSecret)
-  return lead.join(' · ').padEnd(hidesSecret ? maxLead : 0, '\u00A0\u200C')
+  const unsaid = [...first, ...rest].filter(
+    ({ kind, value }) => kind !== 'secret' && !message.title.includes(value),
+  )
+  return [...message.notes, ...unsaid.map(({ label, value }) => `${label}: ${value}`)].join(' · ')
 }
 
 /** Puts a bar in the severity's colour along the whole mail. */
@@ -401,6 +398,13 @@ function renderBar(counts: readonly SeverityCount[], total: number, percent: num
 /** In code points: more than any inbox shows. */
 const maxLead = 300
 
+/** Filled: behind a short one an inbox goes on with the page, which may hold a leaked secret. */
+function renderLead(lead: string): string {
+  const shown = cutText(lead, maxLead)
+  const left = maxLead - Array.from(shown).length
+  return escapeHtml(shown) + '&nbsp;&zwnj;'.repeat(Math.ceil(left / 2))
+}
+
 /** Wraps content into a whole mail. An inbox shows `lead` beside the subject, which is `title`. */
 function renderPage({ title, lead }: { title: string; lead: string }, content: string): string {
   return `<!doctype html>
@@ -415,7 +419,7 @@ function renderPage({ title, lead }: { title: string; lead: string }, content: s
 <title>${escapeHtml(title)}</title>
 </head>
 <body style="margin:0;padding:16px;${sans};font-size:16px;line-height:1.45">
-<div style="display:none;max-height:0;overflow:hidden">${escapeHtml(cutText(lead, maxLead))}</div>
+<div style="display:none;max-height:0;overflow:hidden">${renderLead(lead)}</div>
 ${content}
 </body>
 </html>
