@@ -224,7 +224,7 @@ function printStartup(context: Context, options: SandboxCommandOptions, sandbox:
       `${terminal.paint('bold', 'the sandbox runs')}: ${url} (API key ${apiKeys.join(', ')})`,
       `its state: ${url}/_sandbox/state; faults: POST ${url}/_sandbox/faults`,
       `requests for threat-flow reports that stand there: ${formatReportRequests()}`,
-      `its receivers, as "${tocsin} init --allow-private" asks for them:`,
+      `its receivers, as "${tocsin} init --allow-private --link-host ${appHost}" asks for them:`,
       ...receivers.map(([name, address]) => `  ${name.padEnd(9)} ${address}`),
       options.writeConfig === undefined
         ? 'a configuration that uses it: --write-config <file>'

@@ -57,6 +57,7 @@ test('what it prints is all that init asks for', async () => {
   const find = (pattern: RegExp): string => pattern.exec(soFar())?.[1] ?? ''
   const options = {
     'base-url': find(/runs: (\S+) /),
+    'link-host': find(/--link-host (\S+)"/),
     'api-key-file': aFile('key', find(/API key (\S+)\)/)),
     'slack-url-file': aFile('slack', find(/Slack +(\S+)/)),
     'teams-url-file': aFile('teams', find(/Teams +(\S+)/)),
@@ -73,6 +74,8 @@ test('what it prints is all that init asks for', async () => {
   const { code, err } = await tocsin('init', file, '--allow-private', ...given, ...others)
   expect(err.match(/took a TEST message/g)).toHaveLength(5)
   expect(code).toBe(0)
+  // links of its events lead there
+  expect(readFileSync(file, 'utf8')).toContain('link_hosts: ["app.example.com"]')
   child.kill('SIGTERM')
   await ended
 })
