@@ -131,15 +131,9 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
   const { description } = headline
   const { timeZone = 'UTC' } = options
   const facts = cleanFacts(description, timeZone)
-  const severity = sanitizeLine(event.severity, messageLimits.severity)
-  const test = testMark(options)
-  const maxLength = messageLimits.title - test.length
-  const title = buildTitle(headline, { maxLength, clean: sanitizeLine })
   return {
-    severity,
+    ...buildFirstLines(headline, options),
     typeLabel: sanitizeLine(description.typeLabel, messageLimits.typeLabel),
-    title: sanitizeLine(test + title, messageLimits.title),
-    summary: sanitizeLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
     facts,
     extract: chooseExtract(event, description, facts),
     ...chooseLink(subject),
@@ -160,6 +154,31 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
       sanitizeLine(note, messageLimits.note),
     ),
     guidance: uniteGuidance([subject], typeLabel),
+  }
+}
+
+type FirstLines = Pick<Message, 'severity' | 'title' | 'summary'>
+
+/** Renders no more than the first lines, for machines that get the event itself. */
+export function renderFirstLines(
+  subject: MessageSubject,
+  options: Pick<RenderOptions, 'isTest'>,
+): FirstLines {
+  return buildFirstLines(describeEvent(subject), options)
+}
+
+function buildFirstLines(
+  headline: HeadlineSubject,
+  options: Pick<RenderOptions, 'isTest'>,
+): FirstLines {
+  const severity = sanitizeLine(headline.event.severity, messageLimits.severity)
+  const test = testMark(options)
+  const maxLength = messageLimits.title - test.length
+  const title = buildTitle(headline, { maxLength, clean: sanitizeLine })
+  return {
+    severity,
+    title: sanitizeLine(test + title, messageLimits.title),
+    summary: sanitizeLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
   }
 }
 

@@ -2,7 +2,7 @@
  * An event for machines and templates: every field that a receiver may use, cut to what Standard
  * Webhooks asks for.
  */
-import { renderMessage } from '../messages/message.ts'
+import { renderFirstLines, renderMessage } from '../messages/message.ts'
 import { sanitizeLine } from '../messages/sanitize.ts'
 import type { DeliveryMember } from './sink.ts'
 
@@ -101,7 +101,7 @@ export function readTemplateValues(
 
 function toElement(member: DeliveryMember, isTest: boolean): EventData {
   const { event, detail, link = null } = member
-  const { title, summary } = renderMessage(member, { attempt: 1, mayBeRepeat: false, isTest })
+  const { title, summary } = renderFirstLines(member, { isTest })
   return {
     id: member.id,
     title,
