@@ -174,12 +174,10 @@ function buildFirstLines(
   const severity = sanitizeLine(headline.event.severity, messageLimits.severity)
   const test = testMark(options)
   const maxLength = messageLimits.title - test.length
-  const title = buildTitle(headline, { maxLength, clean: sanitizeLine })
-  return {
-    severity,
-    title: sanitizeLine(test + title, messageLimits.title),
-    summary: sanitizeLine(`${severityLabel(severity)} ${test}${title}`, messageLimits.summary),
-  }
+  const built = buildTitle(headline, { maxLength, clean: sanitizeLine })
+  const title = sanitizeLine(test + built, messageLimits.title)
+  const label = sanitizeLine(severityLabel(severity), messageLimits.summary)
+  return { severity, title, summary: cutText(`${label} ${title}`, messageLimits.summary) }
 }
 
 /** Returns what an event's headline is made of, still raw. */
@@ -333,8 +331,9 @@ export function buildHeadline(
   subject: HeadlineSubject,
   { maxLength, clean: cleaned }: HeadlineOptions,
 ): string {
+  const fit = (text: string, max: number): string => cutText(shortenHosts(text, max), max)
   const clean = (text: string, max: number): string =>
-    cutText(shortenHosts(cleaned(text.slice(0, maxReadLength), Infinity), max), max)
+    fit(cleaned(text.slice(0, maxReadLength), Infinity), max)
   const { event, feed, description, extract } = subject
   const { headline, tail = null } = description
   const quote = description.quote ?? (headline === null ? extract : null)
@@ -351,10 +350,10 @@ export function buildHeadline(
     quoted: quote === null ? '' : inQuotes(clean(quote, quoteLength(owner))),
     isText: description.quote !== undefined,
   }
-  const start =
-    buildStart(parts) || (event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid)
+  const lastResort = event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid
+  const start = buildStart(parts) || clean(lastResort, maxLength)
   const spacedEnd = end === '' || end.startsWith(',') ? end : ` ${end}`
-  return clean(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
+  return fit(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
 }
 
 /** Code points of a host's name in a headline, as `clean` leaves it; `min` where room is scarce. */
@@ -366,6 +365,7 @@ const hostName = /(?:[\p{L}\p{N}\p{M}_-]|\[\.\]|\.){17,}/gu
  * whose they are.
  */
 function shortenHosts(text: string, max: number): string {
+  if (text.length <= hostLimits.min || !text.includes('.')) return text
   return text.replace(hostName, (name, at: number) => {
     const left = at + name.length === text.length ? max - at : hostLimits.max
     const room = Math.max(hostLimits.min, Math.min(hostLimits.max, left))

@@ -89,8 +89,8 @@ function removeInvisible(text: string): string {
     .replace(piledMarks, '$1')
 }
 
-/** Visible ASCII and single spaces: nothing to clean. */
-const isClean = /^[!-~]+(?: [!-~]+)*$/u
+/** Single spaces, visible ASCII, Western letters and the marks of our own titles: nothing to clean. */
+const isClean = /^[!-~·À-ÿ–…]+(?: [!-~·À-ÿ–…]+)*$/u
 
 /** Cleans, defangs, then cuts to code points: in this order a cut text has no links either. */
 export function sanitizeLine(text: string, maxLength: number): string {
@@ -100,8 +100,7 @@ export function sanitizeLine(text: string, maxLength: number): string {
     const beginning = text.slice(0, readLength).replace(/[\uD800-\uDBFF]$/u, '')
     return cutText(`${defang(cleanLine(beginning, Infinity))}…`, maxLength)
   }
-  if (!isClean.test(text)) return cutText(defang(cleanLine(text, Infinity)), maxLength)
-  return cutText(linkMarks.test(text) ? defang(text) : text, maxLength)
+  return cutText(defang(isClean.test(text) ? text : cleanLine(text, Infinity)), maxLength)
 }
 
 const webScheme = /https?(?=:[/\\]{2})/giu
@@ -129,8 +128,12 @@ const dots = /[.․。．｡]/gu
 const dottedChain =
   /(?<![\p{L}\p{N}\p{M}\p{So}_-])[\p{L}\p{N}\p{M}\p{So}_-]+(?:[.․。．｡][\p{L}\p{N}\p{M}\p{So}_-]+)+/gu
 
-/** A text without one of these has nothing to defang. */
-const linkMarks = /[.․。．｡:]|\/\/|\\\\/u
+/** Each scheme with slashes and each share has one of these pairs. */
+const slashPair = /[:/\\][/\\]/u
+/** Each scheme that acts without `//` has one of these. */
+const tightColon = /:[^\s[]/u
+/** Each dotted chain has one of these, and no name that is defanged already. */
+const innerDot = /[^\s[\]][.․。．｡][^\s[\]]/u
 
 /**
  * Removes links from text without losing the meaning: `https://evil.com` becomes
@@ -140,13 +143,27 @@ const linkMarks = /[.․。．｡:]|\/\/|\\\\/u
  * left holds no `://` except after hxxp and no dotted name. Idempotent.
  */
 export function defang(text: string): string {
+  const hasSlashes = slashPair.test(text)
+  const unlinked = hasSlashes ? defangSchemes(text) : text
+  const inert = tightColon.test(unlinked) ? unlinked.replace(actingScheme, '$1[:]') : unlinked
+  const unshared = hasSlashes ? defangShares(inert) : inert
+  return innerDot.test(unshared) ? defangNames(unshared) : unshared
+}
+
+function defangSchemes(text: string): string {
   return text
     .replace(webScheme, (scheme) => (scheme.length === 5 ? 'hxxps' : 'hxxp'))
     .replace(otherScheme, '[:]//')
-    .replace(actingScheme, '$1[:]')
-    .replace(windowsShare, String.raw`[\\]`)
-    .replace(slashedShare, '[//]')
-    .replace(dottedChain, (chain) => (looksLikeName(chain) ? chain.replace(dots, '[.]') : chain))
+}
+
+function defangShares(text: string): string {
+  return text.replace(windowsShare, String.raw`[\\]`).replace(slashedShare, '[//]')
+}
+
+function defangNames(text: string): string {
+  return text.replace(dottedChain, (chain) =>
+    looksLikeName(chain) ? chain.replace(dots, '[.]') : chain,
+  )
 }
 
 /** Undoes `defang` and `isolate`, for what an operator copies out of a message into a command. */
