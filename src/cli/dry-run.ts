@@ -12,7 +12,7 @@ import type { PollOutcome } from '../feeds/poll-run.ts'
 import type { Poller } from '../feeds/poller.ts'
 import { createLogger, type Logger, prettyLines } from '../lib/logger.ts'
 import { createProcessFolder, removeLeftFolders } from '../lib/private-files.ts'
-import { renderMessage } from '../messages/message.ts'
+import { renderFirstLines } from '../messages/message.ts'
 import { renderSummary } from '../messages/summary-message.ts'
 import { ensureRedis } from '../redis/embedded-redis.ts'
 import { StoreError } from '../redis/health.ts'
@@ -195,7 +195,7 @@ function formatHeadline(delivery: Delivery): string {
   if (summary !== undefined) return renderSummary({ ...delivery, summary }).title
   const [first, ...others] = members
   if (first === undefined) return 'no event'
-  const { summary: title } = renderMessage(first, delivery)
+  const { summary: title } = renderFirstLines(first, delivery)
   return others.length === 0 ? title : `${title}, and ${others.length} more`
 }
 
