@@ -1,9 +1,10 @@
 /** Completion in the real shells, as far as the machine has them. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isInstalled } from '../../support/tools.ts'
 import { tocsin } from './tocsin.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'tocsin-completion-'))
@@ -25,10 +26,6 @@ beforeAll(async () => {
     writeFileSync(join(folder, shell), out)
   }
 })
-
-function isThere(shell: string): boolean {
-  return spawnSync(shell, ['-c', 'true']).status === 0
-}
 
 /** What the shell offers at the end of a line, sorted. */
 function offered(shell: string, line: string): string[] {
@@ -52,8 +49,7 @@ function offered(shell: string, line: string): string[] {
 }
 
 describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
-  // where a shell is missing its tests are reported as skipped
-  test.runIf(isThere(shell)).each([
+  test.runIf(isInstalled(shell)).each([
     ['tocsin fe', ['feeds']],
     ['tocsin help dead', ['dead-letters']],
     ['tocsin feeds re', ['resume', 'rewind']],
@@ -85,7 +81,7 @@ describe.each(['bash', 'zsh', 'fish'])('%s', (shell) => {
 })
 
 test('bash is on every machine that runs these tests', () => {
-  expect(isThere('bash')).toBe(true)
+  expect(isInstalled('bash')).toBe(true)
 })
 
 test('names of a file that cannot be read are none, without a word', async () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { installByApt, isInstalled } from '../../support/tools.ts'
 
 const unit = readFileSync(
   join(import.meta.dirname, '../../../deploy/systemd/tocsin.service'),
@@ -72,7 +73,7 @@ test('V8 may compile while it runs, and no secret stands in the unit', () => {
 
 const analyze = 'systemd-analyze'
 
-describe.runIf(spawnSync(analyze, ['--version']).status === 0)('systemd', () => {
+describe.skipIf(!isInstalled(analyze, installByApt('systemd')))('systemd', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-unit-'))
   const path = join(folder, 'tocsin.service')
   writeFileSync(path, unit.replace('/usr/bin/node', process.execPath))
