@@ -65,7 +65,8 @@ export async function startScene(): Promise<Scene> {
     writeFileSync(`${file}.new`, next)
     renameSync(`${file}.new`, file)
     child.kill('SIGHUP')
-    await untilTrue(() => said(log).length > already || child.exitCode !== null, 20_000)
+    // whether it answers at all is asked, not how soon: all the other bad inputs come meanwhile
+    await untilTrue(() => said(log).length > already || child.exitCode !== null, 60_000)
     return said(log).at(-1) ?? {}
   }
 
