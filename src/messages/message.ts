@@ -159,7 +159,7 @@ export function renderMessage(subject: MessageSubject, options: RenderOptions): 
 
 type FirstLines = Pick<Message, 'severity' | 'title' | 'summary'>
 
-/** Renders no more than the first lines, for machines that get the event itself. */
+/** Renders no more than the first lines, for those who need no more: a webhook's body, a dry run. */
 export function renderFirstLines(
   subject: MessageSubject,
   options: Pick<RenderOptions, 'isTest'>,
@@ -175,9 +175,13 @@ function buildFirstLines(
   const test = testMark(options)
   const maxLength = messageLimits.title - test.length
   const built = buildTitle(headline, { maxLength, clean: sanitizeLine })
-  const title = sanitizeLine(test + built, messageLimits.title)
+  const whole = sanitizeLine(test + built, messageLimits.summary)
   const label = sanitizeLine(severityLabel(severity), messageLimits.summary)
-  return { severity, title, summary: cutText(`${label} ${title}`, messageLimits.summary) }
+  return {
+    severity,
+    title: cutText(whole, messageLimits.title),
+    summary: cutText(`${label} ${whole}`, messageLimits.summary),
+  }
 }
 
 /** Returns what an event's headline is made of, still raw. */
@@ -351,7 +355,7 @@ export function buildHeadline(
     isText: description.quote !== undefined,
   }
   const lastResort = event.kind === 'event' && feed !== '' ? `feed ${feed}` : event.uid
-  const start = buildStart(parts) || clean(lastResort, maxLength)
+  const start = buildStart(parts) || cleaned(lastResort.slice(0, maxReadLength), Infinity)
   const spacedEnd = end === '' || end.startsWith(',') ? end : ` ${end}`
   return fit(start, Math.max(maxLength - countCodePoints(spacedEnd), limits.name)) + spacedEnd
 }

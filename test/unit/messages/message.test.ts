@@ -179,6 +179,28 @@ test('the summary says severity and title', () => {
   )
 })
 
+test('the summary still says what the title has no room for', () => {
+  const source = 'Collection of combolists shared on Telegram, October 2026, part 12'
+  const { title, summary } = render(
+    {
+      type: 'leaked_credential',
+      severity: 'high',
+      identifiers: [{ id: 1, name: 'subsidiary.example-holding.com' }],
+    },
+    {},
+    {
+      detail: {
+        identity_name: 'firstname.lastname@subsidiary.example-holding.com',
+        source: { name: source },
+      },
+    },
+  )
+  expect(title.endsWith('…')).toBe(true)
+  expect(Array.from(title)).toHaveLength(messageLimits.title)
+  expect(summary.startsWith(`HIGH ${title.slice(0, -1)}`)).toBe(true)
+  expect(summary.endsWith(source)).toBe(true)
+})
+
 describe('the extract', () => {
   test('is the most telling highlight', () => {
     const highlights = { 'a.b': ['less'], 'data.content': ['find\r\n\r\nhttps://evil.com'] }
