@@ -13,7 +13,7 @@ test('a sealed token opens under its key only', () => {
 test('a sealed token that was changed does not open', () => {
   const mine = credentialsFor('fw_one')
   const sealed = mine.seal('a-token')
-  const changed = sealed.endsWith('A') ? 'B' : 'A'
+  const changed = sealed[10] === 'A' ? 'B' : 'A'
   expect(mine.open(sealed.slice(0, 10) + changed + sealed.slice(11))).toBeNull()
   expect(mine.open('')).toBeNull()
   expect(mine.open('garbage')).toBeNull()
