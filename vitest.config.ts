@@ -16,6 +16,9 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 180_000,
     maxWorkers: 3,
+    setupFiles: 'test/support/leave-nothing.ts',
+    // a second is not enough where a process has to start
+    expect: { poll: { timeout: 15_000 } },
     projects: [
       // `npm test`: half of its time is waiting
       {
@@ -23,7 +26,6 @@ export default defineConfig({
         test: {
           name: 'quick',
           ...rest,
-          setupFiles: 'test/support/leave-nothing.ts',
           // files of a worker share what they import: half of the time of the processor
           isolate: false,
           maxWorkers: 4,

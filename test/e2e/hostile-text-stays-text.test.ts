@@ -5,7 +5,8 @@ import { createLogger } from '../../src/lib/logger.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 import { expectConservation } from '../support/ledger.ts'
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
 import { aReplica, nothingPending, until } from '../support/rehearsal.ts'
 
 const markup =

@@ -17,7 +17,8 @@ import { sandboxConfig } from '../../src/cli/sandbox.ts'
 import { withDefaults } from '../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { readStages, root } from '../support/dockerfile.ts'
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
 import { until } from '../support/rehearsal.ts'
 
 const run = promisify(execFile)

@@ -6,7 +6,8 @@ import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { aFile, tocsin } from '../integration/cli/tocsin.ts'
 
 import { expectConservation } from '../support/ledger.ts'
-import { freePort, startRedis } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { startRedis } from '../support/redis.ts'
 import { aReplica, until } from '../support/rehearsal.ts'
 
 test('a feed whose items lost their uids is not green in log, metric, notice, digest, feeds list or audit', async () => {

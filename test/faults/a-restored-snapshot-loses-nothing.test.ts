@@ -12,7 +12,8 @@ import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { readAccounting, sumPending } from '../../src/store/accounts.ts'
 import { startHttpServer, type HttpServer, type ReceivedRequest } from '../support/http-server.ts'
 import { connectTo, proofOf } from '../support/ledger.ts'
-import { endServer, freePort, launchServer } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { endServer, launchServer } from '../support/redis.ts'
 import { aReplica, hurriedConfig, nothingPending, until } from '../support/rehearsal.ts'
 
 const away = { status: 503 }

@@ -5,7 +5,8 @@
 import { Redis } from 'ioredis'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
 import { startEchoGateway, type EchoGateway } from '../support/echo-gateway.ts'
-import { freePort, startRedis, type TestRedis } from '../support/redis.ts'
+import { freePort } from '../support/free-port.ts'
+import { startRedis, type TestRedis } from '../support/redis.ts'
 import { leaked, operators, tails, tailTexts } from './planted-secrets.ts'
 
 export interface SecretScene {

@@ -2,6 +2,9 @@
  * A test file that leaves its process changed fails: where files share one, another would hang behind it,
  * in some orders only. What was left is put right, so that nobody else fails.
  */
+import type { ChildProcess } from 'node:child_process'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
 import { afterAll, vi } from 'vitest'
 
 const names = [
@@ -18,20 +21,54 @@ const names = [
 ] as const
 const events = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'uncaughtException', 'warning']
 
+/** A process that was told to end may take as long. */
+const endMs = 5_000
+
 const environment = { ...process.env }
 const folder = process.cwd()
 const listeners = events.map((event) => process.listenerCount(event))
 const globals = names.map((name) => globalThis[name])
 const methods = readMethods()
+const children = new Set<ChildProcess>()
+subscribe('child_process', noteChild)
 
-afterAll(() => {
+function noteChild(message: unknown): void {
+  const { process: child } = message as { process: ChildProcess }
+  children.add(child)
+}
+
+afterAll(async () => {
+  unsubscribe('child_process', noteChild)
   // Vitest does this after the file: a spy on a fake timer would put the fake back for good
   vi.restoreAllMocks()
-  const left = [...names.filter(isReplaced), ...findReplacedMethods(), ...findChanges()]
+  const left = [
+    ...names.filter(isReplaced),
+    ...findReplacedMethods(),
+    ...findChanges(),
+    ...(await endChildren()),
+  ]
   vi.unstubAllEnvs()
   restore()
   if (left.length > 0) throw new Error(`this file leaves behind: ${left.join(', ')}`)
 })
+
+/** The commands of those that still ran. */
+async function endChildren(): Promise<string[]> {
+  const running = [...children].filter(isRunning)
+  const toEnd = running.map(async (child) => {
+    await once(child, 'exit', { signal: AbortSignal.timeout(endMs) }).catch(() => undefined)
+    if (!isRunning(child)) return []
+    const gone = once(child, 'exit')
+    child.kill('SIGKILL')
+    await gone
+    return [child.spawnargs.join(' ')]
+  })
+  return (await Promise.all(toEnd)).flat()
+}
+
+function isRunning({ pid, exitCode, signalCode }: ChildProcess): boolean {
+  return pid !== undefined && exitCode === null && signalCode === null
+}
 
 function isReplaced(name: (typeof names)[number], at: number): boolean {
   return globalThis[name] !== globals[at]

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { stringify } from 'yaml'
-import { freePort } from './redis.ts'
+import { freePort } from './free-port.ts'
 
 export interface TestPrometheus {
   url: string

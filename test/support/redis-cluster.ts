@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { Redis } from 'ioredis'
 import type { RedisConfig } from '../../src/redis/config.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
-import { endServer, freePort, launchServer } from './redis.ts'
+import { freePort } from './free-port.ts'
+import { endServer, launchServer } from './redis.ts'
 import { until } from './rehearsal.ts'
 
 export interface ClusterRig {

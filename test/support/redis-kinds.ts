@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { freePort, startRedis } from './redis.ts'
+import { freePort } from './free-port.ts'
+import { startRedis } from './redis.ts'
 
 export interface RedisRig {
   /** The section `redis:`, in one line. */

@@ -4,7 +4,8 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
-import { endServer, freePort, launchSentinel, launchServer } from './redis.ts'
+import { freePort } from './free-port.ts'
+import { endServer, launchSentinel, launchServer } from './redis.ts'
 import { until } from './rehearsal.ts'
 
 export interface SentinelRig {

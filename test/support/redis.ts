@@ -2,12 +2,12 @@
  * A real Redis for tests: a container where a Docker engine answers, a private local server otherwise. Persistent as production demands (AOF), on a free port, gone afterwards.
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './free-port.ts'
 
 export interface TestRedis {
   url: string
@@ -90,7 +90,7 @@ export async function launchServer(folder: string, settings: string[]): Promise<
   const lines = ['bind 127.0.0.1', `dir ${folder}`, ...safeSettings, ...settings]
   const child = spawn(findRedisServer(), ['-'], {
     argv0: 'redis-server',
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
   child.stdin.end(`${lines.join('\n')}\n`)
   await saidLine(child, 'ready to accept connections')
@@ -102,7 +102,7 @@ export async function launchSentinel(file: string, settings: string[]): Promise<
   writeFileSync(file, `${settings.join('\n')}\n`)
   const child = spawn(findRedisServer(), [file, '--sentinel'], {
     argv0: 'redis-sentinel',
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
   await saidLine(child, '+monitor master')
   return child
@@ -110,6 +110,8 @@ export async function launchSentinel(file: string, settings: string[]): Promise<
 
 async function saidLine(child: ChildProcess, line: string): Promise<void> {
   let seen = ''
+  // what is wrong with its settings; a server that inherited ours would keep a reader of it waiting
+  child.stderr!.on('data', (chunk) => (seen += String(chunk)))
   for await (const chunk of child.stdout!) {
     seen += String(chunk)
     if (seen.toLowerCase().includes(line)) break
@@ -140,28 +142,4 @@ function findRedisServer(): string {
     if (!spawnSync(name, ['--version'], { argv0: 'redis-server' }).error) return name
   }
   throw new Error('no redis-server found; npm run setup installs it or says how')
-}
-
-/**
- * One that no connection going out takes while a server is away from it: below the range that systems
- * choose those from (32768 on Linux, 49152 elsewhere).
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = randomInt(12_000, 32_000)
-    if (await canListen(port)) return port
-  }
-}
-
-async function canListen(port: number): Promise<boolean> {
-  const server = createServer()
-  server.listen(port, '127.0.0.1')
-  const isListening = await Promise.race([
-    once(server, 'listening').then(() => true),
-    new Promise<boolean>((resolve) => server.once('error', () => resolve(false))),
-  ])
-  if (!isListening) return false
-  server.close()
-  await once(server, 'close')
-  return true
 }

@@ -12,7 +12,8 @@ import { beginAttempt, peekBatch, sealBatch, settleAttempt } from '../../support
 import { aMember } from '../../support/deliveries.ts'
 import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { summarised } from '../../support/summaries.ts'
-import { freePort, startRedis } from '../../support/redis.ts'
+import { freePort } from '../../support/free-port.ts'
+import { startRedis } from '../../support/redis.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
 const tests = redisForTests()

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import { sandboxConfig } from '../../../src/cli/sandbox.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { freePort, startRedis } from '../../support/redis.ts'
+import { freePort } from '../../support/free-port.ts'
+import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin } from './tocsin.ts'
 
 const tests = redisForTests()

@@ -4,7 +4,7 @@ import { readSilences } from '../../../src/daemon/grouping.ts'
 import { writeSilence } from '../../../src/store/silences.ts'
 import type { Silence } from '../../../src/routing/silences.ts'
 import { redisForTests } from '../../support/ledger.ts'
-import { freePort } from '../../support/redis.ts'
+import { freePort } from '../../support/free-port.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { sendPing } from '../../../src/sinks/http.ts'
 import type { SinkError } from '../../../src/sinks/sink.ts'
-import { freePort } from '../../support/redis.ts'
+import { freePort } from '../../support/free-port.ts'
 import { anHttpServer, aTcpServer, failureOf } from './webhook/harness.ts'
 
 test('2xx is success, and the request says who asks', async () => {

@@ -17,7 +17,8 @@ import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
-import { freePort, startRedis, type TestRedis } from '../../support/redis.ts'
+import { freePort } from '../../support/free-port.ts'
+import { startRedis, type TestRedis } from '../../support/redis.ts'
 import {
   anAccount,
   json,

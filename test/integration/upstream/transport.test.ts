@@ -11,7 +11,7 @@ import { createTransport, type Transport } from '../../../src/upstream/transport
 import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../support/http-server.ts'
 import { anAccount, testKey } from '../../support/replica.ts'
-import { freePort } from '../../support/redis.ts'
+import { freePort } from '../../support/free-port.ts'
 
 const limits = { connectMs: 1000, headersMs: 250, bodyMs: 250, totalMs: 2000, maxBodyBytes: 4096 }
 const page = { status: 200, body: '{"items":[],"next":null}' }

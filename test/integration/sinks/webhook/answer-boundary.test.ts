@@ -7,7 +7,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isAnswerLost } from '../../../../src/sinks/sink.ts'
-import { freePort } from '../../../support/redis.ts'
+import { freePort } from '../../../support/free-port.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
 const wholeRequest = /\r\n\r\n\{.*\}$/s
