@@ -315,8 +315,9 @@ test.concurrent.each([404, 500])('a token test that answers %i costs nothing', a
     sandbox.addEvents(12)
     sandbox.faults.add({ on: '/tokens/test', effect: 'status', status: code })
   }
-  await rehearse({ before }, async ({ sandbox, settled }) => {
-    await settled(12, 4_000)
+  await rehearse({ before }, async ({ sandbox, metric, settled }) => {
+    await settled(12)
+    for (const reason of ['auth', 'unavailable']) expect(await metric(failedPolls(reason))).toBe(0)
     expect(sandbox.faults.list()).toMatchObject([{ hits: 1 }])
   })
 })

@@ -57,7 +57,7 @@ test('organizations that were found out before are read each at its own pace aft
   // one request in 14 s: one lane for all of them would take most of a minute
   const again = aReplica(configOf(sandbox, 0.1))
   const restarted = await again.start()
-  await until('all feeds polled', async () => (await polledFeeds(restarted.url)) === 4, 12_000)
+  await until('all feeds polled', async () => (await polledFeeds(restarted.url)) === 4, 25_000)
   await again.stop()
 
   // three rounds of one feed, not of all that share a lane; no later pass mends what the first one shows

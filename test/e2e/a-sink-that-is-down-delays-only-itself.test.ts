@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readAccounting } from '../../src/store/accounts.ts'
+import { readAccounting, type Accounting } from '../../src/store/accounts.ts'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { expectConservation } from '../support/ledger.ts'
 import { startRedis } from '../support/redis.ts'
@@ -37,8 +37,12 @@ route: {sinks: [down, up]}
       (await scrape()).includes('tocsin_sink_circuit_state{sink="down",state="open"} 1'),
     )
     expect(arrived('down')).toEqual([])
-    const { sinks } = await readAccounting(replica.ledgers[0]!)
-    expect(sinks['up']).toMatchObject({ delivered: 40 })
+    const accounted = async (): Promise<Accounting['sinks']> =>
+      (await readAccounting(replica.ledgers[0]!)).sinks
+    await until('what arrived is accounted for', async () => {
+      return (await accounted())['up']?.delivered === 40
+    })
+    const sinks = await accounted()
     expect(sinks['down']).toMatchObject({ created: 40, delivered: 0, dead: 0, unaccounted: 0 })
 
     mend()

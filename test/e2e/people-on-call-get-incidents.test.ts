@@ -31,7 +31,7 @@ sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 20/s}
 route: {sinks: [duty, soc], group_by: [feed], group_wait: 1s}
 self_alerts: {sink: duty}
-canary: {every: 1h, sinks: [duty]}
+canary: {every: 30d, sinks: [duty]}
 `
   const incidents = (): PagerDutyEvent[] =>
     sandbox.received.pagerduty.map(({ json }) => json as PagerDutyEvent)

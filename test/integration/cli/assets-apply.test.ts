@@ -393,7 +393,12 @@ describe('trouble', () => {
     const scene = await aMonitoringScene(tests, two)
     await scene.apply()
     scene.write(two.replace('[3, 4, 5]', '[5]'))
-    scene.sandbox.faults.add({ on: '/firework/v2/assets/*', effect: 'delay', ms: 300 })
+    scene.sandbox.faults.add({
+      on: '/firework/v2/assets/*',
+      method: 'PUT',
+      effect: 'delay',
+      ms: 300,
+    })
     const running = scene.apply('--yes')
     await expect.poll(() => scene.sandbox.requests.at(-1)?.method).toBe('PUT')
     writeFileSync(scene.statePath, `${readFileSync(scene.statePath, 'utf8')}\n`)

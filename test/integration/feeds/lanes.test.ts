@@ -268,8 +268,11 @@ test('jobs that somebody deleted are added again', async () => {
     return (await tests.redis.exists(keys.shared('lanes', 'main.search'))) === 1
   })
   const before = poller.polls.length
-  await until('the lanes went on', () => poller.polls.length > before + 3, 5_000)
-  expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(1)
+  await until('the lanes went on', () => poller.polls.length > before + 3)
+  // a job that is fetched leaves the one for the other
+  const places = ['active', 'wait'].map((place) => keys.shared('lanes', place))
+  const looks = await tests.redis.multi(places.map((place) => ['llen', place])).exec()
+  expect(looks!.reduce((sum, [, jobs]) => sum + Number(jobs), 0)).toBe(1)
 })
 
 test('an answer that came late is followed by the next page at once', async () => {
@@ -282,7 +285,7 @@ test('an answer that came late is followed by the next page at once', async () =
   }
   const poller = aPoller({ 'main-0': answerLate })
   await start(poller, feedsOf('main', 1), { keys: tests.keys(), timings })
-  await until('three pages', () => poller.of('main-0').length === 3, 4_000)
+  await until('three pages', () => poller.of('main-0').length >= 3, 4_000)
   expect(poller.of('main-1')).toEqual([])
 })
 

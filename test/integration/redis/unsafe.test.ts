@@ -87,7 +87,7 @@ test('a login that sentinels or a Cluster refuse, and a master they do not know,
     await sentinels.stop()
     await cluster.stop()
   }
-}, 20_000)
+})
 
 test('a sentinel that hangs does not keep anyone from asking the next', async () => {
   const hanging = await startTcpServer()
@@ -100,7 +100,7 @@ test('a sentinel that hangs does not keep anyone from asking the next', async ()
     await redis.stop()
     await hanging.stop()
   }
-}, 20_000)
+})
 
 test('a certificate of unknown authorities, or for another host, is refused', async () => {
   const redis = await startTlsRedis()
@@ -113,7 +113,7 @@ test('a certificate of unknown authorities, or for another host, is refused', as
   } finally {
     await redis.stop()
   }
-}, 20_000)
+})
 
 test('an alert after a certificate was refused ends no process, of no connection', async () => {
   const redis = await startTlsRedis()
@@ -132,7 +132,7 @@ test('an alert after a certificate was refused ends no process, of no connection
     for (const one of connections) one.disconnect()
     await redis.stop()
   }
-}, 20_000)
+})
 
 function feedsList(redis: string): Promise<Ended> {
   return tocsin('feeds', 'list', '--config', aFile('tocsin.yaml', `redis: ${redis}\n${rest}`))

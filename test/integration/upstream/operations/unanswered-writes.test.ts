@@ -115,7 +115,9 @@ describe('a write', () => {
   })
 
   test('that gets no answer in time may have been done', async () => {
-    const { sandbox, client } = await aScene(tests, { more: { transportLimits: { totalMs: 200 } } })
+    const { sandbox, client } = await aScene(tests, {
+      more: { transportLimits: { totalMs: 2_000 } },
+    })
     sandbox.faults.add({ on: '/firework/*', effect: 'hang' })
     const error = await failureOf(writes['createTenant']!(client))
     expect(error).toMatchObject({ reason: 'timeout', status: undefined })
