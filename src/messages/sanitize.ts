@@ -157,7 +157,7 @@ function defangSchemes(text: string): string {
 }
 
 function defangShares(text: string): string {
-  return text.replace(windowsShare, String.raw`[\\]`).replace(slashedShare, '[//]')
+  return text.replace(slashedShare, '[//]').replace(windowsShare, String.raw`[\\]`)
 }
 
 function defangNames(text: string): string {

@@ -400,12 +400,14 @@ function wordMatcher(field: string | null, pattern: Pattern): Test {
   const isAll = pattern.every((part) => part === anyCharacters)
   if (isAll)
     return field === null ? () => true : (document) => fieldValues(document, field).length > 0
-  const lowerPattern = pattern.map((part) => (typeof part === 'string' ? part.toLowerCase() : part))
-  if (!lowerPattern.includes(anyCharacters) && !lowerPattern.includes(anyCharacter)) {
-    const phrase = lowerPattern.join('')
-    if (field === '_exists_') return (document) => fieldValues(document, phrase).length > 0
+  if (!pattern.includes(anyCharacters) && !pattern.includes(anyCharacter)) {
+    // lowered as one: a sigma at the end of a word is another letter than within
+    const phrase = pattern.join('')
+    if (field === '_exists_')
+      return (document) => fieldValues(document, phrase.toLowerCase()).length > 0
     return anyText(field, phraseFinder(phrase))
   }
+  const lowerPattern = pattern.map((part) => (typeof part === 'string' ? part.toLowerCase() : part))
   return anyText(
     field,
     ({ words, chunks, lower }) =>

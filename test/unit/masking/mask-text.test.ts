@@ -282,7 +282,8 @@ test.each(
 )
 
 test('a text that is cut before or after it is masked shows nothing of the secret', () => {
-  const secret = fc.stringMatching(/^[a-z]{4}[ &,'"#][A-Z]{4}[0-9]{4}$/)
+  // letters of no label and no address
+  const secret = fc.stringMatching(/^[kqvxz]{4}[ &,'"#][A-Z]{4}[0-9]{4}$/)
   const before = fc.constantFrom(
     'Password: ',
     'joe@acme.example:',

@@ -36,8 +36,10 @@ describe('what a client would link is defanged', () => {
     ['//host/share', '[//]host/share'],
     ['"//host/share"', '"[//]host/share"'],
     ['http:\\\\localhost\\x', 'hxxp:[\\\\]localhost\\x'],
+    ['\\\\//host/share', '[\\\\][//]host/share'],
   ])('%j becomes %j', (text, defanged) => {
     expect(defang(text)).toBe(defanged)
+    expect(defang(defanged)).toBe(defanged)
   })
 
   test('of any text nothing linkable remains, and twice is once', () => {

@@ -228,6 +228,11 @@ describe('for every query', () => {
     )
   })
 
+  test('a word that ends with a capital sigma finds itself', () => {
+    for (const text of ['ΟΔΟΣ', 'ΟΔΟΣ, ΟΔΟΣ'])
+      expect(finds('ΟΔΟΣ', { text, fields: {} })).toBe(true)
+  })
+
   test('a text with every sign escaped finds itself', () => {
     const text = fc
       .string({ unit: 'grapheme', minLength: 1 })

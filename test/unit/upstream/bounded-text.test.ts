@@ -34,7 +34,9 @@ test('whatever is within the limits comes through unchanged, however it is cut i
 })
 
 test('long strings are cut between characters, and all else stays', () => {
-  const string = fc.string({ unit: 'binary', maxLength: 40 })
+  const string = fc
+    .string({ unit: 'binary', maxLength: 40 })
+    .filter((text) => !text.includes('\uFFFD'))
   const value = fc.dictionary(string, fc.oneof(string, fc.integer()), { maxKeys: 5 })
   fc.assert(
     fc.property(
