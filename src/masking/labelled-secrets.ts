@@ -5,6 +5,7 @@
  * query string, the bracket around the pair, or, in a line of several labelled fields, the next
  * label.
  */
+import { isExpression, isPlaceholder } from './placeholders.ts'
 import { holdsDigits, isPlural, labelAt, secretKind, type Label } from './secret-names.ts'
 import { endsOf, findMatches, textBefore, type Span } from './secret-shapes.ts'
 
@@ -507,14 +508,6 @@ function findBelow(text: string, label: FoundLabel, { next, lineEnd }: LineConte
     : null
 }
 
-const placeholder =
-  /^(?:null|none|nil|n\/?a|undefined|true|false|yes|no|empty|blank|unknown|not set|unset|redacted|hidden|masked|removed|required|optional|string|str|text|int|integer|number|bool(?:ean)?|any|bytes|(?:var)?char\(\d+\)|\*+|•+|x{3,}|\.{3,}|…|[-–—_]+|\?+|\[[\p{L} _-]{0,30}\]|<[\p{L} _-]{1,40}>|\((?:redacted|hidden|none|empty|not set|optional|required)\))[,;.)"'}\]]*$/iu
-const template =
-  /^(?:\$\{{1,2}[^{}]{0,80}\}{1,2}|\{\{[^{}]{0,80}\}\}|%\(\w{1,30}\)s|%[sdv]|%[A-Z_]{3,40}%|\$\([^()]{0,80}\)|\$[A-Z][A-Z0-9_]{2,60}|#\{[^{}]{0,80}\}|\$\d|\$_[A-Z]{3,8}\[.{0,40}\]|!(?:Ref|Sub|GetAtt|vault|secret)\b.{0,80})[,;)"'}]*$/u
-const expression =
-  /^(?:(?:process\.env|os\.|env\.|req(?:uest)?\.|res(?:ponse)?\.|self\.|this\.|config\.|settings\.|args\.|options\.|params[.[]|user\.|form\.|ctx\.|data\.|input\(|getpass|Environment\.|System\.|models\.|forms\.|serializers\.|fields\.|sa\.|db\.|z\.|Joi\.|yup\.|secrets\.|vault\.|var\.|local\.|module\.|data\.|await |new |function|\(\) ?=>|lambda\b)[\w.[\]'"(){}$,=:* -]{0,120}|[a-z_]\w{0,40}(?:\.\w{1,40}){0,4}\((?:[\w., =*'"[\]-]{0,80})\)[;,]|[a-z]\w{0,40}\((?:[\w.]{0,40})\))[;,)]*$/u
-/** No name in source code, as `user.passwd2` is one: three digits in a row before any bracket. */
-const numberedName = /^[\w.]*\d{3}/u
 const variable = /^[:@$]{1,2}([A-Za-z_]\w{0,40})[,;)]*$/u
 const rulePattern =
   /^(?:(?:must|should|shall|has to|have to|needs? to|at least|at most|min(?:imum)?|max(?:imum)?|cannot|can't|can not|please|click|forgot|enter|see|read|how|why|what|where|when|who|muss|müssen|mindestens|bitte|wie man|doit|veuillez|au moins|comment|debe|deve|por favor|al menos|cómo|должен|не менее|минимум)\s|(?:(?:was|has been|is|not)\s)?(?:changed|expired|reset|rotated|leaked|compromised|exposed|stolen|incorrect|wrong|invalid|correct|required|updated|accepted|rejected|encrypted|hashed|stored|same as)\b)[\p{L}\s.,;:!?'’()–—/-]*\d{0,3}[\p{L}\s.,;:!?'’()–—/-]*$/iu
@@ -531,7 +524,7 @@ function isSecret(
   const isLong = span.to - span.from > 250
   if (value.trim() === '' || maskedPattern.test(value) || isWindowsSid(value)) return false
   if (!isLong && isPlaceholder(value)) return false
-  if (!isLong && !isQuoted && expression.test(value) && !numberedName.test(value)) return false
+  if (!isLong && !isQuoted && isExpression(value)) return false
   const [, bound] = variable.exec(value) ?? []
   if (bound !== undefined && secretKind(bound) !== null) return false
   if (!isQuoted && isPlural(label.name) && (countPattern.test(value) || prosePattern.test(value)))
@@ -577,11 +570,6 @@ export function isWindowsSid(value: string): boolean {
 /** Whether the value is itself a label, such as `Password` in a table's header. */
 export function isLabelWord(value: string): boolean {
   return /^[\p{L}_ -]{1,30}$/u.test(value) && labelAt(value.trim().split(' ')) !== null
-}
-
-/** Whether the value only takes a secret's place: `null`, `${VARIABLE}`, `********`. */
-export function isPlaceholder(value: string): boolean {
-  return placeholder.test(value) || template.test(value)
 }
 
 /** Whether the first word mixes letters with digits or symbols, has inner capitals, or is long. */

@@ -3,13 +3,8 @@
  * of their field. All that is stored, sent or printed passes through here. Masking is idempotent.
  */
 import type { EventDetail } from '../event.ts'
-import {
-  isLabelWord,
-  isPlaceholder,
-  isWindowsSid,
-  labelledSpans,
-  looksSecret,
-} from './labelled-secrets.ts'
+import { isLabelWord, isWindowsSid, labelledSpans, looksSecret } from './labelled-secrets.ts'
+import { isPlaceholder } from './placeholders.ts'
 import { loginSpans } from './login-secrets.ts'
 import { fullMask, maskSecret } from './mask-secret.ts'
 import { recordSpans } from './record-secrets.ts'

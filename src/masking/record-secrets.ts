@@ -2,7 +2,8 @@
  * Secrets that the structure around them names: CSV with a header, `INSERT` statements, cookie
  * files, markup, `{"name": "password", "value": …}`.
  */
-import { isLabelWord, isPlaceholder, looksSecret } from './labelled-secrets.ts'
+import { isLabelWord, looksSecret } from './labelled-secrets.ts'
+import { isPlaceholder } from './placeholders.ts'
 import { labelAt, secretKind } from './secret-names.ts'
 import { findMatches, textBefore, type Span } from './secret-shapes.ts'
 

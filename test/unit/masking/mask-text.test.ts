@@ -282,8 +282,10 @@ test.each(
 )
 
 test('a text that is cut before or after it is masked shows nothing of the secret', () => {
-  // letters of no label and no address
-  const secret = fc.stringMatching(/^[kqvxz]{4}[ &,'"#][A-Z]{4}[0-9]{4}$/)
+  const secret = fc.oneof(
+    fc.stringMatching(/^[a-z]{4}[ &,'"#][A-Z]{4}[0-9]{4}$/),
+    fc.stringMatching(/^(?:user|data|form|self|args)\.[A-Z]{4}[0-9]{4}$/),
+  )
   const before = fc.constantFrom(
     'Password: ',
     'joe@acme.example:',
@@ -296,11 +298,14 @@ test('a text that is cut before or after it is masked shows nothing of the secre
       const hidden = planted
         .replaceAll(label.startsWith('http') ? / /g : /$^/g, '_')
         .replaceAll(/["'#]/g, '.')
-      const text = `${label}${hidden}${label.startsWith('http') ? '@acme.example/' : ''}`
+      const host = label.startsWith('http') ? '@acme.example/' : ''
+      const text = `${label}${hidden}${host}`
+      const parts = Array.from({ length: hidden.length - 3 }, (_none, at) =>
+        hidden.slice(at, at + 4),
+      )
+      fc.pre(!parts.some((part) => `${label} ${host}`.includes(part))) // those are shown
       for (const shown of [maskText(cut(text, at)), cut(maskText(text), at)]) {
-        for (let from = 0; from + 4 <= hidden.length; from += 1) {
-          expect(shown).not.toContain(hidden.slice(from, from + 4))
-        }
+        expect(parts.filter((part) => shown.includes(part))).toEqual([])
       }
     }),
   )
