@@ -3,7 +3,7 @@
  * folder works on one; it holds no state outside Redis. Also the lead ledger, the active
  * configuration generation, and the ledger's sections of the configuration.
  */
-import { createHash, createHmac, createSecretKey, randomBytes } from 'node:crypto'
+import { createHash, createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto'
 import { defaultTimings } from '../lib/clock.ts'
 import { duration, section, size } from '../lib/config-fields.ts'
 import type { Redis } from '../redis/connection.ts'
@@ -295,9 +295,11 @@ export interface PreviousConfirmation {
   atMs: number
   /** How many there were up to it. */
   count: number
+  /** Drawn for the ledger when its first configuration was confirmed; empty: it has none yet. */
+  ledgerId: string
 }
 
-export const unconfirmed: PreviousConfirmation = { atMs: 0, count: 0 }
+export const unconfirmed: PreviousConfirmation = { atMs: 0, count: 0, ledgerId: '' }
 
 /** Confirms a configuration. */
 export async function confirmGeneration(
@@ -323,11 +325,13 @@ export interface LedgerLoss {
 const usualLossMs = 10_000
 
 /**
- * Whether Redis has forgotten a confirmation that a process has seen. A clock that is set back
- * makes the time earlier, not the count.
+ * Whether Redis has forgotten a confirmation that a process has seen: it holds another ledger, or an
+ * older state of this one. A clock that is set back makes the time earlier, not the count.
  */
 export function isForgotten(seen: PreviousConfirmation, found: PreviousConfirmation): boolean {
-  return found.count < seen.count && seen.atMs - found.atMs > usualLossMs
+  const isAnother =
+    seen.ledgerId !== '' && found.ledgerId !== '' && found.ledgerId !== seen.ledgerId
+  return isAnother || (found.count < seen.count && seen.atMs - found.atMs > usualLossMs)
 }
 
 export const lossRemedy =
@@ -371,10 +375,16 @@ async function runGenerationScript(
   keys: Keys,
   { names, verb, patienceMs }: { names: GenerationNames; verb: string; patienceMs: number },
 ): Promise<{ found: ActiveGeneration; previous: PreviousConfirmation }> {
-  const args = [names.hash, verb, patienceMs, names.digest]
+  const args = [names.hash, verb, patienceMs, names.digest, randomUUID()]
   const reply = await runScript(redis, 'activate-generation', [keys.shared('generation')], args)
-  const [number, revision, atMs, count] = reply as [number, number, number, number]
-  return { found: { number, revision }, previous: { atMs, count } }
+  const [number, revision, atMs, count, ledgerId] = reply as [
+    number,
+    number,
+    number,
+    number,
+    string,
+  ]
+  return { found: { number, revision }, previous: { atMs, count, ledgerId } }
 }
 
 export interface LedgerConfig {

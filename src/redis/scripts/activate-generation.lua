@@ -1,16 +1,17 @@
 #!lua flags=allow-oom
 -- Makes a configuration the active one, or confirms that it still is. An active configuration that
 -- no replica confirmed within the patience gives way to any other.
--- KEYS[1]  hash: hash, number, confirmed (ms), confirmations, digest, revision
+-- KEYS[1]  hash: hash, number, confirmed (ms), confirmations, digest, revision, id (of the ledger)
 -- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm);
---          patience in ms; digest of all that it says, empty if it cannot be known
+--          patience in ms; digest of all that it says, empty if it cannot be known; id for a
+--          ledger that has none yet
 -- Returns  the configuration's number, which grows with the hash, or 0 if another one is active; its
 --          revision, which grows with the digest too, or 0 if another one has the same hash; when
 --          the active one was confirmed before (ms), 0 if never; how many confirmations there were,
---          which a clock that is set back does not lower
+--          which a clock that is set back does not lower; the id, empty if there was none
 -- @include lib/clock.lua
 
-local fields = { 'hash', 'confirmed', 'number', 'digest', 'revision', 'confirmations' }
+local fields = { 'hash', 'confirmed', 'number', 'digest', 'revision', 'confirmations', 'id' }
 local state = redis.call('HMGET', KEYS[1], unpack(fields))
 local is_active = state[1] == ARGV[1]
 local previous = tonumber(state[2] or '0')
@@ -18,11 +19,12 @@ local is_deserted = now > previous + tonumber(ARGV[3])
 local number = tonumber(state[3] or '0')
 local revision = tonumber(state[5] or state[3] or '0')
 local confirmations = tonumber(state[6] or '0')
+local id = state[7] or ''
 local is_same = is_active and (ARGV[4] == '' or ARGV[4] == (state[4] or ARGV[4]))
 
 if not is_active then
   if ARGV[2] ~= 'start' and not is_deserted then
-    return { 0, 0, previous, confirmations }
+    return { 0, 0, previous, confirmations, id }
   end
   number = number + 1
 end
@@ -32,10 +34,11 @@ if not is_active or (ARGV[2] == 'start' and not is_same) then
 end
 redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'number', number, 'confirmed', now)
 redis.call('HSET', KEYS[1], 'confirmations', confirmations + 1)
+redis.call('HSETNX', KEYS[1], 'id', ARGV[5])
 if is_same then
   redis.call('HSET', KEYS[1], 'revision', revision)
   if ARGV[4] ~= '' then
     redis.call('HSET', KEYS[1], 'digest', ARGV[4])
   end
 end
-return { number, is_same and revision or 0, previous, confirmations }
+return { number, is_same and revision or 0, previous, confirmations, id }

@@ -66,6 +66,15 @@ test('an older state is a loss, and noted although it fills Redis', async () => 
   expect(errors).toEqual([expect.stringMatching(/^redis holds an older state of the ledger, of /)])
 })
 
+test('a ledger of its own history is a loss, however often it was confirmed', async () => {
+  const { name, errors, loss } = await aDaemon()
+  const confirmed = Date.now() - hourMs
+  await tests.redis.hset(name, { id: 'another', confirmations: 500_000, confirmed })
+  await until('it is noted', async () => (await loss()) !== undefined)
+  expect(await loss()).toMatchObject({ stateMs: confirmed })
+  expect(errors).toEqual([expect.stringMatching(/^redis holds an older state of the ledger, of /)])
+})
+
 test('Redis emptied during a reload is noticed by the engine that comes after', async () => {
   const { app, prefix, name, loss } = await aDaemon(hourMs)
   await tests.redis.del(name)

@@ -55,11 +55,12 @@ test('a configuration keeps its place in the very millisecond in which its patie
       { redis: tests.redis, nowMs },
       'activate-generation',
       [name],
-      [hash, 'confirm', 60, ''],
+      [hash, 'confirm', 60, '', `id of ${hash}`],
     )
-  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1, 0, 0])
-  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000, 1])
-  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000, 1])
+  expect(await confirmAt(1_000_000, 'one')).toEqual([1, 1, 0, 0, ''])
+  expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000, 1, 'id of one'])
+  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000, 1, 'id of one'])
+  expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_061, 2, 'id of one'])
 })
 
 test('commands see the configuration that is active, or that none ever was', async () => {
