@@ -354,7 +354,7 @@ function compareToBound(value: string, bound: string, atEnd: boolean): number {
       parseInstant(value) - parseInstant(bound) - (atEnd && !bound.includes('T') ? dayMs - 1 : 0)
     )
   }
-  const [left, right] = [value.toLowerCase(), bound.toLowerCase()]
+  const [left, right] = [foldCase(value), foldCase(bound)]
   if (left === right) return 0
   return left < right ? -1 : 1
 }
@@ -373,7 +373,7 @@ export function luceneMatcher(query: LuceneQuery): Test {
       return anyText(field, slop === 0 ? phraseFinder(text) : nearFinder(text, slop))
     }
     case 'fuzzy': {
-      const [text, { edits }] = [query.text.toLowerCase(), query]
+      const [text, { edits }] = [foldCase(query.text), query]
       return anyText(query.field, ({ words }) =>
         words.some((word) => isWithinEdits(word, text, edits)),
       )
@@ -400,14 +400,12 @@ function wordMatcher(field: string | null, pattern: Pattern): Test {
   const isAll = pattern.every((part) => part === anyCharacters)
   if (isAll)
     return field === null ? () => true : (document) => fieldValues(document, field).length > 0
-  if (!pattern.includes(anyCharacters) && !pattern.includes(anyCharacter)) {
-    // lowered as one: a sigma at the end of a word is another letter than within
-    const phrase = pattern.join('')
-    if (field === '_exists_')
-      return (document) => fieldValues(document, phrase.toLowerCase()).length > 0
+  const lowerPattern = pattern.map((part) => (typeof part === 'string' ? foldCase(part) : part))
+  if (!lowerPattern.includes(anyCharacters) && !lowerPattern.includes(anyCharacter)) {
+    const phrase = lowerPattern.join('')
+    if (field === '_exists_') return (document) => fieldValues(document, phrase).length > 0
     return anyText(field, phraseFinder(phrase))
   }
-  const lowerPattern = pattern.map((part) => (typeof part === 'string' ? part.toLowerCase() : part))
   return anyText(
     field,
     ({ words, chunks, lower }) =>
@@ -555,13 +553,18 @@ const wordPattern =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[[\p{L}\p{N}\p{M}_]--[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]]+/gv
 const edgePunctuation = /^[\p{P}\p{S}]+|[\p{P}\p{S}]+$/gu
 
+/** Small letters; a sigma at the end of a word is the same letter as one within. */
+function foldCase(text: string): string {
+  return text.toLowerCase().replaceAll('ς', 'σ')
+}
+
 function splitWords(text: string): string[] {
-  return text.toLowerCase().match(wordPattern) ?? []
+  return foldCase(text).match(wordPattern) ?? []
 }
 
 /** Computes each form on first use. */
 export function toWordText(text: string): WordText {
-  const lower = text.toLowerCase()
+  const lower = foldCase(text)
   let found: string[] | undefined
   let joined: string | undefined
   let chunks: string[] | undefined
@@ -587,7 +590,7 @@ function splitChunks(lower: string): string[] {
 export function phraseFinder(phrase: string): (text: WordText) => boolean {
   const phraseWords = splitWords(phrase)
   const joined = ` ${phraseWords.join(' ')} `
-  const signs = phrase.toLowerCase().trim()
+  const signs = foldCase(phrase).trim()
   return (text) =>
     phraseWords.length === 0 ? text.lower.includes(signs) : text.joined.includes(joined)
 }

@@ -228,9 +228,11 @@ describe('for every query', () => {
     )
   })
 
-  test('a word that ends with a capital sigma finds itself', () => {
-    for (const text of ['ΟΔΟΣ', 'ΟΔΟΣ, ΟΔΟΣ'])
-      expect(finds('ΟΔΟΣ', { text, fields: {} })).toBe(true)
+  test('a sigma is one letter, wherever it stands', () => {
+    for (const query of ['ΟΔΟΣ', 'οδος', 'οδοσ', 'ΟΔΟΣ*', '*ΔΟΣ', 'Ο?ΟΣ', '"ΟΔΟΣ"']) {
+      for (const text of ['ΟΔΟΣ', 'ΟΔΟΣ, ΟΔΟΣ', 'ΟΔΟΣ.ΑΒ', 'οδος'])
+        expect([query, text, finds(query, { text, fields: {} })]).toEqual([query, text, true])
+    }
   })
 
   test('a text with every sign escaped finds itself', () => {
