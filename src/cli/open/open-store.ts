@@ -10,6 +10,7 @@ import { readSilences } from '../../daemon/grouping.ts'
 import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
+import { explainTlsMismatch } from '../../lib/web-address.ts'
 import type { RedisConfig } from '../../redis/config.ts'
 import { describeRedis, redisConfigKey } from '../../redis/place.ts'
 import type * as RedisConnection from '../../redis/connection.ts'
@@ -196,9 +197,11 @@ async function waitUntilReady(
 function describeFailure(error: unknown, { url }: RedisConfig): string {
   if (error === undefined) {
     // a Redis without TLS waits for the end of what it takes for a command
-    const hint = url?.reveal().startsWith('rediss:') ? ', as from a port without TLS' : ''
+    const hint = /^rediss:/i.test(url?.reveal() ?? '') ? ', as from a port without TLS' : ''
     return `no answer in time${hint}`
   }
+  const mismatch = explainTlsMismatch(error, 'rediss')
+  if (mismatch !== undefined) return mismatch
   if (error instanceof Error && 'code' in error) return String(error.code)
   return errorMessage(error).replaceAll(/\s+/g, ' ')
 }

@@ -47,13 +47,19 @@ test.each([
 
 test('places that are not there are named, with what to correct', async () => {
   const plain = await startRedis()
+  const web = await startTcpServer({ onConnect: (socket) => socket.end('HTTP/1.1 400 No\r\n\r\n') })
   const places = [
     "{sentinels: {name: m, nodes: ['127.0.0.1:1']}}",
     "{cluster: ['127.0.0.1:1']}",
-    `{url: '${plain.url.replace('redis:', 'rediss:')}'}`,
+    `{url: '${plain.url.replace('redis:', 'REDISS:')}'}`,
+    `{url: 'rediss://127.0.0.1:${web.port}'}`,
   ]
-  const [sentinels, cluster, withoutTls] = await Promise.all(places.map(feedsList))
+  const [sentinels, cluster, withoutTls, noRedis] = await Promise.all(places.map(feedsList))
   await plain.stop()
+  await web.stop()
+  expect(noRedis!.err).toContain(
+    'what answers there speaks no TLS: rediss:// needs a port that does',
+  )
   expect(withoutTls!.err).toMatch(
     /^redis\.url: Redis at \S+ is not reachable \(no answer in time, as from a port without TLS\);/,
   )
