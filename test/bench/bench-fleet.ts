@@ -39,7 +39,7 @@ const tenants = Number(values.tenants ?? Math.round(organizations / 2))
 const forSeconds = duration('').parse(values.for) / 1000
 const everySeconds = duration('').parse(values.every ?? '60s') / 1000
 /** What has not come after twice the interval of its feed is late in any case. */
-const patienceSeconds = 10 + 2 * everySeconds
+const patienceSeconds = 60 + 2 * everySeconds
 const stopping = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
 

@@ -67,7 +67,7 @@ export function openAccount({ redis }: Rig, name = account): Promise<AccountLedg
 }
 
 /** A machine that needs longer than this is too slow, or something stands still. */
-const patienceMs = 120_000
+const patienceMs = 300_000
 
 /** Looks at the ledger's counters until they say so. */
 export async function untilCounted(

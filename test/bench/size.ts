@@ -105,7 +105,7 @@ async function startOne(
   return { sandbox, groupIds, daemon, ledger: ledger, config }
 }
 
-const patienceMs = 60_000
+const patienceMs = 300_000
 
 /** Each of so many feeds has been read. */
 export async function untilPolled(sandbox: SandboxProcess, feeds: number): Promise<void> {

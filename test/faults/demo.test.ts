@@ -59,7 +59,7 @@ async function run(...args: string[]): Promise<{ code: number; text: string; err
 describe.concurrent('the demo', () => {
   test('accounts for everything, and goes on from there the next time', async () => {
     const folder = join(home, 'twice')
-    const first = await run('--for', '6s', '--folder', folder)
+    const first = await run('--for', '15s', '--folder', folder)
     expect(first).toMatchObject({ code: 0, errors: '' })
     expect(first.text).not.toContain('\u001B')
     const found = [...first.text.matchAll(accounting)]
@@ -76,7 +76,7 @@ describe.concurrent('the demo', () => {
     expect(first.text).toContain(join(folder, 'tocsin.yaml'))
     expect(first.text).toMatch(/, live: http:\/\/127\.0\.0\.1:\d+\/_sandbox\/received\n/)
 
-    const second = await run('--for', '6s', '--folder', folder, '--output', 'json')
+    const second = await run('--for', '15s', '--folder', folder, '--output', 'json')
     expect(second).toMatchObject({ code: 0, errors: '' })
     const said = second.text
       .trim()
@@ -111,7 +111,7 @@ describe.concurrent('the demo', () => {
     await once(child.stdout!, 'data')
     child.kill('SIGKILL')
     const { ports } = stateOf(folder)
-    await vi.waitFor(() => expect(refuses(ports.redis)).resolves.toBe(true), { timeout: 5_000 })
+    await vi.waitFor(() => expect(refuses(ports.redis)).resolves.toBe(true), { timeout: 30_000 })
     const next = await run('--for', '1s', '--folder', folder)
     expect(next).toMatchObject({ code: 0, errors: '' })
     expect([...next.text.matchAll(accounting)]).toHaveLength(1)

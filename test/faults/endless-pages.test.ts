@@ -63,17 +63,16 @@ route: {sinks: [siem]}
   })()
 
   const bodies = (): string => sandbox.received.webhook.map(({ body }) => body).join(' ')
-  await until('the huge event is told', () => bodies().includes('paste/x/huge'), 30_000)
+  await until('the huge event is told', () => bodies().includes('paste/x/huge'), 60_000)
   for (let round = 0; round < 3; round += 1) {
     const uids = sandbox.addEvents(5).map(({ uid }) => uid)
-    await until('the good feed goes on', () => uids.every((uid) => delivered().has(uid)), 30_000)
+    await until('the good feed goes on', () => uids.every((uid) => delivered().has(uid)), 60_000)
+  }
+  for (const feed of ['empty', 'tiny']) {
+    const failed = `tocsin_feed_polls_failed_total{feed="${feed}",reason="contract"}`
+    await until(`${feed} fails`, async () => metric(await daemon.metrics(), failed) > 0, 60_000)
   }
   const metrics = await daemon.metrics()
-  for (const feed of ['empty', 'tiny']) {
-    expect(
-      metric(metrics, `tocsin_feed_polls_failed_total{feed="${feed}",reason="contract"}`),
-    ).toBeGreaterThan(0)
-  }
   const said = daemon.lines('poll failed').map((line) => JSON.stringify(line))
   expect(said.some((line) => line.includes('over 100 items where'))).toBe(true)
   expect(metric(metrics, 'process_resident_memory_bytes')).toBeLessThan(600 * megabyte)
@@ -82,13 +81,12 @@ route: {sinks: [siem]}
   await looking
 
   // each of these answers blocked 0.4.0 for minutes
-  expect(slowestMs).toBeLessThan(5_000)
+  expect(slowestMs).toBeLessThan(20_000)
 
-  const beganMs = performance.now()
   daemon.child.kill('SIGTERM')
   expect((await daemon.ended).code).toBe(0)
-  expect(performance.now() - beganMs).toBeLessThan(10_000)
-}, 120_000)
+  expect(daemon.stoppedInMs()).toBeLessThan(10_000)
+}, 300_000)
 
 function metric(metrics: string, name: string): number {
   const line = metrics.split('\n').find((text) => text.startsWith(`${name} `))

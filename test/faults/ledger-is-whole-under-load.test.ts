@@ -25,7 +25,7 @@ feeds:
   again: {type: events, account: other, identifier_group: 1042, detail: [], every: 5s, sweep: false, start: 1h, initial_poll: send}
 sinks:
   soc: {type: slack, url: '${sandbox.slackUrl}', allow_private: true, limit: 50/s}
-  oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [a@example.com, b@example.com], tls: off, digest: {schedule: '*/15 * * * *', immediate: critical}}
+  oncall: {type: email, smtp: '${sandbox.smtpUrl}', from: tocsin@example.com, to: [a@example.com, b@example.com], tls: off, digest: {schedule: '0 8 1 1 *', immediate: critical}}
   siem: {type: webhook, url: '${sandbox.url}/hooks/siem', secret: '${sandbox.webhookSecret}', allow_private: true, batch: {max: 20, wait: 1s}}
   each: {type: webhook, url: '${sandbox.url}/hooks/each', secret: '${sandbox.webhookSecret}', allow_private: true}
 route: {sinks: [soc, oncall, siem, each], group_by: [severity], group_wait: 1s, group_interval: 10s}
@@ -49,13 +49,11 @@ route: {sinks: [soc, oncall, siem, each], group_by: [severity], group_wait: 1s, 
     expect(found.every(isConsistent)).toBe(true)
     for (const proof of found) {
       sums.records += proof.records
-      sums.pending += Object.values(proof.accounting.sinks).reduce(
-        (sum, sink) => sum + sumPending(sink),
-        0,
-      )
+      const { oncall: _digest, ...busy } = proof.accounting.sinks
+      sums.pending += Object.values(busy).reduce((sum, sink) => sum + sumPending(sink), 0)
     }
   }
   expect(sums.records).toBeGreaterThan(proofs * 10)
   expect(sums.pending).toBeGreaterThan(0) // there was something to look at
   expect(await nothingPending(app)).toBe(false)
-}, 60_000)
+})

@@ -39,7 +39,7 @@ async function hangingSend(path: string): Promise<{ mend: () => void }> {
   const mend = sandbox.faults.add({ on: `/hooks/${path}`, effect: 'hang' })
   onTestFinished(mend)
   sandbox.addEvent()
-  await vi.waitUntil(() => sent(path) > 0, { timeout: 20_000 })
+  await vi.waitUntil(() => sent(path) > 0, { timeout: 45_000 })
   return { mend }
 }
 
@@ -57,11 +57,10 @@ async function betweenTwo(prefix: string): Promise<{ daemon: Daemon; mend: () =>
 
 test('SIGTERM while the old configuration finishes its sends ends the process within 10 s', async () => {
   const { daemon } = await betweenTwo('term')
-  const asked = performance.now()
   daemon.child.kill('SIGTERM')
   const { code, err } = await daemon.ended
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  expect(performance.now() - asked).toBeLessThan(10_000)
+  expect(daemon.stoppedInMs()).toBeLessThan(10_000)
   expect(daemon.lines('stopped')).toHaveLength(1)
   expect(daemon.lines(reloaded)).toEqual([])
 })
@@ -132,9 +131,8 @@ test('SIGTERM while the new configuration waits for Redis ends the process withi
   await daemon.says('redis is not reachable; waiting')
   daemon.reload(aConfig('both', ['siem', 'extra']))
   await daemon.says('the new configuration waits for Redis')
-  const asked = performance.now()
   daemon.child.kill('SIGTERM')
   const { code, err } = await daemon.ended
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  expect(performance.now() - asked).toBeLessThan(10_000)
+  expect(daemon.stoppedInMs()).toBeLessThan(10_000)
 })

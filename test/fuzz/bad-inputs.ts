@@ -115,7 +115,7 @@ async function run(args: string[]): Promise<{ code: number; err: string }> {
   input.end()
   output.resume()
   const said = text(errors)
-  const code = await runProgram(args, { input, output, errors, stop: AbortSignal.timeout(10_000) })
+  const code = await runProgram(args, { input, output, errors, stop: AbortSignal.timeout(60_000) })
   errors.end()
   return { code, err: await said }
 }

@@ -113,7 +113,7 @@ function aSlackSink(url: string, allowPrivate: boolean): Sink {
 }
 
 async function failureOf(sink: Sink): Promise<SinkError> {
-  const error = await sink.send(aDelivery(sink), { signal: AbortSignal.timeout(5_000) }).then(
+  const error = await sink.send(aDelivery(sink), { signal: AbortSignal.timeout(30_000) }).then(
     () => undefined,
     (thrown: unknown) => thrown,
   )

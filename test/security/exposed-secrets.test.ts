@@ -351,6 +351,7 @@ describe('a weak secret', () => {
   })
 
   test('is none that was drawn at random, in whatever letters', () => {
+    // the same each time: one draw in thousands begins with a word such as `your/`
     for (let n = 0; n < 2000; n += 1) {
       const bytes = createHash('sha256').update(String(n)).digest().subarray(0, 24)
       const digits = Array.from(bytes, (byte) => byte % 10).join('')

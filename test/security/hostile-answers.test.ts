@@ -51,7 +51,7 @@ describe('an answer of Slack', () => {
       { logger: createLogger({ level: 'silent' }), clock: systemClock },
     )
     onTestFinished(() => sink.close())
-    const signal = AbortSignal.timeout(10_000)
+    const signal = AbortSignal.timeout(30_000)
     return sink.send(aDelivery(sink), { signal }).catch((error: unknown) => error)
   }
 

@@ -35,7 +35,7 @@ interface Checked {
 async function check(path: string): Promise<Checked> {
   const child = spawn(process.execPath, [main, 'check', path], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    timeout: 20_000,
+    timeout: 50_000,
     killSignal: 'SIGKILL',
   })
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])

@@ -22,7 +22,7 @@ const names = [
 const events = ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'uncaughtException', 'warning']
 
 /** A process that was told to end may take as long. */
-const endMs = 5_000
+const endMs = 15_000
 
 const environment = { ...process.env }
 const folder = process.cwd()

@@ -55,10 +55,14 @@ export async function startCluster({
   thirdSettings = [],
 }: ClusterRigOptions = {}): Promise<ClusterRig> {
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-cluster-'))
+  // where nobody takes over, a node that a busy machine keeps waiting stays well
+  const patience = `cluster-node-timeout ${withReplicas ? 1000 : 5000}`
   const masters = await Promise.all(
-    slots.map((_range, i) => startNode(folder, i === 2 ? thirdSettings : [])),
+    slots.map((_range, i) => startNode(folder, [patience, ...(i === 2 ? thirdSettings : [])])),
   )
-  const replicas = withReplicas ? await Promise.all(masters.map(() => startNode(folder, []))) : []
+  const replicas = withReplicas
+    ? await Promise.all(masters.map(() => startNode(folder, [patience])))
+    : []
   const nodes = [...masters, ...replicas]
   await joinUp(masters, replicas)
   const ownerOf = async (key: string): Promise<Node> => {
@@ -126,7 +130,6 @@ async function startNode(folder: string, settings: string[]): Promise<Node> {
     `port ${port}`,
     `cluster-port ${busPort}`,
     'cluster-enabled yes',
-    'cluster-node-timeout 1000',
     'cluster-replica-validity-factor 0',
     'repl-diskless-sync-delay 0',
     'repl-ping-replica-period 1',

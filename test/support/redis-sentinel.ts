@@ -13,8 +13,8 @@ export interface SentinelRig {
   yaml: string
   /** A connection to whoever is master by now; the rig's own. */
   master: Redis
-  /** SIGKILL; resolves when the sentinels have named another master. */
-  killMaster(): Promise<void>
+  /** SIGKILL; resolves when the sentinels have named another master, with when it was killed. */
+  killMaster(): Promise<number>
   /** A failover in which the old master stays alive, as a replica. */
   demoteMaster(): Promise<void>
   /** Whoever was killed comes back, as a replica. */
@@ -27,6 +27,9 @@ export interface SentinelRigOptions {
   /** More lines of the replica's redis.conf. */
   replicaSettings?: string[]
 }
+
+/** A sentinel that had no processor for two seconds does nothing for half a minute. */
+const failoverMs = 90_000
 
 const password = 'rig-pa55word'
 const sentinelPassword = 'sentinel-pa55word'
@@ -63,7 +66,7 @@ export async function startSentinels({
   const masterPort = async (): Promise<number> =>
     Number(((await asked.call('SENTINEL', 'get-master-addr-by-name', 'rig')) as string[])[1])
   const another = (port: number): Promise<void> =>
-    until('the sentinels name another master', async () => (await masterPort()) !== port)
+    until('another master is named', async () => (await masterPort()) !== port, failoverMs)
   await until('the replica is in step', async () =>
     (await master.info('replication')).includes('state=online'),
   )
@@ -77,7 +80,9 @@ export async function startSentinels({
     async killMaster() {
       const port = await masterPort()
       await endServer(nodes.find((node) => node.port === port)!.child)
+      const killedMs = Date.now()
       await another(port)
+      return killedMs
     },
     async demoteMaster() {
       const port = await masterPort()

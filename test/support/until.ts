@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 export async function until(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  timeoutMs = 20_000,
+  timeoutMs = 45_000,
 ): Promise<void> {
   const endMs = Date.now() + timeoutMs
   while (!(await holds())) {

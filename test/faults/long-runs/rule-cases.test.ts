@@ -10,4 +10,5 @@ test.skipIf(!isInstalled('promtool', installByApt('prometheus')))(
     const said = await promtool(prometheusFolder, 'test', 'rules', ...files)
     expect(said.match(/SUCCESS/g)).toHaveLength(files.length)
   },
+  400_000,
 )

@@ -37,8 +37,8 @@ export interface FleetOptions {
   log?: string | undefined
 }
 
-/** Promised: after SIGTERM a process is gone within ten seconds. */
-const exitMs = 10_000
+/** Promised: after SIGTERM a process is gone within ten seconds; a busy machine notices late. */
+const exitMs = 15_000
 
 /** A start takes a second; it waits for as long as Redis is away. */
 const startMs = 120_000

@@ -69,8 +69,7 @@ async function withSentinels(): Promise<Store> {
     client,
     proxy: undefined,
     async crash(awayMs) {
-      lossesMs.push(Date.now())
-      await rig.killMaster()
+      lossesMs.push(await rig.killMaster())
       await sleep(awayMs)
       await rig.restart()
       // otherwise the next failover would choose one that knows nothing yet

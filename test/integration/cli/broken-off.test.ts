@@ -41,7 +41,7 @@ describe('a walk that is broken off', () => {
     const stop = new AbortController()
     const ended = runUntil(stop.signal, ...search)
     const isSecondAsked = () => sandbox.requests.filter((one) => one.path.endsWith('/_search'))[1]
-    await vi.waitUntil(isSecondAsked, { timeout: 15_000 })
+    await vi.waitUntil(isSecondAsked, { timeout: 45_000 })
     stop.abort()
     const { code, out, err } = await ended
     const { items, next } = pageIn(out)

@@ -245,7 +245,7 @@ test('an ordinary command that hangs ends at the first SIGINT', async () => {
   const config = aConfig((text) => text.replace('redis: {', 'redis: { prefix: hanging,'))
   const seen = sandbox!.requests.length
   const { child, ended } = startTocsin('token', 'test', '--config', config)
-  await vi.waitUntil(() => sandbox!.requests.length > seen, { timeout: 15_000 })
+  await vi.waitUntil(() => sandbox!.requests.length > seen, { timeout: 45_000 })
   child.kill('SIGINT')
   expect(await ended).toMatchObject({ code: 130, out: '', err: '' })
 })

@@ -16,6 +16,8 @@ export interface Daemon extends RunningTocsin {
   /** Waits for so many of them. */
   hasSaid(message: string, times: number): Promise<void>
   metrics(): Promise<string>
+  /** From the request to stop to the end, by the daemon's own clock, ms. */
+  stoppedInMs(): number
 }
 
 /** `files`: by name, beside the configuration. */
@@ -45,8 +47,12 @@ export async function startDaemon(
       running.child.kill('SIGHUP')
     },
     lines,
+    stoppedInMs() {
+      const [asked, ended] = ['stopping', 'stopped'].map((message) => lines(message)[0]?.['time'])
+      return Date.parse(String(ended)) - Date.parse(String(asked))
+    },
     hasSaid: (message, times) =>
-      vi.waitUntil(() => lines(message).length >= times, { timeout: 30_000 }).then(() => undefined),
+      vi.waitUntil(() => lines(message).length >= times, { timeout: 50_000 }).then(() => undefined),
     async metrics() {
       const port = lines('http server listens')[0]!['port'] as number
       return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()

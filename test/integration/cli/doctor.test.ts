@@ -200,15 +200,15 @@ test('a service that is not there is said with the host, and a word that it refu
   ])
 })
 
-/** How the service answers: at which time, for which tenant, with which status, or not at all. */
+/** How the service answers: how long ago, for which tenant, with which status, or not at all. */
 interface Answered {
-  atMs?: number
+  ageMs?: number
   tenantId?: number
   status?: number
   isCut?: boolean
 }
 
-const hourAgo = { atMs: Date.now() - 3_600_000 }
+const hourAgo = { ageMs: 3_600_000 }
 const isAhead = /^warning: this machine's clock is 60 min ahead of the service's$/
 
 test.each<[string, Answered, RegExp, RegExp]>([
@@ -221,13 +221,13 @@ test.each<[string, Answered, RegExp, RegExp]>([
   const sandbox = await aSandbox()
   const front = await startHttpServer()
   onTestFinished(() => front.stop())
-  const { atMs = Date.now(), tenantId = 42, status, isCut = false } = answered
+  const { ageMs = 0, tenantId = 42, status, isCut = false } = answered
   front.script(async ({ method, path, headers: { authorization = '' }, body }) => {
     if (isCut) return 'cut'
     const asked = { authorization, 'content-type': 'application/json' }
     const request = { method, headers: asked, ...(body && { body }) }
     const answer = await fetch(sandbox.url + path, request)
-    const headers = { date: new Date(atMs).toUTCString() }
+    const headers = { date: new Date(Date.now() - ageMs).toUTCString() }
     const text = (await answer.text()).replace('"tenant_id":42', `"tenant_id":${tenantId}`)
     return { status: status ?? answer.status, headers, body: text }
   })

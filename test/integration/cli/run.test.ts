@@ -61,7 +61,7 @@ test('a second SIGINT does not wait for a send that hangs', async () => {
   const seen = sandbox!.requests.length
   await vi.waitUntil(
     () => sandbox!.requests.slice(seen).some(({ path }) => path.startsWith('/hooks/')),
-    { timeout: 15_000 },
+    { timeout: 45_000 },
   )
   child.kill('SIGINT')
   await says('stopping')

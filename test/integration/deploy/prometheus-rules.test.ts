@@ -40,11 +40,11 @@ describe.skipIf(!hasPromtool)('promtool', () => {
     const files = writeCasesByAlert(folder)
     const said = await promtool(folder, 'test', 'rules', ...files)
     expect(said.match(/SUCCESS/g)).toHaveLength(files.length)
-  })
+  }, 300_000)
 
   test('finds that an outage rings once', async () => {
     expect(await promtool(prometheusFolder, 'test', 'rules', casesOfAll)).toContain('SUCCESS')
-  })
+  }, 300_000)
 })
 
 describe.each(rules)('$alert', ({ alert, expr, labels, annotations }) => {

@@ -72,10 +72,10 @@ describe('two replicas', () => {
   test('that state different limits keep to the lower one', async () => {
     const slow = aReplica({ limits: { search: 8, basic: 50 } })
     const fast = aReplica({ limits: { search: 50, basic: 50 } })
-    const startedMs = performance.now()
     await search(slow.client)
     for (let n = 0; n < 4; n += 1) await search(fast.client)
-    expect(performance.now() - startedMs).toBeGreaterThan(4 * 125 - 20)
+    const times = service.arrivals.filter(({ path }) => path === searchPath).map(({ atMs }) => atMs)
+    expect(times.at(-1)! - times[0]!).toBeGreaterThan(4 * 125 - 150) // the first may be so late
   })
 
   test('both pause after a 429 to one of them, on that tier alone', async () => {

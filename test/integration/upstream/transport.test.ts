@@ -166,7 +166,9 @@ describe('no way to the service', () => {
   test('a caller that gives up gets a time-out at once', async () => {
     server.script('hang')
     const stop = new AbortController()
-    const failed = failure(aTransport(), stop.signal)
+    // longer than the test may take
+    const patient = { ...limits, headersMs: 120_000, totalMs: 120_000 }
+    const failed = failure(aTransport(server.url, patient), stop.signal)
     await expect.poll(() => server.requests.length).toBe(1)
     stop.abort()
     expect(await failed).toMatchObject({ reason: 'timeout' })
