@@ -202,7 +202,7 @@ function describeFailures<D extends SinkDriver>(suite: SinkConformance<D>): void
     const abortedAt = performance.now()
     stop.abort()
     expect((await failed).reason).toBe('timeout')
-    expect(performance.now() - abortedAt).toBeLessThan(1000)
+    expect(performance.now() - abortedAt).toBeLessThan(5_000)
   })
 
   test('a refused connection is unavailable, and no answer is lost', async () => {

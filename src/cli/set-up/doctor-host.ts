@@ -20,7 +20,7 @@ export function formatMebibytes(bytes: number): string {
 export async function checkHost(config: Config, stop: AbortSignal): Promise<DoctorFinding[]> {
   const { embedded: folder } = config.redis
   const { maxBytes } = config.ledger
-  const limits = { timeoutMs: diskTimeoutMs, stop }
+  const limits = { timeoutMs: hostTimeoutMs, stop }
   const needs = { maxBytes, hasRedis: folder !== undefined }
   const takenBytes = await readDaemonBytes(config, stop)
   return [
@@ -30,8 +30,8 @@ export async function checkHost(config: Config, stop: AbortSignal): Promise<Doct
   ]
 }
 
-/** A folder on a server that is gone may answer never. */
-const diskTimeoutMs = 5_000
+/** A folder on a server that is gone, or what has the daemon's port, may answer never. */
+const hostTimeoutMs = 5_000
 
 export function checkDisk(
   { folder, maxBytes }: { folder: string; maxBytes: number },
@@ -71,8 +71,6 @@ export function judgeDisk(folder: string, freeBytes: number, maxBytes: number): 
 const usualMemoryBytes = 512 * mebibyte
 const leastMemoryBytes = 128 * mebibyte
 
-const daemonTimeoutMs = 2_000
-
 /** More than the metrics of a thousand feeds; something else may have the port, and never end. */
 const maxMetricsLength = 8 * mebibyte
 
@@ -80,7 +78,7 @@ const maxMetricsLength = 8 * mebibyte
 async function readDaemonBytes({ http, redis }: Config, stop: AbortSignal): Promise<number> {
   const url = `${loopbackUrl(http.host, http.port)}/metrics`
   try {
-    const text = await withTimeout(daemonTimeoutMs, [stop], async (signal) => {
+    const text = await withTimeout(hostTimeoutMs, [stop], async (signal) => {
       const { body } = await fetch(url, { redirect: 'error', signal })
       return body === null ? '' : readBeginning(body)
     })

@@ -70,9 +70,9 @@ test('the timers of digests are looked for at the first pass and once a minute, 
   await rig.tick()
   expect(await given.redis.zcard(timers)).toBe(2)
   await given.redis.del(timers)
-  for (let second = 0; second < 58; second += 1) await rig.tick()
+  for (let second = 0; second < 30; second += 1) await rig.tick()
   expect(await given.redis.zcard(timers)).toBe(0)
-  for (let second = 0; second < 3; second += 1) await rig.tick()
+  for (let second = 0; second < 31; second += 1) await rig.tick()
   expect(await given.redis.zcard(timers)).toBe(2)
 })
 
@@ -104,6 +104,8 @@ async function countPerDigest(rig: FleetRig): Promise<number> {
 
 test('digests that are due together share what is read of all accounts', async () => {
   const [few, many] = [await aFleet(4), await aFleet(40)]
+  // however long the pass takes: a reading is shared for five seconds
+  for (const { clock } of [few, many]) clock.monotonic = () => 0
   let readings = 0
   const { readCoverage } = many.options
   many.options.readCoverage = () => {
@@ -119,10 +121,11 @@ test('a shared reading covers each window to its end: windows end when it began'
   const rig = await aFleet(2)
   await rig.tick()
   rig.clock.aheadMs += dayMs
+  rig.clock.monotonic = () => 0 // however long the pass takes
   const beganMs = rig.clock.now()
   const { readCoverage } = rig.options
   rig.options.readCoverage = () => {
-    rig.clock.aheadMs += 3_000 // it takes its time
+    rig.clock.aheadMs += 60_000 // it takes its time
     return readCoverage()
   }
   await rig.flusher.flushDigestsOnce(control)
@@ -131,6 +134,6 @@ test('a shared reading covers each window to its end: windows end when it began'
     const window = lead!.key('gather', digestGroupId(name))
     const fromMs = Number(await given.redis.hget(window, 'from'))
     expect(fromMs).toBeGreaterThanOrEqual(beganMs)
-    expect(fromMs - beganMs).toBeLessThan(3_000)
+    expect(fromMs - beganMs).toBeLessThan(60_000)
   }
 })

@@ -257,7 +257,7 @@ describe('strangers', () => {
 
   test('half-sent requests without end hold few connections, and those for seconds only', async () => {
     expect(defaultTimings.httpRequestMs).toBe(5_000)
-    const url = await started({ timings: { httpRequestMs: 1_000 } })
+    const url = await started({ timings: { httpRequestMs: 2_000 } })
     const { hostname, port } = new URL(url)
     const sockets = Array.from({ length: 300 }, () => connect(Number(port), hostname))
     let closed = 0

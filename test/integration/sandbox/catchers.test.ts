@@ -11,7 +11,7 @@ let sandbox: Sandbox
 let heard: Received[]
 
 beforeEach(async () => {
-  sandbox = await startSandbox({ slackLimit: { perSecond: 1, burst: 3 } })
+  sandbox = await startSandbox({ slackLimit: { perSecond: 0.01, burst: 3 } })
   heard = []
   sandbox.onReceived((message) => heard.push(message))
 })
@@ -52,7 +52,7 @@ describe('Slack', () => {
       answers.push(await post(sandbox.slackUrl, { text: 'x' }))
     }
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429])
-    expect(answers[3]!.headers.get('retry-after')).toBe('1')
+    expect(Number(answers[3]!.headers.get('retry-after'))).toBeGreaterThan(0)
     expect((await post(`${sandbox.url}/slack/other`, { text: 'x' })).status).toBe(200)
   })
 
@@ -112,10 +112,12 @@ describe('Teams', () => {
   })
 
   test('more than four at once are throttled', async () => {
+    await sandbox.close()
+    sandbox = await startSandbox({ teamsLimit: { perSecond: 0.01, burst: 4 } })
     const answers = await Promise.all([1, 2, 3, 4, 5].map(() => post(sandbox.teamsUrl, message)))
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(4)
     const [throttled] = answers.filter(({ status }) => status === 429)
-    expect(throttled!.headers.get('retry-after')).toBe('1')
+    expect(Number(throttled!.headers.get('retry-after'))).toBeGreaterThan(0)
   })
 })
 
@@ -172,7 +174,9 @@ describe('PagerDuty', () => {
 })
 
 describe('webhook', () => {
-  const now = (): number => Math.floor(Date.now() / 1000)
+  let startedS = 0 // one second for a whole test
+  beforeEach(() => void (startedS = Math.floor(Date.now() / 1000)))
+  const now = (): number => startedS
 
   function sign(body: string, timestamp: number, secret = sandbox.webhookSecret): string {
     const key = Buffer.from(secret.slice('whsec_'.length), 'base64')
@@ -207,7 +211,7 @@ describe('webhook', () => {
   test.each([
     ['a changed body', () => send('{"a":2}', now(), sign('{"a":1}', now()))],
     ['an old timestamp', () => send('{}', now() - 301, sign('{}', now() - 301))],
-    ['a timestamp from the future', () => send('{}', now() + 302, sign('{}', now() + 302))],
+    ['a timestamp from the future', () => send('{}', now() + 400, sign('{}', now() + 400))],
     ['a timestamp that was not signed', () => send('{}', now() - 1, sign('{}', now()))],
     ['another version', () => send('{}', now(), sign('{}', now()).replace('v1,', 'v2,'))],
     ['no signature', () => post(sandbox.webhookUrl, '{}')],

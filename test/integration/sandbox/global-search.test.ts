@@ -287,7 +287,7 @@ describe('the quota', () => {
 })
 
 test('a global search counts against the search limit', async () => {
-  const sandbox = await start({ enforceLimits: true })
+  const sandbox = await start({ enforceLimits: true, limitToleranceMs: -60_000 })
   const token = await tokenOf(sandbox)
   expect((await searchAll(sandbox, token, { query: everything })).status).toBe(200)
   expect((await searchAll(sandbox, token, { query: everything })).status).toBe(429)

@@ -176,6 +176,6 @@ test('a pipe is neither waited for nor a change', async () => {
   execFileSync('mkfifo', [pipe])
   const watch = createFileWatch(new Map([[pipe, 'what came through it'], ...readContents([file])]))
   expect(await looks(watch, 3)).toEqual([false, false, false])
-  writeFileSync(file, 'b')
+  writeFileSync(file, 'bb') // longer, should its time not tell
   expect(await looks(watch, 3)).toEqual([false, true, false])
 })

@@ -41,7 +41,7 @@ test('a resolver that never answers is given up with the signal, and loses no an
   const abortedAt = performance.now()
   stop.abort()
   expect(await failed).toMatchObject({ reason: 'unavailable' })
-  expect(performance.now() - abortedAt).toBeLessThan(1000)
+  expect(performance.now() - abortedAt).toBeLessThan(5_000)
 })
 
 test('a signal that aborts while connecting writes nothing, also when the connection comes later', async () => {
