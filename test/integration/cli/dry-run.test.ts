@@ -172,13 +172,16 @@ test('where Redis is within reach, API slots and token are those of the daemon, 
   const { sandbox, file } = await aConfig((text) => text.replace(`{url: '${noRedis}'}`, redis))
   const run = startTocsin('run', '--dry', '--for', '1h', '--config', file)
   await run.says('would send to siem: ')
+  const partsOf = async (): Promise<Set<string | undefined>> => {
+    const keys = await tests.redis.keys('*dryshared*')
+    return new Set(keys.map((key) => key.replace(/^\{?dryshared\}?:/, '').split(':')[0]))
+  }
+  await vi.waitUntil(async () => (await partsOf()).has('capability'), { timeout: 20_000 })
   run.child.kill('SIGINT')
   const first = await run.ended
   expect(first).toMatchObject({ code: 0, err: '' })
   expect(first.out).not.toContain('half of the limits')
-  const keys = await tests.redis.keys('*dryshared*')
-  const parts = keys.map((key) => key.replace(/^\{?dryshared\}?:/, '').split(':')[0])
-  expect(new Set(parts)).toEqual(new Set(['limit', 'organization', 'token', 'capability']))
+  expect(await partsOf()).toEqual(new Set(['limit', 'organization', 'token', 'capability']))
   const second = startTocsin('run', '--dry', '--for', '1h', '--config', file)
   await second.says('would send to siem: ')
   second.child.kill('SIGINT')
