@@ -12,9 +12,18 @@ export function isPlaceholder(value: string): boolean {
   return placeholder.test(value) || template.test(value)
 }
 
+/** Names of source code that hold a number. */
+const algorithm = /(?:sha|md|aes|rsa|base|utf|pbkdf|oauth)[_-]?\d{1,3}/giu
+const environmentVariable = /^process\.env\.[A-Z][A-Z0-9_]*[;,)]*$/u
+const path = /^(?:(?:new|await) [\w.]+|\w+(?:\.\w+)+)[;,)]*$/u
+
 /** Of source code: `user.password`, `config.get("key")`; not `user.Summer24`, which somebody chose. */
 export function isExpression(value: string): boolean {
   if (!expression.test(value)) return false
-  const [path = ''] = /^[^[({]*/u.exec(value) ?? []
-  return path.length < value.length ? !/\d{3}/u.test(path) : !/[\d$*='"]/u.test(path)
+  // a value without quotes ends before one: `os.environ[`
+  const code = value.replace(algorithm, 'x').replace(/[[(]$/u, '')
+  if (!/[[({]/u.test(code))
+    return environmentVariable.test(value) || (path.test(code) && !/\d/u.test(code))
+  const isClosed = code.split(/[[({]/u).length <= code.split(/[\])}]/u).length
+  return (isClosed || /[[(](["'])\w*\1$/u.test(code)) && !/[a-z_]\d{3}|\d{3}[a-z_]/iu.test(code)
 }
