@@ -325,13 +325,13 @@ export interface LedgerLoss {
 const usualLossMs = 10_000
 
 /**
- * Whether Redis has forgotten a confirmation that a process has seen: it holds another ledger, or an
- * older state of this one. A clock that is set back makes the time earlier, not the count.
+ * Whether Redis has forgotten a confirmation that a process has seen: it holds an older state, of this
+ * ledger or another. A clock that is set back makes the time earlier, but neither the count smaller nor
+ * the id another.
  */
 export function isForgotten(seen: PreviousConfirmation, found: PreviousConfirmation): boolean {
-  const isAnother =
-    seen.ledgerId !== '' && found.ledgerId !== '' && found.ledgerId !== seen.ledgerId
-  return isAnother || (found.count < seen.count && seen.atMs - found.atMs > usualLossMs)
+  const isAnother = seen.ledgerId !== '' && found.ledgerId !== seen.ledgerId
+  return (isAnother || found.count < seen.count) && seen.atMs - found.atMs > usualLossMs
 }
 
 export const lossRemedy =

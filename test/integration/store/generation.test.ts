@@ -7,6 +7,8 @@ import {
   readActiveHash,
   confirmGeneration,
   hasReplicas,
+  isForgotten,
+  type PreviousConfirmation,
 } from '../../../src/store/account-ledger.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { runScriptAt } from '../../support/script-clock.ts'
@@ -61,6 +63,21 @@ test('a configuration keeps its place in the very millisecond in which its patie
   expect(await confirmAt(1_000_060, 'two')).toEqual([0, 0, 1_000_000, 1, 'id of one'])
   expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_000, 1, 'id of one'])
   expect(await confirmAt(1_000_061, 'two')).toEqual([2, 2, 1_000_061, 2, 'id of one'])
+})
+
+const hourAgo = -3_600_000
+test.each<[string, Partial<PreviousConfirmation>, Partial<PreviousConfirmation>, boolean]>([
+  ['an older state', { count: 9 }, { atMs: hourAgo }, true],
+  ['nothing', { count: 9 }, { atMs: -1e12, ledgerId: '', count: 0 }, true],
+  ['another ledger with a longer history', {}, { atMs: hourAgo, ledgerId: 'b', count: 9 }, true],
+  ['one from before ledgers had ids', {}, { atMs: hourAgo, ledgerId: '', count: 9 }, true],
+  ['a clock that was set back', {}, { atMs: hourAgo, count: 2 }, false],
+  ['what a crash loses', { count: 9 }, { atMs: -9_000 }, false],
+  ['what another replica began anew and told', {}, { atMs: 1, ledgerId: 'b' }, false],
+  ['the first id of a ledger', { ledgerId: '' }, { atMs: 1, count: 2 }, false],
+])('whether %s is a loss', (_what, seen, found, isLoss) => {
+  const usual = { atMs: 0, count: 1, ledgerId: 'a' }
+  expect(isForgotten({ ...usual, ...seen }, { ...usual, ...found })).toBe(isLoss)
 })
 
 test('commands see the configuration that is active, or that none ever was', async () => {
