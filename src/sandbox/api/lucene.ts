@@ -63,7 +63,7 @@ function readClause(state: ParseState, outer: string | null): LuceneQuery {
 /** Returns null for `*`, which means any field. */
 function toField(pattern: Pattern): string | null {
   const isAny = pattern.length === 1 && pattern[0] === anyCharacters
-  return isAny ? null : patternText(pattern).toLowerCase()
+  return isAny ? null : foldCase(patternText(pattern))
 }
 
 function readTerm(state: ParseState, field: string | null): LuceneQuery {
@@ -514,7 +514,7 @@ function collectLeaves(path: string, value: unknown, leaves: Leaf[] = []): Leaf[
     for (const entry of value) collectLeaves(path, entry, leaves)
   } else if (typeof value === 'object' && value !== null) {
     for (const [key, inner] of Object.entries(value)) {
-      collectLeaves(path === '' ? key.toLowerCase() : `${path}.${key.toLowerCase()}`, inner, leaves)
+      collectLeaves(path === '' ? foldCase(key) : `${path}.${foldCase(key)}`, inner, leaves)
     }
   } else if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') {
     leaves.push([path, value])

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createGenerator } from '../../../src/sandbox/history/generator.ts'
 import type { SandboxEvent } from '../../../src/sandbox/history/history.ts'
 import { readStolen } from '../../../src/sandbox/history/draft.ts'
-import { toSearchDocument } from '../../../src/sandbox/api/lucene.ts'
+import { luceneMatcher, parseLucene, toSearchDocument } from '../../../src/sandbox/api/lucene.ts'
 
 const group = { id: 1, name: 'one', tenantId: 1, identifiers: [{ id: 5, name: 'Example Bank' }] }
 
@@ -85,4 +85,10 @@ test('one in two pastes gives away an owner, a repository and an Azure tenant, n
   expect(open.length).toBeLessThan(140)
   expect(String(open[0]?.data?.['content'])).toMatch(/github\.com\/example-bank\/infra-\d+\.git/)
   expect(JSON.stringify(pastes.map(({ highlights }) => highlights))).not.toContain('AZURE')
+})
+
+test('the name of a field is asked for in small and capital letters', () => {
+  const document = toSearchDocument(anEvent({ raw: { οδος: 'x' } }))
+  for (const query of ['_exists_:οδος', '_exists_:ΟΔΟΣ', 'ΟΔΟΣ:x'])
+    expect([query, luceneMatcher(parseLucene(query))(document)]).toEqual([query, true])
 })
