@@ -59,7 +59,7 @@ async function run(...args: string[]): Promise<{ code: number; text: string; err
 describe.concurrent('the demo', () => {
   test('accounts for everything, and goes on from there the next time', async () => {
     const folder = join(home, 'twice')
-    const first = await run('--for', '15s', '--folder', folder)
+    const first = await run('--for', '6s', '--folder', folder)
     expect(first).toMatchObject({ code: 0, errors: '' })
     expect(first.text).not.toContain('\u001B')
     const found = [...first.text.matchAll(accounting)]
@@ -72,12 +72,11 @@ describe.concurrent('the demo', () => {
     expect([dead, unaccounted]).toEqual([0, 0])
     expect(late).toBe(1)
     expect(first.text).toMatch(/^messages slack .*first poll.*, email .*\d digests?\), webhook /m)
-    // of what comes at once the first lines are shown
-    expect(first.text).toMatch(/ slack .*Backlog of feed staff: \d+ events|^… and \d+ more$/m)
+    expect(first.text).toMatch(/ slack .*Backlog of feed staff: \d+ events/)
     expect(first.text).toContain(join(folder, 'tocsin.yaml'))
     expect(first.text).toMatch(/, live: http:\/\/127\.0\.0\.1:\d+\/_sandbox\/received\n/)
 
-    const second = await run('--for', '15s', '--folder', folder, '--output', 'json')
+    const second = await run('--for', '6s', '--folder', folder, '--output', 'json')
     expect(second).toMatchObject({ code: 0, errors: '' })
     const said = second.text
       .trim()
