@@ -112,8 +112,8 @@ export async function startFeedRig(given: FeedRigOptions): Promise<FeedRig> {
       // a sweep every millisecond is not due within the one in which the feed was read
       const isDueNow = (): boolean =>
         outcome.status === 'not_due' && (outcome.untilMs ?? Infinity) <= clock.now() + 1
-      for (let more = 0; isDueNow() && more < 100; more += 1) outcome = await turn(feed, kind)
-      for (let more = 0; outcome.status === 'more' && more < 100; more += 1) {
+      const goesOn = (): boolean => outcome.status === 'more' || isDueNow()
+      for (let more = 0; goesOn() && more < 100; more += 1) {
         outcome = await turn(feed, kind)
       }
       expect(outcome).toEqual({ status: 'caught_up' })

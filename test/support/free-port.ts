@@ -12,7 +12,6 @@ const blocks = 200
 const blockSize = 100
 
 interface Block {
-  guard: Server
   start: number
   given: number
 }
@@ -43,7 +42,9 @@ async function takeBlock(): Promise<Block> {
   for (let i = 0; i < blocks; i += 1) {
     const start = first + ((from + i) % blocks) * blockSize
     const guard = await listen(start)
-    if (guard) return { guard: guard.unref(), start, given: 0 }
+    if (!guard) continue
+    guard.unref()
+    return { start, given: 0 }
   }
   throw new Error(`every block of ports from ${first} to ${first + blocks * blockSize} is held`)
 }

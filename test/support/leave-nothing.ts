@@ -6,6 +6,7 @@ import type { ChildProcess } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { afterAll, vi } from 'vitest'
+import { endServer } from './redis.ts'
 
 const names = [
   'Date',
@@ -58,9 +59,7 @@ async function endChildren(): Promise<string[]> {
   const toEnd = running.map(async (child) => {
     await once(child, 'exit', { signal: AbortSignal.timeout(endMs) }).catch(() => undefined)
     if (!isRunning(child)) return []
-    const gone = once(child, 'exit')
-    child.kill('SIGKILL')
-    await gone
+    await endServer(child)
     return [child.spawnargs.join(' ')]
   })
   return (await Promise.all(toEnd)).flat()
