@@ -3,6 +3,8 @@
  * second, with or without Redis, and shows no event. Nothing changes by it but the configuration, for
  * whoever is on this machine and holds the token.
  */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import {
   fastify,
@@ -82,20 +84,48 @@ const readyPatienceMs = 900
 /** Leaves the other descriptors (1,024 is a usual limit) to Redis, upstream and the sinks. */
 const maxConnections = 64
 
+/**
+ * Requests of one connection that may wait for their answers. One that is kept alive has its next
+ * request at times before Node knows that the last answer is written.
+ */
+const maxInHand = 2
+
+/** Cuts off a connection that asks again and again before it was answered (HTTP pipelining). */
+function createBoundedServer(
+  handle: (...exchange: [IncomingMessage, ServerResponse]) => void,
+  requestMs: number,
+): Server {
+  const timeouts = {
+    requestTimeout: requestMs,
+    keepAliveTimeout: requestMs,
+    headersTimeout: requestMs,
+    connectionsCheckingInterval: requestMs / 5, // Node's default is 30 s
+  }
+  const inHand = new WeakMap<Socket, number>()
+  const addInHand = (socket: Socket, change: number): number => {
+    const count = (inHand.get(socket) ?? 0) + change
+    inHand.set(socket, count)
+    return count
+  }
+  const server = createServer(timeouts, (request, response) => {
+    const { socket } = request
+    if (addInHand(socket, 1) > maxInHand) socket.destroy()
+    if (socket.destroyed) return // the parser still reads what came with it
+    response.on('close', () => addInHand(socket, -1))
+    handle(request, response)
+  })
+  server.maxConnections = maxConnections
+  return server
+}
+
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const { host, port, hosts, logger } = options
   const { httpRequestMs } = options.timings ?? defaultTimings
   const server = fastify({
     forceCloseConnections: true,
-    requestTimeout: httpRequestMs,
-    keepAliveTimeout: httpRequestMs,
-    http: {
-      headersTimeout: httpRequestMs,
-      connectionsCheckingInterval: httpRequestMs / 5, // Node's default is 30 s
-    },
+    serverFactory: (handle) => createBoundedServer(handle, httpRequestMs),
     frameworkErrors: (error, _request, reply) => void answerError(error, reply),
   })
-  server.server.maxConnections = maxConnections
   addPolicies(server, { logger, isOwn: createOwnHostCheck([host, ...hosts]) })
   addRoutes(server, options)
   if (options.reload) addReload(server, options.reload, logger)
@@ -168,8 +198,12 @@ function addRoutes(
   server.get('/', async (_request, reply) =>
     reply.type('text/plain; charset=utf-8').send(indexText),
   )
-  server.get('/metrics', async (_request, reply) => {
+  const renderOnce = shareForAWhile(async () => {
     const { contentType, body } = await metrics.render()
+    return { contentType, body: Buffer.from(body) } // one for all who read it, however slowly
+  }, clock)
+  server.get('/metrics', async (_request, reply) => {
+    const { contentType, body } = await renderOnce()
     return reply.header('content-type', contentType).send(body)
   })
   server.get('/healthz', async (_request, reply) => {
@@ -180,6 +214,30 @@ function addRoutes(
     const answer = await readyWithin(readyPatienceMs, { ready, logger, clock })
     return reply.code(answer.ok ? 200 : 503).send(answer)
   })
+}
+
+/** A scrape is made once for all who ask within this time. */
+const scrapeSharedMs = 1000
+
+/** Returns what `make` is making or made a short time ago; a failure is not kept. */
+function shareForAWhile<T>(make: () => Promise<T>, clock: Clock): () => Promise<T> {
+  let made: Promise<T> | undefined
+  let doneAtMs = Infinity
+  return () => {
+    if (made !== undefined && clock.monotonic() - doneAtMs < scrapeSharedMs) return made
+    doneAtMs = Infinity
+    made = make().then(
+      (result) => {
+        doneAtMs = clock.monotonic()
+        return result
+      },
+      (error: unknown) => {
+        made = undefined
+        throw error
+      },
+    )
+    return made
+  }
 }
 
 /**

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { Writable } from 'node:stream'
 import { networkInterfaces } from 'node:os'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { defaultTimings } from '../../../src/lib/clock.ts'
+import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
 import { isLoopbackPeer, reloadProofs } from '../../../src/ops/reload-access.ts'
@@ -76,6 +76,61 @@ describe('/metrics', () => {
     const body = await answer.text()
     expect(body).toContain('tocsin_feed_polls_total{feed="brand"} 1\n')
     expect(body).toContain('tocsin_redis_up 1\n')
+  })
+})
+
+describe('a flood of scrapes', () => {
+  test('is answered from one rendering for all who ask within a second', async () => {
+    let rendered = 0
+    let nowMs = 0
+    const clock = { ...systemClock, monotonic: () => nowMs }
+    const render = async (): Promise<{ contentType: string; body: string }> => {
+      rendered += 1
+      return { contentType: 'text/plain', body: `rendering ${rendered}` }
+    }
+    const url = await started({ metrics: { render }, clock })
+    const scrape = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+    const all = await Promise.all(Array.from({ length: 30 }, scrape))
+    expect(new Set(all)).toEqual(new Set(['rendering 1']))
+    nowMs = 1000
+    expect(await scrape()).toBe('rendering 2')
+  })
+
+  test('keeps no rendering that failed', async () => {
+    const render = vi.fn<() => Promise<{ contentType: string; body: string }>>(async () => ({
+      contentType: 'text/plain',
+      body: 'all',
+    }))
+    render.mockRejectedValueOnce(new Error('once'))
+    const url = await started({ metrics: { render } })
+    expect((await fetch(`${url}/metrics`)).status).toBe(500)
+    expect((await fetch(`${url}/metrics`)).status).toBe(200)
+  })
+
+  test('that is pipelined is cut off after two, and others are answered meanwhile', async () => {
+    const asked = vi.fn<HttpServerOptions['health']>(() => ({ ok: true, loops: [] }))
+    const url = await started({ health: asked })
+    const { hostname, port, host } = new URL(url)
+    const request = `GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`
+    const flood = async (): Promise<void> => {
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => {}).write(request.repeat(5000))
+      await new Promise((resolve) => socket.on('close', resolve))
+    }
+    await Promise.all(Array.from({ length: 20 }, flood))
+    expect(asked.mock.calls.length).toBeLessThanOrEqual(20 * 2)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+
+  test('one after the other over one connection is answered whole', async () => {
+    const { hostname, port, host } = new URL(await started())
+    const socket = connect(Number(port), hostname)
+    for (let turn = 0; turn < 50; turn += 1) {
+      socket.write(`GET /healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+      const [chunk] = (await once(socket, 'data')) as [Buffer]
+      expect(String(chunk)).toContain('200 OK')
+    }
+    socket.destroy()
   })
 })
 
