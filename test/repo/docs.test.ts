@@ -276,8 +276,10 @@ test('every script that a page names is in package.json', () => {
 describe('CHANGELOG', () => {
   const versions = [...changelog.matchAll(/^## \[([^\]]+)\] - (\S+)$/gm)]
 
-  test('begins with the version of package.json', () => {
-    expect(versions[0]?.[1]).toBe(packageJson.version)
+  test('begins with the version of package.json, or with what is not released yet', () => {
+    const [, newest] = /^## \[([^\]]+)\]/m.exec(changelog) ?? []
+    const isUnreleased = packageJson.version.endsWith('-dev')
+    expect(newest).toBe(isUnreleased ? 'Unreleased' : packageJson.version)
   })
 
   test('dates every version', () => {
