@@ -225,14 +225,17 @@ export async function readRepeatRisks(ledger: AccountLedger, ref: string): Promi
   return rr + (st === 'sending' ? 1 : 0)
 }
 
-/** How often a frozen message of this ledger was tried; 0 for one that it does not hold. */
+/**
+ * How often a frozen message of this ledger was tried, 0 for one that it does not hold, and when
+ * its last attempt ended, ms; undefined: none ended.
+ */
 export async function readMessageAttempts(
   ledger: AccountLedger,
   messageId: string,
-): Promise<number> {
+): Promise<{ attempts: number; triedMs: number | undefined }> {
   const text = await ledger.redis.get(ledger.key('batch', messageId))
-  const { n = 0 } = JSON.parse(text ?? '{}') as { n?: number }
-  return n
+  const { n = 0, h = [] } = JSON.parse(text ?? '{}') as { n?: number; h?: { at: number }[] }
+  return { attempts: n, triedMs: h.at(-1)?.at }
 }
 
 interface ReturningSink {

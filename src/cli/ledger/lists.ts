@@ -317,8 +317,10 @@ export function deliveriesListCommand(context: Context): Command {
     .action((options: DeliveriesListOptions) => listDeliveries(context, options))
 }
 
-/** One message; of what is pending the time is not known, and it comes before all that is over. */
+/** One message; what is pending comes before all that is over. */
 interface DeliveryRow extends DatedRow {
+  /** When the last attempt ended; undefined: none did. */
+  triedMs: number | undefined
   accounts: Set<string>
   sink: string
   destination: string
@@ -376,6 +378,7 @@ function toDelivery(account: string, item: Item): DeliveryRow | undefined {
   return {
     key: deliveryId(item),
     atMs: state === 'pending' ? Infinity : (triedMs ?? 0),
+    triedMs,
     accounts: new Set([account]),
     sink,
     destination,
@@ -400,6 +403,7 @@ function mergeDeliveries(one: DeliveryRow, other: DeliveryRow): DeliveryRow {
   return {
     ...one,
     atMs: Math.max(one.atMs, other.atMs),
+    triedMs: latest(one.triedMs, other.triedMs),
     accounts: new Set([...one.accounts, ...other.accounts]),
     state: gravestState.find((state) => [one.state, other.state].includes(state)) ?? one.state,
     events: one.events + other.events,
@@ -411,8 +415,18 @@ function mergeDeliveries(one: DeliveryRow, other: DeliveryRow): DeliveryRow {
 /** Members of a frozen message know of its attempts once it is settled. */
 async function countAttempts({ ledgers }: OpenStore, row: DeliveryRow): Promise<DeliveryRow> {
   if (row.state !== 'pending' || !row.key.startsWith('b')) return row
-  const counts = await Promise.all(ledgers.map((one) => readMessageAttempts(one, row.key.slice(1))))
-  return { ...row, attempts: Math.max(row.attempts, ...counts) }
+  const messageId = row.key.slice(1)
+  const all = await Promise.all(ledgers.map((one) => readMessageAttempts(one, messageId)))
+  return {
+    ...row,
+    attempts: Math.max(row.attempts, ...all.map(({ attempts }) => attempts)),
+    triedMs: latest(row.triedMs, ...all.map(({ triedMs }) => triedMs)),
+  }
+}
+
+function latest(...timesMs: (number | undefined)[]): number | undefined {
+  const known = timesMs.filter((atMs) => atMs !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
 }
 
 /** Throws CommandError for a sink that is not configured and that no ledger knows. */
@@ -431,13 +445,14 @@ async function requireSink(
 }
 
 function deliveriesListing(labels: DestinationLabels): Listing<DeliveryRow> {
-  const isPending = ({ state }: DeliveryRow): boolean => state === 'pending'
+  const formatTried = ({ triedMs }: DeliveryRow): string | null =>
+    triedMs === undefined ? null : formatIsoTime(triedMs)
   return {
     columns: [
       {
         title: 'LAST TRIED (UTC)',
         width: 16,
-        text: (row) => (isPending(row) ? '-' : shortTime(formatIsoTime(row.atMs))),
+        text: (row) => shortTime(formatTried(row) ?? '') || '-',
       },
       {
         title: 'STATE',
@@ -472,7 +487,7 @@ function deliveriesListing(labels: DestinationLabels): Listing<DeliveryRow> {
       sink: row.sink,
       destination: labels.get(row.destination) ?? null,
       state: row.state,
-      tried_at: isPending(row) ? null : formatIsoTime(row.atMs),
+      tried_at: formatTried(row),
       events: row.events,
       severity: row.severity,
       attempts: row.attempts,
