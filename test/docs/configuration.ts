@@ -19,6 +19,7 @@ interface Field {
   additionalProperties?: Field | boolean
   items?: Field
   anyOf?: Field[]
+  allOf?: Field[]
   oneOf?: Field[]
   definitions?: Record<string, Field>
 }
@@ -185,7 +186,7 @@ function simpleType(field: Field): string {
   if (examples.includes('30/m')) return 'rate'
   if (examples.includes('1GiB')) return 'size'
   if (type === 'boolean') return '`true`, `false`'
-  if (field.$ref !== undefined) return 'section'
+  if (field.$ref !== undefined || field.allOf) return 'section'
   if (type === 'object') return field.properties ? 'section' : 'names and texts'
   return type === 'string' ? 'text' : `number${rangeOf(field)}`
 }

@@ -165,7 +165,7 @@ async function buildPreview(
     { about: JSON.stringify(about) },
   )
   const delivery: Delivery = {
-    id: 'preview',
+    id: '<id>', // made when the digest is
     destination,
     members,
     summary: about.summary,
@@ -183,6 +183,7 @@ async function buildPreview(
     text,
     html,
     notes: [
+      ...(events === 0 ? [] : ['<id> stands for the id that the message gets when it is sent']),
       ...(sink.destinations.length > 1
         ? [`for ${sanitize(destination.label)}; --recipient names another one`]
         : []),
