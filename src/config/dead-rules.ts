@@ -11,6 +11,7 @@ import { describedTypes } from '../messages/families.ts'
 import type { RouteConfig } from '../routing/config.ts'
 import { eventNames, type Matcher, unusualSeverity } from '../routing/matcher.ts'
 import { isFeedMatcher, meetsFeed, namedAccount } from '../routing/reach.ts'
+import type { Silence } from '../routing/silences.ts'
 import type { Config } from './config.ts'
 import { type Place, printableKey } from './parse-file.ts'
 
@@ -23,6 +24,11 @@ export function deadRuleWarnings(config: Config, nowMs: number): Finding[] {
     ...inhibitRules.flatMap((rule, index) => inhibitWarnings(known, rule, index)),
     ...endedMutes(config, nowMs),
   ]
+}
+
+/** Why a silence that is about to be made would silence nothing. */
+export function silenceRemarks(config: Config, silence: Silence, nowMs: number): Finding[] {
+  return silenceWarnings(collectKnown(config), { silence, index: 0 }, nowMs)
 }
 
 /** What the file defines, looked up once: rules and feeds may be thousands each. */
@@ -137,7 +143,7 @@ function takesAll(route: RouteConfig, met: MetMatchers): boolean {
 
 function silenceWarnings(
   known: KnownWords,
-  { silence, index }: { silence: Config['silences'][number]; index: number },
+  { silence, index }: { silence: Silence; index: number },
   nowMs: number,
 ): Finding[] {
   const path = ['silences', index]

@@ -134,7 +134,7 @@ async function withholdByRules(
   if (!rules || refs.length === 0 || rules.allowsAll(sink.name)) return []
   const found = await readItems(ledger, refs)
   const verdicts = await rules.decide(ledger, found.map(toSuppressionInput))
-  const withheld = found.flatMap((item, i) => toWithheld(sink, item, verdicts[i]) ?? [])
+  const withheld = found.flatMap((item, i) => toWithheld(item, verdicts[i]) ?? [])
   if (withheld.length === 0) return []
   const members = withheld.map(({ member }) => member)
   const done = new Set(await withholdItems(ledger, members, isBatch ? sink.name : undefined))
@@ -146,14 +146,12 @@ async function withholdByRules(
 }
 
 function toWithheld(
-  sink: Sink,
   { ref, item: { severity, destination } }: FoundItem,
   verdict: Verdict | undefined,
 ): { member: WithheldItem; severity: string } | undefined {
   if (!verdict || verdict.act === 'send') return undefined
   if (verdict.act === 'suppress') return { member: { ref, ...verdict }, severity }
   const untilMs = Math.floor(verdict.untilMs)
-  const isForPeople = sink.audience === 'people'
-  const group = isForPeople ? mutedGroup(destination, verdict.rule, untilMs) : undefined
+  const group = mutedGroup(destination, verdict.rule, untilMs)
   return { member: { ref, ...verdict, untilMs, group }, severity }
 }

@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { isKnownSeverity, type KnownSeverity, severities, severityRank } from '../event.ts'
 import {
+  flag,
   isSection,
   refusal,
   type Refusal,
@@ -33,6 +34,8 @@ export interface Silence {
   reason: string
   /** Events of a higher severity are not silenced. */
   maxSeverity: KnownSeverity
+  /** Machines get nothing of it either; else they get every event. */
+  machines: boolean
   origin: 'config' | 'command'
 }
 
@@ -97,8 +100,9 @@ const silenceFile = section(
     owner: note('Who answers for it.', 100),
     reason: note('Why.', 500),
     max_severity: word(severities, 'The highest severity that it silences.'),
+    machines: flag('Silence webhooks too, which get every event otherwise.').prefault(false),
   },
-  { describe: 'What is not sent until a time.', rules: [endsInTime] },
+  { describe: 'What people are not sent until a time.', rules: [endsInTime] },
 )
 
 type SilenceFile = z.output<typeof silenceFile>
@@ -118,7 +122,7 @@ export const silencesConfig = z
   .meta({ description: 'What is not sent until a time, by whom and why.' })
 
 function toSilence(file: SilenceFile, identity: Pick<Silence, 'id' | 'origin'>): Silence {
-  const { matchers, starts, until, owner, reason, max_severity: maxSeverity } = file
+  const { matchers, starts, until, owner, reason, max_severity: maxSeverity, machines } = file
   const startsAtMs = starts ?? until - maxSilenceMs
   return {
     ...identity,
@@ -128,6 +132,7 @@ function toSilence(file: SilenceFile, identity: Pick<Silence, 'id' | 'origin'>):
     owner,
     reason,
     maxSeverity,
+    machines,
   }
 }
 
@@ -164,15 +169,16 @@ export interface SilenceRequest {
   owner: string
   reason: string
   severity: string
+  machines: boolean
   nowMs: number
 }
 
 /** Creates a silence that begins now, or returns everything that is wrong with it. */
 export function newSilence(request: SilenceRequest): Silence | SilenceProblem {
-  const { id, matchers, labels, forMs, untilMs, owner, reason, severity, nowMs } = request
+  const { id, matchers, labels, forMs, untilMs, nowMs, ...said } = request
   const endsAtMs = untilMs ?? nowMs + (forMs ?? Number.NaN)
   const times = { starts: formatIso(nowMs), until: formatIso(endsAtMs) }
-  const silence = parseFile({ id, matchers, ...times, owner, reason, severity })
+  const silence = parseFile({ id, matchers, ...times, ...said })
   if (isSilenceProblem(silence)) return silence
   const known = [...eventNames, ...labels]
   const mistakes = silence.matchers.flatMap(({ name }, index) => {
@@ -190,7 +196,7 @@ export function isSilenceProblem(result: Silence | SilenceProblem): result is Si
 
 /** Formats a silence for storage, deterministically. `parseSilence` reads it. */
 export function silenceText(silence: Silence): string {
-  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity } = silence
+  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines } = silence
   return JSON.stringify({
     id,
     matchers: matchers.map(({ text }) => text),
@@ -199,6 +205,7 @@ export function silenceText(silence: Silence): string {
     owner,
     reason,
     severity: maxSeverity,
+    machines,
   })
 }
 

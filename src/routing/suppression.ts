@@ -1,10 +1,11 @@
 /**
  * Why an item is not sent, decided when it is about to enter a message and not before: closed at
- * the service, silenced, inhibited, or muted. The first rule that has a verdict decides.
+ * the service, silenced, inhibited, or muted. The first rule that has a verdict decides. All of
+ * that concerns people: machines get every event, but for silences that name them.
  */
 import { ownFeed } from '../event.ts'
 import type { InhibitRule } from './inhibition.ts'
-import type { RoutableEvent, RouteNode, Router } from './router.ts'
+import type { RoutableEvent, Router } from './router.ts'
 import { findSilence, type Silence } from './silences.ts'
 import { mutedUntil, type TimeIntervals } from './time-intervals.ts'
 
@@ -14,7 +15,7 @@ export interface SuppressionSetup {
   timeIntervals: TimeIntervals
   /** Those of the file and those made by command. */
   silences: () => readonly Silence[]
-  /** Whether the sink is for people; machines also get events that people closed. */
+  /** Whether the sink is for people. */
   isForPeople: (sink: string) => boolean
 }
 
@@ -44,7 +45,7 @@ export interface Candidate {
 type Check = (setup: SuppressionSetup, candidate: Candidate, nowMs: number) => Verdict | undefined
 
 /** In this order. */
-const checks: Check[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
+const checksForPeople: Check[] = [checkClosed, checkSilences, checkInhibition, checkMutes]
 
 /** Returns what becomes of an item now. Tocsin's own events cannot be suppressed. */
 export function decideVerdict(
@@ -52,6 +53,7 @@ export function decideVerdict(
   candidate: Candidate,
   nowMs: number,
 ): Verdict {
+  const checks = setup.isForPeople(candidate.sink) ? checksForPeople : [checkSilences]
   for (const check of candidate.event.feed === ownFeed ? [] : checks) {
     const verdict = check(setup, candidate, nowMs)
     if (verdict) return verdict
@@ -61,32 +63,25 @@ export function decideVerdict(
 
 /** Whether no rule can suppress anything for the sink just now. */
 export function allowsAll(setup: SuppressionSetup, sink: string): boolean {
-  if (setup.isForPeople(sink)) return false
-  const hasRules = setup.silences().length > 0 || setup.inhibitRules.length > 0
-  return !hasRules && !hasMutes(setup.router.root)
+  return !setup.isForPeople(sink) && !setup.silences().some(({ machines }) => machines)
 }
 
-function hasMutes({ muteTimeIntervals, routes }: RouteNode): boolean {
-  return muteTimeIntervals.length > 0 || routes.some(hasMutes)
-}
-
-/** Suppresses for people what was closed upstream; machines get it, with the times. */
 function checkClosed(
-  { isForPeople }: SuppressionSetup,
-  { sink, closed, event: { event } }: Candidate,
+  _setup: SuppressionSetup,
+  { closed, event: { event } }: Candidate,
 ): Verdict | undefined {
   const closure = event.ignoredAtMs === null ? undefined : 'ignored'
   const reason = closed ?? (event.remediatedAtMs === null ? closure : 'remediated')
-  if (reason === undefined || !isForPeople(sink)) return undefined
-  return { act: 'suppress', reason, rule: 'at the service' }
+  return reason && { act: 'suppress', reason, rule: 'at the service' }
 }
 
 function checkSilences(
-  { silences }: SuppressionSetup,
-  { event }: Candidate,
+  { silences, isForPeople }: SuppressionSetup,
+  { sink, event }: Candidate,
   nowMs: number,
 ): Verdict | undefined {
-  const silence = findSilence(silences(), event, nowMs)
+  const about = silences().filter(({ machines }) => machines || isForPeople(sink))
+  const silence = findSilence(about, event, nowMs)
   return silence && { act: 'suppress', reason: 'silence', rule: silence.id }
 }
 

@@ -197,11 +197,12 @@ export function formatGrouping({ groupBy, groupWaitMs, groupIntervalMs }: Groupi
 }
 
 export function silenceLine(silence: Silence, nowMs: number): string {
-  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity } = silence
+  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines } = silence
   const what = matchers.map(({ text }) => text).join(' and ')
+  const ceiling = `up to ${maxSeverity}${machines ? ', for machines too' : ''}`
   const span = `${formatUtcTime(startsAtMs)} to ${formatUtcTime(endsAtMs)}`
   const phase = silencePhase(silence, nowMs)
-  return `  ${id} (${phase}): ${sanitize(what, 600)}, up to ${maxSeverity}, ${span}, ${sanitize(owner)}: ${sanitize(reason, 500)}`
+  return `  ${id} (${phase}): ${sanitize(what, 600)}, ${ceiling}, ${span}, ${sanitize(owner)}: ${sanitize(reason, 500)}`
 }
 
 export function silencePhase(
@@ -213,7 +214,8 @@ export function silencePhase(
 }
 
 export function silenceJson(silence: Silence): Record<string, unknown> {
-  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, origin } = silence
+  const { id, matchers, startsAtMs, endsAtMs, owner, reason, maxSeverity, machines, origin } =
+    silence
   return {
     id,
     matchers: matchers.map(({ text }) => text),
@@ -222,6 +224,7 @@ export function silenceJson(silence: Silence): Record<string, unknown> {
     owner,
     reason,
     severity: maxSeverity,
+    machines,
     origin,
   }
 }

@@ -2,10 +2,14 @@
 import { randomInt } from 'node:crypto'
 import { Command } from 'commander'
 import { type Config, formatMistake } from '../../config/config.ts'
+import { silenceRemarks } from '../../config/dead-rules.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { readSilences } from '../../daemon/grouping.ts'
 import { severities } from '../../event.ts'
 import { duration } from '../../lib/config-fields.ts'
+import { formatList } from '../../lib/errors.ts'
+import { createReach, meetsFeed } from '../../routing/reach.ts'
+import { createRouter } from '../../routing/router.ts'
 import {
   findSilence,
   isSilenceProblem,
@@ -14,6 +18,7 @@ import {
   type SilenceProblem,
   silenceText,
 } from '../../routing/silences.ts'
+import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
 import { isIndexed } from '../../store/record-index.ts'
 import { type LedgerRecord, readPayload, scanRecords } from '../../store/records.ts'
@@ -53,7 +58,7 @@ export function silencesCommand(context: Context): Command {
 
 function addSilenceCommand(context: Context): Command {
   return addByOption(addCommonOptions(new Command('add')))
-    .description('send nothing of what matches, from now on for a while')
+    .description('send people nothing of what matches, from now on for a while')
     .argument('<matchers...>', `all must match, e.g. 'type="paste"' 'team="brand"'`)
     .option('--for <span>', 'how long, such as 2h; at most 30d')
     .option('--until <time>', 'when it ends, such as 2026-11-21T18:00Z')
@@ -66,6 +71,7 @@ function addSilenceCommand(context: Context): Command {
         parseText,
       ).makeOptionMandatory(),
     )
+    .option('--machines', 'silence webhooks too, which get every event otherwise')
     .option(
       '--owner <name>',
       "who answers for it (default: --by, $USER or the system's user)",
@@ -79,6 +85,7 @@ export interface AddOptions extends CommonOptions, ByOption {
   until?: string
   reason: string
   severity: string
+  machines?: boolean
   owner?: string
 }
 
@@ -96,14 +103,53 @@ export async function addSilence(
     const effect = await measureEffect(context, store, { silence: added, nowMs: startsAtMs })
     return { silence: added, matched: effect, nowMs: startsAtMs }
   })
+  const reach = sinksBySilence(config, silence)
+  const remarks = silenceRemarks(config, silence, nowMs)
+  for (const { problem, remedy } of remarks)
+    context.terminal.printError(`warning: ${problem}; ${remedy}`)
   print(context, options, {
-    json: { ...silenceJson(silence), last_24_h: matched },
+    json: {
+      ...silenceJson(silence),
+      sinks: reach,
+      last_24_h: matched,
+      warnings: remarks.map(({ problem }) => problem),
+    },
     lines: () => [
       `silence ${silence.id} begins within seconds; "tocsin silences expire ${silence.id}" ends it`,
       silenceLine(silence, nowMs),
+      `  ${formatReach(reach)}`,
       `  ${formatEffect(matched)}`,
     ],
   })
+}
+
+/** Sinks that events of the silence's feeds may reach, by whether they get what it matches. */
+interface SilenceReach {
+  silent: string[]
+  goes_on: string[]
+}
+
+function sinksBySilence(
+  { route, feeds, sinks }: Config,
+  { matchers, machines }: Silence,
+): SilenceReach {
+  const reachOf = createReach(createRouter(route).root)
+  const met = feeds.filter((feed) => meetsFeed(feed, matchers))
+  const reached = new Set(met.flatMap((feed) => [...reachOf(feed)]))
+  const isSilent = (sink: Config['sinks'][number]): boolean =>
+    machines || sinkTypeOf(sink).audience === 'people'
+  const all = Object.groupBy(
+    sinks.filter(({ name }) => reached.has(name)),
+    (sink) => (isSilent(sink) ? 'silent' : 'goes_on'),
+  )
+  const namesOf = (some: Config['sinks'] = []): string[] => some.map(({ name }) => name)
+  return { silent: namesOf(all.silent), goes_on: namesOf(all.goes_on) }
+}
+
+function formatReach({ silent, goes_on: others }: SilenceReach): string {
+  const silenced = silent.length === 0 ? 'no sink falls silent' : `silent: ${formatList(silent)}`
+  if (others.length === 0) return silenced
+  return `${silenced}; machines get it all the same: ${formatList(others)} (--machines silences them too)`
 }
 
 /** Reports every mistake of the command line at once. Returns the silence's owner. */
@@ -169,6 +215,7 @@ function buildSilence(config: Config, { matchers, options, owner, nowMs }: Silen
     owner,
     reason,
     severity,
+    machines: options.machines === true,
     nowMs,
   })
   if (!isSilenceProblem(silence)) return silence

@@ -51,6 +51,27 @@ test('a silence that is added holds from now on, for as long as it says', async 
   expect(out).toContain(`  ${silence!.id} (active): type="paste" and team="brand", up to medium, `)
 })
 
+test('the answer names the sinks that fall silent, and machines get all unless they are named', async () => {
+  const scene = await aSocScene(tests)
+  const args = ['silences', 'add', 'feed="brand"', '--for=1h', ...why, ...scene.config]
+  expect((await tocsin(...args)).out).toContain(
+    '  silent: soc, oncall, news; machines get it all the same: siem, lake (--machines silences them too)\n',
+  )
+  const all = await tocsin(...args, '--machines')
+  expect(all.out).toContain('  silent: soc, siem, lake, oncall, news\n')
+  expect(all.out).toContain('feed="brand", up to medium, for machines too, ')
+  expect((await made(scene)).filter(({ machines }) => machines)).toHaveLength(1)
+})
+
+test('a silence of a feed that there is not is made, with a warning', async () => {
+  const scene = await aSocScene(tests)
+  const args = ['silences', 'add', 'feed="brnd"', '--for=1h', ...why, ...scene.config]
+  const { code, out, err } = await tocsin(...args)
+  expect(code).toBe(0)
+  expect(err).toBe('warning: never matches: there is no feed "brnd"; did you mean "brand"?\n')
+  expect(out).toContain('  no sink falls silent\n')
+})
+
 test('every mistake of a line is told at once', async () => {
   const { config } = await aSocScene(tests)
   const wrong = ['typo="x"', '--for=2h', '--until=2h', '--severity=hihg', '--reason=r']

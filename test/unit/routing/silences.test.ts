@@ -27,6 +27,7 @@ function aRequest(overrides: Partial<SilenceRequest> = {}): SilenceRequest {
     owner: 'jo',
     reason: 'known campaign',
     severity: 'medium',
+    machines: false,
     nowMs,
     ...overrides,
   }
