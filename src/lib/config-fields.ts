@@ -6,7 +6,7 @@
  * write instead; none quotes a value.
  */
 import { z } from 'zod'
-import { suggestion } from './errors.ts'
+import { findNearest, suggestion } from './errors.ts'
 import { isTimeZone } from './time-zone.ts'
 
 /** A mistake at a place inside a section. */
@@ -123,9 +123,38 @@ function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
 export function byType<
   Options extends readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]],
 >(options: Options, later: Record<string, string> = {}): z.ZodDiscriminatedUnion<Options, 'type'> {
-  return z.discriminatedUnion('type', options, {
-    error: ({ input }) => messageFor(typeRefusal(input, typeNames(options), later)),
-  })
+  return z
+    .discriminatedUnion('type', options, {
+      error: ({ input }) => messageFor(typeRefusal(input, typeNames(options), later)),
+    })
+    .superRefine((input, context) => addOtherMistakes(options, input, context), {
+      when: () => true,
+    })
+}
+
+/**
+ * Where the type itself is mistaken, adds what is wrong besides: as the type that was probably
+ * meant, else what would be wrong with every type.
+ */
+function addOtherMistakes(
+  options: readonly z.core.$ZodTypeDiscriminable[],
+  input: unknown,
+  context: z.RefinementCtx,
+): void {
+  const types = typeNames(options)
+  if (!isSection(input) || types.includes(String(input['type']))) return
+  const meant = findNearest(String(input['type'] ?? ''), types)
+  const [first = [], ...others] = (meant === undefined ? types : [meant]).map((type) =>
+    options
+      .filter((option) => typeNames([option]).includes(type))
+      .flatMap((option) => z.safeParse(option as z.ZodType, { ...input, type }).error?.issues ?? []),
+  )
+  const isSame = (one: z.core.$ZodIssue) => (other: z.core.$ZodIssue) =>
+    other.message === one.message && other.path.join('.') === one.path.join('.')
+  for (const issue of first) {
+    if (!others.every((issues) => issues.some(isSame(issue)))) continue
+    context.addIssue({ code: 'custom', message: issue.message, path: [...issue.path] })
+  }
 }
 
 function typeNames(options: readonly z.core.$ZodTypeDiscriminable[]): string[] {
