@@ -142,8 +142,10 @@ function addOtherMistakes(
   context: z.RefinementCtx,
 ): void {
   const types = typeNames(options)
-  if (!isSection(input) || types.includes(String(input['type']))) return
-  const meant = findNearest(String(input['type'] ?? ''), types)
+  if (!isSection(input)) return
+  const written = typeof input['type'] === 'string' ? input['type'] : ''
+  if (types.includes(written)) return
+  const meant = findNearest(written, types)
   const [first = [], ...others] = (meant === undefined ? types : [meant]).map((type) =>
     options
       .filter((option) => typeNames([option]).includes(type))
