@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
+import type { Finding } from '../lib/config-fields.ts'
 import { type AccountLedger, claimLead, openLedgers } from '../store/account-ledger.ts'
 import {
   type AccountEntry,
@@ -153,6 +154,22 @@ export async function findRenames(
   return [...accountFacts({ ...config, accounts })].flatMap(([account, fresh]): Rename[] => {
     const why = findRenameReason(fresh, { facts, feeds })
     return why === undefined ? [] : [{ account, left: left.account, why }]
+  })
+}
+
+/** Finds accounts of a new configuration that look like ones that leave with the old one. */
+export function renameFindings(before: Config, after: Config): Finding[] {
+  const [old, fresh] = [accountFacts(before), accountFacts(after)]
+  return [...fresh].flatMap(([account, facts]): Finding[] => {
+    if (old.has(account)) return []
+    const renames = [...old].flatMap(([left, leftFacts]): Finding[] => {
+      const { feeds } = leftFacts
+      const why = fresh.has(left) ? undefined : findRenameReason(facts, { facts: leftFacts, feeds })
+      if (why === undefined) return []
+      const { said, remedy } = formatRename({ account, left, why })
+      return [{ path: ['accounts', account], problem: said, remedy }]
+    })
+    return renames.slice(0, 1)
   })
 }
 

@@ -14,7 +14,7 @@ import { ConfigError, formatMistake, type Mistake } from '../config/config.ts'
 import { changedFiles } from '../config/file-contents.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import { errorMessage } from '../lib/errors.ts'
-import { openAccountLedgers } from './accounts.ts'
+import { openAccountLedgers, renameFindings } from './accounts.ts'
 import type { ProcessContext } from './context.ts'
 import { describeConfig } from './describe-config.ts'
 import {
@@ -98,7 +98,10 @@ async function replace(host: EngineHost, read: ConfigReader): Promise<ReloadOutc
     const { revision: generation } = before.generation
     return { status: 'unchanged', generation, warnings: loaded.warnings }
   }
-  const warnings = loaded.place(fixedFileFindings({ redis: loaded.config.redis }, files))
+  const warnings = loaded.place([
+    ...fixedFileFindings({ redis: loaded.config.redis }, files),
+    ...renameFindings(before.config, loaded.config),
+  ])
   for (const warning of warnings) logger.warn(warning, 'configuration warning')
   const next = createEngine(host.processContext, loaded)
   if (host.current.parts) await replaceRunning(host, next)

@@ -15,6 +15,7 @@ export interface Daemon extends RunningTocsin {
   lines(message: string): Record<string, unknown>[]
   /** Waits for so many of them. */
   hasSaid(message: string, times: number): Promise<void>
+  /** A rendering that was made since the last call: one is shared by all who ask within a second. */
   metrics(): Promise<string>
   /** From the request to stop to the end, by the daemon's own clock, ms. */
   stoppedInMs(): number
@@ -31,6 +32,7 @@ export async function startDaemon(
     writeFileSync(join(dirname(file), name), content)
   const running = startTocsin('run', '--config', file)
   await running.says(firstWords)
+  let scraped = ''
   const lines = (message: string): Record<string, unknown>[] =>
     running
       .soFar()
@@ -55,7 +57,12 @@ export async function startDaemon(
       vi.waitUntil(() => lines(message).length >= times, { timeout: 50_000 }).then(() => undefined),
     async metrics() {
       const port = lines('http server listens')[0]!['port'] as number
-      return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      const scrape = async (): Promise<string> =>
+        (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+      const before = scraped
+      // no two renderings have the same memory and time of the processor
+      await vi.waitUntil(async () => (scraped = await scrape()) !== before, { timeout: 50_000 })
+      return scraped
     },
   }
 }
