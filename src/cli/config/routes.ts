@@ -175,12 +175,14 @@ export async function explainRoutes(
   if (event !== undefined && account !== undefined) {
     throw new CommandError('mistake', '--account goes with --uid; an --event has its feed’s')
   }
-  const { events, nowMs } =
+  const { events, nowMs, known } =
     event === undefined
       ? await readStoredEvents(config, refang(uid?.trim() ?? ''), options)
-      : await readEventFile(context, config, { file: event, feed })
+      : {
+          ...(await readEventFile(context, config, { file: event, feed })),
+          known: await readKnownSilences(config),
+        }
   const destinations = destinationsBySink(config)
-  const known = await readKnownSilences(config)
   const traces = events.map((one) => traceRoute(config, destinations, { event: one, nowMs, known }))
   print(context, options, {
     json: traces.map(traceJson),

@@ -11,7 +11,7 @@ import type { RoutableEvent } from '../../routing/router.ts'
 import { type LedgerRecord, type Payload, readPayload, readRecord } from '../../store/records.ts'
 import { type Context, inputName, readText } from '../context.ts'
 import { CommandError } from '../terminal.ts'
-import { requireLedger, withStore } from './open-store.ts'
+import { type KnownSilences, readAllSilences, requireLedger, withStore } from './open-store.ts'
 
 export interface GivenEvent extends RoutableEvent {
   /** undefined: there is no full event. */
@@ -109,6 +109,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+export interface StoredEvents extends GivenEvents {
+  /** Read from the same Redis. */
+  known: KnownSilences
+}
+
 /**
  * Reads the event as each feed showed it, or as the named feed would, whether it showed it or not.
  * Throws CommandError.
@@ -117,22 +122,25 @@ export async function readStoredEvents(
   config: Config,
   uid: string,
   { feed: named, account }: Choice,
-): Promise<GivenEvents> {
+): Promise<StoredEvents> {
   const namedFeed = config.feeds.find(({ name }) => name === named)
   const wanted = account ?? namedFeed?.account
   return withStore(config, async (store) => {
     const ledgers = wanted === undefined ? store.ledgers : [requireLedger(store, wanted)]
-    const known = await Promise.all(
+    const found = await Promise.all(
       ledgers.map(async (ledger) => {
         const id = ledger.fingerprints.recordId(uid)
         return Promise.all([readRecord(ledger, id), readPayload(ledger, id)])
       }),
     )
-    const events = known.flatMap(([record, payload]) =>
+    const events = found.flatMap(([record, payload]) =>
       record && payload ? asFeedsShow(config, { record, payload }, named) : [],
     )
-    if (events.length > 0) return { events, nowMs: await redisNow(store) }
-    const isKnown = known.some(([record]) => record !== undefined)
+    if (events.length > 0) {
+      const known = await readAllSilences(config, store.redis)
+      return { events, known, nowMs: await redisNow(store) }
+    }
+    const isKnown = found.some(([record]) => record !== undefined)
     throw new CommandError('refused', formatMissing(uid, isKnown))
   })
 }

@@ -276,17 +276,18 @@ const silencesPatienceMs = 1_000
 /** Does not throw when Redis fails. */
 export async function readKnownSilences(config: Config): Promise<KnownSilences> {
   try {
-    const keys = createKeys(config.redis.prefix)
-    const { silences } = await withRedis(
-      config.redis,
-      (redis) => readSilences(redis, keys),
-      silencesPatienceMs,
-    )
-    return { silences: [...config.silences, ...silences], unavailable: undefined }
+    const read = (redis: Redis): Promise<KnownSilences> => readAllSilences(config, redis)
+    return await withRedis(config.redis, read, silencesPatienceMs)
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
     return { silences: config.silences, unavailable: error.message }
   }
+}
+
+/** Those of the file and those made by command. Throws what Redis throws. */
+export async function readAllSilences(config: Config, redis: Redis): Promise<KnownSilences> {
+  const { silences } = await readSilences(redis, createKeys(config.redis.prefix))
+  return { silences: [...config.silences, ...silences], unavailable: undefined }
 }
 
 /** Lines to print when silences may be missing. */

@@ -1,10 +1,12 @@
 /** `silences list|add|expire`, and that the routes' own commands know of what was made by command. */
-import { expect, test } from 'vitest'
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { readSilences } from '../../../src/daemon/grouping.ts'
 import { writeSilence } from '../../../src/store/silences.ts'
 import type { Silence } from '../../../src/routing/silences.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { freePort } from '../../support/free-port.ts'
+import { startTcpServer } from '../../support/tcp-server.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 import { aFile, tocsin } from './tocsin.ts'
 
@@ -215,4 +217,24 @@ test('without Redis they say that such silences are not known', async () => {
   }
   const json = await tocsin('routes', 'show', '--output=json', ...config)
   expect(JSON.parse(json.out)).toMatchObject({ silences_by_command_known: false })
+})
+
+test('routes explain --uid knows the silences of the Redis that it read the event from', async () => {
+  const { port } = new URL(tests.server.url)
+  let connections = 0
+  const door = await startTcpServer({
+    onConnect(socket) {
+      connections += 1
+      if (connections === 1) socket.pipe(connect(Number(port), '127.0.0.1')).pipe(socket)
+      else socket.destroy()
+    },
+  })
+  onTestFinished(() => door.stop())
+  const scene = await aSocScene(tests, (text) =>
+    text.replace(/redis:\/\/[^"]+/, `redis://127.0.0.1:${door.port}`),
+  )
+  await scene.show(['soc'], [{ uid: 'a/b/1' }])
+  const { out } = await tocsin('routes', 'explain', '--uid=a/b/1', ...scene.config)
+  expect(out).toContain('  by no silence and no inhibit rule\n')
+  expect(out).not.toContain('not known')
 })
