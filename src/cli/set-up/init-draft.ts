@@ -136,7 +136,7 @@ function render(
       ...Object.entries(keys).map(([key, value]) => `    ${key}: ${quote(value)}`),
     ]),
     '',
-    '# Every event goes to these; docs/concepts.md shows how to route by severity.',
+    '# Every event goes to these; docs/reference/configuration.md begins with routes by severity.',
     'route:',
     `  sinks: [${sinks.map(({ name }) => name).join(', ')}]`,
     '',

@@ -1,4 +1,6 @@
 /** Whatever is answered stands in the file as it was answered. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 import {
@@ -99,4 +101,13 @@ test('two configurations in one folder share no file of a secret', () => {
   const names = (file: string): string[] => listSecrets(draft, file).map(({ fileName }) => fileName)
   const all = [...names('/etc/tocsin/north.yaml'), ...names('/etc/tocsin/south.yaml')]
   expect(new Set(all).size).toBe(all.length)
+})
+
+test('the page that it names for routes by severity has one', () => {
+  const [, page = ''] = /(docs\S+\.md) begins with routes/.exec(configText(draft, 'x.yaml')) ?? []
+  const [example = ''] = readFileSync(join(import.meta.dirname, '../../..', page), 'utf8').split(
+    '\n## ',
+    2,
+  )
+  expect(example).toContain("matchers: ['severity>=high']")
 })
