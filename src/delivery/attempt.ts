@@ -258,7 +258,7 @@ export async function reportToCircuit(
 
 export function countSettled(
   { metrics, clock }: AttemptOptions,
-  { name: sink }: Sink,
+  { name: sink, audience }: Sink,
   { message: { members, total }, outcome: { outcome } }: { message: Message; outcome: Outcome },
 ): void {
   if (outcome === 'retry' || outcome === 'unsent') return
@@ -269,7 +269,7 @@ export function countSettled(
   for (const { severity, payload } of members) {
     const waitedMs = clock.now() - (payload?.fetchedAtMs ?? clock.now())
     const seconds = Math.max(0, waitedMs) / 1000
-    metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, seconds)
+    metrics.eventFetchToDeliverySeconds.observe({ audience, severity }, seconds)
   }
 }
 

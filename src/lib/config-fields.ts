@@ -149,7 +149,9 @@ function addOtherMistakes(
   const [first = [], ...others] = (meant === undefined ? types : [meant]).map((type) =>
     options
       .filter((option) => typeNames([option]).includes(type))
-      .flatMap((option) => z.safeParse(option as z.ZodType, { ...input, type }).error?.issues ?? []),
+      .flatMap(
+        (option) => z.safeParse(option as z.ZodType, { ...input, type }).error?.issues ?? [],
+      ),
   )
   const isSame = (one: z.core.$ZodIssue) => (other: z.core.$ZodIssue) =>
     other.message === one.message && other.path.join('.') === one.path.join('.')

@@ -3,46 +3,7 @@
  * `metrics.ts` and the zero start all follow from it. A label's values are a closed list written
  * here or names of the configuration; never a uid, an address or an error text.
  */
-
-/**
- * Where a label's values come from: names of the configuration (the feeds that sweep or are audited
- * and the sinks with a canary are lists of their own); `severity`: the five words, anything else
- * becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
- */
-export type LabelDomain =
-  | 'feeds'
-  | 'sweptFeeds'
-  | 'auditedFeeds'
-  | 'sinks'
-  | 'canarySinks'
-  | 'accounts'
-  | 'routes'
-  | 'severity'
-  | 'code'
-  | 'version'
-  | readonly string[]
-
-export type LabelDomains = Readonly<Record<string, LabelDomain>>
-
-export interface MetricDefinition {
-  kind: 'counter' | 'gauge' | 'histogram'
-  /** `shared`: read from Redis by a loop of the process, left out while Redis does not answer. */
-  scope: 'local' | 'shared'
-  help: string
-  labels: LabelDomains
-  /** No sample before its value is known, because a 0 would be wrong. */
-  startsUnset?: true
-  /** Upper bounds of a histogram's buckets, seconds. */
-  buckets?: readonly number[]
-  /** How it is exported unless `http.metrics` is `detailed`; left out: unchanged. */
-  brief?: Brief
-}
-
-/**
- * `omitted`: not exported. `sparse`: a counter begins with its first count, a gauge is shown while
- * it is not 0. `without`: summed over all values of these labels.
- */
-type Brief = 'omitted' | 'sparse' | { readonly without: readonly string[] }
+import type { Brief, LabelDomains, MetricDefinition } from './metric-kinds.ts'
 
 /** The values of a `severity` label; the first five are the `severities` of `event.ts`. */
 export const severityWords = ['info', 'low', 'medium', 'high', 'critical', 'unknown'] as const
@@ -368,8 +329,8 @@ export const metricTable = {
   }),
   event_fetch_to_delivery_seconds: histogram(
     "From the arrival here to the sink's acceptance.",
-    { ...sink, severity: 'severity' },
-    { buckets: deliveryBuckets, brief: { without: ['sink'] } },
+    { audience: ['people', 'machines'], severity: 'severity' },
+    { buckets: deliveryBuckets },
   ),
 
   items_created_total: counter('Items created: one event for one destination each.', sink),
@@ -418,6 +379,11 @@ export const metricTable = {
   ),
   delivery_oldest_due_timestamp_seconds: shared(
     'When the longest-waiting due item became due; 0: none is due. Held and collected items are not due.',
+    sink,
+    'sparse',
+  ),
+  delivery_oldest_critical_timestamp_seconds: shared(
+    'When the oldest critical event came in that the sink has not taken yet; 0: it owes none. What is held or waits for a digest does not count.',
     sink,
     'sparse',
   ),
@@ -546,16 +512,6 @@ export function metricNames(): string[] {
   return Object.keys(metricTable).map((name) => `tocsin_${name}`)
 }
 
-/** HELP as exported: what the metric is, and how to aggregate it over instances. */
-export function helpText(definition: MetricDefinition): string {
-  return `${definition.help} ${describeAggregation(definition)}`
-}
-
-function describeAggregation({ kind, scope }: MetricDefinition): string {
-  if (scope === 'shared') return 'Shared by all instances (max).'
-  return kind === 'gauge' ? 'Local to this instance.' : 'Local to this instance (sum).'
-}
-
 function counter<const L extends LabelDomains>(help: string, labels: L, brief?: Brief) {
   return { kind: 'counter', scope: 'local', help, labels, ...briefField(brief) } as const
 }
@@ -590,9 +546,9 @@ function sharedWhenKnown<const L extends LabelDomains>(help: string, labels: L) 
 function histogram<const L extends LabelDomains>(
   help: string,
   labels: L,
-  { buckets, brief }: { buckets: readonly number[]; brief: Brief },
+  { buckets, brief }: { buckets: readonly number[]; brief?: Brief },
 ) {
-  return { kind: 'histogram', scope: 'local', help, labels, buckets, brief } as const
+  return { kind: 'histogram', scope: 'local', help, labels, buckets, ...briefField(brief) } as const
 }
 
 function briefField(brief: Brief | undefined): { brief?: Brief } {

@@ -10,11 +10,8 @@ import {
   type LabelDomain,
   type LabelDomains,
   type MetricDefinition,
-  metricTable,
-  type MetricTable,
-  responseCodes,
-  severityWords,
-} from './metric-table.ts'
+} from './metric-kinds.ts'
+import { metricTable, type MetricTable, responseCodes, severityWords } from './metric-table.ts'
 
 /**
  * Every local metric of the table by its name in camelCase without prefix, e.g. `feedPollsTotal`.
@@ -98,6 +95,7 @@ export function createMetrics({
   const redisUp = registered.get('redis_up')?.metric as Gauge
   const stateAge = registered.get('state_age_seconds')?.metric as Gauge
   let feedsSinceMs = new Map<string, number>()
+  let hasStarted = false
   let knownNames: KnownNames = { feeds: [], sinks: [], accounts: [], routes: [] }
   let state = { text: '', atMs: clock.now() }
   collectDefaultMetrics({ register: registry })
@@ -111,7 +109,8 @@ export function createMetrics({
       new Map([...registered].map(([name, one]) => [name, boundedAccess(one)])),
     ),
     startAtZero(names) {
-      startSeries(registered.values(), names, knownNames)
+      startSeries(registered.values(), names, hasStarted ? knownNames : undefined)
+      hasStarted = true
       // until the next reading
       if (hasRemovedNames(knownNames, names)) state = { ...state, text: '' }
       knownNames = names

@@ -46,6 +46,8 @@ export interface SinkState {
   deadLetters: number
   /** When the longest-waiting work became or becomes due; undefined: none waits. */
   firstDueMs: number | undefined
+  /** Since when it owes a critical event; undefined: it owes none. */
+  criticalSinceMs: number | undefined
 }
 
 export interface FleetSources {
@@ -93,8 +95,8 @@ export async function readFleet(
   return { atMs: nowMs, accounts, sinks }
 }
 
-/** By sink: its dead letters, and when its first work is due. */
-type SinkWork = Map<string, { deadLetters: number; firstDueMs: number | undefined }>
+/** By sink, of one account. */
+type SinkWork = Map<string, Pick<SinkState, 'deadLetters' | 'firstDueMs' | 'criticalSinceMs'>>
 
 async function readAccount(
   ledger: AccountLedger,
@@ -144,12 +146,22 @@ function parseFeeds(
 
 function parseSinkWork(answer: readonly (string | number)[]): SinkWork {
   const work: SinkWork = new Map()
-  for (let at = 0; at + 2 < answer.length; at += 3) {
-    const [sink, dead, due] = answer.slice(at, at + 3)
-    const firstDueMs = due === '' ? undefined : Number(due)
-    work.set(String(sink), { deadLetters: Number(dead), firstDueMs })
+  const parseMs = (text: string | number | undefined): number | undefined =>
+    text === '' ? undefined : Number(text)
+  for (let at = 0; at + 3 < answer.length; at += 4) {
+    const [sink, dead, due, owed] = answer.slice(at, at + 4)
+    work.set(String(sink), {
+      deadLetters: Number(dead),
+      firstDueMs: parseMs(due),
+      criticalSinceMs: parseMs(owed),
+    })
   }
   return work
+}
+
+function earliest(...timesMs: (number | undefined)[]): number | undefined {
+  const first = Math.min(...timesMs.map((ms = Infinity) => ms))
+  return first === Infinity ? undefined : first
 }
 
 function addToSinks(
@@ -169,16 +181,16 @@ function addToSinks(
       sink.pending[state] = (sink.pending[state] ?? 0) + count
     }
   }
-  for (const [name, { deadLetters, firstDueMs = Infinity }] of work) {
+  for (const [name, { deadLetters, firstDueMs, criticalSinceMs }] of work) {
     const sink = ensureSink(name)
-    const dueMs = Math.min(sink.firstDueMs ?? Infinity, firstDueMs)
     sink.deadLetters += deadLetters
-    sink.firstDueMs = dueMs === Infinity ? undefined : dueMs
+    sink.firstDueMs = earliest(sink.firstDueMs, firstDueMs)
+    sink.criticalSinceMs = earliest(sink.criticalSinceMs, criticalSinceMs)
   }
 }
 
 function emptySink(): SinkState {
-  return { pending: {}, replayed: 0, deadLetters: 0, firstDueMs: undefined }
+  return { pending: {}, replayed: 0, deadLetters: 0, firstDueMs: undefined, criticalSinceMs: undefined }
 }
 
 function isIdle({ pending, deadLetters }: SinkState): boolean {

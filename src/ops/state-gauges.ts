@@ -160,6 +160,7 @@ function writeSink(
   metrics.itemsReplayedTotal.inc(of, sink.replayed)
   const { firstDueMs = Infinity } = sink
   metrics.deliveryOldestDueTimestampSeconds.set(of, firstDueMs <= nowMs ? firstDueMs / 1000 : 0)
+  metrics.deliveryOldestCriticalTimestampSeconds.set(of, (sink.criticalSinceMs ?? 0) / 1000)
   for (const state of ['closed', 'open', 'half_open', 'disabled'] as const) {
     metrics.sinkCircuitState.set({ ...of, state }, circuit.state === state ? 1 : 0)
   }

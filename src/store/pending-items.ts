@@ -172,10 +172,10 @@ export async function releaseUndetailed(
   return releaseDetail(ledger, recordId, sinks, payload)
 }
 
-/** An item to suppress, or to hold until a time; items for people are held in a group. */
+/** An item to suppress, or to hold until a time in a group. */
 export type WithheldItem = { ref: string; rule: string } & (
   | { act: 'suppress'; reason: Suppression }
-  | { act: 'hold'; untilMs: number; group?: Group | undefined }
+  | { act: 'hold'; untilMs: number; group: Group }
 )
 
 /**
@@ -199,7 +199,7 @@ function toStoredWithheld(item: WithheldItem): Record<string, unknown> {
   const { ref: r, rule, act: a } = item
   if (item.act === 'suppress') return { r, a, rule, reason: item.reason }
   const at = Math.floor(item.untilMs)
-  return { r, a, rule, reason: 'mute', at, place: item.group && toStoredGroup(item.group) }
+  return { r, a, rule, reason: 'mute', at, place: toStoredGroup(item.group) }
 }
 
 /**

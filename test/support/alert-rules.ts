@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { parse, stringify } from 'yaml'
-import { type MetricDefinition, metricTable } from '../../src/lib/metric-table.ts'
+import type { MetricDefinition } from '../../src/lib/metric-kinds.ts'
+import { metricTable } from '../../src/lib/metric-table.ts'
 
 export const prometheusFolder = join(import.meta.dirname, '../../deploy/prometheus')
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterAll, beforeAll } from 'vitest'
 import { type LedgerCheck, checkLedgers } from '../../src/audit/ledger-check.ts'
-import type { ThreatEvent } from '../../src/event.ts'
+import { severityRank, type ThreatEvent } from '../../src/event.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
@@ -21,6 +21,7 @@ import {
   type Page,
   type RoutedEvent,
 } from '../../src/store/intake.ts'
+import { scanRecords } from '../../src/store/records.ts'
 import { aThreatEvent } from './events.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
@@ -175,6 +176,33 @@ export async function expectNothingStranded(ledger: AccountLedger): Promise<void
     const found = [...stranded, ...dangling, ...differences, ...(unfiled === 0 ? [] : [unfiled])]
     if (found.length > 0) throw new Error(`ledger: ${JSON.stringify(found)}`)
   }
+  const owed = await criticalsBySink(ledger)
+  for (const [sink, since] of owed) {
+    const noted = await ledger.redis.zrange(ledger.key('owed', sink), '0', '-1', 'WITHSCORES')
+    if (!isDeepStrictEqual(noted, since))
+      throw new Error(`owed to ${sink}: ${noted.join(' ')}, records: ${since.join(' ')}`)
+  }
+}
+
+/** As the records say it: what each sink owes, as a sorted set prints it. */
+async function criticalsBySink(ledger: AccountLedger): Promise<Map<string, string[]>> {
+  const underWay = new Set(['queued', 'group', 'batch', 'sending', 'retrying'])
+  const sinceMs = new Map<string, Map<string, number>>()
+  for await (const { recordId, items } of scanRecords(ledger)) {
+    for (const { sink, severity, state, createdAtMs } of items) {
+      const records = sinceMs.get(sink) ?? new Map<string, number>()
+      sinceMs.set(sink, records)
+      if (severityRank(severity) < 5 || !underWay.has(state)) continue
+      records.set(recordId, Math.min(records.get(recordId) ?? Infinity, createdAtMs))
+    }
+  }
+  const printed = [...sinceMs].map(([sink, records]): [string, string[]] => {
+    const inOrder = [...records].toSorted(
+      ([one, since], [other, later]) => since - later || (one < other ? -1 : 1),
+    )
+    return [sink, inOrder.flatMap(([id, since]) => [id, String(since)])]
+  })
+  return new Map(printed)
 }
 
 /** Until Redis' clock shows the next millisecond: what happened within one is not told apart. */

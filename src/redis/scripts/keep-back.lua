@@ -3,8 +3,8 @@
 -- tried once is left alone.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink? (the items wait in its batch; without it they are single), retention {history,
---          payload} (ms), members [{r (ref), a: suppress | hold, reason, rule, at? (ms), place?
---          (group)}]
+--          payload} (ms), members [{r (ref), a: suppress | hold, reason, rule, at? (ms) and
+--          place? (group) of hold}]
 -- Returns  the refs that were suppressed or held
 -- @include lib/ledger.lua
 
@@ -14,7 +14,7 @@ local function is_waiting(ref, item)
   if ask.sink then
     return redis.call('ZREM', key('collect', ask.sink), ref) == 1 and item and item.st == 'queued'
   end
-  return item and item.n == 0 and not item.y and (item.st == 'queued' or item.why == 'mute')
+  return item and item.n == 0 and not item.y and item.st == 'queued'
 end
 
 local kept = {}

@@ -2,8 +2,8 @@
 -- KEYS[1]  the account's base
 -- ARGV     retention.history in ms, names of feeds
 -- Returns  {now (ms), {counter, value, …}, {{field, value, …} of each feed asked for}, {sink, dead
---          letters, when its longest-waiting work became or becomes due (ms; '': none), …}, 1 if
---          the quarantine is not empty, else 0}
+--          letters, when its longest-waiting work became or becomes due, since when it owes a
+--          critical event (ms; '': none), …}, 1 if the quarantine is not empty, else 0}
 -- @include lib/ledger.lua
 
 local feeds = {}
@@ -17,6 +17,7 @@ for _, sink in ipairs(redis.call('SMEMBERS', key('sinks'))) do
   sinks[#sinks + 1] = sink
   sinks[#sinks + 1] = redis.call('ZCOUNT', key('dead', sink), '(' .. now - tonumber(ARGV[1]), '+inf')
   sinks[#sinks + 1] = first[2] or ''
+  sinks[#sinks + 1] = redis.call('ZRANGE', key('owed', sink), 0, 0, 'WITHSCORES')[2] or ''
 end
 
 return { now, redis.call('HGETALL', key('counters')), feeds, sinks, redis.call('EXISTS', key('quarantine-ages')) }

@@ -926,7 +926,7 @@ test('what has left is counted: each message, each event in it, and how long it 
   expect(body).toContain('tocsin_deliveries_total{sink="soc",outcome="delivered"} 2\n')
   expect(body).toContain('tocsin_items_settled_total{sink="soc",outcome="delivered"} 2\n')
   const latency = 'tocsin_event_fetch_to_delivery_seconds'
-  expect(body).toContain(`${latency}_count{sink="soc",severity="high"} 2\n`)
-  expect(body).toContain(`${latency}_bucket{le="30",sink="soc",severity="high"} 0\n`)
-  expect(body).toContain(`${latency}_bucket{le="60",sink="soc",severity="high"} 2\n`)
+  expect(body).toContain(`${latency}_count{audience="machines",severity="high"} 2\n`)
+  expect(body).toContain(`${latency}_bucket{le="30",audience="machines",severity="high"} 0\n`)
+  expect(body).toContain(`${latency}_bucket{le="60",audience="machines",severity="high"} 2\n`)
 })

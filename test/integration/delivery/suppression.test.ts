@@ -79,28 +79,6 @@ test('two workers that judge the same event keep it back once', async () => {
   expect((await expectConservation(rig.ledger)).sinks['soc']).toMatchObject({ suppressed: 1 })
 })
 
-test('what a mute holds for a machine is judged again when it ends', async () => {
-  let isMuted = true
-  const untilMs = Date.now() + 3_600_000
-  const rig = await aRig('webhook', () =>
-    isMuted ? { act: 'hold', rule: 'night', untilMs } : { act: 'send' },
-  )
-  const ref = await rig.show({ uid: 'a/b/1' })
-  await rig.deliver(ref)
-  const held = { state: 'held', heldFor: 'mute', rule: 'night', atMs: untilMs }
-  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject(held)
-  await rig.deliver(ref)
-  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject(held)
-  isMuted = false
-  rig.soc.next('timeout')
-  await rig.deliver(ref)
-  const tried = { state: 'retrying', heldFor: undefined, attempts: 1 }
-  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject(tried) // nobody reads that it is muted
-  await rig.deliver(ref)
-  expect(await itemOf(rig.ledger, 'a/b/1')).toMatchObject({ state: 'delivered', attempts: 2 })
-  await expectConservation(rig.ledger)
-})
-
 test('what may have been accepted already is not taken back by a silence that began since', async () => {
   let isSilenced = false
   const rig = await aRig('webhook', () =>

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { MetricDefinition } from '../../../src/lib/metric-kinds.ts'
+import { metricTable } from '../../../src/lib/metric-table.ts'
 import { aggregationsOf, mistakesIn } from '../../support/alert-rules.ts'
 import { queriesOf, readDashboard, type Panel } from '../../support/dashboard.ts'
 
@@ -90,6 +92,14 @@ describe('variables', () => {
   })
 })
 
+/** Those that are exported unless `http.metrics` is `detailed`. */
+function briefLabelsOf(series: string): string[] {
+  const name = series.replace(/^tocsin_/, '').replace(/_(?:bucket|sum|count)$/, '')
+  const { labels, brief } = metricTable[name as keyof typeof metricTable] as MetricDefinition
+  const left = typeof brief === 'object' ? brief.without : []
+  return Object.keys(labels).filter((label) => !left.includes(label))
+}
+
 describe.each(queries)('$name', ({ expr, legend }) => {
   test('names metrics that exist, with labels that they have', () => {
     expect(mistakesIn(expr)).toEqual([])
@@ -101,6 +111,18 @@ describe.each(queries)('$name', ({ expr, legend }) => {
     const known = new Set([...variables.map(({ name }) => name), '__range', '__rate_interval'])
     const used = [...expr.matchAll(/\$(\w+)/g)].map(([, name]) => name ?? '')
     expect(used.filter((name) => !known.has(name))).toEqual([])
+  })
+
+  test('goes blank by no choice of a feed or a sink where the series are summed over them', () => {
+    const chosen = [...expr.matchAll(/\b(tocsin_\w+)\{([^}]*)\}/g)].flatMap(
+      ([, name = '', labels = '']) =>
+        ['feed', 'sink']
+          .filter((label) => labels.includes(`${label}=~"$${label}"`))
+          .map((label) => [name, label] as const),
+    )
+    const isMissing = ([name, label]: (typeof chosen)[number]): boolean =>
+      !briefLabelsOf(name).includes(label)
+    expect(chosen.filter(isMissing)).toEqual([])
   })
 
   test('has a legend of labels that the result carries', () => {

@@ -8,7 +8,10 @@ import { aFeed } from '../../support/feeds.ts'
 import { anAccount } from '../../support/replica.ts'
 import { runScriptAt } from '../../support/script-clock.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
-import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { readRecord } from '../../../src/store/records.ts'
+import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 
 const tests = redisForTests()
 
@@ -211,6 +214,42 @@ test('dead letters and the longest-waiting work of a sink are those of all accou
   )
   const before = await scrapeOf({ ledgers: ledgers, sinks: ['soc'], nowMs: early - 1 })
   expect(before).toContain('tocsin_delivery_oldest_due_timestamp_seconds{sink="soc"} 0\n')
+})
+
+test('a sink owes the oldest critical event of all accounts until it takes it, and no other event', async () => {
+  const keys = tests.keys()
+  const [ledger, other] = [
+    await tests.ledger({ keys }),
+    await tests.ledger({ keys, account: 'umbrella' }),
+  ]
+  await takeIn(ledger, [routed({ uid: 'a/b/1', severity: 'high' }, ['soc'])])
+  const owed = async (): Promise<string | undefined> => {
+    const body = await scrapeOf({ ledgers: [ledger, other], sinks: ['soc'] })
+    return /oldest_critical_timestamp_seconds\{sink="soc"\} (.+)/.exec(body)?.[1]
+  }
+  expect(await owed()).toBe('0')
+  const since: string[] = []
+  for (const [uid, of] of [
+    ['a/b/2', other],
+    ['a/b/3', ledger],
+  ] as const) {
+    await pastThisMillisecond(tests.redis)
+    await takeIn(of, [routed({ uid, severity: 'critical' }, ['soc'])])
+    const record = await readRecord(of, of.fingerprints.recordId(uid))
+    since.push(String(record!.items[0]!.createdAtMs / 1000))
+  }
+  const send = async (of: AccountLedger, uid: string, result: Outcome): Promise<void> => {
+    const ref = `i:${of.fingerprints.recordId(uid)}:0:soc`
+    await beginAttempt(of, ref, 't', 30_000)
+    await settleAttempt(of, { ref, token: 't', replica: 'r1' }, result)
+  }
+  expect(await owed()).toBe(since[0])
+  await send(other, 'a/b/2', { outcome: 'retry', inMs: 60_000, counts: true, reason: 'timeout' })
+  expect(await owed()).toBe(since[0])
+  await send(other, 'a/b/2', { outcome: 'dead', reason: 'invalid' })
+  expect(await owed()).toBe(since[1])
+  await send(ledger, 'a/b/3', { outcome: 'delivered' })
+  expect(await owed()).toBe('0')
 })
 
 test('a pass asks each account once, whatever the number of its feeds and of all sinks', async () => {

@@ -1,4 +1,5 @@
 /** Items that take another way, and answers of sends that were under way when they did. */
+import { mutedGroup } from '../../../src/grouping/placement.ts'
 import { expect, test } from 'vitest'
 import { beginAttempt, settleAttempt, type Outcome } from '../../support/attempts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -149,7 +150,8 @@ async function waitingAs(state: string, ledger: AccountLedger): Promise<string> 
     await beginAttempt(ledger, ref, 't', 30_000)
     await settle(ledger, ref, 't', { outcome: 'retry', inMs: hourMs, reason: 'unavailable' })
   } else if (state !== 'queued') {
-    await withholdItems(ledger, [{ ref, rule: 'night', act: 'hold', untilMs }])
+    const group = mutedGroup('soc', 'night', untilMs)
+    await withholdItems(ledger, [{ ref, rule: 'night', act: 'hold', untilMs, group }])
   }
   return ref
 }

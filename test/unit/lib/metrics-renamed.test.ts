@@ -11,7 +11,7 @@ test('when names change, what goes on keeps its counts, what is new starts at 0,
   metrics.feedLagObjectiveSeconds.set({ feed: 'brand' }, 300)
   metrics.eventMatchToFetchSeconds.observe({ feed: 'brand' }, 1)
   metrics.itemsCreatedTotal.inc({ sink: 'soc' }, 5)
-  metrics.eventFetchToDeliverySeconds.observe({ sink: 'soc', severity: 'high' }, 1)
+  metrics.eventFetchToDeliverySeconds.observe({ audience: 'people', severity: 'high' }, 1)
   metrics.startAtZero(renamed)
   const { body } = await metrics.render()
   expect(body).not.toContain('feed="brand"')
@@ -19,8 +19,8 @@ test('when names change, what goes on keeps its counts, what is new starts at 0,
   expect(body).toContain('tocsin_items_created_total{sink="soc"} 5')
   expect(body).toContain('tocsin_items_created_total{sink="extra"} 0')
   const count = 'tocsin_event_fetch_to_delivery_seconds_count'
-  expect(body).toContain(`${count}{sink="soc",severity="high"} 1`)
-  expect(body).toContain(`${count}{sink="extra",severity="high"} 0`)
+  expect(body).toContain(`${count}{audience="people",severity="high"} 1`)
+  expect(body).toContain(`${count}{audience="machines",severity="high"} 0`)
 })
 
 test('when a name is gone, what was read from Redis before goes too, until it is read again', async () => {

@@ -2,13 +2,8 @@ import { register } from 'prom-client'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { severities } from '../../../src/event.ts'
 import { type Clock, systemClock } from '../../../src/lib/clock.ts'
-import {
-  helpText,
-  type MetricDefinition,
-  metricNames,
-  metricTable,
-  severityWords,
-} from '../../../src/lib/metric-table.ts'
+import { helpText, type MetricDefinition } from '../../../src/lib/metric-kinds.ts'
+import { metricNames, metricTable, severityWords } from '../../../src/lib/metric-table.ts'
 import { createMetrics, type Metrics, type StateMetrics } from '../../../src/lib/metrics.ts'
 import type { SinkReason } from '../../../src/sinks/sink.ts'
 import type { ScanReason } from '../../../src/store/feed-state.ts'
@@ -124,13 +119,13 @@ describe('counting', () => {
     metrics.feedPollsTotal.inc({ feed: 'staff' })
     metrics.configGeneration.set(7)
     metrics.buildInfo.set({ version: '1.2.3' }, 1)
-    metrics.eventFetchToDeliverySeconds.observe({ sink: 'soc', severity: 'high' }, 0.2)
+    metrics.eventFetchToDeliverySeconds.observe({ audience: 'people', severity: 'high' }, 0.2)
     expect(await sample(metrics, 'tocsin_feed_polls_total{feed="brand"}')).toBe(3)
     expect(await sample(metrics, 'tocsin_feed_polls_total{feed="staff"}')).toBe(1)
     expect(await sample(metrics, 'tocsin_config_generation')).toBe(7)
     expect(await sample(metrics, 'tocsin_build_info{version="1.2.3"}')).toBe(1)
     const bucket = 'tocsin_event_fetch_to_delivery_seconds_bucket'
-    const labels = 'sink="soc",severity="high"'
+    const labels = 'audience="people",severity="high"'
     expect(await sample(metrics, `${bucket}{le="0.1",${labels}}`)).toBe(0)
     expect(await sample(metrics, `${bucket}{le="0.25",${labels}}`)).toBe(1)
   })
@@ -182,7 +177,7 @@ describe('starting at 0', () => {
     expect(body).toContain('tocsin_events_routed_total{route="urgent",severity="unknown"} 0')
     expect(body).toContain('tocsin_items_pending{sink="soc",state="held"} 0')
     expect(body).toContain(
-      'tocsin_event_fetch_to_delivery_seconds_count{sink="soc",severity="critical"} 0',
+      'tocsin_event_fetch_to_delivery_seconds_count{audience="machines",severity="critical"} 0',
     )
   })
 })
@@ -307,7 +302,7 @@ describe('told briefly', () => {
       metrics.deliveriesTotal.inc({ sink, outcome: 'delivered' })
       metrics.itemsSettledTotal.inc({ sink, outcome: 'delivered' })
       for (const severity of severities) {
-        metrics.eventFetchToDeliverySeconds.observe({ sink, severity }, 1)
+        metrics.eventFetchToDeliverySeconds.observe({ audience: 'people', severity }, 1)
         metrics.suppressedTotal.inc({ sink, severity, reason: 'silence' })
       }
       for (const word of pendingStates) state.itemsPending.set({ sink, state: word }, 0)
@@ -334,7 +329,9 @@ describe('told briefly', () => {
     const lines = await seriesOf({ feeds: 1, sinks: 1 })
     expect(lines).toContain('tocsin_events_new_total{feed="feed-0"} 5')
     expect(lines).toContain('tocsin_event_match_to_fetch_seconds_count 1')
-    expect(lines).toContain('tocsin_event_fetch_to_delivery_seconds_count{severity="high"} 1')
+    expect(lines).toContain(
+      'tocsin_event_fetch_to_delivery_seconds_count{audience="people",severity="high"} 1',
+    )
     expect(lines).toContain('tocsin_items_pending{sink="sink-0",state="digest"} 3')
     expect(lines.filter((line) => line.includes('state="queued"'))).toEqual([])
     expect(lines.filter((line) => line.includes('tocsin_feed_paused'))).toEqual([])

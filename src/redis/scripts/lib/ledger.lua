@@ -23,8 +23,31 @@ local function load_record(rid)
   return text and cjson.decode(text)
 end
 
+local critical_rank = 5
+local under_way = { queued = true, group = true, batch = true, sending = true, retrying = true }
+
+-- Notes since when each sink owes this record's critical event; one that is held or listed in a
+-- digest is not owed yet.
+local function note_owed(rid, record)
+  local since = {}
+  for _, item in ipairs(record.i) do
+    if item.rk == critical_rank then
+      local known = since[item.k] or math.huge
+      since[item.k] = under_way[item.st] and math.min(known, item.c) or known
+    end
+  end
+  for sink, at in pairs(since) do
+    if at < math.huge then
+      redis.call('ZADD', key('owed', sink), at, rid)
+    else
+      redis.call('ZREM', key('owed', sink), rid)
+    end
+  end
+end
+
 local function save_record(rid, record)
   redis.call('SET', key('rec', rid), cjson.encode(record), 'KEEPTTL')
+  note_owed(rid, record)
 end
 
 local function item_ref(rid, n, item)
@@ -180,18 +203,11 @@ local function enqueue(rid, n, item, batch_wait)
   return 'collect'
 end
 
--- Holds an item until why.at (ms): in a group (why.place), or by itself.
+-- Holds an item until why.at (ms), in the group why.place.
 local function hold(rid, n, item, why)
-  local ref = item_ref(rid, n, item)
-  if why.place then
-    item.y = why.place.id
-    open_group(why.place)
-    join_group(rid, n, item)
-  else
-    move(item, 'held')
-    item.y = nil
-    wake(ref, why.at, item.rk)
-  end
+  item.y = why.place.id
+  open_group(why.place)
+  join_group(rid, n, item)
   item.why = why.reason
   item.by = why.rule
   item.at = why.at
