@@ -7,9 +7,10 @@ import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
+import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { redisNow, runScript } from '../redis/scripts.ts'
 import type { AccountConfig } from './config.ts'
 import { abandonedError, waitOrAbort, UpstreamError } from './error.ts'
 
@@ -274,11 +275,11 @@ export function createTokenStore({
 }
 
 export interface AccountPause {
-  reason: 'auth'
   /** Time left of the pause. 0: the next request tests whether the key works again. */
   leftMs: number
   /** Pauses since the last success. */
   times: number
+  trouble: Trouble
 }
 
 export interface AccountAccess {
@@ -312,15 +313,14 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
   }
 
   async function current(): Promise<AccountPause | null> {
-    const state = await redis.hmget(key(), 'until', 'times')
-    isPaused = state[1] !== null && state[1] !== undefined
-    if (!isPaused) return null
-    const time = await redis.time()
-    const nowMs = Number(time[0]) * 1000 + Number(time[1]) / 1000
-    const leftMs = Number(state[0]) - nowMs
+    const [until, times, trouble] = await redis.hmget(key(), 'until', 'times', 'trouble')
+    isPaused = typeof trouble === 'string'
+    if (!trouble) return null
+    const leftMs = Number(until) - (await redisNow({ redis }))
     // An end further ahead than any pause was written before Redis' clock was set back.
     const isOver = leftMs <= 0 || leftMs > maxPauseMs
-    return { reason: 'auth', leftMs: isOver ? 0 : Math.ceil(leftMs), times: Number(state[1]) }
+    const about = { times: Number(times), trouble: JSON.parse(trouble) as Trouble }
+    return { leftMs: isOver ? 0 : leftMs, ...about }
   }
 
   return {
@@ -330,7 +330,8 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
       if (pause && pause.leftMs > 0) throw pausedError(pause.leftMs)
     },
     async pause(refusal) {
-      const args = ['auth', timings.keyPauseMs, maxPauseMs]
+      const answer = refusal.message.slice(0, maxTroubleAnswer)
+      const args = ['auth', timings.keyPauseMs, maxPauseMs, answer]
       const reply = await runScript(redis, 'pause-account', [key()], args)
       const [leftMs, times, made] = reply as [number, number, number]
       isPaused = true
