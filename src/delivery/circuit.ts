@@ -4,6 +4,7 @@
  * it.
  */
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
+import type { Trouble } from '../lib/trouble.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, runScript } from '../redis/scripts.ts'
@@ -71,6 +72,8 @@ export interface CircuitReading {
   paused: SinkPause | undefined
   /** The answer that said that the sink's address is gone. */
   disabled: SinkPause | undefined
+  /** What is in the way since its last success. */
+  trouble?: Trouble | undefined
 }
 
 /**

@@ -309,18 +309,13 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
   let isPaused = false
 
   function key(): string {
-    return keys.shared('account-pause', accountKey().fingerprint)
+    return pauseKey(keys, accountKey().fingerprint)
   }
 
   async function current(): Promise<AccountPause | null> {
-    const [until, times, trouble] = await redis.hmget(key(), 'until', 'times', 'trouble')
-    isPaused = typeof trouble === 'string'
-    if (!trouble) return null
-    const leftMs = Number(until) - (await redisNow({ redis }))
-    // An end further ahead than any pause was written before Redis' clock was set back.
-    const isOver = leftMs <= 0 || leftMs > maxPauseMs
-    const about = { times: Number(times), trouble: JSON.parse(trouble) as Trouble }
-    return { leftMs: isOver ? 0 : leftMs, ...about }
+    const pause = await readPause(redis, key())
+    isPaused = pause !== null
+    return pause
   }
 
   return {
@@ -348,6 +343,35 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
       if ((await redis.del(key())) === 1) logger.info({ account }, 'account works again')
     },
   }
+}
+
+async function readPause(redis: Redis, name: string): Promise<AccountPause | null> {
+  const [until, times, trouble] = await redis.hmget(name, 'until', 'times', 'trouble')
+  if (!trouble) return null
+  const leftMs = Number(until) - (await redisNow({ redis }))
+  // An end further ahead than any pause was written before Redis' clock was set back.
+  const isOver = leftMs <= 0 || leftMs > maxPauseMs
+  const about = { times: Number(times), trouble: JSON.parse(trouble) as Trouble }
+  return { leftMs: isOver ? 0 : leftMs, ...about }
+}
+
+/** Why an account's key is refused; a key that cannot be read counts as refused just now. */
+export async function readAccountTrouble(
+  { redis, keys }: Pick<AccountAccessOptions, 'redis' | 'keys'>,
+  account: KeySource,
+): Promise<Trouble | undefined> {
+  try {
+    const { fingerprint } = createAccountKey(account)()
+    return (await readPause(redis, pauseKey(keys, fingerprint)))?.trouble
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    const nowMs = await redisNow({ redis })
+    return { reason: error.reason, answer: error.message, sinceMs: nowMs, lastMs: nowMs, count: 1 }
+  }
+}
+
+function pauseKey(keys: Keys, fingerprint: string): string {
+  return keys.shared('account-pause', fingerprint)
 }
 
 function pausedError(leftMs: number): UpstreamError {
