@@ -4,6 +4,7 @@
  * it.
  */
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
+import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, runScript } from '../redis/scripts.ts'
@@ -65,20 +66,6 @@ export interface SinkPause {
   sinceMs: number
 }
 
-/** What failed last, and for how long nothing has been accepted. */
-export interface SinkTrouble {
-  reason: SinkReason
-  /** What the other side said: at most 200 characters, no secret. */
-  answer: string
-  /** When the first of these failures was, by Redis' clock. */
-  sinceMs: number
-  lastMs: number
-  /** Failures in a row. */
-  count: number
-  /** undefined: nothing is tried again until something new is sent, or somebody acts. */
-  nextTryMs: number | undefined
-}
-
 export interface CircuitReading {
   state: 'closed' | 'open' | 'half_open' | 'disabled'
   /** When an open circuit lets a probe through. */
@@ -91,7 +78,7 @@ export interface CircuitReading {
   /** The answer that said that the sink's address is gone. */
   disabled: SinkPause | undefined
   /** Left out: the last send was accepted. */
-  trouble?: SinkTrouble
+  trouble?: Trouble
 }
 
 /**
@@ -125,7 +112,7 @@ export function createCircuit(
       const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
       const failure = [reason, nextTryInMs]
-      const text = answer.slice(0, 200)
+      const text = answer.slice(0, maxTroubleAnswer)
       const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
       if (changed.startsWith('opened')) return 'opened'
@@ -180,8 +167,8 @@ function toTrouble(
   text: string,
   state: CircuitReading['state'],
   untilMs: number | undefined,
-): SinkTrouble {
-  const { nextTryMs, ...failed } = JSON.parse(text) as SinkTrouble
+): Trouble {
+  const { nextTryMs, ...failed } = JSON.parse(text) as Trouble
   if (state === 'disabled') return { ...failed, nextTryMs: undefined }
   return { ...failed, nextTryMs: state === 'closed' ? nextTryMs : untilMs }
 }

@@ -14,6 +14,7 @@
 --          message is tried again, ms from now ('': never)
 -- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
 -- @include lib/circuit.lua
+-- @include lib/trouble.lua
 
 local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after')
 local word, address = ARGV[1], ARGV[2]
@@ -29,11 +30,7 @@ if retry_after > math.max(now, believable(state[3])) then
   redis.call('HSET', KEYS[1], 'retry_after', string.format('%d', retry_after))
 end
 if ARGV[7] ~= '' then
-  local text = redis.call('HGET', KEYS[1], 'trouble')
-  local trouble = text and cjson.decode(text) or { sinceMs = now, count = 0 }
-  trouble.reason, trouble.answer, trouble.lastMs, trouble.count = ARGV[7], ARGV[3], now, trouble.count + 1
-  trouble.nextTryMs = tonumber(ARGV[8]) and now + tonumber(ARGV[8])
-  redis.call('HSET', KEYS[1], 'trouble', cjson.encode(trouble))
+  note_trouble(KEYS[1], 'trouble', ARGV[7], ARGV[3], tonumber(ARGV[8]))
 end
 if word == 'none' then
   if is_probe then
