@@ -120,7 +120,8 @@ const troubles = {
     severity: 'critical',
     now: () => 'the accounts have not added up',
     was: () => 'the accounts did not add up',
-    toDo: () => 'keep the log and the data of Redis and report them: this is a defect of Tocsin',
+    toDo: () =>
+      'tocsin audit --ledger; keep the log and the data of Redis and report them: this is a defect of Tocsin',
   },
 } as const satisfies Record<string, TroubleTexts>
 
