@@ -350,7 +350,7 @@ export function findMany(due: readonly Condition[]): Condition[] {
     .filter(([, alike]) => alike.length > mostOfAKind)
     .map(([kind, alike]) => {
       const [one, two, three] = alike.map(({ name }) => name)
-      const cause = `${one}, ${two}, ${three} and ${alike.length - 3} others by now`
+      const cause = `${[one, two, three].join(', ')} and ${alike.length - 3} others by now`
       return buildCondition({ kind: 'many', name: kind }, { waitMs: 0, cause })
     })
 }

@@ -128,17 +128,21 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   ],
   [
     'an account that left with work',
-    async ({ keys, show }) =>
-      show(['lake'], [{ uid: 'a/b/1' }], await tests.ledger({ keys, account: 'gone' })),
+    async (scene) =>
+      scene.show(
+        ['lake'],
+        [{ uid: 'a/b/1' }],
+        await tests.ledger({ keys: scene.keys, account: 'gone' }),
+      ),
     [/^problem account gone: .*holds 1 item and 0 dead.*tocsin accounts discard gone$/],
   ],
   [
     'a sink that has never taken anything, what waits and what its fallback got',
-    async ({ show, circuit, ledger }) => {
-      await show(['soc'], [{ uid: 'a/b/1' }, { uid: 'a/b/2' }])
-      await tests.redis.hincrby(ledger.key('counters'), 's|soc|created', 35)
-      await tests.redis.hincrby(ledger.key('counters'), 's|soc|diverted', 35)
-      await circuit.report('soc', 'broken', sent)
+    async (scene) => {
+      await scene.show(['soc'], [{ uid: 'a/b/1' }, { uid: 'a/b/2' }])
+      await tests.redis.hincrby(scene.ledger.key('counters'), 's|soc|created', 35)
+      await tests.redis.hincrby(scene.ledger.key('counters'), 's|soc|diverted', 35)
+      await scene.circuit.report('soc', 'broken', sent)
     },
     [
       /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far -> tocsin sinks test soc/,
@@ -158,10 +162,10 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   ],
   [
     'a sink that refuses whatever waits, though its circuit is closed',
-    async ({ show, circuit }) => {
-      await show(['lake'], [{ uid: 'a/b/1' }])
-      await circuit.report('lake', 'ok')
-      for (let i = 0; i < 3; i += 1) await circuit.report('lake', 'answered', sent)
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.circuit.report('lake', 'ok')
+      for (let i = 0; i < 3; i += 1) await scene.circuit.report('lake', 'answered', sent)
     },
     [/^problem delivery lake: failing since .*, 3 times, .*; 1 item waits/],
   ],
@@ -175,19 +179,19 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   ],
   [
     'work that nobody takes up',
-    async ({ show, ledger, circuit }) => {
-      await show(['lake'], [{ uid: 'a/b/1' }])
-      await circuit.report('lake', 'ok')
-      const [ref = ''] = await tests.redis.zrange(ledger.key('due', 'lake'), '0', '0')
-      await tests.redis.zadd(ledger.key('due', 'lake'), Date.now() - hourMs, ref)
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.circuit.report('lake', 'ok')
+      const [ref = ''] = await tests.redis.zrange(scene.ledger.key('due', 'lake'), '0', '0')
+      await tests.redis.zadd(scene.ledger.key('due', 'lake'), Date.now() - hourMs, ref)
     },
     [/^problem delivery lake: work is overdue; 1 item waits/],
   ],
   [
     'dead letters',
-    async ({ show, attempt }) => {
-      await show(['lake'], [{ uid: 'a/b/1' }])
-      await attempt('lake', { outcome: 'dead', reason: 'rejected' })
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.attempt('lake', { outcome: 'dead', reason: 'rejected' })
     },
     [/^problem delivery lake: 1 dead letter, .* -> tocsin dead-letters list --sink lake$/],
   ],
@@ -202,9 +206,9 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
   ],
   [
     'a digest that is overdue',
-    async ({ show, ledger }) => {
-      await show(['oncall'], [{ uid: 'a/b/1', severity: 'low' }])
-      for (const name of await tests.redis.keys(`${ledger.key('gather')}:*`)) {
+    async (scene) => {
+      await scene.show(['oncall'], [{ uid: 'a/b/1', severity: 'low' }])
+      for (const name of await tests.redis.keys(`${scene.ledger.key('gather')}:*`)) {
         await tests.redis.hset(name, 'from', Date.now() - 48 * hourMs)
       }
     },

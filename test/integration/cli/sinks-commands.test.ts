@@ -79,7 +79,9 @@ test('sinks list tells why nothing gets through, and which fallback takes what c
   expect(JSON.parse(json.out)).toMatchObject([
     { sink: 'soc', fallback: 'siem', diverted: 0, trouble: { reason: 'unauthorized', count: 1 } },
     { sink: 'siem', fallback: null, trouble: null },
-    ...[{}, {}, {}],
+    {},
+    {},
+    {},
   ])
 })
 
