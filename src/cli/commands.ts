@@ -34,7 +34,7 @@ const commandEntries: readonly CommandEntry[] = [
   {
     term: 'doctor [options]',
     description:
-      'say of Redis, the service, the sinks and this machine whether all is well, and what to do',
+      'say of Redis, the ledger, the service, the sinks and this machine whether all is well, and what to do',
     load: async () => (await import('./set-up/doctor.ts')).doctorCommand,
   },
   {

@@ -5,6 +5,7 @@ import { styleText } from 'node:util'
 import { InvalidArgumentError } from 'commander'
 import { suggestion, TocsinError } from '../lib/errors.ts'
 import { escapeCharacters } from '../lib/logger.ts'
+import { formatTrouble, type Trouble } from '../lib/trouble.ts'
 import { cutToWidth, measureWidth } from '../lib/text-width.ts'
 import { cleanLine } from '../messages/sanitize.ts'
 
@@ -153,6 +154,23 @@ export function formatUtcTime(atMs: number): string {
 
 export function formatIsoTime(atMs: number | undefined): string | null {
   return atMs === undefined ? null : new Date(atMs).toISOString()
+}
+
+export function troubleJson(trouble: Trouble | undefined): Record<string, unknown> | null {
+  if (trouble === undefined) return null
+  const { reason, answer, sinceMs, lastMs, count, nextTryMs } = trouble
+  const times = { since: formatIsoTime(sinceMs), last: formatIsoTime(lastMs) }
+  return { reason, answer, ...times, count, next_try: formatIsoTime(nextTryMs) }
+}
+
+/** What is in the way of something, in red; nothing where nothing is. */
+export function troubleLines(
+  { paint }: Pick<Terminal, 'paint'>,
+  trouble: Trouble | undefined,
+  nowMs: number,
+  what = '',
+): string[] {
+  return trouble ? [`  ${paint('red', what + sanitize(formatTrouble(trouble, nowMs), 500))}`] : []
 }
 
 export function pluralize(count: number, thing: string, several = `${thing}s`): string {

@@ -1,14 +1,14 @@
 /** Builds self-alerts, the canary and its ping. */
 import { reservedSearches } from '../feed-types/feed-type.ts'
-import { readLastFailure } from '../feeds/lane-store.ts'
 import type { AccountState } from '../ops/fleet-state.ts'
 import { type CanaryPing, createCanary, createCanaryPing } from '../self-alerts/canary.ts'
-import { isStalled, type Snapshot } from '../self-alerts/conditions.ts'
+import type { Snapshot } from '../self-alerts/conditions.ts'
 import { createPublisher, orderTargets, type Publish } from '../self-alerts/publisher.ts'
 import { createSelfAlerts, createSentLog, type SentLogOptions } from '../self-alerts/self-alerts.ts'
 import { sinkTypeOf } from '../sinks/sink-types.ts'
 import { sendPing } from '../sinks/http.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
+import { sumPending } from '../store/accounts.ts'
 import type { EngineContext } from './context.ts'
 import type { DeliveryParts } from './delivery.ts'
 import type { State, StateWatch } from './state.ts'
@@ -22,7 +22,7 @@ export interface SelfAlertParts {
 export interface SelfAlertSources {
   delivery: DeliveryParts
   state: StateWatch
-  upstream: Pick<Upstream, 'expectedPolling' | 'limit'>
+  upstream: Pick<Upstream, 'expectedPolling'>
 }
 
 /** Returns undefined if neither self-alerts nor a canary is configured. */
@@ -37,10 +37,8 @@ export function buildSelfAlerts(
   const targets = createTargets(ledger, delivery)
   const publish = buildPublisher(context, delivery, targets)
   const parts = { ...context, ledger, publish, isActive: () => generation.isActive }
-  const readSnapshot = async (): Promise<Snapshot> => {
-    const snapshot = toSnapshot(context, await state.current(), upstream.expectedPolling)
-    return { ...snapshot, feeds: await withFailures(context, snapshot.feeds, upstream) }
-  }
+  const readSnapshot = async (): Promise<Snapshot> =>
+    toSnapshot(context, await state.current(), upstream.expectedPolling)
   const selfAlerts =
     config.selfAlerts &&
     createSelfAlerts({
@@ -116,11 +114,11 @@ function toSnapshot(
   return {
     atMs: state.atMs,
     feeds: config.feeds.map((feed) => feedHealth(feed, byName.get(feed.account), expectedPolling)),
-    accounts: configured.map(({ name, isRefused }) => ({ name, isRefused })),
+    accounts: configured.map(({ name, trouble }) => ({ name, trouble })),
     left: state.accounts
       .filter(({ name, isConfigured }) => !isConfigured && open.has(name))
       .map(({ name, pending }) => ({ name, pending })),
-    sinks: config.sinks.flatMap(({ name }) => sinkHealth(name, state)),
+    sinks: config.sinks.flatMap((sink) => sinkHealth(sink, state)),
     redis: {
       problems: config.redis.allowUnsafe ? [] : state.redis.problems,
       isFull: state.redis.isFull,
@@ -133,14 +131,18 @@ function toSnapshot(
   }
 }
 
-function sinkHealth(name: string, state: State): Snapshot['sinks'] {
+function sinkHealth(
+  { name, fallback }: EngineContext['config']['sinks'][number],
+  state: State,
+): Snapshot['sinks'] {
   const circuit = state.circuits.get(name)
-  const deadLetters = state.sinks.get(name)?.deadLetters ?? 0
+  const { deadLetters = 0, pending = {} } = state.sinks.get(name) ?? {}
+  const waiting = { pending: sumPending({ pending }), fallback }
   const digest = state.digests.get(name)
   const due = digest && { digestDueMs: digest.nextDueMs }
   if (!circuit) return []
-  const { state: word, paused, disabled } = circuit
-  return [{ name, circuit: word, paused, disabled, deadLetters, ...due }]
+  const { state: word, paused, disabled, trouble } = circuit
+  return [{ name, circuit: word, paused, disabled, trouble, deadLetters, ...waiting, ...due }]
 }
 
 function feedHealth(
@@ -161,30 +163,12 @@ function feedHealth(
     isPaused: state?.paused !== undefined,
     lastSuccessMs: state?.lastSuccessMs,
     lastCaughtUpMs: state?.lastCaughtUpMs,
+    trouble: state?.trouble,
     ...(state?.unreadable && { unreadable: state.unreadable }),
     ...(quarantine && quarantine.fresh > 0 && { quarantined: quarantine }),
     ...(state?.refused && { refused: state.refused }),
     ...(remaining !== undefined && { quota: { remaining, reserve } }),
   }
-}
-
-/** Adds to stalled feeds why their last poll failed, whichever replica made it. */
-function withFailures(
-  { config, redis, keys, clock }: EngineContext,
-  feeds: Snapshot['feeds'],
-  upstream: Pick<Upstream, 'limit'>,
-): Promise<Snapshot['feeds']> {
-  const nowMs = clock.now()
-  const tiers = new Map(config.feeds.map(({ name, tier }) => [name, tier]))
-  return Promise.all(
-    feeds.map(async (feed) => {
-      const tier = tiers.get(feed.name)
-      if (!tier || !isStalled(feed, nowMs)) return feed
-      const lane = upstream.limit(feed.account, tier)
-      const lastFailure = await readLastFailure(redis, keys, lane, feed)
-      return { ...feed, ...(lastFailure !== undefined && { lastFailure }) }
-    }),
-  )
 }
 
 function listUnaccounted(accounts: Record<string, { unaccounted: number }>): [string, number][] {

@@ -15,7 +15,7 @@ import { readLedgerCheckNote } from '../audit/ledger-check-schedule.ts'
 import { inspectRedis, type RedisHealth } from '../redis/health.ts'
 import type { StateMetrics } from '../lib/metrics.ts'
 import { readQuota } from '../upstream/rate-limits.ts'
-import { UpstreamError } from '../upstream/error.ts'
+import { readAccountTrouble } from '../upstream/tokens.ts'
 import { type LedgerLoss, readLoss } from '../store/account-ledger.ts'
 import { readRetentionNote } from '../store/retention.ts'
 import type { DeliveryParts } from './delivery.ts'
@@ -103,7 +103,7 @@ async function readSystemState(
     accounts: config.accounts.map(({ name }) => name),
     feeds: config.feeds,
     sinks: config.sinks.map(({ name }) => name),
-    isRefused: (account: string) => isRefused(upstream, account),
+    findTrouble: (account: string) => readAccountTrouble(context, upstream.client(account).account),
     searchesRemaining: async (account: string) =>
       (await readQuota(redis, keys, account))?.remaining,
   }
@@ -158,16 +158,6 @@ async function publish(
   }
   writeFleet(metrics, state, notes)
   metrics.publish(state.atMs)
-}
-
-/** A key that cannot be read counts as refused. */
-async function isRefused(upstream: Upstream, account: string): Promise<boolean> {
-  try {
-    return (await upstream.client(account).pause()) !== null
-  } catch (error) {
-    if (error instanceof UpstreamError) return true
-    throw error
-  }
 }
 
 function setBudgets({ config, metrics }: EngineContext, upstream: Upstream): void {

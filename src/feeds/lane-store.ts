@@ -129,18 +129,6 @@ export async function readShare(
   return parseOrEmpty<Partial<LaneState>>(own ?? undefined).share
 }
 
-/** Why the last poll of a feed failed, as a holder of its lane noted it; undefined: it did not. */
-export async function readLastFailure(
-  redis: Redis,
-  keys: Keys,
-  lane: LaneName,
-  feed: { account: string; name: string },
-): Promise<string | undefined> {
-  const text = await redis.hget(laneKey(keys, lane), feedId(feed))
-  const { failures = 0, wait } = parseOrEmpty<Partial<FeedPlace>>(text ?? undefined)
-  return failures > 0 ? wait?.why : undefined
-}
-
 /** Counts the times a 429 has paused the tier. */
 export async function readPauses(redis: Redis, keys: Keys, lane: LaneName): Promise<number> {
   const name = keys.shared('limit', lane.organization, lane.tier)

@@ -392,6 +392,7 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
     onSlot() {
       askedAtMs = takeSlot(reader, held, run)
     },
+    waitAfter: (failure) => nextAttemptMs(reader, failure, place.failures + 1) - clock.now(),
     onPage(page) {
       enterPhase(reader, run, 'queued')
       notePage(place, held.state.fleet, { askedAtMs, ...page })
@@ -424,6 +425,7 @@ async function runRescan(reader: ReaderState, held: HeldLane, run: LaneRun): Pro
     allowedPerSecond: () => allowedPerSecond(reader, held),
     onJoin: () => enterPhase(reader, run, 'queued'),
     onSlot: () => void takeSlot(reader, held, run),
+    waitAfter: (failure) => nextAttemptMs(reader, failure, previous.failures + 1) - clock.now(),
     onPage() {
       enterPhase(reader, run, 'queued')
       pages += 1

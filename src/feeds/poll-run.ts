@@ -75,6 +75,8 @@ export interface PollRequest {
    * absent: none.
    */
   pagesBefore?: number | undefined
+  /** How long the feed is left alone after a failure, ms; absent: not known. */
+  waitAfter?: ((failure: PollOutcome) => number) | undefined
   /** Whether the run continues after so many pages; absent: it does. */
   mayContinue?: ((pages: number) => Promise<boolean>) | undefined
 }

@@ -12,11 +12,24 @@ import {
 } from '../feed-types/feed-type.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import type { UnreadField } from '../feed-types/field-reader.ts'
+import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
-import { type FeedState, noteRefusal, openFeed, type Scan } from '../store/feed-state.ts'
+import {
+  type FeedState,
+  noteFeedTrouble,
+  noteRefusal,
+  openFeed,
+  peekFeed,
+  type Scan,
+} from '../store/feed-state.ts'
 import { type AcceptResult, acceptPage, type Page, type RoutedEvent } from '../store/intake.ts'
-import { isOperationMissing, isUnknownPath, refusalMemorySpan } from '../upstream/capabilities.ts'
+import {
+  isOperationMissing,
+  isUnknownPath,
+  memoryMs,
+  refusalMemorySpan,
+} from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { checkMatchFilter, isPageCredible, readMatchClock } from './match-time.ts'
 import { fetchPage, noteShortEnd, buildPage } from './page.ts'
@@ -44,7 +57,7 @@ export interface Poller {
 }
 
 export function createPoller(options: PollerOptions): Poller {
-  const { clock, logger, metrics } = options
+  const { clock, logger } = options
   const shortPages = createShortPages()
   const log = createPollLog(logger, clock)
   return {
@@ -56,17 +69,35 @@ export function createPoller(options: PollerOptions): Poller {
         return await pollAndLog(options, { ...run, refusals: { count: 0 } })
       } catch (error) {
         if (signal.aborted) return { status: 'stopped' }
-        if (!(error instanceof UpstreamError)) throw error
-        if (await noteIfRefused(options, feed, error)) return { status: 'refused' }
-        metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
-        const message = kind === 'sweep' ? 'rescan failed' : 'poll failed'
-        const fields = { feed: feed.name, account: feed.account, err: error }
-        const cause = describeCause(error)
-        logger.repeated.warn(fields, message, { cause, list: 'feeds', name: feed.name })
-        return { status: 'failed', reason: error.reason, retryAfterMs: error.retryAfterMs }
+        if (error instanceof UpstreamError) return noteFailure(options, { feed, asked }, error)
+        const trouble = { reason: 'internal', answer: errorMessage(error), waitMs: undefined }
+        const noted = noteFeedTrouble(options.ledger(feed.account), feed.name, kind, trouble)
+        await noted.catch(() => undefined) // Redis may be what failed
+        throw error
       }
     },
   }
+}
+
+async function noteFailure(
+  options: PollerOptions,
+  { feed, asked: { kind, waitAfter } }: { feed: PolledFeed; asked: PollRequest },
+  error: UpstreamError,
+): Promise<PollOutcome> {
+  const { ledger, logger, metrics } = options
+  const { reason, message: answer, retryAfterMs } = error
+  metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
+  const refusedForMs = await noteIfRefused(options, feed, error)
+  const outcome: PollOutcome =
+    refusedForMs === undefined ? { status: 'failed', reason, retryAfterMs } : { status: 'refused' }
+  const waitMs = refusedForMs ?? waitAfter?.(outcome)
+  await noteFeedTrouble(ledger(feed.account), feed.name, kind, { reason, answer, waitMs })
+  if (outcome.status === 'refused') return outcome
+  const said = kind === 'sweep' ? 'rescan failed' : 'poll failed'
+  const fields = { feed: feed.name, account: feed.account, err: error }
+  const cause = describeCause(error)
+  logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
+  return outcome
 }
 
 /** One text per kind of API failure, whatever the feed. */
@@ -365,7 +396,7 @@ function observeDelays(
   }
 }
 
-type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger' | 'metrics'>
+type RefusalParts = Pick<PollerOptions, 'client' | 'ledger' | 'clock' | 'logger'>
 
 /** The longest that a refused feed waits that never got an answer, ms; after a 403 the memory ends first. */
 const refusalRecheckMs = 86_400_000
@@ -386,31 +417,36 @@ async function isRefused(
   const capability = need && (await client(feed.account).capabilities.read(need.capability))
   if (!capability || capability.has) return false
   const ageMs = clock.now() - capability.atMs
-  const recheckMs = lastSuccessMs === undefined ? refusalRecheckMs : transientRefusalRecheckMs
+  const recheckMs = recheckAfterMs(lastSuccessMs)
   return ageMs < recheckMs && ageMs > -recheckMs // a clock that was ahead noted it for no longer
 }
 
+function recheckAfterMs(lastSuccessMs: number | undefined): number {
+  return lastSuccessMs === undefined ? refusalRecheckMs : transientRefusalRecheckMs
+}
+
 /**
- * Returns whether the error is a refusal, and records it. Not every server has every operation, and
+ * Returns for how long the feed is not asked for, and records it, if the error is a refusal. Not every server has every operation, and
  * not every key may use it: when the API refuses one by 403, 404 or 405, the feed stops. The
  * refusal is kept in the feed's state for commands and metrics, and as a capability of the account,
  * so that the operation is seldom tried again, and at once with another key.
  */
 async function noteIfRefused(
-  { client, ledger, clock, logger, metrics }: RefusalParts,
+  { client, ledger, clock, logger }: RefusalParts,
   feed: PolledFeed,
   error: UpstreamError,
-): Promise<boolean> {
+): Promise<number | undefined> {
   const need = findFeedType(feed).needs?.(feed)
-  if (!need || !isOperationMissing(error)) return false
-  metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason: error.reason })
-  await client(feed.account).capabilities.note(need.capability, false, refusalMemorySpan(error))
+  if (!need || !isOperationMissing(error)) return undefined
+  const span = refusalMemorySpan(error)
+  await client(feed.account).capabilities.note(need.capability, false, span)
   const reason = describeRefusal(need, error)
   const refusal = { reason, sinceMs: clock.now() }
   const isFirst = await noteRefusal(ledger(feed.account), feed.name, refusal)
   const about = { feed: feed.name, account: feed.account, err: error }
   if (isFirst) logger.warn(about, `the feed stops: ${reason}`)
-  return true
+  const state = await peekFeed(ledger(feed.account), feed.name, clock.now())
+  return Math.min(recheckAfterMs(state?.lastSuccessMs), memoryMs[span])
 }
 
 /**

@@ -34,6 +34,7 @@ const attemptOutcomes = [
   'unauthorized',
   'gone',
   'recipient_refused',
+  'recipient_deferred',
   'redirected',
   'forbidden_address',
   'misconfigured',

@@ -278,7 +278,7 @@ function asTime(text: string): number | null {
   const match =
     /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d)?)(?:\.\d+)?(Z|[+-]\d\d:?\d\d)?)?$/iu.exec(text)
   if (match === null) return null
-  const [, date, time = '00:00', zone = 'Z'] = match
+  const [, date = '', time = '00:00', zone = 'Z'] = match
   const atMs = Date.parse(`${date}T${time}${zone.replace(/^([+-]\d\d)(\d\d)$/u, '$1:$2')}`)
   return Number.isNaN(atMs) ? null : atMs
 }

@@ -72,7 +72,7 @@ export interface SummaryLine {
   severity: Severity
   /** As of a message of its own: "Stealer log: LummaC2 on DESKTOP-7 (CH)". */
   title: string
-  /** "matched VIP": the first matched identifier, unless the title says it. */
+  /** "matched VIP": the first matched identifier; null: the title says it, or there is none. */
   identifier: string | null
   feed: string
   /** "matched 2026-11-21 06:59 UTC"; else when it was created, else when it was fetched. */
@@ -272,8 +272,8 @@ interface LineOptions {
 
 function toSummaryLine(member: MessageSubject, { timeIn, namesAccount }: LineOptions): SummaryLine {
   const message = renderMessage(member, { attempt: 1, mayBeRepeat: false })
-  const [identifier = null] = message.identifiers
-  const isSaid = identifier !== null && message.title.includes(identifier)
+  const [identifier] = message.identifiers
+  const isSaid = identifier === undefined || message.title.includes(identifier)
   return {
     severity: message.severity,
     title: message.title,
@@ -405,7 +405,8 @@ function kindNote(summary: Summary, timeIn: TimeFormatter): string[] {
   const { kind, digest, byFeed, undelivered } = summary
   if (undelivered !== undefined) return [undeliveredNote(undelivered)]
   if (kind === 'backlog') {
-    const of = byFeed.length === 1 ? ` of feed ${byFeed[0]?.name}` : ''
+    const [feed, ...others] = byFeed
+    const of = feed && others.length === 0 ? ` of feed ${feed.name}` : ''
     const howFound =
       'by a first poll, or by reading again (late arrivals, a changed filter, a rewind)'
     return [`Backlog${of}: found ${howFound}. What is new comes on its own.`]
@@ -428,6 +429,7 @@ function undeliveredNote({ sink, sinceMs }: NonNullable<Summary['undelivered']>)
  * backlog's feed beside it.
  */
 function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = ''): string {
+  const [feed, ...others] = byFeed
   const noun = total === 1 ? 'event' : 'events'
   const events = `${noun}${account}`
   if (undelivered !== undefined) {
@@ -438,8 +440,8 @@ function formatOpening({ kind, total, byFeed, undelivered }: Summary, account = 
     case 'digest':
       return `${total} new ${events}`
     case 'backlog':
-      return account === '' && byFeed.length === 1
-        ? `Backlog of feed ${byFeed[0]?.name}: ${total} ${noun}`
+      return account === '' && feed && others.length === 0
+        ? `Backlog of feed ${feed.name}: ${total} ${noun}`
         : `Backlog${account}: ${total} ${noun}`
     case 'held':
       return `${total} held ${events}`

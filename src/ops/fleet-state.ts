@@ -3,6 +3,7 @@
  * each account once, by one script, some accounts at a time; the cost depends on the number of
  * accounts, not of readers.
  */
+import type { Trouble } from '../lib/trouble.ts'
 import { pairsOf } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { type Accounting, parseAccounting, sumPending } from '../store/accounts.ts'
@@ -32,8 +33,8 @@ export interface AccountState {
   /** Of the configuration; feeds that were never polled are left out. */
   feeds: ReadonlyMap<string, FeedState>
   quarantine: Record<string, QuarantineCount>
-  /** The account's key is refused upstream. */
-  isRefused: boolean
+  /** Why the account's key is refused upstream; undefined: it is not. */
+  trouble: Trouble | undefined
   /** Of its quota; undefined: no answer said so yet. */
   searchesRemaining: number | undefined
 }
@@ -56,7 +57,7 @@ export interface FleetSources {
   accounts: readonly string[]
   feeds: readonly { name: string; account: string }[]
   sinks: readonly string[]
-  isRefused: (account: string) => Promise<boolean>
+  findTrouble: (account: string) => Promise<Trouble | undefined>
   searchesRemaining: (account: string) => Promise<number | undefined>
 }
 
@@ -103,9 +104,9 @@ async function readAccount(
   asked: { sources: FleetSources; names: readonly string[]; isConfigured: boolean; nowMs: number },
 ): Promise<{ state: AccountState; work: SinkWork }> {
   const { sources, names, isConfigured, nowMs } = asked
-  const [answer, isRefused, searchesRemaining] = await Promise.all([
+  const [answer, trouble, searchesRemaining] = await Promise.all([
     ledger.run('read-account', ledger.retention.history, ...names),
-    isConfigured && sources.isRefused(ledger.account),
+    isConfigured ? sources.findTrouble(ledger.account) : undefined,
     isConfigured ? sources.searchesRemaining(ledger.account) : undefined,
   ])
   const [redisMs, counters, feeds, sinks, hasQuarantine] = answer as AccountAnswer
@@ -117,7 +118,7 @@ async function readAccount(
     pending: Object.values(accounting.sinks).reduce((sum, sink) => sum + sumPending(sink), 0),
     feeds: parseFeeds(names, feeds, redisMs),
     quarantine: hasQuarantine === 1 ? await countQuarantined(ledger, nowMs - freshMs) : {},
-    isRefused,
+    trouble,
     searchesRemaining,
   }
   return { state, work: parseSinkWork(sinks) }

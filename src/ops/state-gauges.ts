@@ -56,7 +56,7 @@ export function writeAccounts(
     metrics.accountConfigured.set({ account: name }, account.isConfigured ? 1 : 0)
     metrics.accountItemsPending.set({ account: name }, account.pending)
     if (account.isConfigured)
-      metrics.accountPaused.set({ account: name, reason: 'auth' }, account.isRefused ? 1 : 0)
+      metrics.accountPaused.set({ account: name, reason: 'auth' }, account.trouble ? 1 : 0)
     if (searchesRemaining !== undefined)
       metrics.apiSearchesRemaining.set({ account: name }, searchesRemaining)
     for (const feed of configured) writeFeed(metrics, account, feed)
@@ -66,11 +66,11 @@ export function writeAccounts(
 
 function writeFeed(
   metrics: StateMetrics,
-  { feeds, isRefused, searchesRemaining = Infinity }: AccountState,
+  { feeds, trouble, searchesRemaining = Infinity }: AccountState,
   { name, reading }: GaugedFeed,
 ): void {
   const feed = { feed: name }
-  metrics.feedPaused.set({ ...feed, reason: 'auth' }, isRefused ? 1 : 0)
+  metrics.feedPaused.set({ ...feed, reason: 'auth' }, trouble ? 1 : 0)
   const state = feeds.get(name)
   if (!state) return
   metrics.feedLagSeconds.set(feed, feedLagMs(state) / 1000)

@@ -2,15 +2,17 @@
  * Derives the troubles that a snapshot shows, those included that have not lasted long enough yet:
  * each says how long it must last. Pure.
  */
+import { formatTrouble, type Trouble } from '../lib/trouble.ts'
 import { describeLoss, type LedgerLoss } from '../store/account-ledger.ts'
-import { conditionId, type Trouble, type TroubleKind } from './troubles.ts'
+import { conditionId, type TroubleName, type TroubleKind } from './troubles.ts'
 
 /** How Tocsin is doing at one moment, as far as an operator may have to act. */
 export interface Snapshot {
   /** When its reading began, ms. */
   atMs: number
   feeds: FeedHealth[]
-  accounts: { name: string; isRefused: boolean }[]
+  /** `trouble`: why the key is refused; left out: it is not. */
+  accounts: { name: string; trouble?: Trouble | undefined }[]
   /** Accounts that left the configuration, and how many of their items are not final. */
   left: { name: string; pending: number }[]
   sinks: SinkHealth[]
@@ -35,11 +37,8 @@ interface FeedHealth {
   /** undefined: never. */
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
-  /**
-   * Why the last poll failed, one of the upstream reasons; left out: it did not fail, that is not
-   * known, or the feed is not stalled.
-   */
-  lastFailure?: string
+  /** Why it cannot be read; left out: the last poll did not fail. */
+  trouble?: Trouble | undefined
   /** At least half of its last page with items could not be read; left out: it could. */
   unreadable?: { sinceMs: number; shown: number; unread: number; problem: string }
   /** Items quarantined within a day, and when the last one was; left out: none. */
@@ -60,10 +59,16 @@ export interface SinkHealth {
   paused: { reason: string; sinceMs: number } | undefined
   /** When the unsent digest is or was due; left out: no digest, or none waits. */
   digestDueMs?: number
+  /** What is in the way since its last success; left out: nothing. */
+  trouble?: Trouble | undefined
+  /** Items that wait for it. */
+  pending?: number
+  /** The sink that gets what this one cannot be sent. */
+  fallback?: string | undefined
 }
 
 /** A trouble that exists now. */
-export interface Condition extends Trouble {
+export interface Condition extends TroubleName {
   /** Unique among all conditions; a sink or feed has at most one of a kind. */
   id: string
   /** When it began, ms; undefined: not recorded, so it counts from when it was first seen. */
@@ -97,9 +102,7 @@ const freshStartMs = 60_000
 
 export function findConditions(snapshot: Snapshot, facing: AlertTiming): Condition[] {
   return [
-    ...snapshot.accounts.flatMap(({ name, isRefused }) =>
-      isRefused ? [buildCondition({ kind: 'account-refused', name }, { waitMs: 0 })] : [],
-    ),
+    ...snapshot.accounts.flatMap((account) => accountRefused(account, facing)),
     ...snapshot.left.flatMap((account) => accountLeft(account, facing)),
     ...snapshot.feeds.flatMap((feed) => [
       ...feedStalled(feed, facing),
@@ -107,9 +110,19 @@ export function findConditions(snapshot: Snapshot, facing: AlertTiming): Conditi
       ...quotaAtReserve(feed, facing),
       ...feedUnreadable(feed),
     ]),
-    ...snapshot.sinks.flatMap((sink) => sinkConditions(sink, facing)),
+    ...snapshot.sinks.flatMap((sink) => sinkConditions(sink, snapshot.sinks, facing)),
     ...storeConditions(snapshot, facing),
   ]
+}
+
+/** Alerted at once: it does not recover by itself. */
+function accountRefused(
+  { name, trouble }: Snapshot['accounts'][number],
+  { nowMs }: AlertTiming,
+): Condition[] {
+  if (trouble === undefined) return []
+  const cause = formatTrouble(trouble, nowMs)
+  return [buildCondition({ kind: 'account-refused', name }, { waitMs: 0, cause })]
 }
 
 /**
@@ -153,7 +166,7 @@ function feedStalled(feed: FeedHealth, { nowMs, afterMs }: AlertTiming): Conditi
   ]
 }
 
-export function isStalled(
+function isStalled(
   { isPaused, lastCaughtUpMs, lagObjectiveMs }: FeedHealth,
   nowMs: number,
 ): boolean {
@@ -161,8 +174,8 @@ export function isStalled(
   return isBehind && !isPaused
 }
 
-function describeLag({ lastFailure, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {
-  if (lastFailure !== undefined) return `the last poll failed: ${lastFailure}`
+function describeLag({ trouble, lastSuccessMs, lagObjectiveMs }: FeedHealth, nowMs: number) {
+  if (trouble !== undefined) return formatTrouble(trouble, nowMs)
   if (lastSuccessMs === undefined) return 'no poll has succeeded yet'
   if (nowMs - lastSuccessMs > lagObjectiveMs) return 'no poll succeeds'
   return 'pages come, yet not the last one: a long backlog, or too small a budget'
@@ -204,10 +217,15 @@ function quotaAtReserve({ name, quota: left }: FeedHealth, { afterMs }: AlertTim
   return [buildCondition({ kind: 'quota-reserve', name }, { waitMs: afterMs, cause })]
 }
 
-function sinkConditions(sink: SinkHealth, facing: AlertTiming): Condition[] {
+function sinkConditions(
+  sink: SinkHealth,
+  sinks: readonly SinkHealth[],
+  facing: AlertTiming,
+): Condition[] {
   const { name, deadLetters } = sink
   const { afterMs: waitMs } = facing
-  const conditions = [...sinkDisabled(sink), ...circuitOpen(sink, facing)]
+  const waiting = describeWaiting(sink, sinks)
+  const conditions = [...sinkDisabled(sink, waiting), ...circuitOpen(sink, waiting, facing)]
   if (deadLetters > 0) {
     const cause = `${deadLetters} by now`
     conditions.push(buildCondition({ kind: 'dead-letters', name }, { waitMs, cause }))
@@ -215,26 +233,51 @@ function sinkConditions(sink: SinkHealth, facing: AlertTiming): Condition[] {
   return [...conditions, ...pausedLong(sink, facing), ...digestOverdue(sink, facing)]
 }
 
+/** What waits for a sink that takes nothing, and who gets it. */
+function describeWaiting({ pending, fallback }: SinkHealth, sinks: readonly SinkHealth[]): string {
+  const wait = countWaiting(pending)
+  if (fallback === undefined) return `${wait}, and it has no fallback`
+  return takesMessages(sinks, fallback)
+    ? `${wait}; its fallback ${fallback} takes what comes`
+    : `${wait}, and its fallback ${fallback} takes nothing either`
+}
+
+function countWaiting(pending = 0): string {
+  return pending === 1 ? '1 item waits' : `${pending} items wait`
+}
+
+/** Whether a message sent to the sink now would arrive, as far as is known. */
+export function takesMessages(sinks: readonly SinkHealth[], sink: string): boolean {
+  const health = sinks.find(({ name }) => name === sink)
+  return health === undefined || (health.circuit === 'closed' && health.paused === undefined)
+}
+
 /** Alerted at once: it does not recover by itself. */
-function sinkDisabled({ name, disabled: mark }: SinkHealth): Condition[] {
+function sinkDisabled({ name, disabled: mark }: SinkHealth, waiting: string): Condition[] {
   if (mark === undefined) return []
-  const cause = `${mark.reason || 'gone'}; until an operator acts, nothing is sent to it`
+  const cause = `${mark.reason || 'gone'}; until an operator acts, nothing is sent to it; ${waiting}`
   return [
     buildCondition({ kind: 'sink-disabled', name }, { sinceMs: mark.sinceMs, waitMs: 0, cause }),
   ]
 }
 
 /** Stands while the sink is disabled too: an alert about its circuit is not over then. */
-function circuitOpen({ name, circuit }: SinkHealth, { afterMs: waitMs }: AlertTiming): Condition[] {
+function circuitOpen(
+  { name, circuit, trouble }: SinkHealth,
+  waiting: string,
+  { nowMs, afterMs: waitMs }: AlertTiming,
+): Condition[] {
   if (circuit === 'closed') return []
   const coveredBy = [conditionId({ kind: 'sink-disabled', name })]
-  return [buildCondition({ kind: 'circuit-open', name }, { waitMs, coveredBy })]
+  const cause = trouble ? `${formatTrouble(trouble, nowMs)}; ${waiting}` : waiting
+  return [buildCondition({ kind: 'circuit-open', name }, { waitMs, coveredBy, cause })]
 }
 
-function pausedLong({ name, paused }: SinkHealth, { afterMs }: AlertTiming): Condition[] {
+function pausedLong({ name, paused, pending }: SinkHealth, { afterMs }: AlertTiming): Condition[] {
   if (paused === undefined) return []
   const waitMs = Math.max(pausePatienceMs, afterMs)
-  const { sinceMs, reason: cause } = paused
+  const { sinceMs, reason } = paused
+  const cause = `${reason}; ${countWaiting(pending)}`
   return [buildCondition({ kind: 'sink-paused', name }, { sinceMs, waitMs, steadyMs: 0, cause })]
 }
 
@@ -287,8 +330,8 @@ function storeConditions(
 }
 
 function buildCondition(
-  trouble: Trouble,
-  more: Partial<Omit<Condition, keyof Trouble | 'id'>> & { waitMs: number },
+  trouble: TroubleName,
+  more: Partial<Omit<Condition, keyof TroubleName | 'id'>> & { waitMs: number },
 ): Condition {
   const defaults = { sinceMs: undefined, steadyMs: more.waitMs, cause: null, coveredBy: [] }
   return { ...trouble, id: conditionId(trouble), ...defaults, ...more }
@@ -307,7 +350,7 @@ export function findMany(due: readonly Condition[]): Condition[] {
     .filter(([, alike]) => alike.length > mostOfAKind)
     .map(([kind, alike]) => {
       const [one, two, three] = alike.map(({ name }) => name)
-      const cause = `${one}, ${two}, ${three} and ${alike.length - 3} others by now`
+      const cause = `${[one, two, three].join(', ')} and ${alike.length - 3} others by now`
       return buildCondition({ kind: 'many', name: kind }, { waitMs: 0, cause })
     })
 }

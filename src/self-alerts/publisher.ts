@@ -4,7 +4,7 @@ import type { Clock } from '../lib/clock.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { acceptPage, type Page } from '../store/intake.ts'
 import type { ItemChange } from '../store/pending-items.ts'
-import type { SinkHealth } from './conditions.ts'
+import { type SinkHealth, takesMessages } from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
 
 interface PublisherOptions {
@@ -104,10 +104,4 @@ export function chooseTarget(
   const others = order.filter((sink) => sink !== about)
   const itself = order.filter((sink) => sink === about)
   return others.find(takes) ?? itself.find(takes) ?? others[0] ?? null
-}
-
-/** Whether a message sent to the sink now would arrive, as far as is known. */
-export function takesMessages(sinks: readonly SinkHealth[], sink: string): boolean {
-  const health = sinks.find(({ name }) => name === sink)
-  return health === undefined || (health.circuit === 'closed' && health.paused === undefined)
 }

@@ -1,7 +1,7 @@
 /**
  * Self-alerts: tell operators when Tocsin itself is in trouble, once when it begins and once when
  * it is over, over all replicas. An alert is noted as sent only afterwards, and publishing it twice
- * makes one event. Trouble of a sink is alerted through another sink, and while the first choice
+ * makes one event. TroubleName of a sink is alerted through another sink, and while the first choice
  * takes nothing every alert goes through another (see `chooseTarget`); the end goes where the begin
  * went. Nothing here repairs anything.
  */
@@ -15,14 +15,21 @@ import { runScript } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { moveItem, type RecordItem } from '../store/pending-items.ts'
 import { pendingStates, readRecord } from '../store/records.ts'
-import { type Condition, findConditions, findMany, manyId, type Snapshot } from './conditions.ts'
+import {
+  type Condition,
+  findConditions,
+  findMany,
+  manyId,
+  type Snapshot,
+  takesMessages,
+} from './conditions.ts'
 import type { SelfAlertsConfig } from './config.ts'
-import { chooseTarget, takesMessages, type Publish } from './publisher.ts'
+import { chooseTarget, type Publish } from './publisher.ts'
 import {
   conditionId,
   parseConditionId,
   troubledSink,
-  type Trouble,
+  type TroubleName,
   troubleTexts,
 } from './troubles.ts'
 
@@ -218,7 +225,7 @@ export function ownEvent(
 
 /** Replicas that publish at the same time make the same uid, so it is one event. */
 export function buildBeginAlert(
-  trouble: Trouble,
+  trouble: TroubleName,
   noted: ConditionNote,
   cause: string | null,
 ): ThreatEvent {
@@ -239,7 +246,7 @@ export function buildBeginAlert(
 }
 
 export function buildEndAlert(
-  trouble: Trouble,
+  trouble: TroubleName,
   { sinceMs, goneMs }: ConditionNote,
   nowMs: number,
 ): ThreatEvent {
@@ -261,11 +268,11 @@ export function buildEndAlert(
 }
 
 /** The uid under which the ledger has the begin alert. */
-function beginUid(trouble: Trouble, { sinceMs }: ConditionNote): string {
+function beginUid(trouble: TroubleName, { sinceMs }: ConditionNote): string {
   return alertUid(trouble, sinceMs, 'begin')
 }
 
-function alertUid(trouble: Trouble, sinceMs: number, edge: 'begin' | 'end'): string {
+function alertUid(trouble: TroubleName, sinceMs: number, edge: 'begin' | 'end'): string {
   return `${ownUidPrefixes.notice}${conditionId(trouble)}-${sinceMs}-${edge}`
 }
 

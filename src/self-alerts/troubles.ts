@@ -5,7 +5,7 @@ import { lossRemedy } from '../store/account-ledger.ts'
  * What is in trouble, e.g. feed `brand`; null if there is only one of its kind. Of `many` the name
  * is the kind of which there are many.
  */
-export interface Trouble {
+export interface TroubleName {
   kind: TroubleKind
   name: string | null
 }
@@ -120,7 +120,8 @@ const troubles = {
     severity: 'critical',
     now: () => 'the accounts have not added up',
     was: () => 'the accounts did not add up',
-    toDo: () => 'keep the log and the data of Redis and report them: this is a defect of Tocsin',
+    toDo: () =>
+      'tocsin audit --ledger; keep the log and the data of Redis and report them: this is a defect of Tocsin',
   },
 } as const satisfies Record<string, TroubleTexts>
 
@@ -189,7 +190,7 @@ const manyTexts = {
   ],
 } as const satisfies Partial<Record<SingleKind, readonly [now: string, was: string, toDo: string]>>
 
-export function troubleTexts({ kind, name }: Trouble): TroubleTexts {
+export function troubleTexts({ kind, name }: TroubleName): TroubleTexts {
   if (kind !== 'many') return troubles[kind]
   const alike = name as keyof typeof manyTexts
   const [now, was, toDo] = manyTexts[alike]
@@ -206,17 +207,17 @@ const sinkTroubles: readonly TroubleKind[] = [
 ]
 
 /** The sink in trouble; null: the trouble is not a sink's. */
-export function troubledSink({ kind, name }: Trouble): string | null {
+export function troubledSink({ kind, name }: TroubleName): string | null {
   return sinkTroubles.includes(kind) ? name : null
 }
 
 /** `feed-stalled-brand`: part of the event's uid, and names the condition in Redis. */
-export function conditionId({ kind, name }: Trouble): string {
+export function conditionId({ kind, name }: TroubleName): string {
   return name === null ? kind : `${kind}-${name}`
 }
 
 /** Returns undefined for an id of a kind that only another version has. */
-export function parseConditionId(id: string): Trouble | undefined {
+export function parseConditionId(id: string): TroubleName | undefined {
   if (id.startsWith('many-')) return parseMany(id.slice('many-'.length))
   const kinds = Object.keys(troubles) as SingleKind[]
   const kind = kinds.find((known) => id === known || id.startsWith(`${known}-`))
@@ -224,6 +225,6 @@ export function parseConditionId(id: string): Trouble | undefined {
   return { kind, name: id === kind ? null : id.slice(kind.length + 1) }
 }
 
-function parseMany(name: string): Trouble | undefined {
+function parseMany(name: string): TroubleName | undefined {
   return Object.hasOwn(manyTexts, name) ? { kind: 'many', name } : undefined
 }

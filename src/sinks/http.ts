@@ -361,7 +361,7 @@ function errorCode(error: unknown): string | undefined {
  * one is the server asking for a client certificate: under TLS 1.3 it arrives after the request was
  * written, but no server reads a request whose handshake it refused.
  */
-function isCertificateError(code: string | undefined): boolean {
+function isCertificateError(code: string | undefined): code is string {
   return (
     code !== undefined &&
     /^CERT_|SELF_SIGNED_CERT|^UNABLE_TO_(GET|VERIFY|DECRYPT)|^ERR_TLS_CERT|_CERTIFICATE_REQUIRED$/.test(

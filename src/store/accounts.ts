@@ -340,8 +340,8 @@ export function parseAccounting(counters: Iterable<[string, string]>): Accountin
   return accounting
 }
 
-export function sumPending(sink: SinkCounts): number {
-  return Object.values(sink.pending).reduce((sum, count) => sum + count, 0)
+export function sumPending({ pending }: Pick<SinkCounts, 'pending'>): number {
+  return Object.values(pending).reduce((sum, count) => sum + count, 0)
 }
 
 /**

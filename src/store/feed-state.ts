@@ -1,4 +1,5 @@
 /** A feed's state in the ledger: its scans, start bound, fences and times; and its quarantine. */
+import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
 import { pairsOf, redisNow } from '../redis/scripts.ts'
 import type { AccountLedger } from './account-ledger.ts'
 
@@ -80,6 +81,10 @@ export interface FeedState {
   paused: { reason: string; sinceMs: number } | undefined
   /** Set while the API refuses its request, so that it is not polled. */
   refused: { reason: string; sinceMs: number } | undefined
+  /** Why its tail cannot be read, since the last page that was. */
+  trouble: Trouble | undefined
+  /** Why what its tail has passed cannot be read again, since the last page that was. */
+  rescanTrouble: Trouble | undefined
 }
 
 /** A feed of which half or more cannot be read, by its last page with items. */
@@ -201,6 +206,19 @@ export async function noteRefusal(
   return true
 }
 
+/** Counts a failure of a feed's tail or of its rescans; the next page that is taken in ends it. */
+export async function noteFeedTrouble(
+  ledger: AccountLedger,
+  feed: string,
+  kind: 'feed' | 'sweep',
+  { reason, answer, waitMs }: Pick<Trouble, 'reason' | 'answer'> & { waitMs: number | undefined },
+): Promise<void> {
+  const field = kind === 'feed' ? 'trouble' : 'rescan_trouble'
+  const kept = answer.slice(0, maxTroubleAnswer)
+  const wait = waitMs === undefined ? '' : Math.max(0, Math.round(waitMs))
+  await ledger.run('note-trouble', feed, field, reason, kept, wait)
+}
+
 function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
   const number = (name: string): number | undefined =>
     fields[name] === undefined ? undefined : Number(fields[name])
@@ -238,6 +256,8 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
     hasQuarantine: fields['quarantined'] === '1',
     paused: parseJson(fields['paused']),
     refused: parseJson(fields['refused']),
+    trouble: parseJson(fields['trouble']),
+    rescanTrouble: parseJson(fields['rescan_trouble']),
   }
 }
 

@@ -49,7 +49,7 @@ interface CapabilitiesOptions {
 }
 
 const hourMs = 3_600_000
-const ttlMs: Readonly<Record<MemorySpan, number>> = {
+export const memoryMs: Readonly<Record<MemorySpan, number>> = {
   hour: hourMs,
   day: 24 * hourMs,
   month: 30 * 24 * hourMs,
@@ -68,7 +68,7 @@ export function createCapabilities(options: CapabilitiesOptions): Capabilities {
   }
 
   async function write(name: string, has: boolean, span: MemorySpan): Promise<void> {
-    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', ttlMs[span])
+    await redis.set(capabilityKey(name), `${has ? 1 : 0} ${clock.now()}`, 'PX', memoryMs[span])
   }
 
   async function read(name: string): Promise<Capability | undefined> {

@@ -7,9 +7,10 @@ import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createSecretBox } from '../lib/sealed-secret.ts'
+import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
-import { runScript } from '../redis/scripts.ts'
+import { redisNow, runScript } from '../redis/scripts.ts'
 import type { AccountConfig } from './config.ts'
 import { abandonedError, waitOrAbort, UpstreamError } from './error.ts'
 
@@ -274,11 +275,11 @@ export function createTokenStore({
 }
 
 export interface AccountPause {
-  reason: 'auth'
   /** Time left of the pause. 0: the next request tests whether the key works again. */
   leftMs: number
   /** Pauses since the last success. */
   times: number
+  trouble: Trouble
 }
 
 export interface AccountAccess {
@@ -308,19 +309,13 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
   let isPaused = false
 
   function key(): string {
-    return keys.shared('account-pause', accountKey().fingerprint)
+    return pauseKey(keys, accountKey().fingerprint)
   }
 
   async function current(): Promise<AccountPause | null> {
-    const state = await redis.hmget(key(), 'until', 'times')
-    isPaused = state[1] !== null && state[1] !== undefined
-    if (!isPaused) return null
-    const time = await redis.time()
-    const nowMs = Number(time[0]) * 1000 + Number(time[1]) / 1000
-    const leftMs = Number(state[0]) - nowMs
-    // An end further ahead than any pause was written before Redis' clock was set back.
-    const isOver = leftMs <= 0 || leftMs > maxPauseMs
-    return { reason: 'auth', leftMs: isOver ? 0 : Math.ceil(leftMs), times: Number(state[1]) }
+    const pause = await readPause(redis, key())
+    isPaused = pause !== null
+    return pause
   }
 
   return {
@@ -330,7 +325,8 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
       if (pause && pause.leftMs > 0) throw pausedError(pause.leftMs)
     },
     async pause(refusal) {
-      const args = ['auth', timings.keyPauseMs, maxPauseMs]
+      const answer = refusal.message.slice(0, maxTroubleAnswer)
+      const args = ['auth', timings.keyPauseMs, maxPauseMs, answer]
       const reply = await runScript(redis, 'pause-account', [key()], args)
       const [leftMs, times, made] = reply as [number, number, number]
       isPaused = true
@@ -347,6 +343,35 @@ export function createAccountAccess(options: AccountAccessOptions): AccountAcces
       if ((await redis.del(key())) === 1) logger.info({ account }, 'account works again')
     },
   }
+}
+
+async function readPause(redis: Redis, name: string): Promise<AccountPause | null> {
+  const [until, times, trouble] = await redis.hmget(name, 'until', 'times', 'trouble')
+  if (!trouble) return null
+  const leftMs = Number(until) - (await redisNow({ redis }))
+  // An end further ahead than any pause was written before Redis' clock was set back.
+  const isOver = leftMs <= 0 || leftMs > maxPauseMs
+  const about = { times: Number(times), trouble: JSON.parse(trouble) as Trouble }
+  return { leftMs: isOver ? 0 : leftMs, ...about }
+}
+
+/** Why an account's key is refused; a key that cannot be read counts as refused just now. */
+export async function readAccountTrouble(
+  { redis, keys }: Pick<AccountAccessOptions, 'redis' | 'keys'>,
+  account: KeySource,
+): Promise<Trouble | undefined> {
+  try {
+    const { fingerprint } = createAccountKey(account)()
+    return (await readPause(redis, pauseKey(keys, fingerprint)))?.trouble
+  } catch (error) {
+    if (!(error instanceof UpstreamError)) throw error
+    const nowMs = await redisNow({ redis })
+    return { reason: error.reason, answer: error.message, sinceMs: nowMs, lastMs: nowMs, count: 1 }
+  }
+}
+
+function pauseKey(keys: Keys, fingerprint: string): string {
+  return keys.shared('account-pause', fingerprint)
 }
 
 function pausedError(leftMs: number): UpstreamError {

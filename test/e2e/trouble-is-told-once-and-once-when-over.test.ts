@@ -155,7 +155,7 @@ test('that a feed stalls is told with what its last poll failed of', async () =>
     aheadMs = 60 * 60_000
     await until('the trouble is told', () => notices().length > 0, 60_000)
     expect(notices()[0]).toContain('feed brand has not been read to its end')
-    expect(notices()[0]).toContain('the last poll failed: unavailable')
+    expect(notices()[0]).toContain('last: unavailable, the service failed (503)')
   } finally {
     await replica.stop()
     await sandbox.close()

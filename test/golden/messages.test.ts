@@ -3,6 +3,8 @@
  * `npm run golden` records anew what was meant to change.
  */
 import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { composeMail } from '../../src/sinks/email/email-sink.ts'
 import type { Delivery } from '../../src/sinks/sink.ts'
@@ -39,7 +41,7 @@ test('Teams gets what it got', async () => {
 
 test('PagerDuty gets what it got', async () => {
   const incidents = all.filter(([name]) => !name.startsWith('a digest'))
-  expect(incidents.length).toBe(all.length - 2)
+  expect(incidents.length).toBe(all.length - 3)
   await expect(inJson(incidents, renderIncident)).toMatchFileSnapshot('recorded/pagerduty.json')
 })
 
@@ -65,4 +67,17 @@ test('mails look as they looked', async () => {
   expect(shown.length).toBeGreaterThan(5)
   const pages = shown.map(([name, one]) => `<!-- ${name} -->\n${mailOf(one).html}\n`)
   await expect(pages.join('\n')).toMatchFileSnapshot('recorded/mails.html')
+})
+
+const recorded = join(import.meta.dirname, 'recorded')
+/** The help describes services that answer null. */
+const recordings = readdirSync(recorded).filter((name) => name !== 'help.txt')
+
+/** A value of JSON that is null stands behind its key or on a line of its own. */
+const nothingSaid = /(?<!": |^\s*)\bnull\b|\bundefined\b|\bNaN\b|\[object/m
+
+test.each(recordings)('%s says nothing of what is not there', (name) => {
+  const text = readFileSync(join(recorded, name), 'utf8')
+  const lines = text.split('\n').filter((line) => nothingSaid.test(line))
+  expect(lines).toEqual([])
 })

@@ -131,6 +131,18 @@ describe('every command', async () => {
       .filter(({ mistake }) => mistake !== undefined)
     expect(mistakes).toEqual([])
   })
+
+  /** Runbooks and self-alerts say commands in plain words: `tocsin feeds list says why; …`. */
+  const remedies = [
+    ...readPage('deploy/prometheus/rules.yaml').split('\n'),
+    ...readPage('src/self-alerts/troubles.ts').split('\n'),
+    ...readPage('src/cli/set-up/doctor-ledger.ts').split('\n'),
+  ].flatMap((line) => line.match(/(?<=tocsin )[a-z-]+( [^;,.:`'"]*)?/g) ?? [])
+
+  test('that a runbook, a self-alert or doctor sends somebody to is there, with its options', () => {
+    expect(remedies.length).toBeGreaterThan(60)
+    expect(remedies.map(mistakeIn).filter(Boolean)).toEqual([])
+  })
 })
 
 function firstWord(words: string): string {

@@ -187,6 +187,8 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     hasQuarantine: false,
     paused: undefined,
     refused: undefined,
+    trouble: undefined,
+    rescanTrouble: undefined,
     ...overrides,
   }
 }

@@ -56,10 +56,10 @@ export const typeScenes = eventTypeSamples.flatMap((sample): Scene[] => {
   return [bare, [`${name}, with the full event`, delivery([{ ...member, detail }])]]
 })
 
-function credential(): DeliveryMember {
+function credential(id = 17, name = 'joe@acme.com'): DeliveryMember {
   const raw = {
-    id: 17,
-    identity_name: 'joe@acme.com',
+    id,
+    identity_name: name,
     hash: 'hunter2-Acme!',
     domain: 'acme.com',
     imported_at: '2026-11-01T12:00:00',
@@ -170,6 +170,12 @@ const guidedMembers = several.slice(0, 3).map((member, at) => ({
   guidance: { ...guidance, nextStep: `Step for event ${at}.` },
 }))
 
+/** Of a feed without an identifier, as the demo has them. */
+const leaks = ['joe@acme.com', 'ann@acme.com', 'bob@acme.com'].map((name, at) => ({
+  ...credential(20 + at, name),
+  id: `leak${at}`,
+}))
+
 /** What several feeds bring within a minute. */
 const mixed = [
   ['stealer_log', 'critical'],
@@ -195,6 +201,16 @@ export const otherScenes: Scene[] = [
   ['a large group', delivery(several, summarised(several))],
   ['a backlog', delivery(several, summarised(several, { kind: 'backlog', route: null }))],
   ['a digest', delivery(several, aBusyDigest())],
+  ['a group of credentials', delivery(leaks, summarised(leaks))],
+  ['a storm of credentials', delivery(leaks, summarised(leaks, { kind: 'storm' }))],
+  [
+    'a backlog of credentials',
+    delivery(leaks, summarised(leaks, { kind: 'backlog', route: null })),
+  ],
+  [
+    'a digest of credentials',
+    delivery(leaks, summarised(leaks, { kind: 'digest', route: null, digest: digestFacts() })),
+  ],
   [
     'a digest of nothing',
     delivery([], summarised([], { kind: 'digest', route: null, digest: digestFacts() })),

@@ -24,7 +24,15 @@ import {
 } from './feed-report.ts'
 import { feedQueryJson, formatBounds, describeFeed } from './feed-text.ts'
 import { type OpenStore, withStore } from '../open/open-store.ts'
-import { pluralize, sanitize, formatIsoTime, formatDuration, formatUtcTime } from '../terminal.ts'
+import {
+  pluralize,
+  sanitize,
+  formatIsoTime,
+  formatDuration,
+  formatUtcTime,
+  troubleJson,
+  troubleLines,
+} from '../terminal.ts'
 
 export interface ListOptions extends CommonOptions {
   why?: true
@@ -105,7 +113,7 @@ function feedJson({
   quarantined,
   bounds,
 }: FeedReport): Record<string, unknown> {
-  const { scan, paused, refused, unreadable } = state ?? {}
+  const { scan, paused, refused, trouble, rescanTrouble, unreadable } = state ?? {}
   return {
     feed: feed.name,
     type: feed.type,
@@ -115,6 +123,8 @@ function feedJson({
     has_polled: state !== undefined,
     paused: paused ? { reason: paused.reason, since: formatIsoTime(paused.sinceMs) } : null,
     refused: refused ? { reason: refused.reason, since: formatIsoTime(refused.sinceMs) } : null,
+    trouble: troubleJson(trouble),
+    rescan_trouble: troubleJson(rescanTrouble),
     lag_seconds: lagMs === undefined ? null : lagMs / 1000,
     lag_objective_seconds: lagObjectiveMs / 1000,
     last_success: formatIsoTime(state?.lastSuccessMs),
@@ -179,11 +189,13 @@ function feedLines(context: Context, report: FeedReport): string[] {
     ...(paused || unreadable ? [`  ${formatLag(context, report)}`] : []),
     ...quarantineLines(context, report),
     ...refusalLines(context, state),
+    ...troubleLines(terminal, state.trouble, state.nowMs),
     `  last success ${formatTimeOrNever(state.lastSuccessMs)}, last caught up ${formatTimeOrNever(state.lastCaughtUpMs)}${state.isBackfilling ? ', working off a backlog' : ''}`,
     `  newest event ${formatTimeOrNever(state.newestMs)}, start bound ${formatTimeOrNever(state.startBoundMs)}`,
     `  ${formatScan(report)}`,
     ...remarkLines(context, report),
     `  ${formatRescan(report)}`,
+    ...troubleLines(terminal, state.rescanTrouble, state.nowMs, 'rescans '),
     `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the start bound`,
     `  of these ${formatLateness(report)}, ${counts?.raised ?? 0} were raised in severity`,
   ]

@@ -36,6 +36,8 @@ import {
   readRepeatRisks,
   readSinkNames,
 } from '../../store/pending-items.ts'
+import { readAccountTrouble } from '../../upstream/tokens.ts'
+import type { Trouble } from '../../lib/trouble.ts'
 import {
   addCommonOptions,
   requireConfirmation,
@@ -61,6 +63,8 @@ import {
   sanitize,
   formatIsoTime,
   formatUtcTime,
+  troubleJson,
+  troubleLines,
 } from '../terminal.ts'
 
 export function accountsCommand(context: Context): Command {
@@ -80,6 +84,8 @@ interface AccountReport {
   isConfigured: boolean
   /** undefined: nothing is left in its ledger. */
   holdings: Holdings | undefined
+  /** Why its key is refused upstream. */
+  trouble: Trouble | undefined
   /** Accounts that left the configuration and of which this one may be the new name. */
   renames: Rename[]
 }
@@ -91,26 +97,30 @@ async function listAccounts(context: Context, options: CommonOptions): Promise<v
       'a running daemon still looks for accounts that left before accounts were registered; look again in a few minutes',
     )
   }
-  const reports = await withStore(config, (store) => reportAccounts(store, config))
+  const { reports, nowMs } = await withStore(config, async (store) => ({
+    reports: await reportAccounts(store, config),
+    nowMs: await redisNow(store),
+  }))
   print(context, options, {
     json: reports.map((report) => accountJson(report, config)),
-    lines: () => reports.flatMap((report) => accountLines(context, report)),
+    lines: () => reports.flatMap((report) => accountLines(context, report, nowMs)),
   })
 }
 
-async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {
+export async function reportAccounts(store: OpenStore, config: Config): Promise<AccountReport[]> {
   const { redis, keys } = store
   const entries = await readAccounts(store)
   const renames = await findAllRenames(store, config)
-  const names = config.accounts.map(({ name }) => name)
   const reports: AccountReport[] = []
   for (const entry of entries) {
     const { name: account } = entry
     const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })
+    const configured = config.accounts.find(({ name }) => name === account)
     reports.push({
       entry,
-      isConfigured: names.includes(account),
+      isConfigured: configured !== undefined,
       holdings: ledger && (await readHoldings(ledger)),
+      trouble: configured && (await readAccountTrouble(store, configured)),
       renames: renames.filter((rename) => rename.account === account),
     })
   }
@@ -127,7 +137,7 @@ async function findAllRenames(store: OpenStore, config: Config): Promise<Rename[
 }
 
 function accountJson(
-  { entry, isConfigured, holdings, renames }: AccountReport,
+  { entry, isConfigured, holdings, trouble, renames }: AccountReport,
   config: Config,
 ): Record<string, unknown> {
   const { name, sinceMs, configuredMs, discarding } = entry
@@ -136,6 +146,7 @@ function accountJson(
     is_configured: isConfigured,
     since: formatIsoTime(sinceMs),
     last_configured: formatIsoTime(configuredMs),
+    trouble: troubleJson(trouble),
     discarding: discarding ? { since: formatIsoTime(discarding.atMs), by: discarding.by } : null,
     pending: holdings?.pending ?? {},
     dead_letters: holdings?.deadLetters ?? 0,
@@ -155,8 +166,8 @@ function listAccountFeeds(
   return [...all].map((feed) => ({ feed, is_configured: own.includes(feed) }))
 }
 
-function accountLines({ terminal }: Context, report: AccountReport): string[] {
-  const { entry, isConfigured, holdings, renames } = report
+function accountLines({ terminal }: Context, report: AccountReport, nowMs: number): string[] {
+  const { entry, isConfigured, holdings, trouble, renames } = report
   const name = terminal.paint('bold', entry.name)
   const state = isConfigured
     ? terminal.paint('green', 'configured')
@@ -165,6 +176,7 @@ function accountLines({ terminal }: Context, report: AccountReport): string[] {
   const counts = `${pluralize(deadLetters, 'dead letter')}, ${quarantined} quarantined`
   return [
     `${name}: ${state}`,
+    ...troubleLines(terminal, trouble, nowMs),
     `  ${formatPending(pending)}; ${counts}`,
     `  feeds that it read: ${feeds.map((feed) => sanitize(feed, 60)).join(', ') || 'none yet'}`,
     ...renames.flatMap((rename) => renameLines(terminal, rename)),

@@ -15,6 +15,7 @@ import { withUpstream } from '../open/open-upstream.ts'
 import { formatUtcTime } from '../terminal.ts'
 import { checkLive } from '../config/check-live.ts'
 import { about, type DoctorFinding, makeCheck, splitRemedy, toClause } from './doctor-finding.ts'
+import { checkLedger } from './doctor-ledger.ts'
 import { checkRedis, layoutFindings, unreachableFinding } from './doctor-redis.ts'
 
 const redisTimeoutMs = 10_000
@@ -53,8 +54,11 @@ async function checkServed(config: Config, stop: AbortSignal): Promise<Served> {
         layoutFindings(await readSchema(redis, keys), config),
       )
       if (layout.length > 0) return { redis: [...found, ...layout], accounts: unasked(config) }
+      // first: a key that works again ends its account's pause
+      const ledger = await checkLedger(redis, config, stop)
       const store = { redis, keys, ledgers: [] }
-      return { redis: found, accounts: await checkAccounts(config, store, stop) }
+      const accounts = await checkAccounts(config, store, stop)
+      return { redis: [...found, ...ledger], accounts }
     })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error

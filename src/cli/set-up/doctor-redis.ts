@@ -38,7 +38,7 @@ export async function checkRedis(redis: Redis, config: RedisParts): Promise<Doct
 function lossFindings(loss: LedgerLoss | undefined, { redis }: RedisParts): DoctorFinding[] {
   if (loss === undefined) return []
   const detail = `since ${new Date(loss.atMs).toISOString()} it holds ${describeLoss(loss)}`
-  return [about('redis ledger', redis.prefix).bad('warning', detail, lossRemedy)]
+  return [about('redis ledger', redis.prefix).bad('problem', detail, lossRemedy)]
 }
 
 function serverFinding(

@@ -9,29 +9,43 @@ import { readAccounting } from '../../store/accounts.ts'
 import { countDeadLetters, readSinkNames } from '../../store/pending-items.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import { destinationsBySink, type OpenStore, withStore } from '../open/open-store.ts'
-import { pluralize, sanitize, formatIsoTime, formatUtcTime } from '../terminal.ts'
+import {
+  pluralize,
+  sanitize,
+  formatIsoTime,
+  formatUtcTime,
+  troubleJson,
+  troubleLines,
+} from '../terminal.ts'
 
 export async function listSinks(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const reports = await withStore(config, (store) => reportSinks(store, config))
+  const { reports, nowMs } = await withStore(config, async (store) => ({
+    reports: await reportSinks(store, config),
+    nowMs: await redisNow(store),
+  }))
   print(context, options, {
     json: reports.map(sinkJson),
-    lines: () => reports.flatMap((report) => sinkLines(context, report)),
+    lines: () => reports.flatMap((report) => sinkLines(context, report, nowMs)),
   })
 }
 
 function sinkJson(report: SinkReport): Record<string, unknown> {
-  const { name, type, circuit, pending, deadLetters, digest } = report
+  const { name, type, fallback, circuit, pending, diverted, deadLetters, digest } = report
   const { paused, disabled } = circuit
   return {
     sink: name,
     type: type ?? null,
     is_configured: type !== undefined,
     circuit: circuit.state,
+    circuit_open_since: formatIsoTime(circuit.openedAtMs),
     circuit_open_until: formatIsoTime(circuit.untilMs),
+    trouble: troubleJson(circuit.trouble),
+    fallback: fallback ?? null,
     paused: paused ? { reason: paused.reason, since: formatIsoTime(paused.sinceMs) } : null,
     disabled: disabled ? { reason: disabled.reason, since: formatIsoTime(disabled.sinceMs) } : null,
     pending,
+    diverted,
     dead_letters: deadLetters,
     last_success: formatIsoTime(circuit.lastSuccessMs),
     digest: digest
@@ -44,16 +58,19 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
   }
 }
 
-function sinkLines(context: Context, report: SinkReport): string[] {
-  const { name, type, circuit, deadLetters, digest } = report
+function sinkLines(context: Context, report: SinkReport, nowMs: number): string[] {
+  const { name, type, fallback, circuit, deadLetters, digest } = report
+  const isShut = circuit.state !== 'closed' && !circuit.paused
   const time = (ms: number | undefined): string => (ms === undefined ? 'never' : formatUtcTime(ms))
   const head = `${context.terminal.paint('bold', sanitize(name))} (${type ?? 'no longer configured'})`
   const waiting = `  ${formatPending(report.pending)}; ${pluralize(deadLetters, 'dead letter')}`
   if (type === undefined) return [head, waiting, ...remedyLines(report)]
   return [
     `${head}: ${formatCircuit(context, circuit)}`,
+    ...troubleLines(context.terminal, circuit.trouble, nowMs),
     ...circuitRemedy(name, circuit),
     waiting,
+    ...(isShut && fallback !== undefined ? [`  what comes goes to its fallback ${fallback}`] : []),
     `  last success ${time(circuit.lastSuccessMs)}`,
     ...(digest
       ? [
@@ -115,38 +132,45 @@ function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {
 
 /** The state of a sink, read from Redis without changing it. */
 
-interface SinkReport {
+export interface SinkReport {
   name: string
   /** undefined: the sink left the configuration. */
   type: SinkConfig['type'] | undefined
+  fallback: string | undefined
   circuit: CircuitReading
   /** Items by state over all accounts; only states that occur. */
   pending: Record<string, number>
+  /** Items that ever went to a fallback, over all accounts. */
+  diverted: number
   deadLetters: number
+  /** When the work that has waited longest became or becomes due; undefined: none waits. */
+  firstDueMs: number | undefined
   digest: DigestState | undefined
 }
 
 /** Sinks that left the configuration come last, and only while they still have items. */
-async function reportSinks(store: OpenStore, config: Config): Promise<SinkReport[]> {
+export async function reportSinks(store: OpenStore, config: Config): Promise<SinkReport[]> {
   const { redis, keys } = store
   const nowMs = await redisNow(store)
-  const pending = await sumPendingBySink(store)
+  const counts = await sumBySink(store)
   const circuit = createCircuit(redis, keys, createAddressHasher(config, store.ledgers))
   const destinations = [...destinationsBySink(config)]
   const grouping = groupingSinks(
     { config },
     new Map(destinations.map(([name, own]) => [name, { destinations: own }])),
   )
-  const types = new Map(config.sinks.map(({ name, type }) => [name, type]))
+  const configured = new Map(config.sinks.map((sink) => [sink.name, sink]))
   const reports: SinkReport[] = []
   for (const name of await listSinkNames(store, config)) {
     const sink = grouping.get(name)
     reports.push({
       name,
-      type: types.get(name),
+      type: configured.get(name)?.type,
+      fallback: configured.get(name)?.fallback,
       circuit: await circuit.read(name, nowMs),
-      pending: pending.get(name) ?? {},
+      ...(counts.get(name) ?? { pending: {}, diverted: 0 }),
       deadLetters: await countAllDeadLetters(store, name),
+      firstDueMs: await readFirstDueMs(store, name),
       digest: sink && (await readDigestState(store, sink, nowMs)),
     })
   }
@@ -166,17 +190,27 @@ export async function listSinkNames({ ledgers }: OpenStore, { sinks }: Config): 
   return [...new Set([...sinks.map(({ name }) => name), ...stored.flat().toSorted()])]
 }
 
-async function sumPendingBySink({
-  ledgers,
-}: OpenStore): Promise<Map<string, Record<string, number>>> {
-  const pending = new Map<string, Record<string, number>>()
+type Counts = Pick<SinkReport, 'pending' | 'diverted'>
+
+async function sumBySink({ ledgers }: OpenStore): Promise<Map<string, Counts>> {
+  const counts = new Map<string, Counts>()
   for (const ledger of ledgers) {
     const { sinks } = await readAccounting(ledger)
     for (const [name, account] of Object.entries(sinks)) {
-      pending.set(name, addCounts(pending.get(name) ?? {}, account.pending))
+      const { pending, diverted } = counts.get(name) ?? { pending: {}, diverted: 0 }
+      const sum = { diverted: diverted + account.diverted }
+      counts.set(name, { ...sum, pending: addCounts(pending, account.pending) })
     }
   }
-  return pending
+  return counts
+}
+
+async function readFirstDueMs({ ledgers }: OpenStore, sink: string): Promise<number | undefined> {
+  const first = await Promise.all(
+    ledgers.map((one) => one.redis.zrange(one.key('due', sink), '0', '0', 'WITHSCORES')),
+  )
+  const due = first.flatMap(([, dueMs]) => (dueMs === undefined ? [] : [Number(dueMs)]))
+  return due.length === 0 ? undefined : Math.min(...due)
 }
 
 function addCounts(

@@ -420,12 +420,13 @@ end
 note_unreadable(before.quarantined + counts.quarantined)
 redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
 if ask.of == '' then
-  redis.call('HDEL', feed, 'rewound') -- the fence has held: this scan began after the rewind
+  redis.call('HDEL', feed, 'rewound', 'trouble') -- the fence has held: this scan began after the rewind
   redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
   if ended then
     redis.call('HSET', feed, 'caught_up', ask.requested)
   end
 else
+  redis.call('HDEL', feed, 'rescan_trouble')
   redis.call('HSET', feed, of('done'), ask.caught_up and 1 or 0)
   if ask.caught_up then
     redis.call('HSET', feed, of('completed'), ask.requested, of('completed_walk'), ask.ends)

@@ -148,7 +148,7 @@ const squares: Readonly<Record<string, string>> = {
  */
 function severityMark(severity: string): string {
   const square = Object.hasOwn(squares, severity) ? squares[severity] : squares['critical']
-  return `${square} ${severityLabel(severity)}`
+  return `${square ?? ''} ${severityLabel(severity)}`
 }
 
 function notesBlock(notes: readonly string[], { note }: Allowance): SlackBlock[] {

@@ -113,7 +113,7 @@ export function cardText({ attachments: [{ content }] }: TeamsMessage): string {
   const lines = blocks.map(({ inlines }) =>
     inlines.map(({ text, selectAction }) => selectAction?.url ?? text).join(''),
   )
-  const links = (content.actions ?? []).map(({ title, url }) => `${title}: ${url}`)
+  const links = (content.actions ?? []).map(({ title, url }) => [title, url].join(': '))
   return [...lines, ...links].join('\n')
 }
 

@@ -8,7 +8,7 @@ import type { Delivery, DeliveryMember } from '../sink.ts'
 export function renderBody(delivery: Delivery): string {
   const { members } = delivery
   const elements = members.map((member) => renderEventData(member, delivery.isTest))
-  const [only] = elements
+  const [only = ''] = elements
   const isSingle = elements.length === 1
   const timestamp = formatIso(Math.max(...members.map((member) => member.fetchedAtMs)))
   const type = isSingle ? 'tocsin.event.v1' : 'tocsin.batch.v1'

@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { onTestFinished, expect, test } from 'vitest'
 import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
+import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { noteLoss } from '../../../src/store/account-ledger.ts'
 import { startHttpServer } from '../../support/http-server.ts'
-import { connectTo, redisForTests } from '../../support/ledger.ts'
+import { connectTo, redisForTests, routed, takeIn } from '../../support/ledger.ts'
 import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
@@ -79,6 +80,7 @@ test('where all is well every check says so, and nobody gets a message', async (
     'redis',
     'redis safety',
     'redis memory',
+    'ledger',
     'reach',
     'key',
     'clock',
@@ -148,7 +150,7 @@ test('each thing that is wrong is a line with its remedy, and hides no other', a
   expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
     'problem redis safety redis.url',
     'warning redis memory redis.url',
-    `warning redis ledger ${prefix}`,
+    `problem redis ledger ${prefix}`,
     'problem key main',
     'problem sink siem (webhook)',
     'problem sink oncall (email)',
@@ -160,6 +162,20 @@ test('each thing that is wrong is a line with its remedy, and hides no other', a
   for (const secret of [password, 'fw_no_such_key', sandbox.slackUrl, sandbox.pagerDutyKey]) {
     expect(said).not.toContain(secret)
   }
+})
+
+test('what stands still in the ledger is a problem, though all is reached', async () => {
+  const sandbox = await aSandbox()
+  const text = configText(sandbox, tests.server.url)
+  const keys = createKeys(`doctor${prefixes}`)
+  await takeIn(await tests.ledger({ keys }), [routed({ uid: 'a/b/1' }, ['siem'])])
+  await createCircuit(tests.redis, keys).report('siem', 'broken')
+  const { code, findings } = await doctor(text)
+  expect(code).toBe(1)
+  expect(bad(findings).filter((line) => !/configuration/.test(line))).toEqual([
+    `problem daemon {doctor${prefixes}}`,
+    'problem delivery siem',
+  ])
 })
 
 test('without Redis the rest is looked at, and the keys are said to wait for it', async () => {

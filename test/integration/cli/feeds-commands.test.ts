@@ -1,7 +1,7 @@
 /** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
+import { noteFeedTrouble, pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
 import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
@@ -118,6 +118,27 @@ test('check tells the same of each feed', async () => {
       { name: 'leaks', type: 'credential_search', query: { fqdn: 'sso.example.com' } },
     ],
   })
+})
+
+test('feeds list tells why a feed and its rescans fail, since when, how often, and when the next try is', async () => {
+  const { ledger, config } = await aScene()
+  await takeIn(ledger, [])
+  const failure = { reason: 'timeout', answer: 'no answer\u001B[2J within 30 s', waitMs: 90_000 }
+  await noteFeedTrouble(ledger, 'brand', 'feed', failure)
+  await noteFeedTrouble(ledger, 'brand', 'feed', failure)
+  await noteFeedTrouble(ledger, 'brand', 'sweep', { ...failure, waitMs: undefined })
+  const { out } = await tocsin('feeds', 'list', ...config)
+  expect(out).toMatch(
+    /^ {2}failing since \S+ \S+ UTC \(\d s\), 2 times, last: timeout, no answer.* within 30 s; next try \S+ UTC$/m,
+  )
+  expect(out).toMatch(
+    /^ {2}rescans failing since .*, once, last: timeout, no answer.* within 30 s$/m,
+  )
+  expect(out).not.toContain('\u001B[2J')
+  const [brand] = await listed(config)
+  const [trouble, rescans] = [brand!['trouble'], brand!['rescan_trouble']]
+  expect(trouble).toMatchObject({ reason: 'timeout', count: 2, next_try: expect.any(String) })
+  expect(rescans).toMatchObject({ count: 1, next_try: null })
 })
 
 test('feeds list tells how the sweep is, and what came late or was raised', async () => {

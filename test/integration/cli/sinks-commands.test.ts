@@ -59,6 +59,32 @@ test('sinks list tells what waits, what failed, and when the next digest comes',
   ])
 })
 
+test('sinks list tells why nothing gets through, and which fallback takes what comes', async () => {
+  const { ledger, keys, config } = await aSocScene(tests, (text) =>
+    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
+  )
+  const circuit = createCircuit(ledger.redis, keys)
+  const sent = {
+    reason: 'unauthorized',
+    answer: 'slack answered 403',
+    nextTryInMs: 60_000,
+  } as const
+  await circuit.report('soc', 'broken', sent)
+  const { out } = await tocsin('sinks', 'list', ...config)
+  expect(out).toMatch(
+    /^soc \(slack\): circuit open until .* UTC\n {2}failing since .*, once, last: unauthorized, slack answered 403; next try \S+ UTC\n/,
+  )
+  expect(out).toMatch(/^ {2}what comes goes to its fallback siem$/m)
+  const json = await tocsin('sinks', 'list', '--output=json', ...config)
+  expect(JSON.parse(json.out)).toMatchObject([
+    { sink: 'soc', fallback: 'siem', diverted: 0, trouble: { reason: 'unauthorized', count: 1 } },
+    { sink: 'siem', fallback: null, trouble: null },
+    {},
+    {},
+    {},
+  ])
+})
+
 test('a sink that is no longer configured is listed while something is left, with the remedy', async () => {
   const scene = await aSocScene(tests)
   await scene.show(['old', 'gone'], uids(2))

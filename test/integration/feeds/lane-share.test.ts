@@ -387,3 +387,22 @@ test('a new walk of the tail has its feed looked at again at once', async () => 
   await run(readFor(reader, clock, 60_000))
   expect(service.looks.slice(2).map(({ feed }) => feed.name)).toEqual(['main-1'])
 }, 60_000)
+
+test('a poll that fails is told when the feed is asked again', async () => {
+  const { clock, run } = aQuickClock()
+  const feed = anEventSearch({ account: 'main', everyMs: hourMs, sweep: undefined })
+  const [asked, promised]: number[][] = [[], []]
+  const service = {
+    ...aService(clock),
+    pollOnce(_feed: PolledFeed, turn: PollRequest): Promise<PollOutcome> {
+      const failure = { status: 'failed', reason: 'timeout', retryAfterMs: undefined } as const
+      asked!.push(clock.now())
+      promised!.push(clock.now() + (turn.waitAfter?.(failure) ?? 0))
+      return Promise.resolve(failure)
+    },
+  }
+  await run(readFor(readerOf([feed], { clock, keys: tests.keys(), service }), clock, hourMs / 4))
+  expect(asked!.length).toBeGreaterThan(3)
+  expect(asked![1]).toBeGreaterThanOrEqual(promised![0]!) // a lane that sleeps may be later
+  expect(asked!.slice(2)).toEqual(promised!.slice(1, -1))
+}, 60_000)

@@ -338,6 +338,45 @@ test.each(['unavailable', 'contract'] as const)(
   },
 )
 
+test('what is in the way of a feed is kept from its first failure until a page is read, by tail and rescan', async () => {
+  sandbox.addEvents(3)
+  const poller = aPoller()
+  const feed = aFeed({ sweep: { everyMs: 1, backMs: 168 * hourMs } })
+  const troubles = async () => {
+    const { trouble, rescanTrouble } = await openFeed(ledger, 'brand', 0)
+    return [trouble, rescanTrouble]
+  }
+  await poller.pollOnce(feed, never)
+  expect(await troubles()).toEqual([undefined, undefined])
+  const mend = sandbox.faults.add({ on: search, effect: 'status', status: 503 })
+  await poller.pollOnce(feed, { ...never, waitAfter: () => 5_000 })
+  const [first] = await troubles()
+  expect(first).toMatchObject({ reason: 'unavailable', count: 1, lastMs: first!.sinceMs })
+  expect(first!.answer).toContain('the service failed (503)')
+  expect(first!.nextTryMs! - first!.lastMs).toBe(5_000)
+  mend()
+  const mendSecond = sandbox.faults.add({ on: search, effect: 'wrong-shape' })
+  await poller.pollOnce(feed, never)
+  await poller.pollOnce(feed, { ...never, kind: 'sweep' })
+  expect(await troubles()).toMatchObject([
+    { reason: 'contract', count: 2, sinceMs: first!.sinceMs },
+    { reason: 'contract', count: 1 },
+  ])
+  expect((await troubles())[0]).not.toHaveProperty('nextTryMs')
+  mendSecond()
+  await poller.pollOnce(feed, never)
+  expect(await troubles()).toMatchObject([undefined, { count: 1 }])
+  await poller.pollOnce(feed, { ...never, kind: 'sweep' })
+  expect(await troubles()).toEqual([undefined, undefined])
+})
+
+test('a bug that breaks a poll off is in the way of its feed, too', async () => {
+  const beforePage = () => Promise.reject(new TypeError('x is not a function'))
+  await expect(aPoller({ beforePage }).pollOnce(aFeed(), never)).rejects.toThrow('not a function')
+  const { trouble } = await openFeed(ledger, 'brand', 0)
+  expect(trouble).toMatchObject({ reason: 'internal', answer: 'x is not a function', count: 1 })
+})
+
 test('while the ledger may not grow nothing is asked for; it stays at the service', async () => {
   sandbox.addEvents(3)
   expect(await aPoller({ hasRoom: false }).pollOnce(aFeed(), never)).toEqual({ status: 'full' })

@@ -111,8 +111,10 @@ describe.each([
       expect(await rig.turn(feed)).toEqual({ status: 'refused' })
       expect(await rig.turn(feed, 'sweep')).toEqual({ status: 'refused' })
       expect(rig.asked()).toEqual([])
-      const { refused } = await openFeed(rig.ledger, feed.name, 0)
+      const { refused, trouble } = await openFeed(rig.ledger, feed.name, 0)
       expect(refused?.reason).toMatch(why)
+      expect(trouble).toMatchObject({ count: 1, answer: expect.stringContaining(`(${status})`) })
+      expect(trouble!.nextTryMs! - trouble!.lastMs).toBe(status === 403 ? dayMs / 24 : dayMs)
       expect(logs.filter((line) => line.includes('the feed stops'))).toHaveLength(1)
       const failed = 'feed_polls_failed_total{feed="brand",reason='
       const reason = status === 403 ? 'auth' : 'rejected'

@@ -29,7 +29,7 @@ async function scrapeOf({
     accounts: ledgers.map(({ account }) => account),
     feeds,
     sinks,
-    isRefused: async () => false,
+    findTrouble: () => Promise.resolve(undefined),
     searchesRemaining: async () => undefined,
     ...given,
   }
@@ -106,10 +106,11 @@ test('a feed whose account is refused is paused for that, also before it was eve
   const ledger = await tests.ledger()
   const feeds = [{ name: 'brand', account: ledger.account }]
   const paused = 'tocsin_feed_paused{feed="brand",reason="auth"}'
-  const isRefused = async (): Promise<boolean> => true
-  expect(await scrapeOf({ ledgers: [ledger], feeds, isRefused })).toContain(`${paused} 1\n`)
+  const refusal = { reason: 'auth', answer: 'no', sinceMs: 1, lastMs: 1, count: 1 }
+  const findTrouble = () => Promise.resolve(refusal)
+  expect(await scrapeOf({ ledgers: [ledger], feeds, findTrouble })).toContain(`${paused} 1\n`)
   await openFeed(ledger, 'brand', 0)
-  expect(await scrapeOf({ ledgers: [ledger], feeds, isRefused })).toContain(`${paused} 1\n`)
+  expect(await scrapeOf({ ledgers: [ledger], feeds, findTrouble })).toContain(`${paused} 1\n`)
   expect(await scrapeOf({ ledgers: [ledger], feeds })).toContain(`${paused} 0\n`)
 })
 

@@ -7,6 +7,7 @@ import { aNoticesRig, type NoticesRig } from '../../support/self-alerts.ts'
 
 const tests = redisForTests()
 const minute = 60_000
+const refusal = { reason: 'auth', answer: 'no', sinceMs: 1, lastMs: 1, count: 1 }
 
 async function aRig(): Promise<NoticesRig & { ledger: AccountLedger; keys: Keys }> {
   const keys = tests.keys()
@@ -86,7 +87,7 @@ test('an outage that meets many is told once; what is left of it when most is ov
 test('those that come after ten were told count with them for ten minutes: an outage may meet one after the other', async () => {
   const rig = await aRig()
   const watch = rig.replica()
-  const account = (n: number) => ({ name: `a${n}`, isRefused: true })
+  const account = (n: number) => ({ name: `a${n}`, trouble: refusal })
   const refuse = async (count: number, afterMinutes: number): Promise<void> => {
     rig.clock.atMs += afterMinutes * minute
     rig.snapshot.accounts = Array.from({ length: count }, (_none, n) => account(n))
@@ -113,7 +114,7 @@ test('an alert about many is not over while more than ten stand, however long ag
   const refuse = async (count: number, afterMinutes: number): Promise<void> => {
     rig.clock.atMs += afterMinutes * minute
     rig.snapshot.accounts = Array.from({ length: count }, (_none, n) => {
-      return { name: `a${n}`, isRefused: true }
+      return { name: `a${n}`, trouble: refusal }
     })
     await watch.watchOnce()
   }
@@ -157,7 +158,7 @@ test('a second outage of many is alerted, although some have stood since the fir
 
 test('the notice goes straight to its sink, and the ledger can say why', async () => {
   const rig = await aRig()
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await rig.replica().watchOnce()
   const [record] = await rig.told()
   expect(record).toMatchObject({
@@ -177,7 +178,7 @@ test('any number of replicas tell it once, also when all look at the same time',
   const rig = await aRig()
   const replicas = Array.from({ length: 5 }, () => rig.replica())
   const lookAll = (): Promise<unknown> => Promise.all(replicas.map((one) => one.watchOnce()))
-  rig.snapshot.accounts = ['a', 'b', 'c'].map((name) => ({ name, isRefused: true }))
+  rig.snapshot.accounts = ['a', 'b', 'c'].map((name) => ({ name, trouble: refusal }))
   await lookAll()
   await lookAll()
   rig.snapshot.accounts = []
@@ -199,7 +200,7 @@ test('a replica that stood still while trouble came and went tells nothing of it
   const old = {
     ...rig.snapshot,
     atMs: rig.clock.atMs,
-    accounts: [{ name: 'main', isRefused: true }],
+    accounts: [{ name: 'main', trouble: refusal }],
   }
   const frozen = rig.replica({ readSnapshot: () => Promise.resolve(old) })
   await comeAndGo(rig, watch)
@@ -211,7 +212,7 @@ test('a replica that stood still while trouble came and went tells nothing of it
 test('nor does one that stood still between two conditions, with what it read of Redis before', async () => {
   const rig = await aRig()
   const watch = rig.replica()
-  const names = ['first', 'main'].map((name) => ({ name, isRefused: true }))
+  const names = ['first', 'main'].map((name) => ({ name, trouble: refusal }))
   const old = { ...rig.snapshot, atMs: rig.clock.atMs, accounts: names }
   const frozen = rig.replica({
     readSnapshot: () => Promise.resolve(old),
@@ -228,7 +229,7 @@ test('nor does one that stood still between two conditions, with what it read of
 /** The account `main` is refused, works again, and both are told. */
 async function comeAndGo(rig: NoticesRig, watch: SelfAlerts): Promise<void> {
   rig.clock.atMs += minute
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await watch.watchOnce()
   rig.snapshot.accounts = []
   await watch.watchOnce()
@@ -247,7 +248,7 @@ test.each([
       throw new Error('killed')
     },
   })
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await expect(dying.watchOnce()).rejects.toThrow('killed')
   rig.snapshot.accounts = []
   await rig.replica().watchOnce()
@@ -262,7 +263,7 @@ test.each([
 test('a notice that was decided for a sink which is no more is told through another', async () => {
   const rig = await aRig()
   const dying = rig.replica({ publish: () => Promise.reject(new Error('killed')) })
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await expect(dying.watchOnce()).rejects.toThrow('killed')
   await rig.replica({ ways: ['siem'] }).watchOnce()
   expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
@@ -272,7 +273,7 @@ test('what comes and goes within ten minutes is one trouble', async () => {
   const rig = await aRig()
   const watch = rig.replica()
   for (let i = 0; i < 20; i += 1) {
-    rig.snapshot.accounts = i % 2 === 0 ? [{ name: 'main', isRefused: true }] : []
+    rig.snapshot.accounts = i % 2 === 0 ? [{ name: 'main', trouble: refusal }] : []
     await watch.watchOnce()
     rig.clock.atMs += 9 * minute
   }
@@ -360,7 +361,7 @@ test('while its sink takes nothing, other trouble is told through the next that 
   const watch = rig.replica()
   const oncall = { ...well, name: 'oncall', paused: { reason: 'works', sinceMs: rig.clock.atMs } }
   rig.snapshot.sinks = [{ ...soc, circuit: 'half_open' }, oncall, well]
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await watch.watchOnce()
   expect(await placesOf(rig)).toEqual(['account-refused-main begin: siem queued'])
 })
@@ -368,7 +369,7 @@ test('while its sink takes nothing, other trouble is told through the next that 
 test('a notice that waits for a sink which takes nothing goes to another, and its end follows it', async () => {
   const rig = await aRig()
   const watch = rig.replica()
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   rig.snapshot.sinks = [soc]
   await watch.watchOnce()
   rig.snapshot.sinks = [{ ...soc, circuit: 'open' }]
@@ -408,7 +409,7 @@ test('one that waits in the next place comes back where that is down and the fir
     await watch.watchOnce()
     rig.clock.atMs += 5 * minute
   }
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await look(soc, well)
   const closed = { circuit: 'open' } as const
   const places: string[] = []
@@ -425,7 +426,7 @@ test('one that waits in the next place comes back where that is down and the fir
 test('an end goes to the fallback that got the begin, though notices name another second choice', async () => {
   const rig = await aRig()
   const watch = rig.replica({ ways: ['soc', 'oncall'] })
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await watch.watchOnce()
   const [begin] = await rig.told()
   const told = createSentLog({
@@ -474,7 +475,7 @@ test('the feeds of a refused account are not told one by one', async () => {
     lastCaughtUpMs: rig.clock.atMs,
   }
   rig.snapshot.feeds = [stalled]
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   for (let i = 0; i < 4; i += 1) {
     rig.clock.atMs += 10 * minute
     await watch.watchOnce()
@@ -496,7 +497,7 @@ test('the feeds of a refused account are not told one by one', async () => {
 
 test('only a replica of the active configuration watches', async () => {
   const rig = await aRig()
-  rig.snapshot.accounts = [{ name: 'main', isRefused: true }]
+  rig.snapshot.accounts = [{ name: 'main', trouble: refusal }]
   await rig.replica({ isActive: () => false }).watchOnce()
   expect(await toldOf(rig)).toEqual([])
   expect(await tests.redis.exists(rig.keys.shared('notices'))).toBe(0)
@@ -505,7 +506,7 @@ test('only a replica of the active configuration watches', async () => {
 test('a replica that was slow does not undo what others noted meanwhile', async () => {
   const rig = await aRig()
   const quick = rig.replica()
-  const refused = [{ name: 'main', isRefused: true }]
+  const refused = [{ name: 'main', trouble: refusal }]
   rig.snapshot.accounts = refused
   await quick.watchOnce()
   rig.snapshot.accounts = []

@@ -170,7 +170,10 @@ describe('a 401', () => {
       expect(other.retryAfterMs).toBeGreaterThan(25_000)
     }
     expect(server.requests).toHaveLength(asked)
-    expect(await two.client.pause()).toMatchObject({ reason: 'auth', times: 1 })
+    const { trouble } = (await two.client.pause())!
+    expect(trouble).toMatchObject({ reason: 'auth', count: 1, lastMs: trouble.sinceMs })
+    expect(trouble.answer).toContain('(401)')
+    expect(trouble.nextTryMs! - trouble.lastMs).toBe(30_000)
     const said = (one.logged() + two.logged()).split('account paused').length - 1
     expect(said).toBe(1)
     expect(JSON.parse(one.logged().trim())).toMatchObject({ account: 'main', level: 'error' })
@@ -191,6 +194,7 @@ describe('a key that is refused', () => {
       expect(forgottenMs).toBeLessThanOrEqual(3_600_000)
       await redis.hset(name!, 'until', '1')
       expect(await failure(search(client))).toMatchObject({ reason: 'auth', retryAfterMs: 60_000 })
+      expect(await client.pause()).toMatchObject({ times: 2, trouble: { count: 2 } })
       expect(service.count('/tokens/generate')).toBe(2)
       await redis.hset(name!, 'until', '1')
       service.generate(undefined)

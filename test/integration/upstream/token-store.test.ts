@@ -63,12 +63,12 @@ test('only the token that was refused is dropped', async () => {
 
 test('an account whose key is refused is paused once for a while, then twice as long, up to a bound', async () => {
   const name = '{tokens}:account-pause'
-  const pause = () => runScript(redis, 'pause-account', [name], ['auth', 30_000, 900_000])
+  const pause = () => runScript(redis, 'pause-account', [name], ['auth', 30_000, 900_000, 'no'])
   const over = () => redis.hset(name, 'until', String(Date.now() - 1_000))
   expect(await pause()).toEqual([30_000, 1, 1])
   const { until, ...rest } = await redis.hgetall(name)
   expect(Math.abs(Number(until) - Date.now() - 30_000)).toBeLessThan(5_000)
-  expect(rest).toEqual({ times: '1', reason: 'auth' })
+  expect(rest).toEqual({ times: '1', trouble: expect.stringContaining('"answer":"no"') })
   const leftMs = await redis.pttl(name)
   expect(leftMs).toBeGreaterThan(3_500_000)
   expect(leftMs).toBeLessThanOrEqual(3_600_000)
@@ -98,7 +98,7 @@ test('an account whose key is refused is paused once for a while, then twice as 
 test('in the very millisecond in which a pause ends it is over, and a full one holds in that of its start', async () => {
   const name = '{tokens}:account-pause:instant'
   const pauseAt = (nowMs: number) =>
-    runScriptAt({ redis, nowMs }, 'pause-account', [name], ['auth', 30_000, 900_000])
+    runScriptAt({ redis, nowMs }, 'pause-account', [name], ['auth', 30_000, 900_000, 'no'])
   expect(await pauseAt(1_000_000)).toEqual([30_000, 1, 1])
   expect(await pauseAt(1_029_999)).toEqual([1, 1, 0])
   expect(await pauseAt(1_030_000)).toEqual([60_000, 2, 1])

@@ -10,6 +10,14 @@ import { conditionId, parseConditionId } from '../../../src/self-alerts/troubles
 const minute = 60_000
 const day = 24 * 60 * minute
 const nowMs = 100 * day
+const refusal = {
+  reason: 'auth',
+  answer: 'no',
+  sinceMs: nowMs - 42 * minute,
+  lastMs: nowMs,
+  count: 7,
+}
+const saidRefusal = 'failing since 1970-04-10 23:18 UTC (42 min), 7 times, last: auth, no'
 
 /** All is well; say only what is not. */
 function aSnapshot(overrides: Partial<Snapshot> = {}): Snapshot {
@@ -46,7 +54,7 @@ function found(overrides: Partial<Snapshot>, afterMs = 5 * minute): Condition[] 
 }
 
 test('where all is well nothing is found', () => {
-  const accounts = [{ name: 'main', isRefused: false }]
+  const accounts = [{ name: 'main' }]
   expect(found({ feeds: [aFeed()], sinks: [aSink()], accounts })).toEqual([])
 })
 
@@ -99,7 +107,7 @@ test('a paused feed is not stalled', () => {
 })
 
 test.each([
-  [{ lastFailure: 'timeout' }, 'the last poll failed: timeout'],
+  [{ trouble: refusal }, saidRefusal],
   [{ lastSuccessMs: undefined }, 'no poll has succeeded yet'],
   [{ lastSuccessMs: nowMs - 6 * minute }, 'no poll succeeds'],
   [{}, 'pages come, yet not the last one: a long backlog, or too small a budget'],
@@ -111,7 +119,7 @@ test.each([
 test('a refused key or request, a full Redis and a used-up quota explain why a feed stands still', () => {
   const [stalled] = found({ feeds: [aFeed({ lastCaughtUpMs: nowMs - day })] })
   const explaining = found({
-    accounts: [{ name: 'main', isRefused: true }],
+    accounts: [{ name: 'main', trouble: refusal }],
     redis: { problems: [], isFull: true },
     feeds: [
       aFeed({
@@ -124,13 +132,31 @@ test('a refused key or request, a full Redis and a used-up quota explain why a f
 })
 
 test('a refused key is said at once, whatever notices.after says', () => {
-  const accounts = [{ name: 'main', isRefused: true }]
+  const accounts = [{ name: 'main', trouble: refusal }]
   expect(found({ accounts }, day)[0]).toMatchObject({
     id: 'account-refused-main',
     waitMs: 0,
     steadyMs: 0,
+    cause: saidRefusal,
   })
 })
+
+test.each([
+  [{ pending: 35 }, {}, '; 35 items wait, and it has no fallback'],
+  [{ pending: 1, fallback: 'mail' }, {}, '; 1 item waits; its fallback mail takes what comes'],
+  [
+    { fallback: 'mail' },
+    { circuit: 'open' },
+    '; 0 items wait, and its fallback mail takes nothing either',
+  ],
+] as const)(
+  'of a sink that takes nothing (%j) it is said why, what waits and who gets it',
+  (about, other, said) => {
+    const sink = aSink({ circuit: 'open', trouble: refusal, ...about })
+    const [open] = found({ sinks: [sink, aSink({ name: 'mail', ...other })] })
+    expect(open?.cause).toBe(saidRefusal + said)
+  },
+)
 
 test.each(['open', 'half_open'] as const)(
   'a circuit that is %s is trouble until it closes',
@@ -149,7 +175,8 @@ test('a sink that is gone is said at once, with what it answered and since when'
     sinceMs: disabled.sinceMs,
     waitMs: 0,
     steadyMs: 0,
-    cause: 'the receiver answered 410; until an operator acts, nothing is sent to it',
+    cause:
+      'the receiver answered 410; until an operator acts, nothing is sent to it; 0 items wait, and it has no fallback',
   })
   expect(open).toMatchObject({ id: 'circuit-open-soc', coveredBy: ['sink-disabled-soc'] })
 })
@@ -177,7 +204,12 @@ test('dead letters are trouble until none is left, and are counted', () => {
 test('a sink that an operator paused is said after a day', () => {
   const paused = { reason: 'maintenance', sinceMs: nowMs - minute }
   expect(found({ sinks: [aSink({ paused })] })).toMatchObject([
-    { id: 'sink-paused-soc', sinceMs: paused.sinceMs, waitMs: day, cause: 'maintenance' },
+    {
+      id: 'sink-paused-soc',
+      sinceMs: paused.sinceMs,
+      waitMs: day,
+      cause: 'maintenance; 0 items wait',
+    },
   ])
 })
 

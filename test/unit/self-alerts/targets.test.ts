@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { SinkHealth } from '../../../src/self-alerts/conditions.ts'
-import { chooseTarget, orderTargets, takesMessages } from '../../../src/self-alerts/publisher.ts'
+import { type SinkHealth, takesMessages } from '../../../src/self-alerts/conditions.ts'
+import { chooseTarget, orderTargets } from '../../../src/self-alerts/publisher.ts'
 
 const sinks = [
   { name: 'siem', type: 'webhook', audience: 'machines' },

@@ -1,0 +1,239 @@
+/** What `doctor` says of a ledger, trouble by trouble, against one that the daemon's own scripts filled. */
+import { expect, test } from 'vitest'
+import { checkLedger } from '../../../src/cli/set-up/doctor-ledger.ts'
+import type { DoctorFinding } from '../../../src/cli/set-up/doctor-finding.ts'
+import { createAddressHasher } from '../../../src/daemon/sinks.ts'
+import { type Circuit, createCircuit } from '../../../src/delivery/circuit.ts'
+import { runScript } from '../../../src/redis/scripts.ts'
+import { activateGeneration } from '../../../src/store/account-ledger.ts'
+import { noteFeedTrouble, noteRefusal, pauseFeed } from '../../../src/store/feed-state.ts'
+import { holdOrphan } from '../../../src/store/pending-items.ts'
+import { createAccountKey } from '../../../src/upstream/tokens.ts'
+import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aSocScene, type SocScene } from './soc-scene.ts'
+
+const tests = redisForTests()
+const hourMs = 3_600_000
+
+interface Scene extends SocScene {
+  circuit: Circuit
+}
+
+/** A feed that was read to its end just now, a daemon that runs, and a fallback for `soc`. */
+async function aScene(): Promise<Scene> {
+  const scene = await aSocScene(tests, (text) =>
+    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
+  )
+  const { ledger, keys, parsed } = scene
+  await takeIn(ledger, [], { isCaughtUp: true, requestedAtMs: Date.now() })
+  await activateGeneration(tests.redis, keys, { hash: 'h', digest: 'd' })
+  return { ...scene, circuit: createCircuit(tests.redis, keys, createAddressHasher(parsed)) }
+}
+
+async function found({ parsed }: SocScene): Promise<DoctorFinding[]> {
+  return checkLedger(tests.redis, parsed, new AbortController().signal)
+}
+
+function lines(findings: readonly DoctorFinding[]): string[] {
+  return findings.map(
+    ({ check, subject, status, detail, remedy }) =>
+      `${status} ${check} ${subject}: ${detail} -> ${remedy}`,
+  )
+}
+
+const feedOf = ({ ledger }: SocScene): string => ledger.key('feed', 'brand')
+const failure = { reason: 'timeout', answer: 'no answer within 30 s', waitMs: 90_000 }
+const sent = { reason: 'unauthorized', answer: '403 no', nextTryInMs: 60_000 } as const
+
+test('a ledger in which all is well is one line, and so is one that took nothing in yet', async () => {
+  const scene = await aScene()
+  expect(lines(await found(scene))).toEqual([
+    `ok ledger ${scene.parsed.redis.prefix}: 2 accounts, 1 feed, 5 sinks: nothing is late, refused, paused or given up -> null`,
+  ])
+  const empty = { ...scene.parsed, redis: { ...scene.parsed.redis, prefix: 'of-nobody' } }
+  expect(await found({ ...scene, parsed: empty })).toMatchObject([
+    { status: 'ok', detail: 'nothing was taken in yet' },
+  ])
+  expect(await tests.redis.keys('{of-nobody*')).toEqual([])
+})
+
+const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said: RegExp[]][] = [
+  [
+    'a daemon that does not run, without what follows from it',
+    async (scene) => {
+      await tests.redis.hset(scene.keys.shared('generation'), 'confirmed', 1)
+      await tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - hourMs)
+    },
+    [/^problem daemon .*: none has run for a minute/],
+  ],
+  [
+    'a feed that is late and why',
+    async (scene) => {
+      await tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - hourMs)
+      await noteFeedTrouble(scene.ledger, 'brand', 'feed', failure)
+    },
+    [/^problem feed brand: lag 1 h.*, objective .*; failing since .*, once, last: timeout, no a/],
+  ],
+  [
+    'a feed that is late though nothing fails',
+    (scene) => tests.redis.hset(feedOf(scene), 'caught_up', Date.now() - hourMs),
+    [/^problem feed brand: lag 1 h.*, objective .* -> tocsin feeds list --why$/],
+  ],
+  [
+    'a feed that works off a backlog, as a warning',
+    (scene) => tests.redis.hset(feedOf(scene), { caught_up: Date.now() - hourMs, backfill: 1 }),
+    [/^warning feed brand: .*: works off a backlog/],
+  ],
+  [
+    'a failure within the objective and of rescans, as warnings',
+    async ({ ledger }) => {
+      await noteFeedTrouble(ledger, 'brand', 'feed', failure)
+      await noteFeedTrouble(ledger, 'brand', 'sweep', failure)
+    },
+    [/^warning feed brand: lag .*; failing since/, /^warning feed brand: its rescans: failing sin/],
+  ],
+  [
+    'a feed that is paused',
+    ({ ledger }) => pauseFeed(ledger, 'brand', { reason: 'noise', sinceMs: Date.now() }),
+    [/^problem feed brand: paused since .*: noise -> tocsin feeds resume brand$/],
+  ],
+  [
+    'a feed that the service refuses',
+    async ({ ledger }) => {
+      await noteRefusal(ledger, 'brand', { reason: '403 to POST /x', sinceMs: Date.now() })
+      await noteFeedTrouble(ledger, 'brand', 'feed', failure)
+    },
+    [/^problem feed brand: stopped: 403 to POST \/x; failing since .*; next try/],
+  ],
+  [
+    'a feed that cannot be read, and its quarantine',
+    async ({ ledger }) => {
+      await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'no uid', raw: '{}' }] })
+    },
+    [/^problem feed brand: 1 of 1 items .*: no uid/, /^problem feed brand: 1 item in the quar/],
+  ],
+  [
+    'an account whose key is refused',
+    async ({ parsed, keys }) => {
+      const { fingerprint } = createAccountKey(parsed.accounts[0]!)()
+      const args = ['auth', 30_000, 900_000, 'refused (401)']
+      await runScript(
+        tests.redis,
+        'pause-account',
+        [keys.shared('account-pause', fingerprint)],
+        args,
+      )
+    },
+    [/^problem account main: its key: failing since .*auth, refused \(401\)/, /account second: /],
+  ],
+  [
+    'an account that left with work',
+    async (scene) =>
+      scene.show(
+        ['lake'],
+        [{ uid: 'a/b/1' }],
+        await tests.ledger({ keys: scene.keys, account: 'gone' }),
+      ),
+    [/^problem account gone: .*holds 1 item and 0 dead.*tocsin accounts discard gone$/],
+  ],
+  [
+    'a sink that has never taken anything, what waits and what its fallback got',
+    async (scene) => {
+      await scene.show(['soc'], [{ uid: 'a/b/1' }, { uid: 'a/b/2' }])
+      await tests.redis.hincrby(scene.ledger.key('counters'), 's|soc|created', 35)
+      await tests.redis.hincrby(scene.ledger.key('counters'), 's|soc|diverted', 35)
+      await scene.circuit.report('soc', 'broken', sent)
+    },
+    [
+      /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far -> tocsin sinks test soc/,
+    ],
+  ],
+  [
+    'a sink that is gone and has no fallback',
+    ({ circuit }) => circuit.report('lake', 'gone', { reason: 'gone', answer: '410' }),
+    [/^problem delivery lake: gone since .*: 410; 0 items wait, and it has no fallback/],
+  ],
+  [
+    'a sink that is paused',
+    ({ circuit }) => circuit.pause('lake', { reason: 'it moves', sinceMs: Date.now() }),
+    [
+      /^problem delivery lake: paused since .*: it moves; 0 items wait -> tocsin sinks resume lake$/,
+    ],
+  ],
+  [
+    'a sink that refuses whatever waits, though its circuit is closed',
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.circuit.report('lake', 'ok')
+      for (let i = 0; i < 3; i += 1) await scene.circuit.report('lake', 'answered', sent)
+    },
+    [/^problem delivery lake: failing since .*, 3 times, .*; 1 item waits/],
+  ],
+  [
+    'a single failure, as a warning',
+    async ({ circuit }) => {
+      await circuit.report('lake', 'ok')
+      await circuit.report('lake', 'fault', sent)
+    },
+    [/^warning delivery lake: failing since .*, once/],
+  ],
+  [
+    'work that nobody takes up',
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.circuit.report('lake', 'ok')
+      const [ref = ''] = await tests.redis.zrange(scene.ledger.key('due', 'lake'), '0', '0')
+      await tests.redis.zadd(scene.ledger.key('due', 'lake'), Date.now() - hourMs, ref)
+    },
+    [/^problem delivery lake: work is overdue; 1 item waits/],
+  ],
+  [
+    'dead letters',
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.attempt('lake', { outcome: 'dead', reason: 'rejected' })
+    },
+    [/^problem delivery lake: 1 dead letter, .* -> tocsin dead-letters list --sink lake$/],
+  ],
+  [
+    'items of a sink that left the configuration',
+    async ({ ledger }) => {
+      await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['old'])], { isCaughtUp: true })
+      const [ref = ''] = await tests.redis.zrange(ledger.key('due', 'old'), '0', '0')
+      await holdOrphan(ledger, ref)
+    },
+    [/^problem delivery old: not configured any more, 1 item waits -> tocsin sinks move old/],
+  ],
+  [
+    'a digest that is overdue',
+    async (scene) => {
+      await scene.show(['oncall'], [{ uid: 'a/b/1', severity: 'low' }])
+      for (const name of await tests.redis.keys(`${scene.ledger.key('gather')}:*`)) {
+        await tests.redis.hset(name, 'from', Date.now() - 48 * hourMs)
+      }
+    },
+    [/^problem delivery oncall: its digest has been due since/],
+  ],
+  [
+    'what an audit and the check of the ledger found, and counters that do not add up',
+    async ({ ledger, keys }) => {
+      const audit = { missing: 2, awaited: 0, endedAtMs: 1 }
+      await tests.redis.hset(keys.shared('audits'), 'brand', JSON.stringify(audit))
+      const check = { endedAtMs: 1, records: 1, discrepancies: { soc: 3, lake: 0 } }
+      await tests.redis.set(keys.shared('proof'), JSON.stringify(check))
+      await tests.redis.hincrby(ledger.key('counters'), 'f|brand|fetched', 1)
+    },
+    [
+      /^problem audit brand: 2 events missing by the audit of .* -> tocsin audit --feed brand --repair$/,
+      /^problem accounting main: brand: 1 unaccounted for -> tocsin audit --ledger$/,
+      /^problem accounting soc: 3 discrepancies/,
+    ],
+  ],
+]
+
+test.each(troubles)('doctor says %s', async (_what, disturb, said) => {
+  const scene = await aScene()
+  await disturb(scene)
+  const findings = lines(await found(scene))
+  expect(findings).toEqual(said.map((line) => expect.stringMatching(line)))
+})
