@@ -5,9 +5,8 @@
  */
 
 /**
- * Where a label's values come from: names of the configuration (the feeds that sweep or are audited
- * and the sinks with a canary are lists of their own); `severity`: the five words, anything else
- * becomes `unknown`; `code`: a status code, rare ones become `other`; or the list itself.
+ * Where a label's values come from: names of the configuration; `severity`: the five words, anything
+ * else is `unknown`; `code`: a status code, rare ones are `other`; or the list itself.
  */
 export type LabelDomain =
   | 'feeds'

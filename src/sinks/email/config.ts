@@ -103,16 +103,14 @@ function tokenUrlProblem(input: string): Refusal | undefined {
     : webAddressProblem(input, isLoopback)
 }
 
-const scopeOfMicrosoft: Rule = ({ token_url: url, scope }) =>
-  String(url).includes('login.microsoftonline.com') && !String(scope).endsWith('/.default')
-    ? [
-        {
-          path: ['scope'],
-          problem: 'refused for client credentials',
-          remedy: 'write https://outlook.office365.com/.default',
-        },
-      ]
-    : []
+const microsoftScope = 'https://outlook.office365.com/.default'
+
+/** Entra gives an application all of its rights or none. */
+function scopeProblem(input: string): Refusal | undefined {
+  return /^https:\/\/(outlook|graph)\./.test(input) && !input.endsWith('/.default')
+    ? refusal('not for an application', `write ${microsoftScope}`)
+    : undefined
+}
 
 const oauthConfig = section(
   {
@@ -123,11 +121,15 @@ const oauthConfig = section(
     }),
     client_id: text('Id of the application.'),
     ...secretKeys('client_secret', 'Secret of the application.'),
-    scope: text('What tokens are for; of Microsoft 365 https://outlook.office365.com/.default.'),
+    scope: textField({
+      describe: `What tokens are for; of Microsoft 365 ${microsoftScope}.`,
+      remedy: 'write a text, in quotes',
+      parse: (input) => scopeProblem(input) ?? input,
+    }),
   },
   {
     describe: 'Signs in as the user of smtp by access tokens (OAuth 2.0, XOAUTH2), not a password.',
-    rules: [secretRule('client_secret', { required: true }), scopeOfMicrosoft],
+    rules: [secretRule('client_secret', { required: true })],
   },
 ).transform((file): OAuthConfig => ({
   tokenUrl: file.token_url,

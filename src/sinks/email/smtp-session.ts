@@ -128,7 +128,7 @@ export class SmtpSession {
       (done) => this.#connection.send(message.getEnvelope(), body, done),
       { signal, secrets },
     )
-    return createRedactor(this.#options.login, this.#secrets(secrets))(response)
+    return createRedactor(this.#options.login, secrets)(response)
   }
 
   /** nodemailer reads the message only once the server has said 354. */
@@ -188,16 +188,11 @@ export class SmtpSession {
         usesToken: login.token !== undefined,
       } as const
       if (!isRefusal(error)) this.close()
-      throw errorFromFailure(error, progress, createRedactor(login, this.#secrets(secrets)))
+      throw errorFromFailure(error, progress, createRedactor(login, secrets))
     } finally {
       signal.removeEventListener('abort', giveUp)
       this.#fail = () => undefined
     }
-  }
-
-  #secrets(leaked: readonly string[]): readonly string[] {
-    const { token } = this.#options.login
-    return token === undefined ? leaked : [...leaked, token]
   }
 
   /** nodemailer's log tells each command and reply, and where the socket is. */

@@ -37,7 +37,7 @@ const both = ['fresh', 'reused'] as const
 const unavailable = ['unavailable', 'unavailable'] satisfies StepCases['lost']
 const ofRecipient = (outcome: string): boolean => outcome.startsWith('recipient_')
 
-export const steps: Partial<Record<Step, StepCases>> = {
+const steps: Partial<Record<Step, StepCases>> = {
   GREETING: {
     on: ['fresh'],
     lost: unavailable,

@@ -1,11 +1,12 @@
 /** Runs each of `smtp-dialogue-cases.ts` against a server, under a clock that stands still. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Clock, systemClock } from '../../../../src/lib/clock.ts'
+import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
 import { type Sink, SinkError } from '../../../../src/sinks/sink.ts'
 import { aDelivery } from '../../../support/deliveries.ts'
+import { type StillClock, stillClock } from '../../../support/still-clock.ts'
 import {
   type RawSmtpServer,
   type Replies,
@@ -66,38 +67,6 @@ test('of several idle connections one that is silent speaks for all', async () =
   expect(rig.server.connections()).toBe(4)
   await expect.poll(() => rig.server.openConnections()).toBe(1)
 })
-
-interface StillClock extends Clock {
-  /** What is waited for, s. */
-  waits(): number[]
-  /** Ends the waits of that many seconds; left out: all. */
-  expire(seconds?: number): void
-}
-
-function stillClock(): StillClock {
-  const pending = new Set<{ seconds: number; end: () => void }>()
-  return {
-    ...systemClock,
-    sleep(ms, signal) {
-      const { promise, resolve } = Promise.withResolvers<void>()
-      const wait = { seconds: ms / 1000, end: resolve }
-      pending.add(wait)
-      signal?.addEventListener('abort', () => {
-        pending.delete(wait)
-        resolve()
-      })
-      return promise
-    },
-    waits: () => [...pending].map(({ seconds }) => seconds),
-    expire(seconds) {
-      for (const wait of Array.from(pending)) {
-        if (seconds !== undefined && wait.seconds !== seconds) continue
-        pending.delete(wait)
-        wait.end()
-      }
-    },
-  }
-}
 
 interface Rig {
   server: RawSmtpServer
