@@ -32,23 +32,21 @@ import type { EmailConfig } from './config.ts'
 import { renderHtml, renderSummaryHtml } from './mail-html.ts'
 import { renderSummaryText, renderText } from './mail-text.ts'
 import { maxConnections, SmtpPool } from './smtp.ts'
-import { defaultLimits, type SmtpLimits } from './smtp-session.ts'
+import { smtpLimits } from './smtp-session.ts'
 
 export interface EmailEnvironment extends TemplateParts {
   logger: Logger
   clock: Clock
-  /** For tests. */
-  limits?: SmtpLimits
 }
 
 /** The reply to the message may take its full time, however slow each of some ten commands was. */
-const emailSendTimeoutMs = defaultLimits.answerMs + 10 * defaultLimits.commandMs
+const emailSendTimeoutMs = smtpLimits.answerMs + 10 * smtpLimits.commandMs
 
 export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): Sink {
   const { logger, clock } = parts
   const renderEvent = createEventRenderer(config, parts)
   const { name, limitPerSecond } = config
-  const pool = new SmtpPool(config, parts)
+  const pool = new SmtpPool(config, clock)
   const destinations = listDestinations(config)
 
   /**

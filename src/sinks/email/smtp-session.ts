@@ -2,7 +2,7 @@
  * One connection to a mail server, from the greeting to the last mail. Every reply has its limit of
  * time; what fails is a SinkError that says whose fault it was.
  */
-import { hostname } from 'node:os'
+import os from 'node:os'
 import { Readable } from 'node:stream'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import SMTPConnection, {
@@ -17,27 +17,19 @@ import { createRedactor } from './smtp-redaction.ts'
 export type Mail = ConstructorParameters<typeof MailComposer>[0] & object
 
 /** How long each reply is awaited, ms. */
-export interface SmtpLimits {
+export const smtpLimits = {
   /** Connecting, and the greeting. */
-  setUpMs: number
+  setUpMs: 10_000,
   /** Every command: nothing was given away yet, so a new connection is the better bet. */
-  commandMs: number
+  commandMs: 30_000,
   /**
    * The end of a message. RFC 5321, 4.5.3.2.6: a client that waits less for the reply to the final
    * dot causes duplicates.
    */
-  answerMs: number
-  /** RSET, which tests a connection that has been idle: a firewall may have forgotten it. */
-  testMs: number
-  /** How long a connection is kept for the next mail. */
-  idleMs: number
-}
-
-export const defaultLimits: SmtpLimits = {
-  setUpMs: 10_000,
-  commandMs: 30_000,
   answerMs: 600_000,
+  /** RSET, which tests a connection that has been idle: a firewall may have forgotten it. */
   testMs: 5_000,
+  /** How long a connection is kept for the next mail. */
   idleMs: 10_000,
 }
 
@@ -53,7 +45,6 @@ interface SessionOptions {
   login: SmtpLogin
   /** undefined: the name of this host if it is whole, else the address of the socket. */
   hello: string | undefined
-  limits: SmtpLimits
   clock: Clock
   /** No mail is to be sent. */
   isTrial: boolean
@@ -83,10 +74,10 @@ export class SmtpSession {
     this.#options = options
     this.#connection = new SMTPConnection({
       ...options.connection,
-      connectionTimeout: options.limits.setUpMs,
-      greetingTimeout: options.limits.setUpMs,
-      dnsTimeout: options.limits.setUpMs,
-      socketTimeout: options.limits.answerMs,
+      connectionTimeout: smtpLimits.setUpMs,
+      greetingTimeout: smtpLimits.setUpMs,
+      dnsTimeout: smtpLimits.setUpMs,
+      socketTimeout: smtpLimits.answerMs,
       socketCloseTimeout: 1000,
       maxResponseSize: 64 * 1024,
       transactionLog: true,
@@ -218,7 +209,7 @@ export class SmtpSession {
     this.#stage = stage
     this.#timer = new AbortController()
     const { signal } = this.#timer
-    const ms = limitOf(stage, this.#options.limits)
+    const ms = limitOf(stage)
     void this.#options.clock.sleep(ms, signal).then(() => {
       if (signal.aborted) return
       const silence = new Error(`${describe(stage)} did not come within ${ms / 1000} s`)
@@ -237,11 +228,12 @@ interface LogEntry {
 /** What a mail names is never read from a file or an address. */
 const noAccess = { disableFileAccess: true, disableUrlAccess: true }
 
-function limitOf(stage: Awaited, limits: SmtpLimits): number {
-  if (stage === 'connect' || stage === 'greeting') return limits.setUpMs
-  if (stage === 'message') return limits.answerMs
-  if (stage === 'reset') return limits.testMs
-  return stage === 'idle' ? limits.idleMs : limits.commandMs
+function limitOf(stage: Awaited): number {
+  const { setUpMs, commandMs, answerMs, testMs, idleMs } = smtpLimits
+  if (stage === 'connect' || stage === 'greeting') return setUpMs
+  if (stage === 'message') return answerMs
+  if (stage === 'reset') return testMs
+  return stage === 'idle' ? idleMs : commandMs
 }
 
 const words: Partial<Record<Awaited, string>> = {
@@ -276,7 +268,7 @@ async function signInByToken(
 
 /** RFC 5321, 4.1.4: a name without a domain is none. */
 function nameOfHost(): string | undefined {
-  const name = hostname()
+  const name = os.hostname()
   const isWhole = /^(?!localhost)[a-z\d-]+(\.[a-z\d-]+)*\.[a-z][a-z\d-]*$/i.test(name)
   return isWhole ? name : undefined
 }

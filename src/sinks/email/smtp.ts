@@ -8,7 +8,7 @@ import type { Clock } from '../../lib/clock.ts'
 import { type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'
-import { defaultLimits, type Mail, type SmtpLimits, SmtpSession } from './smtp-session.ts'
+import { type Mail, SmtpSession } from './smtp-session.ts'
 
 interface SmtpSendOptions extends SendOptions {
   /** Leaked secrets that the mail shows in clear. */
@@ -18,25 +18,19 @@ interface SmtpSendOptions extends SendOptions {
 /** For as many mails at once. */
 export const maxConnections = 4
 
-interface PoolParts {
-  clock: Clock
-  /** Default: the usual ones. */
-  limits?: SmtpLimits | undefined
-}
-
 export class SmtpPool {
   readonly #config: EmailConfig
-  readonly #parts: PoolParts
+  readonly #clock: Clock
   readonly #tokens: AccessTokens | undefined
   readonly #busy = new Set<SmtpSession>()
   #idle: SmtpSession[] = []
   /** Whose connections are kept. */
   #current: string | undefined
 
-  constructor(config: EmailConfig, parts: PoolParts) {
+  constructor(config: EmailConfig, clock: Clock) {
     this.#config = config
-    this.#parts = parts
-    this.#tokens = config.oauth && createAccessTokens(config.oauth, parts.clock)
+    this.#clock = clock
+    this.#tokens = config.oauth && createAccessTokens(config.oauth, clock)
   }
 
   /**
@@ -83,8 +77,8 @@ export class SmtpPool {
   ): Promise<SmtpSession> {
     const { user, password } = address
     const { hello } = this.#config
-    const { clock, limits = defaultLimits } = this.#parts
-    const common = { connection: dial(address, this.#config), hello, limits, clock, isTrial }
+    const connection = dial(address, this.#config)
+    const common = { connection, hello, clock: this.#clock, isTrial }
     const signIn = (token?: string): Promise<SmtpSession> =>
       SmtpSession.open({ ...common, login: { user, password, token } }, signal)
     return this.#tokens ? signInWithToken(this.#tokens, signIn, signal) : signIn()

@@ -1,4 +1,5 @@
 /** What the sink calls itself to the mail server. */
+import os from 'node:os'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
@@ -6,12 +7,6 @@ import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
 import { aDelivery } from '../../../support/deliveries.ts'
 import { stillClock } from '../../../support/still-clock.ts'
 import { startRawSmtpServer } from './raw-smtp-server.ts'
-
-const host = vi.hoisted(() => ({ name: '' }))
-vi.mock('node:os', async (original) => {
-  const os = await original<object>()
-  return { ...os, default: os, hostname: () => host.name }
-})
 
 test.each([
   ['127.0.0.1', 'tocsin-7f9c', undefined, '[127.0.0.1]'],
@@ -23,7 +18,8 @@ test.each([
   ['::1', 'soc-1.example.com', 'mail.example.org', 'mail.example.org'],
   ['::1', 'soc-1.example.com', '[10.0.0.5]', '[10.0.0.5]'],
 ])('from %s, on a host called %s, with hello %s it is %s', async (address, name, hello, said) => {
-  host.name = name
+  const host = vi.spyOn(os, 'hostname').mockReturnValue(name)
+  onTestFinished(() => host.mockRestore())
   const server = await startRawSmtpServer(address)
   onTestFinished(() => server.refuse())
   const at = address.includes(':') ? `[${address}]` : address
