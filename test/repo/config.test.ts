@@ -16,6 +16,7 @@ const env = {
   TEAMS_WEBHOOK_URL: 'https://a.environment.api.powerplatform.com/workflows/b?sig=c',
   TEAMS_DIGEST_URL: 'https://a.environment.api.powerplatform.com/workflows/d?sig=e',
   SMTP_URL: 'smtp://user:password@mail.example.com:587',
+  MAIL_CLIENT_SECRET: 'Kq8~client-secret-of-the-app.7Zx',
   PAGERDUTY_ROUTING_KEY: 'c04d9e77b1Q4xZv8hJt2T7F3E9A51C2p',
   SIEM_SECRET: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
   SPLUNK_TOKEN: '12345678-1234-1234-1234-1234567890ab',

@@ -9,11 +9,12 @@ import {
   type Refusal,
   type Rule,
   section,
+  text,
   textField,
   word,
 } from '../../lib/config-fields.ts'
 import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
-import { isLoopback, loginProblem } from '../../lib/web-address.ts'
+import { isLoopback, loginProblem, webAddressProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
   type DigestConfig,
@@ -37,6 +38,12 @@ export interface EmailConfig {
    * `required`: STARTTLS or smtps except on loopback; `off`: in clear, by the operator's choice.
    */
   tls: 'required' | 'off'
+  /** What the sink calls itself to the server; undefined: this host's name or address. */
+  hello?: string | undefined
+  /** undefined: the user's password, if the URL has one. */
+  oauth?: OAuthConfig | undefined
+  /** Whether a header says that no person wrote the mail. Default: it does. */
+  autoSubmitted?: boolean
   limitPerSecond: number | undefined
   batch?: undefined
   /** undefined: events go at once or in groups. */
@@ -46,6 +53,14 @@ export interface EmailConfig {
   /** undefined: UTC; in digests the zone of the schedule. */
   timeZone?: string | undefined
   templates?: MessageTemplates | undefined
+}
+
+/** How to get access tokens for the user of the mail server. */
+export interface OAuthConfig {
+  tokenUrl: string
+  clientId: string
+  clientSecret: Secret
+  scope: string
 }
 
 const addressRemedy = 'write an address, such as oncall@example.com'
@@ -65,6 +80,63 @@ const sender = textField({
     return addressPattern.test(bare ?? input) ? input : addressRefusal()
   },
 })
+
+const helloRemedy = 'write the name of this host, such as tocsin.example.com, or an address in [ ]'
+
+const hello = textField({
+  describe: 'Name of this host for the mail server (EHLO). Default: its full name, or its address.',
+  remedy: helloRemedy,
+  parse: (input) =>
+    /^([a-z\d-]{1,63}(\.[a-z\d-]{1,63})*|\[(\d[\d.]+|IPv6:[\da-f:.]+)\])$/i.test(input)
+      ? input
+      : refusal('not a host name', helloRemedy),
+})
+
+const microsoftTokens = 'https://login.microsoftonline.com/<tenant>/oauth2/v2.0/token'
+
+/** Entra's addresses that are none of a tenant, or of the version before, answer no such request. */
+function tokenUrlProblem(input: string): Refusal | undefined {
+  const url = URL.parse(input)
+  const isTenants = /^\/(?!common\/|organizations\/|consumers\/)[\w.-]+\/oauth2\/v2\.0\/token$/i
+  return url?.hostname === 'login.microsoftonline.com' && !isTenants.test(url.pathname)
+    ? refusal('not where a tenant gives tokens', `write ${microsoftTokens}`)
+    : webAddressProblem(input, isLoopback)
+}
+
+const microsoftScope = 'https://outlook.office365.com/.default'
+
+/** Entra gives an application all of its rights or none. */
+function scopeProblem(input: string): Refusal | undefined {
+  return /^https:\/\/(outlook|graph)\./.test(input) && !input.endsWith('/.default')
+    ? refusal('not for an application', `write ${microsoftScope}`)
+    : undefined
+}
+
+const oauthConfig = section(
+  {
+    token_url: textField({
+      describe: `Where tokens are given, such as ${microsoftTokens}.`,
+      remedy: 'write a URL that begins with https://',
+      parse: (input) => tokenUrlProblem(input) ?? input,
+    }),
+    client_id: text('Id of the application.'),
+    ...secretKeys('client_secret', 'Secret of the application.'),
+    scope: textField({
+      describe: `What tokens are for; of Microsoft 365 ${microsoftScope}.`,
+      remedy: 'write a text, in quotes',
+      parse: (input) => scopeProblem(input) ?? input,
+    }),
+  },
+  {
+    describe: 'Signs in as the user of smtp by access tokens (OAuth 2.0, XOAUTH2), not a password.',
+    rules: [secretRule('client_secret', { required: true })],
+  },
+).transform((file): OAuthConfig => ({
+  tokenUrl: file.token_url,
+  clientId: file.client_id,
+  clientSecret: requiredSecretFromSection(file, 'client_secret'),
+  scope: file.scope,
+}))
 
 function addressRefusal(): Refusal {
   return refusal('not an e-mail address', addressRemedy)
@@ -91,6 +163,11 @@ const emailConfig = section(
       `${addressRemedy}, in [ ]`,
     ),
     tls: word(['required', 'off'], 'off sends in clear, passwords too.').prefault('required'),
+    hello: hello.optional(),
+    oauth: oauthConfig.optional(),
+    auto_submitted: flag(
+      'Say in a header that no person wrote the mail; some ticket systems drop such mails.',
+    ).prefault(true),
     limit: rate('Messages per second or minute, over all replicas. Default: none.').optional(),
     digest: digestConfig.optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
@@ -108,6 +185,9 @@ const emailConfig = section(
   from: file.from,
   to: file.to,
   tls: file.tls,
+  hello: file.hello,
+  oauth: file.oauth,
+  autoSubmitted: file.auto_submitted,
   limitPerSecond: file.limit,
   digest: file.digest,
   reveal: file.reveal,
@@ -116,11 +196,20 @@ const emailConfig = section(
   ...readFailover(file),
 }))
 
-function smtpProblem(input: string): Refusal | undefined {
+function smtpProblem(
+  input: string,
+  { oauth }: Readonly<Record<string, unknown>>,
+): Refusal | undefined {
   const url = URL.parse(input)
   const isMail = url?.protocol === 'smtp:' || url?.protocol === 'smtps:'
   if (!isMail || url.hostname === '') {
     return refusal('not a mail server', 'write smtp://user:password@host:587 or smtps://…:465')
+  }
+  if (oauth !== undefined && url.username === '') {
+    return refusal('names no user', 'write smtp://user%40example.com@host:587 with oauth')
+  }
+  if (oauth !== undefined && url.password !== '') {
+    return refusal('holds a password beside oauth', 'remove either')
   }
   return loginProblem(url)
 }
@@ -134,11 +223,28 @@ export const emailType = {
   describe({ to }) {
     return `e-mail to ${to.join(', ')}`
   },
-  warn({ tls, smtp }) {
-    const host = tls === 'off' ? (URL.parse(smtp.reveal())?.hostname ?? '') : ''
-    if (host === '' || isLoopback(host)) return []
-    const remedy = 'remove the line if the server speaks TLS'
-    return [{ key: 'tls', problem: 'mail and passwords go in clear', remedy }]
+  warn({ tls, smtp, oauth }) {
+    const url = URL.parse(smtp.reveal())
+    const isClear = tls === 'off' && !isLoopback(url?.hostname ?? 'localhost')
+    const isEnding = oauth === undefined && url?.hostname === 'smtp.office365.com'
+    const remedies = {
+      clear: 'remove the line if the server speaks TLS',
+      ending: 'write oauth: docs/sinks.md says how',
+    }
+    return [
+      ...(isClear
+        ? [{ key: 'tls', problem: 'mail and passwords go in clear', remedy: remedies.clear }]
+        : []),
+      ...(isEnding
+        ? [
+            {
+              key: 'smtp',
+              problem: 'Microsoft 365 ends passwords for SMTP in December 2026',
+              remedy: remedies.ending,
+            },
+          ]
+        : []),
+    ]
   },
   async create(config, parts) {
     const { createEmailSink } = await import('./email-sink.ts')

@@ -31,23 +31,22 @@ import {
 import type { EmailConfig } from './config.ts'
 import { renderHtml, renderSummaryHtml } from './mail-html.ts'
 import { renderSummaryText, renderText } from './mail-text.ts'
-import { answerTimeoutMs, createSmtpPool, maxConnections, setUpTimeoutMs } from './smtp.ts'
+import { maxConnections, SmtpPool } from './smtp.ts'
+import { smtpLimits } from './smtp-session.ts'
 
 export interface EmailEnvironment extends TemplateParts {
   logger: Logger
   clock: Clock
 }
 
-/**
- * Connecting, signing in and sending are short; the reply to the message may take its full time.
- */
-const emailSendTimeoutMs = answerTimeoutMs + 3 * setUpTimeoutMs
+/** The reply to the message may take its full time, however slow each of some ten commands was. */
+const emailSendTimeoutMs = smtpLimits.answerMs + 10 * smtpLimits.commandMs
 
 export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): Sink {
   const { logger, clock } = parts
   const renderEvent = createEventRenderer(config, parts)
   const { name, limitPerSecond } = config
-  const pool = createSmtpPool(config)
+  const pool = new SmtpPool(config, clock)
   const destinations = listDestinations(config)
 
   /**
@@ -67,6 +66,7 @@ export function createEmailSink(config: EmailConfig, parts: EmailEnvironment): S
     const mail = composeMail(delivery, {
       sink: name,
       from: config.from,
+      autoSubmitted: config.autoSubmitted,
       to: findAddress(delivery.destination.id),
       nowMs: clock.now(),
       renderEvent,
@@ -109,6 +109,8 @@ export interface MailOptions {
   from: string
   /** The recipient's address. */
   to: string
+  /** Default: true. */
+  autoSubmitted?: boolean | undefined
   /** The time of this attempt, milliseconds since 1970. */
   nowMs: number
   /** Default: with the built-in look. */
@@ -117,7 +119,7 @@ export interface MailOptions {
 
 export function composeMail(
   delivery: Delivery,
-  { sink, from, to, nowMs, renderEvent }: MailOptions,
+  { sink, from, to, nowMs, autoSubmitted = true, renderEvent }: MailOptions,
 ): SendMailOptions {
   const sender = parseSender(from)
   const { subject, text, html, list, thread, isUrgent } = mailContent(delivery, sink, renderEvent)
@@ -133,7 +135,7 @@ export function composeMail(
     inReplyTo: root,
     references: root,
     headers: {
-      'Auto-Submitted': 'auto-generated',
+      ...(autoSubmitted && { 'Auto-Submitted': 'auto-generated' }),
       'X-Auto-Response-Suppress': 'All',
       'List-Id': `<${list}.tocsin.${sender.domain}>`,
       ...(delivery.mayBeRepeat && { 'Tocsin-Possible-Repeat': 'true' }),

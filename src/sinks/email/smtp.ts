@@ -1,117 +1,135 @@
 /**
  * The connections to one mail server. Each send reads the URL anew, so a rotated password takes
- * effect with the next send, and connections of the old one end after the message they carry. Never
- * retries or requeues a message: every attempt is the caller's.
+ * effect with the next send, and connections of the old one end after the mail they carry. Never
+ * retries a mail: every attempt is the caller's.
  */
-import { Readable } from 'node:stream'
-import {
-  createTransport,
-  type SendMailOptions,
-  type SMTPPoolOptions,
-  type SMTPPoolSentMessageInfo,
-  type Transporter,
-} from 'nodemailer'
-import { explainTlsMismatch } from '../../lib/web-address.ts'
-import { type SendOptions, SinkError, type SinkReason, tooLate } from '../sink.ts'
+import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
+import type { Clock } from '../../lib/clock.ts'
+import { type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
+import { type AccessTokens, createAccessTokens } from './oauth.ts'
+import { type Mail, SmtpSession } from './smtp-session.ts'
 
 interface SmtpSendOptions extends SendOptions {
   /** Leaked secrets that the mail shows in clear. */
   secrets: readonly string[]
 }
 
-interface SmtpPool {
-  /**
-   * Resolves with the server's reply to the accepted message. Throws SinkError. Neither contains a
-   * secret.
-   */
-  send(mail: SendMailOptions, options: SmtpSendOptions): Promise<string>
-  /** Connects and signs in, and resolves with where. Throws SinkError. */
-  reach(signal: AbortSignal): Promise<string>
-  close(): void
-}
-
-type Transport = Transporter<SMTPPoolSentMessageInfo, SMTPPoolOptions>
-
+/** For as many mails at once. */
 export const maxConnections = 4
 
-/** For each of DNS, connecting, greeting and TLS. */
-export const setUpTimeoutMs = 10_000
+export class SmtpPool {
+  readonly #config: EmailConfig
+  readonly #clock: Clock
+  readonly #tokens: AccessTokens | undefined
+  readonly #busy = new Set<SmtpSession>()
+  #idle: SmtpSession[] = []
+  /** Whose connections are kept. */
+  #current: string | undefined
 
-/**
- * RFC 5321, 4.5.3.2.6: a client that waits less for the reply to the final dot causes duplicates.
- */
-export const answerTimeoutMs = 600_000
-
-export function createSmtpPool(config: EmailConfig): SmtpPool {
-  const sends = new WeakMap<AbortSignal, RunningSend>()
-  let current: { address: SmtpAddress; transport: Transport } | undefined
-
-  function transportTo(address: SmtpAddress): Transport {
-    if (current !== undefined && isSame(current.address, address)) return current.transport
-    current?.transport.close()
-    const transport = openTransport(address, config)
-    guardBodies(transport, sends)
-    current = { address, transport }
-    return transport
+  constructor(config: EmailConfig, clock: Clock) {
+    this.#config = config
+    this.#clock = clock
+    this.#tokens = config.oauth && createAccessTokens(config.oauth, clock)
   }
 
-  return {
-    async send(mail, { signal, mayBegin = () => true, secrets }) {
-      const address = readSmtpAddress(config)
-      const redact = createRedactor(address, secrets)
-      const refusal = new AbortController()
-      const ownSignal = AbortSignal.any([signal, refusal.signal])
-      const running: RunningSend = { mayBegin, refusal, hasBegun: false }
-      sends.set(ownSignal, running)
-      try {
-        const { response } = await transportTo(address).sendMail({ ...mail, signal: ownSignal })
-        return redact(response)
-      } catch (error) {
-        if (refusal.signal.aborted) throw new SinkError('unavailable', tooLate)
-        const progress = { hasBodyStarted: running.hasBegun, isAborted: ownSignal.aborted }
-        throw errorFromFailure(error, progress, redact)
-      }
-    },
-    async reach(signal) {
-      const address = readSmtpAddress(config)
-      const transport = openTransport(address, config, setUpTimeoutMs)
-      const abandoned = rejectWhenAborted(signal)
-      try {
-        await Promise.race([transport.verify(), abandoned])
-        const { host, port, user } = address
-        return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
-      } catch (error) {
-        const progress = { hasBodyStarted: false, isAborted: signal.aborted, isTrial: true }
-        throw errorFromFailure(error, progress, createRedactor(address))
-      } finally {
-        transport.close({ force: true })
-      }
-    },
-    close() {
-      current?.transport.close({ force: true })
-      current = undefined
-    },
+  /**
+   * Resolves with the server's reply to the accepted mail. Throws SinkError. Neither contains a
+   * secret.
+   */
+  async send(
+    mail: Mail,
+    { signal, mayBegin = () => true, secrets }: SmtpSendOptions,
+  ): Promise<string> {
+    const address = readSmtpAddress(this.#config)
+    const identity = JSON.stringify(address)
+    if (this.#current !== identity) this.#leaveIdle()
+    this.#current = identity
+    const session = (await this.#takeIdle(signal)) ?? (await this.#open(address, { signal }))
+    this.#busy.add(session)
+    try {
+      return await session.send(mail, { signal, mayBegin, secrets })
+    } finally {
+      this.#busy.delete(session)
+      this.#giveBack(session, identity)
+    }
+  }
+
+  /** Connects and signs in, and resolves with where. Throws SinkError. */
+  async reach(signal: AbortSignal): Promise<string> {
+    const address = readSmtpAddress(this.#config)
+    const session = await this.#open(address, { signal, isTrial: true })
+    session.leave()
+    const { user, host, port } = address
+    return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
+  }
+
+  close(): void {
+    this.#current = undefined
+    this.#leaveIdle()
+    for (const session of this.#busy) session.close()
+    void this.#tokens?.close()
+  }
+
+  #open(
+    address: SmtpAddress,
+    { signal, isTrial = false }: { signal: AbortSignal; isTrial?: boolean },
+  ): Promise<SmtpSession> {
+    const { user, password } = address
+    const { hello } = this.#config
+    const connection = dial(address, this.#config)
+    const common = { connection, hello, clock: this.#clock, isTrial }
+    const signIn = (token?: string): Promise<SmtpSession> =>
+      SmtpSession.open({ ...common, login: { user, password, token } }, signal)
+    return this.#tokens ? signInWithToken(this.#tokens, signIn, signal) : signIn()
+  }
+
+  /** One connection that is silent or cut speaks for all that have been idle. */
+  async #takeIdle(signal: AbortSignal): Promise<SmtpSession | undefined> {
+    this.#idle = this.#idle.filter(({ isOpen }) => isOpen)
+    const session = this.#idle.pop()
+    if (session === undefined || (await session.isAlive(signal))) return session
+    this.#leaveIdle()
+    return undefined
+  }
+
+  #giveBack(session: SmtpSession, identity: string): void {
+    if (!session.isOpen) return
+    if (this.#current !== identity) return session.leave()
+    session.rest()
+    this.#idle.push(session)
+  }
+
+  #leaveIdle(): void {
+    for (const session of this.#idle.splice(0)) session.leave()
   }
 }
 
-function rejectWhenAborted(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const giveUp = (): void => reject(new Error('the time was up'))
-  signal.addEventListener('abort', giveUp, { once: true })
-  if (signal.aborted) giveUp()
-  return promise
+/** A token that was good until now may have been withdrawn: then a new one is tried, once. */
+async function signInWithToken(
+  tokens: AccessTokens,
+  signIn: (token: string) => Promise<SmtpSession>,
+  signal: AbortSignal,
+): Promise<SmtpSession> {
+  for (;;) {
+    const { token, isNew } = await tokens.get(signal)
+    try {
+      return await signIn(token)
+    } catch (error) {
+      if (!(error instanceof SinkError && error.reason === 'unauthorized')) throw error
+      tokens.refuse(token)
+      if (isNew) throw error
+    }
+  }
 }
 
-function openTransport(
-  address: SmtpAddress,
+/** Where and how to connect. */
+function dial(
+  { host, port, isImplicitTls }: SmtpAddress,
   config: EmailConfig,
-  socketTimeoutMs: number = answerTimeoutMs,
-): Transport {
-  const { host, port, isImplicitTls, user, password } = address
+): SMTPConnectionOptions {
   const isLoopback = isLoopbackHost(host)
-  return createTransport({
-    pool: true,
+  return {
     host,
     port,
     secure: isImplicitTls,
@@ -119,260 +137,7 @@ function openTransport(
     ignoreTLS: config.tls === 'off',
     // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
     ...(isLoopback && !isImplicitTls && { tls: { rejectUnauthorized: false } }),
-    ...(user !== '' && { auth: { user, pass: password } }),
-    maxConnections,
-    maxRequeues: 0,
-    connectionTimeout: setUpTimeoutMs,
-    greetingTimeout: setUpTimeoutMs,
-    dnsTimeout: setUpTimeoutMs,
-    socketTimeout: socketTimeoutMs,
-    socketCloseTimeout: 1000,
-    maxResponseSize: 64 * 1024,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  })
-}
-
-interface RunningSend {
-  mayBegin: () => boolean
-  /** Aborted when `mayBegin` said no: that closes the connection, so the server drops the message. */
-  refusal: AbortController
-  /** The message began to flow. */
-  hasBegun: boolean
-}
-
-/**
- * Asks `mayBegin` when a message is first read, and notes that it begins. nodemailer reports a lost
- * connection before and after DATA alike, but it reads the stream only once the server has said 354.
- */
-function guardBodies(transport: Transport, sends: WeakMap<AbortSignal, RunningSend>): void {
-  transport.use('stream', (mail, done) => {
-    const running = mail.data.signal && sends.get(mail.data.signal)
-    if (running) {
-      mail.message?.processFunc((body) => Readable.from(readIfHeld(body, running)))
-    }
-    done()
-  })
-}
-
-async function* readIfHeld(body: Readable, running: RunningSend): AsyncGenerator<unknown> {
-  if (!running.mayBegin()) {
-    running.refusal.abort()
-    throw new SinkError('unavailable', tooLate)
   }
-  running.hasBegun = true
-  yield* body
-}
-
-function isSame(one: SmtpAddress, other: SmtpAddress): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
-}
-
-/** The fields of nodemailer's errors that are read here. */
-interface SmtpFault {
-  message: string
-  code: string
-  originalCode: string
-  command: string
-  response: string
-  responseCode: number | undefined
-}
-
-interface SendProgress {
-  /** The server said 354 and the message began to flow. */
-  hasBodyStarted: boolean
-  isAborted: boolean
-  /** No message was to be sent. */
-  isTrial?: boolean
-}
-
-/**
- * Builds the SinkError of a failed send; `redact` removes secrets from the server's text. A message
- * counts as accepted only after the reply to the final dot: a loss before its first byte was read
- * for sending is certainly no delivery (`unavailable`), and after any later loss the outcome is
- * unknown.
- */
-export function errorFromFailure(
-  error: unknown,
-  progress: SendProgress,
-  redact: (text: string) => string,
-): SinkError {
-  const fault = readFault(error)
-  const reason = classifyFault(fault, progress)
-  const mismatch = explainTlsMismatch(error, 'smtps')
-  const serverText = mismatch ?? redact(fault.response || fault.message)
-  const code = fault.responseCode
-  const isUnmet = progress.isTrial === true && reason === 'unavailable'
-  const unmet = `the mail server ${code === undefined ? 'was not reached' : 'cannot be used now'}`
-  const summary = isUnmet ? unmet : (summaries[reason] ?? 'the mail server failed')
-  return new SinkError(
-    reason,
-    serverText === '' ? summary : `${summary}: ${serverText}`,
-    code === undefined ? {} : { status: code },
-  )
-}
-
-const summaries: Partial<Record<SinkReason, string>> = {
-  recipient_refused: 'the mail server refuses the recipient',
-  unauthorized: 'the mail server refuses the user or the password',
-  invalid: 'the mail server refuses the message',
-  misconfigured: 'the mail server cannot be used as configured',
-  unavailable: 'the mail server did not take the message',
-  timeout: 'the mail server took the message and did not answer in time',
-  connection_lost: 'the connection was lost while the mail server took the message',
-}
-
-function readFault(error: unknown): SmtpFault {
-  const fields = (error instanceof Error ? error : {}) as Partial<Record<keyof SmtpFault, unknown>>
-  const text = (name: keyof SmtpFault): string => {
-    const value = fields[name]
-    return typeof value === 'string' ? value : ''
-  }
-  return {
-    message: text('message'),
-    code: text('code'),
-    originalCode: text('originalCode'),
-    command: text('command'),
-    response: text('response'),
-    responseCode: typeof fields.responseCode === 'number' ? fields.responseCode : undefined,
-  }
-}
-
-function classifyFault(fault: SmtpFault, progress: SendProgress): SinkReason {
-  const reply = fault.responseCode ?? 0
-  if (reply >= 500 && reply < 600) return classifyRefusal(fault, reply)
-  if (reply >= 400 && reply < 500) return 'unavailable'
-  if (progress.hasBodyStarted) {
-    return progress.isAborted || fault.code === 'ETIMEDOUT' ? 'timeout' : 'connection_lost'
-  }
-  if (progress.isAborted) return 'unavailable'
-  return classifyBeforeBody(fault)
-}
-
-const authenticationReplies = new Set([530, 534, 535, 538]) // RFC 4954, section 6
-
-function classifyRefusal(fault: SmtpFault, reply: number): SinkReason {
-  if (fault.code === 'EAUTH' || authenticationReplies.has(reply)) return 'unauthorized'
-  // wrong order of commands: the session is at fault, not the message
-  if (reply === 503) return 'unavailable'
-  if (fault.command === 'STARTTLS') return 'misconfigured'
-  if (fault.command === 'RCPT TO') return 'recipient_refused'
-  if (fault.command === 'MAIL FROM') return reply === 552 ? 'invalid' : 'misconfigured'
-  if (fault.command === 'DATA')
-    return isAboutMailbox(fault.response) ? 'recipient_refused' : 'invalid'
-  return 'unavailable'
-}
-
-/**
- * RFC 3463: 5.1.x is the address, 5.2.x the mailbox, except 5.2.3, which is the message's length.
- */
-function isAboutMailbox(response: string): boolean {
-  return /^\d{3}[ -]5\.(?:1\.\d+|2\.(?!3\b)\d+)\b/.test(response)
-}
-
-function classifyBeforeBody(fault: SmtpFault): SinkReason {
-  if (isCertificateFault(fault)) return 'misconfigured'
-  switch (fault.code) {
-    case 'EAUTH':
-    case 'ENOAUTH':
-      return 'unauthorized'
-    case 'EENVELOPE': // an address that nodemailer itself refuses
-    case 'ECONFIG':
-    case 'EREQUIRETLS':
-    case 'ERR_ACCESS_DENIED':
-      return 'misconfigured'
-    default: // refused, DNS, greeting, TLS cut, pool closed: nothing was accepted
-      return 'unavailable'
-  }
-}
-
-/**
- * Node's words for a certificate that does not verify, and OpenSSL's for a peer that speaks no TLS.
- */
-function isCertificateFault({ originalCode, code, message }: SmtpFault): boolean {
-  const words = `${originalCode} ${code} ${message}`
-  return /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_|wrong version number/i.test(words)
-}
-
-const maxLength = 160
-
-/** Code and enhanced status code (RFC 3463): the part of a reply that quotes nothing. */
-const statusCodes = /^\d{3}(?:[ -]\d\.\d{1,3}\.\d{1,3})?(?:[ -]|$)/u
-
-/**
- * A shorter secret cannot be told apart from the words around it: then the whole rest of the reply
- * is removed.
- */
-const minPieceLength = 4
-
-/**
- * Makes a server's text fit for a log line: one line, printable, short, and without the password in
- * any form that the server has seen. `leaked` are the secrets in the mail: a server that refuses a
- * mail may quote any part of it, so every run of four of their characters is removed, in base64
- * too.
- */
-export function createRedactor(
-  { user, password }: SmtpAddress,
-  leaked: readonly string[] = [],
-): (text: string) => string {
-  const base64 = (text: string): string => Buffer.from(text).toString('base64')
-  const forms = [
-    base64(`\u0000${user}\u0000${password}`),
-    base64(password),
-    encodeURIComponent(password),
-    password,
-  ]
-  return (text) => {
-    const line = toOneLine(text)
-    const ours = password === '' ? line : forms.reduce(hide, line)
-    const clean = leaked.length === 0 ? ours : withoutPieces(ours, leaked)
-    return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1).toWellFormed()}…`
-  }
-}
-
-function toOneLine(text: string): string {
-  return text.replace(/[\p{C}\p{Z}\s]+/gu, ' ').trim()
-}
-
-function withoutPieces(line: string, leaked: readonly string[]): string {
-  const status = statusCodes.exec(line)?.[0] ?? ''
-  const secrets = leaked.map(toOneLine)
-  if (secrets.some(({ length }) => length < minPieceLength)) return status.replace(/[ -]$/u, '')
-  const pieces = new Set([...leaked.flatMap(base64Forms), ...secrets].flatMap(splitPieces))
-  return status + hidePieces(line.slice(status.length), pieces)
-}
-
-function splitPieces(text: string): string[] {
-  return Array.from({ length: Math.max(0, text.length - minPieceLength + 1) }, (_, from) =>
-    text.slice(from, from + minPieceLength),
-  )
-}
-
-/**
- * Base64 encodes three bytes as four letters, so a secret has three forms, by where in the mail it
- * begins.
- */
-function base64Forms(secret: string): string[] {
-  const bytes = Buffer.from(secret)
-  return [0, 1, 2].map((skipped) => bytes.subarray(skipped).toString('base64'))
-}
-
-function hidePieces(text: string, pieces: ReadonlySet<string>): string {
-  const isHidden = new Uint8Array(text.length)
-  for (let from = 0; from + minPieceLength <= text.length; from += 1) {
-    if (pieces.has(text.slice(from, from + minPieceLength)))
-      isHidden.fill(1, from, from + minPieceLength)
-  }
-  let shown = ''
-  for (let at = 0; at < text.length; at += 1) {
-    if (isHidden[at] !== 1) shown += text.charAt(at)
-    else if (isHidden[at - 1] !== 1) shown += '<secret>'
-  }
-  return shown
-}
-
-function hide(text: string, secret: string): string {
-  return text.replaceAll(secret, '<secret>')
 }
 
 /** The mail server and login, parsed from the operator's URL. */

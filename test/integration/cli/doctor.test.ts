@@ -9,6 +9,7 @@ import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import { noteLoss } from '../../../src/store/account-ledger.ts'
 import { startHttpServer } from '../../support/http-server.ts'
 import { connectTo, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { application, startMicrosoft } from '../../support/microsoft.ts'
 import { startRedis } from '../../support/redis.ts'
 import { aFile, startTocsin, tocsin } from './tocsin.ts'
 
@@ -294,6 +295,48 @@ test('Ctrl-C ends it, and reports nothing of what it had not looked at', async (
   onTestFinished(() => void socket.destroy())
   child.kill('SIGINT')
   expect(await ended).toEqual({ code: 130, out: '', err: '' })
+})
+
+test('a mail server that takes tokens alone is reached by one, and each wrong way is said', async () => {
+  const [sandbox, microsoft] = await Promise.all([aSandbox(), startMicrosoft()])
+  onTestFinished(() => microsoft.stop())
+  const oauth = (tokenUrl: string, secret: string): string =>
+    configText(sandbox, tests.server.url)
+      .replace(/smtp: .*/, `smtp: "${microsoft.smtpUrl}"`)
+      .replace(
+        'type: email',
+        `type: email
+    oauth:
+      token_url: ${tokenUrl}
+      client_id: ${application.clientId}
+      client_secret: ${secret}
+      scope: ${application.scope}`,
+      )
+  const seen: string[] = []
+  const ask = async (config: string): Promise<void> => {
+    const { findings, said } = await doctor(config)
+    expect(said).not.toContain(application.clientSecret)
+    for (const token of microsoft.given) expect(said).not.toContain(token)
+    const found = findings.filter(({ subject }) => subject === 'oncall (email)')
+    seen.push(...found.map(({ status, detail }) => `${status}: ${detail.replace(/:\d+;/, ';')}`))
+  }
+  const good = oauth(microsoft.tokenUrl, application.clientSecret)
+  await ask(good)
+  await ask(oauth(microsoft.tokenUrl, 'Jx9~another-secret.that-has-expired'))
+  await ask(
+    oauth(microsoft.tokenUrl.replace(application.tenant, 'nobody'), application.clientSecret),
+  )
+  microsoft.refuseAll('535 5.7.139 Authentication unsuccessful')
+  await ask(good)
+  microsoft.refuseAll('535 5.7.3 Authentication unsuccessful')
+  await ask(good)
+  expect(seen).toEqual([
+    'ok: signed in to 127.0.0.1; nothing was sent',
+    'problem: the token server gives no token (401 invalid_client AADSTS7000215): client_secret is wrong or has expired: make a new one (unauthorized)',
+    'problem: the token server gives no token (400 invalid_request AADSTS90002): correct token_url: the tenant in it may not exist (unauthorized)',
+    'problem: the mail server refuses the user or the token: 535 5.7.139 Authentication unsuccessful; SMTP AUTH may be off for this mailbox or its tenant (unauthorized)',
+    'problem: the mail server refuses the user or the token: 535 5.7.3 Authentication unsuccessful; the application needs SMTP.SendAsApp, and a right to this mailbox (unauthorized)',
+  ])
 })
 
 test('for people each finding is one line, and the last one counts', async () => {

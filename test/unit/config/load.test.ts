@@ -551,6 +551,23 @@ describe('warnings', () => {
     expect(warningsOf({ sinks: mail('127.0.0.1:2525'), route })).toEqual([])
   })
 
+  test('a password at Microsoft 365, which ends them', () => {
+    const mail = (more: string): string => `
+  oncall: { type: email, smtp: "smtp://soc%40a.example${more}, from: a@b.example, to: [a@b.example] }
+`
+    const route = '  routes: [{ sinks: [oncall] }]'
+    const oauth =
+      '{ token_url: "https://login.example.com/token", client_id: a, client_secret: b, scope: c }'
+    expect(warningsOf({ sinks: mail(':pw-pw@smtp.office365.com"'), route })).toEqual([
+      'sinks.oncall.smtp: Microsoft 365 ends passwords for SMTP in December 2026',
+    ])
+    expect(
+      warningsOf({ sinks: mail(`@smtp.office365.com", oauth: ${oauth}`), route }).filter((said) =>
+        said.includes('Microsoft'),
+      ),
+    ).toEqual([])
+  })
+
   test('a route behind one that takes all of its events', () => {
     const routes = (first: string): string => `
   routes:

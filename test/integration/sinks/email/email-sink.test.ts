@@ -42,6 +42,16 @@ describe('a mail', () => {
     expect(server.commands).toContain('RCPT TO:<oncall@example.com>')
   })
 
+  test('does not say that it is automatic where a ticket system would drop it for that', async () => {
+    const server = await rawServer()
+    const smtp = `smtp://127.0.0.1:${server.port}`
+    await send(emailSink({ smtp, autoSubmitted: true }))
+    await send(emailSink({ smtp, autoSubmitted: false }))
+    const [usual, plain] = server.mails.map((mail) => parseMail(mail).headers)
+    expect(usual!.get('auto-submitted')).toBe('auto-generated')
+    expect([...usual!.keys()].filter((name) => !plain!.has(name))).toEqual(['auto-submitted'])
+  })
+
   test('has the facts in plain text and in HTML', async () => {
     const server = await rawServer()
     await send(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))

@@ -1,13 +1,30 @@
 /**
  * An SMTP server in the raw: says what a test wants at any step, and can cut the connection or fall
- * silent there. No TLS; AUTH PLAIN is offered and taken. Mails taken whole are kept, answered or not.
+ * silent there. TLS only where a test scripts `220` to STARTTLS; AUTH PLAIN is offered and taken.
+ * Mails taken whole are kept, answered or not.
  */
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
+import { testCertificate, testKey } from './test-certificate.ts'
 
-export type Step = 'GREETING' | 'EHLO' | 'AUTH' | 'MAIL' | 'RCPT' | 'DATA' | 'BODY' | 'END'
+export type Step =
+  | 'GREETING'
+  | 'EHLO'
+  | 'HELO'
+  | 'STARTTLS'
+  | 'AUTH'
+  | 'RSET'
+  | 'MAIL'
+  | 'RCPT'
+  | 'DATA'
+  | 'BODY'
+  | 'END'
 
-/** A reply line; `cut`: the connection is reset instead, `close`: ended; `hang`: nothing is said. */
+/**
+ * A reply line; `cut`: the connection is reset instead, `close`: ended; `hang`: nothing is said. 220 to
+ * STARTTLS begins TLS, `220 hang` says so and never does.
+ */
 export type Replies = Partial<Record<Step, string>>
 
 export interface RawSmtpServer {
@@ -18,6 +35,8 @@ export interface RawSmtpServer {
   readonly commands: string[]
   script(replies: Replies): void
   openConnections(): number
+  /** The step that waits for a reply because the script says `hang`; undefined: none does. */
+  hangsAt(): Step | undefined
   /** Connections ever opened. */
   connections(): number
   /** Ends the connections that are open, as a server does after its idle time. */
@@ -29,7 +48,10 @@ export interface RawSmtpServer {
 const usual: Record<Step, string> = {
   GREETING: '220 raw.test ESMTP',
   EHLO: '250-raw.test\r\n250-AUTH PLAIN\r\n250 8BITMIME',
+  HELO: '250 raw.test',
+  STARTTLS: '502 5.5.1 no',
   AUTH: '235 2.7.0 welcome',
+  RSET: '250 ok',
   MAIL: '250 2.1.0 ok',
   RCPT: '250 2.1.5 ok',
   DATA: '354 go on',
@@ -37,26 +59,27 @@ const usual: Record<Step, string> = {
   END: '250 2.0.0 queued as 4F3A',
 }
 
-export async function startRawSmtpServer(): Promise<RawSmtpServer> {
+export async function startRawSmtpServer(host = '127.0.0.1'): Promise<RawSmtpServer> {
   const sockets = new Set<Socket>()
   const mails: string[] = []
   const commands: string[] = []
   let replies: Replies = {}
   let port = 0
   let connections = 0
+  let hanging: Step | undefined
 
   function reply(socket: Socket, step: Step): boolean {
     const text = replies[step] ?? usual[step]
     if (text === 'cut') socket.resetAndDestroy()
     else if (text === 'close') socket.end()
-    else if (text !== 'hang' && text !== '') socket.write(`${text}\r\n`)
+    else if (text === 'hang') hanging = step
+    else if (text !== '') socket.write(`${text}\r\n`)
     return /^[23]/.test(text)
   }
 
   function serve(socket: Socket): void {
     let isBody = false
     let buffer = ''
-    reply(socket, 'GREETING')
     socket.on('data', (chunk) => {
       buffer += chunk.toString('latin1')
       if (isBody && replies.BODY !== undefined) reply(socket, 'BODY')
@@ -67,6 +90,9 @@ export async function startRawSmtpServer(): Promise<RawSmtpServer> {
           mails.push(part.replaceAll('\r\n..', '\r\n.'))
           isBody = false
           reply(socket, 'END')
+        } else if (part === 'STARTTLS' && replies.STARTTLS?.startsWith('220') === true) {
+          commands.push(part)
+          return beginTls(socket, replies.STARTTLS === '220 hang')
         } else isBody = command(socket, part)
       }
     })
@@ -77,10 +103,22 @@ export async function startRawSmtpServer(): Promise<RawSmtpServer> {
     }
   }
 
+  function beginTls(socket: Socket, isSilent: boolean): void {
+    socket.removeAllListeners('data')
+    socket.write('220 go on\r\n')
+    if (isSilent) {
+      hanging = 'STARTTLS'
+      return
+    }
+    const secured = new TLSSocket(socket, { isServer: true, key: testKey, cert: testCertificate })
+    secured.on('error', () => undefined)
+    serve(secured)
+  }
+
   function command(socket: Socket, line: string): boolean {
     commands.push(line)
-    const verb = line.slice(0, 4).toUpperCase()
-    if (verb === 'RSET' || verb === 'QUIT') socket.write('250 ok\r\n')
+    const verb = line === 'STARTTLS' ? line : line.slice(0, 4).toUpperCase()
+    if (verb === 'QUIT') socket.write('250 ok\r\n')
     else if (verb in usual) return reply(socket, verb as Step) && verb === 'DATA'
     else socket.write('502 what\r\n')
     return false
@@ -92,6 +130,7 @@ export async function startRawSmtpServer(): Promise<RawSmtpServer> {
     socket.on('error', () => undefined)
     socket.on('close', () => sockets.delete(socket))
     serve(socket)
+    reply(socket, 'GREETING')
   })
 
   function dropConnections(): void {
@@ -100,7 +139,7 @@ export async function startRawSmtpServer(): Promise<RawSmtpServer> {
 
   async function listen(): Promise<void> {
     if (server.listening) return
-    server.listen(port, '127.0.0.1')
+    server.listen(port, host)
     await once(server, 'listening')
     port = (server.address() as AddressInfo).port
   }
@@ -118,7 +157,11 @@ export async function startRawSmtpServer(): Promise<RawSmtpServer> {
     port,
     mails,
     commands,
-    script: (next) => (replies = next),
+    script(next) {
+      replies = next
+      hanging = undefined
+    },
+    hangsAt: () => hanging,
     openConnections: () => sockets.size,
     connections: () => connections,
     dropConnections,

@@ -1,15 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { createRedactor, errorFromFailure } from '../../../../src/sinks/email/smtp.ts'
+import { errorFromFailure } from '../../../../src/sinks/email/smtp-blame.ts'
+import { createRedactor } from '../../../../src/sinks/email/smtp-redaction.ts'
 
 const asItIs = (text: string): string => text
 
+const atMail = { stage: 'mail', hasBegun: false, isAborted: false } as const
+
 function reasonOf(
   fields: object,
-  progress: { hasBodyStarted?: boolean; isAborted?: boolean } = {},
+  progress: { hasBegun?: boolean; isAborted?: boolean } = {},
 ): string {
   const error = Object.assign(new Error('failed'), fields)
-  return errorFromFailure(error, { hasBodyStarted: false, isAborted: false, ...progress }, asItIs)
-    .reason
+  return errorFromFailure(error, { ...atMail, ...progress }, asItIs).reason
 }
 
 describe('without a reply', () => {
@@ -19,7 +21,7 @@ describe('without a reply', () => {
     ['EPROTOCOL', 'connection_lost'],
     ['ETIMEDOUT', 'timeout'],
   ])('%s after the message began to flow is %s', (code, reason) => {
-    expect(reasonOf({ code }, { hasBodyStarted: true })).toBe(reason)
+    expect(reasonOf({ code }, { hasBegun: true })).toBe(reason)
   })
 
   test.each([
@@ -37,7 +39,7 @@ describe('without a reply', () => {
 
   test('an abort loses the answer only once the message flows', () => {
     expect(reasonOf({ code: 'EABORT' }, { isAborted: true })).toBe('unavailable')
-    expect(reasonOf({ code: 'EABORT' }, { isAborted: true, hasBodyStarted: true })).toBe('timeout')
+    expect(reasonOf({ code: 'EABORT' }, { isAborted: true, hasBegun: true })).toBe('timeout')
   })
 
   test.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID'])(
@@ -52,7 +54,7 @@ test('a port without TLS is said with what to write, and without the words of Op
   const words =
     '40AD:error:0A00010B:SSL routines:tls_validate_record_header:wrong version number:x.c:77:'
   const error = Object.assign(new Error(words), { code: 'ESOCKET', command: 'CONN' })
-  const failure = errorFromFailure(error, { hasBodyStarted: false, isAborted: false }, asItIs)
+  const failure = errorFromFailure(error, atMail, asItIs)
   expect(failure).toMatchObject({ reason: 'misconfigured' })
   expect(failure.message).toBe(
     'the mail server cannot be used as configured: what answers there speaks no TLS: smtps:// needs a port that does',
@@ -65,7 +67,7 @@ test('a refusal keeps the status and the server’s words', () => {
     response: '550 5.1.1 no such user',
     command: 'RCPT TO',
   })
-  const failure = errorFromFailure(error, { hasBodyStarted: false, isAborted: false }, asItIs)
+  const failure = errorFromFailure(error, atMail, asItIs)
   expect(failure).toMatchObject({ reason: 'recipient_refused', status: 550, cause: undefined })
   expect(failure.message).toBe('the mail server refuses the recipient: 550 5.1.1 no such user')
 })
@@ -82,18 +84,12 @@ test.each([
   ],
 ])('where no message was to be sent, %j speaks of none', (fields, said) => {
   const error = Object.assign(new Error('failed'), fields)
-  const progress = { hasBodyStarted: false, isAborted: false, isTrial: true }
+  const progress = { ...atMail, isTrial: true }
   expect(errorFromFailure(error, progress, asItIs).message).toBe(said)
 })
 
 describe('the server’s words', () => {
-  const redact = createRedactor({
-    host: 'mail.example.com',
-    port: 587,
-    isImplicitTls: false,
-    user: 'relay',
-    password: 'a/b c',
-  })
+  const redact = createRedactor({ user: 'relay', password: 'a/b c' })
 
   test.each([
     '535 a/b c',
@@ -108,10 +104,7 @@ describe('the server’s words', () => {
     const secret = 'Correct horse=battery'
     const inBase64 = (before: string): string =>
       Buffer.from(`${before}${secret}`).toString('base64').slice(8, -4)
-    const quoting = createRedactor(
-      { host: 'm', port: 25, isImplicitTls: false, user: '', password: '' },
-      [secret, 'another-one'],
-    )
+    const quoting = createRedactor({ user: '', password: '' }, [secret, 'another-one'])
 
     test.each([
       [`554 5.7.1 refused: ${secret} is spam`, '554 5.7.1 refused: <secret> is spam'],
@@ -129,10 +122,7 @@ describe('the server’s words', () => {
     })
 
     test('shorter than any piece are its codes alone', () => {
-      const short = createRedactor(
-        { host: 'm', port: 25, isImplicitTls: false, user: '', password: '' },
-        ['abc'],
-      )
+      const short = createRedactor({ user: '', password: '' }, ['abc'])
       expect(short('554 5.7.1 no abc here')).toBe('554 5.7.1')
       expect(short('554 no abc here')).toBe('554')
       expect(short('55412 abc')).toBe('')

@@ -1,0 +1,250 @@
+/**
+ * Whose fault a failed mail is: one table by stage of the dialogue, reply code and enhanced status
+ * code (RFC 3463, its IANA registry, and the codes that Exchange adds).
+ */
+import { explainTlsMismatch } from '../../lib/web-address.ts'
+import { SinkError, type SinkReason } from '../sink.ts'
+
+/** What the server's reply is awaited to; `message`: from its first byte to the reply to the dot. */
+export type SmtpStage =
+  | 'connect'
+  | 'greeting'
+  | 'hello'
+  | 'starttls'
+  | 'auth'
+  | 'mail'
+  | 'rcpt'
+  | 'data'
+  | 'message'
+
+/** At fault are, for good unless said otherwise: */
+export type Blame =
+  | 'recipient' // the address or its mailbox
+  | 'mailbox' // the same for a while: full, greylisted
+  | 'message' // its size or its content
+  | 'login' // the user, the password, the token
+  | 'sender' // what is configured: its address, host, rights, or the server itself
+  | 'either' // the message or the sender: no code says which
+  | 'server' // the server or the connection, for a while
+
+export const reasonByBlame: Record<Blame, SinkReason> = {
+  recipient: 'recipient_refused',
+  mailbox: 'recipient_deferred',
+  message: 'invalid',
+  login: 'unauthorized',
+  sender: 'misconfigured',
+  either: 'rejected',
+  server: 'unavailable',
+}
+
+type Row = [stages: readonly SmtpStage[], reply: RegExp, code: RegExp, blame: Blame]
+
+const beforeMail: SmtpStage[] = ['connect', 'greeting', 'hello', 'starttls', 'auth']
+const envelope: SmtpStage[] = ['rcpt', 'data', 'message']
+const any: SmtpStage[] = [...beforeMail, 'mail', ...envelope]
+
+/** A code is its subject and detail, such as 7.1; without one, or with x.0.0, the reply is bare. */
+const bare = /^$/
+const whatever = /^/
+
+/** The first row that fits counts. */
+const rows: readonly Row[] = [
+  [['auth'], /^5/, whatever, 'login'],
+  [any, /^(421|503)/, whatever, 'server'], // it closes; the order of commands: a session out of step
+  [any, /^53[0458]/, whatever, 'login'], // RFC 4954, 6
+  [any, /^5/, /^7\.57$/, 'login'], // Exchange: not signed in
+
+  [['rcpt'], /^4/, whatever, 'mailbox'],
+  [['data', 'message'], /^4/, /^[12]\./, 'mailbox'],
+  [any, /^4/, whatever, 'server'],
+
+  [['mail', ...envelope], /^5/, /^(2\.3|3\.4|7\.512)$/, 'message'], // too long; Exchange: no RFC 5322
+  [['mail', 'data', 'message'], /^552/, bare, 'message'],
+  [any, /^5/, /^1\.(7|8|20|90)$/, 'sender'], // its address; Exchange: its From, its daily limit
+  [[...beforeMail, 'mail'], /^5/, whatever, 'sender'],
+
+  [envelope, /^5/, /^(1\.\d+|2\.[12])$/, 'recipient'],
+  [['rcpt'], /^55[01]/, bare, 'recipient'],
+  [envelope, /^5/, /^2\.12[12]$/, 'mailbox'], // Exchange: more than the mailbox takes in an hour
+  [['rcpt'], /^552/, bare, 'mailbox'], // RFC 5321, 4.5.3.1.10: to be read as 452
+  [['rcpt', 'data'], /^5/, whatever, 'sender'], // relaying, client host, HELO: judged this late
+
+  [['message'], /^5/, /^6\./, 'message'],
+  // mail system, routing, and all policies with a name but the general 7.1
+  [['message'], /^5/, /^([234]\.|7\.([89]|\d\d+)$)/, 'sender'],
+  [['message'], /^5/, whatever, 'either'],
+]
+
+/** Exchange's codes for recipients who do not take mail of this sender; others do. */
+const ofRecipientAndSender = /^7\.(12|1[23]\d)$/
+
+interface Verdict {
+  blame: Blame
+  /** The failure says nothing about other recipients. */
+  scope?: 'destination' | undefined
+}
+
+/** Judges a reply 4xx or 5xx; undefined: it is neither. */
+export function judgeReply(stage: SmtpStage, reply: string): Verdict | undefined {
+  if (!/^[45]\d\d\b/.test(reply)) return undefined
+  const code = enhancedCode(reply)
+  const row = rows.find(
+    ([stages, replies, codes]) => stages.includes(stage) && replies.test(reply) && codes.test(code),
+  )
+  if (row === undefined) return undefined
+  const [, , , blame] = row
+  const isOwn =
+    (stage === 'rcpt' && blame !== 'server') ||
+    blame === 'recipient' ||
+    blame === 'mailbox' ||
+    (stage === 'message' && ofRecipientAndSender.test(code))
+  return { blame, scope: isOwn ? 'destination' : undefined }
+}
+
+/** After the reply code or, as qmail and IronPort write it, `#5.1.1` anywhere in the text. */
+function enhancedCode(reply: string): string {
+  const [, subject = '0', detail = '0'] =
+    /^\d{3}[ -][45]\.(\d{1,3})\.(\d{1,3})\b/.exec(reply) ??
+    /#[45]\.(\d{1,3})\.(\d{1,3})\b/.exec(reply) ??
+    []
+  return subject === '0' && detail === '0' ? '' : `${Number(subject)}.${Number(detail)}`
+}
+
+/** The fields of nodemailer's errors that are read here. */
+interface SmtpFault {
+  message: string
+  code: string
+  originalCode: string
+  command: string
+  response: string
+  responseCode: number | undefined
+}
+
+export interface SmtpProgress {
+  /** What was awaited when it failed. */
+  stage: SmtpStage
+  /** The server said 354 and the message began to flow. */
+  hasBegun: boolean
+  isAborted: boolean
+  /** No message was to be sent. */
+  isTrial?: boolean
+  /** By XOAUTH2. */
+  usesToken?: boolean
+}
+
+/**
+ * Builds the SinkError of a failed dialogue; `redact` removes secrets from the server's text. A
+ * message counts as accepted only after the reply to the final dot: a loss before its first byte was
+ * read for sending is certainly no delivery (`unavailable`), and after any later loss the outcome is
+ * unknown.
+ */
+export function errorFromFailure(
+  error: unknown,
+  progress: SmtpProgress,
+  redact: (text: string) => string,
+): SinkError {
+  if (error instanceof SinkError) return error
+  const fault = readFault(error)
+  const stage = stageOf(fault) ?? progress.stage
+  const verdict = judgeReply(stage, fault.response)
+  const reason = verdict ? reasonByBlame[verdict.blame] : reasonWithoutReply(fault, progress)
+  const isLost = verdict === undefined && stage === 'rcpt'
+  const said = explainTlsMismatch(error, 'smtps') ?? redact(fault.response || fault.message)
+  const summary = summarize(reason, { ...progress, hasReplied: fault.response !== '' })
+  const hint = reason === 'unauthorized' ? loginHint(fault.response, progress.usesToken) : ''
+  return new SinkError(reason, `${summary}${said === '' ? '' : `: ${said}`}${hint}`, {
+    ...(fault.responseCode !== undefined && { status: fault.responseCode }),
+    scope: isLost ? 'destination' : verdict?.scope,
+  })
+}
+
+function stageOf({ command, code }: SmtpFault): SmtpStage | undefined {
+  const [verb = ''] = command.split(' ', 1)
+  if (verb === 'DATA') return code === 'EMESSAGE' ? 'message' : 'data'
+  return stageByVerb[verb]
+}
+
+export const stageByVerb: Record<string, SmtpStage> = {
+  EHLO: 'hello',
+  HELO: 'hello',
+  STARTTLS: 'starttls',
+  AUTH: 'auth',
+  MAIL: 'mail',
+  RCPT: 'rcpt',
+  DATA: 'data',
+}
+
+const summaries: Partial<Record<SinkReason, string>> = {
+  recipient_refused: 'the mail server refuses the recipient',
+  recipient_deferred: 'the mail server takes nothing for the recipient now',
+  invalid: 'the mail server refuses the message',
+  rejected: 'the mail server refuses the message or its sender',
+  misconfigured: 'the mail server cannot be used as configured',
+  unavailable: 'the mail server did not take the message',
+  timeout: 'the mail server took the message and did not answer in time',
+  connection_lost: 'the connection was lost while the mail server took the message',
+}
+
+function summarize(
+  reason: SinkReason,
+  { isTrial, usesToken, hasReplied }: SmtpProgress & { hasReplied: boolean },
+): string {
+  if (reason === 'unauthorized') {
+    return `the mail server refuses the user or the ${usesToken === true ? 'token' : 'password'}`
+  }
+  if (isTrial === true && reason === 'unavailable') {
+    return `the mail server ${hasReplied ? 'cannot be used now' : 'was not reached'}`
+  }
+  return summaries[reason] ?? 'the mail server failed'
+}
+
+/** What Exchange Online's refusals of a login mean (docs/sinks.md, Microsoft 365). */
+function loginHint(response: string, usesToken = false): string {
+  const code = enhancedCode(response)
+  if (code === '7.139') return '; SMTP AUTH may be off for this mailbox or its tenant'
+  if (code === '7.30') return '; it takes no passwords any more: write oauth'
+  if (code !== '7.3' || !usesToken) return ''
+  return '; the application needs SMTP.SendAsApp, and a right to this mailbox'
+}
+
+function readFault(error: unknown): SmtpFault {
+  const fields = (error instanceof Error ? error : {}) as Partial<Record<keyof SmtpFault, unknown>>
+  const text = (name: keyof SmtpFault): string => {
+    const value = fields[name]
+    return typeof value === 'string' ? value : ''
+  }
+  return {
+    message: text('message'),
+    code: text('code'),
+    originalCode: text('originalCode'),
+    command: text('command'),
+    response: text('response'),
+    responseCode: typeof fields.responseCode === 'number' ? fields.responseCode : undefined,
+  }
+}
+
+function reasonWithoutReply(fault: SmtpFault, { hasBegun, isAborted }: SmtpProgress): SinkReason {
+  if (hasBegun) return isAborted || fault.code === 'ETIMEDOUT' ? 'timeout' : 'connection_lost'
+  if (isAborted) return 'unavailable'
+  if (isCertificateFault(fault)) return 'misconfigured'
+  switch (fault.code) {
+    case 'EAUTH':
+    case 'ENOAUTH':
+      return 'unauthorized'
+    case 'EENVELOPE': // an address that nodemailer itself refuses
+    case 'ECONFIG':
+    case 'EREQUIRETLS':
+    case 'ERR_ACCESS_DENIED':
+      return 'misconfigured'
+    default: // refused, DNS, greeting, TLS cut, silence: nothing was accepted
+      return 'unavailable'
+  }
+}
+
+/**
+ * Node's words for a certificate that does not verify, and OpenSSL's for a peer that speaks no TLS.
+ */
+function isCertificateFault({ originalCode, code, message }: SmtpFault): boolean {
+  const words = `${originalCode} ${code} ${message}`
+  return /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_|wrong version number/i.test(words)
+}

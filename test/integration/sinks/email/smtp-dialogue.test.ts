@@ -1,0 +1,174 @@
+/** Runs each of `smtp-dialogue-cases.ts` against a server, under a clock that stands still. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Clock } from '../../../../src/lib/clock.ts'
+import { createLogger } from '../../../../src/lib/logger.ts'
+import { secretFromText } from '../../../../src/lib/secret.ts'
+import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
+import { type Sink, SinkError } from '../../../../src/sinks/sink.ts'
+import { aDelivery } from '../../../support/deliveries.ts'
+import { type StillClock, stillClock } from '../../../support/still-clock.ts'
+import {
+  type RawSmtpServer,
+  type Replies,
+  type Step,
+  startRawSmtpServer,
+} from './raw-smtp-server.ts'
+import { casesOn, type DialogueCase } from './smtp-dialogue-cases.ts'
+
+describe('on a fresh connection', () => {
+  test.each(casesOn('fresh'))('$step: $answer is $outcome', async (row) => {
+    const rig = await startRig(row)
+    expect(await rig.observe(row)).toEqual(expectedOn('fresh', row))
+  })
+})
+
+describe('on a reused connection', () => {
+  test.each(casesOn('reused'))('$step: $answer is $outcome', async (row) => {
+    const rig = await startRig(row)
+    await rig.send()
+    expect(await rig.observe(row)).toEqual(expectedOn('reused', row))
+    expect(rig.server.commands.filter((line) => line === 'RSET').length).toBeGreaterThan(0)
+  })
+})
+
+describe('where the server takes commands in a row (PIPELINING)', () => {
+  const rows = casesOn('fresh').filter(
+    ({ step, answer }) => /^(MAIL|RCPT|DATA|END)$/.test(step) && /^[45]/.test(answer),
+  )
+  test.each(rows)('$step: $answer is $outcome', async (row) => {
+    const pipelining = { EHLO: '250-raw.test\r\n250-PIPELINING\r\n250 8BITMIME' }
+    const refused = row.step === 'MAIL' || row.step === 'RCPT' ? { DATA: '503 5.5.1 no' } : {}
+    const rig = await startRig(row, { ...pipelining, ...refused })
+    expect(await rig.observe(row)).toEqual(expectedOn('fresh', row))
+  })
+})
+
+test('a connection is not kept longer than ten seconds for the next mail', async () => {
+  const rig = await startRig({ step: 'END' })
+  await rig.send()
+  expect(rig.clock.waits()).toEqual([10])
+  rig.clock.expire()
+  await expect.poll(() => rig.server.openConnections()).toBe(0)
+  expect(rig.server.commands.at(-1)).toBe('QUIT')
+  await rig.send()
+  expect(rig.server.connections()).toBe(2)
+})
+
+test('of several idle connections one that is silent speaks for all', async () => {
+  const rig = await startRig({ step: 'END' })
+  await Promise.all([rig.send(), rig.send(), rig.send()])
+  expect(rig.server.connections()).toBe(3)
+  rig.server.script({ RSET: 'hang' })
+  const sent = rig.send()
+  await expect.poll(() => rig.server.hangsAt()).toBe('RSET')
+  expect(rig.clock.waits()).toContain(5)
+  rig.clock.expire(5)
+  await sent
+  expect(rig.server.connections()).toBe(4)
+  await expect.poll(() => rig.server.openConnections()).toBe(1)
+})
+
+interface Rig {
+  server: RawSmtpServer
+  clock: StillClock
+  send(): Promise<void>
+  observe(row: DialogueCase): Promise<Observation>
+}
+
+async function startRig({ step }: { step: Step }, base: Replies = {}): Promise<Rig> {
+  const server = await startRawSmtpServer()
+  onTestFinished(() => server.refuse())
+  const clock = stillClock()
+  const sink = sinkFor(server, clock, step)
+  const send = async (): Promise<void> => {
+    await sink.send(aDelivery(sink), { signal: AbortSignal.timeout(60_000) })
+  }
+  server.script(base)
+  return {
+    server,
+    clock,
+    send,
+    async observe({ answer }) {
+      const before = server.connections()
+      server.script({ ...base, [step]: answer, ...(step === 'EHLO' && { HELO: answer }) })
+      const sent = send().catch((error: unknown) => error)
+      const waitsS = answer === 'hang' ? await untilSilent(server, clock, step) : undefined
+      const error = await sent
+      const failure = error instanceof SinkError ? error : undefined
+      const opened = server.connections()
+      server.script({ ...base, ...(step === 'STARTTLS' && { STARTTLS: '502 no' }) })
+      await send().catch(() => undefined) // whether something is left of it for the next mail
+      return {
+        outcome: failure?.reason ?? (error === undefined ? 'delivered' : 'another error'),
+        scope: failure?.scope,
+        status: failure?.status,
+        saysAnswer: /^\d{3} /.test(answer) && failure?.message.includes(answer) === true,
+        waitsS,
+        opened: opened - before,
+        next: server.connections() === opened ? 'the same' : 'a fresh one',
+      }
+    },
+  }
+}
+
+interface Observation {
+  outcome: string
+  scope: string | undefined
+  status: number | undefined
+  saysAnswer: boolean
+  waitsS: number | undefined
+  /** Connections for it. */
+  opened: number
+  /** The connection of the next mail. */
+  next: 'the same' | 'a fresh one'
+}
+
+function expectedOn(
+  connection: 'fresh' | 'reused',
+  { answer, outcome, isOwn, keeps, waitsS }: DialogueCase,
+): Observation {
+  const isReply = /^\d{3} /.test(answer) && outcome !== 'delivered'
+  return {
+    outcome,
+    scope: isOwn ? 'destination' : undefined,
+    status: isReply ? Number(answer.slice(0, 3)) : undefined,
+    saysAnswer: isReply,
+    waitsS,
+    opened: connection === 'fresh' || outcome === 'delivered' ? 1 : 0,
+    next: keeps ? 'the same' : 'a fresh one',
+  }
+}
+
+async function untilSilent(
+  server: RawSmtpServer,
+  clock: StillClock,
+  step: Step,
+): Promise<number | undefined> {
+  await expect.poll(() => server.hangsAt(), { interval: 5 }).toBe(step)
+  const [seconds, ...others] = clock.waits()
+  clock.expire()
+  return others.length === 0 ? seconds : Number.NaN
+}
+
+/** Connects to this machine, and yet is not one of the names under which mail may go in clear. */
+const notLoopback = '0.0.0.0'
+
+function sinkFor({ port }: RawSmtpServer, clock: Clock, step: Step): Sink {
+  const host = step === 'STARTTLS' ? notLoopback : '127.0.0.1'
+  const sink = createEmailSink(
+    {
+      name: 'oncall',
+      type: 'email',
+      smtp: secretFromText(`smtp://relay:pw-1@${host}:${port}`),
+      from: 'tocsin@example.com',
+      to: ['oncall@example.com'],
+      tls: 'required',
+      limitPerSecond: undefined,
+      digest: undefined,
+      reveal: false,
+    },
+    { logger: createLogger({ level: 'silent' }), clock },
+  )
+  onTestFinished(() => sink.close())
+  return sink
+}
