@@ -298,6 +298,47 @@ export function advance(
   }
 }
 
+/** By how much clocks of the service and of whoever dates its items may differ, ms. */
+export const clockToleranceMs = 10_000
+
+/** The service states its time in whole seconds. */
+const clockStepMs = 1_000
+
+/**
+ * Keeps a tail behind items that are dated ahead of now, for it would pass what gets its date
+ * meanwhile. The tail stays at its cursor and reads the page again until the date has passed. What
+ * the pages beyond hold is read by turns with it, a page at a time and over again, since new items
+ * may be anywhere there. Where a page beyond has earlier dates alone, pages do not follow dates, and
+ * the tail goes on behind it. `asked` is the scan of the page, `read` the scan after it; `latestMs`
+ * is the latest date on it, if any.
+ */
+export function holdTail(
+  asked: Scan,
+  read: { scan: Scan; hasMore: boolean },
+  { latestMs, nowMs }: { latestMs: number | undefined; nowMs: number },
+): { scan: Scan; isBeyond: boolean } {
+  const limitMs = nowMs + clockStepMs
+  const { held, beyond, ...moved } = read.scan
+  const { passed: _past, ...stays } = moved
+  const next = read.hasMore ? moved.cursor : null
+  if (held) {
+    if (latestMs !== undefined && latestMs <= held.limitMs) return { scan: moved, isBeyond: false }
+    const scan = { ...stays, cursor: held.cursor, ...(next !== null && { beyond: next }) }
+    return { scan, isBeyond: true }
+  }
+  if (latestMs === undefined || latestMs <= limitMs) {
+    return { scan: next !== null && beyond ? { ...moved, beyond } : moved, isBeyond: false }
+  }
+  const { cursor } = asked
+  if (next === null) return { scan: { ...stays, cursor }, isBeyond: false }
+  return { scan: { ...stays, cursor: beyond ?? next, held: { cursor, limitMs } }, isBeyond: false }
+}
+
+/** A tail that leaves the pages beyond now and is back at its own cursor; undefined: it is there. */
+export function leaveBeyond({ held, passed: _past, ...scan }: Scan): Scan | undefined {
+  return held && { ...scan, cursor: held.cursor }
+}
+
 function countSmallPage(scan: Scan): Scan {
   const { small, ...usual } = scan
   if (!small) return scan

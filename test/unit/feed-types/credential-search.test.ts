@@ -21,7 +21,8 @@ test.each([
   'a service that shows what was imported %i ms before the window ignores its times: %s',
   (earlierMs, isUnfiltered) => {
     const items = [{ imported_at: new Date(fromMs - earlierMs).toISOString() }]
-    const notes = credentialSearchFeed.unordered?.note?.(scan, { items, next: null }, true)
+    const read = { isEnd: true, limitMs: Infinity }
+    const notes = credentialSearchFeed.unordered?.note?.(scan, { items, next: null }, read)
     expect(notes).toMatchObject({ isUnfiltered })
   },
 )
