@@ -20,6 +20,7 @@ import {
   isLooping,
   beginsAtStartBound,
   clockToleranceMs,
+  type HeldTail,
   holdTail,
   isBehindRescanned,
   leaveBeyond,
@@ -72,7 +73,7 @@ export async function fetchPage(
       await noteMatchRefusal(options, run.feed, scan, error)
       throw error
     }
-    if (scan.held && !recovery.scan.held) logUnreadBeyond(options, run.feed, error)
+    if (scan.held && !recovery.scan.held) noteUnreadBeyond(options, run, error)
     const fetched = await fetchPage(options, run, state, { scan: recovery.scan, place })
     if (!recovery.isPageSkipped) return fetched
     return { ...fetched, skipped: [toSkippedPage(scan, error), ...fetched.skipped] }
@@ -107,7 +108,7 @@ function recoverFromError(
   if (!(error instanceof UpstreamError) || signal.aborted) return undefined
   if (error.fault === 'too_large') return recoverFromTooLarge(run, state, { scan, place })
   const tail = blocksAllRequests(error) ? undefined : leaveBeyond(scan)
-  if (tail) return (refusals.count += 1) > maxRefusals ? undefined : { scan: tail }
+  if (tail) return { scan: tail }
   // the gateway times out after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
   if (isTooSlow) return toRecovery(restartWithSmallerPages(feed, state, scan))
@@ -134,9 +135,9 @@ function recoverFromTooLarge(
 ): Recovery | undefined {
   const small = shrinkPages(scan)
   if (small) return { scan: small }
-  refusals.count += 1
   const tail = leaveBeyond(scan)
-  if (tail && refusals.count <= maxRefusals) return { scan: tail, isPageSkipped: true }
+  if (tail) return { scan: tail, isPageSkipped: true }
+  refusals.count += 1
   if (place !== undefined || refusals.count > maxSkippedPages) return undefined
   return { scan: skipPage(feed, state), isPageSkipped: true }
 }
@@ -175,12 +176,13 @@ function logReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason
   logger.warn({ feed: feed.name, reason }, `a new scan begins${rest}`)
 }
 
-/** What is dated before now goes on as if the page had not been asked for. */
-function logUnreadBeyond(
+/** What is dated before now is read on as if the page had not been asked for. */
+function noteUnreadBeyond(
   { metrics, logger }: PollerOptions,
-  { name: feed, account }: PolledFeed,
+  { feed: { name: feed, account }, refusals }: PollRun,
   error: unknown,
 ): void {
+  refusals.isBeyondLeft = true
   const { reason } = error as UpstreamError
   metrics.feedPollsFailedTotal.inc({ feed, reason })
   const message = 'a page of what is dated ahead of now was not read'
@@ -216,18 +218,24 @@ export function buildPage(
     ? classifyShortPage(options, run, fetched, { next, isFirstScan })
     : undefined
   const isEnd = shortEnd?.isEnd === true
-  const hasMore = advanced.hasMore && !isEnd
   const sorted = sortFetched(options, feed, { state, fetched, aheadMs, place }, isFirstScan)
   const nowMs = upstreamNowMs(options, feed)
   const limitMs = nowMs + clockToleranceMs
-  const { scan: moved, isBeyond } =
-    isTail && !unordered
-      ? holdTail(fetched.scan, { ...advanced, hasMore }, { latestMs: latestDate(sorted), nowMs })
-      : { scan: advanced.scan, isBeyond: false }
-  // all before now was read, but a first scan ends with the pages beyond
-  const isHeld = moved.held !== undefined && !isFirstScan
-  // a rescan whose cursor repeats is over: the same page is not requested again and again
-  const isCaughtUp = advanced.isCaughtUp || isEnd || isHeld || (!isTail && !hasMore)
+  const read = { scan: advanced.scan, hasMore: advanced.hasMore && !isEnd }
+  const isBeyondLeft = run.refusals.isBeyondLeft === true
+  const {
+    scan: moved,
+    hasMore,
+    isAtNow = false,
+    isBeyond = false,
+  }: Partial<HeldTail> & typeof read = isTail && !unordered
+    ? holdTail(fetched.scan, read, { latestMs: latestDate(sorted), nowMs, isBeyondLeft })
+    : read
+  const isCaughtUp =
+    advanced.isCaughtUp ||
+    isEnd ||
+    (isAtNow && !isFirstScan) || // a first scan ends with the pages beyond
+    (!isTail && !hasMore) // a rescan whose cursor repeats: the same page is not asked for again
   const tailOrder = isTail ? unordered : undefined
   const tailNotes = tailOrder?.note(fetched.scan, fetched.page, { isEnd: isCaughtUp, limitMs })
   const scan = withNotes(moved, fetched, tailNotes)

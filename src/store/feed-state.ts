@@ -174,6 +174,11 @@ export function feedLagMs({
   return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? scan?.startedAtMs ?? nowMs))
 }
 
+/** Up to which date events are dated ahead of now, ms; undefined: none is any more. */
+export function datedAheadMs({ aheadMs, nowMs }: FeedState): number | undefined {
+  return aheadMs !== undefined && aheadMs > nowMs ? aheadMs : undefined
+}
+
 /** Moves the start bound, ms; reading begins anew. Events seen before are not sent again. */
 export async function rewindFeed(
   ledger: AccountLedger,

@@ -57,6 +57,8 @@ interface Shown {
   skipped?: FetchedPage['skipped']
   turn?: Pick<PollRun, 'shortPages' | 'lastPage'>
   requestedAtMs?: number
+  /** Whether a page beyond now failed in this turn. */
+  isBeyondLeft?: boolean
   /** How far the service's clock is ahead. */
   skewMs?: number
   /** Whether the page is committed; left out: it is. */
@@ -96,7 +98,8 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
     scan: walk,
     skipped: passed,
   } as FetchedPage
-  const asked = { ...turn, feed: of } as PollRun
+  const { isBeyondLeft = false } = given
+  const asked = { ...turn, feed: of, refusals: { count: 0, isBeyondLeft } } as PollRun
   const { shortEnd, ...about } = buildPage(options, asked, { state, fetched, aheadMs: 250, place })
   if (shortEnd && given.isTakenIn !== false) noteShortEnd(asked, shortEnd)
   return { ...about, told }
@@ -166,6 +169,18 @@ describe('a page that ends with what is dated ahead of now', () => {
       page: { isCaughtUp: true, isBeyond: false, scan: beyondOf('c1', 'c2') },
       hasMore: true,
     })
+  })
+
+  test('ends the poll where a page beyond has failed in it: the next poll asks for it again', () => {
+    const { page, hasMore } = shown(ahead, { isBeyondLeft: true })
+    expect({ ...page, hasMore }).toMatchObject({ isCaughtUp: true, hasMore: false })
+    expect(page.scan).toEqual(tail)
+    const first = shown(ahead, { isBeyondLeft: true, state: { isBackfilling: true } })
+    expect(first).toMatchObject({
+      page: { isCaughtUp: false, isBackfilling: true },
+      hasMore: false,
+    })
+    expect(shown({ items: items(10), next: 'c2' }, { isBeyondLeft: true }).hasMore).toBe(true)
   })
 
   test('is judged by the clock of the service, whatever ours says', () => {

@@ -22,7 +22,7 @@ function read(scan: Scan, pages: readonly ReadPage[], laterMs = 0) {
   for (const { aheadMs, next = null } of pages) {
     asked.push(walk.cursor)
     const latestMs = aheadMs === null ? undefined : nowMs + aheadMs
-    const now = { latestMs, nowMs: nowMs + laterMs }
+    const now = { latestMs, nowMs: nowMs + laterMs, isBeyondLeft: false }
     const after = holdTail(walk, advance(walk, { items: [{}], next }), now)
     walk = after.scan
     beyond.push(after.isBeyond)
