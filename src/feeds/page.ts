@@ -20,7 +20,6 @@ import {
   isLooping,
   beginsAtStartBound,
   clockToleranceMs,
-  type HeldTail,
   holdTail,
   isBehindRescanned,
   leaveBeyond,
@@ -226,15 +225,15 @@ export function buildPage(
   const {
     scan: moved,
     hasMore,
-    isAtNow = false,
-    isBeyond = false,
-  }: Partial<HeldTail> & typeof read = isTail && !unordered
+    isAtNow,
+    isBeyond,
+  } = isTail && !unordered
     ? holdTail(fetched.scan, read, { latestMs: latestDate(sorted), nowMs, isBeyondLeft })
-    : read
+    : { ...read, isAtNow: false, isBeyond: false }
   const isCaughtUp =
     advanced.isCaughtUp ||
     isEnd ||
-    (isAtNow && !isFirstScan) || // a first scan ends with the pages beyond
+    (isAtNow && (!isFirstScan || !hasMore)) || // a first scan goes on with the pages beyond
     (!isTail && !hasMore) // a rescan whose cursor repeats: the same page is not asked for again
   const tailOrder = isTail ? unordered : undefined
   const tailNotes = tailOrder?.note(fetched.scan, fetched.page, { isEnd: isCaughtUp, limitMs })

@@ -313,7 +313,7 @@ interface PageDates {
   isBeyondLeft: boolean
 }
 
-export interface HeldTail {
+interface HeldTail {
   scan: Scan
   hasMore: boolean
   /** All before now was read. */

@@ -62,7 +62,7 @@ const beginMs = Date.UTC(2026, 10, 2)
 /** Requests that the lane sends. */
 export const perSecond = 0.7
 const spacingMs = 1_000 / perSecond
-export const startMs = 3 * 86_400_000
+const startMs = 3 * 86_400_000
 
 export async function readInTime(scene: LaneScene): Promise<LaneReading> {
   const { tests, arrivals, skewMs = 0, untilMs } = scene
