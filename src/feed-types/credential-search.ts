@@ -27,6 +27,7 @@ import {
   type FeedType,
   type NextScan,
   freeSearchCapability,
+  type PageReading,
   type Polled,
   timeFilter,
   usualPageSize,
@@ -151,7 +152,11 @@ function readNotes({ notes }: Scan): WindowNotes {
   return { ...initialNotes, ...notes }
 }
 
-function noteWindow(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
+function noteWindow(
+  scan: Scan,
+  page: WireSearchPage,
+  { isEnd }: PageReading,
+): Record<string, unknown> {
   const before = readNotes(scan)
   const pages = before.pages + 1
   const sawOlder = before.sawOlder || page.items.some((item) => isOlder(item, scan))
@@ -176,8 +181,8 @@ function isOlder(item: unknown, { span }: Scan): boolean {
  * An item imported this long before a scan began may become visible only after the scan passed it.
  */
 const overlapMs = 3_600_000
-/** How far the API's clock may be ahead of ours without hiding anything. */
-const maxClockAheadMs = 3_600_000
+/** A window's end that no date reaches, however far ahead of now. */
+const farAheadMs = 100 * 365 * 86_400_000
 /** How far back the first window of this version reaches where an older version had read before. */
 const minCatchUpMs = 7 * 86_400_000
 /** How long small pages are kept after a gateway timeout on larger ones. */
@@ -195,7 +200,7 @@ function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): 
     fromStart: true,
     span: {
       fromMs: Math.max(startBoundMs, nextFromMs(state, feed)),
-      toMs: nowMs + maxClockAheadMs,
+      toMs: nowMs + farAheadMs,
     },
     notes: {
       ...initialNotes,

@@ -23,7 +23,7 @@ import type {
   PairDedupe,
   TenantCredentialsFeedConfig,
 } from './config.ts'
-import type { ClearPair, FeedType, ParsedFeedItem, Polled } from './feed-type.ts'
+import type { ClearPair, FeedType, PageReading, ParsedFeedItem, Polled } from './feed-type.ts'
 import {
   createFieldReader,
   type FieldReader,
@@ -107,7 +107,7 @@ export const tenantCredentialsFeed: FeedType<Polled<TenantCredentialsFeedConfig>
       if (!hasCompleted || isAscending || lastPages < 2) return undefined
       const rest = formatDuration(fullScanIntervalMs(feed, lastPages))
       return (
-        `the service does not answer in the order that is asked for: each reading takes all ${lastPages} ` +
+        `the service answers in no order that can be followed: each reading takes all ${lastPages} ` +
         `pages and is repeated every ${rest}; raise lag_objective above ${rest}`
       )
     },
@@ -148,7 +148,7 @@ interface OrderNotes {
 }
 
 interface TimeNotes {
-  /** No time was earlier than the one before it. */
+  /** No time was earlier than the one before it, or ahead of now: what follows may be. */
   grows: boolean
   firstMs: number | null
   lastMs: number | null
@@ -169,7 +169,11 @@ function readNotes({ notes }: Scan): OrderNotes {
   return { ...initialNotes, ...notes }
 }
 
-function noteOrder(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown> {
+function noteOrder(
+  scan: Scan,
+  page: WireSearchPage,
+  { isEnd }: PageReading,
+): Record<string, unknown> {
   return noteGrowth(scan, page, { isEnd })
 }
 
@@ -177,9 +181,10 @@ function noteOrder(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<str
 function noteTenantOrder(
   scan: Scan,
   page: WireSearchPage,
-  isEnd: boolean,
+  { isEnd, limitMs }: PageReading,
 ): Record<string, unknown> {
-  return noteGrowth(scan, page, { isEnd, times: trackTimes(readNotes(scan).times, page.items) })
+  const times = trackTimes(readNotes(scan).times, page.items, limitMs)
+  return noteGrowth(scan, page, { isEnd, times })
 }
 
 function noteGrowth(
@@ -209,10 +214,15 @@ function noteGrowth(
   } satisfies OrderNotes
 }
 
-function trackTimes(before: TimeNotes | undefined, items: readonly unknown[]): TimeNotes {
+function trackTimes(
+  before: TimeNotes | undefined,
+  items: readonly unknown[],
+  limitMs: number,
+): TimeNotes {
   const { grows, firstMs, lastMs } = before ?? { grows: true, firstMs: null, lastMs: null }
   const read = items.map(readImportedMs).filter((ms) => ms !== null)
-  const isLater = (ms: number, at: number): boolean => ms >= (read[at - 1] ?? lastMs ?? ms)
+  const isLater = (ms: number, at: number): boolean =>
+    ms >= (read[at - 1] ?? lastMs ?? ms) && ms <= limitMs
   return {
     grows: grows && read.every(isLater),
     firstMs: firstMs ?? read[0] ?? null,

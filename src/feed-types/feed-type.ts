@@ -67,12 +67,19 @@ export interface FeedType<Feed> {
   unordered?: Unordered<Feed>
 }
 
+export interface PageReading {
+  /** The page ended the scan. */
+  isEnd: boolean
+  /** Later dates are ahead of now, ms. */
+  limitMs: number
+}
+
 /** For feeds without an order in time: what scans note, and what the next scan reads. */
 interface Unordered<Feed> {
   /** Its scans read spans of time; absent: the span of a scan means nothing. */
   byTime?: true
   /** The notes of the scan after a page. */
-  note(scan: Scan, page: WireSearchPage, isEnd: boolean): Record<string, unknown>
+  note(scan: Scan, page: WireSearchPage, read: PageReading): Record<string, unknown>
   /** Whether a page whose items are all known ends the scan. */
   endsWhenKnown(scan: Scan): boolean
   /** The scan that follows one that ended, or one that `canResume` refuses. */

@@ -38,7 +38,8 @@ export async function readMatchClock(
   return has ? upstreamNowMs(options, feed) : undefined
 }
 
-function upstreamNowMs({ client, clock }: PollerOptions, { account }: PolledFeed): number {
+/** The service's clock by its last answer, ms; this machine's where no answer has stated the time. */
+export function upstreamNowMs({ client, clock }: PollerOptions, { account }: PolledFeed): number {
   return clock.now() + (client(account).clockSkewMs() ?? 0)
 }
 
@@ -96,7 +97,7 @@ function isRequestRefused(error: unknown): error is UpstreamError {
 }
 
 /** Whether another request would fail the same way right now. */
-function blocksAllRequests({ reason }: UpstreamError): boolean {
+export function blocksAllRequests({ reason }: UpstreamError): boolean {
   return reason === 'rate_limited' || reason === 'auth'
 }
 

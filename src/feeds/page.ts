@@ -10,16 +10,19 @@ import { findFeedType } from '../feed-types/feed-types.ts'
 import { canonicalJson } from '../feed-types/field-reader.ts'
 import { maskSecrets } from '../masking/masking.ts'
 import type { FeedState, Scan } from '../store/feed-state.ts'
-import type { MalformedItem, Page, RoutedEvent } from '../store/intake.ts'
+import type { MalformedItem, Page, PageRescan, RoutedEvent } from '../store/intake.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import { noteMatchRefusal } from './match-time.ts'
+import { blocksAllRequests, noteMatchRefusal, upstreamNowMs } from './match-time.ts'
 import type { Following, PollerOptions, PollRun, ShortPage } from './poll-run.ts'
 import { fieldsAtEnd, readNotes, type RescanPlace } from './rescan.ts'
 import {
   advance,
   isLooping,
   beginsAtStartBound,
+  clockToleranceMs,
+  holdTail,
   isBehindRescanned,
+  leaveBeyond,
   restartAfterRefusal,
   restartWithSmallerPages,
   shrinkPages,
@@ -69,6 +72,7 @@ export async function fetchPage(
       await noteMatchRefusal(options, run.feed, scan, error)
       throw error
     }
+    if (scan.held && !recovery.scan.held) noteUnreadBeyond(options, run, error)
     const fetched = await fetchPage(options, run, state, { scan: recovery.scan, place })
     if (!recovery.isPageSkipped) return fetched
     return { ...fetched, skipped: [toSkippedPage(scan, error), ...fetched.skipped] }
@@ -102,6 +106,8 @@ function recoverFromError(
   const { feed, signal, refusals } = run
   if (!(error instanceof UpstreamError) || signal.aborted) return undefined
   if (error.fault === 'too_large') return recoverFromTooLarge(run, state, { scan, place })
+  const tail = blocksAllRequests(error) ? undefined : leaveBeyond(scan)
+  if (tail) return { scan: tail }
   // the gateway times out after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
   if (isTooSlow) return toRecovery(restartWithSmallerPages(feed, state, scan))
@@ -128,6 +134,8 @@ function recoverFromTooLarge(
 ): Recovery | undefined {
   const small = shrinkPages(scan)
   if (small) return { scan: small }
+  const tail = leaveBeyond(scan)
+  if (tail) return { scan: tail, isPageSkipped: true }
   refusals.count += 1
   if (place !== undefined || refusals.count > maxSkippedPages) return undefined
   return { scan: skipPage(feed, state), isPageSkipped: true }
@@ -167,6 +175,20 @@ function logReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason
   logger.warn({ feed: feed.name, reason }, `a new scan begins${rest}`)
 }
 
+/** What is dated before now is read on as if the page had not been asked for. */
+function noteUnreadBeyond(
+  { metrics, logger }: PollerOptions,
+  { feed: { name: feed, account }, refusals }: PollRun,
+  error: unknown,
+): void {
+  refusals.isBeyondLeft = true
+  const { reason } = error as UpstreamError
+  metrics.feedPollsFailedTotal.inc({ feed, reason })
+  const message = 'a page of what is dated ahead of now was not read'
+  const fields = { feed, account, err: error }
+  logger.repeated.warn(fields, message, { cause: reason, list: 'feeds', name: feed })
+}
+
 interface PageContext {
   state: FeedState
   /** The place of the rescan; undefined for the tail. */
@@ -186,6 +208,7 @@ export function buildPage(
   { state, fetched, aheadMs, place }: PageContext,
 ): { page: Page; hasMore: boolean; shortEnd: ShortEnd | undefined } {
   const { feed } = run
+  const { unordered } = findFeedType(feed)
   const { stands, ...advanced } = advance(fetched.scan, fetched.page)
   const isTail = place === undefined
   const isFirstScan = isTail && (state.isBackfilling || beginsAtStartBound(feed, state))
@@ -194,51 +217,83 @@ export function buildPage(
     ? classifyShortPage(options, run, fetched, { next, isFirstScan })
     : undefined
   const isEnd = shortEnd?.isEnd === true
-  const hasMore = advanced.hasMore && !isEnd
-  // a rescan whose cursor repeats is over: the same page is not requested again and again
-  const isCaughtUp = advanced.isCaughtUp || isEnd || (!isTail && !hasMore)
-  const { unordered } = findFeedType(feed)
+  const sorted = sortFetched(options, feed, { state, fetched, aheadMs, place }, isFirstScan)
+  const nowMs = upstreamNowMs(options, feed)
+  const limitMs = nowMs + clockToleranceMs
+  const read = { scan: advanced.scan, hasMore: advanced.hasMore && !isEnd }
+  const isBeyondLeft = run.refusals.isBeyondLeft === true
+  const {
+    scan: moved,
+    hasMore,
+    isAtNow,
+    isBeyond,
+  } = isTail && !unordered
+    ? holdTail(fetched.scan, read, { latestMs: latestDate(sorted), nowMs, isBeyondLeft })
+    : { ...read, isAtNow: false, isBeyond: false }
+  const isCaughtUp =
+    advanced.isCaughtUp ||
+    isEnd ||
+    (isAtNow && (!isFirstScan || !hasMore)) || // a first scan goes on with the pages beyond
+    (!isTail && !hasMore) // a rescan whose cursor repeats: the same page is not asked for again
   const tailOrder = isTail ? unordered : undefined
-  const tailNotes = tailOrder?.note(fetched.scan, fetched.page, isCaughtUp)
-  const scan = withNotes(advanced.scan, fetched, tailNotes)
-  const rescan = place && readNotes(scan)
-  const isBacklog = isFirstScan || rescan?.isBacklog === true
-  const requestedAtMs = fetched.requestedAtMs + aheadMs
-  const sorted = sortPage(fetched.page.items, {
-    feed,
-    // by match time everything since the start bound is new, however old
-    startBoundMs: rescan?.kind === 'matched' ? -Infinity : state.startBoundMs,
-    readsBaseline: readsBaseline(state, scan),
-    hasQuarantine: state.hasQuarantine,
-    plan: (event) => {
-      const isOld = isOlderThanWindow(event, feed, requestedAtMs)
-      const isInSummary = feed.initialPoll === 'summary' && (isBacklog || isOld)
-      return options.plan(event, feed, { isBacklog: isInSummary, isFresh: isTail && !isFirstScan })
-    },
-    pairDigest: (parts) => options.pairDigest?.(feed.account, parts),
-    sealSecret: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
-  })
+  const tailNotes = tailOrder?.note(fetched.scan, fetched.page, { isEnd: isCaughtUp, limitMs })
+  const scan = withNotes(moved, fetched, tailNotes)
   const page: Page = {
     feed: feed.name,
     labels: feed.labels,
     sequence: place ? state[place].sequence : state.sequence,
     generation: options.generation(),
     scan,
-    rescan: place &&
-      rescan && {
-        place,
-        lateBeforeMs: rescan.lateBeforeMs ?? undefined,
-        isSnapshot: rescan.kind === 'snapshot',
-        fieldsAtEnd: fieldsAtEnd(scan),
-      },
-    requestedAtMs,
+    rescan: place && toPageRescan(place, scan),
+    requestedAtMs: fetched.requestedAtMs + aheadMs,
+    limitMs,
+    isBeyond: isBeyond && !isFirstScan,
     isCaughtUp,
-    endsWhenKnown: stands || (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
+    endsWhenKnown: stands || isBeyond || (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
     isBackfilling: !isCaughtUp && isFirstScan,
     ...sorted,
     malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],
   }
   return { page, hasMore, shortEnd }
+}
+
+function sortFetched(
+  options: PollerOptions,
+  feed: PolledFeed,
+  { state, fetched, aheadMs, place }: PageContext,
+  isFirstScan: boolean,
+): ReturnType<typeof sortPage> {
+  const rescan = place && readNotes(fetched.scan)
+  const isBacklog = isFirstScan || rescan?.isBacklog === true
+  return sortPage(fetched.page.items, {
+    feed,
+    // by match time everything since the start bound is new, however old
+    startBoundMs: rescan?.kind === 'matched' ? -Infinity : state.startBoundMs,
+    readsBaseline: readsBaseline(state, fetched.scan),
+    hasQuarantine: state.hasQuarantine,
+    plan: (event) => {
+      const isOld = isOlderThanWindow(event, feed, fetched.requestedAtMs + aheadMs)
+      const isInSummary = feed.initialPoll === 'summary' && (isBacklog || isOld)
+      return options.plan(event, feed, { isBacklog: isInSummary, isFresh: !place && !isFirstScan })
+    },
+    pairDigest: (parts) => options.pairDigest?.(feed.account, parts),
+    sealSecret: (uid, secret) => options.sealSecret?.(feed.account, uid, secret),
+  })
+}
+
+function latestDate({ events }: ReturnType<typeof sortPage>): number | undefined {
+  const dates = events.flatMap(({ event }) => event.createdAtMs ?? [])
+  return dates.length > 0 ? Math.max(...dates) : undefined
+}
+
+function toPageRescan(place: RescanPlace, scan: Scan): PageRescan {
+  const { kind, lateBeforeMs } = readNotes(scan)
+  return {
+    place,
+    lateBeforeMs: lateBeforeMs ?? undefined,
+    isSnapshot: kind === 'snapshot',
+    fieldsAtEnd: fieldsAtEnd(scan),
+  }
 }
 
 /** What a page of a tail shows about short pages; noted once the page was taken in. */

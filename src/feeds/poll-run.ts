@@ -51,8 +51,8 @@ export interface PollRun extends PollRequest {
   shortPages: ShortPages
   /** The last page of the feed's tail. */
   lastPage: ShortPage
-  /** Cursors that the API refused in this run. */
-  refusals: { count: number }
+  /** Cursors that the API refused in this run; whether a page beyond now failed. */
+  refusals: { count: number; isBeyondLeft?: boolean }
 }
 
 export interface PollRequest {
@@ -189,8 +189,9 @@ export function createPollLog(logger: Logger, clock: Pick<Clock, 'monotonic'>): 
 }
 
 function newTally(beganMs: number): Tally {
-  const none = { fetched: 0, new: 0, late: 0, raised: 0, duplicate: 0, baseline: 0, quarantined: 0 }
-  return { beganMs, pages: 0, counts: none, worstRank: 0 }
+  const found = { fetched: 0, new: 0, late: 0, ahead: 0, raised: 0 }
+  const counts = { ...found, duplicate: 0, baseline: 0, quarantined: 0 }
+  return { beganMs, pages: 0, counts, worstRank: 0 }
 }
 
 function writeTally(

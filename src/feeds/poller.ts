@@ -31,7 +31,7 @@ import {
   refusalMemorySpan,
 } from '../upstream/capabilities.ts'
 import { UpstreamError } from '../upstream/error.ts'
-import { checkMatchFilter, isPageCredible, readMatchClock } from './match-time.ts'
+import { checkMatchFilter, isPageCredible, readMatchClock, upstreamNowMs } from './match-time.ts'
 import { fetchPage, noteShortEnd, buildPage } from './page.ts'
 import {
   createPollLog,
@@ -170,7 +170,7 @@ async function pollPage(
   countPage(options, feed, page, accepted)
   run.log.add(run, accepted)
   const isBacklog = state.isBackfilling || beginsAtStartBound(feed, state)
-  if (kind === 'feed' && !isBacklog && !findFeedType(feed).unordered)
+  if (kind === 'feed' && !isBacklog && !page.isBeyond && !findFeedType(feed).unordered)
     observeDelays(options, { state, page, aheadMs, count: accepted.newEvents.length })
   await clearRefusal(options, feed, state)
   if (kind === 'feed') logRemark(options, feed, { before: state.scan, after: page.scan })
@@ -179,7 +179,8 @@ async function pollPage(
   if (shortEnd) noteShortEnd(run, shortEnd)
   await checkMatchFilter(options, run, state, { ...accepted, scan: page.scan })
   // short rescans end often: the run continues with the longer ones
-  const isMore = (hasMore && !accepted.isEnded) || (place && !isWholeScan(place, page))
+  const isEnded = accepted.isEnded && page.scan.held === undefined
+  const isMore = (hasMore && !isEnded) || (place && !isWholeScan(place, page))
   run.onPage?.({
     newEvents: accepted.newEvents.length,
     urgentEvents: accepted.newEvents.filter(isUrgent).length,
@@ -229,7 +230,12 @@ async function chooseRescan(
     perSecond: run.allowedPerSecond?.(),
   })
   const rememberedMs = options.ledger(feed.account).horizonMs
-  const context = { plan: plan ?? unconstrainedPlan, matchClockMs: matchedNowMs, rememberedMs }
+  const context = {
+    plan: plan ?? unconstrainedPlan,
+    matchClockMs: matchedNowMs,
+    clockMs: upstreamNowMs(options, feed),
+    rememberedMs,
+  }
   options.metrics.feedSweepIntervalSeconds.set(
     { feed: feed.name },
     wholeEveryMs(feed, context) / 1000,
@@ -314,6 +320,7 @@ export function countPage(
   metrics.eventsBaselineTotal.inc({ feed }, counts.baseline)
   metrics.eventsSeverityRaisedTotal.inc({ feed }, counts.raised)
   metrics.sweepLateEventsTotal.inc({ feed }, counts.late)
+  metrics.eventsDatedAheadTotal.inc({ feed }, counts.ahead)
   for (const routed of newEvents) countNewEvent(metrics, page, routed)
   if (counts.quarantined > 0) warnOfQuarantine(parts, page, counts)
   warnOfUnreadFields(parts, feed, newEvents)

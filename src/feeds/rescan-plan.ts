@@ -34,6 +34,8 @@ export interface RescanContext {
   plan: RescanPlan
   /** The API's clock, ms, where it filters this feed by match time; undefined where it does not. */
   matchClockMs?: number | undefined
+  /** The API's clock, ms; absent: that of Redis. */
+  clockMs?: number | undefined
   /** For how long a seen event is recognised, ms; absent: forever. */
   rememberedMs?: number | undefined
 }

@@ -14,7 +14,7 @@
  * the ladders of all feeds, some windows are left out and the others are read less often
  * (rescan-plan.ts).
  */
-import type { FeedState, RescanState, Scan } from '../store/feed-state.ts'
+import type { FeedState, RescanState, Scan, ScanSpan } from '../store/feed-state.ts'
 import { findFeedType } from '../feed-types/feed-types.ts'
 import type { PolledFeed } from '../feed-types/feed-type.ts'
 import {
@@ -24,11 +24,11 @@ import {
   rungIntervals,
   rungWindows,
   wholeEveryMs,
-  type RescanPlan,
   type RescanContext,
 } from './rescan-plan.ts'
 import {
   beginRescan,
+  clockToleranceMs,
   scanFingerprint,
   isBehindRescanned,
   pendingSnapshot,
@@ -152,7 +152,7 @@ function nextDue(
   context: RescanContext,
 ): Due | undefined {
   if (place === 'sweep') return dueSnapshot(feed, state, context) ?? dueWhole(feed, state, context)
-  if (context.matchClockMs === undefined) return dueRung(place, feed, state, context.plan)
+  if (context.matchClockMs === undefined) return dueRung(place, feed, state, context)
   return place === 'recent' ? dueMatched(feed, state, context.matchClockMs, context) : undefined
 }
 
@@ -171,12 +171,11 @@ function dueSnapshot(feed: PolledFeed, state: ReadState, context: RescanContext)
 }
 
 function dueWhole(feed: PolledFeed, state: ReadState, context: RescanContext): Due {
-  const { nowMs } = state
-  const fromMs = Math.max(earliestRescanMs(feed, state), nowMs - (feed.sweep?.backMs ?? 0))
+  const span = spanBack(feed, state, feed.sweep?.backMs ?? 0, context)
   const notes = wholeNotes(state, context)
   return {
     atMs: lastWholeMs(feed, state) + wholeEveryMs(feed, context),
-    begin: () => beginRescan(feed, state, { span: { fromMs, toMs: nowMs }, notes: { ...notes } }),
+    begin: () => beginRescan(feed, state, { span, notes: { ...notes } }),
   }
 }
 
@@ -216,10 +215,10 @@ function dueRung(
   place: 'recent' | 'long',
   feed: PolledFeed,
   state: ReadState,
-  { ladder }: RescanPlan,
+  context: RescanContext,
 ): Due | undefined {
   const windows = rungWindows(feed.sweep?.backMs ?? 0)
-  const times = rungIntervals(windows, ladder)
+  const times = rungIntervals(windows, context.plan.ladder)
   let best: { rung: number; windowMs: number; atMs: number } | undefined
   for (const [rung, windowMs] of windows.entries()) {
     const everyMs = times[rung]
@@ -234,11 +233,21 @@ function dueRung(
   }
   if (!best) return undefined
   const { rung, windowMs, atMs } = best
-  const { nowMs, newestMs } = state
-  const fromMs = Math.max(earliestRescanMs(feed, state), nowMs - windowMs)
-  const notes: RescanNotes = { kind: 'rung', rung, lateBeforeMs: newestMs ?? null }
-  const span = { fromMs, toMs: nowMs }
+  const span = spanBack(feed, state, windowMs, context)
+  const notes: RescanNotes = { kind: 'rung', rung, lateBeforeMs: state.newestMs ?? null }
   return { atMs, begin: () => beginRescan(feed, state, { span, notes: { ...notes } }) }
+}
+
+/** The last `backMs` by creation, by the service's clock where that of Redis is off. */
+function spanBack(
+  feed: PolledFeed,
+  state: ReadState,
+  backMs: number,
+  { clockMs = state.nowMs }: RescanContext,
+): Required<ScanSpan> {
+  const isOff = Math.abs(clockMs - state.nowMs) > clockToleranceMs
+  const toMs = isOff ? clockMs : state.nowMs
+  return { fromMs: Math.max(earliestRescanMs(feed, state), toMs - backMs), toMs }
 }
 
 function dueMatched(

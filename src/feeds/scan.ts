@@ -298,6 +298,69 @@ export function advance(
   }
 }
 
+/** By how much clocks of the service and of whoever dates its items may differ, ms. */
+export const clockToleranceMs = 10_000
+
+/** The service states its time in whole seconds. */
+const clockStepMs = 1_000
+
+interface PageDates {
+  /** The latest date of the page's items, ms; undefined: none has a date. */
+  latestMs: number | undefined
+  /** The service's clock, ms. */
+  nowMs: number
+  /** Pages beyond now are not read: one has failed in this turn. */
+  isBeyondLeft: boolean
+}
+
+interface HeldTail {
+  scan: Scan
+  hasMore: boolean
+  /** All before now was read. */
+  isAtNow: boolean
+  /** The page lies beyond now, and says nothing of the tail. */
+  isBeyond: boolean
+}
+
+/**
+ * Keeps a tail in front of items that are dated ahead of now, for behind them it would pass what gets
+ * its date meanwhile. It stays at its cursor and reads the page again until the date has passed. The
+ * pages beyond are read by turns with it, one at a time and over again, since new items may be
+ * anywhere there. Where one of them has earlier dates alone, pages do not follow dates, and the tail
+ * goes on behind it. `asked` is the scan of the page, `read` the scan after it.
+ */
+export function holdTail(
+  asked: Scan,
+  read: { scan: Scan; hasMore: boolean },
+  { latestMs, nowMs, isBeyondLeft }: PageDates,
+): HeldTail {
+  const { held, beyond, ...moved } = read.scan
+  const { passed: _past, ...stays } = moved
+  const { hasMore } = read
+  const limitMs = held?.limitMs ?? nowMs + clockStepMs
+  const isAhead = latestMs === undefined ? held !== undefined : latestMs > limitMs
+  if (!isAhead) {
+    const scan = hasMore && beyond !== undefined ? { ...moved, beyond } : moved
+    return { scan, hasMore, isAtNow: false, isBeyond: false }
+  }
+  const next = hasMore && !isBeyondLeft ? moved.cursor : null
+  if (held) {
+    const scan = { ...stays, cursor: held.cursor, ...(next !== null && { beyond: next }) }
+    return { scan, hasMore, isAtNow: false, isBeyond: true }
+  }
+  const { cursor } = asked
+  const scan =
+    next === null
+      ? { ...stays, cursor }
+      : { ...stays, cursor: beyond ?? next, held: { cursor, limitMs } }
+  return { scan, hasMore: next !== null, isAtNow: true, isBeyond: false }
+}
+
+/** A tail that leaves the pages beyond now and is back at its own cursor; undefined: it is there. */
+export function leaveBeyond({ held, passed: _past, ...scan }: Scan): Scan | undefined {
+  return held && { ...scan, cursor: held.cursor }
+}
+
 function countSmallPage(scan: Scan): Scan {
   const { small, ...usual } = scan
   if (!small) return scan

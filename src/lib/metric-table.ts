@@ -171,6 +171,7 @@ export const metricTable = {
     { feed: 'sweptFeeds' },
   ),
   sweep_late_events_total: counter('Events that the tail had passed by and a rescan found.', feed),
+  events_dated_ahead_total: counter('New events that were dated ahead of now.', feed, 'sparse'),
   match_time_doubted_total: counter(
     'Times that the filter by match time did not show what it should, or showed what it should not.',
     feed,
@@ -181,11 +182,7 @@ export const metricTable = {
     feed,
     'sparse',
   ),
-  quarantine_entries: shared(
-    'Items in the quarantine, by the feed that showed them.',
-    feed,
-    'sparse',
-  ),
+  quarantine_entries: shared('Quarantined items, by the feed that showed them.', feed, 'sparse'),
   feed_paused: shared(
     '1 while the feed is not polled, by reason; auth: the key of its account is refused.',
     {

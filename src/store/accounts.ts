@@ -251,6 +251,8 @@ export interface FeedCounts {
   baseline: number
   /** Of the new ones: created before the tail's position when the rescan that found them began. */
   late: number
+  /** Of the new ones: dated ahead of now. */
+  ahead: number
   /** Of the duplicates: came back more severe and were routed again. */
   raised: number
   /** fetched − new − duplicate − quarantined − baseline; other than 0 is a defect. */
@@ -366,7 +368,7 @@ function createNameMap<Value>(): Record<string, Value> {
 
 function emptyFeedCounts(): FeedCounts {
   const counts = { fetched: 0, new: 0, duplicate: 0, quarantined: 0, baseline: 0 }
-  return { ...counts, late: 0, raised: 0, unaccounted: 0 }
+  return { ...counts, late: 0, ahead: 0, raised: 0, unaccounted: 0 }
 }
 
 function emptySinkCounts(): SinkCounts {
@@ -381,6 +383,7 @@ const feedCounters = [
   'quarantined',
   'baseline',
   'late',
+  'ahead',
   'raised',
 ] as const
 

@@ -34,6 +34,13 @@ export interface Scan {
    * For `left` more pages it asks for fewer items than `usual`: a page was too large to be read.
    */
   small?: { usual: number; left: number }
+  /**
+   * Of a tail whose `cursor` reads beyond now: the cursor to which it returns, and after which date,
+   * ms, items are beyond.
+   */
+  held?: { cursor: string | null; limitMs: number }
+  /** Of a tail: the cursor with which it reads on beyond now after its next page. */
+  beyond?: string
   /** A digest of an earlier cursor of this scan, to notice cursors that lead in a circle. */
   passed?: { anchor: string; steps: number; limit: number; isCircle?: true }
 }
@@ -56,7 +63,10 @@ export interface FeedState {
   scan: Scan | undefined
   /** Whether an operator moved the start bound since the last scan began. */
   isRewound: boolean
+  /** The newest date that is not ahead of now. */
   newestMs: number | undefined
+  /** The latest date of an event that was dated ahead of now when it was taken in. */
+  aheadMs: number | undefined
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
   isBackfilling: boolean
@@ -169,6 +179,11 @@ export function feedLagMs({
   return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? scan?.startedAtMs ?? nowMs))
 }
 
+/** Up to which date events are dated ahead of now, ms; undefined: none is any more. */
+export function datedAheadMs({ aheadMs, nowMs }: FeedState): number | undefined {
+  return aheadMs !== undefined && aheadMs > nowMs ? aheadMs : undefined
+}
+
 /** Moves the start bound, ms; reading begins anew. Events seen before are not sent again. */
 export async function rewindFeed(
   ledger: AccountLedger,
@@ -231,6 +246,7 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
     scan,
     isRewound: (number('rewound') ?? 0) > (scan?.startedAtMs ?? 0),
     newestMs: number('newest'),
+    aheadMs: number('ahead'),
     lastSuccessMs: number('success'),
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',

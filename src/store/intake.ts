@@ -90,6 +90,10 @@ export interface Page {
   isRepair?: boolean
   /** When the request for this page left, wall clock ms. */
   requestedAtMs: number
+  /** Events with a later date are dated ahead of now, by the service's clock, ms; absent: none. */
+  limitMs?: number
+  /** A page of a tail beyond now: it says nothing of whether the tail was read to its end. */
+  isBeyond?: boolean
   isCaughtUp: boolean
   /** A page whose items are all known counts as the end, too. */
   endsWhenKnown?: boolean
@@ -115,6 +119,8 @@ export interface PageCounts {
   baseline: number
   /** Of the new ones: found by a rescan behind the tail. */
   late: number
+  /** Of the new ones: dated ahead of now. */
+  ahead: number
   /** Of the duplicates: more severe than before and routed again. */
   raised: number
 }
@@ -175,7 +181,7 @@ interface Piece extends Page {
 }
 
 function splitPage(page: Page): Piece[] {
-  const { events, malformed } = page
+  const { events, malformed, limitMs = Infinity } = page
   let piece: Pick<Page, 'events' | 'malformed'> = { events: [], malformed: [] }
   const pieces = [piece]
   let room = maxCommitSize
@@ -195,7 +201,8 @@ function splitPage(page: Page): Piece[] {
     takeRoom(1)
     piece.malformed.push(item)
   }
-  const newestMs = Math.max(0, ...events.map(({ event }) => event.createdAtMs ?? 0))
+  const dates = events.map(({ event }) => event.createdAtMs ?? 0)
+  const newestMs = Math.max(0, ...dates.filter((ms) => ms <= limitMs))
   return pieces.map((part, index) => ({
     ...page,
     ...part,
@@ -276,6 +283,8 @@ function toCommitArgs(
     retention: ledger.retention,
     detail_wait: ledger.detailWaitMs,
     requested: Math.floor(page.requestedAtMs),
+    limit: page.limitMs,
+    beyond: page.isBeyond ?? false,
     caught_up: page.isCaughtUp,
     known_ends: page.endsWhenKnown ?? false,
     backfill: page.isBackfilling,

@@ -116,7 +116,11 @@ export function createHistory({
       const last = readsAll(feed, state) ? { ...state, isDone: state.isEnded } : sweep
       const isWhole = last.scan === state.scan || last.scan?.notes?.['kind'] === 'whole'
       const isSwept = isWhole && last.isDone && (last.scan?.startedAtMs ?? 0) >= sinceMs
-      if (isSwept && lastCaughtUpMs >= sinceMs) return
+      if (!isSwept || lastCaughtUpMs < sinceMs) continue
+      // what is dated ahead of now is read a page with each poll
+      const ahead = service.items.filter(({ createdMs }) => createdMs > Date.now())
+      for (const _item of ahead) await turns(['feed'])
+      return
     }
     throw new Error(`not at its end after 100 turns, ${service.requests.length} requests`)
   }

@@ -25,7 +25,7 @@ export interface FeedRig {
   turn(
     feed: PolledFeed,
     kind?: 'feed' | 'sweep',
-    asked?: Pick<PollRequest, 'onSlot' | 'onPage' | 'isForgotten'>,
+    asked?: Pick<PollRequest, 'onSlot' | 'onPage' | 'isForgotten' | 'mayContinue'>,
   ): Promise<PollOutcome>
   /** Turns until the feed or its sweep was read to its end. */
   toEnd(feed: PolledFeed, kind?: 'feed' | 'sweep'): Promise<void>

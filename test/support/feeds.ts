@@ -167,6 +167,7 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     scan: undefined,
     isRewound: false,
     newestMs: undefined,
+    aheadMs: undefined,
     lastSuccessMs: undefined,
     lastCaughtUpMs: undefined,
     isBackfilling: false,

@@ -1,6 +1,7 @@
 /** Scripts at an instant that a test chooses: what happens in the very millisecond in which a time is over. */
 import type { Redis } from '../../src/redis/connection.ts'
 import { loadScript } from '../../src/redis/scripts.ts'
+import type { AccountLedger } from '../../src/store/account-ledger.ts'
 
 /** Runs a script as if Redis' clock showed this time, ms. */
 export function runScriptAt(
@@ -12,4 +13,24 @@ export function runScriptAt(
   const time = `{ '${Math.floor(nowMs / 1000)}', '${(nowMs % 1000) * 1000}' }`
   const text = loadScript(name).text.replaceAll(`redis.call('TIME')`, () => time)
   return redis.eval(text, keys.length, ...keys, ...args)
+}
+
+/** A ledger in simulated time: its scripts run as if Redis' clock showed `nowMs()`. */
+export function ledgerInTime(ledger: AccountLedger, nowMs: () => number): AccountLedger {
+  const { redis } = ledger
+  const keys = [ledger.key(), ledger.key('moved')]
+  const clock = ledger.key('simulated-time')
+  const time = `(function() local ms = tonumber(redis.call('GET', '${clock}'))
+    return { math.floor(ms / 1000), (ms % 1000) * 1000 } end)()`
+  async function run(name: string, ...args: (string | number)[]): Promise<unknown> {
+    const text = loadScript(name).text.replaceAll(`redis.call('TIME')`, () => time)
+    await redis.set(clock, Math.floor(nowMs()))
+    return redis.eval(text, keys.length, ...keys, ...args)
+  }
+  return {
+    ...ledger,
+    run,
+    runJson: async <T>(name: string, ...args: (string | number)[]) =>
+      JSON.parse(String(await run(name, ...args))) as T,
+  }
 }

@@ -38,10 +38,11 @@ export interface Habits {
   /** `byTime` and `newest` go by the time of creation, `ascending` by id; `shuffled` means nothing. */
   order: 'byTime' | 'newest' | 'ascending' | 'shuffled'
   /**
-   * What the last page has for `next`: null, no such key, an empty text; `echo`: an empty page repeats the
-   * cursor it got; `inclusive`: so does one that shows the last item once more.
+   * What the last page has for `next`: null, no such key, an empty text; `empty`: null comes with an empty
+   * page; `echo`: an empty page repeats the cursor it got; `inclusive`: so does one that shows the last item
+   * once more.
    */
-  end: 'null' | 'absent' | 'blank' | 'echo' | 'inclusive'
+  end: 'null' | 'absent' | 'blank' | 'empty' | 'echo' | 'inclusive'
   /** A page may show one of its items twice, or the one before it again. */
   repeats: boolean
   /** Larger pages get a gateway's 504. */
@@ -73,7 +74,10 @@ interface Asked {
   lteMs: number
 }
 
-export function createScriptedService(given: Habits): ScriptedService {
+export function createScriptedService(
+  given: Habits,
+  nowMs: () => number = Date.now,
+): ScriptedService {
   const habits = { ...given }
   const items: ScriptedItem[] = []
   const requests: ScriptedService['requests'] = []
@@ -119,13 +123,14 @@ export function createScriptedService(given: Habits): ScriptedService {
   function endOf(last: string | undefined, from: string | null): { next?: string | null } {
     if (habits.end === 'absent') return {}
     if (habits.end === 'blank') return { next: '' }
+    if (habits.end === 'empty') return { next: last ?? null }
     return { next: habits.end === 'null' ? null : (last ?? from) }
   }
 
   function answer(asked: Asked, show: (item: ScriptedItem) => unknown) {
     const { ids, ...page } = read(asked)
     const shown = ids.map((id) => show(items.find((item) => item.id === id)!))
-    return Promise.resolve({ page: { ...page, items: shown }, requestedAtMs: Date.now() })
+    return Promise.resolve({ page: { ...page, items: shown }, requestedAtMs: nowMs() })
   }
 
   const searchEvents = ({ body, slot: turn }: { body: GroupSearchBody; slot: SlotRequest }) =>

@@ -12,7 +12,7 @@ import {
 } from '../../feeds/next-feed.ts'
 import { readsAll } from '../../feeds/scan.ts'
 import { redisNow } from '../../redis/scripts.ts'
-import type { FeedState, Unreadable, Scan } from '../../store/feed-state.ts'
+import { datedAheadMs, type FeedState, type Unreadable, type Scan } from '../../store/feed-state.ts'
 import type { Organizations } from '../../upstream/organizations.ts'
 import { type CommonOptions, type Context, loadConfigFile, print } from '../context.ts'
 import {
@@ -130,6 +130,7 @@ function feedJson({
     last_success: formatIsoTime(state?.lastSuccessMs),
     last_caught_up: formatIsoTime(state?.lastCaughtUpMs),
     newest_event: formatIsoTime(state?.newestMs),
+    dated_ahead_until: formatIsoTime(state && datedAheadMs(state)),
     floor: formatIsoTime(state?.startBoundMs),
     is_backfilling: state?.isBackfilling ?? false,
     walk: scan
@@ -192,6 +193,7 @@ function feedLines(context: Context, report: FeedReport): string[] {
     ...troubleLines(terminal, state.trouble, state.nowMs),
     `  last success ${formatTimeOrNever(state.lastSuccessMs)}, last caught up ${formatTimeOrNever(state.lastCaughtUpMs)}${state.isBackfilling ? ', working off a backlog' : ''}`,
     `  newest event ${formatTimeOrNever(state.newestMs)}, start bound ${formatTimeOrNever(state.startBoundMs)}`,
+    ...datedAheadLines(context, report),
     `  ${formatScan(report)}`,
     ...remarkLines(context, report),
     `  ${formatRescan(report)}`,
@@ -199,6 +201,13 @@ function feedLines(context: Context, report: FeedReport): string[] {
     `  ${fetched} fetched: ${counts?.new ?? 0} new, ${duplicate} known, ${quarantined} quarantined, ${baseline} older than the start bound`,
     `  of these ${formatLateness(report)}, ${counts?.raised ?? 0} were raised in severity`,
   ]
+}
+
+function datedAheadLines({ terminal }: Context, { state, counts }: FeedReport): string[] {
+  const untilMs = state && datedAheadMs(state)
+  if (untilMs === undefined) return []
+  const events = `${pluralize(counts?.ahead ?? 0, 'event')} came dated ahead of now, up to ${formatUtcTime(untilMs)}`
+  return [`  ${terminal.paint('yellow', events)}: each poll reads on from now, and a page of these`]
 }
 
 function formatTimeOrNever(ms: number | undefined): string {

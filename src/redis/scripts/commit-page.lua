@@ -7,7 +7,8 @@
 --          that was read before the fetch; none: nothing was fetched), cid (commit id), gen (generation), fp (the scan's
 --          fingerprint), ends (JSON, what is kept of a scan read to its end), at_end [field, value,
 --          …] (set when a rescan was read to its end), horizon (ms), retention {history, payload}
---          (ms), detail_wait (ms), requested (ms), caught_up (bool), known_ends (bool: a page whose
+--          (ms), detail_wait (ms), requested (ms), limit? (ms: what has a later date is dated ahead
+--          of now), beyond (bool: a page of a tail beyond now), caught_up (bool), known_ends (bool: a page whose
 --          items are all known is the end), backfill (bool), newest (ms, 0: none), late_before?
 --          (ms), last (bool: of the page's pieces), shown and unread (items of the whole page, and
 --          how many of them could not be read), before? (counts of the pieces before this one),
@@ -49,7 +50,7 @@ if ask.seq and ask.seq ~= sequence then
 end
 
 local weeks = open_weeks(ask.horizon)
-local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, raised = 0 }
+local counts = { fetched = #ask.events + #ask.bad, new = 0, duplicate = 0, quarantined = 0, baseline = 0, late = 0, ahead = 0, raised = 0 }
 local made = {}
 local fresh = {}
 local records = 0
@@ -240,6 +241,16 @@ local function lateness(event)
   return 'more'
 end
 
+local function note_ahead(event)
+  if not ask.limit or (event.ca or 0) <= ask.limit then
+    return
+  end
+  counts.ahead = counts.ahead + 1
+  if event.ca > tonumber(redis.call('HGET', feed, 'ahead') or '0') then
+    redis.call('HSET', feed, 'ahead', event.ca)
+  end
+end
+
 -- For a repair: an event whose record is gone, or does not name this feed, counts as new, for
 -- nobody knows what became of it. Where a destination's fingerprint exists without an item, the
 -- event may have been sent there: the new item says that it may be a repeat.
@@ -305,6 +316,7 @@ local function take_in(place, event, payload)
       counts.late = counts.late + 1
       redis.call('HINCRBY', feed, 'late:' .. lateness(event), 1)
     end
+    note_ahead(event)
     fresh[#fresh + 1] = place
   end
   local is_new = not record
@@ -420,10 +432,14 @@ end
 note_unreadable(before.quarantined + counts.quarantined)
 redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
 if ask.of == '' then
-  redis.call('HDEL', feed, 'rewound', 'trouble') -- the fence has held: this scan began after the rewind
-  redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
-  if ended then
-    redis.call('HSET', feed, 'caught_up', ask.requested)
+  redis.call('HDEL', feed, 'rewound') -- the fence has held: this scan began after the rewind
+  redis.call('HSET', feed, 'success', ask.requested)
+  if not ask.beyond then
+    redis.call('HDEL', feed, 'trouble')
+    redis.call('HSET', feed, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
+    if ended then
+      redis.call('HSET', feed, 'caught_up', ask.requested)
+    end
   end
 else
   redis.call('HDEL', feed, 'rescan_trouble')

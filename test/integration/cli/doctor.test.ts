@@ -356,3 +356,21 @@ test('a mistake in the configuration is said as by check', async () => {
   expect([code, findings]).toEqual([2, []])
   expect(said).toContain('the configuration has')
 })
+
+test('names each feed that shows events which are dated ahead of now, until that has passed', async () => {
+  const sandbox = await aSandbox()
+  const text = configText(sandbox, tests.server.url)
+  const name = createKeys(`doctor${prefixes}`).account('main', 'feed', 'brand')
+  const untilMs = Date.UTC(2199, 0, 1)
+  await tests.redis.hset(name, { floor: 1, ahead: untilMs })
+  const { findings } = await doctor(text)
+  expect(findings.find(({ check }) => check === 'dates')).toEqual({
+    check: 'dates',
+    subject: 'brand',
+    status: 'warning',
+    detail: 'shows events that are dated ahead of now, up to 2199-01-01 00:00:00 UTC',
+    remedy: 'nothing comes late by it: tell the service that a date is wrong',
+  })
+  await tests.redis.hset(name, 'ahead', Date.now() - 2_000)
+  expect((await doctor(text)).findings.filter(({ check }) => check === 'dates')).toEqual([])
+})

@@ -141,6 +141,25 @@ test('feeds list tells why a feed and its rescans fail, since when, how often, a
   expect(rescans).toMatchObject({ count: 1, next_try: null })
 })
 
+test('feeds list names the feed whose events are dated ahead of now, until that has passed', async () => {
+  const { ledger, config } = await aScene()
+  const nowMs = Date.now()
+  const ahead = [nowMs + 5_000, nowMs + 30 * 60_000].map((createdAtMs, at) =>
+    routed({ uid: `leak/x/${at}`, createdAtMs }),
+  )
+  await takeIn(ledger, ahead, { limitMs: nowMs + 10_000 })
+  const until = new Date(nowMs + 30 * 60_000).toISOString()
+  const said = `1 event came dated ahead of now, up to ${until.slice(0, 19).replace('T', ' ')} UTC`
+  expect((await tocsin('feeds', 'list', ...config)).out).toContain(said)
+  const [listedFeed] = await listed(config)
+  expect(listedFeed).toMatchObject({ dated_ahead_until: until, counts: { ahead: 1 } })
+  expect(Date.parse(String(listedFeed!['newest_event']))).toBeLessThan(nowMs + 10_000)
+
+  await ledger.redis.hset(ledger.key('feed', 'brand'), 'ahead', nowMs - 1)
+  expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('dated ahead')
+  expect((await listed(config))[0]).toMatchObject({ dated_ahead_until: null })
+})
+
 test('feeds list tells how the sweep is, and what came late or was raised', async () => {
   const { ledger, second, config } = await aScene()
   const startedAtMs = Date.UTC(2026, 0, 3)

@@ -29,8 +29,15 @@ const hourMs = 3_600_000
 const histories = Number(process.env['TOCSIN_HISTORIES'] ?? runs({ short: 5, long: 25 }))
 const limitMs = 60_000 + 1_000 * histories
 
-/** Above the floor or below it, never so near that the time of the first poll decides. */
+/**
+ * Above the floor or below it, never so near that the time of the first poll decides; or dated ahead of now,
+ * also by less than the history takes.
+ */
 const ageMs = fc.oneof(
+  fc.oneof(
+    fc.integer({ min: -2_000, max: -1 }),
+    fc.integer({ min: -10_000 * hourMs, max: -hourMs }),
+  ),
   fc.integer({ min: 1, max: 600_000 }),
   fc.integer({ min: 1, max: startMs - hourMs }),
   fc.integer({ min: startMs + hourMs, max: 2 * startMs }),

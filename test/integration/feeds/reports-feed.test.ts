@@ -38,7 +38,8 @@ function script(requests: Request[]): Scripted {
   const asked: string[] = []
   const incidents: Scripted['incidents'] = new Map()
   const looks = new Map<string, number>()
-  const client: Pick<UpstreamClient, 'getReportRequest'> = {
+  const client: Pick<UpstreamClient, 'getReportRequest' | 'clockSkewMs'> = {
+    clockSkewMs: () => undefined,
     getReportRequest({ requestId }) {
       asked.push(requestId)
       const incident = incidents.get(asked.length)
@@ -216,7 +217,8 @@ test('an overdue report is looked at until 24 timeouts are over, and no longer',
 test('one that is forbidden for ever is told as overdue, and given up', async () => {
   await tests.redis.flushdb()
   const asked: string[] = []
-  const client: Pick<UpstreamClient, 'getReportRequest'> = {
+  const client: Pick<UpstreamClient, 'getReportRequest' | 'clockSkewMs'> = {
+    clockSkewMs: () => undefined,
     getReportRequest({ requestId }) {
       asked.push(requestId)
       return Promise.reject(new UpstreamError('auth', 'not yours', { status: 403 }))

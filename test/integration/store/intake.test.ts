@@ -85,6 +85,31 @@ test('the newest of a page is what was created last; without a time there is non
   expect(await newest()).toBe(9)
 })
 
+test('what is dated ahead of now is counted, and no newest; the latest such date is kept', async () => {
+  const ledger = await tests.ledger()
+  const shown = [7, 12, 30, 10].map((createdAtMs) =>
+    routed({ uid: `a/b/${createdAtMs}`, createdAtMs }),
+  )
+  expect(await takeIn(ledger, shown, { limitMs: 10 })).toMatchObject({
+    counts: { new: 4, ahead: 2 },
+  })
+  expect(await openFeed(ledger, 'brand', 1000)).toMatchObject({ newestMs: 10, aheadMs: 30 })
+  const more = [...shown, routed({ uid: 'a/b/20', createdAtMs: 20 })]
+  const again = await takeIn(ledger, more, { limitMs: 10, sequence: 1 })
+  expect(again).toMatchObject({ counts: { duplicate: 4, ahead: 1 } })
+  expect(await openFeed(ledger, 'brand', 1000)).toMatchObject({ newestMs: 10, aheadMs: 30 })
+})
+
+test('a page beyond now says nothing of whether the tail was read to its end', async () => {
+  const ledger = await tests.ledger()
+  const read = () => openFeed(ledger, 'brand', 1000)
+  await takeIn(ledger, [], { isCaughtUp: true, requestedAtMs: 1_000 })
+  await takeIn(ledger, [], { isBeyond: true, isCaughtUp: false, requestedAtMs: 2_000, sequence: 1 })
+  expect(await read()).toMatchObject({ isEnded: true, lastCaughtUpMs: 1_000, lastSuccessMs: 2_000 })
+  await takeIn(ledger, [], { isBeyond: true, isCaughtUp: true, requestedAtMs: 3_000, sequence: 2 })
+  expect((await read()).lastCaughtUpMs).toBe(1_000)
+})
+
 test('the same uid twice in one page is one event', async () => {
   const ledger = await tests.ledger()
   const accepted = await takeIn(ledger, [routed({ uid: 'a/b/1' }), routed({ uid: 'a/b/1' })])

@@ -264,6 +264,7 @@ test('the counters of feed and sinks say of each event and item what became of i
         quarantined: 0,
         baseline: 0,
         late: 0,
+        ahead: 0,
         raised: 1,
         unaccounted: 0,
       },

@@ -61,7 +61,7 @@ function aReceipt(sink: Receipt['sink'], id: string, given: Partial<Receipt> = {
 
 /** An earlier run took in `old`; this one `one` and `two`, of which one item is still held. */
 function someEvidence(given: Partial<Evidence> = {}): Evidence {
-  const none = { quarantined: 0, baseline: 0, late: 0, raised: 0, unaccounted: 0 }
+  const none = { quarantined: 0, baseline: 0, late: 0, ahead: 0, raised: 0, unaccounted: 0 }
   const feed = { fetched: 5, new: 3, duplicate: 2, ...none }
   return {
     baseline: {

@@ -6,6 +6,7 @@ import type { FeedState } from '../../../src/store/feed-state.ts'
 import { aCredentialFeed, aFeedState, aTenantCredentialFeed } from '../../support/feeds.ts'
 
 const nowMs = Date.UTC(2026, 10, 1)
+const limitMs = nowMs + 10_000
 const feed = aCredentialFeed()
 const { unordered } = findFeedType(feed)
 
@@ -30,7 +31,7 @@ function readAll(state: FeedState, ids: readonly number[], size = 20): Turn {
     const next = start + size < ids.length ? String(start + size) : null
     const moved = advance(walk, { items, next })
     isEnd = moved.isCaughtUp
-    walk = { ...moved.scan, notes: unordered!.note(walk, { items, next }, isEnd) }
+    walk = { ...moved.scan, notes: unordered!.note(walk, { items, next }, { isEnd, limitMs }) }
   }
   return { state: { ...state, scan: walk, isEnded: true }, asked, wouldEnd }
 }
@@ -131,7 +132,7 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       const page = { items: items.slice(start, start + 20), next }
       const moved = advance(walk, page)
       isEnd = moved.isCaughtUp
-      walk = { ...moved.scan, notes: order.note(walk, page, isEnd) }
+      walk = { ...moved.scan, notes: order.note(walk, page, { isEnd, limitMs }) }
     }
     return { state: { ...state, scan: walk, isEnded: true, isBackfilling: false }, first }
   }
@@ -168,6 +169,10 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
       'times go back from one page to the next',
       shuffledIds.map((id, i) => ({ id, imported_at: at((i % 20) - 100 * Math.floor(i / 20)) })),
     ],
+    [
+      'times grow beyond now, where what comes next is passed by',
+      shuffledIds.map((id, i) => ({ id, imported_at: at(i < 49 ? i : 14 * hourMs) })),
+    ],
     ['the newest come first', many.map((i) => ({ id: 99 - i, imported_at: at(-i) }))],
   ])(
     'are read whole, as seldom as they have pages, where %s: what is new may stand anywhere',
@@ -188,7 +193,8 @@ describe('the credentials of the tenant, asked for in ascending order', () => {
   test('are read by sweeps too until a reading has come to its end', () => {
     const walk = tailScan(tenant, opened)
     expect(readsAll(tenant, { scan: walk })).toBe(false)
-    const notes = order.note(walk, { items: [{ id: 5 }, { id: 3 }], next: 'c1' }, false)
+    const page = { items: [{ id: 5 }, { id: 3 }], next: 'c1' }
+    const notes = order.note(walk, page, { isEnd: false, limitMs })
     expect(readsAll(tenant, { scan: { ...walk, notes } })).toBe(false)
   })
 

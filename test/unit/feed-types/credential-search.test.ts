@@ -3,6 +3,7 @@ import { credentialSearchFeed } from '../../../src/feed-types/credential-search.
 import type { FeedRequest } from '../../../src/feed-types/feed-type.ts'
 import type { Scan } from '../../../src/store/feed-state.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
+import { aCredentialSearch, aFeedState } from '../../support/feeds.ts'
 
 const fromMs = Date.UTC(2026, 10, 1)
 const scan: Scan = {
@@ -21,7 +22,8 @@ test.each([
   'a service that shows what was imported %i ms before the window ignores its times: %s',
   (earlierMs, isUnfiltered) => {
     const items = [{ imported_at: new Date(fromMs - earlierMs).toISOString() }]
-    const notes = credentialSearchFeed.unordered?.note?.(scan, { items, next: null }, true)
+    const read = { isEnd: true, limitMs: Infinity }
+    const notes = credentialSearchFeed.unordered?.note?.(scan, { items, next: null }, read)
     expect(notes).toMatchObject({ isUnfiltered })
   },
 )
@@ -45,4 +47,12 @@ describe('whether the search costs quota', () => {
   test('waits while the service answers that it is asked too often', async () => {
     await expect(isFree('rate_limited')).rejects.toThrow(UpstreamError)
   })
+})
+
+test('a window reads what was imported ahead of now, too', () => {
+  const nowMs = Date.UTC(2026, 10, 1)
+  const read = { ...scan, notes: { hasCompleted: true } }
+  const state = { ...aFeedState({ nowMs }), scan: read, isEnded: true }
+  const { span } = credentialSearchFeed.unordered!.nextScan(state, aCredentialSearch())
+  expect(span?.toMs).toBeGreaterThan(nowMs + 50 * 365 * 86_400_000)
 })

@@ -57,6 +57,8 @@ interface Shown {
   skipped?: FetchedPage['skipped']
   turn?: Pick<PollRun, 'shortPages' | 'lastPage'>
   requestedAtMs?: number
+  /** Whether a page beyond now failed in this turn. */
+  isBeyondLeft?: boolean
   /** How far the service's clock is ahead. */
   skewMs?: number
   /** Whether the page is committed; left out: it is. */
@@ -73,6 +75,7 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
   const told: { isBacklog: boolean; isFresh: boolean }[] = []
   const options = {
     client: () => ({ clockSkewMs: () => given.skewMs }),
+    clock: { now: () => nowMs },
     generation: () => 3,
     plan: (_event: unknown, _feed: unknown, about: (typeof told)[number]) => {
       told.push(about)
@@ -95,7 +98,8 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
     scan: walk,
     skipped: passed,
   } as FetchedPage
-  const asked = { ...turn, feed: of } as PollRun
+  const { isBeyondLeft = false } = given
+  const asked = { ...turn, feed: of, refusals: { count: 0, isBeyondLeft } } as PollRun
   const { shortEnd, ...about } = buildPage(options, asked, { state, fetched, aheadMs: 250, place })
   if (shortEnd && given.isTakenIn !== false) noteShortEnd(asked, shortEnd)
   return { ...about, told }
@@ -154,6 +158,61 @@ describe('the walk', () => {
     expect(shown({ items: items(4) }, unread).page.scan.notes).toMatchObject({ fetched: 4 })
     expect(shown({ items: items(4) }).page.scan).not.toHaveProperty('notes')
   })
+})
+
+describe('a page that ends with what is dated ahead of now', () => {
+  const ahead = { items: [...items(9), item(-hourMs)], next: 'c2' }
+  const beyond: Scan = { ...tail, cursor: 'c2', held: { cursor: 'c1', limitMs: nowMs } }
+
+  test('ends the tail, whose next page is the one beyond', () => {
+    expect(shown(ahead)).toMatchObject({
+      page: { isCaughtUp: true, isBeyond: false, scan: beyondOf('c1', 'c2') },
+      hasMore: true,
+    })
+  })
+
+  test('ends the poll where a page beyond has failed in it: the next poll asks for it again', () => {
+    const { page, hasMore } = shown(ahead, { isBeyondLeft: true })
+    expect({ ...page, hasMore }).toMatchObject({ isCaughtUp: true, hasMore: false })
+    expect(page.scan).toEqual(tail)
+    const first = shown(ahead, { isBeyondLeft: true, state: { isBackfilling: true } })
+    expect(first.page).toMatchObject({ isCaughtUp: true, isBackfilling: false })
+    expect(shown({ items: items(10), next: 'c2' }, { isBeyondLeft: true }).hasMore).toBe(true)
+  })
+
+  test('is judged by the clock of the service, whatever ours says', () => {
+    expect(shown(ahead, { skewMs: hourMs }).page.scan.cursor).toBe('c2')
+    expect(shown(ahead, { skewMs: hourMs }).page.scan).not.toHaveProperty('held')
+    const early = { items: items(10), next: 'c2' } // by our clock an hour ago
+    expect(shown(early, { skewMs: -2 * hourMs }).page.scan).toMatchObject(beyondOf('c1', 'c2'))
+    expect(shown(early, { skewMs: -2 * hourMs }).page.limitMs).toBe(nowMs - 2 * hourMs + 10_000)
+  })
+
+  test('goes on to the end of all in a first scan, whose backlog is one', () => {
+    const given = { state: { isBackfilling: true } }
+    expect(shown(ahead, given).page).toMatchObject({ isCaughtUp: false, isBackfilling: true })
+    const { page, told } = shown({ items: [item(-hourMs)] }, { ...given, scan: beyond })
+    expect(page).toMatchObject({ isCaughtUp: true, isBeyond: false, isBackfilling: false })
+    expect(told).toEqual([{ isBacklog: true, isFresh: false }])
+  })
+
+  test('is followed by pages that say nothing of the tail, and end the poll once all is known', () => {
+    const { page } = shown({ items: [item(-hourMs)], next: 'c3' }, { scan: beyond })
+    expect(page).toMatchObject({ isBeyond: true, isCaughtUp: false, endsWhenKnown: true })
+    expect(page.scan).toMatchObject({ cursor: 'c1', beyond: 'c3' })
+  })
+
+  test('is nothing to a rescan, or to a feed in no order', () => {
+    const rescan = shown(ahead, { scan: rescanOf({}), place: 'recent' })
+    expect(rescan.page.scan.cursor).toBe('c2')
+    const ids = { items: [{ id: 5, imported_at: new Date(nowMs + hourMs).toISOString() }] }
+    const credentials = shown({ ...ids, next: 'c2' }, { of: aCredentialFeed() })
+    expect(credentials.page.scan.cursor).toBe('c2')
+  })
+
+  function beyondOf(cursor: string, next: string): Partial<Scan> {
+    return { cursor: next, held: { cursor, limitMs: expect.any(Number) as number } }
+  }
 })
 
 describe('a short page with a cursor', () => {

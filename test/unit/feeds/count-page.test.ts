@@ -17,6 +17,7 @@ const nothing: CommitResult['counts'] = {
   quarantined: 0,
   baseline: 0,
   late: 0,
+  ahead: 0,
   raised: 0,
 }
 
@@ -72,6 +73,7 @@ test('each count of a page has its metric, and what cannot be read a warning', a
     baseline: 8,
     late: 16,
     raised: 32,
+    ahead: 64,
   }
   const malformed = [{ uid: null, problem: 'metadata.uid: there is none', raw: '{}' }]
   const { samples, lines } = await countedOf({ malformed }, counts, [])
@@ -84,6 +86,7 @@ test('each count of a page has its metric, and what cannot be read a warning', a
     'events_baseline_total{feed=brand}': 8,
     'events_severity_raised_total{feed=brand}': 32,
     'sweep_late_events_total{feed=brand}': 16,
+    'events_dated_ahead_total{feed=brand}': 64,
   })
   expect(lines).toEqual([
     {

@@ -104,6 +104,41 @@ const rescan: Scan = {
   cursor: 'c1',
 }
 
+describe('a page of what is dated ahead of now', () => {
+  const beyond: Scan = { ...tail, cursor: 'c9', held: { cursor: 'c1', limitMs: nowMs } }
+
+  test.each([
+    ['is refused', refusal],
+    ['comes too late', failure('timeout')],
+    ['is nonsense', failure('contract')],
+  ])('that %s is left, counted and told, and the tail asked at once', async (_how, error) => {
+    const { asked, fetched, lines, metrics } = await fetchWith([error], { scan: beyond })
+    expect(asked.map(({ from }) => from)).toEqual(['c9', 'c1'])
+    expect(fetched.scan).toEqual(tail)
+    expect(lines.join()).toContain('a page of what is dated ahead of now was not read')
+    const failed = `feed_polls_failed_total{feed="brand",reason="${error.reason}"}`
+    expect(await scraped(metrics, failed)).toBe(1)
+  })
+
+  test('that is too large is read in small pages, and where one item is too much, noted', async () => {
+    const shrunk = await fetchWith([tooLarge], { scan: beyond })
+    expect(shrunk.asked.map(({ from, size }) => [from, size])).toEqual([
+      ['c9', 10],
+      ['c9', 1],
+    ])
+    const { asked, fetched } = await fetchWith([tooLarge, tooLarge], { scan: beyond })
+    expect(asked.map(({ from }) => from)).toEqual(['c9', 'c9', 'c1'])
+    expect(fetched.skipped).toMatchObject([{ request: { from: 'c9' } }])
+  })
+
+  test('fails the poll where any other request would fail, too', async () => {
+    const error = failure('rate_limited', { status: 429 })
+    const { asked, fetched } = await fetchWith([error], { scan: beyond })
+    expect(asked).toHaveLength(1)
+    expect(fetched).toBe(error)
+  })
+})
+
 describe('a cursor that the service refuses', () => {
   test.each([
     ['with a status that refuses requests', refusal],

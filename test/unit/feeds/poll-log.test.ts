@@ -28,7 +28,16 @@ function scene(): Scene {
   const log = createPollLog(createLogger({ level: 'debug', destination: { write } }), {
     monotonic: () => nowMs,
   })
-  const none = { fetched: 0, new: 0, duplicate: 0, quarantined: 0, baseline: 0, late: 0, raised: 0 }
+  const none = {
+    fetched: 0,
+    new: 0,
+    duplicate: 0,
+    quarantined: 0,
+    baseline: 0,
+    late: 0,
+    ahead: 0,
+    raised: 0,
+  }
   return {
     log,
     run(of, counts, hasMore = false, severities = []) {

@@ -265,6 +265,22 @@ function readLadder(perWeek: number, ladder: Ladder): number {
   return (pages * 1_000) / (looks * shortestMs)
 }
 
+test.each([
+  ['off by hours', 5 * hourMs, 5 * hourMs],
+  ['behind by a day', -dayMs, -dayMs],
+  ['as good as right', 9_000, 0],
+])('a window ends now by the clock of the service, where ours is %s', (_what, skewMs, toMs) => {
+  const matching = { plan: unconstrainedPlan, clockMs: nowMs + skewMs }
+  const read = ladderRead(6 * minuteMs, week)
+  const ladder = nextRescan(week, aState({ rescans: read }, week), matching)
+  expect('rescan' in ladder && ladder.rescan.scan.span).toEqual({
+    fromMs: nowMs + toMs - 20 * minuteMs,
+    toMs: nowMs + toMs,
+  })
+  const whole = nextRescan(feed, aState({ rescans: ladderRead(0) }), matching)
+  expect('rescan' in whole && whole.rescan.scan.span).toMatchObject({ toMs: nowMs + toMs })
+})
+
 describe('the ladder', () => {
   test('doubles its windows from ten minutes, and reads each after a quarter of its length', () => {
     const windows = rungWindows(7 * dayMs)

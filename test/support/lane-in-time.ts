@@ -1,0 +1,198 @@
+/**
+ * A lane in simulated time: the shipped rule chooses what is read, the shipped poller reads scripted services
+ * page by page into a real ledger whose scripts go by the same clock. Answers take no time.
+ */
+import type { PolledFeed } from '../../src/feed-types/feed-type.ts'
+import {
+  chooseNext,
+  minPollInterval,
+  newFeedPlace,
+  newFleetPlace,
+  nextPollMs,
+  notePage,
+} from '../../src/feeds/next-feed.ts'
+import { createPoller } from '../../src/feeds/poller.ts'
+import { createRescanBudget, rescanShare, type RescanBudget } from '../../src/feeds/rescan-plan.ts'
+import { systemClock } from '../../src/lib/clock.ts'
+import { createMetrics, type Metrics } from '../../src/lib/metrics.ts'
+import { type FeedState, openFeed } from '../../src/store/feed-state.ts'
+import type { UpstreamClient } from '../../src/upstream/client.ts'
+import { aFeed } from './feeds.ts'
+import { type RedisForTests, silent } from './ledger.ts'
+import { ledgerInTime } from './script-clock.ts'
+import { createScriptedService, type Habits } from './scripted-service.ts'
+
+export interface Arrival {
+  feed: number
+  /** When the events become visible, ms from the beginning. */
+  atMs: number
+  /** How far their one date is ahead of that, ms; negative: they are late. */
+  aheadMs: number
+  count: number
+}
+
+export interface SeenEvent extends Arrival {
+  /** When it was taken in, ms from the beginning. */
+  foundAtMs: number
+}
+
+interface LaneScene {
+  tests: RedisForTests
+  feeds: number
+  /** How a feed ends, and in which order. */
+  habits: Pick<Habits, 'end'> & Partial<Habits>
+  arrivals: readonly Arrival[]
+  /** How far the clocks of the service, and of its events, are ahead of all others. */
+  skewMs?: number
+  /** When reading ends though something was not found, ms from the beginning. */
+  untilMs: number
+}
+
+export interface LaneReading {
+  seen: SeenEvent[]
+  budget: RescanBudget
+  feeds: PolledFeed[]
+  metrics: Metrics
+  /** Requests for pages of tails. */
+  requests: number
+  state: (feed: number) => Promise<FeedState>
+}
+
+const beginMs = Date.UTC(2026, 10, 2)
+/** Requests that the lane sends. */
+export const perSecond = 0.7
+const spacingMs = 1_000 / perSecond
+const startMs = 3 * 86_400_000
+
+export async function readInTime(scene: LaneScene): Promise<LaneReading> {
+  const { tests, arrivals, skewMs = 0, untilMs } = scene
+  await tests.redis.flushdb()
+  let nowMs = beginMs
+  const clock = { ...systemClock, now: () => nowMs }
+  const feeds = Array.from({ length: scene.feeds }, (_none, at) =>
+    aFeed({
+      name: `feed-${at}`,
+      identifierGroup: at,
+      startMs,
+      longestMs: undefined,
+      sweep: { everyMs: undefined, backMs: 7 * 86_400_000 },
+    }),
+  )
+  const services = feeds.map(({ identifierGroup: seed }) =>
+    createScriptedService({ ...usualHabits, ...scene.habits, seed }, clock.now),
+  )
+  const found = new Map<string, number>()
+  function noteFound(uid: string): void {
+    if (found.has(uid)) throw new Error(`${uid} was taken in twice`)
+    found.set(uid, nowMs - beginMs)
+  }
+  const ledger = ledgerInTime(await tests.ledger(), clock.now)
+  const metrics = createMetrics({ clock })
+  const budget = createRescanBudget(
+    feeds,
+    () => 'lane',
+    () => perSecond,
+  )
+  const client = {
+    ...services[0]!.client,
+    clockSkewMs: () => skewMs,
+    searchGroupEvents: (request: Parameters<UpstreamClient['searchGroupEvents']>[0]) =>
+      services[request.groupId]!.client.searchGroupEvents(request),
+  }
+  const poller = createPoller({
+    client: () => client,
+    ledger: () => ({
+      ...ledger,
+      async runJson<T>(script: string, ...args: (string | number)[]) {
+        const answer = await ledger.runJson<T>(script, ...args)
+        const page = JSON.parse(String(args[0])) as { feed: string; events: { u: string }[] }
+        for (const place of (answer as { fresh?: number[] }).fresh ?? [])
+          noteFound(`${page.feed} ${page.events[place]!.u}`)
+        return answer
+      },
+    }),
+    plan: () => ({ decisions: [], items: [] }),
+    batchWaitMs: () => undefined,
+    queue: () => Promise.resolve(),
+    generation: () => 1,
+    hasRoom: () => Promise.resolve(true),
+    rescanBudget: budget,
+    clock,
+    logger: silent,
+    metrics,
+  })
+  const minIntervalMs = minPollInterval(feeds, perSecond)
+  const fleet = newFleetPlace(nowMs)
+  const lane = feeds.map((config, at) => ({
+    config,
+    feed: { id: String(at) },
+    place: newFeedPlace(),
+    rescan: { atMs: nowMs, pages: 0 },
+  }))
+  const { signal } = new AbortController()
+  const onePage = { signal, mayContinue: () => Promise.resolve(false) }
+  let rescansFreeAtMs = 0
+  let requests = 0
+
+  async function readTail({ config, place }: (typeof lane)[number]): Promise<void> {
+    const askedAtMs = nowMs
+    await poller.pollOnce(config, {
+      kind: 'feed',
+      ...onePage,
+      onPage: (page) => notePage(place, fleet, { askedAtMs, ...page }),
+    })
+    requests += 1
+    nowMs += spacingMs
+  }
+
+  async function readRescan({ config, rescan }: (typeof lane)[number]): Promise<void> {
+    const outcome = await poller.pollOnce(config, {
+      kind: 'sweep',
+      ...onePage,
+      pagesBefore: rescan.pages,
+      allowedPerSecond: () => perSecond,
+      onPage: () => (rescan.pages += 1),
+    })
+    rescan.atMs = nextPollMs(outcome, { nowMs, failures: 0 })
+    if (outcome.status === 'not_due') return // without a request
+    rescansFreeAtMs = nowMs + spacingMs / rescanShare
+    nowMs += spacingMs
+  }
+
+  const waiting = arrivals.toSorted((a, b) => a.atMs - b.atMs)
+  const shown: { event: Arrival; uid: string }[] = []
+  while (nowMs < beginMs + untilMs && (waiting.length > 0 || found.size < shown.length)) {
+    while (waiting[0] && waiting[0].atMs <= nowMs - beginMs) {
+      const event = waiting.shift()!
+      const service = services[event.feed]!
+      for (let one = 0; one < event.count; one += 1) {
+        service.insert(Math.round(beginMs + skewMs + event.atMs + event.aheadMs))
+        shown.push({ event, uid: `feed-${event.feed} paste/x/${service.items.length}` })
+      }
+    }
+    const choice = chooseNext(lane, fleet, { perSecond, minIntervalMs }, nowMs)
+    const owed = lane.toSorted((a, b) => a.rescan.atMs - b.rescan.atMs)[0]!
+    const isTailDue = 'feed' in choice
+    if (owed.rescan.atMs <= nowMs && (rescansFreeAtMs <= nowMs || !isTailDue))
+      await readRescan(owed)
+    else if (isTailDue) await readTail(lane[Number(choice.feed)]!)
+    else nowMs = Math.max(nowMs + 1, Math.min(choice.atMs, owed.rescan.atMs))
+  }
+  return {
+    seen: shown.map(({ event, uid }) => ({ ...event, foundAtMs: found.get(uid) ?? Infinity })),
+    budget,
+    feeds,
+    metrics,
+    requests,
+    state: (at) => openFeed(ledger, `feed-${at}`, startMs),
+  }
+}
+
+const usualHabits: Omit<Habits, 'end' | 'seed'> = {
+  order: 'byTime',
+  repeats: false,
+  sizeLimit: 1_000,
+  readable: 1_000,
+  ignoresTimes: false,
+  places: 1_000,
+}
