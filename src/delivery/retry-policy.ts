@@ -89,6 +89,7 @@ export function effectOn(reason: SinkReason): CircuitEffect {
       return 'none'
     case 'invalid':
     case 'recipient_refused':
+    case 'recipient_deferred':
       return 'answered'
     case 'rejected': // one wrong path makes the sink reject everything
     case 'unavailable':

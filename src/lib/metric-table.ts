@@ -73,6 +73,7 @@ const attemptOutcomes = [
   'unauthorized',
   'gone',
   'recipient_refused',
+  'recipient_deferred',
   'redirected',
   'forbidden_address',
   'misconfigured',

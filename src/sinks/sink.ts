@@ -163,6 +163,7 @@ export type SinkReason =
   | 'unauthorized' // 401, 403, EAUTH: the operator must act
   | 'gone' // 410, channel archived, no_service: the sink itself no longer exists
   | 'recipient_refused' // a permanent 5xx for this recipient
+  | 'recipient_deferred' // a temporary refusal of this recipient: it alone waits
   | 'redirected' // 3xx: a configuration error
   | 'forbidden_address' // private address without allow_private
   | 'misconfigured' // TLS, certificates, unreadable secret file: the operator must act
@@ -174,16 +175,24 @@ export class SinkError extends TocsinError {
   /** Status code of the other side's protocol, if it gave one. */
   readonly status: number | undefined
   readonly retryAfterMs: number | undefined
+  /** The failure says nothing about other destinations; undefined: it concerns the whole sink. */
+  readonly scope: 'destination' | undefined
 
   constructor(
     reason: SinkReason,
     message: string,
-    options: { status?: number; retryAfterMs?: number; cause?: unknown } = {},
+    options: {
+      status?: number
+      retryAfterMs?: number
+      scope?: 'destination' | undefined
+      cause?: unknown
+    } = {},
   ) {
     super(message, { cause: options.cause })
     this.reason = reason
     this.status = options.status
     this.retryAfterMs = options.retryAfterMs
+    this.scope = options.scope
   }
 }
 

@@ -69,6 +69,7 @@ const causes: Record<SinkReason, string> = {
   gone: '410, an archived channel, a revoked webhook.',
   invalid: '400, 413, 422: this message will never be accepted.',
   recipient_refused: 'A permanent refusal of this recipient.',
+  recipient_deferred: 'A temporary refusal of this recipient, such as a full mailbox.',
 }
 
 const reasonsOfSinks = Object.keys(causes) as SinkReason[]

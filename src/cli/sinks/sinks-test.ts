@@ -181,6 +181,8 @@ const adviceByReason: Record<SinkReason, string> = {
   unauthorized: 'Check the user, the password or the secret of this sink.',
   gone: 'The address is no more: make a new one on the other side and put it into the configuration.',
   recipient_refused: 'The mail server takes nothing for this recipient: correct the address in to.',
+  recipient_deferred:
+    'The mailbox of this recipient is full or the server defers it: it is tried again, alone.',
   redirected: 'The address has moved: put the final one into the configuration.',
   forbidden_address:
     'The address is private or loopback: if it is meant, set allow_private: true on this sink.',

@@ -20,6 +20,7 @@ const table: Record<SinkReason, [act: string, counts: boolean | undefined, effec
   unauthorized: ['retry', false, 'broken'],
   gone: ['retry', false, 'gone'],
   recipient_refused: ['dead', undefined, 'answered'],
+  recipient_deferred: ['retry', true, 'answered'],
   redirected: ['retry', false, 'broken'],
   forbidden_address: ['retry', false, 'broken'],
   misconfigured: ['retry', false, 'broken'],
