@@ -227,7 +227,11 @@ function isFailure(word: Outcome['outcome']): word is keyof typeof consequences 
 export async function reportToCircuit(
   { circuit, logger }: AttemptOptions,
   sink: Sink,
-  { sinkResult, isProbe }: { sinkResult: AttemptResult['sinkResult']; isProbe: boolean },
+  {
+    sinkResult,
+    outcome,
+    isProbe,
+  }: Pick<AttemptResult, 'sinkResult' | 'outcome'> & { isProbe: boolean },
 ): Promise<'shut' | 'back' | undefined> {
   try {
     if (sinkResult === undefined && isProbe) await circuit.releaseProbe(sink.name)
@@ -236,7 +240,9 @@ export async function reportToCircuit(
     const effect = error ? effectOn(error.reason) : 'ok'
     const pauseMs = error && pauseAfter(error, sink.limitPerSecond)
     const change = await circuit.report(sink.name, effect, {
+      reason: error?.reason,
       answer: error?.message,
+      nextTryInMs: outcome.inMs,
       isProbe,
       pauseMs,
     })

@@ -7,6 +7,7 @@ import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, runScript } from '../redis/scripts.ts'
+import type { SinkReason } from '../sinks/sink.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
@@ -47,8 +48,12 @@ export interface AdmitResult {
 }
 
 export interface SentReport {
-  /** Stored as the reason when the sink says that its address is gone. */
+  /** Why it failed. */
+  reason?: SinkReason | undefined
+  /** What the sink said; at most 200 characters are stored. */
   answer?: string | undefined
+  /** When the failed message is tried again; undefined: never. */
+  nextTryInMs?: number | undefined
   /** The send was the probe: while the circuit is open, only a probe's outcome extends or closes it. */
   isProbe?: boolean
   /** The pause that the sink asked for; no replica sends before it is over. */
@@ -58,6 +63,20 @@ export interface SentReport {
 export interface SinkPause {
   reason: string
   sinceMs: number
+}
+
+/** What failed last, and for how long nothing has been accepted. */
+export interface SinkTrouble {
+  reason: SinkReason
+  /** What the other side said: at most 200 characters, no secret. */
+  answer: string
+  /** When the first of these failures was, by Redis' clock. */
+  sinceMs: number
+  lastMs: number
+  /** Failures in a row. */
+  count: number
+  /** undefined: nothing is tried again until something new is sent, or somebody acts. */
+  nextTryMs: number | undefined
 }
 
 export interface CircuitReading {
@@ -71,6 +90,8 @@ export interface CircuitReading {
   paused: SinkPause | undefined
   /** The answer that said that the sink's address is gone. */
   disabled: SinkPause | undefined
+  /** Left out: the last send was accepted. */
+  trouble?: SinkTrouble
 }
 
 /**
@@ -100,9 +121,12 @@ export function createCircuit(
       if (answer === -1) return { count: 1, waitMs: 0, isProbe: true }
       return { count: 0, waitMs: answer, isProbe: false }
     },
-    async report(sink, word, { answer = '', isProbe = false, pauseMs = 0 } = {}) {
+    async report(sink, word, sent = {}) {
+      const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
-      const args = [word, hashAddress(sink), answer.slice(0, 200), circuitOpenMs, prober, pauseMs]
+      const failure = [reason, nextTryInMs]
+      const text = answer.slice(0, 200)
+      const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
       if (changed.startsWith('opened')) return 'opened'
       return changed === 'closed' || changed === 'disabled' || changed === 'open'
@@ -133,20 +157,33 @@ function toReading(
   addressHash: string,
   nowMs: number,
 ): CircuitReading {
-  const { until, opened_at: opened, last_success: last, paused, disabled } = stored
+  const { until, opened_at: opened, last_success: last, paused, disabled, trouble } = stored
   const parseMs = (text: string | undefined): number | undefined =>
     text === undefined ? undefined : Number(text)
   const note = disabled === undefined ? undefined : (JSON.parse(disabled) as DisabledNote)
   const isDisabled = note !== undefined && (addressHash === '' || note.of === addressHash)
   const untilMs = parseMs(until)
+  const state = isDisabled ? 'disabled' : circuitState(untilMs, nowMs)
   return {
-    state: isDisabled ? 'disabled' : circuitState(untilMs, nowMs),
+    state,
     untilMs,
     openedAtMs: isDisabled ? note.sinceMs : parseMs(opened),
     lastSuccessMs: parseMs(last),
     paused: paused === undefined ? undefined : (JSON.parse(paused) as SinkPause),
     disabled: isDisabled ? { reason: note.reason, sinceMs: note.sinceMs } : undefined,
+    ...(trouble !== undefined && { trouble: toTrouble(trouble, state, untilMs) }),
   }
+}
+
+/** While the circuit is open, it decides when the next message goes. */
+function toTrouble(
+  text: string,
+  state: CircuitReading['state'],
+  untilMs: number | undefined,
+): SinkTrouble {
+  const { nextTryMs, ...failed } = JSON.parse(text) as SinkTrouble
+  if (state === 'disabled') return { ...failed, nextTryMs: undefined }
+  return { ...failed, nextTryMs: state === 'closed' ? nextTryMs : untilMs }
 }
 
 /** As stored: `of` is the fingerprint of the address that is gone. */

@@ -5,12 +5,13 @@
 -- before it opened. A receiver that is half dead answers some of those late, and a circuit that
 -- closed then would send everything there at once and forget how often it had opened. `gone`
 -- disables the sink until its address changes. A pause that the sink asked for holds whatever the
--- answer was.
+-- answer was. The last failure is kept until something is accepted.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone, none (no
 --          answer that says anything); fingerprint of the sink's address ('': not known); the
---          answer (of gone); how long it opens at first, ms; who sent it as the probe ('': it was
---          no probe); the pause asked for, ms (0: none)
+--          answer; how long it opens at first, ms; who sent it as the probe ('': it was no probe);
+--          the pause asked for, ms (0: none); reason of the failure ('': not known); when the
+--          message is tried again, ms from now ('': never)
 -- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
 -- @include lib/circuit.lua
 
@@ -26,6 +27,13 @@ local is_probe = ARGV[5] ~= '' and redis.call('GET', KEYS[2]) == ARGV[5]
 local retry_after = now + tonumber(ARGV[6])
 if retry_after > math.max(now, believable(state[3])) then
   redis.call('HSET', KEYS[1], 'retry_after', string.format('%d', retry_after))
+end
+if ARGV[7] ~= '' then
+  local text = redis.call('HGET', KEYS[1], 'trouble')
+  local trouble = text and cjson.decode(text) or { sinceMs = now, count = 0 }
+  trouble.reason, trouble.answer, trouble.lastMs, trouble.count = ARGV[7], ARGV[3], now, trouble.count + 1
+  trouble.nextTryMs = tonumber(ARGV[8]) and now + tonumber(ARGV[8])
+  redis.call('HSET', KEYS[1], 'trouble', cjson.encode(trouble))
 end
 if word == 'none' then
   if is_probe then
@@ -50,6 +58,9 @@ end
 if word == 'ok' or word == 'answered' then
   if state[1] and ARGV[5] == '' then
     return 'open' -- sent before the circuit opened
+  end
+  if word == 'ok' then
+    redis.call('HDEL', KEYS[1], 'trouble')
   end
   close() -- also by a probe whose lease ended while it waited for the sink's pace
   return state[1] and 'closed' or ''

@@ -263,7 +263,10 @@ test('a probe that the sink fails keeps the circuit open, for twice as long', as
   await tests.redis.hset(keys.shared('circuit', 'soc'), 'until', 1)
   expect(await circuit.admit('soc', 1)).toMatchObject({ isProbe: true })
   const sinkResult = new SinkError('unavailable', 'still away')
-  expect(await reportToCircuit(options, soc, { sinkResult, isProbe: true })).toBe('shut')
+  const outcome = { outcome: 'retry', inMs: 7_000 } as const
+  expect(await reportToCircuit(options, soc, { sinkResult, outcome, isProbe: true })).toBe('shut')
+  const { trouble } = await circuit.read('soc', Date.now())
+  expect(trouble).toMatchObject({ reason: 'unavailable', answer: 'still away', count: 1 })
   const { waitMs } = await circuit.admit('soc', 1)
   expect(waitMs).toBeGreaterThan(30_000)
   expect(waitMs).toBeLessThanOrEqual(60_000)

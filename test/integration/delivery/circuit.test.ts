@@ -248,8 +248,48 @@ test('in the very millisecond in which its time is over, one probe goes and not 
   await tests.redis.hset(names[0]!, 'until', 1_000_000)
   const at = { redis: tests.redis, nowMs: 1_000_000 }
   expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toBe(-1)
-  const failed = await runScriptAt(at, 'circuit-report', names, ['fault', '', '', 30_000, 'r1', 0])
+  const failed = await runScriptAt(at, 'circuit-report', names, [
+    'fault',
+    '',
+    '',
+    30_000,
+    'r1',
+    0,
+    '',
+    '',
+  ])
   expect(failed).toBe('opened 1060000')
+})
+
+test('keeps the last failure, since when and how often in a row, until something is accepted', async () => {
+  const { circuit, keys } = fresh()
+  const troubleOf = async (nowMs = 0) => (await circuit.read('soc', nowMs)).trouble
+  expect(await troubleOf()).toBeUndefined()
+  const failed = { reason: 'unavailable', answer: 'x'.repeat(10_000), nextTryInMs: 5_000 } as const
+  await circuit.report('soc', 'fault', failed)
+  const first = await troubleOf()
+  const [sinceMs, answer] = [first!.sinceMs, 'x'.repeat(200)]
+  const same = { reason: 'unavailable', answer, sinceMs, count: 1, nextTryMs: sinceMs + 5_000 }
+  expect(first).toEqual({ ...same, lastMs: sinceMs })
+  await circuit.report('soc', 'answered', { reason: 'invalid', answer: 'not this one' })
+  const refused = { reason: 'invalid', answer: 'not this one', sinceMs, count: 2 }
+  expect(await troubleOf()).toMatchObject({ ...refused, nextTryMs: undefined })
+  await circuit.report('soc', 'broken', { reason: 'unauthorized', answer: 'who?', nextTryInMs: 1 })
+  const { untilMs } = await circuit.read('soc', Date.now())
+  expect(await troubleOf(Date.now())).toMatchObject({ count: 3, sinceMs, nextTryMs: untilMs })
+  await circuit.report('soc', 'ok') // sent before it opened
+  expect(await troubleOf()).toMatchObject({ reason: 'unauthorized' })
+  await pass(keys)
+  await circuit.admit('soc', 1)
+  await circuit.report('soc', 'ok', { isProbe: true })
+  expect(await troubleOf()).toBeUndefined()
+})
+
+test('a sink that is gone has no next try, and says what it answered', async () => {
+  const { circuit } = fresh()
+  await circuit.report('soc', 'gone', { reason: 'gone', answer: 'no_service', nextTryInMs: 30_000 })
+  const { trouble } = await circuit.read('soc', Date.now())
+  expect(trouble).toMatchObject({ reason: 'gone', answer: 'no_service', nextTryMs: undefined })
 })
 
 test('says when something got through last, and why a sink is no more, in 200 characters', async () => {
