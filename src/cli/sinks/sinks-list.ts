@@ -144,7 +144,7 @@ async function reportSinks(store: OpenStore, config: Config): Promise<SinkReport
     reports.push({
       name,
       type: types.get(name),
-      circuit: await circuit.read(name, nowMs),
+      circuit: await circuit.read(name, nowMs, sink?.destinations),
       pending: pending.get(name) ?? {},
       deadLetters: await countAllDeadLetters(store, name),
       digest: sink && (await readDigestState(store, sink, nowMs)),

@@ -26,7 +26,7 @@ test('stays closed below five faults in a row, whatever happens between them', a
   for (const word of ['fault', 'fault', 'fault', 'fault', 'answered', 'fault', 'none'] as const) {
     await circuit.report('soc', word)
   }
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
 })
 
 test('opens at the fifth fault, and at once where only an operator can help', async () => {
@@ -149,9 +149,9 @@ test('of two replicas one sends the probe, and while it fails the next is as alo
 test('a sink that an operator paused is asked again every five seconds, and goes on once it is resumed', async () => {
   const { circuit } = fresh()
   await circuit.pause('soc', { reason: 'x', sinceMs: 1 })
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 0, waitMs: 5_000, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 0, waitMs: 5_000, isProbe: false })
   await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
   expect((await circuit.read('soc', 0)).paused).toBeUndefined()
 })
 
@@ -161,7 +161,7 @@ test('an operator who resumes a sink that is down has it tried at once, by one p
   const { openedAtMs } = await circuit.read('soc', Date.now())
   expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(29_000)
   await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 1, waitMs: 0, isProbe: true })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 1, waitMs: 0, isProbe: true })
   expect(await waitToSend(circuit, 'soc')).toBe(1_000)
   await circuit.report('soc', 'fault', { isProbe: true })
   expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
@@ -178,7 +178,7 @@ test('a pause that the sink asked for outlasts a resume', async () => {
 test('a sink that works stays closed when it is resumed', async () => {
   const { circuit } = fresh()
   await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
 })
 
 test('knows since when nothing gets through, over all its openings, until it closes', async () => {
@@ -247,7 +247,7 @@ test('in the very millisecond in which its time is over, one probe goes and not 
   await circuit.report('soc', 'broken')
   await tests.redis.hset(names[0]!, 'until', 1_000_000)
   const at = { redis: tests.redis, nowMs: 1_000_000 }
-  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toBe(-1)
+  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toEqual([-1, 0, 0])
   const failed = await runScriptAt(at, 'circuit-report', names, [
     'fault',
     '',
@@ -339,7 +339,7 @@ test('a circuit that opened, or a pause that began, before the clock was set bac
   const [until, retryAfter, openedAt] = stored.map((text) => Number(text) + hourMs)
   await tests.redis.hset(name, { until, retry_after: retryAfter, opened_at: openedAt })
   expect((await circuit.read('soc', Date.now())).state).toBe('half_open')
-  expect(await circuit.admit('soc', 5)).toEqual({ count: 1, waitMs: 0, isProbe: true })
+  expect(await circuit.admit('soc', 5)).toMatchObject({ count: 1, waitMs: 0, isProbe: true })
   expect(await circuit.report('soc', 'fault', { isProbe: true, pauseMs: 90_000 })).toBe('opened')
   const { state, openedAtMs } = await circuit.read('soc', Date.now())
   expect(state).toBe('open')

@@ -20,7 +20,7 @@ const table: Record<SinkReason, [act: string, counts: boolean | undefined, effec
   unauthorized: ['retry', false, 'broken'],
   gone: ['retry', false, 'gone'],
   recipient_refused: ['dead', undefined, 'answered'],
-  recipient_deferred: ['retry', true, 'answered'],
+  recipient_deferred: ['retry', true, 'fault'],
   redirected: ['retry', false, 'broken'],
   forbidden_address: ['retry', false, 'broken'],
   misconfigured: ['retry', false, 'broken'],
@@ -29,7 +29,8 @@ const reasons = Object.keys(table) as SinkReason[]
 
 function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure {
   const young = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 1, random: 0.5 }
-  return { reason, ...young, ...overrides }
+  const itself = { attempts: 0, mayBeMessages: false, hasAcceptedOthers: false }
+  return { reason, ...young, ...itself, ...overrides }
 }
 
 /** Written down here: a shorter one gives events up that people were promised. */
@@ -69,7 +70,7 @@ describe('the retry table', () => {
     })
     fc.assert(
       fc.property(any, (given) => {
-        const verdict = decideRetry(given)
+        const verdict = decideRetry(failure(given.reason, given))
         if (verdict.act !== 'retry') return
         expect(verdict.afterMs).toBeGreaterThanOrEqual(Math.max(1_000, given.retryAfterMs ?? 0))
         expect(verdict.afterMs).toBeLessThanOrEqual(86_400_000)
