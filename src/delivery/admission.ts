@@ -71,7 +71,7 @@ export class Admission {
     return this.#last.waits ?? {}
   }
 
-  /** Whether the sink has accepted others since this message failed. */
+  /** Whether the sink has accepted others since the attempt began that failed last. */
   hasAcceptedSince({ failedAtMs }: Pick<Message, 'failedAtMs'>): boolean {
     return failedAtMs !== undefined && (this.#last.lastSuccessMs ?? 0) > failedAtMs
   }

@@ -40,7 +40,7 @@ export interface Message {
   createdAtMs: number
   /** The answer to an earlier attempt was lost, or its process died. */
   mayBeRepeat: boolean
-  /** When it failed last, also as a part of a larger batch, by Redis' clock, ms. */
+  /** When the attempt began that failed last, also as a part of a larger batch, by Redis' clock, ms. */
   failedAtMs?: number | undefined
   /** It tests whether its destination, which was in trouble, takes anything again. */
   probesDestination?: boolean

@@ -348,3 +348,85 @@ test('a circuit that opened, or a pause that began, before the clock was set bac
   expect(waitMs).toBeGreaterThan(85_000) // the pause that was asked for just now
   expect(waitMs).toBeLessThanOrEqual(90_000)
 })
+
+/** Opens it by five failures of one message, which may be to blame. */
+async function openByOne(circuit: Circuit): Promise<void> {
+  for (const blame of ['first', 'again', 'again', 'again', 'again'] as const)
+    await circuit.report('soc', 'fault', { blame })
+}
+
+/** The times of its wait, as if it had opened so much earlier. */
+async function ageBy(keys: Keys, ms: number): Promise<void> {
+  const name = keys.shared('circuit', 'soc')
+  const [until, untried] = await tests.redis.hmget(name, 'until', 'untried_at')
+  await tests.redis.hset(name, { until: Number(until) - ms, untried_at: Number(untried) - ms })
+}
+
+test('while the same message fails again, what was never tried may go after the first opening time', async () => {
+  const { circuit, keys } = fresh()
+  await openByOne(circuit)
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(29_000)
+  await ageBy(keys, 30_000)
+  expect(await circuit.admit('soc', 9)).toMatchObject({
+    count: 1,
+    isProbe: true,
+    isForUntried: false,
+  })
+  await circuit.report('soc', 'fault', { isProbe: true, blame: 'again' })
+  const { waitMs, ...admitted } = await circuit.admit('soc', 9)
+  expect(admitted).toMatchObject({ count: 1, isProbe: true, isForUntried: true })
+  expect(waitMs).toBeGreaterThan(59_000) // for all others
+  await circuit.report('soc', 'fault', { isProbe: true, blame: 'first' })
+  const next = await circuit.admit('soc', 9)
+  expect(next.count).toBe(0)
+  expect(next.waitMs).toBeGreaterThan(29_000)
+  expect(next.waitMs).toBeLessThanOrEqual(30_000)
+})
+
+test('a failure that any message would have had lets nothing go before the circuit opens for all', async () => {
+  const { circuit, keys } = fresh()
+  await openByOne(circuit)
+  await ageBy(keys, 30_000)
+  await circuit.admit('soc', 1)
+  await circuit.report('soc', 'fault', { isProbe: true }) // nobody listens there
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
+})
+
+test('says from when on another message may go only while a single one failed', async () => {
+  const { circuit } = fresh()
+  await openByOne(circuit)
+  const { untriedAtMs, untilMs } = await circuit.read('soc', Date.now())
+  expect(untriedAtMs).toBe(untilMs)
+  await circuit.report('soc', 'fault', { blame: 'first' })
+  expect((await circuit.read('soc', Date.now())).untriedAtMs).toBeUndefined()
+})
+
+const both = [{ id: 'mail:a' }, { id: 'mail:b' }]
+
+test('says of each destination whether it waits, may be tested, failed last, or nothing', async () => {
+  const { circuit, keys } = fresh()
+  expect(await circuit.admit('mail', 3, both)).toMatchObject({ count: 3, waits: {}, failing: [] })
+  await circuit.report('mail:a', 'broken', { reason: 'unauthorized' })
+  await circuit.report('mail:b', 'fault', { reason: 'recipient_deferred' })
+  const { waits, failing } = await circuit.admit('mail', 3, both)
+  expect(Object.keys(waits!)).toEqual(['mail:a'])
+  expect(waits!['mail:a']).toBeGreaterThan(29_000)
+  expect(failing).toEqual(['mail:a', 'mail:b'])
+  await tests.redis.hset(keys.shared('circuit', 'mail:a'), 'until', 1)
+  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 0 })
+  await circuit.admit('mail:a', 1) // another one tests it
+  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 5_000 })
+})
+
+test('a sink of which each destination is in trouble is read as open, and resumed with them', async () => {
+  const { circuit } = fresh()
+  const read = () => circuit.read('mail', Date.now(), both)
+  await circuit.report('mail:a', 'broken', { reason: 'unauthorized', answer: 'no relay' })
+  expect((await read()).state).toBe('closed')
+  await circuit.report('mail:b', 'broken', { reason: 'unauthorized', answer: 'no relay' })
+  const { openedAtMs } = await circuit.read('mail:b', Date.now())
+  expect(await read()).toMatchObject({ state: 'open', openedAtMs, trouble: { answer: 'no relay' } })
+  await circuit.pause('mail', undefined, both)
+  expect((await read()).state).toBe('half_open')
+  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 0, 'mail:b': 0 })
+})

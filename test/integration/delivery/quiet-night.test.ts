@@ -4,8 +4,15 @@
  */
 import { expect, test } from 'vitest'
 import { type Delivery, SinkError, type SinkReason } from '../../../src/sinks/sink.ts'
-import { redisForTests } from '../../support/ledger.ts'
-import { aNight, type Night, type NightOptions, type NightSink } from '../../support/quiet-night.ts'
+import { fallbackAfterMs } from '../../support/failover.ts'
+import { expectConservation, redisForTests } from '../../support/ledger.ts'
+import {
+  aNight,
+  type Night,
+  type NightOptions,
+  type NightSink,
+  type Sent,
+} from '../../support/quiet-night.ts'
 import type { SimulatedTime } from '../../support/simulated-time.ts'
 
 const tests = redisForTests()
@@ -177,4 +184,81 @@ test.each(rows)('$blame: the others are told within half a minute', async (row) 
   const heard = night.told.filter(({ uid, destination }) => uid === healthy && destination === well)
   expect(heard).toHaveLength(1)
   expect(heard[0]!.atMs - sinceMs).toBeLessThanOrEqual(30_000)
+})
+
+/** Distinct ones of a list, in its order. */
+function distinct(sent: readonly Sent[], { sick }: { sick: boolean }): Set<string> {
+  return new Set(sent.map(({ uid }) => uid).filter((uid) => uid.startsWith('poison') === sick))
+}
+
+const inBatches = { batch, measure: () => 1 }
+
+test.each<[string, Failing, number]>([
+  ['500', { reason: 'unavailable', status: 500 }, 90_000],
+  ['404', { reason: 'rejected', status: 404 }, 90_000],
+  ['a cut connection', { reason: 'connection_lost' }, 90_000],
+  ['nothing within ten seconds', { reason: 'timeout', afterMs: 10_000 }, 250_000],
+  ['403', { reason: 'unauthorized', status: 403 }, 420_000],
+])(
+  'a batch of fifty with one event that is answered by %s: the others are told soon, wherever it stands',
+  async (_name, failed, withinMs) => {
+    for (const at of [0, 24, 49]) {
+      const sinks = [hook(failing(isPoison, failed), inBatches)]
+      const night = await aNight(tests, { sinks })
+      const uids = numbered('well', 49)
+      await night.bring(uids.toSpliced(at, 0, 'poison/of/0'), ['hook'])
+      await night.time.pass(withinMs)
+      expect(distinct(night.told, { sick: false }).size).toBe(49)
+      expect(night.told).toHaveLength(49) // each once
+      expect(distinct(night.tried, { sick: true }).size).toBe(1)
+      await expectConservation(night.ledgers[0]!)
+    }
+  },
+)
+
+test('batches stay whole while the receiver refuses everything, and are told when it is back', async () => {
+  let isBack = false
+  const answer = failing(() => !isBack, { reason: 'unavailable', status: 503 })
+  const night = await aNight(tests, { sinks: [hook(answer, inBatches)] })
+  const sent = (): number => new Set(night.told.map(({ atMs }) => atMs)).size
+  await night.bring(numbered('one', 400), ['hook'])
+  await night.time.pass(3_600_000)
+  isBack = true
+  await night.time.pass(900_000)
+  expect(night.told).toHaveLength(400)
+  expect(sent()).toBeLessThanOrEqual(24) // of eight
+})
+
+test('a recipient that takes nothing is tried now and then, and costs the others no place in the pace', async () => {
+  let isFull = true
+  const refuse = { reason: 'recipient_deferred', scope: 'destination' } as const
+  const answer = failing((delivery) => isFull && toFull(delivery), refuse)
+  const night = await aNight(tests, {
+    sinks: [mail(answer, { limitPerSecond: 1, type: 'webhook' })],
+  })
+  await night.bring(numbered('burst', 200), ['mail:full'], { severity: 'critical' })
+  await night.time.pass(60_000)
+  const sinceMs = night.time.clock.monotonic()
+  await night.bring(numbered('later', 50), ['mail:well'])
+  await night.time.pass(60_000)
+  const well = night.told.filter(({ destination }) => destination === 'mail:well')
+  expect(well).toHaveLength(50)
+  expect(well.at(-1)!.atMs - sinceMs).toBeLessThanOrEqual(55_000)
+  const inVain = night.tried.filter(({ destination }) => destination === 'mail:full')
+  expect(inVain.length).toBeLessThanOrEqual(12)
+  const [last, ...before] = inVain.map(({ uid }) => uid).toReversed()
+  expect(before[0]).not.toBe(last)
+  isFull = false
+  await night.time.pass(900_000)
+  expect(night.told).toHaveLength(250)
+})
+
+test('a sink that grants no relay to any of its recipients hands over to its fallback', async () => {
+  const denied = { reason: 'unauthorized', status: 554, scope: 'destination' } as const
+  const sinks = [mail(failing(always, denied), { type: 'webhook' }), hook(undefined)]
+  const night = await aNight(tests, { sinks, fallbacks: { mail: 'hook' } })
+  await night.bring(['a/b/1'], both)
+  await night.time.pass(fallbackAfterMs + 60_000)
+  expect(night.told).toMatchObject([{ sink: 'hook', uid: 'a/b/1' }])
+  await expectConservation(night.ledgers[0]!)
 })
