@@ -209,6 +209,7 @@ function buildFailoverSinks(
       const fallbackSink = fallback === undefined ? undefined : grouping.get(fallback)
       const sink: FailoverSink = {
         name,
+        destinations: sinks.get(name)?.destinations ?? [],
         fallback,
         fallbackAfterMs,
         targets(severity) {

@@ -2,6 +2,7 @@
 import type { Config } from '../config/config.ts'
 import type { ExpectedPolling } from '../config/warnings.ts'
 import type { Circuit } from '../delivery/circuit.ts'
+import { isBlocked } from '../delivery/failover.ts'
 import type { Drains } from '../delivery/drains.ts'
 import type { RetryNow } from '../delivery/reroute.ts'
 import type {
@@ -75,12 +76,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
     intervalMs: (route) =>
       (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
       defaultIntervalMs,
-    async isBlocked(sink) {
-      const { state, paused } = await parts.circuit.read(sink, clock.now())
-      const isShut = state === 'open' || state === 'disabled' || paused !== undefined
-      // A single probe message tests whether the sink is back; groups keep waiting.
-      return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
-    },
+    isBlocked: (sink) => isBlocked({ ...parts, clock }, { name: sink, ...parts.sinks.get(sink) }),
     mayHold: () => generation.isActive,
     readCoverage: () =>
       readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),

@@ -127,8 +127,8 @@ async function readSharedState(
   const digests = new Map<string, Pick<DigestState, 'lastSentMs' | 'nextDueMs'>>()
   for (let at = 0; at < config.sinks.length; at += sinksAtOnce) {
     const batch = config.sinks.slice(at, at + sinksAtOnce).map(async ({ name }) => {
-      circuits.set(name, await circuit.read(name, nowMs))
       const sink = grouping.sinks.get(name)
+      circuits.set(name, await circuit.read(name, nowMs, sink?.destinations))
       const times = sink && lead && (await readDigestTimes({ lead, redis, keys }, sink, nowMs))
       if (times) digests.set(name, times)
     })

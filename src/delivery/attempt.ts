@@ -25,7 +25,7 @@ import type { Circuit } from './circuit.ts'
 import type { Message, Outcome } from './claims.ts'
 import { type MemberOptions, toDeliveryMember, toStoredMember } from './delivery-member.ts'
 import type { Rerouter, RetryNow } from './reroute.ts'
-import { effectOn, decideRetry, pauseAfter } from './retry-policy.ts'
+import { decideRetry, mayBeMessages } from './retry-policy.ts'
 
 export interface AttemptOptions extends DeliveryOptions {
   /** Called after a sink accepted and before the outcome is written; must not throw. */
@@ -49,6 +49,8 @@ interface AttemptContext {
   signal: AbortSignal
   /** Whether the claim was renewed a short time ago; after a freeze it may be another process's. */
   isHeld: () => boolean
+  /** Whether the sink has accepted others since the message failed before. */
+  hasAcceptedSince: (message: Message) => boolean
 }
 
 /** A rejected message goes to the fallback at once; if that is interrupted, after this time. */
@@ -145,7 +147,10 @@ function handleFailure(
   message: OpenMessage,
   { error, hasFallback }: { error: SinkError; hasFallback: boolean },
 ): Pick<AttemptResult, 'outcome' | 'isGivenUp'> {
-  const outcome = decideOutcome(options, message, error)
+  const outcome = decideOutcome(options, message, {
+    error,
+    hasAcceptedOthers: context.hasAcceptedSince(message),
+  })
   const isGivenUp = outcome.outcome === 'dead' && hasFallback
   options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: error.reason })
   logFailure(options, context, message, { outcome, error, isGivenUp })
@@ -160,7 +165,11 @@ function describeFailure({
   return { reason, answer, answerLost: isAnswerLost(reason) }
 }
 
-function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: SinkError): Outcome {
+function decideOutcome(
+  { clock }: AttemptOptions,
+  message: OpenMessage,
+  { error, hasAcceptedOthers }: { error: SinkError; hasAcceptedOthers: boolean },
+): Outcome {
   const { reason, retryAfterMs } = error
   const decision = decideRetry({
     reason,
@@ -168,6 +177,9 @@ function decideOutcome({ clock }: AttemptOptions, message: OpenMessage, error: S
     ageMs: clock.now() - message.createdAtMs,
     retryAfterMs,
     members: message.kind === 'summary' ? 1 : message.members.length, // a summary is never split
+    attempts: message.attempts,
+    mayBeMessages: mayBeMessages(error),
+    hasAcceptedOthers,
     random: Math.random(),
   })
   const failure = describeFailure(error)
@@ -218,48 +230,6 @@ function logFailure(
 
 function isFailure(word: Outcome['outcome']): word is keyof typeof consequences {
   return Object.hasOwn(consequences, word)
-}
-
-/**
- * Reports the sink's answer to the circuit. Returns 'shut' if sends have to wait, 'back' if the
- * circuit closed.
- */
-export async function reportToCircuit(
-  { circuit, logger }: AttemptOptions,
-  sink: Sink,
-  {
-    sinkResult,
-    outcome,
-    isProbe,
-  }: Pick<AttemptResult, 'sinkResult' | 'outcome'> & { isProbe: boolean },
-): Promise<'shut' | 'back' | undefined> {
-  try {
-    if (sinkResult === undefined && isProbe) await circuit.releaseProbe(sink.name)
-    if (sinkResult === undefined) return undefined
-    const error = sinkResult === 'ok' ? undefined : sinkResult
-    const effect = error ? effectOn(error.reason) : 'ok'
-    const pauseMs = error && pauseAfter(error, sink.limitPerSecond)
-    const change = await circuit.report(sink.name, effect, {
-      reason: error?.reason,
-      answer: error?.message,
-      nextTryInMs: outcome.inMs,
-      isProbe,
-      pauseMs,
-    })
-    if (change === 'opened') logger.warn({ sink: sink.name }, 'circuit opened: sends to it wait')
-    if (change === 'disabled') {
-      const message =
-        'sink disabled: nothing is sent until its address is another one, or it is resumed'
-      logger.error({ sink: sink.name, reason: error?.message }, message)
-    }
-    if (change === 'closed') logger.info({ sink: sink.name }, 'circuit closed: sends go on')
-    if (pauseMs !== undefined) return 'shut'
-    if (change === undefined) return undefined
-    return change === 'closed' ? 'back' : 'shut'
-  } catch (cause) {
-    logger.warn({ sink: sink.name, err: cause }, 'the circuit does not know how this send went')
-    return undefined
-  }
 }
 
 export function countSettled(

@@ -1,22 +1,23 @@
 /**
- * A circuit breaker for each sink, shared by all replicas. A sink that is down delays only its own
- * items; a sink whose address is gone gets nothing until the address changes or an operator resumes
- * it.
+ * A circuit breaker for each sink, and for each destination of a sink with several, shared by all
+ * replicas: what is down delays only its own items. A sink whose address is gone gets nothing until
+ * the address changes or an operator resumes it. A circuit has the name of the sink, or the
+ * destination's id.
  */
 import { defaultTimings, replicaId, type Timings } from '../lib/clock.ts'
 import { maxTroubleAnswer, type Trouble } from '../lib/trouble.ts'
 import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, runScript } from '../redis/scripts.ts'
-import type { SinkReason } from '../sinks/sink.ts'
+import type { Destination, SinkReason } from '../sinks/sink.ts'
 import type { CircuitEffect } from './retry-policy.ts'
 
 export interface Circuit {
   /**
    * Says how many of `count` sends may go: all of them, one as the probe, or none. With none,
-   * `waitMs` says when to ask again.
+   * `waitMs` says when to ask again. Also says which of the destinations are in trouble.
    */
-  admit(sink: string, count: number): Promise<AdmitResult>
+  admit(sink: string, count: number, destinations?: Destinations): Promise<AdmitResult>
   /**
    * Reports how a send went. Returns what the report changed, 'open' if the circuit was open
    * already, or undefined.
@@ -33,24 +34,40 @@ export interface Circuit {
    * probe.
    */
   releaseProbe(sink: string): Promise<void>
-  read(sink: string, nowMs: number): Promise<CircuitReading>
+  /** With `destinations`: a sink with several, of which each is in trouble, is read as such itself. */
+  read(sink: string, nowMs: number, destinations?: Destinations): Promise<CircuitReading>
   /**
    * Pauses a sink for all replicas until it is resumed (`undefined`). Resuming also enables a
-   * disabled sink, and lets an open circuit send its probe at once.
+   * disabled sink, and lets an open circuit, or one of a destination, send its probe at once.
    */
-  pause(sink: string, pause: SinkPause | undefined): Promise<void>
+  pause(sink: string, pause: SinkPause | undefined, destinations?: Destinations): Promise<void>
 }
+
+type Destinations = readonly Pick<Destination, 'id'>[]
 
 export interface AdmitResult {
   count: number
   waitMs: number
   /** The one send that may go is the probe: it tests whether the sink is back. */
   isProbe: boolean
+  /** Only a message that was never tried may be the probe; `waitMs` says when any may. */
+  isForUntried?: boolean
+  /** When the sink last accepted something, by Redis' clock. */
+  lastSuccessMs?: number
+  /** How long the messages of each destination in trouble wait, ms; 0: one may go, as its probe. */
+  waits?: Readonly<Record<string, number>>
+  /** The destinations whose last message failed. */
+  failing?: readonly string[]
 }
 
 export interface SentReport {
   /** Why it failed. */
   reason?: SinkReason | undefined
+  /**
+   * The message may be to blame, and failed for the first time, or again; undefined: any other
+   * message would have failed, too.
+   */
+  blame?: 'first' | 'again' | undefined
   /** What the sink said; at most 200 characters are stored. */
   answer?: string | undefined
   /** When the failed message is tried again; undefined: never. */
@@ -70,6 +87,11 @@ export interface CircuitReading {
   state: 'closed' | 'open' | 'half_open' | 'disabled'
   /** When an open circuit lets a probe through. */
   untilMs: number | undefined
+  /**
+   * From when on a message that was never tried may be the probe; undefined: not before any other,
+   * or more than one message has failed, so that none of them is likely to be to blame.
+   */
+  untriedAtMs: number | undefined
   /** Since when nothing gets through; undefined: sends get through. */
   openedAtMs: number | undefined
   lastSuccessMs: number | undefined
@@ -100,18 +122,19 @@ export function createCircuit(
     keys.shared('circuit', sink),
     keys.shared('circuit', sink, 'probe'),
   ]
+  const readOne = async (name: string, nowMs: number): Promise<CircuitReading> =>
+    toReading(await redis.hgetall(keys.shared('circuit', name)), hashAddress(name), nowMs)
   return {
-    async admit(sink, count) {
+    async admit(sink, count, destinations = []) {
+      const circuits = [sink, ...destinations.map(({ id }) => id)].flatMap(names)
       const args = [probeLeaseMs, hashAddress(sink), replicaId]
-      const answer = Number(await runScript(redis, 'circuit-admit', names(sink), args))
-      if (answer === 0) return { count, waitMs: 0, isProbe: false }
-      if (answer === -1) return { count: 1, waitMs: 0, isProbe: true }
-      return { count: 0, waitMs: answer, isProbe: false }
+      const answer = (await runScript(redis, 'circuit-admit', circuits, args)) as number[]
+      return toAdmitResult(answer, count, destinations)
     },
     async report(sink, word, sent = {}) {
       const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
-      const failure = [reason, nextTryInMs]
+      const failure = [reason, nextTryInMs, sent.blame ?? '']
       const text = answer.slice(0, maxTroubleAnswer)
       const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
@@ -127,16 +150,44 @@ export function createCircuit(
     async releaseProbe(sink) {
       await runScript(redis, 'open-lock', [keys.shared('circuit', sink, 'probe')], [replicaId])
     },
-    async read(sink, nowMs) {
-      const stored = await redis.hgetall(keys.shared('circuit', sink))
-      return toReading(stored, hashAddress(sink), nowMs)
+    async read(sink, nowMs, destinations = []) {
+      const own = await readOne(sink, nowMs)
+      if (own.state !== 'closed' || destinations.length < 2) return own
+      const each = await Promise.all(destinations.map(({ id }) => readOne(id, nowMs)))
+      return each.every(({ state }) => state !== 'closed') ? joinReadings(own, each) : own
     },
-    async pause(sink, pause) {
+    async pause(sink, pause, destinations = []) {
       const name = keys.shared('circuit', sink)
-      if (pause === undefined) await runScript(redis, 'circuit-resume', [name], [])
+      const others = destinations.map(({ id }) => keys.shared('circuit', id))
+      if (pause === undefined) await runScript(redis, 'circuit-resume', [name, ...others], [])
       else await redis.hset(name, 'paused', JSON.stringify(pause))
     },
   }
+}
+
+function toAdmitResult(
+  [answer = 0, anyInMs = 0, lastSuccessMs = 0, ...found]: readonly number[],
+  count: number,
+  destinations: Destinations,
+): AdmitResult {
+  const each = destinations.map(({ id }, i) => ({ id, waitMs: found[i] ?? 0 }))
+  const waiting = each.filter(({ waitMs }) => waitMs >= 0)
+  return {
+    count: answer === 0 ? count : Number(answer < 0),
+    waitMs: answer > 0 ? answer : anyInMs,
+    isProbe: answer < 0,
+    isForUntried: answer === -2,
+    lastSuccessMs,
+    waits: Object.fromEntries(waiting.map(({ id, waitMs }) => [id, waitMs])),
+    failing: each.flatMap(({ id, waitMs }) => (waitMs === -2 ? [] : [id])),
+  }
+}
+
+/** Nothing gets through to any destination: the sink gets a message through with the next probe. */
+function joinReadings(own: CircuitReading, each: readonly CircuitReading[]): CircuitReading {
+  const [next = own] = each.toSorted((a, b) => (a.untilMs ?? 0) - (b.untilMs ?? 0))
+  const openedAtMs = Math.max(...each.map((reading) => reading.openedAtMs ?? 0))
+  return { ...next, openedAtMs, lastSuccessMs: own.lastSuccessMs, paused: own.paused }
 }
 
 function toReading(
@@ -145,6 +196,7 @@ function toReading(
   nowMs: number,
 ): CircuitReading {
   const { until, opened_at: opened, last_success: last, paused, disabled, trouble } = stored
+  const { untried_at: untriedAt, messages = '0' } = stored
   const parseMs = (text: string | undefined): number | undefined =>
     text === undefined ? undefined : Number(text)
   const note = disabled === undefined ? undefined : (JSON.parse(disabled) as DisabledNote)
@@ -154,6 +206,7 @@ function toReading(
   return {
     state,
     untilMs,
+    untriedAtMs: Number(messages) > 1 ? undefined : parseMs(untriedAt),
     openedAtMs: isDisabled ? note.sinceMs : parseMs(opened),
     lastSuccessMs: parseMs(last),
     paused: paused === undefined ? undefined : (JSON.parse(paused) as SinkPause),

@@ -40,6 +40,10 @@ export interface Message {
   createdAtMs: number
   /** The answer to an earlier attempt was lost, or its process died. */
   mayBeRepeat: boolean
+  /** When the attempt began that failed last, also as a part of a larger batch, by Redis' clock, ms. */
+  failedAtMs?: number | undefined
+  /** It tests whether its destination, which was in trouble, takes anything again. */
+  probesDestination?: boolean
   destination: string
   /** Empty for a summary. */
   members: Member[]
@@ -82,6 +86,16 @@ export interface ClaimRequest {
   leastRank: number
   /** Claims only this piece of work, if it is due. */
   ref?: string
+  /**
+   * Claims one piece of work, to test whether the sink takes anything again: one that was never
+   * tried, else the one that was tried longest ago.
+   */
+  probe?: 'any' | 'untried' | false
+  /**
+   * By destination in trouble: how long its messages are put off, ms; of 0, one of them is claimed
+   * as its probe.
+   */
+  waits?: Readonly<Record<string, number>>
 }
 
 export interface ClaimResult {
@@ -93,6 +107,8 @@ export interface ClaimResult {
    * Time until this sink's next piece of work is due, ms; a claimed one is due when its lease ends.
    */
   nextInMs: number | undefined
+  /** Time until the first of those is due that were put off; undefined: none was. */
+  putOffMs: number | undefined
 }
 
 interface StoredMember {
@@ -116,6 +132,8 @@ interface StoredClaim {
   tries: number
   created: number
   repeat: boolean
+  failed?: number
+  probe?: boolean
   members?: StoredMember[]
   d?: string
   about?: string
@@ -132,12 +150,10 @@ export async function claimDue(
   holder: Holder,
   request: ClaimRequest,
 ): Promise<ClaimResult> {
-  const { sink, max, leastRank, ref } = request
+  const { leastRank, ...asked } = request
   const args = {
-    sink,
-    max,
+    ...asked,
     least: leastRank,
-    ref,
     ...toStoredHolder(holder),
     bytes: maxAnswerBytes,
   }
@@ -150,6 +166,7 @@ export async function claimDue(
     left: number
     top?: number
     next?: number
+    off?: number
   }
   let payloadIndex = 0
   const claims = (answer.claims ?? []).map((claim) => {
@@ -161,7 +178,8 @@ export async function claimDue(
       payloads.slice(payloadIndex - count, payloadIndex).map(parsePayload),
     )
   })
-  return { claims, left: answer.left, topRank: answer.top, nextInMs: answer.next }
+  const { left, top, next, off } = answer
+  return { claims, left, topRank: top, nextInMs: next, putOffMs: off }
 }
 
 function toStoredHolder({ owner, leaseMs }: Holder): { owner: string; lease: number } {
@@ -197,6 +215,8 @@ function readMessage(
     tries,
     createdAtMs: claim.created,
     mayBeRepeat: claim.repeat,
+    failedAtMs: claim.failed,
+    probesDestination: claim.probe === true,
     destination: claim.d ?? members[0]?.d ?? '',
     members: members.map((member, i) => readMember(ledger, member, payloads[i])),
     about: claim.about,

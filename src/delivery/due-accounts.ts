@@ -32,6 +32,8 @@ interface ChoiceOptions {
   leastKnown?: number
   /** Chooses the account that was served longest ago, whatever its rank. */
   isOldest?: boolean
+  /** Chooses the account whose message was a probe longest ago, whatever its rank. */
+  isProbe?: boolean
   /** Whether the account is being served already. */
   isBusy?: (account: string) => boolean
 }
@@ -50,6 +52,8 @@ export const soonMs = 2_000
 
 export class DueAccounts {
   #known = new Map<string, DueAccount>()
+  /** By account: when something of it last was a probe, monotonic ms. */
+  readonly #probedAtMs = new Map<string, number>()
 
   get isEmpty(): boolean {
     return this.#known.size === 0
@@ -69,20 +73,27 @@ export class DueAccounts {
     })
   }
 
+  noteProbed(account: string, nowMs: number): void {
+    this.#probedAtMs.set(account, nowMs)
+  }
+
   /**
    * Chooses the account with the worst rank, among equals the one served longest ago; with
    * `isOldest` the one served longest ago, whatever its rank.
    */
   choose(
     nowMs: number,
-    { isOldest = false, isBusy = never, leastKnown = 0 }: ChoiceOptions = {},
+    { isOldest = false, isProbe = false, isBusy = never, leastKnown = 0 }: ChoiceOptions = {},
   ): Choice | undefined {
+    let sinceMs: ((one: DueAccount) => number) | undefined
+    if (isOldest) sinceMs = ({ servedAtMs }) => servedAtMs
+    if (isProbe) sinceMs = ({ account }) => this.#probedAtMs.get(account) ?? -Infinity
     let choice: Choice | undefined
     for (const candidate of this.#known.values()) {
       if (candidate.atMs > nowMs || isBusy(candidate.account)) continue
       if (candidate.knownRank < leastKnown) continue
       choice = choice
-        ? considerAccount(choice, candidate, isOldest)
+        ? considerAccount(choice, candidate, sinceMs)
         : { chosen: candidate, rivals: 0, leastRank: 1 }
     }
     return choice
@@ -128,14 +139,19 @@ export class DueAccounts {
   }
 }
 
-/** Updates the choice with one more candidate. */
+/**
+ * Updates the choice with one more candidate: by rank, or with `sinceMs` by what has waited longest.
+ */
 function considerAccount(
   { chosen, rivals, leastRank }: Choice,
   candidate: DueAccount,
-  isOldest: boolean,
+  sinceMs: ((one: DueAccount) => number) | undefined,
 ): Choice {
+  if (sinceMs) {
+    const isFirst = sinceMs(candidate) < sinceMs(chosen)
+    return { chosen: isFirst ? candidate : chosen, rivals: 0, leastRank: 1 }
+  }
   const isOlder = candidate.servedAtMs < chosen.servedAtMs
-  if (isOldest) return { chosen: isOlder ? candidate : chosen, rivals: 0, leastRank: 1 }
   if (candidate.rank > chosen.rank) return { chosen: candidate, rivals: 0, leastRank: chosen.rank }
   if (candidate.rank < chosen.rank)
     return { chosen, rivals, leastRank: Math.max(leastRank, candidate.rank) }

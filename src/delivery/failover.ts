@@ -52,7 +52,7 @@ export function createFailover(options: FailoverOptions): Failover {
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
       const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
-        ({ name }) => options.retryNow.ensureProbe(name),
+        (sink) => ensureProbes(options, sink),
         (sink, control) => groupWaiting(options, sink, control),
         (sink, control) => rerouteToFallback(options, sink, control),
         (sink, { signal, alive }) =>
@@ -69,6 +69,30 @@ export function createFailover(options: FailoverOptions): Failover {
       if (failures.length > 0) throw failures[0] // a step that a full Redis refuses must not stop the others
     },
   }
+}
+
+/** A sink, or a destination of its own circuit, whose items all wait for later is tried now. */
+async function ensureProbes(
+  { retryNow }: FailoverOptions,
+  { name, destinations }: FailoverSink,
+): Promise<void> {
+  await retryNow.ensureProbe(name)
+  if (destinations.length < 2) return
+  for (const { id } of destinations) await retryNow.ensureProbe(name, id)
+}
+
+/** Whether the groups and digests of a sink have to wait. */
+export async function isBlocked(
+  { circuit, retryNow, clock }: Pick<FailoverOptions, 'circuit' | 'retryNow' | 'clock'>,
+  { name, destinations }: { name: string; destinations?: FailoverSink['destinations'] },
+): Promise<boolean> {
+  const nowMs = clock.now()
+  const { state, paused, untriedAtMs = Infinity } = await circuit.read(name, nowMs, destinations)
+  if (state === 'disabled' || paused !== undefined) return true
+  // a single message failed, and may be to blame: a group is another one
+  if (untriedAtMs <= nowMs) return false
+  // a single probe message tests whether the sink is back; groups keep waiting
+  return state === 'half_open' ? retryNow.ensureProbe(name) : state === 'open'
 }
 
 interface PassControl {
@@ -89,12 +113,12 @@ function isBlockedFor(
 
 async function groupWaiting(
   { drains, circuit, clock }: FailoverOptions,
-  { name, blockedGroups }: FailoverSink,
+  { name, blockedGroups, destinations }: FailoverSink,
   { signal, alive }: PassControl,
 ): Promise<void> {
   if (Object.keys(blockedGroups).length === 0) return
   const nowMs = clock.now()
-  if (!isBlockedFor(await circuit.read(name, nowMs), nowMs, groupAfterMs)) return
+  if (!isBlockedFor(await circuit.read(name, nowMs, destinations), nowMs, groupAfterMs)) return
   const paging: Paging = { mayContinue: async () => !signal.aborted, alive }
   for (const ledger of drains.ledgersFor(name)) {
     const groupPage = async (refs: readonly string[]): Promise<number> => {
@@ -130,11 +154,11 @@ async function rerouteToFallback(
  */
 async function mayReroute(
   { circuit, clock }: FailoverOptions,
-  { name, fallback, fallbackAfterMs }: FailoverSink,
+  { name, fallback, fallbackAfterMs, destinations }: FailoverSink,
 ): Promise<boolean> {
   if (fallback === undefined) return false
   const nowMs = clock.now()
-  const { state, openedAtMs, paused } = await circuit.read(name, nowMs)
+  const { state, openedAtMs, paused } = await circuit.read(name, nowMs, destinations)
   if (paused !== undefined) return false
   const isLong = openedAtMs !== undefined && nowMs - openedAtMs >= fallbackAfterMs
   if (state !== 'disabled' && !(state === 'open' && isLong)) return false

@@ -14,6 +14,7 @@ import { readDueTimers, peekFlush } from '../grouping/timers.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Metrics } from '../lib/metrics.ts'
+import type { Destination } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
   worstFirst,
@@ -238,9 +239,10 @@ async function rerouteMembers(
 export interface RetryNow {
   /**
    * Ensures that a sink with a half-open circuit is tried within seconds; false if the circuit is
-   * not half open, the sink is paused, or nothing waits for a retry.
+   * not half open, the sink is paused, or nothing waits for a retry. With `destination`: the same of
+   * its own circuit.
    */
-  ensureProbe(sink: string): Promise<boolean>
+  ensureProbe(sink: string, destination?: string): Promise<boolean>
   retryAll(sink: string): Promise<void>
 }
 
@@ -273,18 +275,18 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
   }
 
   return {
-    async ensureProbe(sink) {
-      const { state, paused } = await circuit.read(sink, clock.now())
+    async ensureProbe(sink, destination) {
+      const { state, paused } = await circuit.read(destination ?? sink, clock.now())
       if (state !== 'half_open' || paused !== undefined) return false
-      if (await hasProbe(sink)) return true
+      if (destination === undefined && (await hasProbe(sink))) return true
       for (const ledger of drains.ledgersFor(sink))
-        if ((await retryInLedger(options, ledger, sink, 1)) > 0) return true
+        if ((await retryInLedger(options, ledger, { sink, max: 1, destination })) > 0) return true
       return false
     },
     async retryAll(sink) {
       try {
         for (const ledger of drains.ledgersFor(sink))
-          await retryInLedger(options, ledger, sink, maxRetries)
+          await retryInLedger(options, ledger, { sink, max: maxRetries })
       } catch (error) {
         logger.warn(
           { sink, err: error },
@@ -298,10 +300,9 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
 async function retryInLedger(
   { drains }: RetryNowOptions,
   ledger: AccountLedger,
-  sink: string,
-  max: number,
+  { sink, max, destination }: { sink: string; max: number; destination?: string | undefined },
 ): Promise<number> {
-  const refs = await makeRetriesDue(ledger, sink, max)
+  const refs = await makeRetriesDue(ledger, sink, max, destination)
   if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
   return refs.length
 }
@@ -309,6 +310,7 @@ async function retryInLedger(
 /** A sink as failover sees it. */
 export interface FailoverSink {
   name: string
+  destinations: readonly Destination[]
   /** The sink that gets its items when it takes none; undefined: they wait. */
   fallback: string | undefined
   /** How long its circuit must have been open before items are rerouted, ms. */

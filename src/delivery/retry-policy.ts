@@ -1,5 +1,5 @@
 /** Decides what follows a failed attempt: one pure table over the reasons of SinkError. */
-import type { SinkError, SinkReason } from '../sinks/sink.ts'
+import { isAnswerLost, type SinkError, type SinkReason } from '../sinks/sink.ts'
 
 /** Waits between counted tries; the last one repeats until the age limit. */
 const scheduleMs = [
@@ -14,6 +14,9 @@ export const maxAgeMs = 72 * 3_600_000
  * A refusal that may be temporary, such as 404 during a deployment, is retried for about an hour.
  */
 const maxRejectedTries = 5
+
+/** A batch that the receiver refused so often is halved: one of its events may be to blame. */
+const maxBatchTries = 3
 
 const defaultRateLimitMs = 10_000
 
@@ -31,13 +34,20 @@ export interface Failure {
   retryAfterMs: number | undefined
   /** How many items the message carries. */
   members: number
+  /** Attempts before this one, counted or not. */
+  attempts: number
+  /** The message may be to blame, because the receiver had it in hand. */
+  mayBeMessages: boolean
+  /** The sink has accepted others since this message, or the batch it was in, failed before. */
+  hasAcceptedOthers: boolean
   /** In [0, 1); varies the waits by up to 20 % either way. */
   random: number
 }
 
 export function decideRetry(failure: Failure): RetryDecision {
   const { reason, tries, ageMs, retryAfterMs = 0, members } = failure
-  if (reason === 'invalid') return members > 1 ? { act: 'split' } : { act: 'dead' }
+  if (members > 1 && isLasting(failure)) return { act: 'split' }
+  if (reason === 'invalid') return { act: 'dead' }
   // items for a disabled sink do not expire: they wait until an operator acts
   const isTooOld = ageMs >= maxAgeMs && reason !== 'gone'
   if (reason === 'recipient_refused' || isTooOld) return { act: 'dead' }
@@ -48,6 +58,12 @@ export function decideRetry(failure: Failure): RetryDecision {
     afterMs,
     counts: !needsOperator(reason) && reason !== 'rate_limited',
   }
+}
+
+/** Whether a batch would fail again as it is. */
+function isLasting({ reason, attempts, ...failure }: Failure): boolean {
+  const isOften = attempts + 1 >= maxBatchTries || failure.hasAcceptedOthers
+  return reason === 'invalid' || (failure.mayBeMessages && isOften)
 }
 
 function waitMs(reason: SinkReason, tries: number): number {
@@ -77,6 +93,23 @@ export function pauseAfter(
   return retryAfterMs ?? (reason === 'rate_limited' && hasLimit ? defaultRateLimitMs : undefined)
 }
 
+/** Whether the failure says nothing of the sink's other destinations. */
+export function concernsDestination({ reason, scope }: SinkError): boolean {
+  const isRecipients = reason === 'recipient_refused' || reason === 'recipient_deferred'
+  return scope === 'destination' || isRecipients
+}
+
+/**
+ * Whether the message itself may be to blame: the receiver had it in hand and did not take it, so
+ * another one may fare better. A firewall may refuse one by 403, nobody does by 401.
+ */
+export function mayBeMessages(error: SinkError): boolean {
+  const { reason, status } = error
+  if (isAnswerLost(reason)) return true
+  const isRefusal = reason === 'unavailable' || reason === 'rejected' || status === 403
+  return status !== undefined && isRefusal && !concernsDestination(error)
+}
+
 /**
  * What a reason says about the sink as a whole: it answers, has a fault, is broken until somebody
  * acts, is gone, or nothing.
@@ -89,8 +122,8 @@ export function effectOn(reason: SinkReason): CircuitEffect {
       return 'none'
     case 'invalid':
     case 'recipient_refused':
-    case 'recipient_deferred':
       return 'answered'
+    case 'recipient_deferred':
     case 'rejected': // one wrong path makes the sink reject everything
     case 'unavailable':
     case 'timeout':

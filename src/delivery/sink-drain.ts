@@ -7,8 +7,8 @@
 import { randomUUID } from 'node:crypto'
 import { settleMembers } from '../grouping/freeze.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
-import { type ItemChange, releaseUndetailed, type SinkBatchWaits } from '../store/pending-items.ts'
+import type { AccountLedger } from '../store/account-ledger.ts'
+import { Admission } from './admission.ts'
 import {
   type AttemptResult,
   type AttemptOptions,
@@ -16,8 +16,8 @@ import {
   type OpenMessage,
   countSettled,
   type SendPace,
-  reportToCircuit,
 } from './attempt.ts'
+import type { AdmitResult } from './circuit.ts'
 import {
   advanceClaims,
   type Claim,
@@ -28,19 +28,15 @@ import {
   type ClaimUpdateResult,
   type SettleResult,
 } from './claims.ts'
+import { type ClaimedWorkOptions, selectMessages } from './claimed-work.ts'
 import { DueAccounts, soonMs, type DueInfo, type Choice, type WorkHints } from './due-accounts.ts'
-import { freezeBatches, type SuppressionOptions, selectSendable } from './suppression.ts'
 
-export interface DrainOptions extends AttemptOptions, SuppressionOptions {
+export interface DrainOptions extends AttemptOptions, ClaimedWorkOptions {
   pace: SendPace
   hints: Pick<WorkHints, 'write' | 'clear'>
   holder: Holder
   /** How often a shut circuit is read again. */
   circuitRecheckMs: number
-  /** By configured sink: how long its batch waits. */
-  batchWaits: SinkBatchWaits
-  /** Announces the items that were released from their wait for a full event. */
-  release: (account: string, made: ItemChange[]) => Promise<void>
 }
 
 /** A claimed message that was not begun. */
@@ -77,9 +73,6 @@ interface RunningUpdate {
 const maxClaims = 100
 const aheadMs = 2_000
 
-/** How long an admission by the circuit holds: another replica may have found the sink down. */
-const admittedForMs = 250
-
 /** A frozen process may have lost its claims: it sends nothing that it renewed longer ago. */
 const maxLeaseAgeMs = 5_000
 const renewalsPerLease = 5
@@ -93,12 +86,10 @@ const failedRestMs = 1_000
 /** A claim or claim update that takes longer no longer delays other accounts. */
 const hungAfterMs = 500
 
-/** Shortest interval between two reports of success. */
-const reportMs = 500
-
 export class SinkDrain {
   readonly #sink: Sink
   readonly #options: DrainOptions
+  readonly #admission: Admission
   readonly #due = new DueAccounts()
   /** Most severe first. */
   #waiting: ClaimedMessage[] = []
@@ -108,13 +99,10 @@ export class SinkDrain {
   readonly #chores = new Set<Promise<void>>()
   #ready = (): void => undefined
   #isFinishing = false
-  /** When the circuit last admitted a send, and until when it admits none, monotonic ms. */
-  #admittedAtMs = -Infinity
+  /** Until when the circuit admits no send, monotonic ms. */
   #shutUntilMs = -Infinity
   /** When the next message may go to a sink with a limit, as far as known here, monotonic ms. */
   #nextPlaceMs = -Infinity
-  /** When a success was last reported to the circuit, monotonic ms; -Infinity: report the next. */
-  #toldOkAtMs = -Infinity
   #claimCount = 0
   /** Updates and claims run beside the steps, one per account: one that hangs stops no other. */
   readonly #updates = new Map<AccountLedger, RunningUpdate>()
@@ -126,6 +114,7 @@ export class SinkDrain {
   constructor(sink: Sink, options: DrainOptions) {
     this.#sink = sink
     this.#options = options
+    this.#admission = new Admission(sink, options)
   }
 
   /** Something of the account may be due. */
@@ -170,8 +159,7 @@ export class SinkDrain {
         if (lost.includes(one.message.ref)) this.#drop(one)
       }
     })
-    if (held.some(({ isProbe }) => isProbe))
-      renewing.push(this.#options.circuit.renewProbe(this.#sink.name))
+    renewing.push(this.#admission.renewProbes(held))
     await Promise.allSettled(renewing) // what is not renewed is somebody else's when its lease ends
   }
 
@@ -233,7 +221,8 @@ export class SinkDrain {
     const leastKnown = this.#leastKnown
     if (leastKnown === 0) this.#claimCount = (this.#claimCount + 1) % 10
     const isOldest = leastKnown === 0 && this.#claimCount === 0 // one in ten, whatever its rank
-    const choice = this.#due.choose(nowMs, { isOldest, isBusy: this.#isBusy, leastKnown })
+    const isProbe = this.#admission.isShut
+    const choice = this.#due.choose(nowMs, { isOldest, isProbe, isBusy: this.#isBusy, leastKnown })
     if (!choice) return
     const { chosen } = choice
     this.#claiming.set(chosen.account, nowMs)
@@ -262,25 +251,22 @@ export class SinkDrain {
   }
 
   async #claimMore(choice: Choice): Promise<void> {
-    const { circuit } = this.#options
-    const nowMs = this.#nowMs()
     const room = claimRoom(this.#sink) - this.#readyCount
-    const { count, waitMs, isProbe } = await circuit.admit(this.#sink.name, Math.max(1, room))
+    const admitted = await this.#admission.ask(Math.max(1, room))
+    const { count, waitMs, isProbe } = admitted
     if (count === 0) return this.#shut(waitMs)
     if (isProbe) void this.#giveBack() // what was claimed before the circuit opened
-    this.#admittedAtMs = nowMs
     let hasFound = false
     try {
-      hasFound = await this.#claimFrom(choice, { count, isProbe })
+      hasFound = await this.#claimFrom(choice, admitted)
     } finally {
-      if (!hasFound && isProbe) await this.#releaseProbe()
+      if (!hasFound && isProbe) await this.#admission.releaseProbe()
     }
   }
 
   /** Stops while the circuit is shut: claims are given back, hints put off. */
   async #shut(waitMs: number): Promise<void> {
     this.#shutUntilMs = this.#nowMs() + Math.min(waitMs, this.#options.circuitRecheckMs)
-    this.#toldOkAtMs = -Infinity // report the probe's success at once
     const inMs = Math.max(waitMs, soonMs)
     void this.#giveBack()
     await this.#options.hints.clear(this.#due.takeHints().map((hint) => ({ ...hint, inMs })))
@@ -289,7 +275,7 @@ export class SinkDrain {
   /** Claims for one account; resolves with whether anything is to be sent. */
   async #claimFrom(
     { chosen, rivals, leastRank }: Choice,
-    { count, isProbe }: { count: number; isProbe: boolean },
+    { count, waitMs, isProbe, isForUntried = false }: AdmitResult,
   ): Promise<boolean> {
     const { account, rank } = chosen
     const ledger = this.#options.findLedger(account)
@@ -300,76 +286,55 @@ export class SinkDrain {
       return false
     }
     const renewedAtMs = this.#nowMs()
-    const { claims, left, topRank, nextInMs } = await claimDue(ledger, this.#options.holder, {
-      sink: this.#sink.name,
-      max: Math.max(1, Math.ceil(count / (1 + rivals))),
-      leastRank,
-    })
+    if (isProbe) this.#due.noteProbed(account, renewedAtMs)
+    const probe = isForUntried ? 'untried' : isProbe && 'any'
+    const { claims, left, topRank, nextInMs, putOffMs } = await claimDue(
+      ledger,
+      this.#options.holder,
+      {
+        sink: this.#sink.name,
+        max: Math.max(1, Math.ceil(count / (1 + rivals))),
+        leastRank,
+        probe,
+        waits: this.#admission.waits,
+      },
+    )
     const fresh = claims.filter((claim) => !this.#holds(ledger, claim))
-    const { messages, againInMs } = await this.#selectMessages(ledger, fresh, count)
-    const nextMs = left > 0 ? 0 : Math.min(nextInMs ?? Infinity, againInMs)
+    const { messages, againInMs } = await selectMessages(this.#options, {
+      ledger,
+      sink: this.#sink,
+      claims: fresh,
+      max: count,
+      addChore: (work) => void this.#addChore(work),
+      nudge: () => this.nudge(account),
+    })
+    // what was tried waits for the next probe
+    const leftMs = isForUntried && claims.length === 0 ? waitMs : 0
+    const nextMs = left > 0 ? leftMs : Math.min(nextInMs ?? Infinity, againInMs)
     const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
     const hint = this.#due.noteServed(chosen, next, this.#nowMs())
     const inMs = nextMs === Infinity ? undefined : nextMs
     if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    const laterMs = Math.min(putOffMs ?? Infinity, leftMs || Infinity)
+    if (laterMs !== Infinity) void this.#addChore(this.#hintAt(account, laterMs))
     const common = { ledger, renewedAtMs, isProbe }
     const added = messages.map((message) => ({ ...common, message, token: randomUUID() }))
+    const refused = await this.#admission.takeProbes(added)
+    for (const { message } of refused) message.probesDestination = false
     this.#waiting = [...this.#waiting, ...added].toSorted((a, b) => b.message.rank - a.message.rank)
+    if (refused.length > 0) this.#putOff()
     if (this.#isFinishing) await this.#giveBack()
     return messages.length > 0
+  }
+
+  #hintAt(account: string, inMs: number): Promise<void> {
+    return this.#options.hints.write([{ account, sink: this.#sink.name, inMs }])
   }
 
   /** Whether it is in hand here already: its lease ended while Redis was away, and it goes on. */
   #holds(ledger: AccountLedger, { ref }: Claim): boolean {
     const inHand = [...this.#waiting, ...this.#ended, ...this.#running.values()]
     return inHand.some((one) => one.ledger === ledger && one.message.ref === ref)
-  }
-
-  /** Picks messages to send and handles other claims; `againInMs`: when a batch's rest is due. */
-  async #selectMessages(
-    ledger: AccountLedger,
-    claims: readonly Claim[],
-    max: number,
-  ): Promise<{ messages: Message[]; againInMs: number }> {
-    const { findLedger } = this.#options
-    const sink = this.#sink
-    const isForMachines = sink.audience === 'machines'
-    const messages: Message[] = []
-    let againInMs = Infinity
-    for (const claim of claims) {
-      if (claim.kind === 'detail')
-        void this.#addChore(this.#releaseWithoutDetail(ledger, claim.ref))
-      else if (claim.kind === 'settling') {
-        void this.#addChore(settleMembers(ledger, claim.ref, claim.batch, findLedger))
-      } else if (claim.kind === 'unfreezing' || (claim.kind === 'summary' && isForMachines)) {
-        // a summary was frozen while the sink was one for people: machines get each event
-        void this.#addChore(this.#unfreeze(ledger, claim.ref))
-      } else if (claim.kind !== 'collection') messages.push(claim)
-      else {
-        const { frozen, restInMs } = await this.#freeze(ledger, claim, max)
-        messages.push(...frozen)
-        againInMs = Math.min(againInMs, restInMs)
-      }
-    }
-    return { messages: await selectSendable(this.#options, { ledger, sink }, messages), againInMs }
-  }
-
-  async #unfreeze(ledger: AccountLedger, ref: string): Promise<void> {
-    await this.#options.rerouter?.unfreeze(ledger, ref)
-    this.nudge(ledger.account)
-  }
-
-  #freeze(ledger: AccountLedger, claim: Claim, count: number): ReturnType<typeof freezeBatches> {
-    const max = Math.min(count, this.#sink.concurrency) // frozen ones wait until all are frozen
-    return freezeBatches(this.#options, { ledger, sink: this.#sink, claim, max })
-  }
-
-  /** The wait for the full event is over: all items of the record go on without it. */
-  async #releaseWithoutDetail(ledger: AccountLedger, ref: string): Promise<void> {
-    const { batchWaits, release } = this.#options
-    const parsed = parseRef(ref)
-    if (parsed.kind !== 'item') return
-    await release(ledger.account, await releaseUndetailed(ledger, parsed.recordId, batchWaits))
   }
 
   // Sending ----------------------------------------------------------------------------------------
@@ -405,6 +370,8 @@ export class SinkDrain {
   /** Takes messages to open now: as many as slots are free, or one per send slot of the pace. */
   async #takeNext(): Promise<ClaimedMessage[]> {
     if (!(await this.#isStillAdmitted())) return []
+    this.#putOff()
+    if (!this.#hasNext) return []
     let count = Math.max(0, this.#freeSlots) // below 0 when updates that hung have gone on meanwhile
     if (this.#sink.limitPerSecond !== undefined) {
       const { isTaken, nextInMs } = await this.#options.pace.take(this.#sink)
@@ -428,13 +395,22 @@ export class SinkDrain {
 
   /** Whether claimed messages may still be sent; otherwise they are given back. */
   async #isStillAdmitted(): Promise<boolean> {
-    const nowMs = this.#nowMs()
-    if (nowMs - this.#admittedAtMs < admittedForMs || this.#waiting[0]?.isProbe) return true
-    const { count, waitMs, isProbe } = await this.#options.circuit.admit(this.#sink.name, 1)
-    if (isProbe) await this.#releaseProbe() // a probe gets a claim of its own
+    if (this.#admission.isRecent || this.#waiting[0]?.isProbe) return true
+    const { count, waitMs, isProbe } = await this.#admission.ask(1)
+    if (isProbe) await this.#admission.releaseProbe() // a probe gets a claim of its own
     if (count === 0 || isProbe) await this.#shut(waitMs)
-    else this.#admittedAtMs = nowMs
     return count > 0 && !isProbe
+  }
+
+  /** Gives back what was claimed for a destination before it was in trouble. */
+  #putOff(): void {
+    const { waits } = this.#admission
+    const late = this.#waiting.filter(
+      ({ message }) => !message.probesDestination && waits[message.destination] !== undefined,
+    )
+    this.#waiting = this.#waiting.filter((one) => !late.includes(one))
+    for (const [id, messages] of Map.groupBy(late, ({ message }) => message.destination))
+      void this.#giveBack(messages, waits[id])
   }
 
   async #updateLedger(
@@ -452,7 +428,7 @@ export class SinkDrain {
       const again = settling.map((ended) => ({ ...ended, mayBeWritten: true }))
       this.#ended.push(...again) // a later update writes them
       if (!this.#isFinishing) this.#waiting.unshift(...opening)
-      else this.#releaseProbeOf(opening) // the messages are due again when their leases end
+      else this.#releaseProbesOf(opening) // the messages are due again when their leases end
       throw error
     } finally {
       this.#updates.set(ledger, { opening: 0, untilMs: renewedAtMs + hungAfterMs })
@@ -461,7 +437,7 @@ export class SinkDrain {
       const opened = answer.begun[i]
       // undefined: another process holds it by now, or there is nothing to send any more
       if (opened) this.#start({ ...held, renewedAtMs }, { ...held.message, ...opened })
-      else this.#releaseProbeOf([held])
+      else this.#releaseProbesOf([held])
     }
     await this.#afterSettling(settling, answer.settled)
   }
@@ -481,7 +457,8 @@ export class SinkDrain {
   async #send(running: RunningSend, message: OpenMessage): Promise<AttemptResult> {
     const { ledger, cutOff } = running
     const isHeld = (): boolean => this.#nowMs() - running.renewedAtMs <= maxLeaseAgeMs
-    const context = { ledger, sink: this.#sink, signal: cutOff.signal, isHeld }
+    const hasAcceptedSince = (one: Message): boolean => this.#admission.hasAcceptedSince(one)
+    const context = { ledger, sink: this.#sink, signal: cutOff.signal, isHeld, hasAcceptedSince }
     try {
       return await attemptSend(this.#options, context, message)
     } catch (error) {
@@ -514,21 +491,13 @@ export class SinkDrain {
     const inMs = isAgain ? 0 : outcome.inMs // only a retry has one
     if (inMs === undefined) return
     if (inMs <= soonMs) this.nudge(ledger.account, { inMs, rank: message.rank })
-    const hint = { account: ledger.account, sink: this.#sink.name, inMs }
-    void this.#addChore(this.#options.hints.write([hint]))
+    void this.#addChore(this.#hintAt(ledger.account, inMs))
   }
 
-  /** Reports every failure to the circuit, and success at most once per `reportMs`. */
   async #reportResult(ended: EndedSend): Promise<void> {
-    const atMs = this.#nowMs()
-    const isOk = ended.sinkResult === 'ok'
-    if (isOk && !ended.isProbe && atMs - this.#toldOkAtMs < reportMs) return
-    this.#toldOkAtMs = isOk ? atMs : -Infinity
-    const state = await reportToCircuit(this.#options, this.#sink, ended)
+    const state = await this.#admission.report(ended)
     if (state === 'back') void this.#addChore(this.#options.retryNow?.retryAll(this.#sink.name))
-    if (state !== 'shut') return
-    this.#admittedAtMs = -Infinity
-    void this.#giveBack()
+    if (state === 'shut') void this.#giveBack()
   }
 
   /** Runs work beside the steps. Work that fails is due again when its lease ends. */
@@ -546,34 +515,38 @@ export class SinkDrain {
 
   // Leases -----------------------------------------------------------------------------------------
 
-  async #giveBack(): Promise<void> {
-    const claimed = this.#waiting.splice(0)
+  /** Gives claims back, for others to take now or in `inMs`; by default all that were not begun. */
+  async #giveBack(claimed = this.#waiting.splice(0), inMs?: number): Promise<void> {
     if (claimed.length === 0) return
     const byLedger = [...Map.groupBy(claimed, ({ ledger }) => ledger)]
-    const back = byLedger.map((one) => this.#giveBackTo(...one))
-    this.#releaseProbeOf(claimed)
+    const back = byLedger.map(([ledger, messages]) => this.#giveBackTo(ledger, messages, inMs))
+    this.#releaseProbesOf(claimed)
     await this.#addChore(Promise.all(back))
   }
 
-  #releaseProbeOf(unsent: ClaimedMessage[]): void {
-    if (unsent.some(({ isProbe }) => isProbe)) void this.#addChore(this.#releaseProbe())
+  #releaseProbesOf(unsent: ClaimedMessage[]): void {
+    const probes = unsent.filter(({ isProbe, message }) => isProbe || message.probesDestination)
+    if (probes.length > 0) void this.#addChore(this.#admission.releaseProbes(probes))
   }
 
-  #releaseProbe(): Promise<void> {
-    return this.#options.circuit.releaseProbe(this.#sink.name)
-  }
-
-  async #giveBackTo(ledger: AccountLedger, messages: ClaimedMessage[]): Promise<void> {
-    const back = messages.map(({ message: { ref, rank } }) => ({ ref, rank }))
+  async #giveBackTo(
+    ledger: AccountLedger,
+    messages: ClaimedMessage[],
+    inMs?: number,
+  ): Promise<void> {
+    const late = inMs === undefined ? {} : { inMs }
+    const back = messages.map(({ message: { ref, rank } }) => ({ ref, rank, ...late }))
     await this.#write(ledger, { giveBack: back })
-    this.nudge(ledger.account, { rank: Math.max(...back.map(({ rank }) => rank)) })
+    const rank = Math.max(...back.map((one) => one.rank))
+    if ((inMs ?? 0) <= soonMs) this.nudge(ledger.account, { ...late, rank })
+    else await this.#hintAt(ledger.account, inMs ?? 0)
   }
 
   #drop(held: ClaimedMessage): void {
     this.#running.get(runningKey(held.ledger, held.message))?.cutOff.abort()
     if (!this.#waiting.includes(held)) return
     this.#waiting = this.#waiting.filter((waiting) => waiting !== held)
-    this.#releaseProbeOf([held])
+    this.#releaseProbesOf([held])
   }
 
   #nextStepMs(): number | undefined {

@@ -59,13 +59,18 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
   return score === undefined ? undefined : Number(score)
 }
 
-/** Makes retries due now that wait because their sink failed; returns their references. */
+/**
+ * Makes retries due now that wait because their sink failed, those of one destination or of all;
+ * returns their references.
+ */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
   max: number,
+  destination?: string,
 ): Promise<string[]> {
-  return (await ledger.run('wake-retries', sink, max)) as string[]
+  const only = destination === undefined ? [] : [destination]
+  return (await ledger.run('wake-retries', sink, max, ...only)) as string[]
 }
 
 /** Postpones a piece of due work by `forMs`. */

@@ -22,6 +22,9 @@ function itemAfter(reason: SinkReason): string {
     ageMs: 0,
     retryAfterMs: undefined,
     members: 1,
+    attempts: 0,
+    mayBeMessages: false,
+    hasAcceptedOthers: false,
     random: 0.5,
   })
   return act === 'dead' ? 'dead letter' : 'waits'

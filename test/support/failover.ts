@@ -1,6 +1,6 @@
 /** A sink that takes nothing, its fallback, and what relieves it, on a real Redis, one pass at a time. */
 import { type Circuit, createCircuit } from '../../src/delivery/circuit.ts'
-import { createFailover } from '../../src/delivery/failover.ts'
+import { createFailover, isBlocked } from '../../src/delivery/failover.ts'
 import {
   createRerouter,
   createRetryNow,
@@ -75,7 +75,9 @@ export async function aReliefRig(
   const [said, givenUp]: [unknown[], string[]] = [[], []]
   const warn = (about: unknown): void => void said.push(about)
   const clock = clockToSet()
-  const reading = { read: (sink: string) => circuit.read(sink, Date.now()) }
+  const reading: Pick<Circuit, 'read'> = {
+    read: (sink, _nowMs, destinations) => circuit.read(sink, Date.now(), destinations),
+  }
   const wake = createRetryNow({ circuit: reading, drains, clock, logger: silent })
   const rig = aGatheringRig({
     clock,
@@ -86,9 +88,7 @@ export async function aReliefRig(
     rerouter: diverter,
     digests: options.digests ?? {},
     retryNow: wake,
-    isBlocked: async (sink) =>
-      ['open', 'disabled'].includes((await circuit.read(sink, Date.now())).state) ||
-      wake.ensureProbe(sink),
+    isBlocked: (name) => isBlocked({ circuit: reading, retryNow: wake, clock }, { name }),
   })
   const relief = createFailover({
     sinks: relieved,
@@ -115,7 +115,7 @@ export async function aReliefRig(
     async down(sink, sinceMs) {
       const nowMs = rig.clock.now()
       const times = { until: Date.now() + 900_000, opened_at: nowMs - sinceMs }
-      await redis.hset(keys.shared('circuit', sink), times)
+      await redis.hset(keys.shared('circuit', sink), { ...times, messages: 5 })
     },
     async up(sink) {
       await redis.del(keys.shared('circuit', sink))
@@ -142,6 +142,7 @@ export function relievedAs(
       const places = destinations.map(({ id }) => [id, blockedGroup(id)] as const)
       const relieved: FailoverSink = {
         name,
+        destinations,
         fallback: fallbacks[name],
         fallbackAfterMs,
         pendingMax,

@@ -176,6 +176,11 @@ async function probeSinks(parts: LedgerParts): Promise<DoctorFinding[]> {
       found.push(subject.bad('problem', `not configured any more, ${countItems(waiting)}`, remedy))
     }
     if (type !== undefined) found.push(...judgeSending(report, subject, parts))
+    for (const { label, circuit } of report.recipients) {
+      const why = circuit.trouble ? formatTrouble(circuit.trouble, parts.nowMs) : 'takes nothing'
+      const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
+      found.push(subject.bad('problem', `${label} alone: ${why}`, remedy))
+    }
     if (deadLetters > 0) {
       const detail = `${pluralize(deadLetters, 'dead letter')}, which nobody was told of`
       found.push(subject.bad('problem', detail, `tocsin dead-letters list --sink ${name}`))

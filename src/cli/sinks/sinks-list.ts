@@ -1,9 +1,10 @@
 import type { Config } from '../../config/config.ts'
 import { groupingSinks } from '../../daemon/grouping.ts'
 import { createAddressHasher } from '../../daemon/sinks.ts'
-import { type CircuitReading, createCircuit } from '../../delivery/circuit.ts'
+import { type Circuit, type CircuitReading, createCircuit } from '../../delivery/circuit.ts'
 import { type DigestState, readDigestState } from '../../grouping/flusher.ts'
 import { redisNow } from '../../redis/scripts.ts'
+import type { Destination } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import { readAccounting } from '../../store/accounts.ts'
 import { countDeadLetters, readSinkNames } from '../../store/pending-items.ts'
@@ -32,6 +33,7 @@ export async function listSinks(context: Context, options: CommonOptions): Promi
 
 function sinkJson(report: SinkReport): Record<string, unknown> {
   const { name, type, fallback, circuit, pending, diverted, deadLetters, digest } = report
+  const { recipients } = report
   const { paused, disabled } = circuit
   return {
     sink: name,
@@ -41,6 +43,11 @@ function sinkJson(report: SinkReport): Record<string, unknown> {
     circuit_open_since: formatIsoTime(circuit.openedAtMs),
     circuit_open_until: formatIsoTime(circuit.untilMs),
     trouble: troubleJson(circuit.trouble),
+    recipients: recipients.map(({ label, circuit: own }) => ({
+      recipient: label,
+      circuit: own.state,
+      trouble: troubleJson(own.trouble),
+    })),
     fallback: fallback ?? null,
     paused: paused ? { reason: paused.reason, since: formatIsoTime(paused.sinceMs) } : null,
     disabled: disabled ? { reason: disabled.reason, since: formatIsoTime(disabled.sinceMs) } : null,
@@ -68,6 +75,9 @@ function sinkLines(context: Context, report: SinkReport, nowMs: number): string[
   return [
     `${head}: ${formatCircuit(context, circuit)}`,
     ...troubleLines(context.terminal, circuit.trouble, nowMs),
+    ...report.recipients.flatMap(({ label, circuit: { trouble } }) =>
+      troubleLines(context.terminal, trouble, nowMs, `${label} alone: `),
+    ),
     ...circuitRemedy(name, circuit),
     waiting,
     ...(isShut && fallback !== undefined ? [`  what comes goes to its fallback ${fallback}`] : []),
@@ -138,6 +148,8 @@ export interface SinkReport {
   type: SinkConfig['type'] | undefined
   fallback: string | undefined
   circuit: CircuitReading
+  /** Of several recipients those that take nothing. */
+  recipients: { label: string; circuit: CircuitReading }[]
   /** Items by state over all accounts; only states that occur. */
   pending: Record<string, number>
   /** Items that ever went to a fallback, over all accounts. */
@@ -154,20 +166,22 @@ export async function reportSinks(store: OpenStore, config: Config): Promise<Sin
   const nowMs = await redisNow(store)
   const counts = await sumBySink(store)
   const circuit = createCircuit(redis, keys, createAddressHasher(config, store.ledgers))
-  const destinations = [...destinationsBySink(config)]
+  const destinationsOf = destinationsBySink(config)
   const grouping = groupingSinks(
     { config },
-    new Map(destinations.map(([name, own]) => [name, { destinations: own }])),
+    new Map([...destinationsOf].map(([name, own]) => [name, { destinations: own }])),
   )
   const configured = new Map(config.sinks.map((sink) => [sink.name, sink]))
   const reports: SinkReport[] = []
   for (const name of await listSinkNames(store, config)) {
     const sink = grouping.get(name)
+    const own = destinationsOf.get(name) ?? []
     reports.push({
       name,
       type: configured.get(name)?.type,
       fallback: configured.get(name)?.fallback,
-      circuit: await circuit.read(name, nowMs),
+      circuit: await circuit.read(name, nowMs, own),
+      recipients: await readRecipients(circuit, own, nowMs),
       ...(counts.get(name) ?? { pending: {}, diverted: 0 }),
       deadLetters: await countAllDeadLetters(store, name),
       firstDueMs: await readFirstDueMs(store, name),
@@ -175,6 +189,19 @@ export async function reportSinks(store: OpenStore, config: Config): Promise<Sin
     })
   }
   return reports.filter(({ type, ...report }) => type !== undefined || hasSomethingLeft(report))
+}
+
+/** Of a sink with several destinations those that take nothing. */
+async function readRecipients(
+  circuit: Circuit,
+  destinations: readonly Destination[],
+  nowMs: number,
+): Promise<SinkReport['recipients']> {
+  if (destinations.length < 2) return []
+  const all = await Promise.all(
+    destinations.map(async ({ id, label }) => ({ label, circuit: await circuit.read(id, nowMs) })),
+  )
+  return all.filter(({ circuit: own }) => own.state !== 'closed')
 }
 
 function hasSomethingLeft({

@@ -9,7 +9,7 @@ import {
   loadConfigFile,
   print,
 } from '../context.ts'
-import { addByOption, withStore } from '../open/open-store.ts'
+import { addByOption, destinationsBySink, withStore } from '../open/open-store.ts'
 import { listSinks } from './sinks-list.ts'
 import {
   discardPending,
@@ -121,8 +121,9 @@ export async function resumeSink(
       store.keys,
       createAddressHasher(config, store.ledgers),
     )
-    const reading = await circuit.read(name, await redisNow(store))
-    await circuit.pause(name, undefined)
+    const destinations = destinationsBySink(config).get(name)
+    const reading = await circuit.read(name, await redisNow(store), destinations)
+    await circuit.pause(name, undefined, destinations)
     return reading
   })
   print(context, options, {

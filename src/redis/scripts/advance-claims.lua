@@ -21,7 +21,7 @@ local ask = cjson.decode(ARGV[1])
 -- Settling ----------------------------------------------------------------------------------------
 
 local function note(holder, result)
-  remember(holder, { n = holder.n, at = now, o = result.outcome, r = result.reason, a = result.answer, by = ask.by })
+  remember(holder, { n = holder.n, from = holder.at, at = now, o = result.outcome, r = result.reason, a = result.answer, by = ask.by })
   if result.lost then
     holder.rr = (holder.rr or 0) + 1
   end

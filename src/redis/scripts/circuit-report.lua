@@ -3,7 +3,9 @@
 -- fault that does not heal by itself) at once; while probes fail it opens for twice as long each
 -- time, up to 15 minutes. Only a probe extends or closes an open circuit: every other send began
 -- before it opened. A receiver that is half dead answers some of those late, and a circuit that
--- closed then would send everything there at once and forget how often it had opened. `gone`
+-- closed then would send everything there at once and forget how often it had opened. Where the
+-- message may be to blame for its failure, what was never tried has a probe of its own once the
+-- first opening time is over, however long the circuit stays open for the others. `gone`
 -- disables the sink until its address changes. A pause that the sink asked for holds whatever the
 -- answer was. The last failure is kept until something is accepted.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
@@ -11,17 +13,19 @@
 --          answer that says anything); fingerprint of the sink's address ('': not known); the
 --          answer; how long it opens at first, ms; who sent it as the probe ('': it was no probe);
 --          the pause asked for, ms (0: none); reason of the failure ('': not known); when the
---          message is tried again, ms from now ('': never)
+--          message is tried again, ms from now ('': never); whether the message may be to blame:
+--          '' (no other would fare better), first (it may; its first try), again (it may, and has
+--          failed before)
 -- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
 -- @include lib/circuit.lua
 -- @include lib/trouble.lua
 
-local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after')
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after', 'untried_at')
 local word, address = ARGV[1], ARGV[2]
 local mark = state[2] and cjson.decode(state[2])
 
 local function close()
-  redis.call('HDEL', KEYS[1], 'until', 'openings', 'faults', 'opened_at')
+  redis.call('HDEL', KEYS[1], 'until', 'untried_at', 'openings', 'faults', 'messages', 'opened_at')
 end
 
 local is_probe = ARGV[5] ~= '' and redis.call('GET', KEYS[2]) == ARGV[5]
@@ -63,8 +67,11 @@ if word == 'ok' or word == 'answered' then
   return state[1] and 'closed' or ''
 end
 
+if ARGV[9] == 'first' then
+  redis.call('HINCRBY', KEYS[1], 'messages', 1)
+end
 local faults = redis.call('HINCRBY', KEYS[1], 'faults', 1)
-if state[1] and not (is_probe and now >= believable(state[1])) then
+if state[1] and not (is_probe and now >= math.min(believable(state[1]), believable(state[4] or state[1]))) then
   return 'open' -- sent before the circuit opened, or a probe whose lease is over
 elseif not state[1] and word == 'fault' and faults < 5 then
   return ''
@@ -72,6 +79,11 @@ end
 local openings = redis.call('HINCRBY', KEYS[1], 'openings', 1)
 local open_until = now + math.min(tonumber(ARGV[4]) * 2 ^ (openings - 1), longest_pause)
 redis.call('HSET', KEYS[1], 'until', string.format('%d', open_until))
+if ARGV[9] == '' then
+  redis.call('HDEL', KEYS[1], 'untried_at')
+elseif ARGV[9] == 'first' or not state[4] then
+  redis.call('HSET', KEYS[1], 'untried_at', string.format('%d', now + tonumber(ARGV[4])))
+end
 if tonumber(redis.call('HGET', KEYS[1], 'opened_at') or 'inf') > now then
   redis.call('HSET', KEYS[1], 'opened_at', now) -- or the clock was set back since
 end

@@ -1,36 +1,45 @@
 #!lua flags=allow-oom
 -- Claims what is due for one sink: the worst first, one place in ten for the longest waiting. A
--- claim is no attempt: it keeps other processes away until its lease ends. Runs when memory is
--- full: only what has left can make room.
+-- claim is no attempt: it keeps other processes away until its lease ends. What is for a destination
+-- in trouble is put off instead, so that it takes nobody's place. Runs when memory is full: only what
+-- has left can make room.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
---          if it is due)
+--          if it is due), probe? (any | untried: claim one, as the probe of the sink's circuit),
+--          waits? {destination: ms that its messages are put off; 0: one may go, as its probe}
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
---          unfreezing, ref, rank, attempts, tries, created, repeat, members? | d, about, total |
---          batch}], left (due and unclaimed), top? (worst rank of those), next? (ms until the next
---          ref is due)}, payload of each member, …}
+--          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? | d, about,
+--          total | batch, probe? (of its destination)}], left (due and unclaimed), top? (worst rank
+--          of those), next? (ms until the next ref is due), off? (ms until the first of those that
+--          were put off is due)}, payload of each member, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
 local due, ready, readied = key('due', ask.sink), key('ready', ask.sink), key('readied')
 local looked = 200
+local waits = ask.waits or {}
+local probe_wait = 5000 -- ms that messages wait for the outcome of their destination's probe
 
 local function load_batch(bid)
   local text = redis.call('GET', key('batch', bid))
   return text and cjson.decode(text)
 end
 
-local function rank_of(ref)
+-- The item or the batch; nil for what a sink collects, and for what is gone.
+local function holder_of(ref)
   local place = split_ref(ref)
   if place[1] == 'i' then
     local record = load_record(place[2])
-    local item = record and record.i[tonumber(place[3]) + 1]
-    return item and item.rk or default_rank
+    return record and record.i[tonumber(place[3]) + 1]
   end
-  local batch = place[1] == 'b' and load_batch(place[2])
-  return batch and batch.rk or default_rank
+  return place[1] == 'b' and load_batch(place[2]) or nil
+end
+
+local function rank_of(ref)
+  local holder = holder_of(ref)
+  return holder and holder.rk or default_rank
 end
 
 -- Adds refs whose time has come to the ready set, at most `looked` at a time. `field` keeps the
@@ -83,9 +92,35 @@ local function longest_waiting(count)
   return heads
 end
 
+-- The probe of a destination, or of the sink: what was never tried, the worst and newest first, then
+-- what was tried longest ago. So a message that is refused again and again, or a thousand like it,
+-- leave the next probe to another.
+local function choose_probe(destination)
+  local best, best_at
+  for rank = 5, 1, -1 do
+    local low, high = ready_score(rank, 0), '(' .. ready_score(rank - 1, 0)
+    local newest = redis.call('ZREVRANGEBYSCORE', ready, high, low, 'LIMIT', 0, looked)
+    local oldest = redis.call('ZRANGEBYSCORE', ready, low, high, 'LIMIT', 0, looked)
+    for i = 1, #newest < looked and #newest or 2 * #newest do
+      local ref = newest[i] or oldest[i - #newest]
+      local holder = holder_of(ref) or {}
+      local past = (holder.n or 0) > 0 and (holder.h or {})
+      local at = past and (past[#past] or { at = 1 }).at or 0
+      if not destination or holder.d == destination then
+        if at == 0 then
+          return ref
+        elseif not best or at < best_at then
+          best, best_at = ref, at
+        end
+      end
+    end
+  end
+  return (destination or ask.probe == 'any') and best or nil
+end
+
 local function choose()
-  if ask.ref then
-    return { ask.ref }
+  if ask.ref or ask.probe then
+    return { ask.ref or choose_probe() }
   end
   local worst = ready_score(ask.least - 1, 0)
   local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. worst, 'LIMIT', 0, ask.max)
@@ -112,8 +147,23 @@ local function choose()
 end
 
 local claims, payloads, bytes = {}, {}, 0
+local put_off, off = 0, nil
 
-local function add(head)
+-- Puts a message off whose destination is in trouble; returns whether it did.
+local function puts_off(ref, destination)
+  local wait = waits[destination] or 0
+  if wait > 0 then
+    wake(ref, now + wait)
+    put_off, off = put_off + 1, math.min(off or wait, wait)
+  end
+  return wait > 0
+end
+
+local function add(head, destination)
+  if destination and waits[destination] then
+    head.probe = true
+    waits[destination] = probe_wait
+  end
   claims[#claims + 1] = head
   return head
 end
@@ -125,7 +175,7 @@ local function add_payload(rid)
 end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
--- due.
+-- due, and nil if it was put off.
 local function take_item(ref, place)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
@@ -137,7 +187,10 @@ local function take_item(ref, place)
   if not is_sendable(item) then
     return false
   end
-  add(head_of('item', ref, item, item.rk)).members = { describe(rid, n, record, item) }
+  if puts_off(ref, item.d) then
+    return nil
+  end
+  add(head_of('item', ref, item, item.rk), item.d).members = { describe(rid, n, record, item) }
   add_payload(rid)
   return true
 end
@@ -156,7 +209,7 @@ local function take_members(ref, batch, rank)
   if #members == 0 then
     return false
   end
-  local head = add(head_of('batch', ref, batch, rank))
+  local head = add(head_of('batch', ref, batch, rank), batch.d)
   head.d, head.members = batch.d, members
   return true
 end
@@ -172,8 +225,10 @@ local function take_batch(ref, place)
     add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
   elseif batch.un then
     add({ kind = 'unfreezing', ref = ref, rank = rank }) -- its members are being returned singly
+  elseif puts_off(ref, batch.d) then
+    return nil
   elseif batch.kind then
-    local head = add(head_of('summary', ref, batch, rank))
+    local head = add(head_of('summary', ref, batch, rank), batch.d)
     head.about, head.d, head.total = batch.about, batch.d, batch.total
   else
     return take_members(ref, batch, rank)
@@ -202,18 +257,35 @@ if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
     redis.call('HDEL', readied, field)
   end
 end
-for _, ref in ipairs(choose()) do
-  local at = tonumber(redis.call('ZSCORE', due, ref) or '')
-  if bytes > ask.bytes then
-    break
-  elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
-    redis.call('ZREM', ready, ref) -- it is settled, or claimed
-  elseif take(ref) then
-    claim(ref, ask.owner, ask.lease, at)
-  else
-    unwake(ref)
+
+local function claim_all(refs)
+  for _, ref in ipairs(refs) do
+    local at = tonumber(redis.call('ZSCORE', due, ref) or '')
+    if bytes > ask.bytes then
+      break
+    elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
+      redis.call('ZREM', ready, ref) -- it is settled, or claimed
+    else
+      local taken = take(ref)
+      if taken then
+        claim(ref, ask.owner, ask.lease, at)
+      elseif taken == false then
+        unwake(ref)
+      end
+    end
   end
 end
+
+for destination, wait in pairs(waits) do
+  if wait == 0 and not (ask.ref or ask.probe) then
+    claim_all({ choose_probe(destination) })
+  end
+end
+-- what is put off leaves its places to others, up to a number that takes Redis no longer than a claim
+repeat
+  local before = put_off
+  claim_all(choose())
+until #claims > 0 or put_off == before or put_off >= looked
 
 local top = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
 local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
@@ -222,5 +294,6 @@ table.insert(payloads, 1, cjson.encode({
   left = redis.call('ZCARD', ready),
   top = top and 10 - math.floor(tonumber(top) / 1e13) or nil,
   next = first and math.max(0, tonumber(first) - now) or nil,
+  off = off,
 }))
 return payloads

@@ -2,16 +2,16 @@
 -- Makes retries due now that wait because their sink failed. Those that the sink itself put off or
 -- refused keep their time.
 -- KEYS[1]  the account's base
--- ARGV     sink, how many at most
+-- ARGV     sink, how many at most, of which destination (left out: of all)
 -- Returns  their refs, the earliest due first
 -- @include lib/ledger.lua
 
-local failures = { unavailable = true, timeout = true, connection_lost = true }
+local keeps_its_time = { rate_limited = true, rejected = true }
 
 local function waits_for_its_sink(holder)
-  local past = holder and holder.st == 'retrying' and holder.h
+  local past = holder and holder.st == 'retrying' and (not ARGV[3] or holder.d == ARGV[3]) and holder.h
   local last = past and past[#past]
-  return last and failures[last.r]
+  return last and not keeps_its_time[last.r]
 end
 
 local function wake_one(ref)

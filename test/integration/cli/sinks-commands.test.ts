@@ -4,6 +4,7 @@ import { createAddressHasher } from '../../../src/daemon/sinks.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { holdOrphan } from '../../../src/store/pending-items.ts'
+import { recipientHash } from '../../../src/sinks/destinations.ts'
 import { beginAttempt } from '../../support/attempts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aGatheringRig } from '../../support/grouping.ts'
@@ -83,6 +84,29 @@ test('sinks list tells why nothing gets through, and which fallback takes what c
     {},
     {},
   ])
+})
+
+test('of several recipients the one that takes nothing is named, with its trouble', async () => {
+  const { keys, ledger, config } = await aSocScene(tests)
+  const circuit = createCircuit(ledger.redis, keys)
+  const bob = `oncall:${recipientHash('bob@example.com')}`
+  const sent = { reason: 'recipient_deferred', answer: '452 4.2.2 mailbox full' } as const
+  for (let count = 0; count < 5; count += 1) await circuit.report(bob, 'fault', sent)
+  const { out } = await tocsin('sinks', 'list', ...config)
+  expect(out).toMatch(
+    /^ {2}bob@example\.com alone: failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
+  )
+  expect(out).not.toContain('ann@example.com alone')
+  const json = JSON.parse(
+    (await tocsin('sinks', 'list', '--output=json', ...config)).out,
+  ) as object[]
+  expect(json).toContainEqual(
+    expect.objectContaining({
+      sink: 'oncall',
+      circuit: 'closed',
+      recipients: [expect.objectContaining({ recipient: 'bob@example.com', circuit: 'open' })],
+    }),
+  )
 })
 
 test('a sink that is no longer configured is listed while something is left, with the remedy', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { readSummaryParts, reportToCircuit } from '../../../src/delivery/attempt.ts'
+import { Admission } from '../../../src/delivery/admission.ts'
+import { readSummaryParts } from '../../../src/delivery/attempt.ts'
 import { beginAttempt, sealBatch, peekBatch } from '../../support/attempts.ts'
 import { holdOrphan, returnOrphans } from '../../../src/store/pending-items.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
@@ -264,7 +265,9 @@ test('a probe that the sink fails keeps the circuit open, for twice as long', as
   expect(await circuit.admit('soc', 1)).toMatchObject({ isProbe: true })
   const sinkResult = new SinkError('unavailable', 'still away')
   const outcome = { outcome: 'retry', inMs: 7_000 } as const
-  expect(await reportToCircuit(options, soc, { sinkResult, outcome, isProbe: true })).toBe('shut')
+  const message = { destination: 'soc' }
+  const admission = new Admission(soc, options)
+  expect(await admission.report({ sinkResult, outcome, message, isProbe: true })).toBe('shut')
   const { trouble } = await circuit.read('soc', Date.now())
   expect(trouble).toMatchObject({ reason: 'unavailable', answer: 'still away', count: 1 })
   const { waitMs } = await circuit.admit('soc', 1)

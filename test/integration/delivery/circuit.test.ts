@@ -26,7 +26,7 @@ test('stays closed below five faults in a row, whatever happens between them', a
   for (const word of ['fault', 'fault', 'fault', 'fault', 'answered', 'fault', 'none'] as const) {
     await circuit.report('soc', word)
   }
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
 })
 
 test('opens at the fifth fault, and at once where only an operator can help', async () => {
@@ -149,9 +149,9 @@ test('of two replicas one sends the probe, and while it fails the next is as alo
 test('a sink that an operator paused is asked again every five seconds, and goes on once it is resumed', async () => {
   const { circuit } = fresh()
   await circuit.pause('soc', { reason: 'x', sinceMs: 1 })
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 0, waitMs: 5_000, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 0, waitMs: 5_000, isProbe: false })
   await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
   expect((await circuit.read('soc', 0)).paused).toBeUndefined()
 })
 
@@ -161,7 +161,7 @@ test('an operator who resumes a sink that is down has it tried at once, by one p
   const { openedAtMs } = await circuit.read('soc', Date.now())
   expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(29_000)
   await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 1, waitMs: 0, isProbe: true })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 1, waitMs: 0, isProbe: true })
   expect(await waitToSend(circuit, 'soc')).toBe(1_000)
   await circuit.report('soc', 'fault', { isProbe: true })
   expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
@@ -178,7 +178,7 @@ test('a pause that the sink asked for outlasts a resume', async () => {
 test('a sink that works stays closed when it is resumed', async () => {
   const { circuit } = fresh()
   await circuit.pause('soc', undefined)
-  expect(await circuit.admit('soc', 9)).toEqual({ count: 9, waitMs: 0, isProbe: false })
+  expect(await circuit.admit('soc', 9)).toMatchObject({ count: 9, waitMs: 0, isProbe: false })
 })
 
 test('knows since when nothing gets through, over all its openings, until it closes', async () => {
@@ -247,7 +247,7 @@ test('in the very millisecond in which its time is over, one probe goes and not 
   await circuit.report('soc', 'broken')
   await tests.redis.hset(names[0]!, 'until', 1_000_000)
   const at = { redis: tests.redis, nowMs: 1_000_000 }
-  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toBe(-1)
+  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toEqual([-1, 0, 0])
   const failed = await runScriptAt(at, 'circuit-report', names, [
     'fault',
     '',
@@ -339,7 +339,7 @@ test('a circuit that opened, or a pause that began, before the clock was set bac
   const [until, retryAfter, openedAt] = stored.map((text) => Number(text) + hourMs)
   await tests.redis.hset(name, { until, retry_after: retryAfter, opened_at: openedAt })
   expect((await circuit.read('soc', Date.now())).state).toBe('half_open')
-  expect(await circuit.admit('soc', 5)).toEqual({ count: 1, waitMs: 0, isProbe: true })
+  expect(await circuit.admit('soc', 5)).toMatchObject({ count: 1, waitMs: 0, isProbe: true })
   expect(await circuit.report('soc', 'fault', { isProbe: true, pauseMs: 90_000 })).toBe('opened')
   const { state, openedAtMs } = await circuit.read('soc', Date.now())
   expect(state).toBe('open')
@@ -347,4 +347,86 @@ test('a circuit that opened, or a pause that began, before the clock was set bac
   const waitMs = await waitToSend(circuit, 'soc')
   expect(waitMs).toBeGreaterThan(85_000) // the pause that was asked for just now
   expect(waitMs).toBeLessThanOrEqual(90_000)
+})
+
+/** Opens it by five failures of one message, which may be to blame. */
+async function openByOne(circuit: Circuit): Promise<void> {
+  for (const blame of ['first', 'again', 'again', 'again', 'again'] as const)
+    await circuit.report('soc', 'fault', { blame })
+}
+
+/** The times of its wait, as if it had opened so much earlier. */
+async function ageBy(keys: Keys, ms: number): Promise<void> {
+  const name = keys.shared('circuit', 'soc')
+  const [until, untried] = await tests.redis.hmget(name, 'until', 'untried_at')
+  await tests.redis.hset(name, { until: Number(until) - ms, untried_at: Number(untried) - ms })
+}
+
+test('while the same message fails again, what was never tried may go after the first opening time', async () => {
+  const { circuit, keys } = fresh()
+  await openByOne(circuit)
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(29_000)
+  await ageBy(keys, 30_000)
+  expect(await circuit.admit('soc', 9)).toMatchObject({
+    count: 1,
+    isProbe: true,
+    isForUntried: false,
+  })
+  await circuit.report('soc', 'fault', { isProbe: true, blame: 'again' })
+  const { waitMs, ...admitted } = await circuit.admit('soc', 9)
+  expect(admitted).toMatchObject({ count: 1, isProbe: true, isForUntried: true })
+  expect(waitMs).toBeGreaterThan(59_000) // for all others
+  await circuit.report('soc', 'fault', { isProbe: true, blame: 'first' })
+  const next = await circuit.admit('soc', 9)
+  expect(next.count).toBe(0)
+  expect(next.waitMs).toBeGreaterThan(29_000)
+  expect(next.waitMs).toBeLessThanOrEqual(30_000)
+})
+
+test('a failure that any message would have had lets nothing go before the circuit opens for all', async () => {
+  const { circuit, keys } = fresh()
+  await openByOne(circuit)
+  await ageBy(keys, 30_000)
+  await circuit.admit('soc', 1)
+  await circuit.report('soc', 'fault', { isProbe: true }) // nobody listens there
+  expect(await waitToSend(circuit, 'soc')).toBeGreaterThan(59_000)
+})
+
+test('says from when on another message may go only while a single one failed', async () => {
+  const { circuit } = fresh()
+  await openByOne(circuit)
+  const { untriedAtMs, untilMs } = await circuit.read('soc', Date.now())
+  expect(untriedAtMs).toBe(untilMs)
+  await circuit.report('soc', 'fault', { blame: 'first' })
+  expect((await circuit.read('soc', Date.now())).untriedAtMs).toBeUndefined()
+})
+
+const both = [{ id: 'mail:a' }, { id: 'mail:b' }]
+
+test('says of each destination whether it waits, may be tested, failed last, or nothing', async () => {
+  const { circuit, keys } = fresh()
+  expect(await circuit.admit('mail', 3, both)).toMatchObject({ count: 3, waits: {}, failing: [] })
+  await circuit.report('mail:a', 'broken', { reason: 'unauthorized' })
+  await circuit.report('mail:b', 'fault', { reason: 'recipient_deferred' })
+  const { waits, failing } = await circuit.admit('mail', 3, both)
+  expect(Object.keys(waits!)).toEqual(['mail:a'])
+  expect(waits!['mail:a']).toBeGreaterThan(29_000)
+  expect(failing).toEqual(['mail:a', 'mail:b'])
+  await tests.redis.hset(keys.shared('circuit', 'mail:a'), 'until', 1)
+  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 0 })
+  await circuit.admit('mail:a', 1) // another one tests it
+  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 5_000 })
+})
+
+test('a sink of which each destination is in trouble is read as open, and resumed with them', async () => {
+  const { circuit } = fresh()
+  const read = () => circuit.read('mail', Date.now(), both)
+  await circuit.report('mail:a', 'broken', { reason: 'unauthorized', answer: 'no relay' })
+  expect((await read()).state).toBe('closed')
+  await circuit.report('mail:b', 'broken', { reason: 'unauthorized', answer: 'no relay' })
+  const { openedAtMs } = await circuit.read('mail:b', Date.now())
+  expect(await read()).toMatchObject({ state: 'open', openedAtMs, trouble: { answer: 'no relay' } })
+  await circuit.pause('mail', undefined, both)
+  expect((await read()).state).toBe('half_open')
+  expect((await circuit.admit('mail', 3, both)).waits).toEqual({ 'mail:a': 0, 'mail:b': 0 })
 })

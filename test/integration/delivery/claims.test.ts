@@ -478,3 +478,64 @@ test('what ended or went elsewhere between claim and send is not sent, and due n
   expect((await advance(ledger, { begin })).begun).toEqual([undefined, undefined])
   expect(await ledger.redis.exists(ledger.key('due', 'soc'), ledger.key('claims'))).toBe(0)
 })
+
+/** Events for two destinations of the sink, the sick one's before. */
+async function bringTo(ledger: AccountLedger, destination: string, uids: string[]): Promise<void> {
+  const events = uids.map((uid) => routed({ uid, severity: 'critical' }, [destination]))
+  await takeIn(ledger, events)
+  await pastThisMillisecond(tests.redis)
+}
+
+const failed: Outcome = { outcome: 'retry', inMs: 0, counts: true, reason: 'unavailable' }
+
+test('what is for a destination in trouble is put off untouched, and takes nobody a place, however much it is', async () => {
+  const ledger = await tests.ledger()
+  const sick = Array.from({ length: 350 }, (_, n) => `sick/of/${n}`)
+  await bringTo(ledger, 'soc:full', sick)
+  await bringTo(ledger, 'soc:well', ['well/of/0', 'well/of/1'])
+  const waits = { 'soc:full': 600_000 }
+  const found = [await claim(ledger, { waits }), await claim(ledger, { waits })]
+  expect(found.flatMap(({ claims }) => uidsOf(claims)).toSorted()).toEqual([
+    'well/of/0',
+    'well/of/1',
+  ])
+  expect(found[0]!.putOffMs).toBe(600_000)
+  expect(found[1]!).toMatchObject({ left: 0 })
+  expect(found[1]!.nextInMs).toBeGreaterThan(50_000)
+  expect(await claim(ledger, { waits })).toMatchObject({ claims: [], putOffMs: undefined })
+  expect(await itemOf(ledger, 'sick/of/9')).toMatchObject({ state: 'queued', attempts: 0 })
+  await expectConservation(ledger)
+})
+
+test('one message tests a destination whose wait is over, and it is not the one that failed', async () => {
+  const ledger = await tests.ledger()
+  await bringTo(ledger, 'soc:full', ['sick/of/0', 'sick/of/1', 'sick/of/2'])
+  await attempt(ledger, `i:${ledger.fingerprints.recordId('sick/of/0')}:0:soc`, failed)
+  const { claims, putOffMs } = await claim(ledger, { waits: { 'soc:full': 0 } })
+  expect(claims).toMatchObject([{ kind: 'item', probesDestination: true, attempts: 0 }])
+  expect(putOffMs).toBe(5_000)
+  expect((await claim(ledger, { waits: { 'soc:full': 0 } })).claims).toEqual([])
+})
+
+test('a probe is what was never tried, the newest of the worst, and then what was tried longest ago', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, 2, 'critical')
+  await bring(ledger, 2, 'low')
+  await bringTo(ledger, 'soc', ['new/of/0'])
+  const order: string[] = []
+  const probe = async (kind: 'any' | 'untried'): Promise<string | undefined> => {
+    const { claims } = await claim(ledger, { probe: kind, max: 1 })
+    const [uid] = uidsOf(claims)
+    if (claims[0]) await attempt(ledger, claims[0].ref, failed)
+    await pastThisMillisecond(tests.redis)
+    return uid
+  }
+  for (let n = 0; n < 8; n += 1) order.push((await probe('any'))!)
+  expect(order.slice(0, 1)).toEqual(['new/of/0'])
+  expect(order.slice(1, 3).toSorted()).toEqual(['a/critical/0', 'a/critical/1'])
+  expect(order.slice(3, 5).toSorted()).toEqual(['a/low/0', 'a/low/1'])
+  expect(order.slice(5)).toEqual(order.slice(0, 3))
+  expect(await probe('untried')).toBeUndefined()
+  await bring(ledger, 1, 'info')
+  expect(await probe('untried')).toBe('a/info/0')
+})

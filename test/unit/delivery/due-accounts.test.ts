@@ -156,3 +156,14 @@ test('an account without a ledger is looked at no more', () => {
   due.drop('a')
   expect(due.isEmpty).toBe(true)
 })
+
+test('the next probe is of the account of which none was for the longest time, whatever its rank', () => {
+  const due = new DueAccounts()
+  due.note('sick', { rank: 5 }, 0)
+  due.note('well', { rank: 2 }, 0)
+  const next = (): string | undefined => due.choose(0, { isProbe: true })?.chosen.account
+  due.noteProbed('sick', 1)
+  expect(next()).toBe('well')
+  due.noteProbed('well', 2)
+  expect(next()).toBe('sick')
+})

@@ -1,13 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
+  concernsDestination,
   effectOn,
+  mayBeMessages,
   decideRetry,
   maxAgeMs,
   pauseAfter,
   type Failure,
 } from '../../../src/delivery/retry-policy.ts'
-import type { SinkReason } from '../../../src/sinks/sink.ts'
+import { SinkError, type SinkReason } from '../../../src/sinks/sink.ts'
 
 /** Every reason, what becomes of a young single item, whether the try counts, what it says of the sink. */
 const table: Record<SinkReason, [act: string, counts: boolean | undefined, effect: string]> = {
@@ -20,7 +22,7 @@ const table: Record<SinkReason, [act: string, counts: boolean | undefined, effec
   unauthorized: ['retry', false, 'broken'],
   gone: ['retry', false, 'gone'],
   recipient_refused: ['dead', undefined, 'answered'],
-  recipient_deferred: ['retry', true, 'answered'],
+  recipient_deferred: ['retry', true, 'fault'],
   redirected: ['retry', false, 'broken'],
   forbidden_address: ['retry', false, 'broken'],
   misconfigured: ['retry', false, 'broken'],
@@ -29,8 +31,13 @@ const reasons = Object.keys(table) as SinkReason[]
 
 function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure {
   const young = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 1, random: 0.5 }
-  return { reason, ...young, ...overrides }
+  const itself = { attempts: 0, mayBeMessages: false, hasAcceptedOthers: false }
+  return { reason, ...young, ...itself, ...overrides }
 }
+
+const itsOwn = { isMessages: true, isDestinations: false }
+const everybodys = { isMessages: false, isDestinations: false }
+const recipients = { isMessages: false, isDestinations: true }
 
 /** Written down here: a shorter one gives events up that people were promised. */
 const threeDaysMs = 259_200_000
@@ -58,6 +65,40 @@ describe('the retry table', () => {
     )
   })
 
+  test('a batch that the receiver had in hand is halved at the third try, or at the next once others passed', () => {
+    const lasting = { members: 50, mayBeMessages: true }
+    const actsOf = (about: Partial<Failure>) =>
+      [0, 1, 2, 3].map(
+        (attempts) => decideRetry(failure('unavailable', { ...about, attempts })).act,
+      )
+    expect(actsOf(lasting)).toEqual(['retry', 'retry', 'split', 'split'])
+    expect(actsOf({ ...lasting, hasAcceptedOthers: true })).toEqual(Array(4).fill('split'))
+    expect(actsOf({ ...lasting, members: 1 })).toEqual(Array(4).fill('retry'))
+    expect(actsOf({ ...lasting, mayBeMessages: false })).toEqual(Array(4).fill('retry'))
+  })
+
+  test.each<[string, SinkError, { isMessages: boolean; isDestinations: boolean }]>([
+    ['500', new SinkError('unavailable', '', { status: 500 }), itsOwn],
+    ['404', new SinkError('rejected', '', { status: 404 }), itsOwn],
+    ['403 of a firewall', new SinkError('unauthorized', '', { status: 403 }), itsOwn],
+    ['no answer', new SinkError('timeout', ''), itsOwn],
+    ['a cut connection', new SinkError('connection_lost', ''), itsOwn],
+    ['401', new SinkError('unauthorized', '', { status: 401 }), everybodys],
+    ['a refused connection', new SinkError('unavailable', ''), everybodys],
+    ['a redirect', new SinkError('redirected', '', { status: 302 }), everybodys],
+    ['429', new SinkError('rate_limited', '', { status: 429 }), everybodys],
+    ['a full mailbox', new SinkError('recipient_deferred', '', { status: 452 }), recipients],
+    ['an unknown mailbox', new SinkError('recipient_refused', '', { status: 550 }), recipients],
+    [
+      'no relay',
+      new SinkError('unavailable', '', { status: 554, scope: 'destination' }),
+      recipients,
+    ],
+  ])('%s is laid at the right door', (_name, error, { isMessages, isDestinations }) => {
+    expect(mayBeMessages(error)).toBe(isMessages)
+    expect(concernsDestination(error)).toBe(isDestinations)
+  })
+
   test('a retry is never sooner than asked nor than a second, and never later than a day', () => {
     const any = fc.record({
       reason: fc.constantFrom(...reasons),
@@ -69,7 +110,7 @@ describe('the retry table', () => {
     })
     fc.assert(
       fc.property(any, (given) => {
-        const verdict = decideRetry(given)
+        const verdict = decideRetry(failure(given.reason, given))
         if (verdict.act !== 'retry') return
         expect(verdict.afterMs).toBeGreaterThanOrEqual(Math.max(1_000, given.retryAfterMs ?? 0))
         expect(verdict.afterMs).toBeLessThanOrEqual(86_400_000)

@@ -8,9 +8,11 @@ local function describe(rid, n, record, item)
 end
 
 -- A claim as the sender receives it. `holder` is the item or message: n attempts, x tries that
--- count, rr lost answers. `repeat`: an earlier attempt may have been accepted.
+-- count, rr lost answers. `repeat`: an earlier attempt may have been accepted. `failed`: when the
+-- last attempt began, also that of the batch of which this is a half.
 local function head_of(kind, ref, holder, rank)
-  return { kind = kind, ref = ref, rank = rank, attempts = holder.n, tries = holder.x or 0, created = holder.c,
+  local past = holder.h and holder.h[#holder.h]
+  return { kind = kind, ref = ref, rank = rank, attempts = holder.n, tries = holder.x or 0, created = holder.c, failed = past and (past.from or past.at),
     ['repeat'] = holder.st == 'sending' or (holder.rr or 0) > 0 }
 end
 
