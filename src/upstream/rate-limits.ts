@@ -8,7 +8,7 @@ import type { AccountConfig, Tier } from './config.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from './failures.ts'
 import type { Lane, Organizations } from './organizations.ts'
-import type { Transport, TransportRequest } from './transport.ts'
+import { notBegun, type Transport, type TransportRequest } from './transport.ts'
 
 /** One request that was sent, whether or not an answer came. */
 export interface RequestInfo {
@@ -27,6 +27,7 @@ export interface PacedRequest extends TakeOptions {
   onSend?: () => void
 }
 
+/** Sends a request once its slot has come; one that cannot begin in time waits for another slot. */
 export interface Pacer {
   /** Returns any answer except a 429, which throws UpstreamError `rate_limited`. */
   send(request: TransportRequest, paced: PacedRequest): Promise<Answer>
@@ -75,6 +76,15 @@ export function createPacer(options: PacerOptions): Pacer {
     if (remaining !== undefined) options.onQuota?.(remaining)
   }
 
+  async function sendInSlot(request: TransportRequest, taken: TakenSlot): Promise<Answer> {
+    try {
+      return await transport.request({ ...request, mayBegin: taken.mayBegin })
+    } catch (error) {
+      if (error !== notBegun) throw error
+    }
+    return sendInSlot(request, await taken.again())
+  }
+
   return {
     async send(request, paced) {
       const lane = organizations.laneFor(account.name, paced.tier)
@@ -83,7 +93,7 @@ export function createPacer(options: PacerOptions): Pacer {
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
         paced.onSend?.()
-        const answer = await transport.request(request)
+        const answer = await sendInSlot(request, taken)
         info.code = answer.status
         noteClock(answer)
         noteQuota(answer)
@@ -103,10 +113,7 @@ export function createPacer(options: PacerOptions): Pacer {
  * when the slot comes; a slot that nobody wants any more goes unused.
  */
 export interface ApiSlots {
-  /**
-   * Resolves when the request may go out, which it must do at once. Throws UpstreamError `timeout`
-   * if no slot comes in time.
-   */
+  /** Resolves when the slot has come. Throws UpstreamError `timeout` if none comes in time. */
   take(request: SlotRequest, lane: Lane, options?: TakeOptions): Promise<TakenSlot>
   /** Called after a 429: no replica gets a slot of the lane for `ms`. */
   pause(lane: Lane, ms: number): Promise<void>
@@ -128,11 +135,27 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
     return queue
   }
 
+  function offer(joined: Joined, request: SlotRequest, lane: Lane, how: TakeOptions): TakenSlot {
+    const { slot, waitedMs } = joined
+    return {
+      waitedMs,
+      mayBegin: () => clock.monotonic() <= slot.untilMs,
+      async again() {
+        const moved = await limiter.claimAgain(lane, slot, how.signal ?? closing.signal)
+        if (moved) return offer({ slot: moved, waitedMs }, request, lane, how)
+        const { kind, name, dueSinceMs } = request
+        return take({ kind, name, dueSinceMs }, lane, how)
+      },
+    }
+  }
+
+  async function take(request: SlotRequest, lane: Lane, how: TakeOptions = {}): Promise<TakenSlot> {
+    if (how.signal?.aborted || closing.signal.aborted) throw noSlotError()
+    return offer(await ensureQueue(lane).join(request, how), request, lane, how)
+  }
+
   return {
-    async take(request, lane, takeOptions = {}) {
-      if (takeOptions.signal?.aborted || closing.signal.aborted) throw noSlotError()
-      return ensureQueue(lane).join(request, takeOptions)
-    },
+    take,
     pause: (lane, ms) => limiter.pause(lane, ms),
     utilization: (lane) =>
       Math.min(1, ensureQueue(lane).usedInMinute() / (60 * limiter.limitFor(lane))),
@@ -141,9 +164,11 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
 }
 
 interface TakenSlot {
-  /** Wall clock ms. */
-  slotAtMs: number
   waitedMs: number
+  /** Whether the request may begin at this moment. */
+  mayBegin: () => boolean
+  /** For a request that did not begin: moves the slot to now if that is possible, or takes another. */
+  again(): Promise<TakenSlot>
 }
 
 export interface TakeOptions {
@@ -151,8 +176,13 @@ export interface TakeOptions {
   maxWaitMs?: number | undefined
 }
 
+interface Joined {
+  slot: Slot
+  waitedMs: number
+}
+
 interface SlotQueue {
-  join(request: SlotRequest, options: TakeOptions): Promise<TakenSlot>
+  join(request: SlotRequest, options: TakeOptions): Promise<Joined>
   /** Number of slots used in the last minute. */
   usedInMinute(): number
 }
@@ -165,7 +195,7 @@ interface SlotQueueOptions {
 }
 
 interface Waiter extends SlotRequest {
-  taken: PromiseWithResolvers<TakenSlot>
+  taken: PromiseWithResolvers<Joined>
   sinceMs: number
 }
 
@@ -182,9 +212,9 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
     isServing = true
     try {
       while (waiting.size > 0) {
-        const slotAtMs = await limiter.nextSlot(lane, closing, () => isPatient(waiting))
-        if (slotAtMs === undefined) throw noSlotError()
-        assignSlot(slotAtMs)
+        const slot = await limiter.nextSlot(lane, closing, () => isPatient(waiting))
+        if (slot === undefined) throw noSlotError()
+        assignSlot(slot)
       }
     } catch (error) {
       for (const waiter of waiting) waiter.taken.reject(error)
@@ -194,7 +224,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
   }
 
   /** The slot goes unused if no request waits any more. */
-  function assignSlot(slotAtMs: number): void {
+  function assignSlot(slot: Slot): void {
     const chosen = pickNext([...waiting], recentKinds)
     if (!chosen) return
     waiting.delete(chosen)
@@ -202,12 +232,12 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
     recentKinds = [...recentKinds, chosen.kind].slice(1 - patientSlotEvery)
     usedAtMs = [...usedAtMs, nowMs].filter((at) => at > nowMs - minuteMs)
     chosen.onSlot?.()
-    chosen.taken.resolve({ slotAtMs, waitedMs: nowMs - chosen.sinceMs })
+    chosen.taken.resolve({ slot, waitedMs: nowMs - chosen.sinceMs })
   }
 
   return {
     async join(request, { signal, maxWaitMs }) {
-      const taken = Promise.withResolvers<TakenSlot>()
+      const taken = Promise.withResolvers<Joined>()
       const waiter = { ...request, taken, sinceMs: clock.monotonic() }
       const settled = new AbortController()
       const giveUp = (): void => taken.reject(noSlotError())
@@ -242,19 +272,36 @@ function noSlotError(): UpstreamError {
  * The rate limit of one organization's tier, held in Redis for all replicas and measured by Redis'
  * clock. Slots have a fixed spacing and allow no burst. Without Redis there are no slots, hence no
  * requests.
+ *
+ * A claim says that one request begins within `slotValidMs` from now. `limit` slots take 1,050 ms:
+ * `slotValidMs` of the 50 ms are for requests that begin late, and 20 ms for networks that delay one
+ * request more than the next.
  */
 export interface TierLimiter {
   /**
-   * Resolves with the wall clock ms when a slot has come; the request must go out at once. Returns
-   * undefined if `signal` aborted. A process that was stopped past its slot's time gets a new slot,
-   * never the old one. While `isPatient` holds, it takes only slots that no process has asked for,
-   * or one in `patientSlotEvery`.
+   * Resolves when a slot has come; the request must begin at once. Returns undefined if `signal`
+   * aborted. While `isPatient` holds, it takes only slots that no process has asked for, or one in
+   * `patientSlotEvery`.
    */
-  nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<number | undefined>
+  nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<Slot | undefined>
+  /** Moves a slot that was not used to now; undefined if it is void. */
+  claimAgain(lane: Lane, slot: Slot, signal: AbortSignal): Promise<Slot | undefined>
   /** Closes the tier for every replica. Never shortens a longer pause. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Requests per second. */
   limitFor(lane: Lane): number
+}
+
+/** A slot that is ours. */
+interface Slot {
+  /** µs of Redis' clock. */
+  at: number
+  /** When others count it as used, µs of Redis' clock. */
+  use: number
+  /** Monotonic ms until which the request may begin. */
+  untilMs: number
+  /** How often it was claimed again. */
+  moves: number
 }
 
 interface TierLimiterOptions {
@@ -264,66 +311,78 @@ interface TierLimiterOptions {
   limitFor: (lane: Lane) => number
 }
 
-/** How long after its time a slot may be used, measured on the monotonic clock. */
-const slotValidMs = 250
+/** How long after the time of its slot a request may begin. */
+const slotValidMs = 30
 
-/**
- * Returns the microseconds between two slots of a tier with `limit` requests per second, plus a
- * margin of 3 %.
- */
+/** A request that keeps missing its slot gets up to 7.7 s to begin. */
+const longestValidity = 2 ** 8
+
+/** Returns the microseconds between two slots of a tier with `limit` requests per second. */
 export function spacingMicros(limit: number): number {
-  return Math.ceil((1.03 / limit) * 1_000_000)
+  return Math.ceil((1.05 / limit) * 1_000_000)
 }
 
-export function createTierLimiter({
-  redis,
-  keys,
-  clock,
-  limitFor,
-}: TierLimiterOptions): TierLimiter {
-  function limitKeys(lane: Lane): string[] {
-    return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
-  }
-
-  /** Returns the monotonic ms at which the slot that is now ours was asked for, if there is one. */
-  async function awaitSlot(
-    lane: Lane,
-    signal: AbortSignal,
-    isPatient: boolean,
-  ): Promise<number | undefined> {
-    let askedAt = clock.monotonic()
-    const args = [spacingMicros(limitFor(lane)), isPatient ? patientSlotEvery : 0]
-    const reply = await runScript(redis, 'reserve-slot', limitKeys(lane), args)
-    const [slot, reserved] = reply as [number, number]
-    let wait = reserved
-    if (slot === 0) {
-      await clock.sleep(Math.ceil(wait / 1000), signal)
-      return undefined
-    }
-    while (wait > 0) {
-      await clock.sleep(Math.ceil(wait / 1000), signal)
-      if (signal.aborted) return undefined
-      askedAt = clock.monotonic()
-      wait = Number(await runScript(redis, 'claim-slot', limitKeys(lane), [slot]))
-    }
-    return wait === 0 ? askedAt : undefined
-  }
-
+export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
   return {
-    limitFor: limitFor,
+    limitFor: options.limitFor,
     async nextSlot(lane, signal, isPatient = () => false) {
       while (!signal.aborted) {
-        const claimedAt = await awaitSlot(lane, signal, isPatient())
-        if (claimedAt !== undefined && clock.monotonic() - claimedAt <= slotValidMs) {
-          return clock.now()
-        }
+        const at = await awaitSlot(options, lane, signal, isPatient())
+        const slot = at && (await claimSlot(options, lane, signal, { at, use: 0, moves: 0 }))
+        if (slot) return slot
       }
       return undefined
     },
+    claimAgain: (lane, slot, signal) =>
+      claimSlot(options, lane, signal, { ...slot, moves: slot.moves + 1 }),
     async pause(lane, ms) {
-      await runScript(redis, 'pause-tier', limitKeys(lane), [Math.ceil(ms)])
+      await runScript(options.redis, 'pause-tier', limitKeys(options, lane), [Math.ceil(ms)])
     },
   }
+}
+
+function limitKeys({ keys }: TierLimiterOptions, lane: Lane): string[] {
+  return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
+}
+
+/** Returns the microseconds of a slot whose time has come; undefined if there is none yet. */
+async function awaitSlot(
+  options: TierLimiterOptions,
+  lane: Lane,
+  signal: AbortSignal,
+  isPatient: boolean,
+): Promise<number | undefined> {
+  const { redis, clock, limitFor } = options
+  const args = [spacingMicros(limitFor(lane)), isPatient ? patientSlotEvery : 0]
+  const reply = await runScript(redis, 'reserve-slot', limitKeys(options, lane), args)
+  const [slot, waitMicros] = reply as [number, number]
+  await clock.sleep(Math.ceil(waitMicros / 1000), signal)
+  return slot === 0 ? undefined : slot
+}
+
+/**
+ * Claims a slot whose time has come; undefined if it is void. Each move allows the request twice
+ * the time of the one before, for which others wait: a process that always stalls goes on, too.
+ */
+async function claimSlot(
+  options: TierLimiterOptions,
+  lane: Lane,
+  signal: AbortSignal,
+  { at, use, moves }: Omit<Slot, 'untilMs'>,
+): Promise<Slot | undefined> {
+  const { redis, clock } = options
+  const validMs = slotValidMs * Math.min(2 ** moves, longestValidity)
+  const args = [at, use, slotValidMs * 500, (validMs - slotValidMs) * 1000]
+  while (!signal.aborted) {
+    const askedAtMs = clock.monotonic()
+    const reply = await runScript(redis, 'claim-slot', limitKeys(options, lane), args)
+    const [waitMicros = -1, claimed = 0, lateMicros = 0] = reply as number[]
+    const untilMs = askedAtMs + validMs - lateMicros / 1000
+    if (waitMicros === 0) return { at, use: claimed, untilMs, moves }
+    if (waitMicros < 0) return undefined
+    await clock.sleep(Math.ceil(waitMicros / 1000), signal)
+  }
+  return undefined
 }
 
 /**

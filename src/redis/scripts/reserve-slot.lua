@@ -6,13 +6,14 @@
 -- KEYS[2]  the same tier of its base URL; equal to KEYS[1] while the organization is unknown
 -- ARGV[1]  spacing in µs; the largest given within the last hour holds
 -- ARGV[2]  0, or for a patient request: it takes a slot that nobody else wants, or one in so many
--- Returns  {slot, wait}: µs since 1970, µs from now. With a wait of 0 the slot is claimed already.
+-- Returns  {slot, wait}: µs since 1970, µs from now; claim-slot follows then.
 --          {0, wait}: no slot for the patient request; it may ask again after so many µs
 -- @include lib/slots.lua
 
 local own, base = KEYS[1], KEYS[2]
 local share = tonumber(ARGV[2])
-local state = redis.call('HMGET', own, 'last', 'pause', 'others', 'spacing', 'spacing_at', 'given')
+local state =
+  redis.call('HMGET', own, 'last', 'pause', 'others', 'spacing', 'spacing_at', 'given', 'used')
 
 local spacing = tonumber(ARGV[1])
 local kept = tonumber(state[4] or '0')
@@ -23,10 +24,11 @@ elseif kept ~= spacing or age > remembered / 2 then
   redis.call('HSET', own, 'spacing', micros(spacing), 'spacing_at', micros(now))
 end
 
-local slot = math.max(now, believable(state[1], spacing) + spacing, believable(state[2], spacing))
+local last = math.max(believable(state[1], spacing), believable(state[7], 0))
+local slot = math.max(now, last + spacing, believable(state[2], spacing))
 local wide = own ~= base and redis.call('HMGET', base, 'last', 'pause', 'others', 'used')
 if wide then
-  slot = math.max(slot, believable(wide[2], spacing), believable(wide[4], spacing) + spacing)
+  slot = math.max(slot, believable(wide[2], spacing), believable(wide[4], 0) + spacing)
   -- A request of an unknown organization may have its slot far ahead, because another organization
   -- is paused: this one goes before it if there is room, and after the one that was used last.
   local stranger = believable(wide[1], spacing)
@@ -46,10 +48,6 @@ if wide then
 end
 
 local given = share > 0 and 0 or tonumber(state[6] or '0') + 1
-if slot == now then
-  redis.call('HSET', own, 'last', micros(slot), 'given', given, 'used', micros(now))
-else
-  redis.call('HSET', own, 'last', micros(slot), 'given', given)
-end
+redis.call('HSET', own, 'last', micros(slot), 'given', given)
 keep(own)
 return { slot, slot - now }
