@@ -135,27 +135,24 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
     return queue
   }
 
-  function offer(joined: Joined, request: SlotRequest, lane: Lane, how: TakeOptions): TakenSlot {
-    const { slot, waitedMs } = joined
+  function offer({ slot, waitedMs }: Joined, lane: Lane, signal: AbortSignal): TakenSlot {
     return {
       waitedMs,
       mayBegin: () => clock.monotonic() <= slot.untilMs,
       async again() {
-        const moved = await limiter.claimAgain(lane, slot, how.signal ?? closing.signal)
-        if (moved) return offer({ slot: moved, waitedMs }, request, lane, how)
-        const { kind, name, dueSinceMs } = request
-        return take({ kind, name, dueSinceMs }, lane, how)
+        const next = await limiter.slotAgain(lane, slot, signal)
+        if (!next) throw noSlotError()
+        return offer({ slot: next, waitedMs }, lane, signal)
       },
     }
   }
 
-  async function take(request: SlotRequest, lane: Lane, how: TakeOptions = {}): Promise<TakenSlot> {
-    if (how.signal?.aborted || closing.signal.aborted) throw noSlotError()
-    return offer(await ensureQueue(lane).join(request, how), request, lane, how)
-  }
-
   return {
-    take,
+    async take(request, lane, takeOptions = {}) {
+      const { signal = closing.signal } = takeOptions
+      if (signal.aborted || closing.signal.aborted) throw noSlotError()
+      return offer(await ensureQueue(lane).join(request, takeOptions), lane, signal)
+    },
     pause: (lane, ms) => limiter.pause(lane, ms),
     utilization: (lane) =>
       Math.min(1, ensureQueue(lane).usedInMinute() / (60 * limiter.limitFor(lane))),
@@ -167,7 +164,7 @@ interface TakenSlot {
   waitedMs: number
   /** Whether the request may begin at this moment. */
   mayBegin: () => boolean
-  /** For a request that did not begin: moves the slot to now if that is possible, or takes another. */
+  /** For a request that did not begin. Throws UpstreamError `timeout` if its signal aborts. */
   again(): Promise<TakenSlot>
 }
 
@@ -284,8 +281,11 @@ export interface TierLimiter {
    * `patientSlotEvery`.
    */
   nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<Slot | undefined>
-  /** Moves a slot that was not used to now; undefined if it is void. */
-  claimAgain(lane: Lane, slot: Slot, signal: AbortSignal): Promise<Slot | undefined>
+  /**
+   * Moves a slot that was not used to now, or takes another. From the third on, each allows the
+   * request twice the time, for which others wait: a process that always stalls goes on, too.
+   */
+  slotAgain(lane: Lane, slot: Slot, signal: AbortSignal): Promise<Slot | undefined>
   /** Closes the tier for every replica. Never shortens a longer pause. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Requests per second. */
@@ -300,8 +300,8 @@ interface Slot {
   use: number
   /** Monotonic ms until which the request may begin. */
   untilMs: number
-  /** How often it was claimed again. */
-  moves: number
+  /** How often its request had one before. */
+  tries: number
 }
 
 interface TierLimiterOptions {
@@ -314,8 +314,11 @@ interface TierLimiterOptions {
 /** How long after the time of its slot a request may begin. */
 const slotValidMs = 30
 
+/** How late a claim may be without moving the slots behind it. */
+const toleratedMs = slotValidMs / 2
+
 /** A request that keeps missing its slot gets up to 7.7 s to begin. */
-const longestValidity = 2 ** 8
+const mostDoublings = 8
 
 /** Returns the microseconds between two slots of a tier with `limit` requests per second. */
 export function spacingMicros(limit: number): number {
@@ -325,16 +328,13 @@ export function spacingMicros(limit: number): number {
 export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
   return {
     limitFor: options.limitFor,
-    async nextSlot(lane, signal, isPatient = () => false) {
-      while (!signal.aborted) {
-        const at = await awaitSlot(options, lane, signal, isPatient())
-        const slot = at && (await claimSlot(options, lane, signal, { at, use: 0, moves: 0 }))
-        if (slot) return slot
-      }
-      return undefined
+    nextSlot: (lane, signal, isPatient = () => false) =>
+      takeSlot(options, lane, signal, { tries: 0, isPatient }),
+    async slotAgain(lane, { at, use, tries: before }, signal) {
+      const tries = before + 1
+      const moved = await claimSlot(options, lane, signal, { at, use, tries })
+      return moved ?? takeSlot(options, lane, signal, { tries, isPatient: () => false })
     },
-    claimAgain: (lane, slot, signal) =>
-      claimSlot(options, lane, signal, { ...slot, moves: slot.moves + 1 }),
     async pause(lane, ms) {
       await runScript(options.redis, 'pause-tier', limitKeys(options, lane), [Math.ceil(ms)])
     },
@@ -343,6 +343,20 @@ export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
 
 function limitKeys({ keys }: TierLimiterOptions, lane: Lane): string[] {
   return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
+}
+
+async function takeSlot(
+  options: TierLimiterOptions,
+  lane: Lane,
+  signal: AbortSignal,
+  { tries, isPatient }: { tries: number; isPatient: () => boolean },
+): Promise<Slot | undefined> {
+  while (!signal.aborted) {
+    const at = await awaitSlot(options, lane, signal, isPatient())
+    const slot = at && (await claimSlot(options, lane, signal, { at, use: 0, tries }))
+    if (slot) return slot
+  }
+  return undefined
 }
 
 /** Returns the microseconds of a slot whose time has come; undefined if there is none yet. */
@@ -360,25 +374,23 @@ async function awaitSlot(
   return slot === 0 ? undefined : slot
 }
 
-/**
- * Claims a slot whose time has come; undefined if it is void. Each move allows the request twice
- * the time of the one before, for which others wait: a process that always stalls goes on, too.
- */
+/** Claims a slot whose time has come; undefined if it is void. */
 async function claimSlot(
   options: TierLimiterOptions,
   lane: Lane,
   signal: AbortSignal,
-  { at, use, moves }: Omit<Slot, 'untilMs'>,
+  { at, use, tries }: Omit<Slot, 'untilMs'>,
 ): Promise<Slot | undefined> {
   const { redis, clock } = options
-  const validMs = slotValidMs * Math.min(2 ** moves, longestValidity)
-  const args = [at, use, slotValidMs * 500, (validMs - slotValidMs) * 1000]
+  // The first one is missed for a new connection as a rule, which stands then.
+  const validMs = slotValidMs * 2 ** Math.min(Math.max(0, tries - 1), mostDoublings)
+  const args = [at, use, toleratedMs * 1000, (validMs - slotValidMs) * 1000]
   while (!signal.aborted) {
     const askedAtMs = clock.monotonic()
     const reply = await runScript(redis, 'claim-slot', limitKeys(options, lane), args)
     const [waitMicros = -1, claimed = 0, lateMicros = 0] = reply as number[]
     const untilMs = askedAtMs + validMs - lateMicros / 1000
-    if (waitMicros === 0) return { at, use: claimed, untilMs, moves }
+    if (waitMicros === 0) return { at, use: claimed, untilMs, tries }
     if (waitMicros < 0) return undefined
     await clock.sleep(Math.ceil(waitMicros / 1000), signal)
   }

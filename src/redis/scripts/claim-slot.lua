@@ -1,6 +1,7 @@
 #!lua flags=allow-oom
--- Asks at the time of a reserved slot whether the request may begin now. A slot is void once the
--- tier was paused, or when it is late by more than the spacing and 250 ms.
+-- Asks at the time of a reserved slot whether the request may begin now. Two uses are never closer
+-- than the spacing. A slot is void once the tier was paused, or when it is late by more than the
+-- spacing, 250 ms at least.
 -- KEYS     as in reserve-slot
 -- ARGV[1]  the slot, µs
 -- ARGV[2]  0, or the use that the caller claimed before and did not make: it moves to now unless
