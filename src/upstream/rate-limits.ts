@@ -329,72 +329,82 @@ export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
   return {
     limitFor: options.limitFor,
     nextSlot: (lane, signal, isPatient = () => false) =>
-      takeSlot(options, lane, signal, { tries: 0, isPatient }),
-    async slotAgain(lane, { at, use, tries: before }, signal) {
-      const tries = before + 1
-      const moved = await claimSlot(options, lane, signal, { at, use, tries })
-      return moved ?? takeSlot(options, lane, signal, { tries, isPatient: () => false })
+      takeSlot(options, { lane, signal, tries: 0 }, isPatient),
+    async slotAgain(lane, slot, signal) {
+      const attempt = { lane, signal, tries: slot.tries + 1 }
+      const moved = await claimSlot(options, attempt, slot)
+      return moved ?? takeSlot(options, attempt, () => false)
     },
     async pause(lane, ms) {
-      await runScript(options.redis, 'pause-tier', limitKeys(options, lane), [Math.ceil(ms)])
+      const { redis, keys } = options
+      await runScript(redis, 'pause-tier', limitKeys(keys, lane), [Math.ceil(ms)])
     },
   }
 }
 
-function limitKeys({ keys }: TierLimiterOptions, lane: Lane): string[] {
-  return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
+/** What a request waits for. `tries`: how often it had a slot before. */
+interface Attempt extends Pick<Slot, 'tries'> {
+  lane: Lane
+  signal: AbortSignal
 }
 
 async function takeSlot(
   options: TierLimiterOptions,
-  lane: Lane,
-  signal: AbortSignal,
-  { tries, isPatient }: { tries: number; isPatient: () => boolean },
+  attempt: Attempt,
+  isPatient: () => boolean,
 ): Promise<Slot | undefined> {
+  const { clock, limitFor } = options
+  const { lane, signal } = attempt
   while (!signal.aborted) {
-    const at = await awaitSlot(options, lane, signal, isPatient())
-    const slot = at && (await claimSlot(options, lane, signal, { at, use: 0, tries }))
+    const args = [spacingMicros(limitFor(lane)), isPatient() ? patientSlotEvery : 0]
+    const { reply, toSlot } = await ask(options, attempt, 'reserve-slot', args)
+    const [at = 0, waitMicros = 0, ...claimed] = reply
+    if (claimed.length > 0) return toSlot(at, claimed)
+    await clock.sleep(Math.ceil(waitMicros / 1000), signal)
+    const slot = at === 0 ? undefined : await claimSlot(options, attempt, { at, use: 0 })
     if (slot) return slot
   }
   return undefined
 }
 
-/** Returns the microseconds of a slot whose time has come; undefined if there is none yet. */
-async function awaitSlot(
-  options: TierLimiterOptions,
-  lane: Lane,
-  signal: AbortSignal,
-  isPatient: boolean,
-): Promise<number | undefined> {
-  const { redis, clock, limitFor } = options
-  const args = [spacingMicros(limitFor(lane)), isPatient ? patientSlotEvery : 0]
-  const reply = await runScript(redis, 'reserve-slot', limitKeys(options, lane), args)
-  const [slot, waitMicros] = reply as [number, number]
-  await clock.sleep(Math.ceil(waitMicros / 1000), signal)
-  return slot === 0 ? undefined : slot
-}
-
 /** Claims a slot whose time has come; undefined if it is void. */
 async function claimSlot(
   options: TierLimiterOptions,
-  lane: Lane,
-  signal: AbortSignal,
-  { at, use, tries }: Omit<Slot, 'untilMs'>,
+  attempt: Attempt,
+  { at, use }: Pick<Slot, 'at' | 'use'>,
 ): Promise<Slot | undefined> {
-  const { redis, clock } = options
-  // The first one is missed for a new connection as a rule, which stands then.
-  const validMs = slotValidMs * 2 ** Math.min(Math.max(0, tries - 1), mostDoublings)
-  const args = [at, use, toleratedMs * 1000, (validMs - slotValidMs) * 1000]
+  const { signal } = attempt
   while (!signal.aborted) {
-    const askedAtMs = clock.monotonic()
-    const reply = await runScript(redis, 'claim-slot', limitKeys(options, lane), args)
-    const [waitMicros = -1, claimed = 0, lateMicros = 0] = reply as number[]
-    const untilMs = askedAtMs + validMs - lateMicros / 1000
-    if (waitMicros === 0) return { at, use: claimed, untilMs, tries }
+    const args = [at, use, toleratedMs * 1000]
+    const { reply, toSlot } = await ask(options, attempt, 'claim-slot', args)
+    const [waitMicros = -1, ...claimed] = reply
     if (waitMicros < 0) return undefined
-    await clock.sleep(Math.ceil(waitMicros / 1000), signal)
+    if (waitMicros === 0) return toSlot(at, claimed)
+    await options.clock.sleep(Math.ceil(waitMicros / 1000), signal)
   }
   return undefined
+}
+
+/** Runs a script of the limiter. `toSlot` reads what its reply says of a slot that it claimed. */
+async function ask(
+  { redis, keys, clock }: TierLimiterOptions,
+  { lane, tries }: Attempt,
+  script: 'reserve-slot' | 'claim-slot',
+  args: readonly number[],
+) {
+  // The first slot is missed for a new connection as a rule, which stands then.
+  const validMs = slotValidMs * 2 ** Math.min(Math.max(0, tries - 1), mostDoublings)
+  const laterMicros = (validMs - slotValidMs) * 1000
+  const askedAtMs = clock.monotonic()
+  const reply = await runScript(redis, script, limitKeys(keys, lane), [laterMicros, ...args])
+  const toSlot = (at: number, [use = 0, lateMicros = 0]: readonly number[]): Slot => {
+    return { at, use, untilMs: askedAtMs + validMs - lateMicros / 1000, tries }
+  }
+  return { reply: reply as number[], toSlot }
+}
+
+function limitKeys(keys: Keys, lane: Lane): string[] {
+  return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
 }
 
 /**

@@ -3,16 +3,16 @@
 -- than the spacing. A slot is void once the tier was paused, or when it is late by more than the
 -- spacing, 250 ms at least.
 -- KEYS     as in reserve-slot
--- ARGV[1]  the slot, µs
--- ARGV[2]  0, or the use that the caller claimed before and did not make: it moves to now unless
+-- ARGV[1]  by how much later than usual the request may begin, µs: others keep their distance
+-- ARGV[2]  the slot, µs
+-- ARGV[3]  0, or the use that the caller claimed before and did not make: it moves to now unless
 --          others came after it
--- ARGV[3]  how late the caller may be without moving the slots after it, µs
--- ARGV[4]  by how much later than usual the request may begin, µs: others keep their distance
+-- ARGV[4]  how late the caller may be without moving the slots after it, µs
 -- Returns  {0, use, late}: go, so many µs late; {wait}: ask again after so many µs; {-1}: void
 -- @include lib/slots.lua
 
 local own, base = KEYS[1], KEYS[2]
-local slot, unmade = tonumber(ARGV[1]), tonumber(ARGV[2])
+local slot, unmade = tonumber(ARGV[2]), tonumber(ARGV[3])
 local state = redis.call('HMGET', own, 'pause', 'used', 'spacing')
 local wide = redis.call('HMGET', base, 'pause', 'used', 'others_used')
 local spacing = tonumber(state[3] or '0')
@@ -32,10 +32,10 @@ local use = math.max(slot, last + spacing)
 if now < use then
   return { math.ceil(use - now) }
 end
-if is_moved or now > use + tonumber(ARGV[3]) then
+if is_moved or now > use + tonumber(ARGV[4]) then
   use = now
 end
-used = use + tonumber(ARGV[4])
+used = use + tonumber(ARGV[1])
 redis.call('HSET', own, 'used', micros(used))
 if own ~= base then
   redis.call('HSET', base, 'others_used', micros(math.max(used, believable(wide[3], 0))))
