@@ -159,6 +159,22 @@ describe('a process that stalls whenever it has a slot', () => {
   })
 })
 
+test('full events that never come keep no other request of their tier waiting', async () => {
+  const { client } = aReplica({ organizationId: 7 })
+  service.answer(({ path }) => (path === searchPath ? json(200, { items: [] }) : 'hang'))
+  const stop = new AbortController()
+  const slot = { kind: 'detail', name: 'soc', dueSinceMs: Date.now() } as const
+  const hanging = Array.from({ length: 20 }, () =>
+    client.getEvent({ uid: 'paste/a/b', slot, signal: stop.signal }),
+  )
+  const settled = Promise.allSettled(hanging)
+  await expect.poll(() => service.arrivals.length).toBe(1 + 20) // the token, too
+  await search(client, 'brand', undefined, 'basic')
+  expect(service.count(searchPath)).toBe(1)
+  stop.abort()
+  for (const { status } of await settled) expect(status).toBe('rejected')
+})
+
 describe('a token that no header can hold', () => {
   test('is refused with that reason, and asked for again', async () => {
     const replica = aReplica({ organizationId: 7 })
@@ -502,12 +518,13 @@ function search(
   client: UpstreamClient,
   name = 'brand',
   signal = AbortSignal.timeout(20_000),
+  tier: Tier = 'search',
 ): Promise<{ page: WireSearchPage; requestedAtMs: number }> {
   return client.searchGroupEvents({
     groupId: 5,
     body: { size: 10, order: 'asc', from: 'a', filters: {} },
     slot: { kind: 'feed', name, dueSinceMs: Date.now() },
-    tier: 'search',
+    tier,
     signal,
   })
 }
