@@ -33,6 +33,7 @@ import {
   notePage,
   minPollInterval,
   currentShare,
+  retryEvery,
 } from './next-feed.ts'
 import { createWaitingLog, type PollOutcome, type PollRequest } from './poll-run.ts'
 import type { Poller } from './poller.ts'
@@ -92,11 +93,9 @@ export interface LaneReader {
 const saveEveryMs = 5_000
 /** The longest sleep of a lane with nothing to read, ms: a feed may have joined it meanwhile. */
 const maxSleepMs = 5_000
-/** An answer that takes less than this is never late, ms. */
-const minPatienceMs = 250
 /**
- * How long the lane waits for what a request needs before it can queue for a slot, such as a token;
- * ms.
+ * How long the lane waits for what a request needs before it can queue for a slot, such as a token,
+ * unless another feed of the account waits already; ms.
  */
 const preparationMs = 2_000
 /** After this many pages a rescan yields to others that are due. */
@@ -113,6 +112,7 @@ interface HeldLane {
   isOver: () => boolean
   /** One controller for each sleeping loop; aborting it ends the sleep. */
   naps: Set<AbortController>
+  turnsSinceRetry: number
 }
 
 /** A run of pages of one feed. */
@@ -191,6 +191,7 @@ async function hold(reader: ReaderState, lane: LaneLimit, isOver: () => boolean)
     savedAtMs: reader.clock.now(),
     isOver: () => isOver() || feedsInLane(reader, lane).length === 0,
     naps: new Set(),
+    turnsSinceRetry: retryEvery,
   }
   reader.held.set(lane.id, held)
   const loops = (['feed', 'sweep'] as const).map((kind) => readUntilOver(reader, held, kind))
@@ -267,7 +268,9 @@ function chooseTail(
     clampFutureTimes({ place }, nowMs)
     candidates.push({ feed: { id, everyMs, longestMs }, place })
   }
-  const budget = { perSecond: allowedPerSecond(reader, held), minIntervalMs: reader.minIntervalMs }
+  const { turnsSinceRetry } = held
+  const { minIntervalMs } = reader
+  const budget = { perSecond: allowedPerSecond(reader, held), minIntervalMs, turnsSinceRetry }
   const choice = chooseNext(candidates, held.state.fleet, budget, nowMs)
   return 'feed' in choice ? (byId.get(choice.feed) ?? Infinity) : choice.atMs
 }
@@ -336,6 +339,7 @@ function takeSlot(reader: ReaderState, held: HeldLane, run: LaneRun): number {
   enterPhase(reader, run, 'sent')
   state.freeAtMs = Math.max(state.freeAtMs, nowMs) + spacingMs
   if (run.kind === 'sweep') state.rescansFreeAtMs = nowMs + spacingMs / rescanShare
+  else held.turnsSinceRetry += 1
   return nowMs
 }
 
@@ -352,6 +356,7 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
   }
   const id = runKey(kind, feed)
   reader.runs.set(id, run)
+  if (kind === 'feed' && ensurePlace(reader, feed).failures > 0) held.turnsSinceRetry = 0
   const take = kind === 'feed' ? runTail : runRescan
   run.end = take(reader, held, run).finally(() => {
     reader.runs.delete(id)
@@ -366,11 +371,15 @@ function startRun(reader: ReaderState, held: HeldLane, feed: PolledFeed, kind: K
 /** Waits for a run, but gives up on an answer or a token that takes too long. */
 async function waitForRun(reader: ReaderState, held: HeldLane, run: LaneRun): Promise<void> {
   const { clock } = reader
-  const patienceMs = Math.max(minPatienceMs, slotSpacingMs(reader, held))
+  const patienceMs = slotSpacingMs(reader, held)
+  const { account } = run.feed
+  const others = [...reader.runs.values()].filter(({ feed }) => feed.account === account)
+  const isStuck = others.some(({ phase, isFollowed }) => phase === 'readying' && !isFollowed)
+  const readyingMs = isStuck ? patienceMs : Math.max(patienceMs, preparationMs)
   while (!run.hasEnded) {
     await sleepUntilWoken(reader, held, patienceMs)
     const { phase, phaseSinceMs } = run
-    const longestMs = phase === 'sent' ? patienceMs : Math.max(patienceMs, preparationMs)
+    const longestMs = phase === 'sent' ? patienceMs : readyingMs
     if (phase === 'queued') {
       // it has no slot yet: the next holder of the lane takes one
       if (held.isOver()) run.stopping.abort()
@@ -395,6 +404,7 @@ async function runTail(reader: ReaderState, held: HeldLane, run: LaneRun): Promi
     waitAfter: (failure) => nextAttemptMs(reader, failure, place.failures + 1) - clock.now(),
     onPage(page) {
       enterPhase(reader, run, 'queued')
+      if (place.failures > 0) held.turnsSinceRetry = retryEvery
       notePage(place, held.state.fleet, { askedAtMs, ...page })
       if (page.isNewScan && place.rescan) place.rescan.atMs = clock.now()
     },

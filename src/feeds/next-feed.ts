@@ -17,6 +17,9 @@
  * been seen they lean on the mean of the lane's feeds, the more so the more unevenly events arrive
  * (docs/decisions/polling.md).
  *
+ * Feeds whose last run failed come after all others, but for one turn in `retryEvery`, or at once
+ * after one of them that works again: those that hang take no more than others can spare.
+ *
  * Feeds whose every poll costs quota keep their interval (`everyMs`) and go first when it has
  * passed.
  */
@@ -88,7 +91,12 @@ interface Budget {
   perSecond: number
   /** No feed is read again sooner, ms, unless more pages wait. */
   minIntervalMs: number
+  /** Requests since a feed was chosen whose last run had failed; absent: `retryEvery`. */
+  turnsSinceRetry?: number | undefined
 }
+
+/** Rescans take one request in ten; so feeds keep within `ceilingFactor` of their mean interval. */
+export const retryEvery = 5
 
 type Choice =
   | { feed: string; why: 'overdue' | 'more' | 'rate' }
@@ -186,6 +194,12 @@ export function chooseNext(
   budget: Budget,
   nowMs: number,
 ): Choice {
+  const { turnsSinceRetry = retryEvery } = budget
+  const working = candidates.filter(({ place }) => place.failures === 0)
+  if (turnsSinceRetry < retryEvery && working.length < candidates.length) {
+    const choice = chooseNext(working, fleet, { ...budget, turnsSinceRetry: retryEvery }, nowMs)
+    if ('feed' in choice) return choice
+  }
   const intervals = overdueIntervals(candidates, budget, nowMs)
   let overdue: { feed: string; sinceMs: number } | undefined
   let more: { feed: string; sinceMs: number } | undefined

@@ -16,6 +16,7 @@ export type UpstreamFault =
   | 'dns' // the host name does not exist
   | 'refused' // nothing listens there, or there is no route
   | 'cut' // the connection broke before the answer was complete
+  | 'unsent' // no header can hold the token or key, so nothing left
   | 'tls' // the certificate or the handshake failed
   | 'scheme' // one side speaks TLS, the other does not
   | 'proxy' // the proxy failed, not the API

@@ -96,6 +96,7 @@ const faultMessages: Record<UpstreamFault, string> = {
   dns: 'the host of base_url is not found',
   refused: 'nobody answers at the host and port of base_url',
   cut: 'the connection broke before the answer was whole',
+  unsent: 'the request cannot be sent',
   tls: 'no trusted TLS connection to the service',
   scheme: 'the address does not fit its port',
   proxy: 'the proxy does not let the request through',
@@ -132,6 +133,7 @@ function classifyFault(code: string, error: unknown, isProxied: boolean): Upstre
   if (/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO)/.test(code))
     return 'tls'
   if (error instanceof Error && /proxy/i.test(error.message)) return 'proxy'
+  if (code === 'UND_ERR_INVALID_ARG') return 'unsent'
   const atFirstHop = classifyFirstHop(code)
   return atFirstHop && isProxied ? 'proxy' : (atFirstHop ?? 'cut')
 }

@@ -8,7 +8,7 @@ import type { AccountConfig, Tier } from './config.ts'
 import { UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, readHeader, readSearchesRemaining } from './failures.ts'
 import type { Lane, Organizations } from './organizations.ts'
-import type { Transport, TransportRequest } from './transport.ts'
+import { notBegun, type Transport, type TransportRequest } from './transport.ts'
 
 /** One request that was sent, whether or not an answer came. */
 export interface RequestInfo {
@@ -27,6 +27,7 @@ export interface PacedRequest extends TakeOptions {
   onSend?: () => void
 }
 
+/** Sends a request once its slot has come; one that cannot begin in time waits for another slot. */
 export interface Pacer {
   /** Returns any answer except a 429, which throws UpstreamError `rate_limited`. */
   send(request: TransportRequest, paced: PacedRequest): Promise<Answer>
@@ -75,6 +76,15 @@ export function createPacer(options: PacerOptions): Pacer {
     if (remaining !== undefined) options.onQuota?.(remaining)
   }
 
+  async function sendInSlot(request: TransportRequest, taken: TakenSlot): Promise<Answer> {
+    try {
+      return await transport.request({ ...request, mayBegin: taken.mayBegin })
+    } catch (error) {
+      if (error !== notBegun) throw error
+    }
+    return sendInSlot(request, await taken.again())
+  }
+
   return {
     async send(request, paced) {
       const lane = organizations.laneFor(account.name, paced.tier)
@@ -83,7 +93,7 @@ export function createPacer(options: PacerOptions): Pacer {
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
         paced.onSend?.()
-        const answer = await transport.request(request)
+        const answer = await sendInSlot(request, taken)
         info.code = answer.status
         noteClock(answer)
         noteQuota(answer)
@@ -103,10 +113,7 @@ export function createPacer(options: PacerOptions): Pacer {
  * when the slot comes; a slot that nobody wants any more goes unused.
  */
 export interface ApiSlots {
-  /**
-   * Resolves when the request may go out, which it must do at once. Throws UpstreamError `timeout`
-   * if no slot comes in time.
-   */
+  /** Resolves when the slot has come. Throws UpstreamError `timeout` if none comes in time. */
   take(request: SlotRequest, lane: Lane, options?: TakeOptions): Promise<TakenSlot>
   /** Called after a 429: no replica gets a slot of the lane for `ms`. */
   pause(lane: Lane, ms: number): Promise<void>
@@ -128,10 +135,23 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
     return queue
   }
 
+  function offer({ slot, waitedMs }: Joined, lane: Lane, signal: AbortSignal): TakenSlot {
+    return {
+      waitedMs,
+      mayBegin: () => clock.monotonic() <= slot.untilMs,
+      async again() {
+        const next = await limiter.slotAgain(lane, slot, signal)
+        if (!next) throw noSlotError()
+        return offer({ slot: next, waitedMs }, lane, signal)
+      },
+    }
+  }
+
   return {
     async take(request, lane, takeOptions = {}) {
-      if (takeOptions.signal?.aborted || closing.signal.aborted) throw noSlotError()
-      return ensureQueue(lane).join(request, takeOptions)
+      const { signal = closing.signal } = takeOptions
+      if (signal.aborted || closing.signal.aborted) throw noSlotError()
+      return offer(await ensureQueue(lane).join(request, takeOptions), lane, signal)
     },
     pause: (lane, ms) => limiter.pause(lane, ms),
     utilization: (lane) =>
@@ -141,9 +161,11 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
 }
 
 interface TakenSlot {
-  /** Wall clock ms. */
-  slotAtMs: number
   waitedMs: number
+  /** Whether the request may begin at this moment. */
+  mayBegin: () => boolean
+  /** For a request that did not begin. Throws UpstreamError `timeout` if its signal aborts. */
+  again(): Promise<TakenSlot>
 }
 
 export interface TakeOptions {
@@ -151,8 +173,13 @@ export interface TakeOptions {
   maxWaitMs?: number | undefined
 }
 
+interface Joined {
+  slot: Slot
+  waitedMs: number
+}
+
 interface SlotQueue {
-  join(request: SlotRequest, options: TakeOptions): Promise<TakenSlot>
+  join(request: SlotRequest, options: TakeOptions): Promise<Joined>
   /** Number of slots used in the last minute. */
   usedInMinute(): number
 }
@@ -165,7 +192,7 @@ interface SlotQueueOptions {
 }
 
 interface Waiter extends SlotRequest {
-  taken: PromiseWithResolvers<TakenSlot>
+  taken: PromiseWithResolvers<Joined>
   sinceMs: number
 }
 
@@ -182,9 +209,9 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
     isServing = true
     try {
       while (waiting.size > 0) {
-        const slotAtMs = await limiter.nextSlot(lane, closing, () => isPatient(waiting))
-        if (slotAtMs === undefined) throw noSlotError()
-        assignSlot(slotAtMs)
+        const slot = await limiter.nextSlot(lane, closing, () => isPatient(waiting))
+        if (slot === undefined) throw noSlotError()
+        assignSlot(slot)
       }
     } catch (error) {
       for (const waiter of waiting) waiter.taken.reject(error)
@@ -194,7 +221,7 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
   }
 
   /** The slot goes unused if no request waits any more. */
-  function assignSlot(slotAtMs: number): void {
+  function assignSlot(slot: Slot): void {
     const chosen = pickNext([...waiting], recentKinds)
     if (!chosen) return
     waiting.delete(chosen)
@@ -202,12 +229,12 @@ function createSlotQueue({ lane, limiter, clock, closing }: SlotQueueOptions): S
     recentKinds = [...recentKinds, chosen.kind].slice(1 - patientSlotEvery)
     usedAtMs = [...usedAtMs, nowMs].filter((at) => at > nowMs - minuteMs)
     chosen.onSlot?.()
-    chosen.taken.resolve({ slotAtMs, waitedMs: nowMs - chosen.sinceMs })
+    chosen.taken.resolve({ slot, waitedMs: nowMs - chosen.sinceMs })
   }
 
   return {
     async join(request, { signal, maxWaitMs }) {
-      const taken = Promise.withResolvers<TakenSlot>()
+      const taken = Promise.withResolvers<Joined>()
       const waiter = { ...request, taken, sinceMs: clock.monotonic() }
       const settled = new AbortController()
       const giveUp = (): void => taken.reject(noSlotError())
@@ -242,19 +269,39 @@ function noSlotError(): UpstreamError {
  * The rate limit of one organization's tier, held in Redis for all replicas and measured by Redis'
  * clock. Slots have a fixed spacing and allow no burst. Without Redis there are no slots, hence no
  * requests.
+ *
+ * A claim says that one request begins within `slotValidMs` from now. `limit` slots take 1,050 ms:
+ * `slotValidMs` of the 50 ms are for requests that begin late, and 20 ms for networks that delay one
+ * request more than the next.
  */
 export interface TierLimiter {
   /**
-   * Resolves with the wall clock ms when a slot has come; the request must go out at once. Returns
-   * undefined if `signal` aborted. A process that was stopped past its slot's time gets a new slot,
-   * never the old one. While `isPatient` holds, it takes only slots that no process has asked for,
-   * or one in `patientSlotEvery`.
+   * Resolves when a slot has come; the request must begin at once. Returns undefined if `signal`
+   * aborted. While `isPatient` holds, it takes only slots that no process has asked for, or one in
+   * `patientSlotEvery`.
    */
-  nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<number | undefined>
+  nextSlot(lane: Lane, signal: AbortSignal, isPatient?: () => boolean): Promise<Slot | undefined>
+  /**
+   * Moves a slot that was not used to now, or takes another. From the third on, each allows the
+   * request twice the time, for which others wait: a process that always stalls goes on, too.
+   */
+  slotAgain(lane: Lane, slot: Slot, signal: AbortSignal): Promise<Slot | undefined>
   /** Closes the tier for every replica. Never shortens a longer pause. */
   pause(lane: Lane, ms: number): Promise<void>
   /** Requests per second. */
   limitFor(lane: Lane): number
+}
+
+/** A slot that is ours. */
+interface Slot {
+  /** µs of Redis' clock. */
+  at: number
+  /** When others count it as used, µs of Redis' clock. */
+  use: number
+  /** Monotonic ms until which the request may begin. */
+  untilMs: number
+  /** How often its request had one before. */
+  tries: number
 }
 
 interface TierLimiterOptions {
@@ -264,66 +311,100 @@ interface TierLimiterOptions {
   limitFor: (lane: Lane) => number
 }
 
-/** How long after its time a slot may be used, measured on the monotonic clock. */
-const slotValidMs = 250
+/** How long after the time of its slot a request may begin. */
+const slotValidMs = 30
 
-/**
- * Returns the microseconds between two slots of a tier with `limit` requests per second, plus a
- * margin of 3 %.
- */
+/** How late a claim may be without moving the slots behind it. */
+const toleratedMs = slotValidMs / 2
+
+/** A request that keeps missing its slot gets up to 7.7 s to begin. */
+const mostDoublings = 8
+
+/** Returns the microseconds between two slots of a tier with `limit` requests per second. */
 export function spacingMicros(limit: number): number {
-  return Math.ceil((1.03 / limit) * 1_000_000)
+  return Math.ceil((1.05 / limit) * 1_000_000)
 }
 
-export function createTierLimiter({
-  redis,
-  keys,
-  clock,
-  limitFor,
-}: TierLimiterOptions): TierLimiter {
-  function limitKeys(lane: Lane): string[] {
-    return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
-  }
-
-  /** Returns the monotonic ms at which the slot that is now ours was asked for, if there is one. */
-  async function awaitSlot(
-    lane: Lane,
-    signal: AbortSignal,
-    isPatient: boolean,
-  ): Promise<number | undefined> {
-    let askedAt = clock.monotonic()
-    const args = [spacingMicros(limitFor(lane)), isPatient ? patientSlotEvery : 0]
-    const reply = await runScript(redis, 'reserve-slot', limitKeys(lane), args)
-    const [slot, reserved] = reply as [number, number]
-    let wait = reserved
-    if (slot === 0) {
-      await clock.sleep(Math.ceil(wait / 1000), signal)
-      return undefined
-    }
-    while (wait > 0) {
-      await clock.sleep(Math.ceil(wait / 1000), signal)
-      if (signal.aborted) return undefined
-      askedAt = clock.monotonic()
-      wait = Number(await runScript(redis, 'claim-slot', limitKeys(lane), [slot]))
-    }
-    return wait === 0 ? askedAt : undefined
-  }
-
+export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
   return {
-    limitFor: limitFor,
-    async nextSlot(lane, signal, isPatient = () => false) {
-      while (!signal.aborted) {
-        const claimedAt = await awaitSlot(lane, signal, isPatient())
-        if (claimedAt !== undefined && clock.monotonic() - claimedAt <= slotValidMs) {
-          return clock.now()
-        }
-      }
-      return undefined
+    limitFor: options.limitFor,
+    nextSlot: (lane, signal, isPatient = () => false) =>
+      takeSlot(options, { lane, signal, tries: 0 }, isPatient),
+    async slotAgain(lane, slot, signal) {
+      const attempt = { lane, signal, tries: slot.tries + 1 }
+      const moved = await claimSlot(options, attempt, slot)
+      return moved ?? takeSlot(options, attempt, () => false)
     },
     async pause(lane, ms) {
-      await runScript(redis, 'pause-tier', limitKeys(lane), [Math.ceil(ms)])
+      const { redis, keys } = options
+      await runScript(redis, 'pause-tier', limitKeys(keys, lane), [Math.ceil(ms)])
     },
   }
+}
+
+/** What a request waits for. `tries`: how often it had a slot before. */
+interface Attempt extends Pick<Slot, 'tries'> {
+  lane: Lane
+  signal: AbortSignal
+}
+
+async function takeSlot(
+  options: TierLimiterOptions,
+  attempt: Attempt,
+  isPatient: () => boolean,
+): Promise<Slot | undefined> {
+  const { clock, limitFor } = options
+  const { lane, signal } = attempt
+  while (!signal.aborted) {
+    const args = [spacingMicros(limitFor(lane)), isPatient() ? patientSlotEvery : 0]
+    const { reply, toSlot } = await ask(options, attempt, 'reserve-slot', args)
+    const [at = 0, waitMicros = 0, ...claimed] = reply
+    if (claimed.length > 0) return toSlot(at, claimed)
+    await clock.sleep(Math.ceil(waitMicros / 1000), signal)
+    const slot = at === 0 ? undefined : await claimSlot(options, attempt, { at, use: 0 })
+    if (slot) return slot
+  }
+  return undefined
+}
+
+/** Claims a slot whose time has come; undefined if it is void. */
+async function claimSlot(
+  options: TierLimiterOptions,
+  attempt: Attempt,
+  { at, use }: Pick<Slot, 'at' | 'use'>,
+): Promise<Slot | undefined> {
+  const { signal } = attempt
+  while (!signal.aborted) {
+    const args = [at, use, toleratedMs * 1000]
+    const { reply, toSlot } = await ask(options, attempt, 'claim-slot', args)
+    const [waitMicros = -1, ...claimed] = reply
+    if (waitMicros < 0) return undefined
+    if (waitMicros === 0) return toSlot(at, claimed)
+    await options.clock.sleep(Math.ceil(waitMicros / 1000), signal)
+  }
+  return undefined
+}
+
+/** Runs a script of the limiter. `toSlot` reads what its reply says of a slot that it claimed. */
+async function ask(
+  { redis, keys, clock }: TierLimiterOptions,
+  { lane, tries }: Attempt,
+  script: 'reserve-slot' | 'claim-slot',
+  args: readonly number[],
+) {
+  // The first slot is missed for a new connection as a rule, which stands then.
+  const validMs = slotValidMs * 2 ** Math.min(Math.max(0, tries - 1), mostDoublings)
+  const laterMicros = (validMs - slotValidMs) * 1000
+  const askedAtMs = clock.monotonic()
+  const reply = await runScript(redis, script, limitKeys(keys, lane), [laterMicros, ...args])
+  const toSlot = (at: number, [use = 0, lateMicros = 0]: readonly number[]): Slot => {
+    return { at, use, untilMs: askedAtMs + validMs - lateMicros / 1000, tries }
+  }
+  return { reply: reply as number[], toSlot }
+}
+
+function limitKeys(keys: Keys, lane: Lane): string[] {
+  return [lane.organization, lane.baseUrl].map((name) => keys.shared('limit', name, lane.tier))
 }
 
 /**

@@ -10,7 +10,13 @@ import { UpstreamError } from './error.ts'
 import { type Answer, errorFromAnswer, looksLikeHtml } from './failures.ts'
 import type { PacedRequest, Pacer, SlotRequest } from './rate-limits.ts'
 import { wireTokenGrant } from './resources/page.ts'
-import type { AccountAccess, AccountKey, Token, TokenCache } from './tokens.ts'
+import {
+  type AccountAccess,
+  type AccountKey,
+  fitsHeader,
+  type Token,
+  type TokenCache,
+} from './tokens.ts'
 import type { TransportRequest } from './transport.ts'
 
 export interface Call extends PacedRequest {
@@ -55,13 +61,22 @@ export function createSession(options: SessionOptions): Session {
     return answer
   }
 
+  async function sendWith(token: Token, asked: Call): Promise<Answer> {
+    try {
+      return await pacer.send(toTransportRequest(asked, token), asked)
+    } catch (error) {
+      if (error instanceof UpstreamError && error.fault === 'unsent') await tokens.refuse(token)
+      throw error
+    }
+  }
+
   return {
     async call(asked, isWelcome = () => false) {
       if (!asked.ignoresPause) await state.assertOpen()
       const startedMs = clock.monotonic()
       for (let used = 1; ; used += 1) {
         const token = await tokens.get(asked)
-        const answer = await pacer.send(toTransportRequest(asked, token), asked)
+        const answer = await sendWith(token, asked)
         if (isWelcome(answer)) return answer
         const secrets = [...accountSecrets(account, accountKey(), token), ...(asked.secrets ?? [])]
         if (answer.status !== 401) return accept(answer, secrets)
@@ -93,9 +108,16 @@ export async function generateToken(
   if (account.tenantId !== undefined) request.body = { tenant_id: account.tenantId }
   const paced = { slot, tier: 'basic', signal, maxWaitMs: tokenSlotMs } as const
   const answer = await pacer.send(request, paced)
-  if (answer.status < 300) return readAnswer(answer, wireTokenGrant).token
+  if (answer.status < 300) return readToken(answer)
   const failure = errorFromAnswer(answer, accountSecrets(account, key))
   throw failure.reason === 'auth' ? await state.pause(failure) : failure
+}
+
+/** No contract error, which would leave an event without its details for good. */
+function readToken(answer: Answer): string {
+  const { token } = readAnswer(answer, wireTokenGrant)
+  if (fitsHeader(token)) return token
+  throw new UpstreamError('unavailable', 'the service gave a token that no header can hold')
 }
 
 /** Secrets that must not appear in any message: the key, the token and the proxy's credentials. */

@@ -20,7 +20,7 @@ export interface TokenCache {
    * key works again. Throws UpstreamError.
    */
   get(options: GetOptions): Promise<Token>
-  /** Called after a 401 for this token. */
+  /** Called after a 401 for this token, or where it cannot be sent. */
   refuse(token: Token): Promise<void>
   close(): void
 }
@@ -420,8 +420,13 @@ function readKey({ apiKey }: KeySource): string {
   } catch {
     throw new UpstreamError('auth', 'the API key cannot be read; see api_key_file of the account')
   }
-  if (/^[\x21-\x7e]+$/.test(key)) return key
+  if (fitsHeader(key)) return key
   throw new UpstreamError('auth', 'the API key is empty or holds characters that no key has')
+}
+
+/** Whether a key or token can stand in a header. Servers take 8 to 16 KiB of headers. */
+export function fitsHeader(text: string): boolean {
+  return /^[\x21-\x7e]{1,16000}$/.test(text)
 }
 
 function deriveAccountKey(apiKey: string, { tenantId, baseUrl }: KeySource): AccountKey {

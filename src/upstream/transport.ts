@@ -20,11 +20,18 @@ export interface TransportRequest {
   authorization: string
   body?: unknown
   signal?: AbortSignal | undefined
+  /**
+   * Asked on a live connection, right before the request is written. Where it says no, nothing is
+   * written, the connection stays, and the request throws `notBegun`.
+   */
+  mayBegin?: (() => boolean) | undefined
   /** Limits for the body of an answer below 300; default `daemonLimits`. */
   limits?: AnswerLimits | undefined
   /** The body of an answer below 300 is a file of at most so many bytes, not JSON. */
   maxFileBytes?: number | undefined
 }
+
+export const notBegun = new UpstreamError('timeout', 'the request did not begin in time')
 
 export interface Transport {
   /** Returns any answer. Throws UpstreamError if there is none, or if it exceeds its limits. */
@@ -67,9 +74,13 @@ export function createTransport(options: TransportOptions): Transport {
 
   async function send(asked: TransportRequest, signal: AbortSignal): Promise<Answer> {
     dispatcher ??= createDispatcher(account, limits)
-    const sentAtMs = clock.now()
+    let sentAtMs = clock.now()
+    const begin = (): void => {
+      if (asked.mayBegin?.() === false) throw notBegun
+      sentAtMs = clock.now()
+    }
     const response = await request(`${account.baseUrl}${asked.path}`, {
-      dispatcher,
+      dispatcher: dispatcher.compose(askBefore(begin)),
       method: asked.method,
       headers: buildHeaders(asked),
       body: asked.body === undefined ? null : JSON.stringify(asked.body),
@@ -94,6 +105,21 @@ export function createTransport(options: TransportOptions): Transport {
       }
     },
     close: async () => dispatcher?.destroy(),
+  }
+}
+
+/**
+ * Calls `begin` where undici has a connection for a request. What it throws stops the request
+ * without harm to the connection, while an abort would close it.
+ */
+function askBefore(begin: () => void): Dispatcher.DispatcherComposeInterceptor {
+  return (dispatch) => (options, handler) => {
+    const start = handler.onRequestStart?.bind(handler)
+    handler.onRequestStart = (controller, context) => {
+      start?.(controller, context)
+      if (!controller.aborted) begin()
+    }
+    return dispatch(options, handler)
   }
 }
 
@@ -157,9 +183,10 @@ function createDispatcher(
   limits: TransportLimits,
 ): Dispatcher {
   const tls = account.caFile === undefined ? {} : { ca: readAuthorities(account.caFile) }
+  // No bound on connections: the limits of API slots bound the requests that are out, and one that
+  // hangs must keep no other waiting.
   const options = {
     allowH2: false,
-    connections: 8,
     connectTimeout: limits.connectMs,
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,

@@ -3,6 +3,13 @@ import type { Redis } from '../../src/redis/connection.ts'
 import { loadScript } from '../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../src/store/account-ledger.ts'
 
+/** The text of a script that reads such a time of Redis' clock, ms. */
+export function scriptAt(text: string, nowMs: number): string {
+  const micros = Math.round(nowMs * 1000)
+  const time = `{ '${Math.floor(micros / 1_000_000)}', '${micros % 1_000_000}' }`
+  return text.replaceAll(`redis.call('TIME')`, () => time)
+}
+
 /** Runs a script as if Redis' clock showed this time, ms. */
 export function runScriptAt(
   { redis, nowMs }: { redis: Redis; nowMs: number },
@@ -10,9 +17,7 @@ export function runScriptAt(
   keys: readonly string[],
   args: readonly (string | number)[],
 ): Promise<unknown> {
-  const time = `{ '${Math.floor(nowMs / 1000)}', '${(nowMs % 1000) * 1000}' }`
-  const text = loadScript(name).text.replaceAll(`redis.call('TIME')`, () => time)
-  return redis.eval(text, keys.length, ...keys, ...args)
+  return redis.eval(scriptAt(loadScript(name).text, nowMs), keys.length, ...keys, ...args)
 }
 
 /** A ledger in simulated time: its scripts run as if Redis' clock showed `nowMs()`. */

@@ -3,51 +3,25 @@ import { expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { createLaneReader, type LaneLimit, type LaneReader } from '../../../src/feeds/lane.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
-import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
+import { expectIntervals, newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import type { PollOutcome, PollRequest } from '../../../src/feeds/poll-run.ts'
 import { type Clock, defaultTimings } from '../../../src/lib/clock.ts'
+import type { Redis } from '../../../src/redis/connection.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
 import { aFeed, anEventSearch } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
+import { createQuickClock, type QuickClock } from '../../support/quick-clock.ts'
 
 const tests = redisForTests()
 const hourMs = 3_600_000
 
-/** Time that passes as soon as everybody sleeps. */
-function aQuickClock() {
-  let nowMs = Date.UTC(2026, 0, 5)
-  const sleepers = new Set<{ atMs: number; wake: () => void }>()
-  const clock: Clock = {
-    now: () => nowMs,
-    monotonic: () => nowMs,
-    sleep: (ms, signal) =>
-      new Promise((resolve) => {
-        if (signal?.aborted) return resolve()
-        const sleeper = { atMs: nowMs + Math.max(0, ms), wake }
-        function wake(): void {
-          sleepers.delete(sleeper)
-          signal?.removeEventListener('abort', wake)
-          resolve()
-        }
-        signal?.addEventListener('abort', wake, { once: true })
-        sleepers.add(sleeper)
-      }),
-  }
-  /** Until `work` has ended. */
-  async function run(work: Promise<unknown>): Promise<void> {
-    let isOver = false
-    void work.finally(() => (isOver = true))
-    for (;;) {
+function aQuickClock(): QuickClock {
+  return createQuickClock(async () => {
+    do {
       await tests.redis.ping() // what was asked of Redis before is answered
       await new Promise((resolve) => setImmediate(resolve))
-      if (isOver) return
-      const next = [...sleepers].toSorted((a, b) => a.atMs - b.atMs)[0]
-      if (!next) continue
-      nowMs = Math.max(nowMs, next.atMs)
-      next.wake()
-    }
-  }
-  return { clock, run }
+    } while ((tests.redis as Redis & { commandQueue: { length: number } }).commandQueue.length > 0)
+  })
 }
 
 interface Asked {
@@ -405,4 +379,86 @@ test('a poll that fails is told when the feed is asked again', async () => {
   expect(asked!.length).toBeGreaterThan(3)
   expect(asked![1]).toBeGreaterThanOrEqual(promised![0]!) // a lane that sleeps may be later
   expect(asked!.slice(2)).toEqual(promised!.slice(1, -1))
+})
+
+/** What `feeds list --why` states for so many feeds of a lane, ms. */
+function statedMs(count: number, { perSecond, share }: LaneLimit): number {
+  const feeds = feedsOf('main', count).map(({ name }) => ({ id: name }))
+  const budget = { perSecond: perSecond * share, minIntervalMs: defaultTimings.minPollIntervalMs }
+  return expectIntervals(feeds, budget).longestMs
+}
+
+/** The longest time between two reads of any of these feeds, from `fromMs` on. */
+function longestGapMs(
+  requests: readonly Asked[],
+  names: readonly string[],
+  fromMs: number,
+): number {
+  const gaps = names.flatMap((name) => {
+    const times = requests
+      .filter(({ feed, kind, atMs }) => feed.name === name && kind === 'feed' && atMs >= fromMs)
+      .map(({ atMs }) => atMs)
+    expect(times.length).toBeGreaterThan(2)
+    return times.slice(1).map((atMs, n) => atMs - times[n]!)
+  })
+  return Math.max(...gaps)
+}
+
+test.each([1, 10])(
+  'at %i a second, six feeds keep the times of six while twelve others of their account hang',
+  async (perSecond) => {
+    const { clock, run } = aQuickClock()
+    const feeds = feedsOf('main', 18)
+    const healthy = feeds.slice(12).map(({ name }) => name)
+    const service = aService(clock)
+    const answered = service.pollOnce
+    service.pollOnce = async (feed, asked) => {
+      if (healthy.includes(feed.name)) return answered(feed, asked)
+      asked.onSlot?.()
+      service.requests.push({ feed, kind: asked.kind, atMs: clock.now() })
+      await clock.sleep(defaultTimings.requestTimeoutMs)
+      return { status: 'failed', reason: 'timeout', retryAfterMs: undefined }
+    }
+    const of = (feed: PolledFeed): LaneLimit => ({ ...laneOf(feed), perSecond })
+    const reader = readerOf(feeds, { clock, keys: tests.keys(), service, of })
+    const startMs = clock.now()
+    await run(readFor(reader, clock, hourMs / 2))
+    const lane = of(feeds[0]!)
+    // at first, none is known to hang
+    const fromMs = startMs + 2 * statedMs(18, lane)
+    const slotMs = 1000 / (lane.perSecond * lane.share)
+    expect(longestGapMs(service.requests, healthy, fromMs)).toBeLessThanOrEqual(
+      statedMs(6, lane) + slotMs + 1,
+    )
+    // and those that hang are asked again and again
+    for (const { name } of feeds.slice(0, 12)) {
+      const asked = service.requests.filter(({ feed }) => feed.name === name)
+      expect(asked.length).toBeGreaterThan(5)
+    }
+  },
+  60_000,
+)
+
+test('feeds of an account whose token does not come cost the others of its organization no more', async () => {
+  const { clock, run } = aQuickClock()
+  const [stuck, well] = [feedsOf('stuck', 12), feedsOf('well', 2)]
+  const service = aService(clock)
+  const answered = service.pollOnce
+  service.pollOnce = async (feed, asked) => {
+    if (feed.account === 'well') return answered(feed, asked)
+    await clock.sleep(defaultTimings.requestTimeoutMs)
+    return { status: 'failed', reason: 'timeout', retryAfterMs: undefined }
+  }
+  const lane = laneOf({ account: 'both' })
+  const of = (): LaneLimit => lane
+  const reader = readerOf([...stuck, ...well], { clock, keys: tests.keys(), service, of })
+  const startMs = clock.now()
+  await run(readFor(reader, clock, hourMs / 4))
+  const names = well.map(({ name }) => name)
+  const slotMs = 1000 / (lane.perSecond * lane.share)
+  // a slot for each that waits at first, and 2 s for one of them
+  expect(longestGapMs(service.requests, names, startMs)).toBeLessThanOrEqual(12 * slotMs + 2_000)
+  expect(longestGapMs(service.requests, names, startMs + 60_000)).toBeLessThanOrEqual(
+    statedMs(2, lane) + 2 * slotMs + 2_000,
+  )
 }, 60_000)

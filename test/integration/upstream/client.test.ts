@@ -10,12 +10,18 @@ import {
   onTestFinished,
   test,
 } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
 import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
+import {
+  createAccountKey,
+  createTokenStore,
+  tokenFingerprint,
+} from '../../../src/upstream/tokens.ts'
 import { startHttpServer, type HttpServer } from '../../support/http-server.ts'
 import { freePort } from '../../support/free-port.ts'
 import { startRedis, type TestRedis } from '../../support/redis.ts'
@@ -132,6 +138,71 @@ describe('two replicas', () => {
     expect(service.count('/tokens/generate')).toBe(2)
     const used = server.requests.filter(({ path }) => path === searchPath)
     expect(used.at(-1)?.headers.authorization).toBe(`Bearer ${service.tokens[1]}`)
+  })
+})
+
+describe('a process that stalls whenever it has a slot', () => {
+  test('uses none after its time, and gets its request out', async () => {
+    let aheadMs = 0
+    let stallMs = 0
+    const monotonic = (): number => performance.now() + (aheadMs += stallMs)
+    const replica = aReplica({ organizationId: 7 }, { clock: { ...systemClock, monotonic } })
+    await search(replica.client)
+    stallMs = 300 // each time that it looks at its clock
+    await search(replica.client)
+    expect(service.count(searchPath)).toBe(2)
+    const { organization } = replica.organizations.laneFor('main', 'search')
+    const limit = replica.keys.shared('limit', organization, 'search')
+    const [slot, use] = await replica.redis.hmget(limit, 'last', 'used')
+    // others keep their distance from when the request may begin, at the latest
+    expect(Number(use) - Number(slot)).toBeGreaterThan((300 - 30) * 1000)
+  })
+})
+
+test('full events that never come keep no other request of their tier waiting', async () => {
+  const { client } = aReplica({ organizationId: 7 })
+  service.answer(({ path }) => (path === searchPath ? json(200, { items: [] }) : 'hang'))
+  const stop = new AbortController()
+  const slot = { kind: 'detail', name: 'soc', dueSinceMs: Date.now() } as const
+  const hanging = Array.from({ length: 20 }, () =>
+    client.getEvent({ uid: 'paste/a/b', slot, signal: stop.signal }),
+  )
+  const settled = Promise.allSettled(hanging)
+  await expect.poll(() => service.arrivals.length).toBe(1 + 20) // the token, too
+  await search(client, 'brand', undefined, 'basic')
+  expect(service.count(searchPath)).toBe(1)
+  stop.abort()
+  for (const { status } of await settled) expect(status).toBe('rejected')
+})
+
+describe('a token that no header can hold', () => {
+  test('is refused with that reason, and asked for again', async () => {
+    const replica = aReplica({ organizationId: 7 })
+    const { client, redis, keys } = replica
+    service.generate(() => json(200, { token: 't0ken\n' }))
+    const error = await failure(search(client))
+    expect(error).toMatchObject({ reason: 'unavailable', fault: undefined })
+    expect(error.message).toContain('a token that no header can hold')
+    expect(await redis.keys(`${keys.shared('token')}:*`)).toEqual([])
+    service.generate(undefined)
+    await search(client)
+    expect(service.count('/tokens/generate')).toBe(2)
+    expect(await client.pause()).toBeNull()
+  })
+
+  test('is dropped where it came from elsewhere, and costs one request', async () => {
+    const replica = aReplica({ organizationId: 7 })
+    const { client, redis, keys } = replica
+    const clock = systemClock
+    const store = createTokenStore({ redis, keys, clock, lifetimeMs: 3_600_000 })
+    const key = createAccountKey(client.account)()
+    const bad = { value: 't0ken\n', fingerprint: tokenFingerprint('t0ken\n') }
+    await store.save(key, { ...bad, bornMs: clock.monotonic() }, 'nobody')
+    expect(await failure(search(client))).toMatchObject({ reason: 'unavailable', fault: 'unsent' })
+    expect(await store.read(key)).toBeUndefined()
+    await search(client)
+    expect(service.count('/tokens/generate')).toBe(1)
+    expect(service.count(searchPath)).toBe(1)
   })
 })
 
@@ -451,12 +522,13 @@ function search(
   client: UpstreamClient,
   name = 'brand',
   signal = AbortSignal.timeout(20_000),
+  tier: Tier = 'search',
 ): Promise<{ page: WireSearchPage; requestedAtMs: number }> {
   return client.searchGroupEvents({
     groupId: 5,
     body: { size: 10, order: 'asc', from: 'a', filters: {} },
     slot: { kind: 'feed', name, dueSinceMs: Date.now() },
-    tier: 'search',
+    tier,
     signal,
   })
 }

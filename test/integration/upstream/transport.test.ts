@@ -7,7 +7,7 @@ import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
 import { errorFromAnswer, errorFromFailure } from '../../../src/upstream/failures.ts'
 import { readAnswer } from '../../../src/upstream/session.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
-import { createTransport, type Transport } from '../../../src/upstream/transport.ts'
+import { createTransport, notBegun, type Transport } from '../../../src/upstream/transport.ts'
 import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../support/http-server.ts'
 import { anAccount, testKey } from '../../support/replica.ts'
@@ -173,6 +173,48 @@ describe('no way to the service', () => {
     stop.abort()
     expect(await failed).toMatchObject({ reason: 'timeout' })
   })
+})
+
+describe('a request', () => {
+  test('is answered while any number of others hang', async () => {
+    server.script(({ body }) => (body === '"hang"' ? 'hang' : page))
+    // longer than the test may take
+    const transport = aTransport(server.url, { ...limits, headersMs: 120_000, totalMs: 120_000 })
+    const stop = new AbortController()
+    const about = { method: 'POST', path: '/x', authorization: testKey } as const
+    const hanging = Array.from({ length: 40 }, () =>
+      transport.request({ ...about, body: 'hang', signal: stop.signal }),
+    )
+    const settled = Promise.allSettled(hanging)
+    await expect.poll(() => server.requests.length).toBe(40)
+    expect(await transport.request({ ...about, body: 'asked' })).toMatchObject({ status: 200 })
+    stop.abort()
+    await settled
+  })
+
+  test.each(['directly', 'through a proxy'])(
+    'that may not begin once it is connected is not written, and the connection serves the next: %s',
+    async (way) => {
+      server.script(page)
+      const proxy = way === 'directly' ? undefined : secretFromText(server.url)
+      const account = anAccount({ baseUrl: server.url, proxy })
+      const transport = createTransport({ account, limits })
+      onTestFinished(() => transport.close())
+      const about = { method: 'POST', path: '/x', authorization: testKey, body: {} } as const
+      const seen: number[] = []
+      const mayBegin = (): boolean => {
+        seen.push(server.openConnections())
+        return seen.length > 2
+      }
+      await expect.poll(() => server.openConnections()).toBe(0)
+      for (let n = 0; n < 2; n += 1)
+        await expect(transport.request({ ...about, mayBegin })).rejects.toBe(notBegun)
+      expect(await transport.request({ ...about, mayBegin })).toMatchObject({ status: 200 })
+      expect(server.requests).toHaveLength(1)
+      expect(seen.slice(1)).toEqual([1, 1])
+      expect(server.openConnections()).toBe(1)
+    },
+  )
 })
 
 test('a proxy is used, with its credentials, and they are not sent on', async () => {

@@ -24,7 +24,11 @@ function candidate(feed: FeedTiming, place: Partial<FeedPlace> = {}): Candidate 
   return { feed, place: { ...newFeedPlace(), readAtMs: nowMs - 6_000, ...place } }
 }
 
-function choose(candidates: Candidate[], at = nowMs, given = budget) {
+function choose(
+  candidates: Candidate[],
+  at = nowMs,
+  given: typeof budget & { turnsSinceRetry?: number } = budget,
+) {
   return chooseNext(candidates, newFleetPlace(0), given, at)
 }
 
@@ -137,6 +141,17 @@ describe('which feed is read next', () => {
       }))
     expect(choose([...waiting(nowMs + 1), late])).toEqual({ feed: 'late', why: 'overdue' })
     expect(choose([...waiting(nowMs), late])).toEqual({ feed: 'late', why: 'rate' })
+  })
+
+  test('feeds that failed come after all others but one time in five, or when nothing else is due', () => {
+    const failing = candidate({ id: 'failing' }, { readAtMs: undefined, failures: 1 })
+    const waiting = candidate({ id: 'waiting' }, { readAtMs: nowMs })
+    const asked = (turnsSinceRetry: number, others: Candidate[]) =>
+      choose([failing, ...others], nowMs, { ...budget, turnsSinceRetry })
+    for (const turns of [0, 4])
+      expect(asked(turns, crowd(9))).toEqual({ feed: 'quiet-0', why: 'rate' })
+    expect(asked(5, crowd(9))).toEqual({ feed: 'failing', why: 'overdue' })
+    expect(asked(0, [waiting])).toEqual({ feed: 'failing', why: 'overdue' })
   })
 
   test('whatever is known of the feeds, one of them is chosen, or a later time', () => {
