@@ -3,7 +3,7 @@
  * The record's items wait meanwhile; when the time is up they are sent with the search item, and
  * the message says so.
  */
-import { DelayedError, type Job, Queue, Worker } from 'bullmq'
+import { type Job, Queue, WaitingError, Worker } from 'bullmq'
 import type { EventDetail } from '../event.ts'
 import { type Clock, type Timings, waitAtMost, withTimeout } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -82,8 +82,8 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       logger.repeated.warn({ account, err: error }, 'full event not fetched', about)
     }
     if (!stopping.signal.aborted) return
-    await job.moveToDelayed(clock.now(), token) // another replica fetches it
-    throw new DelayedError()
+    await job.moveToWait(token) // another replica fetches it; a time would be this machine's
+    throw new WaitingError()
   }
 
   return {

@@ -245,9 +245,11 @@ async function ensureDigest(
     readTimerMs(ledger, id, name),
   ])
   const nextMs = digest.schedule.next(nowMs)
-  // A timer that is set stays, unless the schedule changed and now has an earlier time.
-  if (from !== null && setMs !== undefined && setMs <= nextMs) return
-  const missedMs = from === null ? nextMs : digest.schedule.next(Number(from))
+  // A timer that is set stays, unless the schedule changed and now has an earlier time. A window
+  // that begins after now is of a clock that was set back.
+  const hasBegun = from !== null && Number(from) <= nowMs
+  if (hasBegun && setMs !== undefined && setMs <= nextMs) return
+  const missedMs = hasBegun ? digest.schedule.next(Number(from)) : nextMs
   const atMs = setMs === undefined ? missedMs : nextMs
   const about = JSON.stringify({ destination, route: null, labels: {}, feed: null })
   const note = JSON.stringify(await readTotals({ ledgers: await findLedgers() }, name))
@@ -341,7 +343,7 @@ async function composeDigest(
   const members = selectMembers(slices)
   const tally = createTally()
   for (const member of members) tally.add(member)
-  const fromMs = flush.fromMs ?? flush.openedAtMs
+  const fromMs = Math.min(flush.fromMs ?? flush.openedAtMs, nowMs)
   // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
   const sent = await readAlreadySent(options, window)

@@ -2,7 +2,7 @@
 import { type LoadedConfig, parseConfig } from '../../src/config/load.ts'
 import { type App, createApp } from '../../src/daemon/daemon.ts'
 import type { FeedConfig } from '../../src/feed-types/config.ts'
-import { type Clock, defaultTimings, systemClock, type Timings } from '../../src/lib/clock.ts'
+import { type Clock, defaultTimings, type Timings } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { sumPending, readAccounting } from '../../src/store/accounts.ts'
 import { silent } from './ledger.ts'
@@ -45,13 +45,13 @@ export const shortTimings: Timings = {
   fallbackWaitMs: 1_000,
 }
 
-/** One replica with the configuration as an operator writes it; not started yet. */
-export function aReplica(yaml: string, logger: Logger = silent, clock: Clock = systemClock): App {
+/** One replica with the configuration as an operator writes it; not started yet. `clock`: not Redis'. */
+export function aReplica(yaml: string, logger: Logger = silent, clock?: Clock): App {
   return createApp({
     ...hurriedConfig(yaml),
     version: 'test',
     logger,
-    clock,
+    ...(clock && { clock }),
     timings: shortTimings,
   })
 }
