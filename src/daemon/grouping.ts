@@ -30,7 +30,7 @@ import { countQuarantined, peekFeed } from '../store/feed-state.ts'
 import type { Suppression } from '../store/records.ts'
 import { areInhibited, readSilenceTexts, removeSilence } from '../store/silences.ts'
 import { createLinkFilter } from '../upstream/links.ts'
-import { findLedger, leftLedgers, type EngineContext } from './context.ts'
+import { findLedger, leftLedgers, standingOf, type EngineContext } from './context.ts'
 
 export interface FlusherParts {
   sinks: ReadonlyMap<string, Sink>
@@ -66,7 +66,7 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
 }
 
 export function buildFlushContext(context: EngineContext, parts: FlusherParts): FlushContext {
-  const { config, clock, logger, metrics, ledgers, generation } = context
+  const { config, clock, logger, metrics, ledgers } = context
   const findSinks = createSinkFinder(config, parts.router.root)
   return {
     ledgers,
@@ -81,7 +81,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
       // A single probe message tests whether the sink is back; groups keep waiting.
       return isShut || (state === 'half_open' && (await parts.retryNow.ensureProbe(sink)))
     },
-    mayHold: () => generation.isActive,
+    standing: standingOf(context),
     readCoverage: () =>
       readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),
     serviceLink: createLinkFilter(config.accounts),

@@ -5,6 +5,7 @@
  * item is `sending` between these two calls, and at no other time.
  */
 import type { AnsweredMessage } from '../grouping/freeze.ts'
+import type { Sink } from '../sinks/sink.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import { type FoundItem, type Payload, readItems } from '../store/records.ts'
 
@@ -82,6 +83,8 @@ export interface ClaimRequest {
   leastRank: number
   /** Claims only this piece of work, if it is due. */
   ref?: string
+  /** Claims nothing for other destinations: only a newer configuration has them. */
+  known?: readonly string[] | undefined
 }
 
 export interface ClaimResult {
@@ -93,6 +96,8 @@ export interface ClaimResult {
    * Time until this sink's next piece of work is due, ms; a claimed one is due when its lease ends.
    */
   nextInMs: number | undefined
+  /** How much is left to those who know its destination. */
+  others: number
 }
 
 interface StoredMember {
@@ -123,6 +128,19 @@ interface StoredClaim {
   batch?: AnsweredMessage
 }
 
+/** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
+export const maxClaims = 100
+export const aheadMs = 2_000
+
+/** Most claims in hand: what the sink can send within `aheadMs`, as far as its limit is known. */
+export function claimRoom({
+  limitPerSecond,
+  concurrency,
+}: Pick<Sink, 'limitPerSecond' | 'concurrency'>): number {
+  if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
+  return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
+}
+
 /** Most bytes of payloads in one answer; a single message may exceed it. */
 const maxAnswerBytes = 1_048_576
 
@@ -132,12 +150,13 @@ export async function claimDue(
   holder: Holder,
   request: ClaimRequest,
 ): Promise<ClaimResult> {
-  const { sink, max, leastRank, ref } = request
+  const { sink, max, leastRank, ref, known } = request
   const args = {
     sink,
     max,
     least: leastRank,
     ref,
+    known,
     ...toStoredHolder(holder),
     bytes: maxAnswerBytes,
   }
@@ -150,6 +169,7 @@ export async function claimDue(
     left: number
     top?: number
     next?: number
+    others?: number
   }
   let payloadIndex = 0
   const claims = (answer.claims ?? []).map((claim) => {
@@ -161,7 +181,8 @@ export async function claimDue(
       payloads.slice(payloadIndex - count, payloadIndex).map(parsePayload),
     )
   })
-  return { claims, left: answer.left, topRank: answer.top, nextInMs: answer.next }
+  const { left, top, next, others = 0 } = answer
+  return { claims, left, topRank: top, nextInMs: next, others }
 }
 
 function toStoredHolder({ owner, leaseMs }: Holder): { owner: string; lease: number } {

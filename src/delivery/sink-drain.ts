@@ -15,14 +15,18 @@ import {
   attemptSend,
   type OpenMessage,
   countSettled,
+  logOthers,
   type SendPace,
   reportToCircuit,
 } from './attempt.ts'
 import {
   advanceClaims,
+  aheadMs,
   type Claim,
   claimDue,
+  claimRoom,
   type Holder,
+  maxClaims,
   type Message,
   type ClaimUpdate,
   type ClaimUpdateResult,
@@ -72,10 +76,6 @@ interface RunningUpdate {
   opening: number
   untilMs: number
 }
-
-/** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
-const maxClaims = 100
-const aheadMs = 2_000
 
 /** How long an admission by the circuit holds: another replica may have found the sink down. */
 const admittedForMs = 250
@@ -295,23 +295,26 @@ export class SinkDrain {
     const ledger = this.#options.findLedger(account)
     if (!ledger) {
       this.#due.drop(account)
-      if (chosen.hint)
+      if (chosen.hint && this.#options.standing.isNewest)
         void this.#addChore(this.#options.hints.clear([{ ...chosen.hint, inMs: undefined }]))
       return false
     }
     const renewedAtMs = this.#nowMs()
-    const { claims, left, topRank, nextInMs } = await claimDue(ledger, this.#options.holder, {
-      sink: this.#sink.name,
-      max: Math.max(1, Math.ceil(count / (1 + rivals))),
-      leastRank,
-    })
+    const { standing, holder } = this.#options
+    const max = Math.max(1, Math.ceil(count / (1 + rivals)))
+    const known = standing.isNewest ? undefined : this.#sink.destinations.map(({ id }) => id)
+    const request = { sink: this.#sink.name, max, leastRank, known }
+    const { claims, left, topRank, nextInMs, others } = await claimDue(ledger, holder, request)
+    if (others > 0) logOthers(this.#options, this.#sink, { account, messages: others })
     const fresh = claims.filter((claim) => !this.#holds(ledger, claim))
     const { messages, againInMs } = await this.#selectMessages(ledger, fresh, count)
     const nextMs = left > 0 ? 0 : Math.min(nextInMs ?? Infinity, againInMs)
     const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
     const hint = this.#due.noteServed(chosen, next, this.#nowMs())
     const inMs = nextMs === Infinity ? undefined : nextMs
-    if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    // while others run that know what is left to them, their hint stays
+    if (hint && (others === 0 || standing.isActive))
+      void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
     const common = { ledger, renewedAtMs, isProbe }
     const added = messages.map((message) => ({ ...common, message, token: randomUUID() }))
     this.#waiting = [...this.#waiting, ...added].toSorted((a, b) => b.message.rank - a.message.rank)
@@ -591,10 +594,4 @@ export class SinkDrain {
 
 function runningKey({ account }: AccountLedger, { ref }: Message): string {
   return `${account} ${ref}`
-}
-
-/** Most claims in hand: what the sink can send within `aheadMs`, as far as its limit is known. */
-function claimRoom({ limitPerSecond, concurrency }: Sink): number {
-  if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
-  return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
 }

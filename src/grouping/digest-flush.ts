@@ -54,7 +54,8 @@ export interface DigestReading {
 
 export async function readForDigests(options: FlushContext): Promise<DigestReading> {
   const nowMs = options.clock.now()
-  const ledgersFor = await readLedgersBySink(options.ledgers)
+  const ledgers = options.ledgers.filter(({ account }) => !options.standing.isForeign(account))
+  const ledgersFor = await readLedgersBySink(ledgers)
   let coverage: Promise<CoverageReading> | undefined
   return {
     nowMs,
@@ -88,8 +89,12 @@ export async function flushDigest(
   const digest = sink?.digest
   const nowMs = options.clock.now()
   const isConfigured = sink?.destinations.some(({ id }) => id === flush.about.destination) === true
-  // the sink no longer has a digest for this destination
-  if (!sink || !digest || !isConfigured) return flushGroups(options, [flush])
+  if (!sink || !digest || !isConfigured) {
+    // the sink no longer has a digest for this destination, or only a newer configuration has it
+    if (await options.standing.checkNewest()) return flushGroups(options, [flush])
+    await postponeTimers(flush.ledger, [flush.timer], flush.dueAtMs)
+    return 0
+  }
   const windowEndMs = digest.schedule.next(flush.fromMs ?? flush.openedAtMs)
   if (windowEndMs > nowMs || flush.ledger !== options.ledgers[0]) {
     // The schedule changed, or the flush belongs to another account's ledger: the first ledger's

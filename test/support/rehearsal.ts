@@ -28,7 +28,6 @@ export const shortTimings: Timings = {
   housekeepingMs: 1_000,
   stateMs: 500,
   upgradeMs: 200,
-  orphanGraceMs: 500,
   pollBackoffMs: 500,
   rescanLookMs: 500,
   notDueLookMs: 500,

@@ -42,15 +42,14 @@ export async function withEngine<Result>(
   config: Config,
   use: (parts: OpenEngine) => Promise<Result>,
 ): Promise<Result> {
-  const clock = createRedisClock()
-  const environment = { clock, logger: silentLogger }
+  const environment = { clock: createRedisClock(), logger: silentLogger }
   const sinks = await buildSinks(config.sinks, environment)
   try {
     return await withStore(config, async (store) => {
-      await clock.follow(store.redis)
+      await environment.clock.follow(store.redis)
       const router = createRouter(config.route)
       const { silences } = await readSilences(store.redis, store.keys)
-      const rules = buildSuppressionRules({ config, clock }, router, () => [
+      const rules = buildSuppressionRules({ config, ...environment }, router, () => [
         ...config.silences,
         ...silences,
       ])
@@ -64,6 +63,7 @@ export async function withEngine<Result>(
         ...store,
         config,
         newAccounts: [],
+        foreignAccounts: new Map<string, number>(),
         metrics: createMetrics(environment),
         timings: defaultTimings,
         generation: unregistered(),

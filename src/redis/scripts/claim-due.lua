@@ -5,32 +5,64 @@
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
---          if it is due)
+--          if it is due), known? (the destinations of the caller's configuration: what is for others
+--          stays due, and stands last until somebody claims who knows its destination)
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
 --          unfreezing, ref, rank, attempts, tries, created, repeat, members? | d, about, total |
 --          batch}], left (due and unclaimed), top? (worst rank of those), next? (ms until the next
---          ref is due)}, payload of each member, …}
+--          ref is due), others? (how many were left to those who know their
+--          destination)}, payload of each member, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
 local ask = cjson.decode(ARGV[1])
 local due, ready, readied = key('due', ask.sink), key('ready', ask.sink), key('readied')
 local looked = 200
+local last, beyond = ready_score(1, 9e12), '(' .. ready_score(0, 0) -- where stands what was left to others
+local others = 0
+local known = ask.known and {}
+for _, destination in ipairs(ask.known or {}) do
+  known[destination] = true
+end
 
 local function load_batch(bid)
   local text = redis.call('GET', key('batch', bid))
   return text and cjson.decode(text)
 end
 
-local function rank_of(ref)
+-- The item or the batch; nil for what a sink collects, and for what is gone.
+local function holder_of(ref)
   local place = split_ref(ref)
   if place[1] == 'i' then
     local record = load_record(place[2])
-    local item = record and record.i[tonumber(place[3]) + 1]
-    return item and item.rk or default_rank
+    return record and record.i[tonumber(place[3]) + 1]
   end
-  local batch = place[1] == 'b' and load_batch(place[2])
-  return batch and batch.rk or default_rank
+  return place[1] == 'b' and load_batch(place[2]) or nil
+end
+
+local function rank_of(ref)
+  local holder = holder_of(ref)
+  return holder and holder.rk or default_rank
+end
+
+-- Puts back in its place what others left that did not know its destination.
+local function take_up()
+  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', 0, looked)) do
+    local holder = holder_of(ref)
+    if not (known and holder) or known[holder.d] then
+      redis.call('ZADD', ready, ready_score(rank_of(ref), tonumber(redis.call('ZSCORE', due, ref) or now)), ref)
+    end
+  end
+end
+
+-- Leaves a ref to those who know its destination; returns whether it did.
+local function leave(ref, destination)
+  if not known or known[destination] then
+    return false
+  end
+  redis.call('ZADD', ready, last, ref)
+  others = others + 1
+  return true
 end
 
 -- Adds refs whose time has come to the ready set, at most `looked` at a time. `field` keeps the
@@ -71,7 +103,7 @@ end
 local function longest_waiting(count)
   local heads = {}
   for rank = 1, 5 do
-    local low, high = ready_score(rank, 0), ready_score(rank - 1, 0)
+    local low, high = ready_score(rank, 0), math.min(ready_score(rank - 1, 0), last)
     local band = redis.call('ZRANGEBYSCORE', ready, low, '(' .. high, 'WITHSCORES', 'LIMIT', 0, count)
     for i = 1, #band, 2 do
       heads[#heads + 1] = { ref = band[i], at = tonumber(band[i + 1]) - low }
@@ -87,11 +119,11 @@ local function choose()
   if ask.ref then
     return { ask.ref }
   end
-  local worst = ready_score(ask.least - 1, 0)
+  local worst = math.min(ready_score(ask.least - 1, 0), last)
   local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. worst, 'LIMIT', 0, ask.max)
   local place = tonumber(redis.call('HGET', readied, ask.sink .. '|turn') or '0')
   local owed = math.floor((place + ask.max) / 10) - math.floor(place / 10)
-  if redis.call('ZCARD', ready) == #chosen then
+  if redis.call('ZCOUNT', ready, '-inf', '(' .. last) == #chosen then
     return chosen -- all fit: no place has to be reserved
   end
   redis.call('HSET', readied, ask.sink .. '|turn', (place + ask.max) % 10)
@@ -125,7 +157,7 @@ local function add_payload(rid)
 end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
--- due.
+-- due, and nil if it is left to others.
 local function take_item(ref, place)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
@@ -136,6 +168,8 @@ local function take_item(ref, place)
   end
   if not is_sendable(item) then
     return false
+  elseif leave(ref, item.d) then
+    return nil
   end
   add(head_of('item', ref, item, item.rk)).members = { describe(rid, n, record, item) }
   add_payload(rid)
@@ -170,6 +204,8 @@ local function take_batch(ref, place)
   if batch.o then
     -- its outcome is known, some members are not settled yet
     add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
+  elseif leave(ref, batch.d) then
+    return nil
   elseif batch.un then
     add({ kind = 'unfreezing', ref = ref, rank = rank }) -- its members are being returned singly
   elseif batch.kind then
@@ -202,25 +238,43 @@ if redis.call('ZCARD', ready) < redis.call('ZCOUNT', due, '-inf', now) then
     redis.call('HDEL', readied, field)
   end
 end
-for _, ref in ipairs(choose()) do
-  local at = tonumber(redis.call('ZSCORE', due, ref) or '')
-  if bytes > ask.bytes then
-    break
-  elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
-    redis.call('ZREM', ready, ref) -- it is settled, or claimed
-  elseif take(ref) then
-    claim(ref, ask.owner, ask.lease, at)
-  else
-    unwake(ref)
+
+local function claim_all(refs)
+  for _, ref in ipairs(refs) do
+    local at = tonumber(redis.call('ZSCORE', due, ref) or '')
+    if bytes > ask.bytes then
+      break
+    elseif not at or (at > now and redis.call('HEXISTS', key('claims'), ref) == 1) then
+      redis.call('ZREM', ready, ref) -- it is settled, or claimed
+    else
+      local taken = take(ref)
+      if taken then
+        claim(ref, ask.owner, ask.lease, at)
+      elseif taken == false then
+        unwake(ref)
+      end
+    end
   end
 end
 
-local top = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
-local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
+take_up()
+-- what is left to others leaves its place, up to a number that takes Redis no longer than a claim
+repeat
+  local before = others
+  claim_all(choose())
+until #claims > 0 or others == before or others >= looked or ask.ref
+others = redis.call('ZCOUNT', ready, last, beyond)
+
+local worst_left = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
+local top = worst_left and tonumber(worst_left) < last and worst_left
+-- what was left to others is due already, and not for this caller
+local soonest = others > 0 and '(' .. now or '-inf'
+local first = redis.call('ZRANGEBYSCORE', due, soonest, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 table.insert(payloads, 1, cjson.encode({
   claims = #claims > 0 and claims or nil,
-  left = redis.call('ZCARD', ready),
+  left = redis.call('ZCOUNT', ready, '-inf', '(' .. last),
   top = top and 10 - math.floor(tonumber(top) / 1e13) or nil,
   next = first and math.max(0, tonumber(first) - now) or nil,
+  others = others > 0 and others or nil,
 }))
 return payloads
