@@ -24,7 +24,7 @@ import {
 import { runMigrationScan, migrationPauseMs } from '../store/record-index.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { createAccountKey } from '../upstream/tokens.ts'
-import { leftLedgers, type EngineContext } from './context.ts'
+import { leftLedgers, standingOf, type EngineContext } from './context.ts'
 
 export interface AccountWatch {
   /**
@@ -212,12 +212,13 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
   }
 
   function closeDiscarded(entries: readonly AccountEntry[]): void {
-    for (const { account } of leftLedgers(context)) {
+    for (const { account } of leftLedgers({ ledgers, config })) {
       const entry = entries.find(({ name }) => name === account)
       if (entry !== undefined && !entry.discarding) continue
       const place = ledgers.findIndex((ledger) => ledger.account === account)
       ledgers.splice(place, 1)
       waiting.delete(account)
+      context.foreignAccounts.delete(account)
       context.logger.info({ account }, 'the account is discarded: its ledger is closed')
     }
   }
@@ -239,6 +240,7 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
       const entries = await readAccounts({ redis, keys })
       closeDiscarded(entries)
       await openLeftAccounts(context, entries)
+      await takeForeignAccounts(context)
       await logSettled()
     },
   }
@@ -249,14 +251,32 @@ async function openLeftAccounts(
   context: EngineContext,
   entries?: readonly AccountEntry[],
 ): Promise<void> {
-  const { config, redis, keys, ledgers, timings } = context
+  const { config, redis, keys, ledgers, foreignAccounts, generation, timings } = context
   const open = ledgers.map(({ account }) => account)
   const { detailWaitMs } = timings
   const options = { redis, keys, config: config.ledger, detailWaitMs }
   const left = await openLeftLedgers(options, open, entries)
   for (const ledger of left) {
+    const { account } = ledger
+    const entry = entries?.find(({ name }) => name === account)
+    // while it runs, only a newer configuration brings accounts; the look finds those of old versions
+    const isForeign = entry?.configuredMs !== undefined
+    const isEmpty = async (): Promise<boolean> => (await readHoldings(ledger)).feeds.length === 0
+    if (entry && !isForeign && (await isEmpty())) continue // of one that starts just now, or a command
+    if (isForeign) foreignAccounts.set(account, generation.number)
     ledgers.push(ledger)
-    await logLeftAccount(context, ledger)
+    if (!isForeign) await logLeftAccount(context, ledger)
+  }
+}
+
+/** Where this configuration was started anew since another one brought an account, that has left. */
+async function takeForeignAccounts(context: EngineContext): Promise<void> {
+  const { ledgers, foreignAccounts, generation } = context
+  for (const [account, broughtWith] of foreignAccounts) {
+    if (generation.number === broughtWith || !(await standingOf(context).checkNewest())) continue
+    foreignAccounts.delete(account)
+    const ledger = ledgers.find((one) => one.account === account)
+    if (ledger) await logLeftAccount(context, ledger)
   }
 }
 

@@ -11,8 +11,10 @@ import {
   type AccountLedger,
   type ActiveGeneration,
   type GenerationNames,
+  isNewestGeneration,
   type LedgerLoss,
   type PreviousConfirmation,
+  type Standing,
   unconfirmed,
 } from '../store/account-ledger.ts'
 
@@ -55,13 +57,19 @@ export interface EngineContext extends ProcessContext {
   /** Accounts of the configuration that had read nothing when its ledgers were opened. */
   newAccounts: string[]
   /**
+   * Accounts whose ledgers are open, and that a newer configuration brought: it serves them. With the
+   * number of the generation by then.
+   */
+  foreignAccounts: Map<string, number>
+  /**
    * The configuration's generation: its numbers are 0 until it is registered in Redis; active unless
-   * another was started later. `previous`: the latest confirmation that this process has seen in
-   * Redis. `loss`: noticed, and Redis has no note of it yet.
+   * another was started later; the newest if none was, also while another stands in for it.
+   * `previous`: the latest confirmation that this process has seen in Redis. `loss`: noticed, and Redis has no note of it yet.
    */
   generation: ActiveGeneration &
     Readonly<GenerationNames> & {
       isActive: boolean
+      isNewest: boolean
       previous: PreviousConfirmation
       loss?: LedgerLoss | undefined
     }
@@ -71,16 +79,41 @@ export interface EngineContext extends ProcessContext {
 export function unregistered(
   names: GenerationNames = { hash: '', digest: '' },
 ): EngineContext['generation'] {
-  return { number: 0, revision: 0, ...names, isActive: false, previous: unconfirmed }
+  return {
+    number: 0,
+    revision: 0,
+    ...names,
+    isActive: false,
+    isNewest: false,
+    previous: unconfirmed,
+  }
 }
 
-/** The open ledgers of accounts that are not in the configuration. */
+export function standingOf({ redis, keys, generation, foreignAccounts }: EngineContext): Standing {
+  return {
+    get isActive() {
+      return generation.isActive
+    },
+    get isNewest() {
+      return generation.isNewest
+    },
+    async checkNewest() {
+      generation.isNewest = await isNewestGeneration(redis, keys, generation)
+      return generation.isNewest
+    },
+    isForeign: (account) => foreignAccounts.has(account),
+  }
+}
+
+/** The open ledgers of accounts that left the configuration. */
 export function leftLedgers({
   ledgers,
   config,
-}: Pick<EngineContext, 'ledgers' | 'config'>): AccountLedger[] {
+  foreignAccounts: foreign,
+}: Pick<EngineContext, 'ledgers' | 'config'> &
+  Partial<Pick<EngineContext, 'foreignAccounts'>>): AccountLedger[] {
   const configured = new Set(config.accounts.map(({ name }) => name))
-  return ledgers.filter(({ account }) => !configured.has(account))
+  return ledgers.filter(({ account }) => !configured.has(account) && !foreign?.has(account))
 }
 
 export function findLedger({ ledgers }: EngineContext, account: string): AccountLedger | undefined {

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
 import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
-import { type Clock, defaultTimings, systemClock, type Timings } from '../lib/clock.ts'
+import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
 import { createLoop, type Loop } from '../lib/loop.ts'
@@ -16,6 +16,7 @@ import { createHttpServer, type HttpServer, type HttpServerOptions } from '../op
 import { connectRedis } from '../redis/connection.ts'
 import { claimSchema, createRedisWatch, type RedisWatch, refuseUnsafe } from '../redis/health.ts'
 import { createKeys } from '../redis/keys.ts'
+import { createRedisClock, type RedisClock } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
 import { openAccountLedgers } from './accounts.ts'
 import type { ProcessContext, EngineContext } from './context.ts'
@@ -56,6 +57,7 @@ interface AppOptions
   logger: Logger
   /** Lets whoever can read the token file ask for a reload. */
   remoteReload?: RemoteReload
+  /** Left out: Redis' clock. */
   clock?: Clock
   /** Tests use shorter ones. */
   timings?: Timings
@@ -78,8 +80,8 @@ interface RunningApp extends EngineHost {
   /** undefined: nobody can ask for a reload over HTTP. */
   reloadAccess: ReloadAccessFile | undefined
   watch: RedisWatch
-  /** Logs the counts of repeated lines. */
-  repeatedLines: Loop
+  redisClock: RedisClock
+  loops: readonly Loop[]
   stop: AbortController
   /** Runs one task at a time: starting and reloading never overlap. */
   runExclusive<Result>(work: () => Promise<Result>): Promise<Result>
@@ -99,7 +101,8 @@ export function createApp(options: AppOptions): App {
 
 /** Builds what runs before Redis is reached. Writes nothing to Redis. */
 function createRunningApp(options: AppOptions): RunningApp {
-  const { config, version, logger, clock = systemClock, timings = defaultTimings } = options
+  const redisClock = createRedisClock()
+  const { config, version, logger, clock = redisClock, timings = defaultTimings } = options
   const processContext: ProcessContext = {
     logger,
     clock,
@@ -129,16 +132,32 @@ function createRunningApp(options: AppOptions): RunningApp {
     ),
     reloadAccess: remote && buildReloadAccess(remote, token, processContext),
     watch,
-    repeatedLines: createLoop({
-      name: 'repeated lines',
-      everyMs: 5_000,
-      logger,
-      clock,
-      tick: () => Promise.resolve(logger.repeated.writeDue()),
-    }),
+    redisClock,
+    loops: createLoops(processContext, redisClock),
     stop: stopController,
     runExclusive: createExclusiveRunner(),
   })
+}
+
+/** Logs the counts of repeated lines, and follows Redis' clock: a failover may change it. */
+function createLoops(context: ProcessContext, redisClock: RedisClock): Loop[] {
+  const { redis, logger, timings } = context
+  const write = { name: 'repeated lines', everyMs: 5_000 }
+  const follow = { name: 'redis clock', everyMs: timings.redisWatchMs }
+  return [
+    createLoop({
+      ...context,
+      ...write,
+      tick: () => Promise.resolve(logger.repeated.writeDue()),
+    }),
+    createLoop({
+      ...context,
+      ...follow,
+      async tick() {
+        if (redis.status === 'ready') await redisClock.follow(redis).catch(() => undefined)
+      },
+    }),
+  ]
 }
 
 /** Writes the token file, again when a cleaner of old files took it, and removes it. */
@@ -202,8 +221,9 @@ async function start(running: RunningApp): Promise<{ url: string }> {
   const web = await running.http.start()
   running.reloadAccess?.open(web.localUrl)
   running.watch.start()
-  running.repeatedLines.start()
+  for (const loop of running.loops) loop.start()
   await prepareRedis(running.current.context)
+  await running.redisClock.follow(running.processContext.redis)
   await running.runExclusive(() => begin(running))
   return web
 }
@@ -250,7 +270,11 @@ async function stop(running: RunningApp): Promise<void> {
   await running.reloadAccess?.close()
   await Promise.all([running.leaving, stopEngine(running.current)])
   running.processContext.redis.disconnect()
-  await Promise.all([running.http.stop(), running.watch.stop(), running.repeatedLines.stop()])
+  await Promise.all([
+    running.http.stop(),
+    running.watch.stop(),
+    ...running.loops.map((loop) => loop.stop()),
+  ])
   running.processContext.logger.repeated.writeAll()
 }
 

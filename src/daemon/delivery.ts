@@ -26,7 +26,7 @@ import { createRouter, type Router } from '../routing/router.ts'
 import { noteCanary } from '../self-alerts/canary.ts'
 import type { Delivery, Sink } from '../sinks/sink.ts'
 import type { Group, SinkBatchWaits } from '../store/pending-items.ts'
-import { findLedger, type EngineContext } from './context.ts'
+import { findLedger, standingOf, type EngineContext } from './context.ts'
 import {
   buildFlusher,
   buildSuppressionRules,
@@ -73,6 +73,7 @@ export function buildDelivery(
     ledgers,
     hints,
     orphans: buildOrphans(context, batchWaits, (sink) => grouping.sinks.get(sink)),
+    standing: standingOf(context),
     noteGroups: (account) => grouping.noteGroups(account),
     detailWaitMs: timings.detailWaitMs,
     leaseMs: timings.claimLeaseMs,
@@ -85,8 +86,7 @@ export function buildDelivery(
   const grouping = buildFlusher(context, parts)
   const failoverSinks = buildFailoverSinks(context, { sinks, grouping: grouping.sinks, batchWaits })
   const rerouter = createRerouter({ sinks: failoverSinks, ledgers, drains, metrics })
-  const releaseChanges: DetailJobsOptions['release'] = (account, changes) =>
-    drains.announceChanges(account, changes)
+  const release: DetailJobsOptions['release'] = (...made) => drains.announceChanges(...made)
   const drainOptions: DrainOptions = {
     ...attemptOptions(context, secrets),
     rules,
@@ -95,7 +95,7 @@ export function buildDelivery(
     retryNow,
     hints,
     batchWaits,
-    release: releaseChanges,
+    release,
     pace: createSendPace(redis, keys),
     holder: { owner: replicaId, leaseMs: timings.claimLeaseMs },
   }
@@ -108,22 +108,22 @@ export function buildDelivery(
     batchWaits,
     circuit,
     drains,
-    detailJobs: buildDetailJobs(context, upstream, { batchWaits, release: releaseChanges }),
+    detailJobs: buildDetailJobs(context, upstream, { batchWaits, release }),
     failover: buildFailover(context, { sinks: failoverSinks, circuit, rerouter, retryNow, drains }),
   }
 }
 
 function buildOrphans(
-  { ledgers, generation, timings, clock, logger }: EngineContext,
+  context: EngineContext,
   batchWaits: SinkBatchWaits,
   find: (sink: string) => GroupingSink | undefined,
 ): Orphans {
+  const { ledgers, clock, logger } = context
   return createOrphans({
     ledgers,
     batchWaits,
     returnGroups: (sink) => returnGroups(find(sink)),
-    isActive: () => generation.isActive,
-    graceMs: timings.orphanGraceMs,
+    standing: standingOf(context),
     clock,
     logger,
   })
@@ -136,6 +136,7 @@ function attemptOptions(
   const { config, clock, logger, metrics, timings } = context
   return {
     ...buildMemberOptions(config, secrets),
+    standing: standingOf(context),
     circuitRecheckMs: timings.circuitRecheckMs,
     findLedger: (account) => findLedger(context, account),
     onSuppressed: (sink, severity, reason) => countSuppressed(metrics, sink, severity, reason),
@@ -161,6 +162,7 @@ function buildDetailJobs(
     logger,
     timings,
     findLedger: (account) => findLedger(context, account),
+    isForeign: (account) => context.foreignAccounts.has(account),
     // Details of an account that left are no longer fetched: its items are sent with the search
     // item alone.
     fetchDetail: async (account, uid, signal) =>

@@ -24,7 +24,7 @@ import {
 import { createRetention, type Retention } from '../store/retention.ts'
 import { type AccountWatch, buildAccountWatch } from './accounts.ts'
 import { buildAudits } from './audits.ts'
-import { type ProcessContext, type EngineContext, unregistered } from './context.ts'
+import { type ProcessContext, type EngineContext, standingOf, unregistered } from './context.ts'
 import { buildDelivery, type DeliveryParts } from './delivery.ts'
 import { digestConfig } from './describe-config.ts'
 import { polledFeeds } from './polled-feeds.ts'
@@ -205,6 +205,7 @@ async function confirmActiveOnce(context: EngineContext): Promise<void> {
   const { redis, keys, generation } = context
   const confirmation = await confirmGeneration(redis, keys, generation)
   generation.isActive = confirmation.active !== undefined
+  await standingOf(context).checkNewest()
   takeConfirmation(context, confirmation)
   if (generation.loss === undefined) return
   await settleLoss(context, generation.loss)
@@ -286,12 +287,13 @@ export function createEngine(
   { config, hash, files }: Pick<LoadedConfig, 'config' | 'hash' | 'files'>,
 ): Engine {
   const digest = digestConfig({ config, files }, ['http'])
-  const generation = { ...unregistered({ hash, digest }), isActive: true }
+  const generation = { ...unregistered({ hash, digest }), isActive: true, isNewest: true }
   const context: EngineContext = {
     ...processContext,
     config,
     ledgers: [],
     newAccounts: [],
+    foreignAccounts: new Map(),
     generation,
   }
   return { context, files, upstream: buildUpstream(context), parts: undefined }

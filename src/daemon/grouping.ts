@@ -31,7 +31,7 @@ import { countQuarantined, peekFeed } from '../store/feed-state.ts'
 import type { Suppression } from '../store/records.ts'
 import { areInhibited, readSilenceTexts, removeSilence } from '../store/silences.ts'
 import { createLinkFilter } from '../upstream/links.ts'
-import { findLedger, leftLedgers, type EngineContext } from './context.ts'
+import { findLedger, leftLedgers, standingOf, type EngineContext } from './context.ts'
 
 export interface FlusherParts {
   sinks: ReadonlyMap<string, Sink>
@@ -67,7 +67,7 @@ export function buildFlusher(context: EngineContext, parts: FlusherParts): Group
 }
 
 export function buildFlushContext(context: EngineContext, parts: FlusherParts): FlushContext {
-  const { config, clock, logger, metrics, ledgers, generation } = context
+  const { config, clock, logger, metrics, ledgers } = context
   const findSinks = createSinkFinder(config, parts.router.root)
   return {
     ledgers,
@@ -77,7 +77,7 @@ export function buildFlushContext(context: EngineContext, parts: FlusherParts): 
       (route === null ? parts.router.root : parts.router.node(route))?.groupIntervalMs ??
       defaultIntervalMs,
     isBlocked: (sink) => isBlocked({ ...parts, clock }, { name: sink, ...parts.sinks.get(sink) }),
-    mayHold: () => generation.isActive,
+    standing: standingOf(context),
     readCoverage: () =>
       readCoverage(context, { expectedPolling: parts.expectedPolling, findSinks }),
     serviceLink: createLinkFilter(config.accounts),

@@ -19,7 +19,7 @@ import {
   SinkError,
   type SinkReason,
 } from '../sinks/sink.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
 import type { Message, Outcome } from './claims.ts'
@@ -35,6 +35,7 @@ export interface AttemptOptions extends DeliveryOptions {
   rerouter?: Pick<Rerouter, 'hasFallback' | 'reroute' | 'unfreeze'> | undefined
   /** Makes waiting retries due once a circuit has closed; undefined: each waits its own time. */
   retryNow?: Pick<RetryNow, 'retryAll'> | undefined
+  standing: Standing
   /** Names this process in histories. */
   replica: string
   clock: Clock
@@ -88,6 +89,8 @@ export async function attemptSend(
   const { metrics, clock } = options
   const { sink, signal, isHeld } = context
   const delivery = await createDelivery(context, message, options)
+  // a configuration that was started a moment ago may have the recipient
+  if (delivery === 'recipient_removed' && !(await options.standing.checkNewest())) return unsent
   if (typeof delivery === 'string') {
     return { outcome: { outcome: 'dead', reason: delivery }, sinkResult: undefined }
   }
@@ -226,6 +229,17 @@ function logFailure(
     list: 'events',
     name: members.length === 1 ? (members[0]?.uid ?? ref) : ref,
   })
+}
+
+/** Says what waits for a configuration that knows its recipient. */
+export function logOthers(
+  { logger }: Pick<AttemptOptions, 'logger'>,
+  { name: sink }: Sink,
+  { account, messages }: { account: string; messages: number },
+): void {
+  const message = 'left to a newer configuration, which alone has their recipient'
+  const about = { cause: `${sink} others`, list: 'accounts', name: account } as const
+  logger.repeated.warn({ sink, account, messages }, message, about)
 }
 
 function isFailure(word: Outcome['outcome']): word is keyof typeof consequences {

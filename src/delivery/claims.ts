@@ -5,6 +5,7 @@
  * item is `sending` between these two calls, and at no other time.
  */
 import type { AnsweredMessage } from '../grouping/freeze.ts'
+import type { Sink } from '../sinks/sink.ts'
 import { type AccountLedger, itemId } from '../store/account-ledger.ts'
 import { type FoundItem, type Payload, readItems } from '../store/records.ts'
 
@@ -96,6 +97,8 @@ export interface ClaimRequest {
    * as its probe.
    */
   waits?: Readonly<Record<string, number>>
+  /** Claims nothing for other destinations: only a newer configuration has them. */
+  known?: readonly string[] | undefined
 }
 
 export interface ClaimResult {
@@ -109,6 +112,8 @@ export interface ClaimResult {
   nextInMs: number | undefined
   /** Time until the first of those is due that were put off; undefined: none was. */
   putOffMs: number | undefined
+  /** How much is left to those who know its destination. */
+  others: number
 }
 
 interface StoredMember {
@@ -141,6 +146,19 @@ interface StoredClaim {
   batch?: AnsweredMessage
 }
 
+/** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
+export const maxClaims = 100
+export const aheadMs = 2_000
+
+/** Most claims in hand: what the sink can send within `aheadMs`, as far as its limit is known. */
+export function claimRoom({
+  limitPerSecond,
+  concurrency,
+}: Pick<Sink, 'limitPerSecond' | 'concurrency'>): number {
+  if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
+  return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
+}
+
 /** Most bytes of payloads in one answer; a single message may exceed it. */
 const maxAnswerBytes = 1_048_576
 
@@ -167,6 +185,7 @@ export async function claimDue(
     top?: number
     next?: number
     off?: number
+    others?: number
   }
   let payloadIndex = 0
   const claims = (answer.claims ?? []).map((claim) => {
@@ -178,8 +197,8 @@ export async function claimDue(
       payloads.slice(payloadIndex - count, payloadIndex).map(parsePayload),
     )
   })
-  const { left, top, next, off } = answer
-  return { claims, left, topRank: top, nextInMs: next, putOffMs: off }
+  const { left, top, next, off, others = 0 } = answer
+  return { claims, left, topRank: top, nextInMs: next, putOffMs: off, others }
 }
 
 function toStoredHolder({ owner, leaseMs }: Holder): { owner: string; lease: number } {

@@ -6,7 +6,7 @@
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
 import type { Sink } from '../sinks/sink.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import { type ItemChange, readSinkNames } from '../store/pending-items.ts'
 import type { DueInfo, DueWork, WorkHints, WorkAnnouncer } from './due-accounts.ts'
 import type { Orphans } from './orphans.ts'
@@ -18,6 +18,7 @@ export interface DrainsOptions {
   ledgers: readonly AccountLedger[]
   hints: WorkHints
   orphans: Orphans
+  standing: Pick<Standing, 'isNewest' | 'isForeign'>
   /** Members have joined groups of an account. */
   noteGroups: (account: string) => void
   /** How long an item waits for its full event. */
@@ -94,14 +95,16 @@ export class Drains implements WorkAnnouncer {
 
   /** Reads the hints of other processes and nudges the drains they name. */
   async readHintsOnce(): Promise<void> {
-    const { sinks, hints } = this.#options
+    const { sinks, hints, standing } = this.#options
     const found = await hints.read(maxHints, this.#hintsRead)
     const [mine, others] = partition(found, ({ sink }) => sinks.has(sink))
     for (const hint of mine) this.#nudge(hint.account, hint.sink, { hint })
-    // a sink that is not configured here is served by other processes, or by the slow pass
-    await hints.clear(others.map((hint) => ({ ...hint, inMs: undefined })))
+    // nobody serves what the newest configuration does not have
+    const over = standing.isNewest ? others : []
+    await hints.clear(over.map((hint) => ({ ...hint, inMs: undefined })))
     // those of a slow sink stay: without this, a thousand of them would hide all later ones
-    this.#hintsRead = found.length < maxHints ? 0 : this.#hintsRead + mine.length
+    const stay = found.length - over.length
+    this.#hintsRead = found.length < maxHints ? 0 : this.#hintsRead + stay
   }
 
   /** Renews the leases of everything this process has claimed. */
@@ -171,6 +174,7 @@ export class Drains implements WorkAnnouncer {
   }
 
   #nudge(account: string, sink: string, due: DueInfo): void {
+    if (this.#options.standing.isForeign(account)) return
     const runner = this.#ensureRunner(sink)
     if (!runner || !this.#hasStarted || this.#stopping.signal.aborted) return
     this.#noteLedger(account, sink)
@@ -250,7 +254,8 @@ export class Drains implements WorkAnnouncer {
   }
 
   async #reconcileLedger(ledger: AccountLedger): Promise<void> {
-    const { sinks, orphans, clock } = this.#options
+    const { sinks, orphans, standing, clock } = this.#options
+    if (standing.isForeign(ledger.account)) return
     const names = await readSinkNames(ledger)
     if (names.length === 0) return
     const pipeline = ledger.redis.pipeline()

@@ -3,7 +3,7 @@
  * The record's items wait meanwhile; when the time is up they are sent with the search item, and
  * the message says so.
  */
-import { DelayedError, type Job, Queue, Worker } from 'bullmq'
+import { type Job, Queue, WaitingError, Worker } from 'bullmq'
 import type { EventDetail } from '../event.ts'
 import { type Clock, type Timings, waitAtMost, withTimeout } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -34,6 +34,8 @@ interface DetailJob {
 
 export interface DetailJobsOptions {
   findLedger: (account: string) => AccountLedger | undefined
+  /** Whether a newer configuration brought the account: its replicas fetch. */
+  isForeign: (account: string) => boolean
   /** Resolves with 'unavailable' if there is no full event, or none before `signal` aborts. */
   fetchDetail(
     account: string,
@@ -56,6 +58,9 @@ export interface DetailJobsOptions {
  */
 const maxConcurrentFetches = 2_000
 
+/** How long a process keeps a fetch that it leaves to others: it would get it again at once. */
+const leftMs = 500
+
 export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   const { redis, keys, clock, logger, timings } = options
   const connection = { connection: redis, prefix: keys.queuePrefix }
@@ -72,18 +77,21 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
   worker.on('error', createWorkerPause(worker, stopping.signal, clock).afterError)
 
   async function process(job: Job<DetailJob>, token?: string): Promise<void> {
+    const { account, deadlineMs } = job.data
+    if (options.isForeign(account) || !options.findLedger(account)) {
+      if (clock.now() >= deadlineMs) return
+      await clock.sleep(leftMs, stopping.signal)
+      return giveBack(job, token)
+    }
     try {
       await fetchOnce(options, job.data, stopping.signal)
     } catch (error) {
       // the items become due when their time is up
-      const { account } = job.data
       const cause = error instanceof Error ? error.name : 'unknown'
       const about = { cause, list: 'accounts', name: account } as const
       logger.repeated.warn({ account, err: error }, 'full event not fetched', about)
     }
-    if (!stopping.signal.aborted) return
-    await job.moveToDelayed(clock.now(), token) // another replica fetches it
-    throw new DelayedError()
+    if (stopping.signal.aborted) return giveBack(job, token)
   }
 
   return {
@@ -110,6 +118,12 @@ export function createDetailJobs(options: DetailJobsOptions): DetailJobs {
       await waitAtMost(deadlineMs, closed, clock)
     },
   }
+}
+
+/** Passes no time: it would be this machine's. */
+async function giveBack(job: Job<DetailJob>, token?: string): Promise<never> {
+  await job.moveToWait(token)
+  throw new WaitingError()
 }
 
 async function fetchOnce(

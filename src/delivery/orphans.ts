@@ -2,7 +2,7 @@
 import { settleMembers } from '../grouping/freeze.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Logger } from '../lib/logger.ts'
-import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
+import { type AccountLedger, parseRef, type Standing } from '../store/account-ledger.ts'
 import {
   type Group,
   holdOrphan,
@@ -29,12 +29,7 @@ export interface OrphansOptions {
   batchWaits: SinkBatchWaits
   /** By destination: the group that returned items join; empty where they go singly. */
   returnGroups: (sink: string) => Record<string, Group>
-  /** Only the active configuration decides whether a sink is unknown or back. */
-  isActive: () => boolean
-  /**
-   * Items that have been due for less time are left alone: a newer configuration may have the sink.
-   */
-  graceMs: number
+  standing: Standing
   clock: Clock
   logger: Logger
 }
@@ -44,7 +39,7 @@ const returnedAtOnce = 100
 const returnSteps = 20
 
 export function createOrphans(options: OrphansOptions): Orphans {
-  const { ledgers, batchWaits, clock, logger } = options
+  const { ledgers, batchWaits, standing, clock, logger } = options
   let held = { items: 0, sinks: new Set<string>() }
   let returned = 0
 
@@ -68,9 +63,10 @@ export function createOrphans(options: OrphansOptions): Orphans {
 
   return {
     async hold(ledger, sink) {
-      if (!options.isActive()) return
       const page = { offset: 0, count: pageLength }
-      const refs = await readDueRefs(ledger, sink, clock.now() - options.graceMs, page)
+      const refs = await readDueRefs(ledger, sink, clock.now(), page)
+      // asked once they are read: what a newer configuration makes from now on is not among them
+      if (!(await standing.checkNewest())) return
       for (const ref of refs) {
         if (!(await holdOne(ledger, ref))) continue
         held.items += 1
@@ -79,7 +75,7 @@ export function createOrphans(options: OrphansOptions): Orphans {
     },
     async takeBack(ledger, sink) {
       const batchWait = batchWaits[sink]
-      if (!options.isActive() || batchWait === undefined) return 0
+      if (!standing.isActive || batchWait === undefined) return 0
       const returning = { sink, batchWait, groups: options.returnGroups(sink) }
       let count = 0
       for (let step = 0; step < returnSteps; step += 1) {

@@ -15,14 +15,19 @@ import {
   attemptSend,
   type OpenMessage,
   countSettled,
+  logOthers,
   type SendPace,
 } from './attempt.ts'
 import type { AdmitResult } from './circuit.ts'
 import {
   advanceClaims,
+  aheadMs,
   type Claim,
   claimDue,
+  type ClaimRequest,
+  claimRoom,
   type Holder,
+  maxClaims,
   type Message,
   type ClaimUpdate,
   type ClaimUpdateResult,
@@ -68,10 +73,6 @@ interface RunningUpdate {
   opening: number
   untilMs: number
 }
-
-/** What one claim takes at most, as far as the sink can send it within `aheadMs`. */
-const maxClaims = 100
-const aheadMs = 2_000
 
 /** A frozen process may have lost its claims: it sends nothing that it renewed longer ago. */
 const maxLeaseAgeMs = 5_000
@@ -281,24 +282,24 @@ export class SinkDrain {
     const ledger = this.#options.findLedger(account)
     if (!ledger) {
       this.#due.drop(account)
-      if (chosen.hint)
+      if (chosen.hint && this.#options.standing.isNewest)
         void this.#addChore(this.#options.hints.clear([{ ...chosen.hint, inMs: undefined }]))
       return false
     }
     const renewedAtMs = this.#nowMs()
     if (isProbe) this.#due.noteProbed(account, renewedAtMs)
-    const probe = isForUntried ? 'untried' : isProbe && 'any'
-    const { claims, left, topRank, nextInMs, putOffMs } = await claimDue(
-      ledger,
-      this.#options.holder,
-      {
-        sink: this.#sink.name,
-        max: Math.max(1, Math.ceil(count / (1 + rivals))),
-        leastRank,
-        probe,
-        waits: this.#admission.waits,
-      },
-    )
+    const { standing, holder } = this.#options
+    const request: ClaimRequest = {
+      sink: this.#sink.name,
+      max: Math.max(1, Math.ceil(count / (1 + rivals))),
+      leastRank,
+      probe: isForUntried ? 'untried' : isProbe && 'any',
+      waits: this.#admission.waits,
+      known: standing.isNewest ? undefined : this.#sink.destinations.map(({ id }) => id),
+    }
+    const found = await claimDue(ledger, holder, request)
+    const { claims, left, topRank, nextInMs, putOffMs, others } = found
+    if (others > 0) logOthers(this.#options, this.#sink, { account, messages: others })
     const fresh = claims.filter((claim) => !this.#holds(ledger, claim))
     const { messages, againInMs } = await selectMessages(this.#options, {
       ledger,
@@ -314,7 +315,9 @@ export class SinkDrain {
     const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
     const hint = this.#due.noteServed(chosen, next, this.#nowMs())
     const inMs = nextMs === Infinity ? undefined : nextMs
-    if (hint) void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
+    // while others run that know what is left to them, their hint stays
+    if (hint && (others === 0 || standing.isActive))
+      void this.#addChore(this.#options.hints.clear([{ ...hint, inMs }]))
     const laterMs = Math.min(putOffMs ?? Infinity, leftMs || Infinity)
     if (laterMs !== Infinity) void this.#addChore(this.#hintAt(account, laterMs))
     const common = { ledger, renewedAtMs, isProbe }
@@ -564,10 +567,4 @@ export class SinkDrain {
 
 function runningKey({ account }: AccountLedger, { ref }: Message): string {
   return `${account} ${ref}`
-}
-
-/** Most claims in hand: what the sink can send within `aheadMs`, as far as its limit is known. */
-function claimRoom({ limitPerSecond, concurrency }: Sink): number {
-  if (limitPerSecond === undefined) return Math.min(maxClaims, concurrency * 8)
-  return Math.max(1, Math.min(maxClaims, Math.floor((limitPerSecond * aheadMs) / 1_000)))
 }

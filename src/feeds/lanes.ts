@@ -3,7 +3,7 @@
  * the lane for up to 30 s and gives it back. The fence of the commit makes this safe, not the job.
  * A waiting lane costs nothing, so a process may hold all lanes at once and none waits for another.
  */
-import { DelayedError, Queue, WaitingError, Worker, type Job } from 'bullmq'
+import { Queue, WaitingError, Worker, type Job } from 'bullmq'
 import { jobOptions, queueSettings, workerSettings } from '../redis/connection.ts'
 import { waitAtMost } from '../lib/clock.ts'
 import { createLoop, createWorkerPause } from '../lib/loop.ts'
@@ -44,8 +44,11 @@ export function createLanes(options: LanesOptions): Lanes {
     // the job is from an older configuration, or from before an organization became known; a job of
     // a newer configuration stays
     if (!lane && isActive()) return
-    if (!lane || isForOthers(id, leftLanes, isActive))
-      return postpone(job, token, await leaveToOthers())
+    if (!lane || isForOthers(id, leftLanes, isActive)) {
+      // without a head start for the others, the same replica might fetch the job first every time
+      await standStill.until(clock.now() + 2 * timings.headStartMs)
+      return giveBack(job, token)
+    }
     const lock = locks.keep(id, token ?? '')
     const isOver = startHold(options, AbortSignal.any([stopping.signal, lock.lost]))
     await reader.hold(lane.limit, isOver)
@@ -53,13 +56,6 @@ export function createLanes(options: LanesOptions): Lanes {
     if (!reader.lanes().has(id)) await ensure() // its feeds have moved to a lane that may be new
     if (lock.lost.aborted) throw new WaitingError() // the job waits already, or another has it
     return giveBack(job, token)
-  }
-
-  /** Without a head start for the others, the same replica might fetch the job first every time. */
-  async function leaveToOthers(): Promise<number> {
-    const { headStartMs } = timings
-    await standStill.until(clock.now() + 2 * headStartMs)
-    return clock.now() + headStartMs
   }
 
   async function ensure(): Promise<void> {
@@ -143,11 +139,6 @@ function createLocks(
     start: () => renewing.start(),
     stop: () => renewing.stop(),
   }
-}
-
-async function postpone(job: Job, token: string | undefined, untilMs: number): Promise<never> {
-  await job.moveToDelayed(untilMs, token)
-  throw new DelayedError()
 }
 
 /** Passes no time: it would be this machine's, whose clock may be ahead of the others'. */

@@ -54,7 +54,8 @@ export interface DigestReading {
 
 export async function readForDigests(options: FlushContext): Promise<DigestReading> {
   const nowMs = options.clock.now()
-  const ledgersFor = await readLedgersBySink(options.ledgers)
+  const ledgers = options.ledgers.filter(({ account }) => !options.standing.isForeign(account))
+  const ledgersFor = await readLedgersBySink(ledgers)
   let coverage: Promise<CoverageReading> | undefined
   return {
     nowMs,
@@ -88,8 +89,12 @@ export async function flushDigest(
   const digest = sink?.digest
   const nowMs = options.clock.now()
   const isConfigured = sink?.destinations.some(({ id }) => id === flush.about.destination) === true
-  // the sink no longer has a digest for this destination
-  if (!sink || !digest || !isConfigured) return flushGroups(options, [flush])
+  if (!sink || !digest || !isConfigured) {
+    // the sink no longer has a digest for this destination, or only a newer configuration has it
+    if (await options.standing.checkNewest()) return flushGroups(options, [flush])
+    await postponeTimers(flush.ledger, [flush.timer], flush.dueAtMs)
+    return 0
+  }
   const windowEndMs = digest.schedule.next(flush.fromMs ?? flush.openedAtMs)
   if (windowEndMs > nowMs || flush.ledger !== options.ledgers[0]) {
     // The schedule changed, or the flush belongs to another account's ledger: the first ledger's
@@ -245,9 +250,11 @@ async function ensureDigest(
     readTimerMs(ledger, id, name),
   ])
   const nextMs = digest.schedule.next(nowMs)
-  // A timer that is set stays, unless the schedule changed and now has an earlier time.
-  if (from !== null && setMs !== undefined && setMs <= nextMs) return
-  const missedMs = from === null ? nextMs : digest.schedule.next(Number(from))
+  // A timer that is set stays, unless the schedule changed and now has an earlier time. A window
+  // that begins after now is of a clock that was set back.
+  const hasBegun = from !== null && Number(from) <= nowMs
+  if (hasBegun && setMs !== undefined && setMs <= nextMs) return
+  const missedMs = hasBegun ? digest.schedule.next(Number(from)) : nextMs
   const atMs = setMs === undefined ? missedMs : nextMs
   const about = JSON.stringify({ destination, route: null, labels: {}, feed: null })
   const note = JSON.stringify(await readTotals({ ledgers: await findLedgers() }, name))
@@ -341,7 +348,7 @@ async function composeDigest(
   const members = selectMembers(slices)
   const tally = createTally()
   for (const member of members) tally.add(member)
-  const fromMs = flush.fromMs ?? flush.openedAtMs
+  const fromMs = Math.min(flush.fromMs ?? flush.openedAtMs, nowMs)
   // The timer is postponed while nothing can be sent, the window is not.
   const dueAtMs = Math.min(flush.dueAtMs, digest.schedule.next(fromMs))
   const sent = await readAlreadySent(options, window)

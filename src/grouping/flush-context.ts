@@ -4,7 +4,7 @@ import type { Logger } from '../lib/logger.ts'
 import type { LinkFilter } from '../messages/message.ts'
 import type { DigestFacts } from '../messages/summary.ts'
 import type { Candidate, Verdict } from '../routing/suppression.ts'
-import type { AccountLedger } from '../store/account-ledger.ts'
+import type { AccountLedger, Standing } from '../store/account-ledger.ts'
 import type { Suppression } from '../store/records.ts'
 import type { GroupingSink } from './placement.ts'
 
@@ -16,8 +16,7 @@ export interface FlushContext {
   intervalMs: (route: string | null) => number
   /** Whether nothing can be sent to a sink just now; its groups then keep collecting. */
   isBlocked: (sink: string) => Promise<boolean>
-  /** Whether this configuration may declare a sink unknown and hold its items. */
-  mayHold: () => boolean
+  standing: Standing
   /** Reads of all feeds how far they were read, for the digests of a pass. */
   readCoverage: () => Promise<CoverageReading>
   serviceLink: LinkFilter

@@ -110,7 +110,7 @@ function createGroupPasses(
   async function lookAtLedger(ledger: AccountLedger, restMs: number): Promise<number> {
     const { account } = ledger
     nextLookMs.set(account, -Infinity) // deleted if members join meanwhile
-    if (!hasReleasedHeld.has(ledger) && options.mayHold()) {
+    if (!hasReleasedHeld.has(ledger) && options.standing.isActive) {
       // A mute of the previous configuration may be over, or end at another time now.
       await makeHeldDue(ledger, clock.now())
       hasReleasedHeld.add(ledger)
@@ -129,7 +129,10 @@ function createGroupPasses(
     async flushGroupsOnce({ signal, alive, restMs = 0 } = wholePass) {
       const results: PromiseSettledResult<number>[] = []
       const nowMs = clock.monotonic()
-      const due = ledgers.filter(({ account }) => (nextLookMs.get(account) ?? nowMs) <= nowMs)
+      const due = ledgers.filter(
+        ({ account }) =>
+          !options.standing.isForeign(account) && (nextLookMs.get(account) ?? nowMs) <= nowMs,
+      )
       for (let at = 0; at < due.length && !signal.aborted; at += ledgersAtOnce) {
         const batch = due.slice(at, at + ledgersAtOnce)
         const looks = batch.map((ledger) => lookAtLedger(ledger, restMs))
@@ -150,7 +153,7 @@ function createDigestPasses(
   let ensureAtMs = -Infinity
   return {
     async ensureDigestsOnce() {
-      if (!options.mayHold()) ensureAtMs = -Infinity
+      if (!options.standing.isActive) ensureAtMs = -Infinity
       else if (clock.monotonic() >= ensureAtMs) {
         await ensureDigests(options, clock.now())
         ensureAtMs = clock.monotonic() + ensureEveryMs
@@ -158,7 +161,8 @@ function createDigestPasses(
     },
     async flushDigestsOnce({ signal, alive } = wholePass) {
       const [lead] = ledgers
-      if (!lead || digestTimers.size === 0) return { messages: 0 }
+      // another configuration may have another schedule
+      if (!lead || digestTimers.size === 0 || !options.standing.isActive) return { messages: 0 }
       const due = await readDueTimers(lead, { nowMs: clock.now(), count: maxDueTimers })
       const results: PromiseSettledResult<number>[] = []
       let read = shareReading(options)
@@ -264,7 +268,7 @@ async function claimDueFlushes(
     skipped += timers.length - ours.length
     for (const [sink, sinkTimers] of Map.groupBy(ours, (timer) => parseRef(timer).sink)) {
       const isKnown = options.sinks.has(sink)
-      if (!isKnown && !options.mayHold()) skipped += sinkTimers.length
+      if (!isKnown && !(await options.standing.checkNewest())) skipped += sinkTimers.length
       else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })
       else if (await isBlocked(sink))
         await postponeTimers(ledger, sinkTimers, clock.now() + blockedMs)

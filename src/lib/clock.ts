@@ -132,8 +132,6 @@ export interface Timings {
   upgradeLookMs: number
   /** How long a process keeps a claim that it does not renew. */
   claimLeaseMs: number
-  /** How long due items are left alone whose sink is not in the configuration. */
-  orphanGraceMs: number
 
   /** How long a replica reads a lane before it gives it back. */
   laneHoldMs: number
@@ -199,7 +197,6 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   upgradeMs: 10_000,
   upgradeLookMs: 600_000,
   claimLeaseMs: 10_000,
-  orphanGraceMs: 3_000,
 
   laneHoldMs: 30_000,
   minPollIntervalMs: 5_000,

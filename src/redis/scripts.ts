@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { type Clock, systemClock } from '../lib/clock.ts'
 import type { Redis } from './connection.ts'
 
 interface Script {
@@ -65,6 +66,30 @@ export function pairsOf(answer: readonly string[]): [name: string, value: string
 export async function redisNow({ redis }: { redis: Redis }): Promise<number> {
   const [seconds, micros] = await redis.time()
   return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+}
+
+/**
+ * Redis' clock as a Clock: what is decided by a time and stored or sent is the same on every machine,
+ * whatever its own clock shows. It runs on with the clock that never jumps.
+ */
+export interface RedisClock extends Clock {
+  /** Asks Redis for its time. Before the first answer it shows this machine's. */
+  follow(redis: Redis): Promise<void>
+}
+
+export function createRedisClock(own: Clock = systemClock): RedisClock {
+  let aheadMs = own.now() - own.monotonic()
+  return {
+    ...own,
+    now: () => Math.floor(own.monotonic() + aheadMs),
+    async follow(redis) {
+      const askedMs = own.monotonic()
+      const redisMs = await redisNow({ redis })
+      // Redis read its clock between question and answer: what fits that is kept
+      const [least, most] = [redisMs - own.monotonic(), redisMs + 1 - askedMs]
+      aheadMs = Math.min(Math.max(aheadMs, least), most)
+    },
+  }
 }
 
 /**

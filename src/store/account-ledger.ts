@@ -365,6 +365,33 @@ export async function hasReplicas(redis: Redis, keys: Keys): Promise<boolean> {
   return (await redisNow({ redis })) - confirmedMs < desertedAfterMs
 }
 
+/**
+ * Whether no other configuration was started since this one: one that another merely stands in for,
+ * because its replicas are gone, stays the newest.
+ */
+export async function isNewestGeneration(
+  redis: Redis,
+  keys: Keys,
+  { hash }: GenerationNames,
+): Promise<boolean> {
+  return (await redis.hget(keys.shared('generation'), 'newest')) === hash
+}
+
+/** What the configuration of a process is among those that replicas run. */
+export interface Standing {
+  /** It polls. */
+  readonly isActive: boolean
+  /** No other was started since, as of the last look. */
+  readonly isNewest: boolean
+  /**
+   * Looks again. Only the newest calls a recipient, a sink, a digest or an account removed: what
+   * another one does not know, the newest may have.
+   */
+  checkNewest(): Promise<boolean>
+  /** Whether a newer configuration brought the account, and serves it. */
+  isForeign(account: string): boolean
+}
+
 /** The hash of the last active configuration; undefined if there never was one. */
 export async function readActiveHash(redis: Redis, keys: Keys): Promise<string | undefined> {
   return (await redis.hget(keys.shared('generation'), 'hash')) ?? undefined

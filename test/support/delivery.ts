@@ -6,7 +6,7 @@ import { createOrphans } from '../../src/delivery/orphans.ts'
 import { createSendPace } from '../../src/delivery/attempt.ts'
 import type { MemberOptions } from '../../src/delivery/delivery-member.ts'
 import { SinkDrain, type DrainOptions } from '../../src/delivery/sink-drain.ts'
-import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import type { AccountLedger, Standing } from '../../src/store/account-ledger.ts'
 import type { SinkBatchWaits } from '../../src/store/pending-items.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Redis } from '../../src/redis/connection.ts'
@@ -15,7 +15,7 @@ import { createMetrics } from '../../src/lib/metrics.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
 import { createWorkHints, type WorkHints } from '../../src/delivery/due-accounts.ts'
 import { makeDue } from './attempts.ts'
-import { silent } from './ledger.ts'
+import { aStanding, silent } from './ledger.ts'
 
 /** What became of one piece of work: `later`, in the ledger's time; or nothing is left of it to be sent. */
 export type DeliverOutcome =
@@ -39,18 +39,26 @@ export interface DeliveryRigOptions {
   ledgers?: readonly AccountLedger[]
   sinks: Sink[]
   clock?: Clock
-  isActive?: () => boolean
+  standing?: Standing
   leaseMs?: number
   drain?: Partial<DrainOptions>
 }
 
 export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
-  const { redis, keys, ledger, ledgers = [ledger], clock = systemClock } = given
+  const {
+    redis,
+    keys,
+    ledger,
+    ledgers = [ledger],
+    clock = systemClock,
+    standing = aStanding(),
+  } = given
   const sinks = new Map(given.sinks.map((sink) => [sink.name, sink]))
   const modes = modesOf(given.sinks)
   const hints = createWorkHints(redis, keys)
   const options: DrainOptions = {
     ...drainOptions({ redis, keys, ledgers: ledgers, clock }),
+    standing,
     batchWaits: modes,
     release: (account, made) => drains.announceChanges(account, made),
     ...given.drain,
@@ -59,8 +67,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     ledgers: ledgers,
     batchWaits: modes,
     returnGroups: () => ({}),
-    isActive: given.isActive ?? (() => true),
-    graceMs: 0,
+    standing,
     clock,
     logger: silent,
   })
@@ -71,6 +78,7 @@ export function aDeliveryRig(given: DeliveryRigOptions): DeliveryRig {
     ledgers: ledgers,
     hints,
     orphans,
+    standing,
     detailWaitMs: 20_000,
     leaseMs: given.leaseMs ?? 10_000,
     clock,
@@ -120,6 +128,7 @@ export function drainOptions({
     batchWaits: {},
     release: () => Promise.resolve(),
     replica: 'r1',
+    standing: aStanding(),
     clock,
     logger: silent,
     metrics: createMetrics({ clock }),

@@ -14,11 +14,11 @@ import { type Clock, systemClock } from '../../src/lib/clock.ts'
 import type { Redis } from '../../src/redis/connection.ts'
 import type { Keys } from '../../src/redis/keys.ts'
 import type { Sink } from '../../src/sinks/sink.ts'
-import type { AccountLedger } from '../../src/store/account-ledger.ts'
+import type { AccountLedger, Standing } from '../../src/store/account-ledger.ts'
 import type { RoutedEvent } from '../../src/store/intake.ts'
 import { readDueRefs } from '../../src/store/pending-items.ts'
 import { deliverRef, drainOptions, modesOf } from './delivery.ts'
-import { type RedisForTests, routed, silent } from './ledger.ts'
+import { aStanding, type RedisForTests, routed, silent } from './ledger.ts'
 import { aRehearsedSink, type RehearsedSink } from './rehearsed-sink.ts'
 
 export interface GatheringRig {
@@ -54,8 +54,7 @@ export interface GatheringRigOptions {
   gate?: (uid: string, judged: SuppressionInput) => Verdict
   intervalMs?: number
   isBlocked?: (sink: string) => boolean | Promise<boolean>
-  /** Whether this configuration is the active one. */
-  mayHold?: () => boolean
+  standing?: Standing
   rerouter?: DrainOptions['rerouter']
   retryNow?: DrainOptions['retryNow']
   clock?: GatheringRig['clock']
@@ -90,7 +89,7 @@ export function aGatheringRig(given: GatheringRigOptions): GatheringRig {
     rules: gate,
     intervalMs: () => intervalMs,
     isBlocked: async (sink) => (await given.isBlocked?.(sink)) ?? false,
-    mayHold: given.mayHold ?? (() => true),
+    standing: given.standing ?? aStanding(),
     readCoverage: () => Promise.resolve(() => Promise.resolve([])),
     serviceLink: (_account, url) => url,
     announce(account, work) {

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
 import { connectRedis, type Redis } from '../../src/redis/connection.ts'
 import { createKeys, type Keys } from '../../src/redis/keys.ts'
-import { type AccountLedger, openLedger } from '../../src/store/account-ledger.ts'
+import { type AccountLedger, openLedger, type Standing } from '../../src/store/account-ledger.ts'
 import {
   type Accounting,
   readAccounting,
@@ -88,6 +88,18 @@ export async function whileFull<T>(redis: Redis, happen: () => Promise<T>): Prom
   } finally {
     await redis.config('SET', 'maxmemory', '0')
   }
+}
+
+/** Of the configuration that was started last, which has every account. */
+export function aStanding(given: Partial<Standing> = {}): Standing {
+  const standing: Standing = {
+    isActive: true,
+    isNewest: true,
+    checkNewest: () => Promise.resolve(standing.isNewest),
+    isForeign: () => false,
+    ...given,
+  }
+  return standing
 }
 
 /** An event routed to the given destinations; a destination `oncall:ab12` belongs to sink `oncall`. */

@@ -2,7 +2,7 @@
 import { type LoadedConfig, parseConfig } from '../../src/config/load.ts'
 import { type App, createApp } from '../../src/daemon/daemon.ts'
 import type { FeedConfig } from '../../src/feed-types/config.ts'
-import { type Clock, defaultTimings, systemClock, type Timings } from '../../src/lib/clock.ts'
+import { type Clock, defaultTimings, type Timings } from '../../src/lib/clock.ts'
 import type { Logger } from '../../src/lib/logger.ts'
 import { sumPending, readAccounting } from '../../src/store/accounts.ts'
 import { silent } from './ledger.ts'
@@ -28,7 +28,6 @@ export const shortTimings: Timings = {
   housekeepingMs: 1_000,
   stateMs: 500,
   upgradeMs: 200,
-  orphanGraceMs: 500,
   pollBackoffMs: 500,
   rescanLookMs: 500,
   notDueLookMs: 500,
@@ -45,13 +44,13 @@ export const shortTimings: Timings = {
   fallbackWaitMs: 1_000,
 }
 
-/** One replica with the configuration as an operator writes it; not started yet. */
-export function aReplica(yaml: string, logger: Logger = silent, clock: Clock = systemClock): App {
+/** One replica with the configuration as an operator writes it; not started yet. `clock`: not Redis'. */
+export function aReplica(yaml: string, logger: Logger = silent, clock?: Clock): App {
   return createApp({
     ...hurriedConfig(yaml),
     version: 'test',
     logger,
-    clock,
+    ...(clock && { clock }),
     timings: shortTimings,
   })
 }

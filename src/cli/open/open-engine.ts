@@ -18,8 +18,9 @@ import { createWorkHints } from '../../delivery/due-accounts.ts'
 import { unregistered } from '../../daemon/context.ts'
 import type { FlushContext } from '../../grouping/flush-context.ts'
 import { type DigestSink, hasDigest } from '../../grouping/digest-flush.ts'
-import { defaultTimings, systemClock } from '../../lib/clock.ts'
+import { defaultTimings } from '../../lib/clock.ts'
 import { createMetrics } from '../../lib/metrics.ts'
+import { createRedisClock } from '../../redis/scripts.ts'
 import { createRouter } from '../../routing/router.ts'
 import type { Sink } from '../../sinks/sink.ts'
 import { silentLogger } from '../context.ts'
@@ -41,13 +42,14 @@ export async function withEngine<Result>(
   config: Config,
   use: (parts: OpenEngine) => Promise<Result>,
 ): Promise<Result> {
-  const environment = { clock: systemClock, logger: silentLogger }
+  const environment = { clock: createRedisClock(), logger: silentLogger }
   const sinks = await buildSinks(config.sinks, environment)
   try {
     return await withStore(config, async (store) => {
+      await environment.clock.follow(store.redis)
       const router = createRouter(config.route)
       const { silences } = await readSilences(store.redis, store.keys)
-      const rules = buildSuppressionRules({ config, clock: systemClock }, router, () => [
+      const rules = buildSuppressionRules({ config, ...environment }, router, () => [
         ...config.silences,
         ...silences,
       ])
@@ -61,6 +63,7 @@ export async function withEngine<Result>(
         ...store,
         config,
         newAccounts: [],
+        foreignAccounts: new Map<string, number>(),
         metrics: createMetrics(environment),
         timings: defaultTimings,
         generation: unregistered(),

@@ -28,6 +28,7 @@ export async function withUpstream<Result>(
     generation,
     timings,
     newAccounts: [],
+    foreignAccounts: new Map(),
   }
   const upstream = buildService(engineContext)
   try {

@@ -2,7 +2,7 @@
 import type { Config } from '../../config/config.ts'
 import { groupingSinks } from '../../daemon/grouping.ts'
 import { listMoveTargets, movedGroup } from '../../grouping/placement.ts'
-import { systemClock } from '../../lib/clock.ts'
+import { redisNow } from '../../redis/scripts.ts'
 import {
   worstFirst,
   discardItem,
@@ -67,7 +67,10 @@ export async function movePending(
     ],
     done: (count) =>
       `moved ${count} from ${from} to ${to}; a running daemon sends them within seconds`,
-    settle: (item) => moveItem(item.ledger, item, targetsFor(item.item.severity), by),
+    settle: async (item) => {
+      const targets = targetsFor(item.item.severity, await redisNow(item.ledger))
+      return moveItem(item.ledger, item, targets, by)
+    },
   })
 }
 
@@ -158,13 +161,13 @@ function settledLines(
 function findMoveTargets(
   config: Config,
   { from, to }: { from: string; to: string },
-): (severity: LedgerItem['item']['severity']) => MoveTarget[] {
+): (severity: LedgerItem['item']['severity'], nowMs: number) => MoveTarget[] {
   const destinations = destinationsBySink(config).get(to) ?? []
   const sink = groupingSinks({ config }, new Map([[to, { destinations }]])).get(to)
-  return (severity) =>
+  return (severity, nowMs) =>
     sink
       ? listMoveTargets(sink, findBatchWaitMs(config, to), (destination) =>
-          movedGroup(sink, { destination, severity, from }, systemClock.now()),
+          movedGroup(sink, { destination, severity, from }, nowMs),
         )
       : []
 }

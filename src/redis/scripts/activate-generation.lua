@@ -1,7 +1,9 @@
 #!lua flags=allow-oom
 -- Makes a configuration the active one, or confirms that it still is. An active configuration that
--- no replica confirmed within the patience gives way to any other.
--- KEYS[1]  hash: hash, number, confirmed (ms), confirmations, digest, revision, id (of the ledger)
+-- no replica confirmed within the patience gives way to any other, and takes over again once one
+-- does, if none was started since.
+-- KEYS[1]  hash: hash, newest (hash of the one that was started last), number, confirmed (ms),
+--          confirmations, digest, revision, id (of the ledger)
 -- ARGV     hash of what the configuration does with events; verb (start: it takes over | confirm);
 --          patience in ms; digest of all that it says, empty if it cannot be known; id for a
 --          ledger that has none yet
@@ -11,7 +13,7 @@
 --          which a clock that is set back does not lower; the id, empty if there was none
 -- @include lib/clock.lua
 
-local fields = { 'hash', 'confirmed', 'number', 'digest', 'revision', 'confirmations', 'id' }
+local fields = { 'hash', 'confirmed', 'number', 'digest', 'revision', 'confirmations', 'id', 'newest' }
 local state = redis.call('HMGET', KEYS[1], unpack(fields))
 local is_active = state[1] == ARGV[1]
 local previous = tonumber(state[2] or '0')
@@ -20,10 +22,11 @@ local number = tonumber(state[3] or '0')
 local revision = tonumber(state[5] or state[3] or '0')
 local confirmations = tonumber(state[6] or '0')
 local id = state[7] or ''
+local newest = ARGV[2] == 'start' and ARGV[1] or state[8] or state[1] or ARGV[1]
 local is_same = is_active and (ARGV[4] == '' or ARGV[4] == (state[4] or ARGV[4]))
 
 if not is_active then
-  if ARGV[2] ~= 'start' and not is_deserted then
+  if newest ~= ARGV[1] and not is_deserted then
     return { 0, 0, previous, confirmations, id }
   end
   number = number + 1
@@ -32,7 +35,7 @@ if not is_active or (ARGV[2] == 'start' and not is_same) then
   revision = revision + 1
   is_same = true
 end
-redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'number', number, 'confirmed', now)
+redis.call('HSET', KEYS[1], 'hash', ARGV[1], 'newest', newest, 'number', number, 'confirmed', now)
 redis.call('HSET', KEYS[1], 'confirmations', confirmations + 1)
 redis.call('HSETNX', KEYS[1], 'id', ARGV[5])
 if is_same then

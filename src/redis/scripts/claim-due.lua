@@ -7,12 +7,15 @@
 -- ARGV[1]  JSON: sink, owner, lease (ms), max (refs), bytes (of payloads; the last claim may exceed
 --          it), least (lowest rank; the longest waiting may be lower), ref? (claim only this one,
 --          if it is due), probe? (any | untried: claim one, as the probe of the sink's circuit),
---          waits? {destination: ms that its messages are put off; 0: one may go, as its probe}
+--          waits? {destination: ms that its messages are put off; 0: one may go, as its probe},
+--          known? (the destinations of the caller's configuration: what is for others stays due, and
+--          stands last until somebody claims who knows its destination)
 -- Returns  {JSON {claims? [{kind: item | batch | summary | detail | collection | settling |
 --          unfreezing, ref, rank, attempts, tries, created, repeat, failed?, members? | d, about,
 --          total | batch, probe? (of its destination)}], left (due and unclaimed), top? (worst rank
 --          of those), next? (ms until the next ref is due), off? (ms until the first of those that
---          were put off is due)}, payload of each member, …}
+--          were put off is due), others? (how many were left to those who know their
+--          destination)}, payload of each member, …}
 -- @include lib/ledger.lua
 -- @include lib/attempts.lua
 
@@ -21,6 +24,12 @@ local due, ready, readied = key('due', ask.sink), key('ready', ask.sink), key('r
 local looked = 200
 local waits = ask.waits or {}
 local probe_wait = 5000 -- ms that messages wait for the outcome of their destination's probe
+local last, beyond = ready_score(1, 9e12), '(' .. ready_score(0, 0) -- where stands what was left to others
+local others = 0
+local known = ask.known and {}
+for _, destination in ipairs(ask.known or {}) do
+  known[destination] = true
+end
 
 local function load_batch(bid)
   local text = redis.call('GET', key('batch', bid))
@@ -40,6 +49,26 @@ end
 local function rank_of(ref)
   local holder = holder_of(ref)
   return holder and holder.rk or default_rank
+end
+
+-- Puts back in its place what others left that did not know its destination.
+local function take_up()
+  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', 0, looked)) do
+    local holder = holder_of(ref)
+    if not (known and holder) or known[holder.d] then
+      redis.call('ZADD', ready, ready_score(rank_of(ref), tonumber(redis.call('ZSCORE', due, ref) or now)), ref)
+    end
+  end
+end
+
+-- Leaves a ref to those who know its destination; returns whether it did.
+local function leave(ref, destination)
+  if not known or known[destination] then
+    return false
+  end
+  redis.call('ZADD', ready, last, ref)
+  others = others + 1
+  return true
 end
 
 -- Adds refs whose time has come to the ready set, at most `looked` at a time. `field` keeps the
@@ -80,7 +109,7 @@ end
 local function longest_waiting(count)
   local heads = {}
   for rank = 1, 5 do
-    local low, high = ready_score(rank, 0), ready_score(rank - 1, 0)
+    local low, high = ready_score(rank, 0), math.min(ready_score(rank - 1, 0), last)
     local band = redis.call('ZRANGEBYSCORE', ready, low, '(' .. high, 'WITHSCORES', 'LIMIT', 0, count)
     for i = 1, #band, 2 do
       heads[#heads + 1] = { ref = band[i], at = tonumber(band[i + 1]) - low }
@@ -98,7 +127,7 @@ end
 local function choose_probe(destination)
   local best, best_at
   for rank = 5, 1, -1 do
-    local low, high = ready_score(rank, 0), '(' .. ready_score(rank - 1, 0)
+    local low, high = ready_score(rank, 0), '(' .. math.min(ready_score(rank - 1, 0), last)
     local newest = redis.call('ZREVRANGEBYSCORE', ready, high, low, 'LIMIT', 0, looked)
     local oldest = redis.call('ZRANGEBYSCORE', ready, low, high, 'LIMIT', 0, looked)
     for i = 1, #newest < looked and #newest or 2 * #newest do
@@ -106,7 +135,8 @@ local function choose_probe(destination)
       local holder = holder_of(ref) or {}
       local past = (holder.n or 0) > 0 and (holder.h or {})
       local at = past and (past[#past] or { at = 1 }).at or 0
-      if not destination or holder.d == destination then
+      local is_known = not known or not holder.d or known[holder.d]
+      if is_known and (not destination or holder.d == destination) then
         if at == 0 then
           return ref
         elseif not best or at < best_at then
@@ -122,11 +152,11 @@ local function choose()
   if ask.ref or ask.probe then
     return { ask.ref or choose_probe() }
   end
-  local worst = ready_score(ask.least - 1, 0)
+  local worst = math.min(ready_score(ask.least - 1, 0), last)
   local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. worst, 'LIMIT', 0, ask.max)
   local place = tonumber(redis.call('HGET', readied, ask.sink .. '|turn') or '0')
   local owed = math.floor((place + ask.max) / 10) - math.floor(place / 10)
-  if redis.call('ZCARD', ready) == #chosen then
+  if redis.call('ZCOUNT', ready, '-inf', '(' .. last) == #chosen then
     return chosen -- all fit: no place has to be reserved
   end
   redis.call('HSET', readied, ask.sink .. '|turn', (place + ask.max) % 10)
@@ -175,7 +205,7 @@ local function add_payload(rid)
 end
 
 -- Adds a claim; returns false if nothing can be done for the item any more, which then stops being
--- due, and nil if it was put off.
+-- due, and nil if it was put off or is left to others.
 local function take_item(ref, place)
   local rid, n = place[2], tonumber(place[3])
   local record = load_record(rid)
@@ -186,6 +216,8 @@ local function take_item(ref, place)
   end
   if not is_sendable(item) then
     return false
+  elseif leave(ref, item.d) then
+    return nil
   end
   if puts_off(ref, item.d) then
     return nil
@@ -223,6 +255,8 @@ local function take_batch(ref, place)
   if batch.o then
     -- its outcome is known, some members are not settled yet
     add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
+  elseif leave(ref, batch.d) then
+    return nil
   elseif batch.un then
     add({ kind = 'unfreezing', ref = ref, rank = rank }) -- its members are being returned singly
   elseif puts_off(ref, batch.d) then
@@ -276,24 +310,32 @@ local function claim_all(refs)
   end
 end
 
+take_up()
 for destination, wait in pairs(waits) do
   if wait == 0 and not (ask.ref or ask.probe) then
     claim_all({ choose_probe(destination) })
   end
 end
--- what is put off leaves its places to others, up to a number that takes Redis no longer than a claim
+-- what is put off, or left to others, leaves its place, up to a number that takes Redis no longer
+-- than a claim
 repeat
-  local before = put_off
+  local before = put_off + others
   claim_all(choose())
-until #claims > 0 or put_off == before or put_off >= looked
+  local passed = put_off + others
+until #claims > 0 or passed == before or passed >= looked or ask.ref
+others = redis.call('ZCOUNT', ready, last, beyond)
 
-local top = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
-local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
+local worst_left = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
+local top = worst_left and tonumber(worst_left) < last and worst_left
+-- what was left to others is due already, and not for this caller
+local soonest = others > 0 and '(' .. now or '-inf'
+local first = redis.call('ZRANGEBYSCORE', due, soonest, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 table.insert(payloads, 1, cjson.encode({
   claims = #claims > 0 and claims or nil,
-  left = redis.call('ZCARD', ready),
+  left = redis.call('ZCOUNT', ready, '-inf', '(' .. last),
   top = top and 10 - math.floor(tonumber(top) / 1e13) or nil,
   next = first and math.max(0, tonumber(first) - now) or nil,
   off = off,
+  others = others > 0 and others or nil,
 }))
 return payloads

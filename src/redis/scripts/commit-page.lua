@@ -116,18 +116,22 @@ local function new_item(event, record, candidate)
 end
 
 local function send_on(event, item, n, candidate)
-  if candidate.g then
-    item.y = candidate.g.id
-    item.ug = candidate.g.urgent or nil
-    open_group(candidate.g)
+  local group = candidate.g
+  if group then
+    item.y = group.id
+    item.ug = group.urgent or nil
   end
   -- the summary of a backlog shows titles only, so it does not wait for full events
-  if event.dt and not (candidate.g and candidate.g.kind == 'backlog') then
+  if event.dt and not (group and group.kind == 'backlog') then
     move(item, 'held')
     item.why = 'detail'
     item.at = now + ask.detail_wait
+    item.place = group -- the group may end meanwhile
     wake(item_ref(event.rid, n, item), item.at)
     return 'detail'
+  end
+  if group then
+    open_group(group)
   end
   return enqueue(event.rid, n, item, candidate.bw)
 end

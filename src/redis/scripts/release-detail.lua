@@ -28,6 +28,9 @@ local made = {}
 for i, item in ipairs(record.i) do
   local sink = ask.sinks[item.k]
   if item.st == 'held' and item.why == 'detail' and sink ~= nil then
+    if item.place then
+      open_group(item.place)
+    end
     local kind = enqueue(ask.rid, i - 1, item, sink or nil)
     made[#made + 1] = { ref = item_ref(ask.rid, i - 1, item), k = item.k, sv = item.sv, rk = item.rk, kind = kind }
   end

@@ -11,7 +11,7 @@ import type { Sink } from '../../../src/sinks/sink.ts'
 import { attemptOf } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
+import { aStanding, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -115,6 +115,7 @@ test('thousands of hints of a sink that is slow hide no later one, and all of th
     ledgers: [ledger],
     hints,
     orphans: {} as Orphans,
+    standing: aStanding(),
     detailWaitMs: 0,
     leaseMs: 10_000,
     clock: systemClock,
@@ -152,6 +153,7 @@ test('what is told of a sink while it is at work begins no second loop beside it
     ledgers: [ledger],
     hints,
     orphans: {} as Orphans,
+    standing: aStanding(),
     detailWaitMs: 0,
     leaseMs: 10_000,
     clock: systemClock,

@@ -20,7 +20,13 @@ import {
 } from '../../support/attempts.ts'
 import { aDeliveryRig, type DeliveryRig, type DeliveryRigOptions } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import {
+  aStanding,
+  expectConservation,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import { until } from '../../support/rehearsal.ts'
 
@@ -140,7 +146,7 @@ test('of two configurations only the active one holds or takes back: nothing goe
   const { ledger, with: under } = await rig()
   await takeIn(ledger, [routed({ uid: 'a/b/1' }, ['soc'])])
   const active = under([])
-  const older = under([soc], { isActive: () => false })
+  const older = under([soc], { standing: aStanding({ isActive: false, isNewest: false }) })
   for (const { drains } of [older, active]) drains.start()
   await active.drains.reconcileOnce()
   expect(await itemOf(ledger, 'a/b/1')).toMatchObject({ state: 'held', heldFor: 'orphaned' })

@@ -16,6 +16,7 @@ type Given = Partial<DetailJobsOptions> & Pick<DetailJobsOptions, 'findLedger' |
 
 function aDetailJobs(keys: Keys, given: Given): DetailJobs {
   return createDetailJobs({
+    isForeign: () => false,
     batchWaits: {},
     release: () => Promise.resolve(),
     redis: tests.redis,
@@ -83,6 +84,35 @@ test('a full event that is kept already is not asked for again, and what waits f
   }
   expect(asked).toBe(1)
   expect(released.map((made) => made.length)).toEqual([1, 0])
+})
+
+test.each<[string, Partial<DetailJobsOptions>]>([
+  ['that a newer configuration brought', { isForeign: () => true }],
+  ['that it has not opened yet', { findLedger: () => undefined }],
+])('the full events of an account %s are left to others', async (_why, older) => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys, account: 'main' })
+  const asked: string[] = []
+  const jobsOf = (owner: string, given: Partial<DetailJobsOptions> = {}) =>
+    aDetailJobs(keys, {
+      findLedger: () => ledger,
+      fetchDetail: async () => (asked.push(owner), 'unavailable'),
+      ...given,
+    })
+  const [one, other] = [jobsOf('older', older), jobsOf('newer')]
+  one.start()
+  try {
+    const accepted = await takeIn(ledger, [routed({ uid: 'e/1' }, ['soc'], true)])
+    await one.add('main', accepted.status === 'committed' ? accepted.changes : [])
+    const job = `${keys.queuePrefix}:detail:main.${ledger.fingerprints.recordId('e/1')}`
+    const timesTaken = async (): Promise<number> => Number(await tests.redis.hget(job, 'ats'))
+    await until('the older one has had it', async () => (await timesTaken()) > 1, 10_000)
+    other.start()
+    await until('it was asked for', () => asked.length > 0, 20_000)
+  } finally {
+    await Promise.all([one.stop(3_000), other.stop(3_000)])
+  }
+  expect(asked).toEqual(['newer'])
 })
 
 test('a process that has not started fetches none of the full events that others want', async () => {

@@ -10,6 +10,7 @@ import { beginAttempt, makeDue } from '../../support/attempts.ts'
 import { aDigestRig } from '../../support/digest-rig.ts'
 import { around } from '../../support/grouping.ts'
 import {
+  aStanding,
   redisForTests,
   routed,
   silent,
@@ -35,8 +36,7 @@ function orphansOf(
     ledgers: [ledger],
     batchWaits: {},
     returnGroups: () => ({}),
-    isActive: () => true,
-    graceMs: 0,
+    standing: aStanding(),
     clock: { ...systemClock, now: () => Date.now() + 1_000 },
     logger: Object.assign(Object.create(silent) as typeof silent, { warn: note, info: note }),
     ...given,
@@ -124,11 +124,13 @@ test.each(['lost', 'awaited'])(
   },
 )
 
-test('what is due since a moment ago waits: a newer configuration may have its sink', async () => {
+test('what is due waits for the newest configuration to say that its sink is gone, also while another stands in for it', async () => {
   const ledger = await tests.ledger()
   await bring(ledger, 1)
-  await orphansOf(ledger, { graceMs: 60_000 }).hold(ledger, 'soc')
-  await orphansOf(ledger, { isActive: () => false }).hold(ledger, 'soc')
+  for (const isActive of [false, true]) {
+    const standing = aStanding({ isActive, isNewest: false })
+    await orphansOf(ledger, { standing }).hold(ledger, 'soc')
+  }
   expect(await waiting(ledger)).toEqual({ queued: 1 })
 })
 
@@ -139,9 +141,8 @@ test('hundreds that were held go on in one pass when their sink is back, and how
   await orphans.hold(ledger, 'soc')
   expect(await orphansOf(ledger).takeBack(ledger, 'soc')).toBe(0)
   const modes = { soc: false } as const
-  expect(
-    await orphansOf(ledger, { batchWaits: modes, isActive: () => false }).takeBack(ledger, 'soc'),
-  ).toBe(0)
+  const standing = aStanding({ isActive: false })
+  expect(await orphansOf(ledger, { batchWaits: modes, standing }).takeBack(ledger, 'soc')).toBe(0)
   expect(await waiting(ledger)).toEqual({ held: 450 })
   const back = orphansOf(ledger, { batchWaits: modes })
   expect(await back.takeBack(ledger, 'soc')).toBe(450)

@@ -7,7 +7,13 @@ import { type Sink, SinkError } from '../../../src/sinks/sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { aDigestRig, dayMs, everyMorning } from '../../support/digest-rig.ts'
 import { aGatheringRig, aSlackRig, dieAt, uids, type SlackRig } from '../../support/grouping.ts'
-import { expectConservation, redisForTests, takeIn, waitingIn } from '../../support/ledger.ts'
+import {
+  aStanding,
+  expectConservation,
+  redisForTests,
+  takeIn,
+  waitingIn,
+} from '../../support/ledger.ts'
 import { makeDue } from '../../support/attempts.ts'
 import { aDeliveryRig } from '../../support/delivery.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
@@ -47,7 +53,7 @@ test('groups of a removed sink are held, and their collections leave no key behi
   expect(await collectionKeys(waiting.ledger)).toEqual([])
 })
 
-test('a configuration that is not the active one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
+test('a configuration that is not the newest one leaves groups of sinks that it does not know to the other, and sends its own', async () => {
   const rig = await aSlackRig(given)
   const { keys, ledger } = rig
   const inGroup = (n: number) =>
@@ -57,19 +63,56 @@ test('a configuration that is not the active one leaves groups of sinks that it 
     Array.from({ length: 250 }, (_none, n) => inGroup(n)),
   )
   const pager = aRehearsedSink('pager', { type: 'slack' })
-  let isActive = false
+  let isNewest = false
+  const standing = aStanding({ isActive: true, checkNewest: async () => isNewest })
   const sinks = { redis: given.redis, keys, ledgers: [ledger], sinks: [pager] }
-  const passive = aGatheringRig({ ...sinks, mayHold: () => isActive })
+  const passive = aGatheringRig({ ...sinks, standing })
   const its = uids(3).map((one) => passive.event(one))
   await takeIn(ledger, its)
   passive.clock.aheadMs = 11_000
   expect(await passive.flush()).toBe(1)
   expect(pager.received[0]!.members).toHaveLength(3)
   expect(waitingIn((await expectConservation(ledger)).sinks['soc'])).toEqual({ group: 250 })
-  isActive = true
+  isNewest = true
   passive.clock.aheadMs = 12_000
   await passive.flush()
   expect(waitingIn((await expectConservation(ledger)).sinks['soc'])).toEqual({ held: 250 })
+})
+
+test.each([
+  ['has no digest there', null, 1],
+  ['has not its recipient', {}, 0],
+])(
+  'a configuration that is not the newest and %s leaves a digest to those that have it',
+  async (_why, digest, recipients) => {
+    const newer = await aDigestRig(given)
+    const { keys, ledgers } = newer
+    await newer.show(ledgers[0]!, ...uids(2))
+    newer.toMorning(1)
+    const { aheadMs } = newer.clock
+    const standing = aStanding({ isNewest: false })
+    const place = { keys, ledgers, standing, aheadMs, recipients }
+    const older = await aDigestRig(given, { ...place, digest })
+    const timers = ledgers[0]!.key('timers')
+    const before = await given.redis.zrange(timers, '0', '-1', 'WITHSCORES')
+    expect([await older.flush(), await older.flush()]).toEqual([0, 0])
+    expect(older.oncall.received).toEqual([])
+    expect(await given.redis.zrange(timers, '0', '-1', 'WITHSCORES')).toEqual(before)
+    expect(await newer.flush()).toBe(1)
+    expect(newer.oncall.received[0]!.summary).toMatchObject({ kind: 'digest', total: 2 })
+  },
+)
+
+test('digests are left to the active configuration: another may have another schedule', async () => {
+  const active = await aDigestRig(given)
+  const { keys, ledgers } = active
+  await active.show(ledgers[0]!, ...uids(2))
+  active.toMorning(1)
+  const { aheadMs } = active.clock
+  const standing = aStanding({ isActive: false, isNewest: false })
+  const older = await aDigestRig(given, { keys, ledgers, aheadMs, standing })
+  expect(await older.flush()).toBe(0)
+  expect(await active.flush()).toBe(1)
 })
 
 test('a sink that goes after a turn was cut off leaves nothing stuck in its message', async () => {
@@ -105,7 +148,10 @@ test('what a mute holds comes when the mute is gone from the configuration, or e
   muted.clock.aheadMs = 11_000
   expect(await muted.flush()).toBe(0)
   const place = { keys: muted.keys, ledgers: [muted.ledger] }
-  const passive = await aSlackRig(given, { ...place, mayHold: () => false })
+  const passive = await aSlackRig(given, {
+    ...place,
+    standing: aStanding({ isActive: false }),
+  })
   expect(await passive.flush()).toBe(0) // it is the active one whose mutes count
   const shorter = await aSlackRig(given, { ...place, gate: hold(nowMs + dayMs) })
   expect(await shorter.flush()).toBe(0)

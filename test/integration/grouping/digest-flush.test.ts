@@ -335,7 +335,8 @@ test('a digest whose schedule became rarer after its last window does not come a
   await daily.show(ledgers[0]!, ...uids(2))
   const weekday = new Date(daily.clock.now()).getUTCDay()
   const schedule = createSchedule({ cron: `0 8 * * ${weekday}`, timeZone: 'UTC' })
-  const weekly = await aDigestRig(given, { keys, ledgers: ledgers, digest: { schedule } })
+  const { aheadMs } = daily.clock
+  const weekly = await aDigestRig(given, { keys, ledgers, digest: { schedule }, aheadMs })
   weekly.toMorning(2)
   expect(await weekly.flush()).toBe(0)
   const dueAtMs = await readTimerMs(ledgers[0]!, digestGroupId('oncall:0'), 'oncall')
@@ -343,6 +344,27 @@ test('a digest whose schedule became rarer after its last window does not come a
   weekly.toMorning(8)
   expect(await weekly.flush()).toBe(1)
   expect(weekly.oncall.received.map(({ summary }) => summary!.total)).toEqual([2])
+})
+
+test('where the clock is set back after a digest, the next window begins then and ends on schedule', async () => {
+  const rig = await aDigestRig(given)
+  const [ledger] = rig.ledgers
+  rig.toMorning(4)
+  expect(await rig.flush()).toBe(1)
+  rig.clock.aheadMs = 0
+  await rig.ensureDigests()
+  const nowMs = rig.clock.now()
+  const dueMs = everyMorning.schedule.next(nowMs)
+  expect(await readTimerMs(ledger!, digestGroupId('oncall:0'), 'oncall')).toBe(dueMs)
+  const sink = rig.options.sinks.get('oncall')!
+  const store = { ledgers: rig.ledgers, redis: given.redis, keys: rig.keys }
+  expect(await readDigestState(store, sink, nowMs)).toMatchObject({ nextDueMs: dueMs })
+  await rig.show(ledger!, ...uids(2))
+  rig.toMorning(1)
+  expect(await rig.flush()).toBe(1)
+  const { total, digest } = rig.oncall.received[1]!.summary!
+  expect([total, digest!.isLate]).toEqual([2, false])
+  expect(digest!.fromMs).toBeLessThanOrEqual(nowMs)
 })
 
 test('one recipient that is refused repeats nothing for the others', async () => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { flushGroups } from '../../../src/grouping/group-flush.ts'
 import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
+import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
 import { ownFeed, type ThreatEvent } from '../../../src/event.ts'
@@ -14,7 +15,12 @@ import {
   type GatheringRigOptions,
   type SlackRig,
 } from '../../support/grouping.ts'
-import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+import {
+  expectConservation,
+  expectNothingStranded,
+  redisForTests,
+  takeIn,
+} from '../../support/ledger.ts'
 
 const given = redisForTests()
 
@@ -78,6 +84,32 @@ describe('a group', () => {
     rig.clock.aheadMs = 42_000
     expect([await rig.flush(), closes]).toEqual([1, 4])
     expect(rig.soc.received[0]!.summary).toMatchObject({ total: 3 })
+    await expectConservation(rig.ledger)
+  })
+
+  test('that ends while events wait for their full events gets them all the same', async () => {
+    const rig = await aRig({ intervalMs: 20_000 })
+    await rig.show({ uid: 'a/b/first' })
+    rig.clock.aheadMs = 11_000
+    expect(await rig.flush()).toBe(1)
+    const burst = uids(40).map((event) => rig.event({ ...event, severity: 'critical' }))
+    await takeIn(
+      rig.ledger,
+      burst.map((event) => ({ ...event, wantsDetail: true })),
+    )
+    rig.clock.aheadMs = 32_000
+    expect(await rig.flush()).toBe(0) // nothing has joined it since its message: it ends
+    expect(await given.redis.zcard(rig.ledger.key('timers'))).toBe(0)
+    const released = await Promise.all(
+      burst.map(({ event: { uid } }) =>
+        releaseDetail(rig.ledger, rig.ledger.fingerprints.recordId(uid), { soc: false }),
+      ),
+    )
+    expect(new Set(released.flat().map(({ kind }) => kind))).toEqual(new Set(['group']))
+    await expectNothingStranded(rig.ledger)
+    rig.clock.aheadMs = 43_000
+    expect(await rig.flush()).toBe(1)
+    expect(rig.soc.received[1]!.summary).toMatchObject({ kind: 'group', total: 40 })
     await expectConservation(rig.ledger)
   })
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { aGatheringRig, clockToSet, type GatheringRig } from '../../support/grouping.ts'
 import { digestGroupId } from '../../../src/grouping/placement.ts'
 import { dayMs, everyMorning } from '../../support/digest-rig.ts'
-import { redisForTests, takeIn } from '../../support/ledger.ts'
+import { aStanding, redisForTests, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 
@@ -63,10 +63,10 @@ test('an idle second asks Redis one question and a tenth for each account, howev
 test('the timers of digests are looked for at the first pass and once a minute, by the active configuration', async () => {
   const rig = await aFleet(2)
   const timers = rig.ledgers[0]!.key('timers')
-  rig.options.mayHold = () => false
+  rig.options.standing = aStanding({ isActive: false })
   await rig.tick()
   expect(await given.redis.zcard(timers)).toBe(0)
-  rig.options.mayHold = () => true
+  rig.options.standing = aStanding()
   await rig.tick()
   expect(await given.redis.zcard(timers)).toBe(2)
   await given.redis.del(timers)

@@ -8,6 +8,7 @@ import {
   confirmGeneration,
   hasReplicas,
   isForgotten,
+  isNewestGeneration,
   type PreviousConfirmation,
 } from '../../../src/store/account-ledger.ts'
 import { redisForTests } from '../../support/ledger.ts'
@@ -47,6 +48,22 @@ test('the configuration started last is active; one that nobody confirms any mor
   expect(await confirm('one')).toBeUndefined()
   expect(await confirm('two')).toEqual(numbered(2))
   expect(await confirm('one', -1)).toEqual(numbered(3))
+  expect(await confirm('one')).toEqual(numbered(3))
+})
+
+test('a configuration that another stands in for stays the newest until one is started, and takes over again at once', async () => {
+  const keys = tests.keys()
+  const confirm = async (hash: string, patienceMs?: number) =>
+    (await confirmGeneration(tests.redis, keys, named(hash), patienceMs)).active
+  const isNewest = (hash: string) => isNewestGeneration(tests.redis, keys, named(hash))
+  await activate(keys, named('one'))
+  await activate(keys, named('two'))
+  expect(await confirm('one', -1)).toEqual(numbered(3))
+  expect([await isNewest('one'), await isNewest('two')]).toEqual([false, true])
+  expect(await confirm('two')).toEqual(numbered(4))
+  expect(await confirm('one')).toBeUndefined()
+  expect(await activate(keys, named('one'))).toEqual(numbered(5)) // an operator went back to it
+  expect([await isNewest('one'), await isNewest('two')]).toEqual([true, false])
   expect(await confirm('two')).toBeUndefined()
 })
 

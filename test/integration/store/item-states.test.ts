@@ -23,7 +23,13 @@ import {
   sealBatch,
   settleAttempt,
 } from '../../support/attempts.ts'
-import { expectConservation, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import {
+  expectConservation,
+  expectNothingStranded,
+  redisForTests,
+  routed,
+  takeIn,
+} from '../../support/ledger.ts'
 
 const tests = redisForTests()
 const lease = 30_000
@@ -116,7 +122,7 @@ test('an item of a batch that is sealed leaves with it when its sink is gone', a
   await expectConservation(ledger)
 })
 
-test('an event whose group ended while its details were fetched is sent by itself', async () => {
+test('an event whose group ended while its details were fetched opens it again', async () => {
   const ledger = await tests.ledger()
   const about = { destination: 'soc', route: 'root', labels: {}, feed: null }
   const gathering: Group = { id: 'g', kind: 'group', waitMs: 9, isUrgent: false, about }
@@ -127,10 +133,11 @@ test('an event whose group ended while its details were fetched is sent by itsel
   await tests.redis.del(ledger.key('gather', 'g')) // nothing waited in it any more
   const recordId = ledger.fingerprints.recordId(uid)
   const [made] = await releaseDetail(ledger, recordId, { soc: false }, undefined)
-  expect(made).toMatchObject({ kind: 'single' })
-  expect(await itemIn(ledger)).toMatchObject({ state: 'queued', heldFor: undefined })
-  expect(await beginAttempt(ledger, made!.ref, 't', lease)).toMatchObject({ status: 'send' })
+  expect(made).toMatchObject({ kind: 'group' })
+  expect(await itemIn(ledger)).toMatchObject({ state: 'group', heldFor: undefined })
+  expect(await tests.redis.zrange(ledger.key('timers'), '0', '-1')).toEqual(['c:g:soc'])
   await expectConservation(ledger)
+  await expectNothingStranded(ledger)
 })
 
 test('an event that waited for its details goes in its batch, and not by itself as well', async () => {

@@ -67,6 +67,7 @@ local function move(item, state)
     item.e = nil
   end
   item.st = state
+  item.place = nil -- the group that an item joins once its wait for the full event is over
 end
 
 -- Whether an attempt with this event has begun, or it is in a frozen message. Its payload must not
