@@ -1,6 +1,7 @@
 /** The configuration of a Slack sink. */
 import { z } from 'zod'
 import { rate, section } from '../../lib/config-fields.ts'
+import { outboundRules } from '../../lib/outbound-config.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
@@ -26,7 +27,7 @@ const slackConfig = section(
   },
   {
     describe: 'Messages to a Slack channel.',
-    rules: [secretRule('url', { required: true, check: sectionAddressProblem })],
+    rules: [secretRule('url', { required: true, check: sectionAddressProblem }), ...outboundRules],
   },
 ).transform((file): Omit<SlackConfig, 'name'> & FailoverConfig => ({
   type: file.type,

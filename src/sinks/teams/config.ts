@@ -1,6 +1,7 @@
 /** The configuration of a Microsoft Teams sink. */
 import { z } from 'zod'
 import { rate, refusal, type Refusal, section } from '../../lib/config-fields.ts'
+import { outboundRules } from '../../lib/outbound-config.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
@@ -34,6 +35,7 @@ const teamsConfig = section(
         required: true,
         check: (url, sink) => sectionAddressProblem(url, sink) ?? retiredAddressProblem(url),
       }),
+      ...outboundRules,
     ],
   },
 ).transform((file): Omit<TeamsConfig, 'name'> & FailoverConfig => ({

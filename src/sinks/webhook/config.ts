@@ -3,7 +3,6 @@ import { z } from 'zod'
 import {
   duration,
   flag,
-  laterKeys,
   laterMark,
   rate,
   refusal,
@@ -13,6 +12,12 @@ import {
   wholeNumber,
 } from '../../lib/config-fields.ts'
 import {
+  type Outbound,
+  outboundKeys,
+  outboundRules,
+  readOutbound,
+} from '../../lib/outbound-config.ts'
+import {
   requiredSecretFromSection,
   type Secret,
   secretFromSection,
@@ -21,17 +26,11 @@ import {
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import {
-  type FailoverConfig,
-  readFailover,
-  failoverKeys,
-  laterSinkKeys,
-  type SinkType,
-} from '../config.ts'
+import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
 import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
-export interface WebhookConfig {
+export interface WebhookConfig extends Outbound {
   name: string
   type: 'webhook'
   url: Secret
@@ -117,7 +116,7 @@ const webhookConfig = section(
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
     digest: z.unknown().optional().meta(laterMark),
-    ...laterKeys(laterSinkKeys),
+    ...outboundKeys,
   },
   {
     describe: 'Signed requests to a machine.',
@@ -128,6 +127,7 @@ const webhookConfig = section(
       oneKindOfSecret,
       noTemplateOfBatches,
       noDigest,
+      ...outboundRules,
     ],
   },
 ).transform((file): Omit<WebhookConfig, 'name'> & FailoverConfig => {
@@ -142,6 +142,7 @@ const webhookConfig = section(
     batch: file.batch,
     limitPerSecond: file.limit,
     reveal: file.reveal,
+    ...readOutbound(file),
     ...readFailover(file),
   }
 })
