@@ -16,7 +16,7 @@ export interface Authority {
   /** PEM of the authority itself, and its file. */
   cert: string
   file: string
-  /** A certificate for localhost and 127.0.0.1, for servers and clients. */
+  /** A certificate for the name, localhost and 127.0.0.1; for servers and clients. */
   issue(name: string): Identity
   /** Removes the files. */
   remove(): void
@@ -73,11 +73,12 @@ function certificate(subject: Subject, issuer: { name: string; key: KeyObject })
   return ['-----BEGIN CERTIFICATE-----', ...lines, '-----END CERTIFICATE-----', ''].join('\n')
 }
 
-function extensionsOf({ isAuthority = false }: Subject): Buffer[] {
+function extensionsOf({ name, isAuthority = false }: Subject): Buffer[] {
   const extension = (id: number, value: Buffer): Buffer =>
     sequence(objectId(0x55, 0x1d, id), der(0x04, value))
   if (isAuthority) return [extension(19, sequence(der(0x01, Buffer.from([0xff]))))]
-  const hosts = [der(0x82, Buffer.from('localhost')), der(0x87, Buffer.from([127, 0, 0, 1]))]
+  const names = [name, 'localhost'].map((host) => der(0x82, Buffer.from(host)))
+  const hosts = [...names, der(0x87, Buffer.from([127, 0, 0, 1]))]
   return [extension(17, sequence(...hosts))] // subjectAltName
 }
 

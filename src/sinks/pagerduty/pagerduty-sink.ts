@@ -59,6 +59,7 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
   const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
   const transport = createHttpTransport({
     allowPrivate,
+    outbound: config,
     maxConnections: concurrency,
     receiver,
     readsAnswer: true,
@@ -316,7 +317,7 @@ function refusalError(answer: HttpAnswer, routingKey: string, nowMs: number): Si
   const { status, retryAfter } = answer
   const word = readAnswer(answer.body, routingKey)
   return errorFromAnswer(
-    { status, retryAfter: status === 429 ? (retryAfter ?? rateLimitSeconds) : retryAfter },
+    status === 429 ? { ...answer, retryAfter: retryAfter ?? rateLimitSeconds } : answer,
     { nowMs, reason: classifyAnswer(status, word), receiver, word, advice },
   )
 }

@@ -30,6 +30,7 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
+    outbound: config,
     maxConnections: 1,
     receiver,
     readsAnswer: true,

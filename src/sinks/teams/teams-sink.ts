@@ -36,6 +36,7 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
+    outbound: config,
     maxConnections: 1,
     receiver,
     readsAnswer: true,

@@ -38,6 +38,7 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   const renderOwnBody = createBodyRenderer(config, options)
   const transport = createHttpTransport({
     allowPrivate: config.allowPrivate,
+    outbound: config,
     resolve,
     maxConnections: concurrency,
   })
