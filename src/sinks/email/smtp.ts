@@ -4,6 +4,7 @@
  * retries or requeues a message: every attempt is the caller's.
  */
 import { Readable } from 'node:stream'
+import { callbackify } from 'node:util'
 import {
   createTransport,
   type SendMailOptions,
@@ -11,7 +12,8 @@ import {
   type SMTPPoolSentMessageInfo,
   type Transporter,
 } from 'nodemailer'
-import { explainTlsMismatch } from '../../lib/web-address.ts'
+import { findProxy, openTunnel, OutboundError, readTlsSettings } from '../../lib/outbound.ts'
+import { explainTlsFailure } from '../../lib/web-address.ts'
 import { type SendOptions, SinkError, type SinkReason, tooLate } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 
@@ -45,14 +47,16 @@ export const answerTimeoutMs = 600_000
 
 export function createSmtpPool(config: EmailConfig): SmtpPool {
   const sends = new WeakMap<AbortSignal, RunningSend>()
-  let current: { address: SmtpAddress; transport: Transport } | undefined
+  let current: { key: string; tls: unknown; transport: Transport } | undefined
 
   function transportTo(address: SmtpAddress): Transport {
-    if (current !== undefined && isSame(current.address, address)) return current.transport
+    const key = JSON.stringify(address)
+    const tls = readTlsSettings(config).secureContext
+    if (current?.key === key && current.tls === tls) return current.transport
     current?.transport.close()
     const transport = openTransport(address, config)
     guardBodies(transport, sends)
-    current = { address, transport }
+    current = { key, tls, transport }
     return transport
   }
 
@@ -75,9 +79,10 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
     },
     async reach(signal) {
       const address = readSmtpAddress(config)
-      const transport = openTransport(address, config, setUpTimeoutMs)
       const abandoned = rejectWhenAborted(signal)
+      let transport: Transport | undefined
       try {
+        transport = openTransport(address, config, setUpTimeoutMs)
         await Promise.race([transport.verify(), abandoned])
         const { host, port, user } = address
         return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
@@ -85,7 +90,7 @@ export function createSmtpPool(config: EmailConfig): SmtpPool {
         const progress = { hasBodyStarted: false, isAborted: signal.aborted, isTrial: true }
         throw errorFromFailure(error, progress, createRedactor(address))
       } finally {
-        transport.close({ force: true })
+        transport?.close({ force: true })
       }
     },
     close() {
@@ -109,7 +114,13 @@ function openTransport(
   socketTimeoutMs: number = answerTimeoutMs,
 ): Transport {
   const { host, port, isImplicitTls, user, password } = address
-  const isLoopback = isLoopbackHost(host)
+  // Behind a proxy, a name of this machine is one of the proxy's.
+  const isLoopback = isLoopbackHost(host) && findProxy(config, host) === undefined
+  const getSocket = callbackify(async (_options: unknown) => {
+    const end = { hostname: host, port, timeoutMs: setUpTimeoutMs }
+    const connection = await openTunnel(config, end)
+    return connection === undefined ? false : { connection }
+  })
   return createTransport({
     pool: true,
     host,
@@ -117,8 +128,12 @@ function openTransport(
     secure: isImplicitTls,
     requireTLS: config.tls === 'required' && !isImplicitTls && !isLoopback,
     ignoreTLS: config.tls === 'off',
-    // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
-    ...(isLoopback && !isImplicitTls && { tls: { rejectUnauthorized: false } }),
+    getSocket,
+    tls: {
+      ...readTlsSettings(config),
+      // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
+      ...(isLoopback && !isImplicitTls && { rejectUnauthorized: false }),
+    },
     ...(user !== '' && { auth: { user, pass: password } }),
     maxConnections,
     maxRequeues: 0,
@@ -164,10 +179,6 @@ async function* readIfHeld(body: Readable, running: RunningSend): AsyncGenerator
   yield* body
 }
 
-function isSame(one: SmtpAddress, other: SmtpAddress): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
-}
-
 /** The fields of nodemailer's errors that are read here. */
 interface SmtpFault {
   message: string
@@ -197,10 +208,13 @@ export function errorFromFailure(
   progress: SendProgress,
   redact: (text: string) => string,
 ): SinkError {
+  if (error instanceof OutboundError) {
+    return new SinkError(error.isMisconfigured ? 'misconfigured' : 'unavailable', error.message)
+  }
   const fault = readFault(error)
   const reason = classifyFault(fault, progress)
-  const mismatch = explainTlsMismatch(error, 'smtps')
-  const serverText = mismatch ?? redact(fault.response || fault.message)
+  const tls = fault.responseCode === undefined ? explainTlsFailure(error, 'smtps') : undefined
+  const serverText = tls ?? redact(fault.response || fault.message)
   const code = fault.responseCode
   const isUnmet = progress.isTrial === true && reason === 'unavailable'
   const unmet = `the mail server ${code === undefined ? 'was not reached' : 'cannot be used now'}`
