@@ -18,7 +18,7 @@ import {
   type SinkReason,
 } from '../sink.ts'
 import { createBodyRenderer, type OwnBody, type TemplateParts } from '../templates.ts'
-import { measureMember, renderBody } from './body.ts'
+import { measureMember, renderBody, replaceUnstorable } from './body.ts'
 import { authorizationProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
 
@@ -71,7 +71,7 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   function renderEvents(delivery: Delivery): OwnBody & { body: string } {
     if (delivery.summary === undefined) {
       const { body = renderBody(delivery), problem } = renderOwnBody(delivery)
-      return { body, problem }
+      return { body: replaceUnstorable(body), problem }
     }
     throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
   }
