@@ -306,6 +306,39 @@ export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
 }
 
+/** Why an answer is no acceptance. */
+export interface Denial {
+  reason: SinkReason
+  /** The receiver's own, or what it is in words. */
+  word: string
+}
+
+/**
+ * What an answer of 2xx says all the same: that it took nothing. undefined: it names no error, so
+ * that it is acceptance, whatever its words.
+ */
+export function findDenial(body: string): Denial | undefined {
+  // a page to sign in, of a proxy or of the application beside the webhook
+  if (/^\s*</.test(body)) return { reason: 'misconfigured', word: 'by a web page' }
+  let answer: unknown
+  try {
+    answer = JSON.parse(body)
+  } catch {
+    return undefined
+  }
+  if (typeof answer !== 'object' || answer === null) return undefined
+  const { ok, success, error, errors } = answer as Record<string, unknown>
+  const isNamed = [error, errors].some((named) => named !== undefined && !isNothing(named))
+  if (ok !== false && success !== false && !isNamed) return undefined
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : error
+  const isWord = typeof code === 'string' && /^[A-Za-z_]{2,60}$/.test(code)
+  return { reason: 'rejected', word: isWord ? code : 'with an error' }
+}
+
+function isNothing(value: unknown): boolean {
+  return [null, false, ''].includes(value as null) || (Array.isArray(value) && value.length === 0)
+}
+
 interface Refusal {
   nowMs: number
   /** Default: by the status. */

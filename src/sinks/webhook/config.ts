@@ -27,6 +27,7 @@ import {
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
 import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
+import { knownAddressProblem } from '../known-addresses.ts'
 import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
@@ -121,7 +122,11 @@ const webhookConfig = section(
   {
     describe: 'Signed requests to a machine.',
     rules: [
-      secretRule('url', { required: true, check: sectionAddressProblem }),
+      secretRule('url', {
+        required: true,
+        check: (url, sink) =>
+          sectionAddressProblem(url, sink) ?? knownAddressProblem('webhook', url, sink),
+      }),
       secretRule('secret', { required: false, check: secretProblem }),
       secretRule('authorization', { required: false, check: authorizationProblem }),
       oneKindOfSecret,
