@@ -6,7 +6,7 @@ import { systemClock } from '../../../../src/lib/clock.ts'
 import { secretFromFile, secretFromText, createSecret } from '../../../../src/lib/secret.ts'
 import type { EventData } from '../../../../src/sinks/event-data.ts'
 import type { WebhookConfig } from '../../../../src/sinks/webhook/config.ts'
-import { aMember } from '../../../support/deliveries.ts'
+import { aDelivery, aMember } from '../../../support/deliveries.ts'
 import { aThreatEvent } from '../../../support/events.ts'
 import { summarised } from '../../../support/summaries.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
@@ -49,6 +49,39 @@ test('a summary, sealed before the sink became a webhook, is refused for good an
   await expect(failed).rejects.toThrow('a summary is for people')
   await expect(failed).rejects.toMatchObject({ reason: 'invalid' })
   expect(server.requests).toEqual([])
+})
+
+test('a login and further headers go with each request, as their files say then', async () => {
+  const server = await anHttpServer()
+  let value = 'first'
+  const changing = createSecret(() => value)
+  const sink = aWebhookSink(server.url, {
+    username: 'joe',
+    password: changing,
+    headers: [
+      { name: 'x-api-key', value: changing },
+      { name: 'x-tenant', value: secretFromText('acme') },
+    ],
+  })
+  await send(sink)
+  value = 'second'
+  await send(sink)
+  for (const [at, word] of ['first', 'second'].entries()) {
+    expect(server.requests[at]?.headers).toMatchObject({
+      authorization: `Basic ${Buffer.from(`joe:${word}`).toString('base64')}`,
+      'x-api-key': word,
+      'x-tenant': 'acme',
+      'webhook-id': expect.any(String),
+    })
+  }
+  value = 'third\r\nX-Forged: 1'
+  const error = await failureOf(send(sink))
+  expect(error).toMatchObject({ reason: 'misconfigured' })
+  expect(error.message).not.toContain('third')
+  expect(server.requests).toHaveLength(2)
+  const { added, headers } = sink.preview?.(aDelivery(sink)) ?? {}
+  expect(added).toBe('webhook-timestamp and authorization and x-api-key and x-tenant')
+  expect(headers).not.toHaveProperty('x-api-key')
 })
 
 describe('of what databases refuse, a body has', () => {
