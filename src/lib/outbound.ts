@@ -130,6 +130,7 @@ export async function openTunnel(
   request.on('connect', ({ statusCode = 0 }, socket: Socket, begun) => {
     if (statusCode >= 200 && statusCode < 300) {
       socket.setTimeout(0)
+      socket.on('error', () => undefined) // whoever takes it over hears of it, too
       if (begun.length > 0) socket.unshift(begun) // a mail server speaks first
       return resolve(socket)
     }
