@@ -1,6 +1,8 @@
 /** Secrets of the configuration: their keys in the file, their rules, and how weak they are. */
+import { X509Certificate } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { createSecureContext } from 'node:tls'
 import { inspect } from 'node:util'
 import { z } from 'zod'
 import {
@@ -202,23 +204,62 @@ function missingFileRefusal(path: string): Refusal {
 
 /** Checks a file of certificates that a section names by reading it at load. */
 export function certificateFileRule(key: string): Rule {
-  return pemFileRule(key, /-----BEGIN CERTIFICATE-----/, 'certificate')
+  return pemFileRule(key, 'certificate', (content) => {
+    const found = content.match(/-----BEGIN CERTIFICATE-----.*?(?:-----END CERTIFICATE-----|$)/gs)
+    return found !== null && found.every(isCertificate)
+  })
 }
 
-/** Likewise for a private key, which is a secret. */
-export function privateKeyFileRule(key: `${string}_file`): Rule {
-  declareSecretFile(key)
-  return pemFileRule(key, /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/, 'private key')
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0
+  } catch {
+    return false
+  }
 }
 
-function pemFileRule(key: string, shape: RegExp, thing: string): Rule {
+function pemFileRule(key: string, thing: string, isThing: (content: string) => boolean): Rule {
   return (section) => {
     const path = section[key]
     if (typeof path !== 'string' || path.trim() === '') return []
     const content = readNamedFile(path, certificateLimits)
     if (typeof content !== 'string') return findingsAt(key, content)
-    if (shape.test(content)) return []
+    if (isThing(content)) return []
     return findingsAt(key, refusal(`the file ${path} holds no ${thing}`, 'give a PEM file'))
+  }
+}
+
+/** Checks the files of a certificate and of its key: both or neither, and they belong together. */
+export function keyPairRule(certKey: string, keyKey: `${string}_file`): Rule {
+  declareSecretFile(keyKey)
+  const isKey = (content: string): boolean => /-----BEGIN ([A-Z]+ )?PRIVATE KEY-----/.test(content)
+  const rules = [certificateFileRule(certKey), pemFileRule(keyKey, 'private key', isKey)]
+  return (section) => {
+    const found = rules.flatMap((rule) => rule(section))
+    const [cert, key] = [section[certKey], section[keyKey]]
+    if (found.length > 0 || cert === key) return found
+    if (key === undefined)
+      return findingsAt(certKey, refusal('a certificate without its key', `write ${keyKey} too`))
+    if (cert === undefined)
+      return findingsAt(keyKey, refusal('a key without its certificate', `write ${certKey} too`))
+    if (typeof cert !== 'string' || typeof key !== 'string') return []
+    const texts = [cert, key].map((path) => readNamedFile(path, certificateLimits))
+    return findingsAt(keyKey, keyPairProblem(texts, certKey))
+  }
+}
+
+function keyPairProblem(
+  [cert, key]: readonly (string | Refusal | undefined)[],
+  certKey: string,
+): Refusal | undefined {
+  if (typeof cert !== 'string' || typeof key !== 'string') return undefined
+  try {
+    createSecureContext({ cert, key })
+    return undefined
+  } catch {
+    return /\bENCRYPTED\b/.test(key)
+      ? refusal('a key with a passphrase', 'write it without: openssl pkey -in <file>')
+      : refusal(`not the key of ${certKey}`, 'give the files that were made together')
   }
 }
 

@@ -98,23 +98,66 @@ export function explainTlsMismatch(error: unknown, scheme: string): string | und
 /** The beginning of an alert record: its type, and the major version of the protocol (RFC 8446, 5.1). */
 const tlsAlert = '\u0015\u0003'
 
+/** What Node, OpenSSL and libraries above them call a failure of certificates, and what it means. */
+const certificateFailures: readonly (readonly [RegExp, string])[] = [
+  [
+    /SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)|CERT_UNTRUSTED|self[- ]signed|unable to (?:verify|get)/i,
+    'its certificate is of an authority that is not trusted here; name its PEM file in ca_file',
+  ],
+  [
+    /ALTNAME|does not match certificate/i,
+    'its certificate is for another host; write the host that the certificate names',
+  ],
+  [
+    /CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|certificate (?:has expired|is not yet valid)/i,
+    'its certificate is not valid at this time; have it renewed, or mend the clock here',
+  ],
+  [
+    /ALERT.CERTIFICATE.REQUIRED/i,
+    'it asks for a client certificate; set client_cert_file and client_key_file',
+  ],
+  [
+    /ALERT.(?:BAD.CERTIFICATE|UNSUPPORTED.CERTIFICATE|CERTIFICATE|UNKNOWN.CA|ACCESS.DENIED)/i,
+    'it does not take the client certificate; give one that it knows in client_cert_file',
+  ],
+  [
+    /ALERT.HANDSHAKE.FAILURE/i,
+    'it refuses the TLS handshake; if it asks for a client certificate, set client_cert_file and client_key_file',
+  ],
+  [
+    /\bCERT_|UNABLE_TO_|ERR_TLS_CERT/,
+    'the TLS certificates do not fit; check ca_file and client_cert_file',
+  ],
+]
+
+/** Likewise of all failures of TLS; what to do about certificates follows a semicolon. */
+export function explainTlsFailure(error: unknown, scheme: string): string | undefined {
+  const { code, originalCode, message } = error as Record<string, unknown>
+  const said = [code, originalCode, message].join(' ')
+  const [, meaning] = certificateFailures.find(([pattern]) => pattern.test(said)) ?? []
+  const [word] = /[A-Z]+(?:_[A-Z0-9/]+)+/.exec(said) ?? []
+  return (
+    explainTlsMismatch(error, scheme) ??
+    meaning?.replace(';', word === undefined ? ';' : ` (${word});`)
+  )
+}
+
 /** No answer makes Tocsin wait less than a second or more than a quarter of an hour. */
 const minWaitMs = 1000
 const maxWaitMs = 15 * 60_000
 
+type Header = string | string[] | undefined
+
 /**
- * Reads a `Retry-After` header as milliseconds to wait: seconds, or an HTTP date (compared with
- * `nowMs`, preferably the answer's own Date). Returns undefined if there is none or it is not
- * readable.
+ * Reads a `Retry-After` header as milliseconds to wait: seconds, or an HTTP date. That is compared
+ * with the answer's own `Date`, because our clock may be off, and else with `nowMs`. Returns
+ * undefined if there is none or it is not readable.
  */
-export function parseRetryAfter(
-  header: string | string[] | undefined,
-  nowMs: number,
-): number | undefined {
+export function parseRetryAfter(header: Header, nowMs: number, date?: Header): number | undefined {
   const text = [header].flat()[0]?.trim() ?? ''
   if (/^\d+(\.\d+)?$/.test(text)) return clamp(Number(text) * 1000)
   const atMs = parseHttpDate(text)
-  return atMs === undefined ? undefined : clamp(atMs - nowMs)
+  return atMs === undefined ? undefined : clamp(atMs - (parseHttpDate([date].flat()[0]) ?? nowMs))
 }
 
 /** An HTTP date (always GMT; RFC 9110, 5.6.7) as milliseconds since 1970. */

@@ -15,7 +15,7 @@ import {
 } from '../lib/config-fields.ts'
 import {
   certificateFileRule,
-  privateKeyFileRule,
+  keyPairRule,
   type Secret,
   secretFromText,
   secretFromSection,
@@ -88,7 +88,7 @@ const onePlaceRule: Rule = (section) => {
   return [{ path: [second], ...refusal(`given beside ${first}`, remedy) }]
 }
 
-/** Refuses keys that do not apply to the given kind of Redis, and halves of pairs. */
+/** Refuses keys that do not apply to the given kind of Redis, and a user without a password. */
 const samePlaceRule: Rule = (section) => {
   const has = (key: string): boolean => section[key] !== undefined
   const isEmbedded = has('embedded')
@@ -108,8 +108,6 @@ const samePlaceRule: Rule = (section) => {
   if (has('username') && !has('password') && !has('password_file')) {
     blame('username', 'a user without a password', 'write password or password_file too')
   }
-  if (!has('key_file')) blame('cert_file', 'a certificate without its key', 'write key_file too')
-  if (!has('cert_file')) blame('key_file', 'a key without its certificate', 'write cert_file too')
   return [...findings, ...socketFindings(section['embedded'])]
 }
 
@@ -208,8 +206,7 @@ export const redisConfig: z.ZodType<RedisConfig> = section(
       secretRule('url', { required: false, check: urlProblem }),
       secretRule('password', { required: false }),
       certificateFileRule('ca_file'),
-      certificateFileRule('cert_file'),
-      privateKeyFileRule('key_file'),
+      keyPairRule('cert_file', 'key_file'),
       onePlaceRule,
       samePlaceRule,
     ],

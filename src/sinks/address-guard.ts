@@ -31,7 +31,8 @@ const ipv6Ranges: Record<string, string[]> = {
   'link-local': ['fe80::/10'],
   multicast: ['ff00::/8'],
   documentation: ['2001:db8::/32', '3fff::/20'],
-  'IPv4-carrying': ['64:ff9b::/96', '64:ff9b:1::/48', '2002::/16'],
+  // where in a local prefix (RFC 8215) the IPv4 stands, only its network knows
+  'IPv4-carrying': ['64:ff9b:1::/48', '2002::/16'],
   reserved: ['2001::/23', '::/3', '4000::/2', '8000::/1'],
 }
 
@@ -71,13 +72,31 @@ export function nonPublicClass(address: string): string | undefined {
   const bare = address.replace(/%.*/s, '')
   const version = isIP(bare)
   if (version === 0) return notAnIpAddress
+  const translated = version === 6 ? translatedIpv4(bare) : undefined
+  if (translated !== undefined) return nonPublicClass(translated)
   const family = version === 4 ? 'ipv4' : 'ipv6'
   return classes[family].find(({ ranges }) => ranges.check(bare, family))?.name
 }
 
-/** Throws SinkError `forbidden_address` if a URL's host is itself an address that is not public. */
+/**
+ * The IPv4 address that an address of NAT64 leads to (64:ff9b::/96, RFC 6052): by such the resolver
+ * of a network without IPv4 answers for every host that has none but IPv4.
+ */
+function translatedIpv4(address: string): string | undefined {
+  const canonical = URL.parse(`http://[${address}]`)?.hostname ?? ''
+  const match = /^\[64:ff9b::(?:(?:(\w+):)?(\w+))?\]$/.exec(canonical)
+  if (match === null) return undefined
+  const [high, low] = match.slice(1).map((group) => Number.parseInt(group ?? '0', 16))
+  return [high, low].flatMap((group = 0) => [group >> 8, group & 0xff]).join('.')
+}
+
+/**
+ * Throws SinkError `forbidden_address` if a URL's host is itself an address that is not public, or
+ * a name that always stands for one.
+ */
 export function refuseLiteral(hostname: string): void {
-  const reason = nonPublicClass(hostname.startsWith('[') ? hostname.slice(1, -1) : hostname)
+  const isOwn = /^(?:.+\.)?localhost\.?$/i.test(hostname)
+  const reason = isOwn ? 'loopback' : nonPublicClass(hostname.replace(/^\[|\]$/g, ''))
   if (reason !== undefined && reason !== notAnIpAddress)
     throw forbiddenError(`the host of the URL is a ${reason} address`)
 }
@@ -104,13 +123,19 @@ type Connect<Options extends { hostname: string }> = (
   callback: Connected,
 ) => unknown
 
-/** Wraps a connector (undici's): it hands over no socket whose peer is not public. */
+/**
+ * Wraps a connector (undici's): it hands over no socket whose peer is not public. Where a proxy is
+ * the peer, it is the proxy that resolves the name and decides: the host is judged as it is written.
+ */
 export function guardConnector<Options extends { hostname: string }>(
   connect: Connect<Options>,
+  isTunneled: (hostname: string) => boolean = () => false,
 ): (options: Options, callback: Connected) => void {
   return (options, callback) => {
+    let hasPeer: boolean
     try {
       refuseLiteral(options.hostname)
+      hasPeer = !isTunneled(options.hostname)
     } catch (error) {
       return callback(error as SinkError, null)
     }
@@ -118,7 +143,7 @@ export function guardConnector<Options extends { hostname: string }>(
       const [error, socket] = result
       if (error) return callback(error, null)
       const reason = nonPublicClass(socket?.remoteAddress ?? '')
-      if (socket === null || reason === undefined) return callback(...result)
+      if (socket === null || !hasPeer || reason === undefined) return callback(...result)
       socket.destroy()
       callback(forbiddenError(`the host of the URL led to a ${reason} address`), null)
     })

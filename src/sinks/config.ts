@@ -4,7 +4,6 @@ import { severities } from '../event.ts'
 import {
   duration,
   flag,
-  laterKeys,
   name,
   type Refusal,
   section,
@@ -16,6 +15,7 @@ import {
 import type { Clock } from '../lib/clock.ts'
 import { cronProblem } from '../lib/cron-schedule.ts'
 import type { Logger } from '../lib/logger.ts'
+import { type Outbound, outboundKeys, readOutbound } from '../lib/outbound-config.ts'
 import { requiredSecretFromSection, type Secret } from '../lib/secret.ts'
 import type { Audience, Sink } from './sink.ts'
 import { type MessageTemplates, messageTemplatesConfig } from './template-config.ts'
@@ -104,14 +104,8 @@ export const readerKeys = {
   templates: messageTemplatesConfig.optional(),
 }
 
-/** Keys that sinks will have in a later version, with what happens instead. */
-export const laterSinkKeys = {
-  proxy: 'sinks are reached directly',
-  ca_file: 'the certificate authorities of the system count',
-} as const
-
 /** A sink that posts to a chat, by the address of a webhook. */
-export interface ChatConfig {
+export interface ChatConfig extends Outbound {
   name: string
   /** It lets whoever has it post. */
   url: Secret
@@ -135,7 +129,7 @@ export const chatKeys = {
   reveal: flag('Show leaked credentials in clear.').prefault(false),
   ...readerKeys,
   ...failoverKeys,
-  ...laterKeys(laterSinkKeys),
+  ...outboundKeys,
 }
 
 interface ChatFile extends z.output<z.ZodObject<typeof chatKeys>> {
@@ -153,6 +147,7 @@ export function readChat(file: ChatFile): Omit<ChatConfig, 'name'> & FailoverCon
     reveal: file.reveal,
     timeZone: file.time_zone,
     templates: file.templates,
+    ...readOutbound(file),
     ...readFailover(file),
   }
 }

@@ -1,16 +1,18 @@
 /**
  * What every sink that speaks HTTP shares: reading its address, one request on a guarded connection
- * (no redirect, no proxy, no private address unless allowed), and the reason of every failure. Also
- * the ping of an address.
+ * (no redirect, no private address unless allowed, a proxy only if named), and the reason of every
+ * failure. Also the ping of an address.
  */
 import { lookup } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
-import { withTimeout } from '../lib/clock.ts'
+import { systemClock, waitAtMost, withTimeout } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
+import { createOutboundConnector, findProxy, OutboundError } from '../lib/outbound.ts'
+import type { Outbound } from '../lib/outbound-config.ts'
 import type { Secret } from '../lib/secret.ts'
-import { explainTlsMismatch, parseRetryAfter } from '../lib/web-address.ts'
+import { explainTlsFailure, parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
 import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
 
@@ -102,6 +104,8 @@ export interface HttpMessage {
 
 interface TransportOptions {
   allowPrivate: boolean
+  /** Default: no proxy, the system's authorities, no client certificate. */
+  outbound?: Outbound | undefined
   /** Finds the addresses of a host. Default: the system's resolver. */
   resolve?: LookupFunction | undefined
   maxConnections: number
@@ -116,10 +120,10 @@ interface TransportOptions {
 
 export function createHttpTransport(options: TransportOptions): HttpTransport {
   const { receiver, readsAnswer = false } = options
-  // A plain Agent ignores proxy variables: behind a proxy the address checks would see only the
-  // proxy.
+  const connect = createConnector(options)
+  // A plain Agent ignores proxy variables: what goes by a proxy is the sink's `proxy` to say.
   const agent = new Agent({
-    connect: createConnector(options),
+    connect,
     connections: options.maxConnections,
     ...(readsAnswer && { pipelining: 0 }), // 0: no connection is kept
     headersTimeout: headersTimeoutMs,
@@ -159,9 +163,9 @@ export function createHttpTransport(options: TransportOptions): HttpTransport {
 
   async function reach(url: URL, signal: AbortSignal): Promise<Receipt> {
     try {
-      const socket = await connectOnce(createConnector(options), url, signal)
+      const socket = await connectOnce(connect, url, signal)
       const by = socket instanceof TLSSocket ? (socket.getProtocol() ?? 'TLS') : 'TCP'
-      socket.destroy()
+      await hearVerdict(socket).finally(() => socket.destroy())
       return { answer: `${by} to ${url.host}` }
     } catch (error) {
       const wasAborted = signal.aborted
@@ -189,6 +193,27 @@ function connectOnce(
       else resolve(socket)
     })
   })
+}
+
+/** What a server takes to look at a client's certificate. */
+const verdictMs = 1_000
+
+/**
+ * Waits until a server took or refused the client's certificate: under TLS 1.3 that comes after the
+ * handshake, as a session ticket or as an error. Silence is taken for consent.
+ */
+async function hearVerdict(socket: Socket): Promise<void> {
+  if (!(socket instanceof TLSSocket) || socket.getProtocol() !== 'TLSv1.3') return
+  const { promise, resolve } = Promise.withResolvers<void>()
+  let refusal: Error | undefined
+  const refuse = (error = new Error('closed')): void => {
+    refusal ??= error
+    resolve()
+  }
+  socket.once('session', () => resolve()).once('error', refuse)
+  socket.once('close', () => refuse()).resume()
+  await waitAtMost(verdictMs, promise, systemClock)
+  if (refusal !== undefined) throw refusal
 }
 
 interface HttpRequest {
@@ -236,7 +261,8 @@ function createAnswerHandler(
       else if (mayWrite?.() === false) controller.abort(new SinkError('unavailable', tooLate))
     },
     onResponseStart(_controller, status, headers) {
-      if (status >= 200) head = { status, retryAfter: headers['retry-after'] }
+      if (status >= 200)
+        head = { status, retryAfter: headers['retry-after'], date: headers['date'] }
     },
     onResponseData(controller, chunk) {
       bytes += chunk.length
@@ -250,25 +276,67 @@ function createAnswerHandler(
   }
 }
 
-function createConnector({
-  allowPrivate,
-  resolve = lookup,
-}: TransportOptions): buildConnector.connector {
+function createConnector(options: TransportOptions): buildConnector.connector {
+  const { allowPrivate, outbound = {}, resolve = lookup } = options
   // HTTP/1.1 only: a request has a connection to itself there, which makes `wasWritten` exact.
-  const settings = { timeout: connectTimeoutMs, allowH2: false }
-  if (allowPrivate) return buildConnector({ ...settings, lookup: resolve })
-  return guardConnector(buildConnector({ ...settings, lookup: publicLookup(resolve) }))
+  const settings = {
+    timeout: connectTimeoutMs,
+    allowH2: false,
+    lookup: allowPrivate ? resolve : publicLookup(resolve),
+  }
+  const connect = createOutboundConnector<buildConnector.Options>(
+    outbound,
+    (tls) => buildConnector({ ...settings, ...tls }),
+    connectTimeoutMs,
+  )
+  const isTunneled = (hostname: string): boolean => findProxy(outbound, hostname) !== undefined
+  return allowPrivate ? connect : guardConnector(connect, isTunneled)
 }
 
 export interface HttpAnswer {
   status: number
   retryAfter?: string | string[] | undefined
+  /** The answer's own `Date`. */
+  date?: string | string[] | undefined
   /** At most 64 KiB; empty unless `readsAnswer` is set. */
   body: string
 }
 
 export function isSuccess(status: number): boolean {
   return status >= 200 && status < 300
+}
+
+/** Why an answer is no acceptance. */
+export interface Denial {
+  reason: SinkReason
+  /** The receiver's own, or what it is in words. */
+  word: string
+}
+
+/**
+ * What an answer of 2xx says all the same: that it took nothing. undefined: it names no error, so
+ * that it is acceptance, whatever its words.
+ */
+export function findDenial(body: string): Denial | undefined {
+  // a page to sign in, of a proxy or of the application beside the webhook
+  if (/^\s*</.test(body)) return { reason: 'misconfigured', word: 'by a web page' }
+  let answer: unknown
+  try {
+    answer = JSON.parse(body)
+  } catch {
+    return undefined
+  }
+  if (typeof answer !== 'object' || answer === null) return undefined
+  const { ok, success, error, errors } = answer as Record<string, unknown>
+  const isNamed = [error, errors].some((named) => named !== undefined && !isNothing(named))
+  if (ok !== false && success !== false && !isNamed) return undefined
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : error
+  const isWord = typeof code === 'string' && /^[A-Za-z_]{2,60}$/.test(code)
+  return { reason: 'rejected', word: isWord ? code : 'with an error' }
+}
+
+function isNothing(value: unknown): boolean {
+  return [null, false, ''].includes(value as null) || (Array.isArray(value) && value.length === 0)
 }
 
 interface Refusal {
@@ -287,12 +355,12 @@ interface Refusal {
  * it was sent.
  */
 export function errorFromAnswer(
-  { status, retryAfter }: Pick<HttpAnswer, 'status' | 'retryAfter'>,
+  { status, retryAfter, date }: Omit<HttpAnswer, 'body'>,
   { nowMs, reason = classifyStatus(status), word = '', ...said }: Refusal,
 ): SinkError {
   const { receiver = defaultReceiver, advice = {} } = said
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
-  const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs) : undefined
+  const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs, date) : undefined
   const answer = word === '' ? String(status) : `${status} ${word}`
   return new SinkError(reason, `${receiver} answered ${answer}${advice[reason] ?? ''}`, {
     status,
@@ -335,11 +403,13 @@ export function errorFromFailure(
   const code = errorCode(error)
   const cause = error
   if (error instanceof SinkError) return error
-  if (isCertificateError(code)) {
-    return new SinkError('misconfigured', `the TLS certificates do not fit (${code})`, { cause })
+  if (error instanceof OutboundError) {
+    return new SinkError(error.isMisconfigured ? 'misconfigured' : 'unavailable', error.message)
   }
-  const mismatch = explainTlsMismatch(error, 'https')
-  if (mismatch !== undefined) return new SinkError('misconfigured', mismatch, { cause })
+  // Under TLS 1.3 a server refuses the client's certificate after the request was written, but none
+  // reads a request whose handshake it refused.
+  const tls = explainTlsFailure(error, 'https')
+  if (tls !== undefined) return new SinkError('misconfigured', tls, { cause })
   if (!wasWritten || isUnreached(code)) {
     const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
     return new SinkError('unavailable', `${receiver} was not reached (${why})`, { cause })
@@ -354,20 +424,6 @@ export function errorFromFailure(
 function errorCode(error: unknown): string | undefined {
   const code = (error as { code?: unknown } | null)?.code
   return typeof code === 'string' ? code : undefined
-}
-
-/**
- * Node's and OpenSSL's codes for a certificate that is not trusted or not for this host. The last
- * one is the server asking for a client certificate: under TLS 1.3 it arrives after the request was
- * written, but no server reads a request whose handshake it refused.
- */
-function isCertificateError(code: string | undefined): code is string {
-  return (
-    code !== undefined &&
-    /^CERT_|SELF_SIGNED_CERT|^UNABLE_TO_(GET|VERIFY|DECRYPT)|^ERR_TLS_CERT|_CERTIFICATE_REQUIRED$/.test(
-      code,
-    )
-  )
 }
 
 /** Codes that only a failed connection has; for a request without a body nothing else can tell. */

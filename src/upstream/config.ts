@@ -6,25 +6,18 @@ import {
   type Refusal,
   section,
   share,
-  text,
   textField,
   wholeNumber,
   word,
 } from '../lib/config-fields.ts'
-import {
-  certificateFileRule,
-  requiredSecretFromSection,
-  type Secret,
-  secretFromSection,
-  secretKeys,
-  secretRule,
-} from '../lib/secret.ts'
-import { isLoopback, loginProblem, webAddressProblem } from '../lib/web-address.ts'
+import { type Outbound, outboundKeys, outboundRules, readOutbound } from '../lib/outbound-config.ts'
+import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../lib/secret.ts'
+import { isLoopback, webAddressProblem } from '../lib/web-address.ts'
 import { readLinkHost } from './links.ts'
 
 export type Tier = 'search' | 'basic'
 
-export interface AccountConfig {
+export interface AccountConfig extends Outbound {
   name: string
   /** No trailing slash. */
   baseUrl: string
@@ -36,10 +29,6 @@ export interface AccountConfig {
   limits: Record<Tier, number>
   /** The share of each limit that feeds use, rescans included. */
   feedShare: number
-  /** URL of an HTTP proxy; may hold a password. */
-  proxy: Secret | undefined
-  /** PEM file of further certificate authorities. */
-  caFile: string | undefined
   /**
    * Hosts that event links may lead to, besides those derived from `baseUrl`. `.x` means x and
    * every host below it.
@@ -81,8 +70,7 @@ export const accountConfig = section(
       min: 1,
     }).optional(),
     limits,
-    ...secretKeys('proxy', 'URL of an HTTP proxy for this account.'),
-    ca_file: text('PEM file of further certificate authorities.').optional(),
+    ...outboundKeys,
     link_hosts: list(
       textField({
         describe: 'A host, or with a dot in front a domain and all its hosts.',
@@ -100,11 +88,7 @@ export const accountConfig = section(
   },
   {
     describe: 'One API key, where it is used and how fast.',
-    rules: [
-      secretRule('api_key', { required: true, check: apiKeyProblem }),
-      secretRule('proxy', { required: false, check: proxyProblem }),
-      certificateFileRule('ca_file'),
-    ],
+    rules: [secretRule('api_key', { required: true, check: apiKeyProblem }), ...outboundRules],
   },
 ).transform((file): Omit<AccountConfig, 'name'> => ({
   baseUrl: file.base_url,
@@ -113,8 +97,7 @@ export const accountConfig = section(
   organizationId: file.organization_id,
   limits: { search: file.limits.search, basic: file.limits.basic },
   feedShare: file.limits.share,
-  proxy: secretFromSection(file, 'proxy'),
-  caFile: file.ca_file,
+  ...readOutbound(file),
   linkHosts: file.link_hosts ?? [],
   policyPaths: file.policy_paths,
 }))
@@ -138,12 +121,4 @@ function baseUrl(input: string): string | Refusal {
 function apiKeyProblem(input: string): Refusal | undefined {
   if (/^[\x21-\x7e]+$/.test(input)) return undefined
   return refusal('not an API key: it holds a space or a special character', 'copy the key again')
-}
-
-function proxyProblem(input: string): Refusal | undefined {
-  const url = URL.parse(input)
-  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    return refusal('not the address of a proxy', 'write a URL such as http://proxy.example:3128')
-  }
-  return loginProblem(url)
 }

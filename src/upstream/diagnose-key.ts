@@ -59,7 +59,7 @@ const adviceByFault: Record<UpstreamFault, string> = {
     'Check host and port in base_url, and whether a firewall or a missing proxy is in the way.',
   cut: 'Try again; if it stays so, look for a firewall or proxy between here and the service.',
   unsent: 'Try again: the next request asks for another token.',
-  tls: 'If a proxy here re-signs TLS, name its certificate authority in ca_file; otherwise check the host in base_url and the date of this machine.',
+  tls: 'Mend what is said of the certificate; a proxy that re-signs TLS has an authority of its own, for ca_file.',
   scheme: 'Correct the port or the beginning of base_url, or of proxy if there is one.',
   proxy: 'Check the address and credentials in proxy, and that the proxy may reach the service.',
   redirect: 'Set base_url to the final address; Tocsin never sends a key along a redirect.',

@@ -1,5 +1,6 @@
 /** Turns undici's exceptions and the API's errors into UpstreamErrors without cause or secret. */
-import { explainTlsMismatch, parseHttpDate, parseRetryAfter } from '../lib/web-address.ts'
+import { OutboundError } from '../lib/outbound.ts'
+import { explainTlsFailure, explainTlsMismatch, parseRetryAfter } from '../lib/web-address.ts'
 import {
   type ErrorDetail,
   UpstreamError,
@@ -58,10 +59,6 @@ function refusalError(
     const why = "the key's user lacks the permission, or has no access to this tenant"
     return new UpstreamError('auth', `access is forbidden (403), ${why}${suffix}`, options)
   }
-  if (status === 407) {
-    options.fault = 'proxy'
-    return new UpstreamError('unavailable', 'the proxy wants other credentials (407)', options)
-  }
   if (status === 408) {
     return new UpstreamError('timeout', `the service gave up waiting (408)${suffix}`, options)
   }
@@ -76,8 +73,8 @@ function refusalError(
 }
 
 function readRetryAfter(answer: Answer): number | undefined {
-  const serverNowMs = parseHttpDate(readHeader(answer, 'date')) ?? answer.sentAtMs
-  return parseRetryAfter(readHeader(answer, 'retry-after'), serverNowMs)
+  const { 'retry-after': retryAfter, date } = answer.headers
+  return parseRetryAfter(retryAfter, answer.sentAtMs, date)
 }
 
 export function readHeader(answer: Answer, name: string): string | undefined {
@@ -107,17 +104,23 @@ const faultMessages: Record<UpstreamFault, string> = {
 }
 
 /** Returns the error for a request that got no usable answer. */
-export function errorFromFailure(error: unknown, isProxied: boolean): UpstreamError {
+export function errorFromFailure(error: unknown): UpstreamError {
+  if (error instanceof OutboundError) return outboundError(error)
   const { code, name } = readCodeAndName(error)
   if (timeoutCodes.has(code) || name === 'TimeoutError') {
     return new UpstreamError('timeout', 'the service did not answer in time')
   }
   const mismatch = explainTlsMismatch(error, 'https')
-  const fault = mismatch === undefined ? classifyFault(code, error, isProxied) : 'scheme'
-  const detail = mismatch ?? code
+  const fault = mismatch === undefined ? classifyFault(code, error) : 'scheme'
+  const detail = mismatch ?? explainTlsFailure(error, 'https') ?? code
   const suffix = detail === '' ? '' : ` (${detail})`
   const reason = fault === 'too_large' || fault === 'not_http' ? 'contract' : 'unavailable'
   return new UpstreamError(reason, `${faultMessages[fault]}${suffix}`, { fault })
+}
+
+function outboundError({ message }: OutboundError): UpstreamError {
+  const fault = message.includes('proxy') ? 'proxy' : 'tls'
+  return new UpstreamError('unavailable', message, { fault })
 }
 
 function readCodeAndName(error: unknown): { code: string; name: string } {
@@ -126,23 +129,15 @@ function readCodeAndName(error: unknown): { code: string; name: string } {
   return { code: typeof code === 'string' && /^\w+$/.test(code) ? code : '', name: error.name }
 }
 
-function classifyFault(code: string, error: unknown, isProxied: boolean): UpstreamFault {
+function classifyFault(code: string, error: unknown): UpstreamFault {
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return 'too_large'
   const isParserError = error instanceof Error && error.name === 'HTTPParserError'
   if (isParserError || code === 'UND_ERR_HEADERS_OVERFLOW') return 'not_http'
   if (/^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS_|ERR_SSL_|EPROTO)/.test(code))
     return 'tls'
-  if (error instanceof Error && /proxy/i.test(error.message)) return 'proxy'
   if (code === 'UND_ERR_INVALID_ARG') return 'unsent'
-  const atFirstHop = classifyFirstHop(code)
-  return atFirstHop && isProxied ? 'proxy' : (atFirstHop ?? 'cut')
-}
-
-function classifyFirstHop(code: string): 'dns' | 'refused' | undefined {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'dns'
-  return /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(code)
-    ? 'refused'
-    : undefined
+  return /^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL)$/.test(code) ? 'refused' : 'cut'
 }
 
 interface ErrorBody {

@@ -3,10 +3,10 @@
  * follows no redirect, retries nothing, and throws only UpstreamErrors, which name no key and no
  * token.
  */
-import { getCACertificates } from 'node:tls'
-import { Agent, type Dispatcher, ProxyAgent, request } from 'undici'
+import { Agent, buildConnector, type Dispatcher, request } from 'undici'
 import { type Clock, systemClock, withTimeout } from '../lib/clock.ts'
-import { certificateLimits, readFileWithin } from '../lib/private-files.ts'
+import { createOutboundConnector } from '../lib/outbound.ts'
+import type { Outbound } from '../lib/outbound-config.ts'
 import { type AnswerLimits, BoundedText, daemonLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
 import { abandonedError, UpstreamError } from './error.ts'
@@ -61,7 +61,7 @@ const defaultLimits: TransportLimits = {
 }
 
 export interface TransportOptions {
-  account: Pick<AccountConfig, 'baseUrl' | 'proxy' | 'caFile'>
+  account: Pick<AccountConfig, 'baseUrl'> & Outbound
   clock?: Clock
   limits?: Partial<TransportLimits>
 }
@@ -69,7 +69,6 @@ export interface TransportOptions {
 export function createTransport(options: TransportOptions): Transport {
   const { account, clock = systemClock } = options
   const limits = { ...defaultLimits, ...options.limits }
-  const isProxied = account.proxy !== undefined
   let dispatcher: Dispatcher | undefined
 
   async function send(asked: TransportRequest, signal: AbortSignal): Promise<Answer> {
@@ -101,7 +100,7 @@ export function createTransport(options: TransportOptions): Transport {
         return await withTimeout(limits.totalMs, [asked.signal], (signal) => send(asked, signal))
       } catch (error) {
         if (asked.signal?.aborted) throw abandonedError()
-        throw error instanceof UpstreamError ? error : errorFromFailure(error, isProxied)
+        throw error instanceof UpstreamError ? error : errorFromFailure(error)
       }
     },
     close: async () => dispatcher?.destroy(),
@@ -182,29 +181,18 @@ function createDispatcher(
   account: TransportOptions['account'],
   limits: TransportLimits,
 ): Dispatcher {
-  const tls = account.caFile === undefined ? {} : { ca: readAuthorities(account.caFile) }
   // No bound on connections: the limits of API slots bound the requests that are out, and one that
   // hangs must keep no other waiting.
-  const options = {
-    allowH2: false,
-    connectTimeout: limits.connectMs,
+  const timeoutMs = limits.connectMs
+  const settings = { allowH2: false, timeout: timeoutMs }
+  return new Agent({
+    connect: createOutboundConnector<buildConnector.Options>(
+      account,
+      (tls) => buildConnector({ ...settings, ...tls }),
+      timeoutMs,
+    ),
     headersTimeout: limits.headersMs,
     bodyTimeout: limits.bodyMs,
     maxResponseSize: limits.maxBodyBytes,
-  }
-  if (account.proxy === undefined) {
-    return new Agent({ ...options, connect: { timeout: limits.connectMs, ...tls } })
-  }
-  return new ProxyAgent({ ...options, uri: account.proxy.reveal(), requestTls: tls, proxyTls: tls })
-}
-
-/** The certificate authorities that Node trusts by default, and those in the file. */
-function readAuthorities(caFile: string): string[] {
-  try {
-    return [...getCACertificates('default'), readFileWithin(caFile, certificateLimits)]
-  } catch {
-    throw new UpstreamError('unavailable', 'ca_file of the account cannot be read', {
-      fault: 'tls',
-    })
-  }
+  })
 }

@@ -115,9 +115,14 @@ function isSame(a: Row, b: Row): boolean {
 function isShared(row: Row, all: readonly Row[]): boolean {
   const [top = ''] = row.key.split('.')
   if (all.some(({ key, isOfType }) => isOfType && key === `${top}.type`)) return false
-  return [row.key, top.replace(/_file$/, '')].every((key) =>
-    all.some((one, at) => one.key === key && all.slice(at + 1).some((other) => isSame(one, other))),
-  )
+  const keys = [row.key, top.replace(/_file$/, '')]
+  return keys
+    .filter((key) => all.some((one) => one.key === key))
+    .every((key) =>
+      all.some(
+        (one, at) => one.key === key && all.slice(at + 1).some((other) => isSame(one, other)),
+      ),
+    )
 }
 
 /** The keys of a section with all below them; a list's section and named sections included. */

@@ -103,7 +103,7 @@ describe('configuration', () => {
     const folder = mkdtempSync(join(tmpdir(), 'tocsin-docs-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))
     writeFileSync(join(folder, 'redis-password'), 'Pq7Zr2Lx9Vt4Kw8N', { mode: 0o600 })
-    writeFileSync(join(folder, 'ca.pem'), '-----BEGIN CERTIFICATE-----\n')
+    writeFileSync(join(folder, 'ca.pem'), readPage('test/fixtures/tls/localhost-cert.pem'))
     const minimal = readPage('config/minimal.yaml').replace(/^redis:\n(?: .*\n)+/m, '')
     const text = `${minimal}\n${section}`
     expect(parseConfig(text, { file: join(folder, 'tocsin.yaml'), env }).warnings).toEqual([])

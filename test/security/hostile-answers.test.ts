@@ -11,7 +11,6 @@ import { systemClock } from '../../src/lib/clock.ts'
 import { createLogger } from '../../src/lib/logger.ts'
 import { secretFromText } from '../../src/lib/secret.ts'
 import { maskDetail } from '../../src/masking/masking.ts'
-import { SinkError } from '../../src/sinks/sink.ts'
 import { createSlackSink } from '../../src/sinks/slack/slack-sink.ts'
 import { UpstreamError } from '../../src/upstream/error.ts'
 import { wireFullEvent } from '../../src/upstream/resources/events.ts'
@@ -64,18 +63,18 @@ describe('an answer of Slack', () => {
   test.each(packers)(
     'that is packed as %s although nobody asked for it is not unpacked',
     async (encoding, pack) => {
-      const packed = pack(Buffer.from(`ok${' '.repeat(5_000_000)}`)) // trimmed it would be `ok`
-      const failed = await send((response) => {
+      const denial = '{"ok":false,"error":"no_service"}' // unpacked, it would be one
+      const packed = pack(Buffer.from(`${denial}${' '.repeat(5_000_000)}`))
+      const told = await send((response) => {
         response.writeHead(200, { 'content-encoding': encoding }).end(packed)
       })
-      expect(failed).toBeInstanceOf(SinkError)
-      expect(failed).toMatchObject({ reason: 'rejected' })
+      expect(told).toEqual({ answer: '200' })
     },
   )
 
-  test('is read no further than the limit, and begun with ok it is none', async () => {
+  test('is read no further than the limit', async () => {
     let written = 0
-    const failed = await send((response) => {
+    const told = await send((response) => {
       response.writeHead(200).write('ok')
       const more = (): void => {
         written += 1_000
@@ -83,7 +82,7 @@ describe('an answer of Slack', () => {
       }
       more()
     })
-    expect(failed).toMatchObject({ reason: 'rejected', status: 200 })
+    expect(told).toEqual({ answer: '200 ok' })
     expect(written).toBeLessThan(100_000_000)
   })
 })

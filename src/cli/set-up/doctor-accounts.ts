@@ -1,6 +1,6 @@
 /** What `doctor` says of Redis and of the accounts, whose requests are paced through it. */
 import { lookup } from 'node:dns/promises'
-import type { Config } from '../../config/config.ts'
+import type { Config, Environment } from '../../config/config.ts'
 import { systemClock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { readSchema, StoreError } from '../../redis/health.ts'
@@ -15,7 +15,14 @@ import { type OpenStore, withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { formatUtcTime } from '../terminal.ts'
 import { checkLive } from '../config/check-live.ts'
-import { about, type DoctorFinding, makeCheck, splitRemedy, toClause } from './doctor-finding.ts'
+import {
+  about,
+  type DoctorFinding,
+  makeCheck,
+  proxyRemedy,
+  splitRemedy,
+  toClause,
+} from './doctor-finding.ts'
 import { checkLedger } from './doctor-ledger.ts'
 import { checkRedis, layoutFindings, unreachableFinding } from './doctor-redis.ts'
 
@@ -24,11 +31,17 @@ const reachTimeoutMs = 10_000
 /** A token, its test and the words of the filters, each in a slot of its own. */
 const accountTimeoutMs = 30_000
 
+interface AccountChecks {
+  stop: AbortSignal
+  env: Environment
+}
+
 export async function checkRedisAndAccounts(
   config: Config,
-  stop: AbortSignal,
+  checks: AccountChecks,
 ): Promise<DoctorFinding[]> {
-  const reaching = Promise.all(config.accounts.map((account) => checkReach(account, stop)))
+  const { stop } = checks
+  const reaching = Promise.all(config.accounts.map((account) => checkReach(account, checks)))
   const { redis, accounts } = await checkServed(config, stop)
   const reached = await reaching
   return [
@@ -73,28 +86,30 @@ function unasked({ accounts }: Config): DoctorFinding[][] {
   return accounts.map(({ name }) => [about('key', name).bad('warning', detail, 'mend Redis first')])
 }
 
-/** Without a request: the name, the connection and its TLS. A proxy is asked by the key's check. */
+/** Without a request: the name, unless a proxy resolves it, the connection and its TLS. */
 async function checkReach(
-  { name, baseUrl, proxy, caFile }: AccountConfig,
-  stop: AbortSignal,
+  account: AccountConfig,
+  { stop, env }: AccountChecks,
 ): Promise<DoctorFinding[]> {
-  if (proxy !== undefined || caFile !== undefined) return []
+  const { name, baseUrl, proxy } = account
   const url = new URL(baseUrl)
   const subject = about('reach', `${name} (${url.hostname})`)
   const transport = createHttpTransport({
     allowPrivate: true,
+    outbound: account,
     maxConnections: 1,
     receiver: 'the service',
   })
   try {
     return await makeCheck(subject, { timeoutMs: reachTimeoutMs, stop }, async (signal) => {
-      const remedy = 'check host and port in base_url, the DNS of this machine and its firewall'
+      const usual = 'check host and port in base_url, the DNS of this machine and its firewall'
       try {
-        await lookup(url.hostname.replaceAll(/^\[|\]$/g, ''))
+        if (proxy === undefined) await lookup(url.hostname.replaceAll(/^\[|\]$/g, ''))
         const { answer } = await transport.reach(url, signal)
         return [subject.good(answer)]
       } catch (error) {
-        return [subject.bad('problem', errorMessage(error), remedy)]
+        const otherwise = proxyRemedy(account, env) ?? usual
+        return [subject.bad('problem', ...splitRemedy(errorMessage(error), otherwise))]
       }
     })
   } finally {

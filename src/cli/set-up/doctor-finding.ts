@@ -1,6 +1,8 @@
 /** One result of `doctor`, and the time that the check behind it may take. */
 import { withTimeout } from '../../lib/clock.ts'
+import type { Environment } from '../../config/config.ts'
 import { errorMessage } from '../../lib/errors.ts'
+import type { Outbound } from '../../lib/outbound-config.ts'
 import { formatDuration, Interruption } from '../terminal.ts'
 
 export type Status = 'ok' | 'warning' | 'problem'
@@ -38,6 +40,14 @@ export function toClause(sentence: string): string {
 export function splitRemedy(message: string, otherwise: string): [string, string] {
   const [problem = '', ...remedy] = message.split('; ')
   return [problem, remedy.join('; ') || otherwise]
+}
+
+/** The line to write where the environment names a proxy that what is not reached does not use. */
+export function proxyRemedy({ proxy }: Outbound, env: Environment): string | undefined {
+  const names = ['HTTPS_PROXY', 'https_proxy', 'ALL_PROXY', 'all_proxy']
+  const name = names.find((one) => (env[one] ?? '') !== '')
+  if (proxy !== undefined || name === undefined) return undefined
+  return `this network has a proxy: write proxy: \${${name}}, unless it is reached without`
 }
 
 export interface CheckLimits {

@@ -1,5 +1,5 @@
 /** What `doctor` says of the sinks: whether each is reached, and with `--send` takes a message. */
-import type { Config } from '../../config/config.ts'
+import type { Config, Environment } from '../../config/config.ts'
 import { type Sink, SinkError } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import {
@@ -10,15 +10,24 @@ import {
   type TestedConfig,
   type TestResult,
 } from '../sinks/sinks-test.ts'
-import { about, type DoctorFinding, makeCheck, type Subject, toClause } from './doctor-finding.ts'
+import {
+  about,
+  type DoctorFinding,
+  makeCheck,
+  proxyRemedy,
+  splitRemedy,
+  type Subject,
+  toClause,
+} from './doctor-finding.ts'
 
 const reachTimeoutMs = 15_000
 /** A mail server may take minutes for its answer to a message. */
 const sendTimeoutMs = 60_000
 
-interface SinkChecks {
+export interface SinkChecks {
   stop: AbortSignal
   sends: boolean
+  env: Environment
 }
 
 export async function checkSinks(config: Config, checks: SinkChecks): Promise<DoctorFinding[]> {
@@ -30,7 +39,7 @@ export async function checkSinks(config: Config, checks: SinkChecks): Promise<Do
 export async function checkSink(
   sinkConfig: SinkConfig,
   config: TestedConfig,
-  { stop, sends }: SinkChecks,
+  { stop, sends, env }: SinkChecks,
 ): Promise<DoctorFinding[]> {
   const { name, type } = sinkConfig
   const subject = about('sink', `${name} (${type})`)
@@ -38,7 +47,7 @@ export async function checkSink(
   return makeCheck(subject, { timeoutMs, stop }, async (signal) => {
     const tested = await openTestedSink(sinkConfig)
     try {
-      const reached = await reachSink(tested.sink, subject, signal)
+      const reached = await reachSink(tested.sink, { subject, signal, sinkConfig, env })
       if (reached.status !== 'ok') return [reached]
       if (!sends) return [subject.good(`${reached.detail}; nothing was sent`)]
       const results = await sendTests(tested, config, signal)
@@ -52,21 +61,26 @@ export async function checkSink(
   })
 }
 
+interface Reaching {
+  subject: Subject
+  signal: AbortSignal
+  sinkConfig: SinkConfig
+  env: Environment
+}
+
 async function reachSink(
   sink: Sink,
-  subject: Subject,
-  signal: AbortSignal,
+  { subject, signal, sinkConfig, env }: Reaching,
 ): Promise<DoctorFinding> {
   try {
     const { answer } = await sink.reach(signal)
     return subject.good(answer)
   } catch (error) {
     if (!(error instanceof SinkError)) throw error
-    return subject.bad(
-      'problem',
-      `${error.message} (${error.reason})`,
-      toClause(adviceFor(error.reason)),
-    )
+    const { reason, message } = error
+    const unmet = reason === 'unavailable' ? proxyRemedy(sinkConfig, env) : undefined
+    const [problem, remedy] = splitRemedy(message, unmet ?? toClause(adviceFor(reason)))
+    return subject.bad('problem', `${problem} (${reason})`, remedy)
   }
 }
 

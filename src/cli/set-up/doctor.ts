@@ -15,7 +15,7 @@ import { pluralize, sanitize, type Style } from '../terminal.ts'
 import { about, type DoctorFinding, type Status } from './doctor-finding.ts'
 import { checkHost } from './doctor-host.ts'
 import { checkRedisAndAccounts } from './doctor-accounts.ts'
-import { checkSinks } from './doctor-sinks.ts'
+import { checkSinks, type SinkChecks } from './doctor-sinks.ts'
 
 interface DoctorOptions extends CommonOptions {
   send?: true
@@ -32,7 +32,7 @@ async function runDoctor(context: Context, options: DoctorOptions): Promise<void
   const loaded = loadConfigFile(context, options.config)
   const { terminal, stop } = context
   terminal.progress('looking at Redis, the service and the sinks')
-  const findings = await examine(loaded, { stop, sends: options.send === true })
+  const findings = await examine(loaded, { stop, sends: options.send === true, env: context.env })
   terminal.progress('')
   print(context, options, {
     json: findings,
@@ -41,14 +41,12 @@ async function runDoctor(context: Context, options: DoctorOptions): Promise<void
   if (findings.some(({ status }) => status === 'problem')) context.exitCode = 1
 }
 
-async function examine(
-  loaded: LoadedConfig,
-  { stop, sends }: { stop: AbortSignal; sends: boolean },
-): Promise<DoctorFinding[]> {
+async function examine(loaded: LoadedConfig, checks: SinkChecks): Promise<DoctorFinding[]> {
   const { config } = loaded
   // the host last: the folder of an embedded Redis is there once that was started
-  const accounts = checkRedisAndAccounts(config, stop)
-  const [served, sinks] = await Promise.all([accounts, checkSinks(config, { stop, sends })])
+  const { stop } = checks
+  const accounts = checkRedisAndAccounts(config, checks)
+  const [served, sinks] = await Promise.all([accounts, checkSinks(config, checks)])
   return [...configurationFindings(loaded), ...(await checkHost(config, stop)), ...served, ...sinks]
 }
 

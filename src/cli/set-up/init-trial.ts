@@ -16,7 +16,7 @@ import type { Context } from '../context.ts'
 import { withRedis } from '../open/open-store.ts'
 import { withUpstream } from '../open/open-upstream.ts'
 import { CommandError } from '../terminal.ts'
-import { checkSink } from './doctor-sinks.ts'
+import { checkSink, type SinkChecks } from './doctor-sinks.ts'
 import { type Draft, draftConfig, type DraftRedis, type DraftSink } from './init-draft.ts'
 
 /** An answer that does not work; the message says why, and what to answer instead. */
@@ -74,7 +74,7 @@ export function openTrial(context: Context, file: string): Trial {
     reach: (baseUrl) => tryReach(new URL(baseUrl), context.stop),
     account: (draft) => tryAccount(configFor(draft), context),
     sink: ({ account, sink }, sends) =>
-      trySink(draftConfig({ account, sinks: [sink] }, file), sends, context.stop),
+      trySink(draftConfig({ account, sinks: [sink] }, file), { ...context, sends }),
     close,
   }
 }
@@ -143,10 +143,10 @@ async function tryAccount(config: Config, context: Context): Promise<AccountTria
   })
 }
 
-async function trySink(config: Config, sends: boolean, stop: AbortSignal): Promise<string[]> {
+async function trySink(config: Config, checks: SinkChecks): Promise<string[]> {
   const [sink] = config.sinks
   if (sink === undefined) throw new Error('the draft has no sink')
-  const findings = await checkSink(sink, config, { stop, sends })
+  const findings = await checkSink(sink, config, checks)
   const wrong = findings.filter(({ status }) => status !== 'ok')
   if (wrong.length === 0) return findings.map(({ detail }) => detail)
   throw new WrongAnswer(wrong.map(({ detail, remedy }) => `${detail}; ${remedy}`).join('. '))

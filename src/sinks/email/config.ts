@@ -2,7 +2,6 @@
 import { z } from 'zod'
 import {
   flag,
-  laterKeys,
   list,
   rate,
   refusal,
@@ -13,12 +12,17 @@ import {
   textField,
   word,
 } from '../../lib/config-fields.ts'
+import {
+  type Outbound,
+  outboundKeys,
+  outboundRules,
+  readOutbound,
+} from '../../lib/outbound-config.ts'
 import { requiredSecretFromSection, type Secret, secretKeys, secretRule } from '../../lib/secret.ts'
 import { isLoopback, loginProblem, webAddressProblem } from '../../lib/web-address.ts'
 import {
   digestConfig,
   type DigestConfig,
-  laterSinkKeys,
   type FailoverConfig,
   readFailover,
   failoverKeys,
@@ -27,7 +31,7 @@ import {
 } from '../config.ts'
 import type { MessageTemplates } from '../template-config.ts'
 
-export interface EmailConfig {
+export interface EmailConfig extends Outbound {
   name: string
   type: 'email'
   /** smtp:// or smtps:// with user and password. */
@@ -173,11 +177,15 @@ const emailConfig = section(
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...readerKeys,
     ...failoverKeys,
-    ...laterKeys(laterSinkKeys),
+    ...outboundKeys,
   },
   {
     describe: 'Messages to people, by e-mail.',
-    rules: [secretRule('smtp', { required: true, check: smtpProblem }), eachRecipientOnce],
+    rules: [
+      secretRule('smtp', { required: true, check: smtpProblem }),
+      eachRecipientOnce,
+      ...outboundRules,
+    ],
   },
 ).transform((file): Omit<EmailConfig, 'name'> & FailoverConfig => ({
   type: file.type,
@@ -193,6 +201,7 @@ const emailConfig = section(
   reveal: file.reveal,
   timeZone: file.time_zone,
   templates: file.templates,
+  ...readOutbound(file),
   ...readFailover(file),
 }))
 

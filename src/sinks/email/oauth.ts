@@ -3,6 +3,7 @@
  * token for all connections of the process, renewed when three quarters of its life are over. No
  * error and no log names a token or the secret.
  */
+import type { Outbound } from '../../lib/outbound-config.ts'
 import { type Clock, withTimeout } from '../../lib/clock.ts'
 import {
   createHttpTransport,
@@ -31,8 +32,14 @@ interface Held {
 const receiver = 'the token server'
 const requestTimeoutMs = 15_000
 
-export function createAccessTokens(config: OAuthConfig, clock: Clock): AccessTokens {
+/** `outbound`: the sink's way out, which leads to the token server too. */
+export function createAccessTokens(
+  config: OAuthConfig,
+  outbound: Outbound,
+  clock: Clock,
+): AccessTokens {
   const transport = createHttpTransport({
+    outbound,
     allowPrivate: true,
     maxConnections: 1,
     receiver,

@@ -2,7 +2,7 @@
  * Whose fault a failed mail is: one table by stage of the dialogue, reply code and enhanced status
  * code (RFC 3463, its IANA registry, and the codes that Exchange adds).
  */
-import { explainTlsMismatch } from '../../lib/web-address.ts'
+import { explainTlsFailure } from '../../lib/web-address.ts'
 import { SinkError, type SinkReason } from '../sink.ts'
 
 /** What the server's reply is awaited to; `message`: from its first byte to the reply to the dot. */
@@ -149,7 +149,8 @@ export function errorFromFailure(
   const verdict = judgeReply(stage, fault.response)
   const reason = verdict ? reasonByBlame[verdict.blame] : reasonWithoutReply(fault, progress)
   const isLost = verdict === undefined && stage === 'rcpt'
-  const said = explainTlsMismatch(error, 'smtps') ?? redact(fault.response || fault.message)
+  const tls = fault.responseCode === undefined ? explainTlsFailure(error, 'smtps') : undefined
+  const said = tls ?? redact(fault.response || fault.message)
   const summary = summarize(reason, { ...progress, hasReplied: fault.response !== '' })
   const hint = reason === 'unauthorized' ? loginHint(fault.response, progress.usesToken) : ''
   return new SinkError(reason, `${summary}${said === '' ? '' : `: ${said}`}${hint}`, {

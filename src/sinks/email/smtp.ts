@@ -5,10 +5,11 @@
  */
 import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
 import type { Clock } from '../../lib/clock.ts'
+import { openTunnel, OutboundError, readTlsSettings, type TlsSettings } from '../../lib/outbound.ts'
 import { type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
 import { type AccessTokens, createAccessTokens } from './oauth.ts'
-import { type Mail, SmtpSession } from './smtp-session.ts'
+import { type Mail, smtpLimits, SmtpSession } from './smtp-session.ts'
 
 interface SmtpSendOptions extends SendOptions {
   /** Leaked secrets that the mail shows in clear. */
@@ -26,11 +27,13 @@ export class SmtpPool {
   #idle: SmtpSession[] = []
   /** Whose connections are kept. */
   #current: string | undefined
+  /** By whose certificates. */
+  #tls: TlsSettings['secureContext']
 
   constructor(config: EmailConfig, clock: Clock) {
     this.#config = config
     this.#clock = clock
-    this.#tokens = config.oauth && createAccessTokens(config.oauth, clock)
+    this.#tokens = config.oauth && createAccessTokens(config.oauth, config, clock)
   }
 
   /**
@@ -43,8 +46,10 @@ export class SmtpPool {
   ): Promise<string> {
     const address = readSmtpAddress(this.#config)
     const identity = JSON.stringify(address)
-    if (this.#current !== identity) this.#leaveIdle()
+    const tls = readTls(this.#config).secureContext
+    if (this.#current !== identity || this.#tls !== tls) this.#leaveIdle()
     this.#current = identity
+    this.#tls = tls
     const session = (await this.#takeIdle(signal)) ?? (await this.#open(address, { signal }))
     this.#busy.add(session)
     try {
@@ -77,10 +82,11 @@ export class SmtpPool {
   ): Promise<SmtpSession> {
     const { user, password } = address
     const { hello } = this.#config
-    const connection = dial(address, this.#config)
-    const common = { connection, hello, clock: this.#clock, isTrial }
-    const signIn = (token?: string): Promise<SmtpSession> =>
-      SmtpSession.open({ ...common, login: { user, password, token } }, signal)
+    const common = { hello, clock: this.#clock, isTrial }
+    const signIn = async (token?: string): Promise<SmtpSession> => {
+      const connection = await dial(address, this.#config)
+      return SmtpSession.open({ ...common, connection, login: { user, password, token } }, signal)
+    }
     return this.#tokens ? signInWithToken(this.#tokens, signIn, signal) : signIn()
   }
 
@@ -123,21 +129,41 @@ async function signInWithToken(
   }
 }
 
-/** Where and how to connect. */
-function dial(
+/** Where and how to connect, by the proxy if there is one. Throws SinkError. */
+async function dial(
   { host, port, isImplicitTls }: SmtpAddress,
   config: EmailConfig,
-): SMTPConnectionOptions {
-  const isLoopback = isLoopbackHost(host)
+): Promise<SMTPConnectionOptions> {
+  const end = { hostname: host, port, timeoutMs: smtpLimits.setUpMs }
+  const connection = await openTunnel(config, end).catch(throwAsSinkError)
+  // behind a proxy, a name of this machine is one of the proxy's
+  const isLoopback = isLoopbackHost(host) && connection === undefined
   return {
+    ...(connection && { connection }),
     host,
     port,
     secure: isImplicitTls,
     requireTLS: config.tls === 'required' && !isImplicitTls && !isLoopback,
     ignoreTLS: config.tls === 'off',
-    // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
-    ...(isLoopback && !isImplicitTls && { tls: { rejectUnauthorized: false } }),
+    tls: {
+      ...readTls(config),
+      // A relay on this machine may even be used in clear, so an unknown certificate is acceptable.
+      ...(isLoopback && !isImplicitTls && { rejectUnauthorized: false }),
+    },
   }
+}
+
+function readTls(config: EmailConfig): TlsSettings {
+  try {
+    return readTlsSettings(config)
+  } catch (error) {
+    return throwAsSinkError(error)
+  }
+}
+
+function throwAsSinkError(error: unknown): never {
+  if (!(error instanceof OutboundError)) throw error
+  throw new SinkError(error.isMisconfigured ? 'misconfigured' : 'unavailable', error.message)
 }
 
 /** The mail server and login, parsed from the operator's URL. */

@@ -3,7 +3,6 @@ import { z } from 'zod'
 import {
   flag,
   foreignKeys,
-  laterKeys,
   rate,
   refusal,
   type Refusal,
@@ -11,6 +10,12 @@ import {
   section,
   textField,
 } from '../../lib/config-fields.ts'
+import {
+  type Outbound,
+  outboundKeys,
+  outboundRules,
+  readOutbound,
+} from '../../lib/outbound-config.ts'
 import {
   createSecret,
   requiredSecretFromSection,
@@ -22,14 +27,13 @@ import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
   type FailoverConfig,
   failoverKeys,
-  laterSinkKeys,
   readerKeys,
   readFailover,
   type SinkType,
 } from '../config.ts'
 import type { MessageTemplates } from '../template-config.ts'
 
-export interface PagerDutyConfig {
+export interface PagerDutyConfig extends Outbound {
   name: string
   type: 'pagerduty'
   /** Origin of the Events API, such as `https://events.pagerduty.com`. */
@@ -97,11 +101,15 @@ const pagerDutyConfig = section(
       batch: 'remove the line: each event or group is an incident of its own',
       reveal: 'remove the line: incidents are read out and passed on, so secrets stay masked there',
     }),
-    ...laterKeys(laterSinkKeys),
+    ...outboundKeys,
   },
   {
     describe: 'Incidents for people on call.',
-    rules: [secretRule('routing_key', { required: true, check: routingKeyProblem }), originRule],
+    rules: [
+      secretRule('routing_key', { required: true, check: routingKeyProblem }),
+      originRule,
+      ...outboundRules,
+    ],
   },
 ).transform((file): Omit<PagerDutyConfig, 'name'> & FailoverConfig => ({
   type: file.type,
@@ -111,6 +119,7 @@ const pagerDutyConfig = section(
   allowPrivate: file.allow_private,
   timeZone: file.time_zone,
   templates: file.templates,
+  ...readOutbound(file),
   ...readFailover(file),
 }))
 

@@ -1,7 +1,8 @@
 /**
  * Opens incidents for people on call through PagerDuty's Events API v2 (docs/api-notes.md,
  * PagerDuty). A send is one `trigger` whose `dedup_key` is the delivery's id, so that a repeat joins
- * the open incident; only a canary, and the end of Tocsin's own trouble, resolve one. Only 202 is acceptance.
+ * the open incident; only a canary, and the end of Tocsin's own trouble, resolve one. Acceptance is a 2xx that
+ * names no error.
  */
 import {
   isCanary,
@@ -28,8 +29,11 @@ import { listDestinations } from '../destinations.ts'
 import {
   classifyStatus,
   createHttpTransport,
+  type Denial,
   errorFromAnswer,
+  findDenial,
   type HttpAnswer,
+  isSuccess,
   readTarget,
 } from '../http.ts'
 import {
@@ -59,6 +63,7 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
   const url = secretFromText(`${new URL(config.url).origin}/v2/enqueue`)
   const transport = createHttpTransport({
     allowPrivate,
+    outbound: config,
     maxConnections: concurrency,
     receiver,
     readsAnswer: true,
@@ -74,8 +79,11 @@ export function createPagerDutySink(config: PagerDutyConfig, parts: SinkParts): 
     )
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'pagerduty answered')
-    if (status !== 202) throw refusalError(answer, routingKey, clock.now())
-    return { answer: cutText(`202 ${readAnswer(answer.body, routingKey)}`.trim(), maxAnswerLength) }
+    const denial = isSuccess(status) ? findDenial(answer.body) : classifyAnswer(answer, routingKey)
+    if (denial) throw refusalError(answer, denial, clock.now())
+    return {
+      answer: cutText(`${status} ${readAnswer(answer.body, routingKey)}`.trim(), maxAnswerLength),
+    }
   }
 
   return {
@@ -312,12 +320,11 @@ const advice: Partial<Record<SinkReason, string>> = {
   rejected: '; check that url is the Events API',
 }
 
-function refusalError(answer: HttpAnswer, routingKey: string, nowMs: number): SinkError {
+function refusalError(answer: HttpAnswer, denial: Denial, nowMs: number): SinkError {
   const { status, retryAfter } = answer
-  const word = readAnswer(answer.body, routingKey)
   return errorFromAnswer(
-    { status, retryAfter: status === 429 ? (retryAfter ?? rateLimitSeconds) : retryAfter },
-    { nowMs, reason: classifyAnswer(status, word), receiver, word, advice },
+    status === 429 ? { ...answer, retryAfter: retryAfter ?? rateLimitSeconds } : answer,
+    { nowMs, ...denial, receiver, advice },
   )
 }
 
@@ -325,9 +332,10 @@ function refusalError(answer: HttpAnswer, routingKey: string, nowMs: number): Si
  * A key that PagerDuty does not know is refused by 400, too. It says nothing of the event, so the
  * event must wait until the operator has mended the key.
  */
-function classifyAnswer(status: number, word: string): SinkReason {
-  if (status === 400 && /routing[ _]key/i.test(word)) return 'unauthorized'
-  return classifyStatus(status)
+function classifyAnswer({ status, body }: HttpAnswer, routingKey: string): Denial {
+  const word = readAnswer(body, routingKey)
+  const isOfKey = status === 400 && /routing[ _]key/i.test(word)
+  return { reason: isOfKey ? 'unauthorized' : classifyStatus(status), word }
 }
 
 /** `success, dedup_key e4f1c9`; `invalid event: summary is too long`; empty if it says nothing. */

@@ -1,6 +1,7 @@
 /** The configuration of a Slack sink. */
 import { z } from 'zod'
 import { rate, section } from '../../lib/config-fields.ts'
+import { outboundRules } from '../../lib/outbound-config.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
@@ -10,6 +11,7 @@ import {
   readChat,
   type SinkType,
 } from '../config.ts'
+import { knownAddressProblem } from '../known-addresses.ts'
 
 export interface SlackConfig extends ChatConfig {
   type: 'slack'
@@ -26,7 +28,13 @@ const slackConfig = section(
   },
   {
     describe: 'Messages to a Slack channel.',
-    rules: [secretRule('url', { required: true, check: sectionAddressProblem })],
+    rules: [
+      secretRule('url', {
+        required: true,
+        check: (url, sink) => sectionAddressProblem(url, sink) ?? knownAddressProblem('slack', url),
+      }),
+      ...outboundRules,
+    ],
   },
 ).transform((file): Omit<SlackConfig, 'name'> & FailoverConfig => ({
   type: file.type,
@@ -40,6 +48,14 @@ export const slackType = {
     return url
   },
   describe: () => 'Slack',
+  warn({ url }) {
+    if (!/^https:\/\/hooks\.slack(?:-gov)?\.com\/(?:triggers|workflows)\//.test(url.reveal()))
+      return []
+    const problem =
+      'the trigger of a workflow: of a message, it gets what its variable "text" takes'
+    const remedy = 'make an incoming webhook, and copy its URL: https://hooks.slack.com/services/…'
+    return [{ key: 'url', problem, remedy }]
+  },
   async create(config, parts) {
     const { createSlackSink } = await import('./slack-sink.ts')
     return createSlackSink(config, parts)

@@ -1,20 +1,29 @@
 /**
  * Sends messages, about one event or a summary, to a Slack channel through an incoming webhook.
- * Accepted means that Slack answered 200 `ok`. If Slack refuses the blocks, the same is sent once
- * more as plain text.
+ * Accepted means a 2xx that names no error: Slack itself says `ok`, workflows and others something
+ * else. If Slack refuses the blocks, the same is sent once more as plain text.
  */
 import { IncomingWebhook } from '@slack/webhook'
 import type { SinkParts } from '../config.ts'
 import { listDestinations } from '../destinations.ts'
 import {
-  classifyStatus,
   createHttpTransport,
   errorFromAnswer,
+  findDenial,
   type HttpAnswer,
   type HttpTransport,
+  isSuccess,
   readTarget,
 } from '../http.ts'
-import type { Delivery, Receipt, SendOptions, Sink, SinkError, SinkReason } from '../sink.ts'
+import { knownAddressProblem } from '../known-addresses.ts'
+import {
+  type Delivery,
+  type Receipt,
+  type SendOptions,
+  type Sink,
+  SinkError,
+  type SinkReason,
+} from '../sink.ts'
 import type { SlackConfig } from './config.ts'
 import { createEventRenderer } from '../templates.ts'
 import { previewSlack, type SlackMessage } from './slack-message.ts'
@@ -30,28 +39,33 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
+    outbound: config,
     maxConnections: 1,
     receiver,
     readsAnswer: true,
   })
 
-  async function post(message: SlackMessage, options: SendOptions): Promise<SinkError | undefined> {
-    const answer = await postToSlack(transport, readTarget(config), message, options)
-    if (answer.status === 200 && /^ok\s?$/u.test(answer.body)) return undefined
-    const word = readAnswerWord(answer.body)
-    const reason = classifyAnswer(answer.status, word)
+  async function post(message: SlackMessage, options: SendOptions): Promise<SinkError | string> {
+    const answer = await postToSlack(transport, readSlackUrl(config), message, options)
+    const { status, body } = answer
+    const denial = isSuccess(status) ? findDenial(body) : undefined
+    const word = denial?.word ?? readAnswerWord(body)
+    const known = Object.hasOwn(reasonsByWord, word) ? reasonsByWord[word] : undefined
+    if (isSuccess(status) && !denial && !known) return `${status} ${word}`.trimEnd()
+    // except for 429, Slack's own word decides before the status
+    const reason = status === 429 ? 'rate_limited' : (known ?? denial?.reason)
     return errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
   }
 
   async function send(delivery: Delivery, options: SendOptions): Promise<Receipt> {
     const message = previewSlack(delivery, renderEvent)
     const refusal = await post(message.inBlocks, options)
-    if (refusal === undefined) return { answer: '200 ok' }
+    if (typeof refusal === 'string') return { answer: refusal }
     if (refusal.reason !== 'invalid') throw refusal
     logger.warn({ sink: name, delivery: delivery.id, err: refusal }, 'slack refused the blocks')
-    const failure = await post(message.plainText, options)
-    if (failure !== undefined) throw failure
-    return { answer: '200 ok (in plain words: slack refused the blocks)' }
+    const second = await post(message.plainText, options)
+    if (typeof second !== 'string') throw second
+    return { answer: `${second} (in plain words: slack refused the blocks)` }
   }
 
   return {
@@ -65,13 +79,21 @@ export function createSlackSink(config: SlackConfig, parts: SinkParts): Sink {
     concurrency: 1,
     sendTimeoutMs: slackSendTimeoutMs,
     send,
-    reach: async (signal) => transport.reach(readTarget(config), signal),
+    reach: async (signal) => transport.reach(readSlackUrl(config), signal),
     preview(delivery) {
       const { inBlocks, plainText } = previewSlack(delivery, renderEvent)
       return { text: plainText.text ?? '', body: inBlocks }
     },
     close: () => transport.close(),
   }
+}
+
+/** A file may hold another address than the one that was checked when the configuration loaded. */
+function readSlackUrl(config: SlackConfig): URL {
+  const url = readTarget(config)
+  const problem = knownAddressProblem('slack', url.href)
+  if (problem === undefined) return url
+  throw new SinkError('misconfigured', `url is ${problem.problem}; ${problem.remedy}`)
 }
 
 /**
@@ -131,6 +153,7 @@ const reasonsByWord: Readonly<Record<string, SinkReason>> = {
   team_disabled: 'gone',
   channel_not_found: 'gone',
   user_not_found: 'gone',
+  no_active_hooks: 'gone',
   channel_is_archived: 'gone',
   action_prohibited: 'unauthorized',
   posting_to_general_channel_denied: 'unauthorized',
@@ -146,13 +169,7 @@ const advice: Partial<Record<SinkReason, string>> = {
   gone: '; make a new incoming webhook in Slack and put its URL into this sink',
   unauthorized: "; allow the app to post to the channel in the workspace's settings",
   redirected: '; the URL is not that of an incoming webhook',
-}
-
-/** Except for 429, Slack's own word decides before the status. */
-function classifyAnswer(status: number, word: string): SinkReason {
-  if (status === 429) return 'rate_limited'
-  const known = Object.hasOwn(reasonsByWord, word) ? reasonsByWord[word] : undefined
-  return known ?? classifyStatus(status)
+  misconfigured: '; the URL is not that of an incoming webhook, or something stands before Slack',
 }
 
 /** Slack answers with a bare word, at times with `{"ok": false, "error": word}`. */

@@ -1,6 +1,7 @@
 /** The configuration of a Microsoft Teams sink. */
 import { z } from 'zod'
-import { rate, refusal, type Refusal, section } from '../../lib/config-fields.ts'
+import { rate, section } from '../../lib/config-fields.ts'
+import { outboundRules } from '../../lib/outbound-config.ts'
 import { secretKeys, secretRule } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
 import {
@@ -10,6 +11,7 @@ import {
   readChat,
   type SinkType,
 } from '../config.ts'
+import { knownAddressProblem } from '../known-addresses.ts'
 
 /** `sig=` of the address lets anybody post, so all of it is secret. */
 export interface TeamsConfig extends ChatConfig {
@@ -32,8 +34,9 @@ const teamsConfig = section(
     rules: [
       secretRule('url', {
         required: true,
-        check: (url, sink) => sectionAddressProblem(url, sink) ?? retiredAddressProblem(url),
+        check: (url, sink) => sectionAddressProblem(url, sink) ?? knownAddressProblem('teams', url),
       }),
+      ...outboundRules,
     ],
   },
 ).transform((file): Omit<TeamsConfig, 'name'> & FailoverConfig => ({
@@ -58,24 +61,6 @@ export const teamsType = {
     return createTeamsSink(config, parts)
   },
 } satisfies SinkType<TeamsConfig & FailoverConfig>
-
-/**
- * Refuses an address of an Office 365 connector: Microsoft has retired them. The address is not
- * quoted.
- */
-export function retiredAddressProblem(input: string): Refusal | undefined {
-  const url = URL.parse(input)
-  if (url === null) return undefined
-  const { hostname, pathname } = url
-  const isConnector =
-    /(?:^|\.)webhook\.office(?:365)?\.com$/u.test(hostname) ||
-    (/^outlook\.office(?:365)?\.com$/u.test(hostname) && /^\/webhook/iu.test(pathname))
-  if (!isConnector) return undefined
-  return refusal(
-    'the address of an Office 365 connector, which Microsoft has retired',
-    'make a workflow in Teams that posts when a webhook request is received, and copy its URL',
-  )
-}
 
 /** Whether the workflow's trigger asks for a sign-in instead of the signature in the address. */
 function lacksSignature(input: string): boolean {

@@ -9,9 +9,11 @@ import {
   classifyStatus,
   createHttpTransport,
   errorFromAnswer,
+  findDenial,
   isSuccess,
   readTarget,
 } from '../http.ts'
+import { knownAddressProblem } from '../known-addresses.ts'
 import {
   type Delivery,
   type Receipt,
@@ -21,7 +23,7 @@ import {
   type SinkReason,
 } from '../sink.ts'
 import { createEventRenderer } from '../templates.ts'
-import { retiredAddressProblem, type TeamsConfig } from './config.ts'
+import type { TeamsConfig } from './config.ts'
 import { cardText, renderTeams } from './teams-card.ts'
 
 const teamsSendTimeoutMs = 15_000
@@ -36,6 +38,7 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
   const { name, limitPerSecond, allowPrivate } = config
   const transport = createHttpTransport({
     allowPrivate,
+    outbound: config,
     maxConnections: 1,
     receiver,
     readsAnswer: true,
@@ -46,9 +49,10 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
     const answer = await transport.post(readWorkflowUrl(config), { headers, body }, options)
     const { status } = answer
     logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
-    if (isSuccess(status)) return { answer: describeAcceptance(status) }
-    const word = readErrorCode(answer.body)
-    const reason = reasonsByCode[word] ?? classifyWorkflowStatus(status)
+    const denial = isSuccess(status) ? (findDenial(answer.body) ?? findRelayed(answer.body)) : null
+    if (denial === undefined) return { answer: describeAcceptance(status) }
+    const word = readErrorCode(answer.body) || (denial?.word ?? '')
+    const reason = reasonsByCode[word] ?? denial?.reason ?? classifyWorkflowStatus(status)
     throw errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
   }
 
@@ -75,9 +79,9 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
 /** A file may hold another address than the one that was checked when the configuration loaded. */
 function readWorkflowUrl(config: TeamsConfig): URL {
   const url = readTarget(config)
-  const retired = retiredAddressProblem(url.href)
-  if (retired === undefined) return url
-  throw new SinkError('misconfigured', `url is ${retired.problem}; ${retired.remedy}`)
+  const known = knownAddressProblem('teams', url.href)
+  if (known === undefined) return url
+  throw new SinkError('misconfigured', `url is ${known.problem}; ${known.remedy}`)
 }
 
 function describeAcceptance(status: number): string {
@@ -96,6 +100,13 @@ const reasonsByCode: Readonly<Record<string, SinkReason>> = {
   MissingApiVersionParameter: 'misconfigured',
   DirectApiAuthorizationRequired: 'unauthorized',
   TriggerInputSchemaMismatch: 'invalid',
+}
+
+/** Webhooks of Teams answer 200 and tell in words that the chat behind them took nothing. */
+function findRelayed(body: string): ReturnType<typeof findDenial> {
+  const [, status] = /\bfailed with error\b.*?\bHTTP error (\d{3})\b/su.exec(body) ?? []
+  if (status === undefined) return undefined
+  return { reason: classifyStatus(Number(status)), word: `and passed on HTTP error ${status}` }
 }
 
 /** Returns the code of a workflow's error if it is one of those above; else an empty text. */

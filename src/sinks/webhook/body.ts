@@ -16,6 +16,18 @@ export function renderBody(delivery: Delivery): string {
   return `{"type":"${type}","timestamp":"${timestamp}","data":${body}}`
 }
 
+/**
+ * Puts U+FFFD for what databases refuse in a text of JSON: U+0000 and halves of surrogate pairs. A
+ * feed gives both, and a template may write them.
+ */
+export function replaceUnstorable(json: string): string {
+  const escapes = /\\(?:ud[89ab]..\\ud[c-f]..|u(?:0000|d[89a-f]..)|.)/gis
+  const isRefused = /^\\u(?:0000|d...)$/is
+  return json
+    .toWellFormed()
+    .replace(escapes, (escape) => (isRefused.test(escape) ? '\ufffd' : escape))
+}
+
 /** The bytes that a member takes in a body. */
 export function measureMember(member: DeliveryMember): number {
   return Buffer.byteLength(renderEventData(member))

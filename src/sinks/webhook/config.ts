@@ -2,16 +2,25 @@
 import { z } from 'zod'
 import {
   duration,
+  type Finding,
   flag,
-  laterKeys,
+  isSection,
   laterMark,
+  list,
   rate,
   refusal,
   type Refusal,
   type Rule,
   section,
+  textField,
   wholeNumber,
 } from '../../lib/config-fields.ts'
+import {
+  type Outbound,
+  outboundKeys,
+  outboundRules,
+  readOutbound,
+} from '../../lib/outbound-config.ts'
 import {
   requiredSecretFromSection,
   type Secret,
@@ -21,17 +30,12 @@ import {
   secretRule,
 } from '../../lib/secret.ts'
 import { sectionAddressProblem } from '../../lib/web-address.ts'
-import {
-  type FailoverConfig,
-  readFailover,
-  failoverKeys,
-  laterSinkKeys,
-  type SinkType,
-} from '../config.ts'
+import { type FailoverConfig, readFailover, failoverKeys, type SinkType } from '../config.ts'
+import { knownAddressProblem } from '../known-addresses.ts'
 import { type BodyTemplates, bodyTemplatesConfig } from '../template-config.ts'
 import { secretBytes, leastKeyBytes } from './signature.ts'
 
-export interface WebhookConfig {
+export interface WebhookConfig extends Outbound {
   name: string
   type: 'webhook'
   url: Secret
@@ -39,6 +43,10 @@ export interface WebhookConfig {
   secrets: Secret[]
   /** Value of the Authorization header. */
   authorization?: Secret | undefined
+  /** Basic authentication, in its place. */
+  username?: string | undefined
+  password?: Secret | undefined
+  headers?: readonly { name: string; value: Secret }[] | undefined
   templates?: BodyTemplates | undefined
   allowPrivate: boolean
   batch: { max: number; waitMs: number; maxBytes: number } | undefined
@@ -77,8 +85,61 @@ const noTemplateOfBatches: Rule = (sink) =>
         },
       ]
 
+/** What the connection needs, and what Tocsin says of a delivery. */
+const takenHeaders =
+  /^(?:host|connection|keep-alive|te|trailer|upgrade|expect|transfer-encoding|content-.*|proxy-.*|authorization|user-agent|idempotency-key|webhook-.*|tocsin-.*)$/
+
+const headerNameRemedy = 'write a header that Tocsin does not send itself, such as X-Api-Key'
+
+const header = section(
+  {
+    name: textField({
+      describe: 'Its name.',
+      remedy: headerNameRemedy,
+      examples: ['X-Api-Key'],
+      parse: (input) =>
+        /^[\w-]+$/.test(input) && !takenHeaders.test(input.toLowerCase())
+          ? input.toLowerCase()
+          : refusal('not a free header', headerNameRemedy),
+    }),
+    ...secretKeys('value', 'Its value.'),
+  },
+  {
+    describe: 'A further header of every request.',
+    rules: [secretRule('value', { required: true, check: headerValueProblem })],
+  },
+).transform((file) => ({ name: file.name, value: requiredSecretFromSection(file, 'value') }))
+
+const eachHeaderOnce: Rule = ({ headers }) => {
+  const names = Array.isArray(headers) ? headers.map((one) => nameOf(one)) : []
+  return names.flatMap((name, index) =>
+    name === undefined || names.indexOf(name) === index
+      ? []
+      : [{ path: ['headers', index], ...refusal('named twice', 'remove the second') }],
+  )
+}
+
+function nameOf(one: unknown): string | undefined {
+  return isSection(one) && typeof one['name'] === 'string' ? one['name'].toLowerCase() : undefined
+}
+
+const oneLogin: Rule = (sink) => {
+  const given = (key: string): boolean =>
+    sink[key] !== undefined || sink[`${key}_file`] !== undefined
+  const at = (key: string, problem: string, remedy: string): Finding[] => [
+    { path: [sink[key] === undefined ? `${key}_file` : key], ...refusal(problem, remedy) },
+  ]
+  if (given('username') && !given('password'))
+    return at('username', 'a user without a password', 'write password or password_file too')
+  if (given('password') && !given('username'))
+    return at('password', 'a password without a user', 'write username too')
+  if (given('username') && given('authorization'))
+    return at('username', 'given beside authorization', 'keep either of the two')
+  return []
+}
+
 /** Quotes nothing of it. */
-export function authorizationProblem(input: string): Refusal | undefined {
+export function headerValueProblem(input: string): Refusal | undefined {
   return /^[\x21-\x7e]+(?: [\x21-\x7e]+)*$/.test(input)
     ? undefined
     : refusal('no value of a header', 'write it on one line, such as: Splunk <token>')
@@ -110,6 +171,18 @@ const webhookConfig = section(
       check: secretProblem,
     }).optional(),
     ...secretKeys('authorization', 'Value of the header Authorization, such as Splunk <token>.'),
+    username: textField({
+      describe: 'User for basic authentication.',
+      remedy: 'write a name without ":"',
+      parse: (input) =>
+        /[:\p{Cc}]/u.test(input) ? refusal('no user name', 'write a name without ":"') : input,
+    }).optional(),
+    ...secretKeys('password', 'Password for basic authentication.'),
+    headers: list(
+      header,
+      'Further headers, such as the key of a gateway.',
+      'write a list, such as [{ name: X-Api-Key, value_file: api-key }]',
+    ).optional(),
     allow_private: flag('Let the address be private or loopback, over http too.').prefault(false),
     batch: batch.optional(),
     templates: bodyTemplatesConfig.optional(),
@@ -117,17 +190,25 @@ const webhookConfig = section(
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
     digest: z.unknown().optional().meta(laterMark),
-    ...laterKeys(laterSinkKeys),
+    ...outboundKeys,
   },
   {
     describe: 'Signed requests to a machine.',
     rules: [
-      secretRule('url', { required: true, check: sectionAddressProblem }),
+      secretRule('url', {
+        required: true,
+        check: (url, sink) =>
+          sectionAddressProblem(url, sink) ?? knownAddressProblem('webhook', url, sink),
+      }),
       secretRule('secret', { required: false, check: secretProblem }),
-      secretRule('authorization', { required: false, check: authorizationProblem }),
+      secretRule('authorization', { required: false, check: headerValueProblem }),
+      secretRule('password', { required: false }),
+      oneLogin,
+      eachHeaderOnce,
       oneKindOfSecret,
       noTemplateOfBatches,
       noDigest,
+      ...outboundRules,
     ],
   },
 ).transform((file): Omit<WebhookConfig, 'name'> & FailoverConfig => {
@@ -137,11 +218,15 @@ const webhookConfig = section(
     url: requiredSecretFromSection(file, 'url'),
     secrets: single ? [single] : (file.secrets ?? []),
     authorization: secretFromSection(file, 'authorization'),
+    username: file.username,
+    password: secretFromSection(file, 'password'),
+    headers: file.headers,
     templates: file.templates,
     allowPrivate: file.allow_private,
     batch: file.batch,
     limitPerSecond: file.limit,
     reveal: file.reveal,
+    ...readOutbound(file),
     ...readFailover(file),
   }
 })
@@ -152,14 +237,14 @@ export const webhookType = {
   address({ url }) {
     return url
   },
-  describe({ secrets, authorization, batch: most }) {
+  describe({ secrets, authorization, password, batch: most }) {
     const signed = secrets.length > 0 ? 'signed' : 'unsigned'
-    const authorized = authorization ? ', with Authorization' : ''
+    const authorized = (authorization ?? password) ? ', with Authorization' : ''
     return `webhook, ${signed}${authorized}${most ? `, batches of up to ${most.max}` : ''}`
   },
-  warn({ secrets, authorization }) {
+  warn({ secrets, authorization, password }) {
     const remedy = 'give a secret, so that the receiver can tell who sends'
-    return secrets.length > 0 || authorization
+    return secrets.length > 0 || authorization || password
       ? []
       : [{ problem: 'its requests are not signed', remedy }]
   },

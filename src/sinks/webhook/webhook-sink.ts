@@ -6,6 +6,7 @@ import type { LookupFunction } from 'node:net'
 import type { Clock } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import type { Logger } from '../../lib/logger.ts'
+import type { Secret } from '../../lib/secret.ts'
 import { listDestinations } from '../destinations.ts'
 import { createHttpTransport, errorFromAnswer, isSuccess, readTarget } from '../http.ts'
 import {
@@ -18,8 +19,8 @@ import {
   type SinkReason,
 } from '../sink.ts'
 import { createBodyRenderer, type OwnBody, type TemplateParts } from '../templates.ts'
-import { measureMember, renderBody } from './body.ts'
-import { authorizationProblem, type WebhookConfig } from './config.ts'
+import { measureMember, renderBody, replaceUnstorable } from './body.ts'
+import { headerValueProblem, type WebhookConfig } from './config.ts'
 import { sign } from './signature.ts'
 
 const sendTimeoutMs = 15_000
@@ -38,13 +39,14 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   const renderOwnBody = createBodyRenderer(config, options)
   const transport = createHttpTransport({
     allowPrivate: config.allowPrivate,
+    outbound: config,
     resolve,
     maxConnections: concurrency,
   })
 
   async function send(delivery: Delivery, sendOptions: SendOptions): Promise<Receipt> {
     const { body, problem } = renderEvents(delivery)
-    const proof = { ...signatureHeaders(delivery, body), ...authorizationHeader(config) }
+    const proof = { ...signatureHeaders(delivery, body), ...configuredHeaders(config) }
     const headers = buildHeaders(delivery, proof)
     const answer = await transport.post(readTarget(config), { headers, body }, sendOptions)
     const { status } = answer
@@ -70,7 +72,7 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
   function renderEvents(delivery: Delivery): OwnBody & { body: string } {
     if (delivery.summary === undefined) {
       const { body = renderBody(delivery), problem } = renderOwnBody(delivery)
-      return { body, problem }
+      return { body: replaceUnstorable(body), problem }
     }
     throw new SinkError('invalid', 'a summary is for people; a webhook takes events one by one')
   }
@@ -104,27 +106,42 @@ function previewRequest(config: WebhookConfig, delivery: Delivery, rendered: str
 }
 
 /** The headers that a preview leaves out. */
-function listAdded({ secrets, authorization }: WebhookConfig): string {
+function listAdded({ secrets, authorization, password, headers = [] }: WebhookConfig): string {
   const names = [
     'webhook-timestamp',
     ...(secrets.length > 0 ? ['webhook-signature'] : []),
-    ...(authorization === undefined ? [] : ['authorization']),
+    ...(authorization || password ? ['authorization'] : []),
+    ...headers.map(({ name }) => name),
   ]
   return names.join(' and ')
 }
 
-/** Reads it at each send, so that it can change without a restart. */
-function authorizationHeader({ authorization }: WebhookConfig): Record<string, string> {
-  if (authorization === undefined) return {}
-  let value: string
-  try {
-    value = authorization.reveal()
-  } catch (error) {
-    throw new SinkError('misconfigured', `authorization cannot be read: ${errorMessage(error)}`)
+/** Reads them at each send, so that they can change without a restart. */
+function configuredHeaders(config: WebhookConfig): Record<string, string> {
+  const { authorization, username, password, headers = [] } = config
+  const given = headers.map(({ name, value }) => [name, readHeader('headers', value)])
+  const own: Record<string, string> = Object.fromEntries(given)
+  if (authorization) own['authorization'] = readHeader('authorization', authorization)
+  if (username !== undefined && password) {
+    const login = `${username}:${readSecret('password', password)}`
+    own['authorization'] = `Basic ${Buffer.from(login).toString('base64')}`
   }
-  const problem = authorizationProblem(value)
-  if (problem === undefined) return { authorization: value }
-  throw new SinkError('misconfigured', `authorization: ${problem.problem}; ${problem.remedy}`)
+  return own
+}
+
+function readHeader(key: string, secret: Secret): string {
+  const value = readSecret(key, secret)
+  const problem = headerValueProblem(value)
+  if (problem === undefined) return value
+  throw new SinkError('misconfigured', `${key}: ${problem.problem}; ${problem.remedy}`)
+}
+
+function readSecret(key: string, secret: Secret): string {
+  try {
+    return secret.reveal()
+  } catch (error) {
+    throw new SinkError('misconfigured', `${key} cannot be read: ${errorMessage(error)}`)
+  }
 }
 
 function buildHeaders(

@@ -318,7 +318,11 @@ test('a mail server that takes tokens alone is reached by one, and each wrong wa
     expect(said).not.toContain(application.clientSecret)
     for (const token of microsoft.given) expect(said).not.toContain(token)
     const found = findings.filter(({ subject }) => subject === 'oncall (email)')
-    seen.push(...found.map(({ status, detail }) => `${status}: ${detail.replace(/:\d+;/, ';')}`))
+    seen.push(
+      ...found.map(({ status, detail, remedy }) =>
+        [status, detail.replace(/:\d+;/, ';'), remedy ?? ''].join(' | '),
+      ),
+    )
   }
   const good = oauth(microsoft.tokenUrl, application.clientSecret)
   await ask(good)
@@ -331,11 +335,15 @@ test('a mail server that takes tokens alone is reached by one, and each wrong wa
   microsoft.refuseAll('535 5.7.3 Authentication unsuccessful')
   await ask(good)
   expect(seen).toEqual([
-    'ok: signed in to 127.0.0.1; nothing was sent',
-    'problem: the token server gives no token (401 invalid_client AADSTS7000215): client_secret is wrong or has expired: make a new one (unauthorized)',
-    'problem: the token server gives no token (400 invalid_request AADSTS90002): correct token_url: the tenant in it may not exist (unauthorized)',
-    'problem: the mail server refuses the user or the token: 535 5.7.139 Authentication unsuccessful; SMTP AUTH may be off for this mailbox or its tenant (unauthorized)',
-    'problem: the mail server refuses the user or the token: 535 5.7.3 Authentication unsuccessful; the application needs SMTP.SendAsApp, and a right to this mailbox (unauthorized)',
+    'ok | signed in to 127.0.0.1; nothing was sent | ',
+    expect.stringMatching(/^problem \| .*client_secret is wrong or has expired: make a new one/),
+    expect.stringMatching(/^problem \| .*correct token_url: the tenant in it may not exist/),
+    expect.stringMatching(
+      /^problem \| .*: 535 5\.7\.139 .* \| SMTP AUTH may be off for this mailbox or its tenant/i,
+    ),
+    expect.stringMatching(
+      /^problem \| .*: 535 5\.7\.3 .* \| The application needs SMTP\.SendAsApp, and a right to this mailbox/i,
+    ),
   ])
 })
 

@@ -1,7 +1,10 @@
 import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer as createHttpsServer } from 'node:https'
+import dns from 'node:dns'
+import { createServer, type AddressInfo, isIP, type LookupFunction, type Socket } from 'node:net'
 import { inspect } from 'node:util'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { Outbound } from '../../../src/lib/outbound-config.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
 import { errorFromAnswer, errorFromFailure } from '../../../src/upstream/failures.ts'
@@ -9,9 +12,12 @@ import { readAnswer } from '../../../src/upstream/session.ts'
 import { UpstreamError } from '../../../src/upstream/error.ts'
 import { createTransport, notBegun, type Transport } from '../../../src/upstream/transport.ts'
 import { wireSearchPage, type WireSearchPage } from '../../../src/upstream/resources/page.ts'
+import { createAuthority } from '../../support/certificates.ts'
 import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../support/http-server.ts'
 import { anAccount, testKey } from '../../support/replica.ts'
 import { freePort } from '../../support/free-port.ts'
+import { aProxy } from '../../support/proxy.ts'
+import { aSlowServer } from '../../support/slow-server.ts'
 
 const limits = {
   connectMs: 5_000,
@@ -142,7 +148,7 @@ describe('no way to the service', () => {
 
   test('a certificate that is not trusted is named', () => {
     const error = Object.assign(new Error('self-signed'), { code: 'DEPTH_ZERO_SELF_SIGNED_CERT' })
-    expect(errorFromFailure(error, false)).toMatchObject({ reason: 'unavailable', fault: 'tls' })
+    expect(errorFromFailure(error)).toMatchObject({ reason: 'unavailable', fault: 'tls' })
   })
 
   test('TLS where it is not expected is named, if the other side says so', async () => {
@@ -151,6 +157,18 @@ describe('no way to the service', () => {
     const error = await failure(aTransport(url))
     expect(error).toMatchObject({ reason: 'unavailable', fault: 'scheme' })
     expect(error.message).toContain('speaks TLS: the address begins with https://')
+  })
+
+  test('a host with a slow IPv4 and a dead IPv6 is reached', async () => {
+    const service = await aSlowServer()
+    vi.spyOn(dns, 'lookup').mockImplementation(((_host, _options, callback) => {
+      setImmediate(() => service.wake()) // the first packet has been sent, and dropped
+      const addresses = ['127.0.0.1', '::1'].map((address) => ({ address, family: isIP(address) }))
+      callback(null, addresses)
+    }) as LookupFunction as typeof dns.lookup)
+    onTestFinished(() => void vi.restoreAllMocks())
+    const transport = aTransport(`http://slow.test:${service.port}`)
+    expect(await ask(transport)).toEqual({ items: [], next: null })
   })
 
   test('a proxy that is away is named as such', async () => {
@@ -196,7 +214,8 @@ describe('a request', () => {
     'that may not begin once it is connected is not written, and the connection serves the next: %s',
     async (way) => {
       server.script(page)
-      const proxy = way === 'directly' ? undefined : secretFromText(server.url)
+      const ofProxy = way === 'directly' ? undefined : await aProxy()
+      const proxy = ofProxy && secretFromText(ofProxy.url)
       const account = anAccount({ baseUrl: server.url, proxy })
       const transport = createTransport({ account, limits })
       onTestFinished(() => transport.close())
@@ -218,15 +237,44 @@ describe('a request', () => {
 })
 
 test('a proxy is used, with its credentials, and they are not sent on', async () => {
-  const proxy = secretFromText(server.url.replace('//', '//user:pr0xy@'))
+  const proxy = await aProxy({ login: 'user:pr0xy', resolve: () => server.port })
   server.script(page)
-  const account = anAccount({ baseUrl: 'http://api.example.com', proxy })
+  const account = anAccount({
+    baseUrl: 'http://api.example.com',
+    proxy: secretFromText(proxy.url),
+  })
   const transport = createTransport({ account, limits })
   onTestFinished(() => transport.close())
   await ask(transport)
-  const basic = Buffer.from('user:pr0xy').toString('base64')
-  expect(server.requests[0]?.headers['proxy-authorization']).toBe(`Basic ${basic}`)
+  expect(proxy.tunnels.map(({ authority }) => authority)).toEqual(['api.example.com:80'])
   expect(server.requests[0]?.headers.host).toBe('api.example.com')
+  expect(server.requests[0]?.headers).not.toHaveProperty('proxy-authorization')
+})
+
+test('a service of a private authority that asks for a certificate is reached by both', async () => {
+  const authority = createAuthority()
+  onTestFinished(() => authority.remove())
+  const [own, { certFile, keyFile }] = [authority.issue('server'), authority.issue('client')]
+  const service = createHttpsServer(
+    { ...own, ca: authority.cert, requestCert: true, rejectUnauthorized: true },
+    (_request, response) => response.end(page.body),
+  )
+  service.listen(0, '127.0.0.1')
+  await once(service, 'listening')
+  onTestFinished(() => void service.close())
+  const baseUrl = `https://localhost:${(service.address() as AddressInfo).port}`
+  function answerTo(outbound: Outbound): Promise<unknown> {
+    const account = anAccount({ baseUrl, ...outbound })
+    const transport = createTransport({ account, limits })
+    onTestFinished(() => transport.close())
+    return ask(transport).catch((error: unknown) => error)
+  }
+  const known = { caFile: authority.file, clientCertFile: certFile, clientKeyFile: keyFile }
+  expect(await answerTo(known)).toEqual({ items: [], next: null })
+  expect(await answerTo({})).toMatchObject({
+    fault: 'tls',
+    message: expect.stringContaining('name its PEM file in ca_file'),
+  })
 })
 
 test('a base URL may have a path of its own', async () => {

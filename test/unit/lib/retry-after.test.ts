@@ -21,6 +21,14 @@ test.each([
   expect(parseRetryAfter(value, now)).toBe(ms)
 })
 
+test.each([
+  ['Sun, 01 Jun 2025 12:01:00 GMT', 'Sun, 01 Jun 2025 11:59:00 GMT', 120_000],
+  ['Sun, 01 Jun 2025 12:01:00 GMT', 'soon', 60_000],
+  ['30', 'Sun, 01 Jun 2025 11:59:00 GMT', 30_000],
+])('Retry-After %j of an answer of %j is a wait of %i ms', (header, date, expected) => {
+  expect(parseRetryAfter(header, now, date)).toBe(expected)
+})
+
 const noon = Date.UTC(2026, 10, 1, 12, 0, 0)
 
 test.each([

@@ -38,7 +38,12 @@ describe('an address', () => {
     ['::ffff:127.0.0.1', 'IPv4-mapped'],
     ['::ffff:8.8.8.8', 'IPv4-mapped'],
     ['::ffff:0:127.0.0.1', 'reserved'],
-    ['64:ff9b::7f00:1', 'IPv4-carrying'],
+    ['64:ff9b::7f00:1', 'loopback'],
+    ['64:ff9b::', 'unspecified'],
+    ['64:ff9b::169.254.169.254', 'link-local'],
+    ['64:ff9b::10.1.2.3', 'private'],
+    ['0064:FF9B:0:0:0:0:c0a8:0001', 'private'],
+    ['64:ff9b:0:0:1::1', 'reserved'],
     ['64:ff9b:1::1', 'IPv4-carrying'],
     ['100::1', 'reserved'],
     ['2001::1', 'reserved'],
@@ -78,14 +83,24 @@ describe('an address', () => {
     '2001:4860:4860::8888',
     '2606:4700:4700::1111',
     '2a00:1450::1',
+    '64:ff9b::8.8.8.8',
+    '64:ff9b::808:808',
   ])('%s is public', (address) => {
     expect(nonPublicClass(address)).toBeUndefined()
   })
 
-  test('of IPv4 is never public in its mapped, compatible, NAT64 or 6to4 spelling', () => {
+  test('of NAT64 is judged as the IPv4 in it', () => {
     fc.assert(
       fc.property(fc.ipV4(), (address) => {
-        for (const prefix of ['::ffff:', '::', '64:ff9b::', '2002::']) {
+        expect(nonPublicClass(`64:ff9b::${address}`)).toBe(nonPublicClass(address))
+      }),
+    )
+  })
+
+  test('of IPv4 is never public in its mapped, compatible, local NAT64 or 6to4 spelling', () => {
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => {
+        for (const prefix of ['::ffff:', '::', '64:ff9b:1::', '2002::']) {
           expect(nonPublicClass(`${prefix}${address}`)).toBeDefined()
         }
       }),
@@ -113,6 +128,8 @@ describe('a literal host', () => {
     'http://[::ffff:7f00:1]/',
     'http://[0:0:0:0:0:ffff:7f00:1]/',
     'http://[64:ff9b::7f00:1]/',
+    'http://localhost/',
+    'http://api.localhost./',
     'http://169.254.169.254/latest/meta-data',
     'http://[fd00:ec2::254]/',
   ])('in %s is refused', (url) => {

@@ -81,8 +81,8 @@ const suite: SinkConformance<PagerDutyDriver> = {
     answered('403', { status: 403, body: routingKey }, 'unauthorized'),
     answered('404', { status: 404 }, 'rejected'),
     answered(
-      '200, which is not acceptance',
-      { status: 200, body: '{"status":"success"}' },
+      '202 with an error in it',
+      { status: 202, body: '{"status":"invalid event","errors":["no summary"]}' },
       'rejected',
     ),
     answered('a redirect', { status: 302, headers: { location: '/elsewhere' } }, 'redirected'),

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { isAnswerLost } from '../../../../src/sinks/sink.ts'
 import { freePort } from '../../../support/free-port.ts'
+import { aSlowServer } from '../../../support/slow-server.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
 const wholeRequest = /\r\n\r\n\{.*\}$/s
@@ -30,6 +31,19 @@ test('a name that does not resolve loses no answer', async () => {
     )
   const sink = aWebhookSink('http://siem.test/hooks/tok', {}, { resolve })
   expect(await failureOf(send(sink))).toMatchObject({ reason: 'unavailable' })
+})
+
+test('a host with a slow IPv4 and a dead IPv6 is reached', async () => {
+  const server = await aSlowServer()
+  const resolve: LookupFunction = (_name, _options, callback) => {
+    setImmediate(() => server.wake()) // the first packet has been sent, and dropped
+    callback(null, [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ])
+  }
+  const sink = aWebhookSink(`http://siem.test:${server.port}/`, {}, { resolve })
+  expect(await send(sink)).toEqual({ answer: 'HTTP 200' })
 })
 
 test('a resolver that never answers is given up with the signal, and loses no answer', async () => {

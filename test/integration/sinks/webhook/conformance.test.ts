@@ -97,7 +97,8 @@ describeSinkConformance<WebhookDriver>({
 /** JSON on one line that parses back to the very text, and no header that a text would have forged. */
 function expectInert({ text }: Received, server: HttpServer): void {
   expect(text).toBe(JSON.stringify(JSON.parse(text)))
-  expect(hostileTexts).toContain(JSON.parse(text).data.notes)
+  const storable = hostileTexts.map((one) => one.toWellFormed().replaceAll('\0', '\ufffd'))
+  expect(storable).toContain(JSON.parse(text).data.notes)
   const headers = server.requests.flatMap((request) => Object.keys(request.headers))
   expect(headers).not.toContain('x-forged')
 }

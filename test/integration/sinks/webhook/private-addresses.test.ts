@@ -2,6 +2,8 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type LookupFunction } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
+import { secretFromText } from '../../../../src/lib/secret.ts'
+import { aProxy } from '../../../support/proxy.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
 /** The resolver of an attacker: whatever the name, this address. */
@@ -48,6 +50,17 @@ test.each([
   expect(error.message).not.toMatch(/tok-1|qry-2/)
   expect(server.connections()).toBe(0)
 })
+
+test.each(['127.0.0.1', '169.254.169.254', '[64:ff9b::a9fe:a9fe]', 'localhost', 'db.localhost'])(
+  'https://%s is refused behind a proxy too, and the proxy is not asked',
+  async (host) => {
+    const proxy = await aProxy()
+    const config = { allowPrivate: false, proxy: secretFromText(proxy.url) }
+    const sink = aWebhookSink(`https://${host}/hooks`, config)
+    expect(await failureOf(send(sink))).toMatchObject({ reason: 'forbidden_address' })
+    expect(proxy.tunnels).toEqual([])
+  },
+)
 
 test('a name that leads to a private address at the connect is refused and nothing connects', async () => {
   const server = await aTcpServer()

@@ -1,10 +1,13 @@
 import { inspect } from 'node:util'
 import { createHmac } from 'node:crypto'
 import type { LookupFunction, Socket } from 'node:net'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { secretFromFile, secretFromText, createSecret } from '../../../../src/lib/secret.ts'
-import { aMember } from '../../../support/deliveries.ts'
+import type { EventData } from '../../../../src/sinks/event-data.ts'
+import type { WebhookConfig } from '../../../../src/sinks/webhook/config.ts'
+import { aDelivery, aMember } from '../../../support/deliveries.ts'
+import { aThreatEvent } from '../../../support/events.ts'
 import { summarised } from '../../../support/summaries.ts'
 import { aTcpServer, aWebhookSink, anHttpServer, failureOf, send } from './harness.ts'
 
@@ -46,6 +49,80 @@ test('a summary, sealed before the sink became a webhook, is refused for good an
   await expect(failed).rejects.toThrow('a summary is for people')
   await expect(failed).rejects.toMatchObject({ reason: 'invalid' })
   expect(server.requests).toEqual([])
+})
+
+test('a login and further headers go with each request, as their files say then', async () => {
+  const server = await anHttpServer()
+  let value = 'first'
+  const changing = createSecret(() => value)
+  const sink = aWebhookSink(server.url, {
+    username: 'joe',
+    password: changing,
+    headers: [
+      { name: 'x-api-key', value: changing },
+      { name: 'x-tenant', value: secretFromText('acme') },
+    ],
+  })
+  await send(sink)
+  value = 'second'
+  await send(sink)
+  for (const [at, word] of ['first', 'second'].entries()) {
+    expect(server.requests[at]?.headers).toMatchObject({
+      authorization: `Basic ${Buffer.from(`joe:${word}`).toString('base64')}`,
+      'x-api-key': word,
+      'x-tenant': 'acme',
+      'webhook-id': expect.any(String),
+    })
+  }
+  value = 'third\r\nX-Forged: 1'
+  const error = await failureOf(send(sink))
+  expect(error).toMatchObject({ reason: 'misconfigured' })
+  expect(error.message).not.toContain('third')
+  expect(server.requests).toHaveLength(2)
+  const { added, headers } = sink.preview?.(aDelivery(sink)) ?? {}
+  expect(added).toBe('webhook-timestamp and authorization and x-api-key and x-tenant')
+  expect(headers).not.toHaveProperty('x-api-key')
+})
+
+describe('of what databases refuse, a body has', () => {
+  const text = 'NUL \0, halves \ud83d and \ude00, a pair \u{1f600}, a backslash \\u0000'
+  const clean = 'NUL \ufffd, halves \ufffd and \ufffd, a pair \u{1f600}, a backslash \\u0000'
+  const event = aThreatEvent({
+    uid: text,
+    notes: text,
+    tags: [text],
+    highlights: { [text]: [text] },
+  })
+  const member = aMember({ event, detail: { [text]: [text] }, labels: { team: text } })
+
+  async function bodyOf(config: Partial<WebhookConfig>, members = [member]): Promise<string> {
+    const server = await anHttpServer()
+    await send(aWebhookSink(server.url, config), { members })
+    return server.requests[0]?.body ?? ''
+  }
+
+  test.each([
+    ['nothing, for one event', {}, [member]],
+    ['nothing, in a batch', { batch: { max: 2, waitMs: 1, maxBytes: 65_536 } }, [member, member]],
+  ])('%s', async (_title, config, members) => {
+    const body = await bodyOf(config, members)
+    expect(body.replaceAll('\\\\', '')).not.toMatch(/\\u(?:0000|d[89a-f])/i)
+    const { data } = JSON.parse(body) as { data: EventData & { items?: EventData[] } }
+    expect(data.items?.[1] ?? data).toMatchObject({
+      uid: clean,
+      notes: clean,
+      tags: [clean],
+      labels: { team: clean },
+      highlights: { [clean]: [clean] },
+      detail: { [clean]: [clean] },
+    })
+  })
+
+  test('nothing, where a template writes it', async () => {
+    const own = `{"whole": {{ notes | json }}, "own": "\\ud83d\\ude00\\ud83d"}`
+    const body = await bodyOf({ templates: { webhook_body: own } })
+    expect(JSON.parse(body)).toEqual({ whole: clean, own: '\u{1f600}\ufffd' })
+  })
 })
 
 test('without a secret there is a timestamp and no signature', async () => {

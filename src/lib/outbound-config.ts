@@ -1,0 +1,89 @@
+/**
+ * How connections leave a company's network: its proxy, its certificate authorities, the client
+ * certificate that servers ask for. Accounts and sinks have the same keys for it.
+ */
+import { isIP } from 'node:net'
+import type { z } from 'zod'
+import { refusal, type Refusal, type Rule, text, textField } from './config-fields.ts'
+import {
+  certificateFileRule,
+  keyPairRule,
+  type Secret,
+  secretFromSection,
+  secretKeys,
+  secretRule,
+} from './secret.ts'
+import { loginProblem } from './web-address.ts'
+
+export interface Outbound {
+  /** URL of an HTTP proxy; may hold a password. */
+  proxy?: Secret | undefined
+  /** Hosts that are reached without it, as `NO_PROXY` lists them. */
+  noProxy?: readonly string[] | undefined
+  /** PEM file of further certificate authorities. */
+  caFile?: string | undefined
+  /** PEM files of the certificate that a server asks for, and of its key; both or neither. */
+  clientCertFile?: string | undefined
+  clientKeyFile?: string | undefined
+}
+
+const noProxyRemedy = 'write hosts with commas between, such as localhost, .example.com, 10.0.0.0/8'
+
+export const outboundKeys = {
+  ...secretKeys(
+    'proxy',
+    'URL of an HTTP proxy; every connection is a tunnel through it (CONNECT).',
+  ),
+  no_proxy: textField({
+    describe:
+      'Hosts reached without the proxy, with commas between: a name covers all names below it, an address may have a prefix length.',
+    remedy: noProxyRemedy,
+    examples: ['localhost, .example.com, 10.0.0.0/8'],
+    parse: readNoProxy,
+  }).optional(),
+  ca_file: text('PEM file of further certificate authorities.').optional(),
+  client_cert_file: text('PEM file of the certificate that the other side asks for.').optional(),
+  client_key_file: text('PEM file of its key.').optional(),
+}
+
+export const outboundRules: Rule[] = [
+  secretRule('proxy', { required: false, check: proxyProblem }),
+  certificateFileRule('ca_file'),
+  keyPairRule('client_cert_file', 'client_key_file'),
+]
+
+export function readOutbound(file: z.output<z.ZodObject<typeof outboundKeys>>): Outbound {
+  return {
+    proxy: secretFromSection(file, 'proxy'),
+    noProxy: file.no_proxy,
+    caFile: file.ca_file,
+    clientCertFile: file.client_cert_file,
+    clientKeyFile: file.client_key_file,
+  }
+}
+
+/** Returns what is wrong with the address of a proxy, without quoting it. */
+export function proxyProblem(input: string): Refusal | undefined {
+  const url = URL.parse(input)
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    return refusal('not the address of a proxy', 'write a URL such as http://proxy.example:3128')
+  }
+  return loginProblem(url)
+}
+
+function readNoProxy(input: string): string[] | Refusal {
+  const hosts = input
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((host) => host !== '')
+  const isHost = (host: string): boolean =>
+    isNetwork(host) || /^\.?[a-z0-9_-][a-z0-9._-]*$/.test(host)
+  return hosts.every(isHost) ? hosts : refusal('not a list of hosts', noProxyRemedy)
+}
+
+/** An address, or one with the length of its prefix. */
+function isNetwork(host: string): boolean {
+  const [address = '', length = '0'] = host.split('/')
+  const version = isIP(address)
+  return version !== 0 && /^\d{1,3}$/.test(length) && Number(length) <= (version === 4 ? 32 : 128)
+}

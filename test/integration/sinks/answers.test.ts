@@ -1,0 +1,107 @@
+/** What counts as acceptance where a message goes to people, and how long a receiver is left alone. */
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import type { SinkError, SinkReason } from '../../../src/sinks/sink.ts'
+import { sinkConfig, type SinkConfig, sinkTypeOf } from '../../../src/sinks/sink-types.ts'
+import { aDelivery } from '../../support/deliveries.ts'
+import { type ScriptedAnswer, startHttpServer } from '../../support/http-server.ts'
+
+const types = {
+  slack: { url: '/services/T/B/x' },
+  teams: { url: '/flow?sig=x' },
+  pagerduty: { url: '', routing_key: 'k'.repeat(32) },
+  webhook: { url: '/hook' },
+}
+type Type = keyof typeof types
+const forPeople: Type[] = ['slack', 'teams', 'pagerduty']
+
+/** What became of a message that is answered so: the receipt, or the error. */
+async function outcome(type: Type, answer: ScriptedAnswer, nowMs?: number): Promise<unknown> {
+  const server = await startHttpServer()
+  onTestFinished(() => server.stop())
+  server.script(answer)
+  const keys = { ...types[type], url: `${server.url}${types[type].url}` }
+  const config = {
+    ...(sinkConfig.parse({ type, allow_private: true, ...keys }) as object),
+    name: 'it',
+  } as SinkConfig
+  const clock = nowMs === undefined ? systemClock : { ...systemClock, now: () => nowMs }
+  const parts = { logger: createLogger({ level: 'silent' }), clock }
+  const sink = await sinkTypeOf(config).create(config, parts)
+  onTestFinished(() => sink.close())
+  const signal = AbortSignal.timeout(10_000)
+  const told: unknown = await sink
+    .send(aDelivery(sink), { signal })
+    .catch((error: unknown) => error)
+  expect(server.requests).toHaveLength(1)
+  return told
+}
+
+test.each(forPeople)('any 2xx that names no error is acceptance: %s', async (type) => {
+  const answers = [
+    { status: 200, body: 'ok' },
+    { status: 200, body: '{"ok":true}' },
+    { status: 200, body: '{"success":true,"error":null,"errors":[]}' },
+    { status: 201, body: 'created' },
+    { status: 202, body: '{"status":"success","dedup_key":"x"}' },
+    { status: 204 },
+    { status: 200, body: 'ok'.repeat(100_000) },
+  ]
+  for (const answer of answers) {
+    expect(await outcome(type, answer)).toEqual({ answer: expect.stringMatching(/^20\d/) })
+  }
+})
+
+test.each<[string, string, SinkReason]>([
+  ['an error', '{"ok":false,"error":"something_new"}', 'rejected'],
+  ['a failure without a word', '{"success":false}', 'rejected'],
+  ['an error as a section', '{"error":{"code":"Whatever","message":"secret words"}}', 'rejected'],
+  ['errors', '{"errors":["secret words"]}', 'rejected'],
+  ['a web page', '\n<!doctype html><title>secret words</title>', 'misconfigured'],
+])('a 2xx that is %s is none', async (_title, body, reason) => {
+  for (const type of forPeople) {
+    for (const status of [200, 202]) {
+      const told = await outcome(type, { status, body })
+      expect(told).toMatchObject({ reason, status })
+      expect((told as SinkError).message).not.toContain('secret words')
+    }
+  }
+})
+
+test.each<[Type, number, string, SinkReason]>([
+  ['slack', 200, 'no_active_hooks', 'gone'],
+  ['slack', 404, 'no_active_hooks', 'gone'],
+  ['slack', 200, '{"ok":false,"error":"channel_is_archived"}', 'gone'],
+  ['slack', 200, 'action_prohibited', 'unauthorized'],
+  ['teams', 202, '{"error":{"code":"WorkflowTriggerIsNotEnabled"}}', 'misconfigured'],
+  [
+    'teams',
+    200,
+    'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 429 with ContextId x',
+    'rate_limited',
+  ],
+  [
+    'teams',
+    200,
+    'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 403 with ContextId x',
+    'unauthorized',
+  ],
+])('an error that %s names beside %i, %s, is %s', async (type, status, body, reason) => {
+  expect(await outcome(type, { status, body })).toMatchObject({ reason })
+})
+
+test.each(Object.keys(types) as Type[])(
+  'a wait until a date counts from the date of the answer, whatever our clock says: %s',
+  async (type) => {
+    const noon = Date.UTC(2026, 10, 1, 12)
+    const headers = {
+      date: new Date(noon).toUTCString(),
+      'retry-after': new Date(noon + 120_000).toUTCString(),
+    }
+    for (const offMs of [-600_000, 0, 600_000]) {
+      const told = await outcome(type, { status: 429, headers }, noon + offMs)
+      expect(told).toMatchObject({ reason: 'rate_limited', retryAfterMs: 120_000 })
+    }
+  },
+)

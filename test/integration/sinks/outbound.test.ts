@@ -1,0 +1,279 @@
+/** Sinks of every type through a company's proxy, to servers of its own authority that ask who comes. */
+import { once } from 'node:events'
+import { copyFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { checkSink } from '../../../src/cli/set-up/doctor-sinks.ts'
+import type { Config, Environment } from '../../../src/config/config.ts'
+import { parseConfig } from '../../../src/config/load.ts'
+import { systemClock } from '../../../src/lib/clock.ts'
+import { createLogger } from '../../../src/lib/logger.ts'
+import type { Sink } from '../../../src/sinks/sink.ts'
+import { type SinkConfig, sinkTypeOf } from '../../../src/sinks/sink-types.ts'
+import { createAuthority } from '../../support/certificates.ts'
+import { aDelivery } from '../../support/deliveries.ts'
+import { freePort } from '../../support/free-port.ts'
+import { aProxy } from '../../support/proxy.ts'
+import { startTcpServer } from '../../support/tcp-server.ts'
+
+const authority = createAuthority()
+const stranger = createAuthority('Somebody Else')
+afterAll(() => {
+  authority.remove()
+  stranger.remove()
+})
+/** A name that only the proxy knows. */
+const server = authority.issue('hooks.corp.test')
+const client = authority.issue('client')
+const alien = stranger.issue('alien')
+const folder = dirname(authority.file)
+
+interface Receiver {
+  port: number
+  /** What it took, by the common name of who sent it. */
+  taken: string[]
+}
+
+const tls = {
+  key: server.key,
+  cert: server.cert,
+  ca: authority.cert,
+  requestCert: true,
+  rejectUnauthorized: true,
+}
+
+async function anHttpsReceiver(): Promise<Receiver> {
+  const taken: string[] = []
+  const receiver = createServer(tls, (request, response) => {
+    const { subject } = (request.socket as TLSSocket).getPeerCertificate()
+    request.resume().on('end', () => {
+      taken.push(String(subject.CN))
+      const isPager = request.url === '/v2/enqueue'
+      response.writeHead(isPager ? 202 : 200).end(isPager ? '{"status":"success"}' : 'ok')
+    })
+  })
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver, 'listening')
+  onTestFinished(() => {
+    receiver.close()
+    receiver.closeAllConnections()
+  })
+  return { port: (receiver.address() as AddressInfo).port, taken }
+}
+
+async function aMailReceiver(more: SMTPServerOptions = {}): Promise<Receiver> {
+  const taken: string[] = []
+  const receiver = new SMTPServer({
+    ...tls,
+    secure: true,
+    authOptional: true,
+    disableReverseLookup: true,
+    ...more,
+    onData(stream, _session, callback) {
+      stream.resume().on('end', () => {
+        taken.push('client')
+        callback()
+      })
+    },
+  })
+  receiver.on('error', () => undefined)
+  receiver.listen(0, '127.0.0.1')
+  await once(receiver.server, 'listening')
+  onTestFinished(() => new Promise<void>((done) => receiver.close(() => done())))
+  return { port: (receiver.server.address() as AddressInfo).port, taken }
+}
+
+const addresses: Record<string, (host: string) => string> = {
+  slack: (host) => `type: slack, url: "https://${host}/services/T/B/x", allow_private: true`,
+  teams: (host) => `type: teams, url: "https://${host}/flow?sig=x", allow_private: true`,
+  pagerduty: (host) =>
+    `type: pagerduty, url: "https://${host}", routing_key: ${'k'.repeat(32)}, allow_private: true`,
+  webhook: (host) => `type: webhook, url: "https://${host}/hook", allow_private: true`,
+  email: (host) => `type: email, smtp: "smtps://${host}", from: a@b.example, to: [c@d.example]`,
+}
+
+interface Written {
+  type: string
+  host: string
+  /** Lines of the sink besides its address. */
+  keys: string
+}
+
+function aConfig({ type, host, keys }: Written, scheme = 'smtps:'): Config & { sink: SinkConfig } {
+  const address = addresses[type]?.(host).replace('smtps:', scheme)
+  const text = `
+accounts: { main: { base_url: "https://api.example.com", api_key: key } }
+feeds: { brand: { type: events, identifier_group: 7 } }
+sinks: { it: { ${address}, ${keys} } }
+route: { sinks: [it] }
+`
+  const { config } = parseConfig(text, { file: join(folder, 'tocsin.yaml'), env: {} })
+  const [sink] = config.sinks
+  if (sink === undefined) throw new Error('there is no sink')
+  return { ...config, sink }
+}
+
+async function aSink({ sink: config }: { sink: SinkConfig }): Promise<Sink> {
+  const parts = { logger: createLogger({ level: 'silent' }), clock: systemClock }
+  const sink = await sinkTypeOf(config).create(config, parts)
+  onTestFinished(() => sink.close())
+  return sink
+}
+
+async function send(sink: Sink): Promise<void> {
+  await sink.send(aDelivery(sink), { signal: AbortSignal.timeout(20_000) })
+}
+
+/** What `doctor` says: `ok: …` or the problem and its remedy. */
+async function diagnose(written: Written, env: Environment = {}): Promise<string> {
+  const { sink, ...config } = aConfig(written)
+  const stop = new AbortController().signal
+  const [finding] = await checkSink(sink, config, { stop, sends: false, env })
+  return `${finding?.status}: ${finding?.detail}; ${finding?.remedy}`
+}
+
+const trusting = 'ca_file: ca.pem'
+const identified = `${trusting}, client_cert_file: client.pem, client_key_file: client.key`
+
+test('mail that begins in clear goes by the proxy too, and turns to TLS', async () => {
+  const receiver = await aMailReceiver({ secure: false })
+  const proxy = await aProxy({ resolve: () => receiver.port })
+  const keys = `proxy: "${proxy.url}", ${identified}`
+  await send(await aSink(aConfig({ type: 'email', host: 'hooks.corp.test:25', keys }, 'smtp:')))
+  expect(receiver.taken).toEqual(['client'])
+})
+
+test('mail to localhost stays in clear only where no proxy stands between', async () => {
+  const receiver = await aMailReceiver({ secure: false, hideSTARTTLS: true })
+  const proxy = await aProxy({ resolve: () => receiver.port })
+  const host = `localhost:${receiver.port}`
+  const written = { type: 'email', host, keys: `proxy: "${proxy.url}"` }
+  const sink = await aSink(aConfig(written, 'smtp:'))
+  await expect(send(sink)).rejects.toMatchObject({ reason: 'misconfigured' })
+  expect(receiver.taken).toEqual([])
+  await send(await aSink(aConfig({ ...written, keys: 'pending_max: 9' }, 'smtp:')))
+  expect(receiver.taken).toEqual(['client'])
+})
+
+describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
+  const host = 'hooks.corp.test:4433'
+  let receiver: Receiver
+
+  beforeEach(async () => {
+    receiver = type === 'email' ? await aMailReceiver() : await anHttpsReceiver()
+  })
+
+  test('sends by a proxy with a login, which resolves the name, to who wants its certificate', async () => {
+    const proxy = await aProxy({ login: 'joe:pr0xy', resolve: () => receiver.port })
+    await send(await aSink(aConfig({ type, host, keys: `proxy: "${proxy.url}", ${identified}` })))
+    expect(receiver.taken).toEqual(['client'])
+    expect(proxy.tunnels.map(({ authority: asked }) => asked)).toEqual([host])
+  })
+
+  test('sends by a proxy that speaks TLS itself', async () => {
+    const proxy = await aProxy({ identity: server, resolve: () => receiver.port })
+    await send(await aSink(aConfig({ type, host, keys: `proxy: "${proxy.url}", ${identified}` })))
+    expect(receiver.taken).toEqual(['client'])
+  })
+
+  test.each(['localhost', '.localhost', '127.0.0.0/8'])(
+    'leaves the proxy aside for %s',
+    async (noProxy) => {
+      const proxy = await aProxy({ resolve: () => receiver.port })
+      const near = `${noProxy.startsWith('1') ? '127.0.0.1' : 'localhost'}:${receiver.port}`
+      const keys = `proxy: "${proxy.url}", no_proxy: "x.test, ${noProxy}", ${identified}`
+      await send(await aSink(aConfig({ type, host: near, keys })))
+      expect(receiver.taken).toEqual(['client'])
+      expect(proxy.tunnels).toEqual([])
+    },
+  )
+
+  test('takes up renewed certificates without a restart', async () => {
+    const own = authority.issue('renewed')
+    copyFileSync(alien.certFile, own.certFile)
+    copyFileSync(alien.keyFile, own.keyFile)
+    const keys = `${trusting}, client_cert_file: renewed.pem, client_key_file: renewed.key`
+    const sink = await aSink(aConfig({ type, host: `localhost:${receiver.port}`, keys }))
+    await expect(send(sink)).rejects.toMatchObject({ name: 'SinkError' })
+    copyFileSync(client.certFile, own.certFile)
+    copyFileSync(client.keyFile, own.keyFile)
+    await send(sink)
+    expect(receiver.taken).toEqual(['client'])
+  })
+
+  describe('is judged by doctor', () => {
+    const near = (): string => `localhost:${receiver.port}`
+
+    test('without a message where all is well', async () => {
+      const proxy = await aProxy({ login: 'joe:pr0xy', resolve: () => receiver.port })
+      const said = await diagnose({ type, host, keys: `proxy: "${proxy.url}", ${identified}` })
+      expect(said).toMatch(/^ok: .*hooks\.corp\.test:4433; nothing was sent/)
+      expect(receiver.taken).toEqual([])
+    })
+
+    test('to need ca_file or a client certificate', async () => {
+      expect(await diagnose({ type, host: near(), keys: 'pending_max: 9' })).toMatch(
+        /authority that is not trusted here.*\(misconfigured\); name its PEM file in ca_file$/,
+      )
+      expect(await diagnose({ type, host: near(), keys: trusting })).toMatch(
+        /it asks for a client certificate.*\(misconfigured\); set client_cert_file and client_key_file$/,
+      )
+    })
+
+    test.each([
+      ['42', /does not take the client certificate.*; give one that it knows in client_cert_file$/],
+      ['48', /does not take the client certificate.*; give one that it knows in client_cert_file$/],
+      ['116', /asks for a client certificate.*; set client_cert_file and client_key_file$/],
+      ['40', /refuses the TLS handshake.*; if it asks for .*, set client_cert_file/],
+    ])('by the alert %s of a server', async (alert, said) => {
+      const bytes = Buffer.from([21, 3, 3, 0, 2, 2, Number(alert)]) // RFC 8446, 6.2
+      const refusing = await startTcpServer({ onBytes: (socket) => socket.end(bytes) })
+      onTestFinished(() => refusing.stop())
+      const written = { type, host: `localhost:${refusing.port}`, keys: identified }
+      expect(await diagnose(written)).toMatch(said)
+      expect(await diagnose(written)).toContain('(misconfigured)')
+    })
+
+    test('to name a host that the certificate does not', async () => {
+      const proxy = await aProxy({ resolve: () => receiver.port })
+      const keys = `proxy: "${proxy.url}", ${identified}`
+      expect(await diagnose({ type, host: 'other.corp.test:443', keys })).toMatch(
+        /certificate is for another host.*\(misconfigured\); write the host that the certificate names$/,
+      )
+    })
+
+    test('by what the proxy says', async () => {
+      const asking = await aProxy({ login: 'joe:pr0xy', resolve: () => receiver.port })
+      const [refusing, failing] = [await aProxy({ refuses: 403 }), await aProxy({ refuses: 502 })]
+      const sealed = await aProxy({ identity: alien })
+      const by = (url: string): Promise<string> =>
+        diagnose({ type, host, keys: `proxy: "${url}", ${identified}` })
+      expect(await by(asking.url.replace('joe:pr0xy', 'joe:wr0ng'))).toMatch(
+        /the proxy asks for another login \(407\) \(misconfigured\); write its user and password into proxy/,
+      )
+      expect(await by(refusing.url)).toMatch(
+        /does not connect to hooks\.corp\.test:4433 \(403\) \(misconfigured\); .*name the host in no_proxy$/,
+      )
+      expect(await by(failing.url)).toMatch(/hooks\.corp\.test:4433 \(502\) \(unavailable\)/)
+      expect(await by(`http://localhost:${await freePort()}`)).toMatch(
+        /the proxy was not reached \(ECONNREFUSED\) \(unavailable\)/,
+      )
+      expect(await by(sealed.url)).toMatch(
+        /of the proxy: its certificate is of an authority that is not trusted here.*ca_file$/,
+      )
+    })
+
+    test('to need the proxy that the environment names', async () => {
+      const written = { type, host: `localhost:${await freePort()}`, keys: 'pending_max: 9' }
+      const env = { HTTPS_PROXY: 'http://proxy.example:3128' }
+      expect(await diagnose(written, env)).toMatch(
+        /\(unavailable\); .*write proxy: \$\{HTTPS_PROXY\}/,
+      )
+      expect(await diagnose(written)).not.toContain('proxy')
+    })
+  })
+})
