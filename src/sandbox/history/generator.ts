@@ -18,7 +18,7 @@ import type { SandboxEvent } from './history.ts'
 /** Families by type; the weight is the number per hundred events. */
 const families: Record<string, { weight: number; family: Family }> = {
   stealer_log: { weight: 14, family: stealerLog },
-  leaked_credential: { weight: 16, family: leakedCredential },
+  leaked_credential: { weight: 18, family: leakedCredential },
   chat_message: { weight: 14, family: chatMessage },
   forum_post: { weight: 10, family: forumPost },
   listing: { weight: 7, family: listing },
@@ -29,7 +29,8 @@ const families: Record<string, { weight: number; family: Family }> = {
   blog_post: { weight: 3, family: blogPost },
   bucket: { weight: 2, family: bucket },
   bucket_object: { weight: 3, family: bucketObject },
-  leak: { weight: 2, family: leak },
+  // only on request: since March 2026 leaks come as single leaked credentials
+  leak: { weight: 0, family: leak },
   cc: { weight: 2, family: creditCard },
   bot: { weight: 2, family: bot },
   docker_repository: { weight: 1, family: dockerRepository },
