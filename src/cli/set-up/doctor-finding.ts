@@ -3,7 +3,8 @@ import { withTimeout } from '../../lib/clock.ts'
 import { errorMessage } from '../../lib/errors.ts'
 import { formatDuration, Interruption } from '../terminal.ts'
 
-export type Status = 'ok' | 'warning' | 'problem'
+/** `note`: nothing is wrong, and somebody may want to know. */
+export type Status = 'ok' | 'note' | 'warning' | 'problem'
 
 export interface DoctorFinding {
   check: string
@@ -18,7 +19,7 @@ export interface DoctorFinding {
 /** What a check is about; it makes the findings of one subject. */
 export interface Subject {
   good(detail: string): DoctorFinding
-  bad(status: 'warning' | 'problem', detail: string, remedy: string): DoctorFinding
+  bad(status: Exclude<Status, 'ok'>, detail: string, remedy: string): DoctorFinding
 }
 
 export function about(check: string, subject: string): Subject {

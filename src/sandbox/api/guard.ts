@@ -40,12 +40,14 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Gu
     if (entry.isOverLimit && settings.enforceLimits) await sendTooMany(reply, settings)
   })
   app.addHook('preHandler', async (request, reply) => {
-    if (log.entryFor(request).path === '/tokens/generate') return
+    if (openPaths.has(log.entryFor(request).path)) return
     const grant = findGrant(request, tokens)
     if (!grant) await sendError(reply, { status: 401, message: 'bad token' })
     else await refuseUnpermitted(request, reply, grant)
   })
 }
+
+const openPaths = new Set(['/tokens/generate', '/firework/v4/healthz/'])
 
 /** Returns the valid grant of a request; null if there is none. */
 export function findGrant(request: FastifyRequest, tokens: Tokens): TokenGrant | null {
@@ -240,6 +242,8 @@ const permissionRules: readonly PermissionRule[] = [
   { path: /^\/firework\/v4\/credentials\/global\/_search$/, permission: 'firework.global_search' },
   { path: /^\/firework\/v2\/search\/?$/, permission: 'firework.global_search' },
   { path: /^\/astp\/v2\/credentials\/_search$/, permission: 'astp_credentials_access' },
+  { path: /^\/astp\/urls\/by_credential_hash$/, permission: 'astp_credentials_access' },
+  { path: /^\/firework\/v4\/alerts\/$/, permission: 'alert_channels' },
   {
     path: /^\/firework\/v4\/events\/_expand\/?$/,
     field: 'credentials',

@@ -85,6 +85,7 @@ export function addService(root: FastifyInstance, parts: ServiceParts): PretendS
       answerDetail(request, reply, { settings, history, grant: findGrant(request, tokens) }),
     )
     addMonitoring(app, { ...parts, tokens })
+    app.get('/firework/v4/healthz/', () => JSON.stringify('ok'))
     addTriage(app, { ...parts, tenantOf, tokens })
     done()
   })

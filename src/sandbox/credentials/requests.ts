@@ -35,6 +35,7 @@ interface CredentialRequests extends Pick<
 > {
   answerFeed(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
   answerTenant(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
+  answerUrls(reply: FastifyReply, body: unknown): FastifyReply
   /** `isCharged`: the search costs quota. */
   answerSearch(
     reply: FastifyReply,
@@ -74,6 +75,11 @@ export function createCredentialRequests(
         identifierIds.some((id) => given.tenantOf(id) === grant?.tenantId)
       return sendTenantPage(reply, { ...parsed.data, show: viewFor(grant), isOwn }, parts)
     },
+    answerUrls(reply, body) {
+      const parsed = credentialUrlsBody.safeParse(body ?? {})
+      if (!parsed.success) return refuseShape(reply, 'body', parsed.error)
+      return sendUrls(reply, parsed.data, parts)
+    },
     answerSearch(reply, { body, grant, isCharged }) {
       const parsed = credentialSearchBody.safeParse(body ?? {})
       if (!parsed.success) return refuseShape(reply, 'body', parsed.error)
@@ -101,6 +107,9 @@ export function addCredentials(
         credentials.answerTenant(request, reply, findGrant(request, tokens)),
     })
   }
+  app.post('/astp/urls/by_credential_hash', (request, reply) =>
+    credentials.answerUrls(reply, log.entryFor(request).body),
+  )
   for (const path of [credentialSearchPath, astpSearchPath] as const) {
     app.post(path, (request, reply) =>
       credentials.answerSearch(reply, {
@@ -186,6 +195,22 @@ function sendSearchPage(
   }
   const items = page.shown.map((one) => toSearchCredential(show(one), body.include))
   return reply.send(wirePage(items, page.next, from))
+}
+
+/** Whatever the tenant: the search that shows the hash is global, too. A cursor is the next place. */
+function sendUrls(
+  reply: FastifyReply,
+  { credential_hash: hash, size, from }: z.infer<typeof credentialUrlsBody>,
+  { history }: CredentialParts,
+): FastifyReply {
+  const found = history.all().filter((one) => hashPair(one) === hash)
+  const hosts = [...new Set(found.flatMap(({ authDomains }) => authDomains))].toSorted()
+  const start = from ? Number(from) : 0
+  if (!Number.isInteger(start)) return refuseCursor(reply)
+  const items = hosts
+    .slice(start, start + size)
+    .map((host) => ({ url: `https://${host}/login`, domain: host, credential_hash: hash }))
+  return reply.send({ items, next: start + size < hosts.length ? String(start + size) : null })
 }
 
 interface CredentialViewer {
@@ -335,6 +360,12 @@ const credentialFeedQuery = z.object({
 /** Query parameters of the tenant's feed (docs/api-notes.md, Cursors and order). */
 const tenantCredentialsQuery = credentialFeedQuery.extend({
   order_type: z.enum(orders).default('desc'),
+})
+
+const credentialUrlsBody = z.object({
+  credential_hash: word,
+  size: z.int().min(1).max(5_000).default(100),
+  from: z.string().nullish(),
 })
 
 function credentialMatcher(

@@ -7,6 +7,7 @@ import {
   type WireAlert,
   wireAsset,
 } from '../../upstream/resources/assets.ts'
+import { orders } from '../../upstream/resources/enumerations.ts'
 import { policyAssignment, policyCreation } from '../../upstream/resources/policies.ts'
 import { findGrant, type Tokens } from '../api/guard.ts'
 import { formatZonelessTime } from '../history/draft.ts'
@@ -367,6 +368,19 @@ function cleanPastEvents(
 
 /** Routes for the alerts of an asset group, which are generated and the same on each read. */
 function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
+  function list({ query, tenantId, organizationId }: TenantRequest): unknown {
+    parseWith(z.object({ order_type: z.enum(orders).optional() }), query, {
+      version: 'v4',
+      part: 'query',
+    })
+    const alerts = settings.groups
+      .filter((group) => group.tenantId === tenantId)
+      .flatMap((group) => makeAlerts(group, organizationId))
+      .map((alert) => ({ alert, createdAtMs: alert.id, uid: String(alert.id) }))
+    const itemOf = ({ alert }: { alert: WireAlert }): unknown => toTenantAlert(alert)
+    return listPage(alerts, query, { endMode: settings.endMode, itemOf, most: 10, order: 'asc' })
+  }
+
   function read({ params, tenantId, organizationId }: TenantRequest): unknown {
     const id = parseInteger(params['id'] ?? '', 'assets_group_id')
     const { groups, alertsAs } = settings
@@ -377,7 +391,28 @@ function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
     return { alerts: isObject ? alerts[0] : alerts }
   }
 
-  return [{ method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read }]
+  return [
+    { method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read },
+    { method: 'GET', path: '/firework/v4/alerts/', answer: list },
+  ]
+}
+
+/** An alert as v4 shows it: without what configures its channel. */
+function toTenantAlert({
+  params: _params,
+  feed_url: _url,
+  feed_target_type: _type,
+  feed_target_id: id,
+  tenant_alert_channel_id: channel,
+  ...alert
+}: WireAlert): unknown {
+  return {
+    ...alert,
+    feed_definition: { type: 'group', id },
+    alert_channel_id: channel,
+    alert_channel: { id: channel, name: alert.name },
+    updated_at: alert.created_at,
+  }
 }
 
 /** Alert channels and their settings, secrets included (docs/api-notes.md, Alerts). */

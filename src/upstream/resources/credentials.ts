@@ -3,14 +3,17 @@ import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 import {
   ask,
+  type CallOptions,
   type TierCallOptions,
   checkRequest,
   type OperationParts,
   pathPart,
+  read,
   type Request,
   type SearchPage,
   readSearchPage,
 } from './operation.ts'
+import { wireSearchPage, type WireSearchPage } from './page.ts'
 
 interface CredentialFeedRequest extends TierCallOptions {
   identifier: number
@@ -52,6 +55,13 @@ export interface CredentialOperations {
   searchAstpCredentials(
     request: { body: WireCredentialSearchBody } & TierCallOptions,
   ): Promise<SearchPage>
+  /**
+   * Returns one page of the addresses at which a credential was used; 1 to 5,000. `POST
+   * /astp/urls/by_credential_hash`; basic tier.
+   */
+  credentialUrls(
+    request: { hash: string; from: string | null; size: number } & CallOptions,
+  ): Promise<WireSearchPage>
 }
 
 export function createCredentialOperations(parts: OperationParts): CredentialOperations {
@@ -86,6 +96,11 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
     },
     searchAstpCredentials: (asked) =>
       search({ path: '/astp/v2/credentials/_search', tier: 'basic' }, asked),
+    credentialUrls({ hash, from, size, ...asked }) {
+      const body = { credential_hash: hash, size, ...(from !== null && { from }) }
+      const path = '/astp/urls/by_credential_hash'
+      return read(parts, wireSearchPage, { method: 'POST', path, body, pageSize: size }, asked)
+    },
   }
 }
 
@@ -128,6 +143,14 @@ export const wireCredential = z.looseObject({
   ignored_at: optionalText,
 })
 export type WireCredential = z.infer<typeof wireCredential>
+
+/** An address at which a credential was used. */
+export const wireCredentialUrl = z.looseObject({
+  url: text,
+  domain: optionalText,
+  credential_hash: optionalText,
+})
+export type WireCredentialUrl = z.infer<typeof wireCredentialUrl>
 
 const word = z.string().min(1)
 

@@ -1,6 +1,6 @@
 /**
- * Identifiers (assets) and their groups, listed. Each list has a newer and an older operation: a
- * server may have only one of them.
+ * Identifiers (assets), their groups and the tenant's alerts, listed. The first two have a newer and
+ * an older operation: a server may have only one of them.
  */
 import { z } from 'zod'
 import type { AssetType } from './enumerations.ts'
@@ -32,6 +32,8 @@ export interface IdentifierOperations {
   ): Promise<WireSearchPage>
   /** Returns a page of the tenant's groups, with counts. `GET /firework/v3/identifiers/groups`. */
   listGroups(request: PageRequest): Promise<WireSearchPage>
+  /** Returns a page of all alerts of the tenant; at most 10. `GET /firework/v4/alerts/`. */
+  listAlerts(request: PageRequest): Promise<WireSearchPage>
   /** Returns all groups, without counts. `GET /firework/v2/assets/groups/`. */
   listOlderGroups(asked: CallOptions): Promise<unknown[]>
 }
@@ -55,6 +57,7 @@ export function createIdentifierOperations(parts: OperationParts): IdentifierOpe
       readPage('/firework/v3/identifiers/', toQuery(filters, 'parent_group_id'), asked),
     listGroups: (asked) =>
       readPage('/firework/v3/identifiers/groups', new URLSearchParams(), asked),
+    listAlerts: (asked) => readPage('/firework/v4/alerts/', new URLSearchParams(), asked),
     async listOlderGroups(asked) {
       const request = { method: 'GET', path: '/firework/v2/assets/groups/' } as const
       return (await read(parts, wireGroupsAnswer, request, asked)).assets_groups ?? []
@@ -93,6 +96,21 @@ export const wireIdentifier = z.looseObject({
   event_count: optionalNumber,
 })
 export type WireIdentifier = z.infer<typeof wireIdentifier>
+
+/** An alert of the tenant; how its channel is configured is not shown. */
+export const wireTenantAlert = z.looseObject({
+  id: z.int(),
+  type: optionalText,
+  name: optionalText,
+  /** What it watches: `tenant`, or a `group` or `identifier` by its id. */
+  feed_definition: z.looseObject({ type: optionalText, id: optionalNumber }).nullish().catch(null),
+  search_types: optionalTexts,
+  experimental_search_types: optionalTexts,
+  risks: z.array(z.number()).nullish().catch(null),
+  frequency: optionalNumber,
+  alert_channel_id: optionalNumber,
+})
+export type WireTenantAlert = z.infer<typeof wireTenantAlert>
 
 const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
 

@@ -18,7 +18,12 @@ import {
   eventFilterTypes,
 } from '../../../src/upstream/resources/enumerations.ts'
 import type { EventQuery, GroupSearchBody } from '../../../src/upstream/resources/events.ts'
-import { wireGroupEntry, wireIdentifier } from '../../../src/upstream/resources/identifiers.ts'
+import { wireCredentialUrl } from '../../../src/upstream/resources/credentials.ts'
+import {
+  wireGroupEntry,
+  wireIdentifier,
+  wireTenantAlert,
+} from '../../../src/upstream/resources/identifiers.ts'
 import type { WireSearchPage } from '../../../src/upstream/resources/page.ts'
 import {
   operations,
@@ -334,6 +339,21 @@ const checks: ClientCheck[] = [
     ask: (client) => client.listOlderGroups(asked()).then((groups) => void groups),
   },
   {
+    name: 'health',
+    ask: (client) => client.checkHealth(AbortSignal.timeout(20_000)),
+  },
+  {
+    name: 'alerts',
+    ask: (client) => walk((cursor) => client.listAlerts({ from: cursor, size: 10, ...asked() })),
+    wrongWith: (item) => wireTenantAlert.safeParse(item).error ?? null,
+  },
+  {
+    name: 'addresses of a credential',
+    ask: (client) =>
+      walk((cursor) => client.credentialUrls({ hash: 'x', from: cursor, size: 5_000, ...asked() })),
+    wrongWith: (item) => wireCredentialUrl.safeParse(item).error ?? null,
+  },
+  {
     name: 'assets',
     ask: async (client) => {
       await client.createAsset({ asset: { ...assetGiven, assets_group_id: 5 }, ...asked() })
@@ -397,6 +417,8 @@ describe.each(manners)('answers with %s', (manner) => {
     ['assets', 'create', 'a.example', '--type=domain', '--search-types=all'],
     ['assets', 'disable', '77'],
     ['alerts', 'get', '1042'],
+    ['alerts', 'list', '--all'],
+    ['credentials', 'urls', '43804850e72d054f3648660557330630', '--all'],
     ['identifiers', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
     ['groups', 'list', '--all'],
     ['policies', 'create', '--name=x', '--included-keywords=acme'],

@@ -9,7 +9,7 @@ import type { WireCredentialSearchBody } from '../../../../src/upstream/resource
 import type { WireSearchPage } from '../../../../src/upstream/resources/page.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import type { ReplicaOptions } from '../../../support/replica.ts'
-import { aScene, asAnotherTenant, failureOf, onlyWith, toldBy } from './scene.ts'
+import { aScene, asAnotherTenant, asked, failureOf, onlyWith, toldBy } from './scene.ts'
 
 const identifier = 77
 const feedPath = `/firework/v3/identifiers/${identifier}/feed/credentials`
@@ -337,5 +337,36 @@ describe('the search without a quota', () => {
     const error = await failureOf(astpPage(client))
     expect(error).toMatchObject({ reason: 'auth', status: 403 })
     expect(error.message).toContain('astp_credentials_access')
+  })
+})
+
+describe('the addresses of a credential', () => {
+  test('are read by its hash, page after page', async () => {
+    const { sandbox, client } = await start()
+    sandbox.addCredentials(1, { domain: 'a.example', authDomains: ['c.example', 'b.example'] })
+    const body = { query: { type: 'domain', fqdn: 'a.example' }, size: 1, order: 'asc' } as const
+    const found = await client.searchAstpCredentials({ body, ...asked() })
+    const { credential_hash: hash } = found.page.items[0] as { credential_hash: string }
+    const page = (from: string | null) => client.credentialUrls({ hash, from, size: 1, ...asked() })
+    const first = await page(null)
+    const last = await page(first.next ?? null)
+    expect([...first.items, ...last.items]).toEqual([
+      { url: 'https://b.example/login', domain: 'b.example', credential_hash: hash },
+      { url: 'https://c.example/login', domain: 'c.example', credential_hash: hash },
+    ])
+    expect(last.next).toBeNull()
+    const path = '/astp/urls/by_credential_hash'
+    expect(sandbox.requests.filter((one) => one.path === path)).toMatchObject([
+      { method: 'POST', tier: 'basic', body: { credential_hash: hash, size: 1 } },
+      { method: 'POST', tier: 'basic', body: { credential_hash: hash, size: 1, from: first.next } },
+    ])
+  })
+
+  test('are closed to a key without the permission', async () => {
+    const { client } = await start(onlyWith('firework.global_search'))
+    const error = await failureOf(
+      client.credentialUrls({ hash: 'x', from: null, size: 5, ...asked() }),
+    )
+    expect(error).toMatchObject({ reason: 'auth', status: 403 })
   })
 })
