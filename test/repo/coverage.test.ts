@@ -65,6 +65,10 @@ const published = [
   'GET /firework/v4/healthz/',
   'GET /firework/v4/alerts/',
   'POST /astp/urls/by_credential_hash',
+  'POST /firework/v4/identifiers/',
+  'GET /firework/v4/identifiers/{identifier_id}',
+  'PUT /firework/v4/identifiers/{identifier_id}',
+  'DELETE /firework/v4/identifiers/{identifier_id}',
 ]
 
 interface Row {

@@ -13,7 +13,7 @@ import { findGrant, type Tokens } from '../api/guard.ts'
 import { formatZonelessTime } from '../history/draft.ts'
 import { createRandom, hashText, type Random, type SandboxGroup } from '../options.ts'
 import { type RequestLog, validationEntry } from '../server.ts'
-import { identifierRoutes } from './identifiers.ts'
+import { chooseGroup, identifierRoutes, toContent } from './identifiers.ts'
 import {
   createHandler,
   invalidInput,
@@ -22,7 +22,6 @@ import {
   type MonitoringRoute,
   parseInteger,
   parseWith,
-  refusal,
   requireOwn,
   type TenantRequest,
 } from './route.ts'
@@ -32,12 +31,10 @@ import {
   type AssetWriting,
   toAssignmentItem,
   luceneProblem,
-  parseAssetData,
   toPolicyItem,
   type SandboxAsset,
   type SandboxAssignment,
   type SandboxPolicy,
-  makeUuid,
 } from './store.ts'
 
 const spellings = { underscore: 'matching_policies', hyphen: 'matching-policies' } as const
@@ -62,7 +59,16 @@ export function addMonitoring(
 
   const plainRoutes = [...assetRoutes(parts), ...identifierRoutes(parts), ...alertRoutes(parts)]
   for (const route of plainRoutes) {
-    app.route({ method: route.method, url: route.path, handler: handlerFor(route) })
+    const isThere = settings.undescribed || !route.isUndescribed
+    const missing =
+      route.method === 'POST'
+        ? plainAnswer(405, 'Method Not Allowed')
+        : plainAnswer(404, 'Not Found')
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: isThere ? handlerFor(route) : missing,
+    })
   }
   for (const [spelling, word] of Object.entries(spellings)) {
     const base = `/firework/v4/${word}`
@@ -172,31 +178,6 @@ function toWriting(
     risks: given.risks ?? [],
     ...content,
   }
-}
-
-function toContent(
-  { type, data }: Pick<GivenAsset, 'type' | 'data'>,
-  { id, attributes }: Pick<SandboxAsset, 'id' | 'attributes'>,
-): AssetContent {
-  const content = parseAssetData(type, data, { uuid: makeUuid(`identity/${id}`), attributes })
-  if (!('problem' in content)) return content
-  const message = content.problem
-  throw refusal('v4', { status: 400, code: 'INVALID_IDENTIFIER_DATA', message })
-}
-
-/**
- * Returns the requested group, which must be the tenant's; by default the tenant's first; null if
- * it has none.
- */
-function chooseGroup(
-  request: number | undefined,
-  tenantId: number,
-  { settings }: MonitoringParts,
-): number | null {
-  const { groups } = settings
-  if (request === undefined) return groups.find((group) => group.tenantId === tenantId)?.id ?? null
-  const found = groups.find(({ id }) => id === request)
-  return requireOwn(found, { version: 'v2', what: 'assets group', tenantId }).id
 }
 
 /**
