@@ -4,6 +4,8 @@
  * here or names of the configuration; never a uid, an address or an error text.
  */
 
+import { unreadableFields } from './unreadable-fields.ts'
+
 /**
  * Where a label's values come from: names of the configuration (the feeds that sweep or are audited
  * and the sinks with a canary are lists of their own); `severity`: the five words, anything else
@@ -105,45 +107,6 @@ const suppressionReasons = [
   'remediated',
   'seen_again',
   'superseded',
-] as const
-
-/** Upstream names of item fields that may be unreadable although the item is taken in. */
-export const unreadableFields = [
-  'auth_domains',
-  'breached_at',
-  'content',
-  'created_at',
-  'domain',
-  'estimated_created_at',
-  'event_uid',
-  'flare_url',
-  'format_type',
-  'hash',
-  'hash_type',
-  'header',
-  'highlights',
-  'id',
-  'identifiers',
-  'identity_name',
-  'ignored_at',
-  'imported_at',
-  'intel_type',
-  'leaked_at',
-  'matched_at',
-  'notes',
-  'pii_tags',
-  'reading_time',
-  'related_activity_uids',
-  'remediated_at',
-  'report',
-  'severity',
-  'source',
-  'subtitle',
-  'summary',
-  'tags',
-  'tenant_metadata',
-  'title',
-  'type',
 ] as const
 
 /** From a minute to a week. */

@@ -65,6 +65,7 @@ const published = [
   'GET /firework/v4/healthz/',
   'GET /firework/v4/alerts/',
   'POST /astp/urls/by_credential_hash',
+  'POST /astp/v2/cookies/_search',
   'POST /firework/v4/identifiers/',
   'GET /firework/v4/identifiers/{identifier_id}',
   'PUT /firework/v4/identifiers/{identifier_id}',

@@ -69,6 +69,7 @@ export function addService(root: FastifyInstance, parts: ServiceParts): PretendS
   const credentials = createCredentialRequests({
     settings,
     history: credentialHistory,
+    events: history,
     quota,
     tenantOf,
   })

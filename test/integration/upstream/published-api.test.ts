@@ -18,7 +18,7 @@ import {
   eventFilterTypes,
 } from '../../../src/upstream/resources/enumerations.ts'
 import type { EventQuery, GroupSearchBody } from '../../../src/upstream/resources/events.ts'
-import { wireCredentialUrl } from '../../../src/upstream/resources/credentials.ts'
+import { wireCookie, wireCredentialUrl } from '../../../src/upstream/resources/credentials.ts'
 import {
   wireGroupEntry,
   wireIdentifier,
@@ -351,6 +351,17 @@ const checks: ClientCheck[] = [
     wrongWith: (item) => wireTenantAlert.safeParse(item).error ?? null,
   },
   {
+    name: 'cookies',
+    ask: (client) =>
+      walk(async (cursor) => {
+        const times = { imported_after: moment, expires_after: moment }
+        const words = { names: ['sid'], paths: ['/'], values: ['v'] }
+        const body = { domain: 'a.example', ...times, ...words, size: 100, order: 'asc' } as const
+        return (await client.searchCookies({ body: { ...body, ...from(cursor) }, ...asked() })).page
+      }),
+    wrongWith: (item) => wireCookie.safeParse(item).error ?? null,
+  },
+  {
     name: 'addresses of a credential',
     ask: (client) =>
       walk((cursor) => client.credentialUrls({ hash: 'x', from: cursor, size: 5_000, ...asked() })),
@@ -425,6 +436,7 @@ describe.each(manners)('answers with %s', (manner) => {
     ['assets', 'disable', '77'],
     ['alerts', 'get', '1042'],
     ['alerts', 'list', '--all'],
+    ['cookies', 'search', '--domain=a.example', '--since=7d', '--live', '--all'],
     ['credentials', 'urls', '43804850e72d054f3648660557330630', '--all'],
     ['identifiers', 'list', '--group=5', '--type=domain', '--enabled', '--all'],
     ['groups', 'list', '--all'],

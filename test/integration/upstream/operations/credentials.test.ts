@@ -370,3 +370,41 @@ describe('the addresses of a credential', () => {
     expect(error).toMatchObject({ reason: 'auth', status: 403 })
   })
 })
+
+describe('stolen cookies', () => {
+  const body = { domain: 'a.example', size: 2, order: 'asc' } as const
+
+  test('are found by their domain, page after page, in the basic tier', async () => {
+    const { sandbox, client } = await start({ searchQuota: { prefix: 'X-', searches: 5 } })
+    const cookies = ['x', 'y', 'z'].map((value) => ({
+      host_key: '.a.example',
+      path: '/',
+      expires_utc: '2090-01-01T00:00:00',
+      name: 'sid',
+      value,
+    }))
+    sandbox.addEvent({ type: 'stealer_log', stolen: { credentials: [], cookies } })
+    const first = await client.searchCookies({ body, ...asked() })
+    const from = first.page.next ?? ''
+    const last = await client.searchCookies({ body: { ...body, from }, ...asked() })
+    const items = [...first.page.items, ...last.page.items] as { value: string }[]
+    expect(items.map(({ value }) => value).toSorted()).toEqual(['x', 'y', 'z'])
+    expect(sandbox.quota.remaining()).toBe(5)
+    const sent = sandbox.requests.filter(({ path }) => path === '/astp/v2/cookies/_search')
+    expect(sent).toMatchObject([{ tier: 'basic', body }, { body: { ...body, from } }])
+  })
+
+  test('are closed to a key without the permission', async () => {
+    const { client } = await start(onlyWith('astp_credentials_access'))
+    const error = await failureOf(client.searchCookies({ body, ...asked() }))
+    expect(error).toMatchObject({ reason: 'auth', status: 403 })
+    expect(error.message).toContain('astp_cookies_access')
+  })
+
+  test('are not asked for beyond what the service takes', async () => {
+    const { client } = await start()
+    const names = Array.from({ length: 11 }, (_, at) => `n${at}`)
+    const error = await failureOf(client.searchCookies({ body: { ...body, names }, ...asked() }))
+    expect(toldBy(error)).toEqual(['names: too long; at most 10 entries'])
+  })
+})
