@@ -136,6 +136,11 @@ const commandEntries: readonly CommandEntry[] = [
     load: async () => (await import('./api/credentials.ts')).credentialsCommand,
   },
   {
+    term: 'cookies',
+    description: 'stolen cookies at the service, found by hand',
+    load: async () => (await import('./api/cookies.ts')).cookiesCommand,
+  },
+  {
     term: 'assets',
     description: 'what is watched: domains, keywords, addresses and the like (identifiers)',
     load: async () => (await import('./api/assets.ts')).assetsCommand,

@@ -123,14 +123,18 @@ export interface PeriodOptions {
 
 /** `what`: the event that the time refers to, e.g. `created`. */
 export function addPeriodOptions(command: Command, what: string): Command {
-  return command
-    .addOption(
-      new Option(
-        '--since <time>',
-        `${what} then or later: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z`,
-      ).argParser(checkPastTime),
-    )
-    .addOption(new Option('--until <time>', `${what} then or before`).argParser(checkPastTime))
+  return addSinceOption(command, what).addOption(
+    new Option('--until <time>', `${what} then or before`).argParser(checkPastTime),
+  )
+}
+
+export function addSinceOption(command: Command, what: string): Command {
+  return command.addOption(
+    new Option(
+      '--since <time>',
+      `${what} then or later: how long ago, such as 7d, or a time such as 2026-11-01T12:00Z`,
+    ).argParser(checkPastTime),
+  )
 }
 
 /** Milliseconds, both inclusive. */

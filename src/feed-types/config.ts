@@ -13,6 +13,7 @@ import {
   word,
 } from '../lib/config-fields.ts'
 import {
+  cookiesFeedConfig,
   credentialSearchFeedConfig,
   credentialsFeedConfig,
   tenantCredentialsFeedConfig,
@@ -96,6 +97,7 @@ const reportsFeedConfig = section(
 }))
 
 export type {
+  CookiesFeedConfig,
   CredentialQuery,
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
@@ -132,6 +134,7 @@ export const feedConfig = byType([
   credentialsFeedConfig,
   tenantCredentialsFeedConfig,
   credentialSearchFeedConfig,
+  cookiesFeedConfig,
   eventSearchFeedConfig,
   legacySearchFeedConfig,
   reportsFeedConfig,

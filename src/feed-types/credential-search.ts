@@ -36,7 +36,19 @@ import {
 type CredentialSearch = Polled<CredentialSearchFeedConfig>
 type ScanIntervals = Pick<CredentialSearch, 'everyMs' | 'sweep'>
 
-const pageSizes = [100, 50, 25, 10] as const
+export const pageSizes = [100, 50, 25, 10] as const
+
+/** How feeds are read that can be asked by import time alone, in an order that nobody promises. */
+export const readByImportTime: NonNullable<FeedType<ScanIntervals>['unordered']> = {
+  byTime: true,
+  note: noteWindow,
+  endsWhenKnown: () => false,
+  nextScan: nextWindow,
+  // an older version resumed cursors beyond the end: its scan may have passed new items
+  canResume: ({ notes }) => notes?.['hasCompleted'] !== undefined,
+  readsAll: (scan) => readNotes(scan).isUnfiltered,
+  remark: describeCost,
+}
 
 export const credentialSearchFeed: FeedType<CredentialSearch> = {
   // large pages are slow, and the gateway times out after about 30 s (docs/api-notes.md, Page
@@ -57,16 +69,7 @@ export const credentialSearchFeed: FeedType<CredentialSearch> = {
   isFree,
   parse: (raw, feed) => parseCredentialItem(raw, feed),
   maskMalformed: maskMalformedCredential,
-  unordered: {
-    byTime: true,
-    note: noteWindow,
-    endsWhenKnown: () => false,
-    nextScan: nextWindow,
-    // an older version resumed cursors beyond the end: its scan may have passed new items
-    canResume: ({ notes }) => notes?.['hasCompleted'] !== undefined,
-    readsAll: (scan) => readNotes(scan).isUnfiltered,
-    remark: describeCost,
-  },
+  unordered: readByImportTime,
 }
 
 /**
@@ -188,7 +191,7 @@ const minCatchUpMs = 7 * 86_400_000
 /** How long small pages are kept after a gateway timeout on larger ones. */
 const smallPagesMs = 86_400_000
 
-function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): NextScan {
+function nextWindow(state: FeedState & { scan: Scan }, feed: ScanIntervals): NextScan {
   const { scan, nowMs, startBoundMs } = state
   const notes = readNotes(scan)
   const { isUnfiltered, lastPages } = notes
@@ -216,7 +219,7 @@ function nextWindow(state: FeedState & { scan: Scan }, feed: CredentialSearch): 
 
 function nextFromMs(
   { scan, nowMs, startBoundMs, isBackfilling }: FeedState & { scan: Scan },
-  { sweep }: CredentialSearch,
+  { sweep }: ScanIntervals,
 ): number {
   if (readNotes(scan).hasCompleted) return Math.min(scan.startedAtMs, nowMs) - overlapMs
   if (isBackfilling) return startBoundMs

@@ -1,4 +1,7 @@
-/** Feeds of leaked credentials: those of an identifier, of the tenant, and those that a search finds. */
+/**
+ * Feeds of leaked credentials: those of an identifier, of the tenant, and those that a search finds;
+ * and of stolen cookies.
+ */
 import { z } from 'zod'
 import { severities } from '../event.ts'
 import {
@@ -19,6 +22,7 @@ import {
 } from '../lib/config-fields.ts'
 import {
   commonKeys,
+  type CookiesFeedConfig,
   fixedIntervalParts,
   type CredentialQuery,
   type CredentialSearchFeedConfig,
@@ -216,6 +220,66 @@ export const credentialSearchFeedConfig = section(
   severity: file.severity,
   dedupe: file.dedupe,
   quotaReserve: file.quota_reserve,
+  ...fixedIntervalParts(file),
+  sweep: file.sweep,
+  detail: [],
+}))
+
+/** The most that the service takes of a filter. */
+const mostFilters = 10
+
+const atMostTen: Rule = (feed) =>
+  ['names', 'paths'].flatMap((key) => {
+    const { length } = Array.isArray(feed[key]) ? feed[key] : []
+    const problem = `${length} of them, and the service takes ${mostFilters}`
+    return length > mostFilters ? [{ path: [key], problem, remedy: 'write a second feed' }] : []
+  })
+
+export const cookiesFeedConfig = section(
+  {
+    type: z
+      .literal('cookies')
+      .meta({ description: 'Stolen cookies of one domain; takes the permission for ASTP.' }),
+    domain,
+    names: list(
+      text('The name of a cookie.'),
+      'Only cookies of these names, at most ten.',
+      'write names of cookies, such as [session]',
+    ).optional(),
+    paths: list(
+      text('The path of a cookie.'),
+      'Only cookies of these paths, at most ten.',
+      "write paths of cookies, such as ['/']",
+    ).optional(),
+    severity: word(
+      severities,
+      'The severity of a cookie that still lives, or states no end.',
+    ).prefault('high'),
+    expired_severity: word(severities, 'The severity of a cookie that has expired.').prefault(
+      'info',
+    ),
+    ...commonKeys,
+    every: duration('The longest time between polls.', '5s').prefault('60s'),
+    tier: tierKey('basic'),
+    sweep: windowSweep('24h'),
+    ...foreignKeys({
+      filters: 'write names and paths: the service filters cookies by these alone',
+      detail: 'remove the line: a cookie has no full event to fetch',
+      dedupe: 'remove the line: each cookie is sent once',
+      query: 'write domain and whose cookies are meant',
+      quota_reserve: 'remove the line: cookies cost no quota',
+      identifier_group: 'write domain and whose cookies are meant',
+      identifier: 'write domain and whose cookies are meant',
+    }),
+  },
+  { describe: 'The stolen cookies of a domain.', rules: [labelNames, atMostTen] },
+).transform((file): Written<CookiesFeedConfig> => ({
+  type: file.type,
+  domain: file.domain.toLowerCase(),
+  names: file.names ?? [],
+  paths: file.paths ?? [],
+  severity: file.severity,
+  expiredSeverity: file.expired_severity,
   ...fixedIntervalParts(file),
   sweep: file.sweep,
   detail: [],

@@ -320,7 +320,7 @@ function maskMalformedSource(
   })
 }
 
-function maskFields(
+export function maskFields(
   object: Record<string, unknown>,
   known: readonly string[],
   keep: (key: string, value: unknown) => unknown,
@@ -345,13 +345,13 @@ function nameOrKind(value: unknown, mask: (text: string) => string): unknown {
     : describeKind(value)
 }
 
-function timeOrKind(value: unknown): unknown {
+export function timeOrKind(value: unknown): unknown {
   const isTime = typeof value === 'string' && parseTimestamp(value) !== null
   return isTime ? cut(value, longestText) : describeKind(value)
 }
 
 /** null reveals only that there is no secret. */
-function describeKind(value: unknown): string | null {
+export function describeKind(value: unknown): string | null {
   if (value === null) return null
   if (typeof value === 'string') return `text of ${value.length}`
   if (Array.isArray(value)) return `list of ${value.length}`

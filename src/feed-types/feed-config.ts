@@ -28,6 +28,7 @@ export type FeedConfig =
   | CredentialsFeedConfig
   | TenantCredentialsFeedConfig
   | CredentialSearchFeedConfig
+  | CookiesFeedConfig
   | EventSearchFeedConfig
   | LegacySearchFeedConfig
   | ReportsFeedConfig
@@ -127,6 +128,22 @@ export interface CredentialSearchFeedConfig extends LeakedCredentials {
   quotaReserve: number
 }
 
+/** Cookies of one domain that stealer logs hold. */
+export interface CookiesFeedConfig extends FeedCommon {
+  type: 'cookies'
+  everyMs: number
+  /** Exact: the cookies of a subdomain are those of another feed. */
+  domain: string
+  /** Only cookies of these names; empty: all. */
+  names: string[]
+  /** The same of their paths. */
+  paths: string[]
+  /** Of cookies that still live, or state no end. */
+  severity: string
+  /** Of cookies that had expired when they were read. */
+  expiredSeverity: string
+}
+
 /** A global search for events; every page costs quota. */
 export interface EventSearchFeedConfig extends FeedCommon {
   type: 'event_search'
@@ -208,6 +225,10 @@ export function describeYield(feed: FeedConfig): FeedYield {
         fixed: { ...kind, severity: [feed.severity], tag: [''], identifier: [''] },
         asked: {},
       }
+    }
+    case 'cookies': {
+      const kind = { kind: ['credential'], type: ['cookie'], tag: [''], identifier: [''] }
+      return { fixed: { ...kind, severity: [feed.severity, feed.expiredSeverity] }, asked: {} }
     }
     case 'reports': {
       const kind = { kind: ['report'], type: ['threat_flow_report'], source: ['threat_flow'] }

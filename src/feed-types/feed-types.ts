@@ -1,3 +1,4 @@
+import { cookiesFeed } from './cookies.ts'
 import { credentialSearchFeed } from './credential-search.ts'
 import { credentialsFeed, tenantCredentialsFeed } from './credentials.ts'
 import { eventSearchFeed, eventsFeed } from './events.ts'
@@ -12,6 +13,7 @@ const feedTypes: { [Type in PolledFeed['type']]: FeedType<Extract<PolledFeed, { 
   credentials: credentialsFeed,
   tenant_credentials: tenantCredentialsFeed,
   credential_search: credentialSearchFeed,
+  cookies: cookiesFeed,
   event_search: eventSearchFeed,
   legacy_search: legacySearchFeed,
   reports: reportsFeed,

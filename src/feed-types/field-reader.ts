@@ -3,7 +3,7 @@
  * unexpected form is used as far as possible and otherwise noted as unread. Nothing here throws.
  */
 import { severities } from '../event.ts'
-import type { unreadableFields } from '../lib/metric-table.ts'
+import type { unreadableFields } from '../lib/unreadable-fields.ts'
 import { parseTimestamp } from '../upstream/timestamps.ts'
 
 /** A field of an item by its name in the API. It is a metric label, so the list is closed. */

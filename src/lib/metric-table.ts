@@ -4,6 +4,7 @@
  * here or names of the configuration; never a uid, an address or an error text.
  */
 import type { Brief, LabelDomains, MetricDefinition } from './metric-kinds.ts'
+import { unreadableFields } from './unreadable-fields.ts'
 
 /** The values of a `severity` label; the first five are the `severities` of `event.ts`. */
 export const severityWords = ['info', 'low', 'medium', 'high', 'critical', 'unknown'] as const
@@ -67,45 +68,6 @@ const suppressionReasons = [
   'remediated',
   'seen_again',
   'superseded',
-] as const
-
-/** Upstream names of item fields that may be unreadable although the item is taken in. */
-export const unreadableFields = [
-  'auth_domains',
-  'breached_at',
-  'content',
-  'created_at',
-  'domain',
-  'estimated_created_at',
-  'event_uid',
-  'flare_url',
-  'format_type',
-  'hash',
-  'hash_type',
-  'header',
-  'highlights',
-  'id',
-  'identifiers',
-  'identity_name',
-  'ignored_at',
-  'imported_at',
-  'intel_type',
-  'leaked_at',
-  'matched_at',
-  'notes',
-  'pii_tags',
-  'reading_time',
-  'related_activity_uids',
-  'remediated_at',
-  'report',
-  'severity',
-  'source',
-  'subtitle',
-  'summary',
-  'tags',
-  'tenant_metadata',
-  'title',
-  'type',
 ] as const
 
 /** From a minute to a week. */

@@ -3,19 +3,17 @@ import { maskSecret } from '../masking/mask-secret.ts'
 import {
   wrapPresent,
   codeFact,
-  secretFact,
   type Describe,
   type Description,
-  type Fact,
   firstAndMore,
   readHost,
   joinPresent,
   listFact,
+  revealedFact,
   type Subject,
   textFact,
   timeFact,
 } from './description.ts'
-import { sanitizeLine } from './sanitize.ts'
 
 /** One account of a leak or a combolist. */
 export function describeLeakedCredential({ event, fields, secret }: Subject): Description {
@@ -29,7 +27,7 @@ export function describeLeakedCredential({ event, fields, secret }: Subject): De
     facts: [
       codeFact('Identity', identity),
       textFact('Source', source),
-      passwordFact(secret, maskIfPresent(fields.text('password', 'hash'))),
+      revealedFact('Password', secret, maskIfPresent(fields.text('password', 'hash'))),
       timeFact('Imported', fields.time('imported_at')),
       textFact('Hash type', fields.text('hash_type')),
       timeFact('Breached', fields.time('source.breached_at', 'breached_at')),
@@ -52,7 +50,7 @@ export function describeCredential({ event, fields, secret }: Subject): Descript
       codeFact('Domain', domain),
       textFact('Source', source),
       timeFact('Imported', event.createdAtMs),
-      passwordFact(secret, maskIfPresent(fields.text('password'))),
+      revealedFact('Password', secret, maskIfPresent(fields.text('password'))),
       textFact('Hash type', fields.text('hash_type')),
       listFact('Signs in to', fields.list('auth_domains')),
       timeFact('Breached', fields.time('source.breached_at')),
@@ -134,17 +132,6 @@ export function describeLeakedData(typeLabel: string): Describe {
       content: fields.text('content'),
     }
   }
-}
-
-/**
- * The label says when a secret in clear is defanged, because it then differs from what was typed.
- */
-function passwordFact(secret: string | null, mask: string | null): Fact | null {
-  if (secret === null) return secretFact('Password', mask)
-  return secretFact(
-    sanitizeLine(secret, Infinity) === secret ? 'Password' : 'Password (defanged)',
-    secret,
-  )
 }
 
 /** Masked long before; masked again because this is the last place that could leak it. */

@@ -8,6 +8,7 @@ import {
   readHost,
   joinPresent,
   listFact,
+  revealedFact,
   textFact,
   timeFact,
   type Description,
@@ -87,20 +88,28 @@ export function describeBot(subject: Subject): Description {
   }
 }
 
-/** A stolen browser cookie: whoever has it is signed in. Its value is never shown. */
+/**
+ * A stolen browser cookie: whoever has it is signed in, until it expires. Of its value nothing is
+ * shown where no sink reveals it.
+ */
 export function describeCookie(subject: Subject): Description {
-  const { event, fields } = subject
+  const { event, fields, secret } = subject
+  const isExpired = fields.text('state') === 'expired'
+  const expiresAtMs = fields.time('expires_at', 'expires_utc', 'cookies.expires_utc')
   const name = fields.text('name', 'cookie_name', 'cookies.name')
   const site = fields.text('host_key', 'domain', 'host') ?? readSites(subject)[0] ?? null
   return {
     typeLabel: 'Stolen cookie',
     headline: joinPresent([wrapPresent('', name, site === null ? '' : ' of'), site], ' '),
-    tail: wrapPresent('in ', event.source),
+    tail: joinPresent([isExpired ? '(expired)' : null, wrapPresent('in ', event.source)], ' '),
     facts: [
       codeFact('Cookie', name),
       codeFact('Site', site),
+      timeFact(isExpired ? 'Expired' : 'Expires', expiresAtMs),
+      codeFact('Path', fields.text('path')),
+      revealedFact('Value', secret, event.kind === 'credential' ? fields.text('value') : null),
       textFact('Source', event.source),
-      timeFact('Expires', fields.time('expires_utc', 'cookies.expires_utc')),
+      codeFact('In event', fields.text('event_uid')),
     ],
     isOwnWords: true,
   }

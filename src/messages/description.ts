@@ -1,5 +1,6 @@
 /** What describers get and return, with helpers for facts, headlines and lenient reading. */
 import type { EventDetail, ThreatEvent } from '../event.ts'
+import { sanitizeLine } from './sanitize.ts'
 import { formatInZone, formatLocal, isShownTwice, localDay } from '../lib/time-zone.ts'
 
 /**
@@ -61,6 +62,21 @@ export function codeFact(label: string, value: string | null): Fact | null {
 
 export function secretFact(label: string, value: string | null): Fact | null {
   return value === null ? null : { label, value, kind: 'secret' }
+}
+
+/**
+ * The label says when a secret in clear is defanged, because it then differs from what was typed.
+ */
+export function revealedFact(
+  label: string,
+  secret: string | null,
+  mask: string | null,
+): Fact | null {
+  if (secret === null) return secretFact(label, mask)
+  return secretFact(
+    sanitizeLine(secret, Infinity) === secret ? label : `${label} (defanged)`,
+    secret,
+  )
 }
 
 export function timeFact(label: string, atMs: number | null): Fact | null {

@@ -191,7 +191,13 @@ function addToSinks(
 }
 
 function emptySink(): SinkState {
-  return { pending: {}, replayed: 0, deadLetters: 0, firstDueMs: undefined, criticalSinceMs: undefined }
+  return {
+    pending: {},
+    replayed: 0,
+    deadLetters: 0,
+    firstDueMs: undefined,
+    criticalSinceMs: undefined,
+  }
 }
 
 function isIdle({ pending, deadLetters }: SinkState): boolean {

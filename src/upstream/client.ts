@@ -15,6 +15,7 @@ import { createOperations, type Operations } from './resources/operations.ts'
 import { wireTokenTest } from './resources/page.ts'
 import {
   type Call,
+  checkHealth,
   createSession,
   generateToken,
   readAnswer,
@@ -43,6 +44,8 @@ export interface UpstreamClient extends Operations {
   readonly capabilities: Capabilities
   /** Tests the key with `GET /tokens/test`, even if the account is paused. Throws UpstreamError. */
   testToken(options?: { signal?: AbortSignal }): Promise<TokenTest>
+  /** Asks the service whether it is well. Not every server tells. Throws UpstreamError. */
+  checkHealth(signal: AbortSignal): Promise<void>
   /** The organization's id, once known. */
   organization(): number | undefined
   /**
@@ -102,6 +105,7 @@ export function createUpstreamClient(options: UpstreamClientOptions): UpstreamCl
       if (grant.organizationId !== undefined) await lookup.remember(grant.organizationId)
       return grant
     },
+    checkHealth: (signal) => checkHealth({ account, pacer, clock }, signal),
     organization: () => organizations.idFor(account.name),
     recallOrganization: () => lookup.recall(),
     findOrganization: (signal) => lookup.ensure(signal),

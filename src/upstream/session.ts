@@ -2,7 +2,7 @@
  * Sends one account's authorised requests: gets a token, waits for a slot, and retries with a new
  * token after a 401. A key that stays refused pauses the account.
  */
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Clock } from '../lib/clock.ts'
 import { type AnswerLimits, commandLimits, daemonLimits, itemLimits } from './bounded-text.ts'
 import type { AccountConfig } from './config.ts'
@@ -118,6 +118,22 @@ function readToken(answer: Answer): string {
   const { token } = readAnswer(answer, wireTokenGrant)
   if (fitsHeader(token)) return token
   throw new UpstreamError('unavailable', 'the service gave a token that no header can hold')
+}
+
+/**
+ * Asks the service whether it is well, without a token: the answer counts most where none is given.
+ * Throws UpstreamError.
+ */
+export async function checkHealth(
+  { account, pacer, clock }: Pick<SessionOptions, 'account' | 'pacer' | 'clock'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const slot: SlotRequest = { kind: 'command', name: account.name, dueSinceMs: clock.now() }
+  const path = '/firework/v4/healthz/'
+  const request: TransportRequest = { method: 'GET', path, signal }
+  const answer = await pacer.send(request, { slot, tier: 'basic', signal })
+  if (answer.status >= 300) throw errorFromAnswer(answer, [])
+  readAnswer(answer, z.unknown())
 }
 
 /** Secrets that must not appear in any message: the key, the token and the proxy's credentials. */

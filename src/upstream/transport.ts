@@ -16,8 +16,8 @@ export interface TransportRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Below the base URL, with its query. */
   path: string
-  /** Value of the Authorization header. */
-  authorization: string
+  /** Value of the Authorization header; absent where nobody has to say who asks. */
+  authorization?: string
   body?: unknown
   signal?: AbortSignal | undefined
   /**
@@ -173,7 +173,8 @@ function buildHeaders({
   maxFileBytes,
 }: TransportRequest): Record<string, string> {
   const accept = maxFileBytes === undefined ? 'application/json' : '*/*'
-  const headers = { accept, 'user-agent': 'tocsin', authorization }
+  const named = authorization === undefined ? {} : { authorization }
+  const headers = { accept, 'user-agent': 'tocsin', ...named }
   return body === undefined ? headers : { ...headers, 'content-type': 'application/json' }
 }
 

@@ -24,6 +24,20 @@ test('a feed of every type reaches its sink, each item once', async () => {
   const events = sandbox.addEvents(12, { severity: 'high', groupIds: [1042], highlights })
   const others = sandbox.addEvents(8, { severity: 'high', groupIds: [1043], highlights })
   const credentials = sandbox.addCredentials(9, { identifierIds: [77], domain: 'example.com' })
+  const expires_utc = '2090-01-01T00:00:00'
+  const cookies = ['a', 'b', 'c'].map((value) => ({
+    host_key: '.vpn.example.com',
+    path: '/',
+    expires_utc,
+    name: 'sid',
+    value: `c00kie-${value}`,
+  }))
+  sandbox.addEvent({
+    type: 'stealer_log',
+    groupIds: [],
+    identifiers: [],
+    stolen: { credentials: [], cookies },
+  })
   const { id, reportId } = sandbox.addReportRequest({ tenantId: 42 })
   const sink = (name: string): string =>
     `${name}: {type: webhook, url: '${sandbox.url}/hooks/${name}', secret: '${sandbox.webhookSecret}', allow_private: true}`
@@ -36,6 +50,7 @@ test('a feed of every type reaches its sink, each item once', async () => {
     'staff',
     'everybody',
     'leaks',
+    'sessions',
     'papers',
     'reserved',
   ]
@@ -52,6 +67,7 @@ feeds:
   staff: {type: credentials, identifier: 77, severity: high, dedupe: false}
   everybody: {type: tenant_credentials, severity: high, dedupe: false}
   leaks: {type: credential_search, query: {type: domain, fqdn: example.com}, severity: high, dedupe: false}
+  sessions: {type: cookies, domain: vpn.example.com}
   papers: {type: reports, requests: ['${id}']}
   reserved: {type: event_search, every: 5s, query: {type: keyword, keyword: acme}, quota_reserve: 50}
 sinks:
@@ -79,6 +95,7 @@ route:
   await until('every credential is there', () =>
     ['leaks', 'staff', 'everybody'].every((feed) => uids(feed).length >= 9),
   )
+  await until('every cookie is there', () => uids('sessions').length >= 3)
   await until('the report is there', () => uids('papers').length >= 1)
   await until('nothing is pending', () => nothingPending(app))
   expect(uids('group')).toEqual(events.map(({ uid }) => uid).toSorted())
@@ -92,6 +109,8 @@ route:
   expect(uids('staff')).toEqual(leaked)
   expect(uids('everybody')).toEqual(leaked)
   expect(uids('leaks')).toEqual(leaked)
+  expect(uids('sessions')).toHaveLength(3)
+  expect(JSON.stringify(sandbox.received.webhook)).not.toContain('c00kie')
   expect(uids('papers')).toEqual([`threat_flow/report/${reportId}`])
   const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
   await until('the reserve is kept', async () =>

@@ -34,6 +34,12 @@ export type Step =
   | { do: 'expire' }
   | { do: 'reorder'; order: Habits['order'] }
 
+/** Of what a feed's type reads; events are pastes. */
+const uidPrefixes = [
+  ['cookies', 'cookie'],
+  ['credential', 'credential'],
+] as const
+
 export interface FeedHistory {
   service: ScriptedService
   go(step: Step): Promise<void>
@@ -63,7 +69,7 @@ export function createHistory({
   const service = createScriptedService(habits)
   const watched = watchCommits(ledger)
   const uidOf = ({ id }: ScriptedItem): string =>
-    feed.type.includes('credential') ? `credential/${id}` : `paste/x/${id}`
+    `${uidPrefixes.find(([word]) => feed.type.includes(word))?.[1] ?? 'paste/x'}/${id}`
 
   const inserted = new Map<number, number>()
   let step = 0

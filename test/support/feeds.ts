@@ -1,4 +1,5 @@
 import type {
+  CookiesFeedConfig,
   CredentialSearchFeedConfig,
   CredentialsFeedConfig,
   EventSearchFeedConfig,
@@ -93,6 +94,25 @@ export function aCredentialSearch(
     severity: 'high',
     dedupe: { ...pairs, by: [...pairs.by], isSentAgain: false },
     quotaReserve: 0,
+    ...overrides,
+  }
+}
+
+/** A feed of the stolen cookies of a domain, likewise. */
+export function aCookieFeed(
+  overrides: Partial<Polled<CookiesFeedConfig>> = {},
+): Polled<CookiesFeedConfig> {
+  return {
+    ...common,
+    name: 'sessions',
+    type: 'cookies',
+    tier: 'basic',
+    sweep: { everyMs: 86_400_000, backMs: 604_800_000 },
+    domain: 'vpn.example.com',
+    names: [],
+    paths: [],
+    severity: 'high',
+    expiredSeverity: 'info',
     ...overrides,
   }
 }

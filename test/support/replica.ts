@@ -134,6 +134,7 @@ export function pretendService(
   server.script((request) => {
     arrivals.push({ atMs: performance.now(), path: request.path })
     if (request.path === '/tokens/generate') return generate ? generate() : grant()
+    if (request.path === '/firework/v4/healthz/') return answer(request)
     const token = request.headers.authorization?.replace('Bearer ', '') ?? ''
     if (!valid.has(token)) return json(401, { message: `bad token ${token}`, code: 'UNAUTHORIZED' })
     if (request.path !== '/tokens/test') return answer(request)

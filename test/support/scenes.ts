@@ -1,5 +1,6 @@
 /** Deliveries of every type and kind, as the recorded messages and the gallery show them. */
 import { ownFeed } from '../../src/event.ts'
+import { parseCookie } from '../../src/feed-types/cookies.ts'
 import { parseCredentialItem } from '../../src/feed-types/credentials.ts'
 import { parseItem } from '../../src/feed-types/events.ts'
 import { parseReport } from '../../src/feed-types/reports.ts'
@@ -9,7 +10,7 @@ import type { Delivery, DeliveryMember } from '../../src/sinks/sink.ts'
 import { buildBeginAlert, ownEvent } from '../../src/self-alerts/self-alerts.ts'
 import { eventTypeSamples, type EventTypeSample, type Seen } from '../fixtures/event-types.ts'
 import { aMember } from './deliveries.ts'
-import { aCredentialFeed } from './feeds.ts'
+import { aCookieFeed, aCredentialFeed } from './feeds.ts'
 import { aBusyDigest, digestFacts, manyMembers, summarised } from './summaries.ts'
 
 export type Scene = [name: string, delivery: Delivery]
@@ -69,6 +70,23 @@ function credential(id = 17, name = 'joe@acme.com'): DeliveryMember {
   const parsed = parseCredentialItem(raw, aCredentialFeed())
   if (!parsed.ok) throw new Error(parsed.problem)
   return withNextStep(aMember({ event: parsed.event, feed: 'leaks', link: null }))
+}
+
+function cookie(given: Record<string, unknown> = {}): DeliveryMember {
+  const raw = {
+    uuid: '44672461-aca4-4b3b-b192-6bd5429c4c6d',
+    domain: 'vpn.acme.com',
+    expires_at: '2026-12-18T00:00:00+00:00',
+    imported_at: '2026-11-01T12:00:00+00:00',
+    name: 'sid',
+    path: '/',
+    event_uid: 'stealer_log/stealer_logs_live/12345',
+    value: 'sess-4c1f9a77e0',
+    ...given,
+  }
+  const parsed = parseCookie(raw, aCookieFeed())
+  if (!parsed.ok) throw new Error(parsed.problem)
+  return withNextStep(aMember({ event: parsed.event, feed: 'sessions', link: null }))
 }
 
 function report(): DeliveryMember {
@@ -191,6 +209,12 @@ const mixed = [
 
 export const otherScenes: Scene[] = [
   ['a leaked credential', delivery([credential()])],
+  ['a stolen cookie', delivery([cookie()])],
+  [
+    'a stolen cookie that had expired',
+    delivery([cookie({ expires_at: '2026-10-18T00:00:00Z', expired: true })]),
+  ],
+  ['a stolen cookie, revealed', delivery([{ ...cookie(), secret: 'sess-4c1f9a77e0' }])],
   ['a report', delivery([report()])],
   ['a repeat, at its third attempt', delivery([aMember()], { attempt: 3, mayBeRepeat: true })],
   ['a test', delivery([aMember()], { isTest: true })],

@@ -18,6 +18,7 @@ export const scriptedOperations = [
   'credentialFeed',
   'tenantCredentials',
   'searchCredentials',
+  'searchCookies',
 ] as const
 
 export interface ScriptedItem {
@@ -173,6 +174,8 @@ export function createScriptedService(
       const page = await answer(askedBy(turn.kind, body, body.filters?.imported_at), credentialOf)
       return { ...page, searchesRemaining: undefined }
     },
+    searchCookies: ({ body, slot: turn }) =>
+      answer(askedBy(turn.kind, body, { gte: body.imported_after }), cookieOf),
   }
   return {
     client: client as UpstreamClient,
@@ -218,6 +221,11 @@ function credentialOf({ id, createdMs }: ScriptedItem): unknown {
   const imported_at = new Date(createdMs).toISOString()
   const pair = { identity_name: `user${id}@example.com`, hash: `pass-${id}`, domain: 'example.com' }
   return { id, imported_at, ...pair, source: { id: 'combolists' } }
+}
+
+function cookieOf({ id, createdMs }: ScriptedItem): unknown {
+  const imported_at = new Date(createdMs).toISOString()
+  return { uuid: String(id), imported_at, domain: 'vpn.example.com', name: 'sid', value: `v-${id}` }
 }
 
 function tooLarge(): UpstreamError {

@@ -1,6 +1,6 @@
 /**
- * `credentials feed` and `credentials search`: leaked credentials, with secrets masked unless
- * revealed.
+ * `credentials feed`, `search` and `urls`: leaked credentials and where they were used, with secrets
+ * masked unless revealed.
  */
 
 import { Command, Option } from 'commander'
@@ -10,6 +10,8 @@ import { UpstreamError } from '../../upstream/error.ts'
 import {
   wireCredential,
   type WireCredential,
+  wireCredentialUrl,
+  type WireCredentialUrl,
   type WireCredentialQuery,
   type WireCredentialSearchBody,
 } from '../../upstream/resources/credentials.ts'
@@ -38,12 +40,13 @@ import {
   shortTime,
 } from './listing.ts'
 import { listCommand, type ListOptions, type ListRequest, type ScanPosition } from './pages.ts'
-import { credentialTriageCommands } from './triage.ts'
+import { credentialTriageCommands, parseHash } from './triage.ts'
 
 export function credentialsCommand(context: Context): Command {
   const credentials = new Command('credentials')
     .addCommand(credentialsSearchCommand(context))
     .addCommand(credentialsFeedCommand(context))
+    .addCommand(credentialUrlsCommand(context))
   for (const command of credentialTriageCommands(context)) credentials.addCommand(command)
   return credentials
 }
@@ -120,6 +123,48 @@ const tenantFeed = {
   operation: "the feed of the tenant's credentials",
   permission: 'to read its credentials',
   instead: 'read the feed of each identifier',
+}
+
+export function credentialUrlsCommand(context: Context): Command {
+  return listCommand(context, {
+    name: 'credentials urls',
+    description: 'where a leaked credential was used',
+    options: (command) =>
+      command.argument(
+        '<hash>',
+        'its credential_hash, as --reveal shows it in JSON or CSV',
+        parseHash,
+      ),
+    pageSize: { usual: 100, most: 5_000 },
+    reveal: true,
+    ask: (_options: ListOptions, hash) => String(hash),
+    listing: () => urlListing,
+    async fetch({ context, client, callOptions, options, asked, position: { cursor, size } }) {
+      const request = { hash: asked, from: cursor, size, ...callOptions() }
+      const page = await callOptional(client, urlsByHash, client.credentialUrls(request))
+      const rows = parseRows(context, wireCredentialUrl, page.items)
+      return {
+        rows: options.reveal ? rows : rows.map((row) => maskAllSecrets(row)),
+        next: page.next,
+      }
+    },
+  })
+}
+
+const urlsByHash = {
+  capability: 'astp_urls',
+  operation: 'the addresses of a credential',
+  permission: 'astp_credentials_access',
+  instead: '"credentials search --include urls" shows up to 100 of each',
+}
+
+const urlListing: Listing<WireCredentialUrl> = {
+  columns: [
+    { title: 'DOMAIN', width: 40, text: ({ domain }) => domain ?? '' },
+    { title: 'URL', width: 60, text: ({ url }) => url },
+  ],
+  json: (row) => row,
+  csv: ['url', 'domain', 'credential_hash'],
 }
 
 interface CredentialsSearchOptions extends ListOptions, PeriodOptions, CredentialQueryOptions {

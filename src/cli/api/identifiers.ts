@@ -1,6 +1,6 @@
 /**
- * `identifiers list` (and `assets list`, the same), `groups list` and `alerts get`: what is watched
- * for, with the ids that feeds name, and how a group is alerted on.
+ * `identifiers list` (and `assets list`, the same), `groups list`, `alerts list` and `alerts get`:
+ * what is watched for, with the ids that feeds name, and how it is alerted on.
  */
 import { Command, Option } from 'commander'
 import { fullMask } from '../../masking/mask-secret.ts'
@@ -17,6 +17,8 @@ import {
   wireGroupEntry,
   wireIdentifier,
   type WireIdentifier,
+  wireTenantAlert,
+  type WireTenantAlert,
 } from '../../upstream/resources/identifiers.ts'
 import type { WireSearchPage } from '../../upstream/resources/page.ts'
 import type { Context } from '../context.ts'
@@ -247,7 +249,10 @@ const groupListing: Listing<WireGroupEntry> = {
   ],
 }
 
-/** `alerts get`: the alerts of an assets group as the API returns them, with secrets masked. */
+/**
+ * `alerts list`: all alerts of the tenant. `alerts get`: those of an assets group as the API returns
+ * them, with secrets masked.
+ */
 export function alertsCommand(context: Context): Command {
   const get = listCommand(context, {
     name: 'alerts get',
@@ -261,7 +266,38 @@ export function alertsCommand(context: Context): Command {
       return { rows: await nameFailure(`assets group ${groupId}`, alerts), next: null }
     },
   })
-  return new Command('alerts').addCommand(get)
+  const list = listCommand(context, {
+    name: 'alerts list',
+    description: 'what the service itself tells people, and of what',
+    pageSize: { usual: 10, most: 10 },
+    ask: () => ({}),
+    listing: () => alertListing(false),
+    async fetch({ client, callOptions, position: { cursor: from, size } }) {
+      const request = client.listAlerts({ from, size, ...callOptions() })
+      const { items, next } = await callOptional(client, tenantAlerts, request)
+      return { rows: parseRows(context, wireTenantAlert, items).map(toAlert), next }
+    },
+  })
+  return new Command('alerts').addCommand(get).addCommand(list)
+}
+
+const tenantAlerts = {
+  capability: 'alerts/v4',
+  operation: "a list of the tenant's alerts",
+  permission: 'alert_channels',
+  instead: '"alerts get" shows those of one group',
+  namesNothing: true,
+}
+
+/** Under the names that the alerts of a group have, beside its own. */
+function toAlert(alert: WireTenantAlert): WireAlert {
+  const { feed_definition: target, alert_channel_id: channel } = alert
+  return {
+    ...alert,
+    feed_target_type: target?.type,
+    feed_target_id: target?.id,
+    tenant_alert_channel_id: channel,
+  }
 }
 
 /** The listing of a group's alerts; the parameters of their channels are masked unless `reveal`. */

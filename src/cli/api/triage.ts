@@ -74,7 +74,7 @@ const credentialKind: TargetKind = {
 }
 
 /** Its form is not published: a word that stands for a pair of login and secret. */
-function parseHash(text: string): string {
+export function parseHash(text: string): string {
   if (/^[\w.:+/=-]{1,200}$/.test(text)) return text
   throw new InvalidArgumentError(
     'Write the whole credential_hash, as --reveal shows it in JSON or CSV.',

@@ -1,5 +1,6 @@
 /**
- * `check --live`: asks the API of each account whether it knows the words in the feeds' filters.
+ * `check --live`: asks the API of each account whether it knows the words in the feeds' filters,
+ * and names filters that find less than they did.
  */
 import type { Config } from '../../config/config.ts'
 import type { FeedConfig } from '../../feed-types/feed-config.ts'
@@ -11,7 +12,7 @@ import type { CallOptions } from '../../upstream/resources/operation.ts'
 export interface LiveFindings {
   /** One line for each filter that the API would refuse. */
   mistakes: string[]
-  /** What the service does not tell. */
+  /** What the service does not tell, and filters that have gone quiet. */
   remarks: string[]
   /** Requests that failed; another attempt may tell more. */
   failures: string[]
@@ -24,7 +25,9 @@ export async function checkLive(
 ): Promise<LiveFindings> {
   const findings: LiveFindings = { mistakes: [], remarks: [], failures: [] }
   for (const { name } of accounts) {
-    const filtered = feeds.filter((feed) => feed.account === name && listFilters(feed).length > 0)
+    const own = feeds.filter((feed) => feed.account === name)
+    findings.remarks.push(...own.flatMap(describeQuiet))
+    const filtered = own.filter((feed) => listFilters(feed).length > 0)
     if (filtered.length > 0)
       await checkAccount(filtered, ask.client(name), ask.callOptions, findings)
   }
@@ -48,6 +51,24 @@ function listFilters(feed: FeedConfig): Filter[] {
   return (['type', 'severity'] as const).flatMap((kind) => {
     const words = [filters?.[kind] ?? []].flat().filter((word) => typeof word === 'string')
     return words.length === 0 ? [] : [{ kind, words }]
+  })
+}
+
+/** Words whose new events come under another type (docs/api-notes.md, Types that stand for others). */
+const successors: Readonly<Record<string, string>> = {
+  leak: 'leaked_credential',
+  leaks: 'leaked_credential',
+}
+
+/** A filter that the service accepts, and that misses what it found before. */
+function describeQuiet(feed: FeedConfig): string[] {
+  const { filters } = feed as { filters?: Partial<Record<'type' | 'types', string[]>> }
+  const [key, words] = filters?.types ? ['types', filters.types] : ['type', filters?.type ?? []]
+  return words.flatMap((word) => {
+    const successor = successors[word]
+    if (successor === undefined || words.includes(successor)) return []
+    const problem = `feed ${feed.name}: filters.${key} "${word}" has gone quiet: since March 2026 new events come as "${successor}"`
+    return [`${problem}; add ${successor}`]
   })
 }
 

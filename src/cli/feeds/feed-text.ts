@@ -20,6 +20,8 @@ export function describeFeed(feed: FeedConfig): string {
       return 'all credentials of the tenant'
     case 'credential_search':
       return `credential search by ${formatCredentialQuery(feed.query)}`
+    case 'cookies':
+      return `cookies of ${feed.domain}`
     case 'event_search':
       return `event search by ${formatEventQuery(feed.query)}`
     case 'legacy_search':
@@ -40,6 +42,8 @@ export function feedQueryJson(feed: FeedConfig): Record<string, unknown> {
     case 'identifier_events':
     case 'credentials':
       return { identifier: feed.identifier }
+    case 'cookies':
+      return { domain: feed.domain, names: feed.names, paths: feed.paths }
     case 'credential_search':
     case 'event_search':
     case 'legacy_search':

@@ -244,7 +244,13 @@ function findWritten(
 }
 
 /** What the service changes by itself between two answers. */
-const measuredFields = new Set(['count', 'fetching_progress', 'data_updated_at'])
+const measuredFields = new Set([
+  'count',
+  'fetching_progress',
+  'data_updated_at',
+  'updated_at',
+  'enrichments',
+])
 
 function comparableAsset({ returned, ...known }: KnownAsset): string {
   const fields = Object.entries(returned ?? {}).filter(([field]) => !measuredFields.has(field))

@@ -25,6 +25,7 @@ import {
 } from './doctor-finding.ts'
 import { checkLedger } from './doctor-ledger.ts'
 import { checkRedis, layoutFindings, unreachableFinding } from './doctor-redis.ts'
+import { checkServices, toldTwiceFindings } from './doctor-service.ts'
 
 const redisTimeoutMs = 10_000
 const reachTimeoutMs = 10_000
@@ -42,16 +43,18 @@ export async function checkRedisAndAccounts(
 ): Promise<DoctorFinding[]> {
   const { stop } = checks
   const reaching = Promise.all(config.accounts.map((account) => checkReach(account, checks)))
-  const { redis, accounts } = await checkServed(config, stop)
+  const { redis, services, accounts } = await checkServed(config, stop)
   const reached = await reaching
   return [
     ...redis,
+    ...services,
     ...config.accounts.flatMap((_, at) => [...(reached[at] ?? []), ...(accounts[at] ?? [])]),
   ]
 }
 
 interface Served {
   redis: DoctorFinding[]
+  services: DoctorFinding[]
   /** Of each account, in the order of the configuration. */
   accounts: DoctorFinding[][]
 }
@@ -67,23 +70,24 @@ async function checkServed(config: Config, stop: AbortSignal): Promise<Served> {
       const layout = await makeCheck(about('redis layout', config.redis.prefix), limits, async () =>
         layoutFindings(await readSchema(redis, keys), config),
       )
-      if (layout.length > 0) return { redis: [...found, ...layout], accounts: unasked(config) }
+      if (layout.length > 0) return { ...unasked(config), redis: [...found, ...layout] }
       // first: a key that works again ends its account's pause
       const ledger = await checkLedger(redis, config, stop)
       const store = { redis, keys, ledgers: [] }
-      const accounts = await checkAccounts(config, store, stop)
-      return { redis: [...found, ...ledger], accounts }
+      const served = await checkAccounts(config, store, stop)
+      return { ...served, redis: [...found, ...ledger] }
     })
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
-    return { redis: [unreachableFinding(error, config)], accounts: unasked(config) }
+    return { ...unasked(config), redis: [unreachableFinding(error, config)] }
   }
 }
 
 /** The problem is that of Redis, and counted there. */
-function unasked({ accounts }: Config): DoctorFinding[][] {
+function unasked({ accounts }: Config): Omit<Served, 'redis'> {
   const detail = 'not checked: its requests are paced through Redis'
-  return accounts.map(({ name }) => [about('key', name).bad('warning', detail, 'mend Redis first')])
+  const say = (name: string) => [about('key', name).bad('warning', detail, 'mend Redis first')]
+  return { services: [], accounts: accounts.map(({ name }) => say(name)) }
 }
 
 /** Without a request: the name, unless a proxy resolves it, the connection and its TLS. */
@@ -124,8 +128,9 @@ async function checkAccounts(
   config: Config,
   store: OpenStore,
   stop: AbortSignal,
-): Promise<DoctorFinding[][]> {
+): Promise<Omit<Served, 'redis'>> {
   return withUpstream(config, store, async (upstream) => {
+    const services = checkServices(config, (name) => upstream.client(name), stop)
     const found: DoctorFinding[][] = []
     for (let at = 0; at < config.accounts.length; at += accountsAtOnce) {
       const batch = config.accounts.slice(at, at + accountsAtOnce)
@@ -134,7 +139,7 @@ async function checkAccounts(
       )
       found.push(...(await Promise.all(checks)))
     }
-    return found
+    return { services: await services, accounts: found }
   })
 }
 
@@ -161,6 +166,7 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
       await quotaFinding(parts),
       ...(await dateFindings(parts)),
       ...(await filterFindings(parts, signal)),
+      ...(await toldTwiceFindings(client, parts.config.feeds, signal)),
     ]
   })
 }

@@ -5,7 +5,8 @@ import { errorMessage } from '../../lib/errors.ts'
 import type { Outbound } from '../../lib/outbound-config.ts'
 import { formatDuration, Interruption } from '../terminal.ts'
 
-export type Status = 'ok' | 'warning' | 'problem'
+/** `note`: nothing is wrong, and somebody may want to know. */
+export type Status = 'ok' | 'note' | 'warning' | 'problem'
 
 export interface DoctorFinding {
   check: string
@@ -20,7 +21,7 @@ export interface DoctorFinding {
 /** What a check is about; it makes the findings of one subject. */
 export interface Subject {
   good(detail: string): DoctorFinding
-  bad(status: 'warning' | 'problem', detail: string, remedy: string): DoctorFinding
+  bad(status: Exclude<Status, 'ok'>, detail: string, remedy: string): DoctorFinding
 }
 
 export function about(check: string, subject: string): Subject {

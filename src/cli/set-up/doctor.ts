@@ -61,7 +61,12 @@ function configurationFindings({ warnings }: LoadedConfig): DoctorFinding[] {
   )
 }
 
-const styles: Record<Status, Style> = { ok: 'green', warning: 'yellow', problem: 'red' }
+const styles: Record<Status, Style> = {
+  ok: 'green',
+  note: 'dim',
+  warning: 'yellow',
+  problem: 'red',
+}
 const statusWidth = 'problem'.length
 
 function findingLine({ terminal }: Context, finding: DoctorFinding): string {

@@ -35,7 +35,7 @@ const typeGroups: Record<string, readonly string[]> = {
   financial_data: ['cc', 'ccbin'],
   social_media: ['social_media_account'],
   docker: ['docker_repository', 'docker_image'],
-  leaks: ['leak', 'leaked_credential'],
+  leaks: ['leak', 'valid_credential', 'invalid_credential', 'mitigated_credential'],
   domains: ['domain'],
   domain: ['domain', 'lookalike'],
 }

@@ -15,6 +15,7 @@ import type { Persistent } from '../state/data-folder.ts'
 
 export const credentialSearchPath = '/firework/v4/credentials/global/_search'
 export const astpSearchPath = '/astp/v2/credentials/_search'
+export const cookieSearchPath = '/astp/v2/cookies/_search'
 export const globalSearchPath = '/firework/v4/events/global/_search'
 export const legacySearchPath = '/firework/v2/search/'
 
@@ -40,12 +41,14 @@ export function guard(app: FastifyInstance, { settings, tokens, rates, log }: Gu
     if (entry.isOverLimit && settings.enforceLimits) await sendTooMany(reply, settings)
   })
   app.addHook('preHandler', async (request, reply) => {
-    if (log.entryFor(request).path === '/tokens/generate') return
+    if (openPaths.has(log.entryFor(request).path)) return
     const grant = findGrant(request, tokens)
     if (!grant) await sendError(reply, { status: 401, message: 'bad token' })
     else await refuseUnpermitted(request, reply, grant)
   })
 }
+
+const openPaths = new Set(['/tokens/generate', '/firework/v4/healthz/'])
 
 /** Returns the valid grant of a request; null if there is none. */
 export function findGrant(request: FastifyRequest, tokens: Tokens): TokenGrant | null {
@@ -68,7 +71,7 @@ function chooseTier(path: string, { tiers }: SandboxSettings): Tier | null {
   if (path === credentialSearchPath) return tiers.credentialSearch ?? 'search'
   if (path.endsWith('/feed/credentials')) return tiers.credentialFeed ?? 'basic'
   if (path === globalSearchPath || path === legacySearchPath) return 'search'
-  if (path === astpSearchPath) return 'basic'
+  if (path === astpSearchPath || path === cookieSearchPath) return 'basic'
   if (path.endsWith('/_search')) return tiers.groupSearch ?? 'search'
   return path === '/firework/v4/events/' ? (tiers.detail ?? 'basic') : 'basic'
 }
@@ -240,6 +243,9 @@ const permissionRules: readonly PermissionRule[] = [
   { path: /^\/firework\/v4\/credentials\/global\/_search$/, permission: 'firework.global_search' },
   { path: /^\/firework\/v2\/search\/?$/, permission: 'firework.global_search' },
   { path: /^\/astp\/v2\/credentials\/_search$/, permission: 'astp_credentials_access' },
+  { path: /^\/astp\/v2\/cookies\/_search$/, permission: 'astp_cookies_access' },
+  { path: /^\/astp\/urls\/by_credential_hash$/, permission: 'astp_credentials_access' },
+  { path: /^\/firework\/v4\/alerts\/$/, permission: 'alert_channels' },
   {
     path: /^\/firework\/v4\/events\/_expand\/?$/,
     field: 'credentials',

@@ -69,6 +69,7 @@ export function addService(root: FastifyInstance, parts: ServiceParts): PretendS
   const credentials = createCredentialRequests({
     settings,
     history: credentialHistory,
+    events: history,
     quota,
     tenantOf,
   })
@@ -85,6 +86,7 @@ export function addService(root: FastifyInstance, parts: ServiceParts): PretendS
       answerDetail(request, reply, { settings, history, grant: findGrant(request, tokens) }),
     )
     addMonitoring(app, { ...parts, tokens })
+    app.get('/firework/v4/healthz/', () => JSON.stringify('ok'))
     addTriage(app, { ...parts, tenantOf, tokens })
     done()
   })

@@ -15,6 +15,7 @@ import {
 import { parseInstant, refuseIdentifier } from '../api/filters.ts'
 import {
   astpSearchPath,
+  cookieSearchPath,
   credentialSearchPath,
   findGrant,
   hasPermission,
@@ -23,10 +24,17 @@ import {
 } from '../api/guard.ts'
 import { chargeSearch, type SearchQuota } from '../api/search-quota.ts'
 import { formatOffsetTime } from '../history/draft.ts'
-import { comparePositions, type Placed, type Position, toPosition } from '../history/history.ts'
+import {
+  comparePositions,
+  type History,
+  type Placed,
+  type Position,
+  toPosition,
+} from '../history/history.ts'
 import { hashText, type SandboxSettings } from '../options.ts'
 import { type RequestLog, sendError, validationEntry } from '../server.ts'
 import type { Persistent } from '../state/data-folder.ts'
+import { cookieMatcher, type CookieSearchBody, cookieSearchBody, listCookies } from './cookies.ts'
 import type { CredentialHistory, SandboxCredential } from './history.ts'
 
 interface CredentialRequests extends Pick<
@@ -35,6 +43,8 @@ interface CredentialRequests extends Pick<
 > {
   answerFeed(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
   answerTenant(request: FastifyRequest, reply: FastifyReply, grant: TokenGrant | null): FastifyReply
+  answerUrls(reply: FastifyReply, body: unknown): FastifyReply
+  answerCookies(reply: FastifyReply, body: unknown): FastifyReply
   /** `isCharged`: the search costs quota. */
   answerSearch(
     reply: FastifyReply,
@@ -45,6 +55,8 @@ interface CredentialRequests extends Pick<
 interface CredentialParts {
   settings: SandboxSettings
   history: CredentialHistory
+  /** Whose stealer logs hold the cookies. */
+  events: History
   quota: SearchQuota
   pages: CredentialPages
   /** Returns the tenant of an identifier; undefined if the identifier does not exist. */
@@ -74,6 +86,16 @@ export function createCredentialRequests(
         identifierIds.some((id) => given.tenantOf(id) === grant?.tenantId)
       return sendTenantPage(reply, { ...parsed.data, show: viewFor(grant), isOwn }, parts)
     },
+    answerUrls(reply, body) {
+      const parsed = credentialUrlsBody.safeParse(body ?? {})
+      if (!parsed.success) return refuseShape(reply, 'body', parsed.error)
+      return sendUrls(reply, parsed.data, parts)
+    },
+    answerCookies(reply, body) {
+      const parsed = cookieSearchBody.safeParse(body ?? {})
+      if (!parsed.success) return refuseShape(reply, 'body', parsed.error)
+      return sendCookies(reply, parsed.data, parts)
+    },
     answerSearch(reply, { body, grant, isCharged }) {
       const parsed = credentialSearchBody.safeParse(body ?? {})
       if (!parsed.success) return refuseShape(reply, 'body', parsed.error)
@@ -101,6 +123,12 @@ export function addCredentials(
         credentials.answerTenant(request, reply, findGrant(request, tokens)),
     })
   }
+  app.post('/astp/urls/by_credential_hash', (request, reply) =>
+    credentials.answerUrls(reply, log.entryFor(request).body),
+  )
+  app.post(cookieSearchPath, (request, reply) =>
+    credentials.answerCookies(reply, log.entryFor(request).body),
+  )
   for (const path of [credentialSearchPath, astpSearchPath] as const) {
     app.post(path, (request, reply) =>
       credentials.answerSearch(reply, {
@@ -128,12 +156,12 @@ function sendFeedPage(
     ...sortForFeed(history.all(), settings),
     size,
     from,
-    matches: ({ identifierIds }) => identifierIds.includes(Number(id)),
+    matches: ({ credential }) => credential.identifierIds.includes(Number(id)),
   })
   if (!page) return refuseCursor(reply)
   return reply.send(
     wirePage(
-      page.shown.map((one) => toFeedItem(show(one))),
+      page.shown.map(({ credential }) => toFeedItem(show(credential))),
       page.next,
       from,
     ),
@@ -154,10 +182,10 @@ function sendTenantPage(
     order,
     size,
     from,
-    matches: isOwn,
+    matches: ({ credential }) => isOwn(credential),
   })
   if (!page) return refuseCursor(reply)
-  const items = page.shown.map((one) => toTenantCredential(show(one)))
+  const items = page.shown.map(({ credential }) => toTenantCredential(show(credential)))
   return reply.send(wirePage(items, page.next, from))
 }
 
@@ -171,21 +199,64 @@ function sendSearchPage(
   if (credentialSizeLimit !== null && body.size > credentialSizeLimit) {
     return sendError(reply, { status: 504 })
   }
+  const matches = credentialMatcher(body, filtersImportedAt)
   const page = pages.read({
     scanQuery: ['search', scanQuery],
     entries: sortForSearch(history.all()),
     order: body.order,
     size: body.size,
     from,
-    matches: credentialMatcher(body, filtersImportedAt),
+    matches: ({ credential }) => matches(credential),
   })
   if (!page) return refuseCursor(reply)
-  const shown = page.shown.map(({ id }) => id)
+  const shown = page.shown.map(({ credential }) => credential.id)
   if (isCharged) {
     chargeSearch(reply, { kind: 'credentials', query: body.query, shown }, { settings, quota })
   }
-  const items = page.shown.map((one) => toSearchCredential(show(one), body.include))
+  const items = page.shown.map(({ credential }) =>
+    toSearchCredential(show(credential), body.include),
+  )
   return reply.send(wirePage(items, page.next, from))
+}
+
+/** Whatever the tenant: the search that shows the hash is global, too. A cursor is the next place. */
+function sendUrls(
+  reply: FastifyReply,
+  { credential_hash: hash, size, from }: z.infer<typeof credentialUrlsBody>,
+  { history }: CredentialParts,
+): FastifyReply {
+  const found = history.all().filter((one) => hashPair(one) === hash)
+  const hosts = [...new Set(found.flatMap(({ authDomains }) => authDomains))].toSorted()
+  const start = from ? Number(from) : 0
+  if (!Number.isInteger(start)) return refuseCursor(reply)
+  const items = hosts
+    .slice(start, start + size)
+    .map((host) => ({ url: `https://${host}/login`, domain: host, credential_hash: hash }))
+  return reply.send({ items, next: start + size < hosts.length ? String(start + size) : null })
+}
+
+function sendCookies(
+  reply: FastifyReply,
+  body: CookieSearchBody,
+  { events, pages }: CredentialParts,
+): FastifyReply {
+  const { from = null, ...scanQuery } = body
+  const page = pages.read({
+    scanQuery: ['cookies', scanQuery],
+    entries: listCookies(events),
+    order: body.order,
+    size: body.size,
+    from,
+    matches: cookieMatcher(body),
+  })
+  if (!page) return refuseCursor(reply)
+  return reply.send(
+    wirePage(
+      page.shown.map(({ item }) => item),
+      page.next,
+      from,
+    ),
+  )
 }
 
 interface CredentialViewer {
@@ -337,6 +408,12 @@ const tenantCredentialsQuery = credentialFeedQuery.extend({
   order_type: z.enum(orders).default('desc'),
 })
 
+const credentialUrlsBody = z.object({
+  credential_hash: word,
+  size: z.int().min(1).max(5_000).default(100),
+  from: z.string().nullish(),
+})
+
 function credentialMatcher(
   { query, filters }: CredentialSearchBody,
   filtersImportedAt: boolean,
@@ -368,27 +445,27 @@ function queryMatcher(
   }
 }
 
-/** Pages of scans over credentials in any order, with opaque cursors whose misuse is counted. */
+/** Pages of scans over credentials or cookies in any order, with opaque cursors whose misuse is counted. */
 interface CredentialPages {
   /** Returns null if the cursor is refused. */
-  read(page: CredentialPageRequest): CredentialPage | null
+  read<Entry extends Placed>(page: CursorPageRequest<Entry>): CursorPage<Entry> | null
   expireCursors: () => void
   changedScans: () => number
   cursors: Persistent
 }
 
-interface CredentialPageRequest {
+interface CursorPageRequest<Entry> {
   /** The whole request except the cursor, which is valid for this request only. */
   scanQuery: unknown
-  entries: readonly PlacedCredential[]
+  entries: readonly Entry[]
   order: 'asc' | 'desc'
   size: number
   from: string | null
-  matches: (credential: SandboxCredential) => boolean
+  matches: (entry: Entry) => boolean
 }
 
-interface CredentialPage {
-  shown: SandboxCredential[]
+interface CursorPage<Entry> {
+  shown: Entry[]
   next: NextCursor
 }
 
@@ -403,16 +480,10 @@ function createCredentialPages(settings: SandboxSettings): CredentialPages {
     read({ scanQuery, entries, order, size, from, matches }) {
       const position = from === null ? null : decodeExact(from)
       if (from !== null && (!position || cursors.accept(from, scanQuery) === 'refused')) return null
-      const request = {
-        order,
-        size,
-        from: position,
-        matches: ({ credential }: PlacedCredential) => matches(credential),
-        isHidden: () => false,
-      }
+      const request = { order, size, from: position, matches, isHidden: () => false }
       const { items, next } = takePage(entries, request, habits)
       if (next && next !== 'same') cursors.issue(encodeCursor(next), scanQuery)
-      return { shown: items.map(({ credential }) => credential), next }
+      return { shown: items, next }
     },
   }
 }

@@ -15,8 +15,11 @@ import {
 } from './draft.ts'
 import type { SandboxEvent } from './history.ts'
 
-/** Families by type; the weight is the number per hundred events. */
-const families: Record<string, { weight: number; family: Family }> = {
+/**
+ * Families by type; the weight is the number per hundred events. `arrivesAs`: what comes in its place
+ * unless the type is asked for; leaks come as single leaked credentials since March 2026.
+ */
+const families: Record<string, { weight: number; family: Family; arrivesAs?: Family }> = {
   stealer_log: { weight: 14, family: stealerLog },
   leaked_credential: { weight: 16, family: leakedCredential },
   chat_message: { weight: 14, family: chatMessage },
@@ -29,7 +32,7 @@ const families: Record<string, { weight: number; family: Family }> = {
   blog_post: { weight: 3, family: blogPost },
   bucket: { weight: 2, family: bucket },
   bucket_object: { weight: 3, family: bucketObject },
-  leak: { weight: 2, family: leak },
+  leak: { weight: 2, family: leak, arrivesAs: leakedCredential },
   cc: { weight: 2, family: creditCard },
   bot: { weight: 2, family: bot },
   docker_repository: { weight: 1, family: dockerRepository },
@@ -37,8 +40,8 @@ const families: Record<string, { weight: number; family: Family }> = {
   unheard_of: { weight: 1, family: unknownType },
 }
 
-const weightedFamilies = Object.values(families).flatMap(({ weight, family }) =>
-  Array.from({ length: weight }, () => family),
+const weightedFamilies = Object.values(families).flatMap(({ weight, family, arrivesAs = family }) =>
+  Array.from({ length: weight }, () => arrivesAs),
 )
 
 const rareSeverities = ['urgent', 'none']

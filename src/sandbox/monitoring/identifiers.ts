@@ -1,7 +1,11 @@
-/** The lists of identifiers and of their groups, in the shapes of v2, v3 and v4. */
+/**
+ * The lists of identifiers and of their groups, in the shapes of v2, v3 and v4, and identifiers of v4
+ * created, read, changed and deleted.
+ */
 import { z } from 'zod'
 import {
   assetTypes,
+  eventFilterTypes,
   eventSeverities,
   identifierTypes,
 } from '../../upstream/resources/enumerations.ts'
@@ -10,10 +14,20 @@ import {
   listPage,
   type MonitoringParts,
   type MonitoringRoute,
+  parseInteger,
   parseWith,
+  refusal,
+  requireOwn,
   type TenantRequest,
 } from './route.ts'
-import { type SandboxAsset, toAssetItem } from './store.ts'
+import {
+  type AssetContent,
+  type AssetWriting,
+  makeUuid,
+  parseAssetData,
+  type SandboxAsset,
+  toAssetItem,
+} from './store.ts'
 
 /** A parameter that may come several times. */
 function several<Schema extends z.ZodType>(schema: Schema) {
@@ -48,10 +62,13 @@ interface Filters {
   types?: readonly string[] | undefined
 }
 
+const root = '/firework/v4/identifiers/'
+
 export function identifierRoutes(parts: MonitoringParts): MonitoringRoute[] {
   const { groups } = parts.settings
   return [
-    { method: 'GET', path: '/firework/v4/identifiers/', answer: (asked) => list(asked, parts) },
+    { method: 'GET', path: root, answer: (asked) => list(asked, parts) },
+    ...singleRoutes(parts),
     {
       method: 'GET',
       path: '/firework/v3/identifiers/',
@@ -81,6 +98,91 @@ function list({ query, tenantId }: TenantRequest, parts: MonitoringParts): unkno
     order: 'asc',
     itemOf: ({ asset }) => toIdentifierItem(asset, countEvents(asset, parts)),
   })
+}
+
+/** What is left out is reset, the group too. */
+const writtenIdentifier = z.object({
+  name: z.string().nullish(),
+  data: z.looseObject({ type: z.enum(identifierTypes) }),
+  categories: z.array(z.enum(eventFilterTypes)),
+  emerging_categories: z.array(z.string()),
+  severities: z.array(z.enum(eventSeverities)),
+  group_id: z.int().nullish(),
+  is_disabled: z.boolean().nullish(),
+})
+
+/** Routes that servers have since 2026-06 (docs/api-notes.md, Versions). */
+function singleRoutes(parts: MonitoringParts): MonitoringRoute[] {
+  const { assets, assignments } = parts.monitoring
+  const show = (asset: SandboxAsset): unknown => toIdentifierItem(asset, countEvents(asset, parts))
+
+  /** Of the types that v4 has no shape for it shows none. */
+  function requireIdentifier({ params, tenantId }: TenantRequest): SandboxAsset {
+    const asset = assets.get(parseInteger(params['id'] ?? '', 'identifier_id'))
+    const shown = asset && identifierTypes.includes(asset.type) ? asset : undefined
+    return requireOwn(shown, { version: 'v4', what: 'identifier', tenantId })
+  }
+
+  function create(request: TenantRequest): unknown {
+    const { groupId, writing } = readWriting(
+      request,
+      { id: assets.nextId(), attributes: [] },
+      parts,
+    )
+    const place = {
+      tenantId: request.tenantId,
+      groupId: groupId ?? chooseGroup(undefined, request.tenantId, parts),
+    }
+    return show(assets.create(place, { ...writing, isDisabled: false }))
+  }
+
+  function update(request: TenantRequest): unknown {
+    const now = requireIdentifier(request)
+    const { groupId, writing } = readWriting(request, now, parts)
+    const { is_disabled: isDisabled } = request.body as { is_disabled?: boolean | null }
+    const change = { ...writing, groupId, isDisabled: isDisabled ?? now.isDisabled }
+    return show(assets.change(now.id, change))
+  }
+
+  function remove(request: TenantRequest): unknown {
+    const { id } = requireIdentifier(request)
+    assets.delete(id)
+    assignments.forgetIdentifier(id)
+    return null
+  }
+
+  const one = `${root}:id`
+  return [
+    { method: 'POST', path: root, answer: create, isUndescribed: true },
+    {
+      method: 'GET',
+      path: one,
+      answer: (request) => show(requireIdentifier(request)),
+      isUndescribed: true,
+    },
+    { method: 'PUT', path: one, answer: update, isUndescribed: true },
+    { method: 'DELETE', path: one, answer: remove, isUndescribed: true },
+  ]
+}
+
+function readWriting(
+  { body, tenantId }: TenantRequest,
+  known: Pick<SandboxAsset, 'id' | 'attributes'>,
+  parts: MonitoringParts,
+): { groupId: number | null; writing: Omit<AssetWriting, 'isDisabled'> } {
+  const given = parseWith(writtenIdentifier, body, { version: 'v4', part: 'body' })
+  const { type, ...data } = given.data
+  const writing = {
+    name: given.name ?? type,
+    type,
+    searchTypes: given.categories,
+    experimentalSearchTypes: given.emerging_categories,
+    risks: given.severities.map((word) => eventSeverities.indexOf(word) + 1),
+    others: {},
+    ...toContent({ type, data }, known),
+  }
+  const groupId = given.group_id ? chooseGroup(given.group_id, tenantId, parts) : null
+  return { groupId, writing }
 }
 
 function listOlder({ query, tenantId }: TenantRequest, parts: MonitoringParts): unknown {
@@ -157,7 +259,10 @@ function toIdentifierItem(asset: SandboxAsset, eventCount: number): unknown {
     id: asset.id,
     name: asset.name,
     tenant_id: asset.tenantId,
-    data: { type: asset.type, ...asset.data },
+    data: {
+      type: asset.type,
+      ...(asset.type === 'identity' ? { attributes: asset.attributes } : asset.data),
+    },
     categories: asset.searchTypes,
     emerging_categories: asset.experimentalSearchTypes,
     severities: asset.risks.map((risk) => eventSeverities[risk - 1]),
@@ -183,4 +288,29 @@ function toGroupItem(group: SandboxGroup): unknown {
     name: group.name,
     urn: `urn:sandbox:group:${group.id}`,
   }
+}
+
+export function toContent(
+  { type, data }: Pick<AssetWriting, 'type' | 'data'>,
+  { id, attributes }: Pick<SandboxAsset, 'id' | 'attributes'>,
+): AssetContent {
+  const content = parseAssetData(type, data, { uuid: makeUuid(`identity/${id}`), attributes })
+  if (!('problem' in content)) return content
+  const message = content.problem
+  throw refusal('v4', { status: 400, code: 'INVALID_IDENTIFIER_DATA', message })
+}
+
+/**
+ * Returns the requested group, which must be the tenant's; by default the tenant's first; null if
+ * it has none.
+ */
+export function chooseGroup(
+  request: number | undefined,
+  tenantId: number,
+  { settings }: MonitoringParts,
+): number | null {
+  const { groups } = settings
+  if (request === undefined) return groups.find((group) => group.tenantId === tenantId)?.id ?? null
+  const found = groups.find(({ id }) => id === request)
+  return requireOwn(found, { version: 'v2', what: 'assets group', tenantId }).id
 }

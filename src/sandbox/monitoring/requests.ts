@@ -7,12 +7,13 @@ import {
   type WireAlert,
   wireAsset,
 } from '../../upstream/resources/assets.ts'
+import { orders } from '../../upstream/resources/enumerations.ts'
 import { policyAssignment, policyCreation } from '../../upstream/resources/policies.ts'
 import { findGrant, type Tokens } from '../api/guard.ts'
 import { formatZonelessTime } from '../history/draft.ts'
 import { createRandom, hashText, type Random, type SandboxGroup } from '../options.ts'
 import { type RequestLog, validationEntry } from '../server.ts'
-import { identifierRoutes } from './identifiers.ts'
+import { chooseGroup, identifierRoutes, toContent } from './identifiers.ts'
 import {
   createHandler,
   invalidInput,
@@ -21,7 +22,6 @@ import {
   type MonitoringRoute,
   parseInteger,
   parseWith,
-  refusal,
   requireOwn,
   type TenantRequest,
 } from './route.ts'
@@ -31,12 +31,10 @@ import {
   type AssetWriting,
   toAssignmentItem,
   luceneProblem,
-  parseAssetData,
   toPolicyItem,
   type SandboxAsset,
   type SandboxAssignment,
   type SandboxPolicy,
-  makeUuid,
 } from './store.ts'
 
 const spellings = { underscore: 'matching_policies', hyphen: 'matching-policies' } as const
@@ -61,7 +59,16 @@ export function addMonitoring(
 
   const plainRoutes = [...assetRoutes(parts), ...identifierRoutes(parts), ...alertRoutes(parts)]
   for (const route of plainRoutes) {
-    app.route({ method: route.method, url: route.path, handler: handlerFor(route) })
+    const isThere = settings.undescribed || !route.isUndescribed
+    const missing =
+      route.method === 'POST'
+        ? plainAnswer(405, 'Method Not Allowed')
+        : plainAnswer(404, 'Not Found')
+    app.route({
+      method: route.method,
+      url: route.path,
+      handler: isThere ? handlerFor(route) : missing,
+    })
   }
   for (const [spelling, word] of Object.entries(spellings)) {
     const base = `/firework/v4/${word}`
@@ -171,31 +178,6 @@ function toWriting(
     risks: given.risks ?? [],
     ...content,
   }
-}
-
-function toContent(
-  { type, data }: Pick<GivenAsset, 'type' | 'data'>,
-  { id, attributes }: Pick<SandboxAsset, 'id' | 'attributes'>,
-): AssetContent {
-  const content = parseAssetData(type, data, { uuid: makeUuid(`identity/${id}`), attributes })
-  if (!('problem' in content)) return content
-  const message = content.problem
-  throw refusal('v4', { status: 400, code: 'INVALID_IDENTIFIER_DATA', message })
-}
-
-/**
- * Returns the requested group, which must be the tenant's; by default the tenant's first; null if
- * it has none.
- */
-function chooseGroup(
-  request: number | undefined,
-  tenantId: number,
-  { settings }: MonitoringParts,
-): number | null {
-  const { groups } = settings
-  if (request === undefined) return groups.find((group) => group.tenantId === tenantId)?.id ?? null
-  const found = groups.find(({ id }) => id === request)
-  return requireOwn(found, { version: 'v2', what: 'assets group', tenantId }).id
 }
 
 /**
@@ -367,6 +349,19 @@ function cleanPastEvents(
 
 /** Routes for the alerts of an asset group, which are generated and the same on each read. */
 function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
+  function list({ query, tenantId, organizationId }: TenantRequest): unknown {
+    parseWith(z.object({ order_type: z.enum(orders).optional() }), query, {
+      version: 'v4',
+      part: 'query',
+    })
+    const alerts = settings.groups
+      .filter((group) => group.tenantId === tenantId)
+      .flatMap((group) => makeAlerts(group, organizationId))
+      .map((alert) => ({ alert, createdAtMs: alert.id, uid: String(alert.id) }))
+    const itemOf = ({ alert }: { alert: WireAlert }): unknown => toTenantAlert(alert)
+    return listPage(alerts, query, { endMode: settings.endMode, itemOf, most: 10, order: 'asc' })
+  }
+
   function read({ params, tenantId, organizationId }: TenantRequest): unknown {
     const id = parseInteger(params['id'] ?? '', 'assets_group_id')
     const { groups, alertsAs } = settings
@@ -377,7 +372,28 @@ function alertRoutes({ settings }: MonitoringParts): MonitoringRoute[] {
     return { alerts: isObject ? alerts[0] : alerts }
   }
 
-  return [{ method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read }]
+  return [
+    { method: 'GET', path: '/firework/v2/assets/groups/:id/alerts', answer: read },
+    { method: 'GET', path: '/firework/v4/alerts/', answer: list },
+  ]
+}
+
+/** An alert as v4 shows it: without what configures its channel. */
+function toTenantAlert({
+  params: _params,
+  feed_url: _url,
+  feed_target_type: _type,
+  feed_target_id: id,
+  tenant_alert_channel_id: channel,
+  ...alert
+}: WireAlert): unknown {
+  return {
+    ...alert,
+    feed_definition: { type: 'group', id },
+    alert_channel_id: channel,
+    alert_channel: { id: channel, name: alert.name },
+    updated_at: alert.created_at,
+  }
 }
 
 /** Alert channels and their settings, secrets included (docs/api-notes.md, Alerts). */

@@ -117,7 +117,7 @@ export interface AssetStore {
   nextId(): number
   create(place: Pick<SandboxAsset, 'tenantId' | 'groupId'>, writing: AssetWriting): SandboxAsset
   /** Throws if there is no such asset. */
-  change(id: number, writing: Partial<AssetWriting>): SandboxAsset
+  change(id: number, writing: Partial<AssetWriting> & { groupId?: number | null }): SandboxAsset
   delete(id: number): void
   snapshot(): unknown
   /** Replaces the state. Throws ZodError if it is not a snapshot. */

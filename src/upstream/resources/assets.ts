@@ -1,10 +1,29 @@
-/** Assets (identifiers): create, read, replace, toggle, delete; and the alerts of their groups. */
+/**
+ * Assets (identifiers): create, read, replace, toggle, delete; and the alerts of their groups. All but
+ * the alerts go by v4, where a server has it for the type of the asset, else by v2, whose writes are
+ * deprecated (docs/api-notes.md, Assets). v2 is asked only after v4 has answered 404 or 405, so
+ * nothing is done twice.
+ */
 import { z } from 'zod'
-import { assetTypes, createSearchTypes, replaceSearchTypes } from './enumerations.ts'
+import { type Capabilities, isUnknownPath } from '../capabilities.ts'
+import { UpstreamError } from '../error.ts'
+import {
+  assetTypes,
+  createSearchTypes,
+  eventSeverities,
+  identifierTypes,
+  replaceSearchTypes,
+} from './enumerations.ts'
+import {
+  createSingleIdentifiers,
+  secretTexts,
+  type WholeIdentifier,
+  type WrittenIdentifier,
+} from './identifiers.ts'
 import {
   type CallOptions,
   checkRequest,
-  type OperationParts,
+  type OptionalOperationParts,
   pathPart,
   read,
   readWritten,
@@ -12,24 +31,30 @@ import {
   write,
 } from './operation.ts'
 
-/** All operations use the basic tier. */
+/** All operations use the basic tier. `…` stands for `/firework/v4/identifiers/`. */
 export interface AssetOperations {
-  /** `POST /firework/v2/assets/`. */
+  /** `POST …`, or `POST /firework/v2/assets/`. */
   createAsset(request: { asset: AssetCreation } & CallOptions): Promise<WireAsset>
-  /** `GET /firework/v2/assets/{id}`. Not every server has it. */
+  /** `GET …{id}`, or `GET /firework/v2/assets/{id}`. Not every server has either. */
   getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
-  /** Replaces the whole asset by `asset`. `PUT /firework/v2/assets/{id}`. */
+  /**
+   * Replaces the whole asset by `asset`; its group stays. `GET …{id}` and `PUT …{id}`, or `PUT
+   * /firework/v2/assets/{id}`, which alone takes unknown fields.
+   */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
-  /** `POST /firework/v2/assets/{id}/toggle`. */
+  /** `GET …{id}` and `PUT …{id}`, or `POST /firework/v2/assets/{id}/toggle`. */
   toggleAsset(request: { id: number; isDisabled: boolean } & CallOptions): Promise<WireAsset>
-  /** `DELETE /firework/v2/assets/{id}`. Not every server has it. */
+  /** `DELETE …{id}`, or `DELETE /firework/v2/assets/{id}`. Not every server has either. */
   deleteAsset(request: { id: number } & CallOptions): Promise<void>
   /** Returns how a group of assets is alerted on. `GET /firework/v2/assets/groups/{id}/alerts`. */
   groupAlerts(request: { groupId: number } & CallOptions): Promise<WireAlert[]>
 }
 
-export function createAssetOperations(parts: OperationParts): AssetOperations {
-  const pathOf = (id: number): string => `/firework/v2/assets/${pathPart(id)}`
+export function createAssetOperations(parts: OptionalOperationParts): AssetOperations {
+  const identifiers = createSingleIdentifiers(parts)
+  const callNewest = createChoice(parts.capabilities)
+  const root = '/firework/v2/assets/'
+  const pathOf = (id: number): string => `${root}${pathPart(id)}`
 
   async function change(request: Request, asked: CallOptions): Promise<WireAsset> {
     return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
@@ -39,25 +64,40 @@ export function createAssetOperations(parts: OperationParts): AssetOperations {
     async createAsset({ asset, ...asked }) {
       const body = checkRequest(assetCreation, asset)
       const secrets = secretTexts(body.data)
-      return change({ method: 'POST', path: '/firework/v2/assets/', body, secrets }, asked)
+      const older = () => change({ method: 'POST', path: root, body, secrets }, asked)
+      if (!identifierTypes.includes(body.type)) return older()
+      const given = toIdentifier(body, { group_id: body.assets_group_id })
+      return callNewest(async () => toAsset(await identifiers.create(given, asked)), older, true)
     },
-    async getAsset({ id, ...asked }) {
-      return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
-    },
+    getAsset: ({ id, ...asked }) =>
+      callNewest(
+        async () => toAsset(await identifiers.get(id, asked)),
+        async () =>
+          (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset,
+      ),
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
-      return change(
-        { method: 'PUT', path: pathOf(id), body, secrets: secretTexts(body.data) },
-        asked,
+      const secrets = secretTexts(body.data)
+      const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
+      if (!identifierTypes.includes(body.type)) return older()
+      const is_disabled = body['is_disabled'] === true
+      const replace = ({ group_id }: WrittenIdentifier) =>
+        toIdentifier(body, { group_id, is_disabled })
+      return callNewest(async () => toAsset(await identifiers.change(id, replace, asked)), older)
+    },
+    toggleAsset({ id, isDisabled: is_disabled, ...asked }) {
+      const toggle = (now: WrittenIdentifier) => ({ ...now, is_disabled })
+      const request = { path: `${pathOf(id)}/toggle`, body: { is_disabled } }
+      return callNewest(
+        async () => toAsset(await identifiers.change(id, toggle, asked)),
+        () => change({ method: 'POST', ...request }, asked),
       )
     },
-    toggleAsset({ id, isDisabled, ...asked }) {
-      const path = `${pathOf(id)}/toggle`
-      return change({ method: 'POST', path, body: { is_disabled: isDisabled } }, asked)
-    },
-    async deleteAsset({ id, ...asked }) {
-      await write(parts, { method: 'DELETE', path: pathOf(id) }, asked)
-    },
+    deleteAsset: ({ id, ...asked }) =>
+      callNewest(
+        () => identifiers.remove(id, asked),
+        async () => void (await write(parts, { method: 'DELETE', path: pathOf(id) }, asked)),
+      ),
     async groupAlerts({ groupId, ...asked }) {
       const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
       return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
@@ -65,17 +105,29 @@ export function createAssetOperations(parts: OperationParts): AssetOperations {
   }
 }
 
-/** Matches field names whose value is a secret. */
-const secretNames =
-  /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
+const capability = 'assets/v4'
 
-/** Returns the values of a body that no message may show, recognized by their field names. */
-function secretTexts(value: unknown, isSecret = false): string[] {
-  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
-  if (typeof value !== 'object' || value === null) return []
-  return Object.entries(value).flatMap(([name, inner]) =>
-    secretTexts(inner, isSecret || secretNames.test(name.replaceAll(/[^a-z]/gi, ''))),
-  )
+/**
+ * Returns a function that calls the operation of v4, and that of v2 where v4 has answered 404 or 405.
+ * Only where the request names nothing is a 404 about the path, and remembered as a 405 is.
+ */
+function createChoice(capabilities: Capabilities) {
+  return async function callNewest<Result>(
+    newer: () => Promise<Result>,
+    older: () => Promise<Result>,
+    isCreation = false,
+  ): Promise<Result> {
+    if ((await capabilities.read(capability))?.has === false) return older()
+    try {
+      return await newer()
+    } catch (error) {
+      const { status } = error instanceof UpstreamError ? error : {}
+      const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
+      if (!isUnknown && (isCreation || status !== 404)) throw error
+      if (isUnknown) await capabilities.note(capability, false, 'day')
+      return older()
+    }
+  }
 }
 
 const text = z.string()
@@ -102,6 +154,45 @@ export const wireAsset = z.looseObject({
 export type WireAsset = z.infer<typeof wireAsset>
 
 export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
+
+/** The body of v4 that means the same. */
+function toIdentifier(
+  {
+    name,
+    type,
+    data,
+    search_types: categories,
+    experimental_search_types: emerging,
+    risks: given,
+  }: z.infer<typeof assetCreation> | z.infer<typeof assetReplacement>,
+  more: Pick<WrittenIdentifier, 'group_id' | 'is_disabled'>,
+): WrittenIdentifier {
+  return {
+    name,
+    data: { ...data, type },
+    categories,
+    emerging_categories: emerging ?? [],
+    severities: (given ?? []).flatMap((risk) => eventSeverities[risk - 1] ?? []),
+    ...more,
+  }
+}
+
+/** An identifier of v4 as the asset that it is; what only v4 has stays under its name. */
+function toAsset(identifier: WholeIdentifier): WireAsset {
+  const { data, categories, emerging_categories, severities, ...same } = identifier
+  const { type, ...content } = data
+  const ranks = severities.map((word) => eventSeverities.findIndex((known) => known === word) + 1)
+  return {
+    ...same,
+    type,
+    data: content,
+    search_types: categories,
+    experimental_search_types: emerging_categories,
+    risks: ranks.filter((rank) => rank > 0),
+    count: same.enrichments?.event_count,
+    data_updated_at: same.updated_at,
+  }
+}
 
 /** Severities as numbers, from 1 (info) to 5 (critical) (docs/api-notes.md, Severities). */
 const risks = z.array(z.int().min(1).max(5))

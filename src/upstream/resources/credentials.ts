@@ -1,16 +1,22 @@
-/** Leaked credentials: the feed of an identifier, the feed of the tenant, and the searches. */
+/**
+ * Leaked credentials: the feed of an identifier, the feed of the tenant, the searches, and stolen
+ * cookies.
+ */
 import { z } from 'zod'
 import { credentialIncludes, orders } from './enumerations.ts'
 import {
   ask,
+  type CallOptions,
   type TierCallOptions,
   checkRequest,
   type OperationParts,
   pathPart,
+  read,
   type Request,
   type SearchPage,
   readSearchPage,
 } from './operation.ts'
+import { wireSearchPage, type WireSearchPage } from './page.ts'
 
 interface CredentialFeedRequest extends TierCallOptions {
   identifier: number
@@ -52,6 +58,18 @@ export interface CredentialOperations {
   searchAstpCredentials(
     request: { body: WireCredentialSearchBody } & TierCallOptions,
   ): Promise<SearchPage>
+  /**
+   * Returns one page of the addresses at which a credential was used; 1 to 5,000. `POST
+   * /astp/urls/by_credential_hash`; basic tier.
+   */
+  credentialUrls(
+    request: { hash: string; from: string | null; size: number } & CallOptions,
+  ): Promise<WireSearchPage>
+  /**
+   * Returns one page of stolen cookies, for keys with the permission `astp_cookies_access`. `POST
+   * /astp/v2/cookies/_search`; basic tier.
+   */
+  searchCookies(request: { body: WireCookieSearchBody } & TierCallOptions): Promise<SearchPage>
 }
 
 export function createCredentialOperations(parts: OperationParts): CredentialOperations {
@@ -86,6 +104,18 @@ export function createCredentialOperations(parts: OperationParts): CredentialOpe
     },
     searchAstpCredentials: (asked) =>
       search({ path: '/astp/v2/credentials/_search', tier: 'basic' }, asked),
+    async searchCookies({ body: given, ...asked }) {
+      const body = checkRequest(cookieSearchBody, given)
+      const path = '/astp/v2/cookies/_search'
+      const request = { method: 'POST', path, body, pageSize: body.size } as const
+      const secrets = body.values ?? []
+      return readSearchPage(await ask(parts, { ...request, secrets }, asked))
+    },
+    credentialUrls({ hash, from, size, ...asked }) {
+      const body = { credential_hash: hash, size, ...(from !== null && { from }) }
+      const path = '/astp/urls/by_credential_hash'
+      return read(parts, wireSearchPage, { method: 'POST', path, body, pageSize: size }, asked)
+    },
   }
 }
 
@@ -129,6 +159,14 @@ export const wireCredential = z.looseObject({
 })
 export type WireCredential = z.infer<typeof wireCredential>
 
+/** An address at which a credential was used. */
+export const wireCredentialUrl = z.looseObject({
+  url: text,
+  domain: optionalText,
+  credential_hash: optionalText,
+})
+export type WireCredentialUrl = z.infer<typeof wireCredentialUrl>
+
 const word = z.string().min(1)
 
 /** The kinds of credential queries. docs/api-notes.md, Credentials, says what each matches. */
@@ -156,3 +194,31 @@ export const credentialSearchBody = z.strictObject({
     .optional(),
 })
 export type WireCredentialSearchBody = z.input<typeof credentialSearchBody>
+
+/** The body of the cookie search. `domain` is exact: subdomains are others. */
+export const cookieSearchBody = z.strictObject({
+  domain: word.optional(),
+  values: z.array(word).length(1).optional(),
+  names: z.array(word).max(10).optional(),
+  paths: z.array(word).max(10).optional(),
+  imported_after: word.optional(),
+  expires_after: word.optional(),
+  /** 1 to 2,000 (docs/api-notes.md, Page sizes). */
+  size: z.int().min(1).max(2_000),
+  order: z.enum(orders),
+  from: z.string().optional(),
+})
+export type WireCookieSearchBody = z.input<typeof cookieSearchBody>
+
+/** A cookie that a stealer log holds. */
+export const wireCookie = z.looseObject({
+  uuid: optionalText,
+  domain: optionalText,
+  name: optionalText,
+  path: optionalText,
+  value: optionalText,
+  expires_at: optionalText,
+  imported_at: optionalText,
+  event_uid: optionalText,
+})
+export type WireCookie = z.infer<typeof wireCookie>

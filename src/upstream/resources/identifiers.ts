@@ -1,10 +1,18 @@
 /**
- * Identifiers (assets) and their groups, listed. Each list has a newer and an older operation: a
- * server may have only one of them.
+ * Identifiers (assets), one by one, and listed with their groups and the tenant's alerts. The first two have a newer and
+ * an older operation: a server may have only one of them.
  */
 import { z } from 'zod'
 import type { AssetType } from './enumerations.ts'
-import { type CallOptions, type OperationParts, read } from './operation.ts'
+import {
+  type CallOptions,
+  type OperationParts,
+  pathPart,
+  read,
+  readWritten,
+  type Request,
+  write,
+} from './operation.ts'
 import { wireItems, wireSearchPage, type WireSearchPage } from './page.ts'
 
 interface PageRequest extends CallOptions {
@@ -32,6 +40,8 @@ export interface IdentifierOperations {
   ): Promise<WireSearchPage>
   /** Returns a page of the tenant's groups, with counts. `GET /firework/v3/identifiers/groups`. */
   listGroups(request: PageRequest): Promise<WireSearchPage>
+  /** Returns a page of all alerts of the tenant; at most 10. `GET /firework/v4/alerts/`. */
+  listAlerts(request: PageRequest): Promise<WireSearchPage>
   /** Returns all groups, without counts. `GET /firework/v2/assets/groups/`. */
   listOlderGroups(asked: CallOptions): Promise<unknown[]>
 }
@@ -49,17 +59,74 @@ export function createIdentifierOperations(parts: OperationParts): IdentifierOpe
   }
 
   return {
-    listIdentifiers: ({ filters, ...asked }) =>
-      readPage('/firework/v4/identifiers/', toQuery(filters, 'group_id'), asked),
+    listIdentifiers: ({ filters, ...asked }) => readPage(root, toQuery(filters, 'group_id'), asked),
     listOlderIdentifiers: ({ filters, ...asked }) =>
       readPage('/firework/v3/identifiers/', toQuery(filters, 'parent_group_id'), asked),
     listGroups: (asked) =>
       readPage('/firework/v3/identifiers/groups', new URLSearchParams(), asked),
+    listAlerts: (asked) => readPage('/firework/v4/alerts/', new URLSearchParams(), asked),
     async listOlderGroups(asked) {
       const request = { method: 'GET', path: '/firework/v2/assets/groups/' } as const
       return (await read(parts, wireGroupsAnswer, request, asked)).assets_groups ?? []
     },
   }
+}
+
+const root = '/firework/v4/identifiers/'
+
+/** Identifiers of v4 one by one. Servers have these operations since 2026-06. */
+interface SingleIdentifiers {
+  create(body: WrittenIdentifier, asked: CallOptions): Promise<WholeIdentifier>
+  get(id: number, asked: CallOptions): Promise<WholeIdentifier>
+  /** The request names all of an identifier, so what it is now is read first. */
+  change(
+    id: number,
+    change: (now: WrittenIdentifier) => WrittenIdentifier,
+    asked: CallOptions,
+  ): Promise<WholeIdentifier>
+  remove(id: number, asked: CallOptions): Promise<void>
+}
+
+export function createSingleIdentifiers(parts: OperationParts): SingleIdentifiers {
+  const pathOf = (id: number): string => `${root}${pathPart(id)}`
+
+  async function send(
+    request: Pick<Request, 'method' | 'path'>,
+    body: WrittenIdentifier,
+    asked: CallOptions,
+  ): Promise<WholeIdentifier> {
+    const whole = { ...request, body, secrets: secretTexts(body.data) }
+    return readWritten(await write(parts, whole, asked), wireWholeIdentifier)
+  }
+
+  function get(id: number, asked: CallOptions): Promise<WholeIdentifier> {
+    return read(parts, wireWholeIdentifier, { method: 'GET', path: pathOf(id) }, asked)
+  }
+
+  return {
+    create: (body, asked) => send({ method: 'POST', path: root }, body, asked),
+    get,
+    async change(id, change, asked) {
+      const body = change(writtenIdentifier.parse(await get(id, asked)))
+      return send({ method: 'PUT', path: pathOf(id) }, body, asked)
+    },
+    async remove(id, asked) {
+      await write(parts, { method: 'DELETE', path: pathOf(id) }, asked)
+    },
+  }
+}
+
+/** Matches field names whose value is a secret. */
+const secretNames =
+  /passw(?:or)?d|passphrase|passcode|pwd|secret|token|apikey|accesskey|privatekey|cookie|hash/i
+
+/** Returns the values of a body that no message may show, recognized by their field names. */
+export function secretTexts(value: unknown, isSecret = false): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    secretTexts(inner, isSecret || secretNames.test(name.replaceAll(/[^a-z]/gi, ''))),
+  )
 }
 
 function toQuery(
@@ -93,6 +160,43 @@ export const wireIdentifier = z.looseObject({
   event_count: optionalNumber,
 })
 export type WireIdentifier = z.infer<typeof wireIdentifier>
+
+/** An alert of the tenant; how its channel is configured is not shown. */
+export const wireTenantAlert = z.looseObject({
+  id: z.int(),
+  type: optionalText,
+  name: optionalText,
+  /** What it watches: `tenant`, or a `group` or `identifier` by its id. */
+  feed_definition: z.looseObject({ type: optionalText, id: optionalNumber }).nullish().catch(null),
+  search_types: optionalTexts,
+  experimental_search_types: optionalTexts,
+  risks: z.array(z.number()).nullish().catch(null),
+  frequency: optionalNumber,
+  alert_channel_id: optionalNumber,
+})
+export type WireTenantAlert = z.infer<typeof wireTenantAlert>
+
+/** The fields of an identifier that a client writes, all of which a change must name. */
+const writtenIdentifier = z.object({
+  name: text,
+  data: z.looseObject({ type: text }),
+  categories: z.array(text),
+  emerging_categories: z.array(text),
+  severities: z.array(text),
+  group_id: z.int().nullish(),
+})
+export interface WrittenIdentifier extends z.infer<typeof writtenIdentifier> {
+  is_disabled?: boolean
+}
+
+const wireWholeIdentifier = writtenIdentifier.loose().extend({
+  id: z.int(),
+  is_disabled: z.boolean(),
+  updated_at: text.nullish(),
+  enrichments: z.looseObject({ event_count: z.number().nullish() }).nullish(),
+})
+
+export type WholeIdentifier = z.infer<typeof wireWholeIdentifier>
 
 const wireGroup = z.looseObject({ id: z.int(), name: optionalText })
 

@@ -36,7 +36,7 @@ export function createOperations(options: PolicyPathsOptions): Operations {
     ...createEventOperations({ ...parts, capabilities }),
     ...createCredentialOperations(parts),
     ...createLegacySearchOperations(parts),
-    ...createAssetOperations(parts),
+    ...createAssetOperations({ ...parts, capabilities }),
     ...createIdentifierOperations(parts),
     ...createPolicyOperations(parts, paths),
     ...createUndocumentedPolicyOperations(parts, paths),

@@ -89,6 +89,42 @@ test('a first run creates and assigns all, and a second finds nothing to do', as
   expect(readFileSync(scene.statePath, 'utf8')).toBe(before)
 })
 
+const ofAllKinds = `assets:
+  brand: { type: keyword, data: { keyword: example bank }, search_types: [leaks], risks: [5, 4] }
+  site: { type: domain, data: { fqdn: Example.com }, search_types: [leaks, ads] }
+  ann: { type: identity, data: { attributes: [{ type: email, email: ann@example.com }] }, search_types: [leak] }
+  bob: { type: email, data: { email: bob@example.com }, search_types: [leak] }
+`
+
+test('at a service of today assets are written by v4 where it has their type, and none of it drifts', async () => {
+  const scene = await aMonitoringScene(tests, ofAllKinds, { undescribed: true })
+  expect(await scene.apply()).toMatchObject({ code: 0, err: '' })
+  expect(scene.writes()).toEqual([
+    ...Array.from({ length: 3 }, () => 'POST /firework/v4/identifiers/'),
+    'POST /firework/v2/assets/',
+  ])
+  const { assets } = known(scene)
+  scene.sandbox.addEvent({ identifiers: [{ id: assets['brand']!, name: 'brand' }] })
+  const before = readFileSync(scene.statePath, 'utf8')
+  expect(await scene.apply()).toEqual({ code: 0, out: 'nothing to do\n', err: '' })
+  expect(readFileSync(scene.statePath, 'utf8')).toBe(before)
+  expect(scene.writes()).toEqual([])
+
+  scene.write(
+    ofAllKinds.replace('risks: [5, 4]', 'risks: [5], enabled: false').replace('ann@', 'amy@'),
+  )
+  expect((await scene.apply('--yes')).code).toBe(0)
+  const [brand, ann] = [assets['brand'], assets['ann']]
+  expect(scene.writes()).toEqual([
+    `PUT /firework/v4/identifiers/${brand}`,
+    `PUT /firework/v4/identifiers/${brand}`,
+    `PUT /firework/v4/identifiers/${ann}`,
+  ])
+  const stored = { isDisabled: true, risks: [5], groupId: 1042 }
+  expect(scene.sandbox.monitoring.assets.get(brand!)).toMatchObject(stored)
+  expect((await scene.apply()).out).toBe('nothing to do\n')
+})
+
 test('a replaced asset keeps what the file does not speak of', async () => {
   const scene = await aMonitoringScene(tests, two)
   await scene.apply()

@@ -61,7 +61,7 @@ async function doctor(config: string, ...more: string[]): Promise<Seen> {
 
 function bad(findings: readonly DoctorFinding[]): string[] {
   return findings.flatMap(({ check, subject, status }) =>
-    status === 'ok' ? [] : [`${status} ${check} ${subject}`],
+    status === 'ok' || status === 'note' ? [] : [`${status} ${check} ${subject}`],
   )
 }
 
@@ -82,11 +82,13 @@ test('where all is well every check says so, and nobody gets a message', async (
     'redis safety',
     'redis memory',
     'ledger',
+    'service',
     'reach',
     'key',
     'clock',
     'rate',
     'quota',
+    'told twice',
     'sink',
   ])
   const sinks = findings.filter(({ check }) => check === 'sink')
@@ -217,6 +219,44 @@ test('a service that is not there is said with the host, and a word that it refu
   ])
 })
 
+function judged(findings: readonly DoctorFinding[], check: string): string[] {
+  return findings.flatMap((one) => (one.check === check ? [`${one.status}: ${one.detail}`] : []))
+}
+
+test.each([
+  [503, /^problem: their side: its health check says that the service failed \(503\)/],
+  [404, /^ok: answers, but not how it is \(404\)$/],
+  [200, /^ok: says that it is well$/],
+])('a service is asked whether it is well, without a key: %i', async (status, said) => {
+  const sandbox = await aSandbox()
+  const on = '/firework/v4/healthz/'
+  if (status !== 200) sandbox.faults.add({ on, effect: 'status', status })
+  const text = configText(sandbox, tests.server.url)
+  const { findings } = await doctor(text.replace(sandbox.apiKeys[0]!, 'fw_no_such_key'))
+  expect(judged(findings, 'service')).toEqual([expect.stringMatching(said)])
+  expect(findings.find(({ check }) => check === 'service')?.subject).toBe(new URL(sandbox.url).host)
+})
+
+test('an alert of the service on what a feed reads is a note, and only where the key may see it', async () => {
+  const sandbox = await aSandbox()
+  const text = configText(sandbox, tests.server.url)
+  const notes = judged((await doctor(text)).findings, 'told twice')
+  expect(notes).toHaveLength(2)
+  expect(notes[0]).toMatch(
+    /^note: the service tells what feed brand tells: \w+ alert "Brand \(\w+\)"$/,
+  )
+  const other = text.replace('identifier_group: 1042', 'identifier_group: 5')
+  expect(judged((await doctor(other)).findings, 'told twice')).toEqual([])
+  const on = '/firework/v4/alerts/'
+  const end = sandbox.faults.add({ on, effect: 'status', status: 403 })
+  expect(judged((await doctor(text)).findings, 'told twice')).toEqual([])
+  end()
+  sandbox.faults.add({ on, effect: 'status', status: 500 })
+  expect(judged((await doctor(text)).findings, 'told twice')).toEqual([
+    expect.stringMatching(/^warning: whether the service tells the same could not be found out/),
+  ])
+})
+
 /** How the service answers: how long ago, for which tenant, with which status, or not at all. */
 interface Answered {
   ageMs?: number
@@ -252,10 +292,8 @@ test.each<[string, Answered, RegExp, RegExp]>([
     .replace(sandbox.url, front.url)
     .replace('accounts:\n  main: {', '$& tenant_id: 42,')
   const { findings } = await doctor(text)
-  const judged = (check: string): string[] =>
-    findings.flatMap((one) => (one.check === check ? [`${one.status}: ${one.detail}`] : []))
-  expect(judged('key')).toEqual([expect.stringMatching(key)])
-  expect(judged('clock')).toEqual([expect.stringMatching(clock)])
+  expect(judged(findings, 'key')).toEqual([expect.stringMatching(key)])
+  expect(judged(findings, 'clock')).toEqual([expect.stringMatching(clock)])
 })
 
 test('words of filters that cannot be asked for are a problem', async () => {

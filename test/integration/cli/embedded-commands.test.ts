@@ -102,7 +102,7 @@ test('no command that opens the store is left out', async () => {
   const commands = [...(await optionsByCommand()).keys()]
   const isKnown = (command: string): boolean =>
     known.some((one) => one.startsWith(command) || command.startsWith(`${one} `))
-  const serviceOnly = /^(events|tenants) /
+  const serviceOnly = /^(cookies|events|tenants) /
   expect(commands.filter((one) => !isKnown(one) && !serviceOnly.test(one))).toEqual([])
 })
 

@@ -550,6 +550,16 @@ describe('check --live', () => {
     ])
   })
 
+  test('names a filter that has gone quiet, and what finds its events today', async () => {
+    const { run } = await aServiceScene(tests, { change: withTypes('leak, paste') })
+    const { code, err } = await run('check', '--live')
+    expect(code).toBe(0)
+    expect(err).toMatch(/feed \S+: filters\.type "leak" has gone quiet: .*; add leaked_credential/)
+    expect(err).not.toContain('"paste"')
+    const whole = await aServiceScene(tests, { change: withTypes('leaks, leaked_credential') })
+    expect(await whole.run('check', '--live')).toMatchObject({ code: 0, err: '' })
+  })
+
   test('says what it could not find out where the service has no such list', async () => {
     const { run, sandbox } = await aServiceScene(tests, { change: withTypes('leak') })
     const on = '/firework/v4/events/filters/types'

@@ -8,6 +8,7 @@ import { runProgram } from '../../../src/cli/program.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { RedisForTests } from '../../support/ledger.ts'
+import { isServed } from '../upstream/operations/scene.ts'
 import { aFile, tocsin, type Ended } from './tocsin.ts'
 
 export interface MonitoringScene {
@@ -64,6 +65,7 @@ export async function aMonitoringScene(
       const fresh = sandbox.requests.slice(seen)
       seen = sandbox.requests.length
       return fresh
+        .filter(isServed)
         .filter(({ method, path }) => method !== 'GET' && path.startsWith('/firework/'))
         .map(({ method, path }) => `${method} ${path.replace(/[0-9a-f-]{36}/, '<uuid>')}`)
     },

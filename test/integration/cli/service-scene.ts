@@ -7,6 +7,7 @@ import { systemClock } from '../../../src/lib/clock.ts'
 import type { SandboxOptions } from '../../../src/sandbox/options.ts'
 import { startSandbox, type Sandbox } from '../../../src/sandbox/sandbox.ts'
 import type { RedisForTests } from '../../support/ledger.ts'
+import { isServed } from '../upstream/operations/scene.ts'
 import { aFile, type Ended } from './tocsin.ts'
 
 export interface ServiceScene {
@@ -73,6 +74,7 @@ export async function aServiceScene(
     runUntil: (stop, ...args) => runner((input) => input.end(), false, stop)(...args),
     sent: () =>
       sandbox.requests
+        .filter(isServed)
         .filter((request) => /^\/(firework|astp)/.test(request.path))
         .map(({ method, path: at, body }) => ({ method, path: at, body })),
   }

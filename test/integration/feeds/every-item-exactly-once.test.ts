@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import {
+  aCookieFeed,
   aCredentialFeed,
   aCredentialSearch,
   aFeed,
@@ -118,6 +119,15 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
     orders: [...unordered, 'byTime'],
   },
   {
+    feed: aCookieFeed({ startMs, sweep, everyMs: 1 }),
+    habits: habitsOf({
+      order: fc.constantFrom(...unordered, 'byTime'),
+      sizeLimit: fc.constantFrom(10, 30, 60, 1_000),
+      ignoresTimes: fc.boolean(),
+    }),
+    orders: [...unordered, 'byTime'],
+  },
+  {
     feed: anEventSearch({ startMs, sweep }),
     habits: habitsOf({ ignoresTimes: fc.boolean() }),
     orders: ['byTime'],
@@ -131,11 +141,11 @@ const kinds: { feed: PolledFeed; habits: fc.Arbitrary<Habits>; orders: Habits['o
 
 /** The others take no times, or show them in no order: what is older than the start is never sent. */
 function learnsBaseline({ type }: PolledFeed): boolean {
-  return !type.includes('credential')
+  return !type.includes('credential') && type !== 'cookies'
 }
 
 function showsOlder({ type }: PolledFeed, { ignoresTimes }: Habits): boolean {
-  return type !== 'credential_search' || ignoresTimes
+  return !['credential_search', 'cookies'].includes(type) || ignoresTimes
 }
 
 test.each(kinds)(

@@ -457,6 +457,27 @@ describe('secrets', () => {
   })
 })
 
+describe('the health of the service', () => {
+  test('is asked for without a token, and costs no account anything', async () => {
+    const { client } = aReplica()
+    service.answer(() => json(200, 'ok'))
+    await client.checkHealth(AbortSignal.timeout(20_000))
+    expect(server.requests.map(({ path }) => path)).toEqual(['/firework/v4/healthz/'])
+    expect(server.requests[0]?.headers).not.toHaveProperty('authorization')
+  })
+
+  test('is what it answers: a failure, or nothing that it tells', async () => {
+    const { client } = aReplica()
+    const failure = async (status: number, body: unknown): Promise<unknown> => {
+      service.answer(() => json(status, body))
+      return client.checkHealth(AbortSignal.timeout(20_000)).catch((error: unknown) => error)
+    }
+    expect(await failure(503, {})).toMatchObject({ reason: 'unavailable', status: 503 })
+    expect(await failure(401, {})).toMatchObject({ reason: 'auth', status: 401 })
+    expect(await client.pause()).toBeNull()
+  })
+})
+
 describe('the diagnosis of a key', () => {
   test('says whose it is, and which limits are used', async () => {
     const { ok, lines } = await diagnoseKey(aReplica().client)

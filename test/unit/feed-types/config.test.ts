@@ -7,6 +7,7 @@ import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { findFeedType } from '../../../src/feed-types/feed-types.ts'
 import { matcherValues } from '../../../src/routing/router.ts'
 import {
+  aCookieFeed,
   aCredentialFeed,
   aCredentialSearch,
   aFeed,
@@ -51,6 +52,7 @@ describe('a feed that says only what it must has the defaults of its type', () =
     ['credentials', credentials, aCredentialFeed({ name: 'brand' })],
     ['tenant_credentials', tenantCredentials, aTenantCredentialFeed({ name: 'brand' })],
     ['credential_search', search, aCredentialSearch({ name: 'brand' })],
+    ['cookies', 'type: cookies, domain: vpn.example.com', aCookieFeed({ name: 'brand' })],
   ])('%s', (_type, keys, { scope: _scope, ...expected }) => {
     // without one, the objective follows from the limit of the organization
     expect(feedOf(keys)).toEqual({ ...expected, lagObjectiveMs: undefined })

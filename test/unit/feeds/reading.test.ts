@@ -5,7 +5,7 @@ import { severityRank, type ThreatEvent } from '../../../src/event.ts'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import { parseReport } from '../../../src/feed-types/reports.ts'
 import { sortPage } from '../../../src/feeds/page.ts'
-import { unreadableFields } from '../../../src/lib/metric-table.ts'
+import { unreadableFields } from '../../../src/lib/unreadable-fields.ts'
 import {
   feedCredential,
   legacyItems,

@@ -44,6 +44,9 @@ test.each([
   ['domains', 'lookalike', true],
   ['domain', 'lookalike', true],
   ['paste', 'paste', true],
+  ['leaks', 'leak', true],
+  ['leaks', 'mitigated_credential', true],
+  ['leaks', 'leaked_credential', false],
   ['leaks', 'ransomleak', false],
 ])('the type filter %s on a %s: %s', (filter, type, expected) => {
   expect(matches({ type: [filter] }, { type })).toBe(expected)

@@ -1,9 +1,23 @@
 import { describe, expect, test } from 'vitest'
+import { wireTenantAlert } from '../../../../src/upstream/resources/identifiers.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { json } from '../../../support/replica.ts'
 import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf } from './scene.ts'
 
 const tests = redisForTests()
+
+test('all alerts of the tenant are read in pages of ten, without what configures their channels', async () => {
+  const { client, sent } = await aScene(tests)
+  const { items } = await client.listAlerts({ from: null, size: 10, ...asked() })
+  const path = '/firework/v4/alerts/'
+  expect(sent()).toMatchObject([{ method: 'GET', path, query: { size: '10' }, tier: 'basic' }])
+  expect(items.map((item) => wireTenantAlert.parse(item).feed_definition)).toEqual([
+    { type: 'group', id: 1042 },
+    { type: 'group', id: 1042 },
+    { type: 'group', id: 1043 },
+  ])
+  expect(JSON.stringify(items)).not.toContain('webhook_url')
+})
 
 describe('the alerts of a group', () => {
   test('are asked for by its id alone', async () => {

@@ -9,11 +9,27 @@ import { aScene, aScriptedScene, asAnotherTenant, asked, failureOf, toldBy } fro
 const tests = redisForTests()
 
 const path = '/firework/v2/assets/'
+const newPath = '/firework/v4/identifiers/'
 const asset: AssetCreation = {
   name: 'Acme',
   type: 'domain',
   search_types: ['leak', 'ads'],
   data: { fqdn: 'acme.test' },
+}
+
+/** As v4 shows it. */
+const identifier = {
+  id: 5,
+  name: 'Acme',
+  tenant_id: 42,
+  data: { type: 'domain', fqdn: 'acme.test' },
+  categories: ['leak'],
+  emerging_categories: [],
+  severities: ['high', 'critical'],
+  group_id: 1043,
+  enrichments: null,
+  is_disabled: false,
+  updated_at: '2026-07-01T00:00:00Z',
 }
 
 function create(client: UpstreamClient, given: Record<string, unknown> = {}): Promise<WireAsset> {
@@ -97,7 +113,9 @@ describe('an asset', () => {
   test('of a later version of the service is read all the same', async () => {
     const { service, client } = await aScriptedScene(tests)
     const later = { id: 2 ** 40, name: 'x', type: 'of_tomorrow', search_types: ['new'], data: null }
-    service.answer(() => json(200, { asset: { ...later, further: true } }))
+    service.answer(({ path: at }) =>
+      at === newPath ? json(405, {}) : json(200, { asset: { ...later, further: true } }),
+    )
     expect(await create(client)).toEqual({ ...later, further: true })
   })
 
@@ -161,13 +179,102 @@ describe('an asset', () => {
   ]
   test.each(secrets)('that is %s stands in no error', async (_title, given) => {
     const { service, client } = await aScriptedScene(tests)
-    service.answer(() => json(400, { message: 'bad data: hush-hush', code: 'hush-hush' }))
+    const refusal = { message: 'bad data: hush-hush', code: 'hush-hush' }
+    service.answer(({ method }) => (method === 'GET' ? json(200, identifier) : json(400, refusal)))
     for (const work of [() => create(client, given), () => replace(client, 5, given)]) {
       const error = await failureOf(work())
       expect(error.message).toContain('bad data: <secret>')
       expect(inspect(error, { depth: 9, showHidden: true })).not.toContain('hush')
     }
   })
+})
+
+describe('a server with the identifiers of v4', () => {
+  const today = { sandbox: { undescribed: true } }
+
+  test('has assets created, read, replaced, toggled and deleted there, and nothing asked of v2', async () => {
+    const { sandbox, client, sent } = await aScene(tests, today)
+    const more = { experimental_search_types: ['x'], risks: [4, 5], assets_group_id: 1043 }
+    const made = await create(client, more)
+    const { assets_group_id: _group, ...written } = { ...asset, ...more }
+    expect(made).toMatchObject({ ...written, is_disabled: false, group_id: 1043 })
+    expect(sent(newPath)[0]).toMatchObject({
+      method: 'POST',
+      body: {
+        name: 'Acme',
+        data: { type: 'domain', fqdn: 'acme.test' },
+        categories: ['leak', 'ads'],
+        emerging_categories: ['x'],
+        severities: ['high', 'critical'],
+        group_id: 1043,
+      },
+    })
+    expect(await client.getAsset({ id: made.id, ...asked() })).toMatchObject(written)
+    expect(await replace(client, made.id, { name: 'Acme 2', risks: [5] })).toMatchObject({
+      name: 'Acme 2',
+      search_types: ['leak'],
+      risks: [5],
+      experimental_search_types: [],
+    })
+    expect(await toggle(client, made.id)).toMatchObject({ name: 'Acme 2', is_disabled: true })
+    const stored = { name: 'Acme 2', isDisabled: true, groupId: 1043 }
+    expect(sandbox.monitoring.assets.get(made.id)).toMatchObject(stored)
+    await client.deleteAsset({ id: made.id, ...asked() })
+    expect(sandbox.monitoring.assets.get(made.id)).toBeUndefined()
+    const methods = ['POST', 'GET', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
+    expect(sent().map(({ method }) => method)).toEqual(methods)
+    expect(sent(path)).toEqual([])
+  })
+
+  test('has an identity by its attributes', async () => {
+    const { client } = await aScene(tests, today)
+    const data = { attributes: [{ type: 'email', email: 'ann@acme.test' }] }
+    const { id } = await create(client, { type: 'identity', data })
+    expect(await client.getAsset({ id, ...asked() })).toMatchObject({ type: 'identity', data })
+  })
+
+  test('has assets of types that v4 lacks at v2', async () => {
+    const { client, sent } = await aScene(tests, today)
+    const given = { type: 'email', data: { email: 'ann@acme.test' } }
+    const { id } = await create(client, given)
+    await replace(client, id, given)
+    await toggle(client, id)
+    expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
+      `POST ${path}`,
+      `PUT ${path}${id}`,
+      `POST ${path}${id}/toggle`,
+    ])
+  })
+
+  test('creates nothing at v2 where v4 refuses, or may have done it', async () => {
+    const { sandbox, client, sent } = await aScene(tests, today)
+    for (const fault of [
+      { effect: 'status', status: 403 },
+      { effect: 'status', status: 404, code: 'NOT_FOUND', message: 'no such group' },
+      { effect: 'status', status: 422 },
+      { effect: 'status', status: 500 },
+      { effect: 'lose-answer' },
+    ] as const) {
+      const end = sandbox.faults.add({ on: newPath, ...fault })
+      await failureOf(create(client))
+      end()
+    }
+    expect(sent(path)).toEqual([])
+    const made = sandbox.monitoring.assets.all().filter(({ name }) => name === 'Acme')
+    expect(made).toHaveLength(1) // the lost answer's
+  })
+})
+
+test('a server without the identifiers of v4 is asked once a day, and each asset is made once', async () => {
+  const { sandbox, client } = await aScene(tests)
+  await create(client)
+  await create(client)
+  const asking = sandbox.requests.filter(({ method }) => method === 'POST')
+  expect(asking.map((one) => `${one.path} ${one.status}`).slice(1)).toEqual([
+    `${newPath} 405`,
+    `${path} 200`,
+    `${path} 200`,
+  ])
 })
 
 describe('an asset that breaks a stated rule is never sent', () => {

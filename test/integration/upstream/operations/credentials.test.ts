@@ -9,7 +9,7 @@ import type { WireCredentialSearchBody } from '../../../../src/upstream/resource
 import type { WireSearchPage } from '../../../../src/upstream/resources/page.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import type { ReplicaOptions } from '../../../support/replica.ts'
-import { aScene, asAnotherTenant, failureOf, onlyWith, toldBy } from './scene.ts'
+import { aScene, asAnotherTenant, asked, failureOf, onlyWith, toldBy } from './scene.ts'
 
 const identifier = 77
 const feedPath = `/firework/v3/identifiers/${identifier}/feed/credentials`
@@ -337,5 +337,74 @@ describe('the search without a quota', () => {
     const error = await failureOf(astpPage(client))
     expect(error).toMatchObject({ reason: 'auth', status: 403 })
     expect(error.message).toContain('astp_credentials_access')
+  })
+})
+
+describe('the addresses of a credential', () => {
+  test('are read by its hash, page after page', async () => {
+    const { sandbox, client } = await start()
+    sandbox.addCredentials(1, { domain: 'a.example', authDomains: ['c.example', 'b.example'] })
+    const body = { query: { type: 'domain', fqdn: 'a.example' }, size: 1, order: 'asc' } as const
+    const found = await client.searchAstpCredentials({ body, ...asked() })
+    const { credential_hash: hash } = found.page.items[0] as { credential_hash: string }
+    const page = (from: string | null) => client.credentialUrls({ hash, from, size: 1, ...asked() })
+    const first = await page(null)
+    const last = await page(first.next ?? null)
+    expect([...first.items, ...last.items]).toEqual([
+      { url: 'https://b.example/login', domain: 'b.example', credential_hash: hash },
+      { url: 'https://c.example/login', domain: 'c.example', credential_hash: hash },
+    ])
+    expect(last.next).toBeNull()
+    const path = '/astp/urls/by_credential_hash'
+    expect(sandbox.requests.filter((one) => one.path === path)).toMatchObject([
+      { method: 'POST', tier: 'basic', body: { credential_hash: hash, size: 1 } },
+      { method: 'POST', tier: 'basic', body: { credential_hash: hash, size: 1, from: first.next } },
+    ])
+  })
+
+  test('are closed to a key without the permission', async () => {
+    const { client } = await start(onlyWith('firework.global_search'))
+    const error = await failureOf(
+      client.credentialUrls({ hash: 'x', from: null, size: 5, ...asked() }),
+    )
+    expect(error).toMatchObject({ reason: 'auth', status: 403 })
+  })
+})
+
+describe('stolen cookies', () => {
+  const body = { domain: 'a.example', size: 2, order: 'asc' } as const
+
+  test('are found by their domain, page after page, in the basic tier', async () => {
+    const { sandbox, client } = await start({ searchQuota: { prefix: 'X-', searches: 5 } })
+    const cookies = ['x', 'y', 'z'].map((value) => ({
+      host_key: '.a.example',
+      path: '/',
+      expires_utc: '2090-01-01T00:00:00',
+      name: 'sid',
+      value,
+    }))
+    sandbox.addEvent({ type: 'stealer_log', stolen: { credentials: [], cookies } })
+    const first = await client.searchCookies({ body, ...asked() })
+    const from = first.page.next ?? ''
+    const last = await client.searchCookies({ body: { ...body, from }, ...asked() })
+    const items = [...first.page.items, ...last.page.items] as { value: string }[]
+    expect(items.map(({ value }) => value).toSorted()).toEqual(['x', 'y', 'z'])
+    expect(sandbox.quota.remaining()).toBe(5)
+    const sent = sandbox.requests.filter(({ path }) => path === '/astp/v2/cookies/_search')
+    expect(sent).toMatchObject([{ tier: 'basic', body }, { body: { ...body, from } }])
+  })
+
+  test('are closed to a key without the permission', async () => {
+    const { client } = await start(onlyWith('astp_credentials_access'))
+    const error = await failureOf(client.searchCookies({ body, ...asked() }))
+    expect(error).toMatchObject({ reason: 'auth', status: 403 })
+    expect(error.message).toContain('astp_cookies_access')
+  })
+
+  test('are not asked for beyond what the service takes', async () => {
+    const { client } = await start()
+    const names = Array.from({ length: 11 }, (_, at) => `n${at}`)
+    const error = await failureOf(client.searchCookies({ body: { ...body, names }, ...asked() }))
+    expect(toldBy(error)).toEqual(['names: too long; at most 10 entries'])
   })
 })

@@ -68,11 +68,13 @@ describe.each(each)('%s', (_name, write) => {
     'that meets %s says that it may have been done, and is sent once',
     async (effect) => {
       const { sandbox, client, sent } = await aRestoredScene()
-      sandbox.faults.add({ on: '/firework/*', effect, times: 1 })
+      for (const method of ['POST', 'PUT', 'DELETE']) {
+        sandbox.faults.add({ on: '/firework/*', effect, method, times: 1 })
+      }
       const error = await failureOf(write(client))
       expect(error).toMatchObject({ reason: 'unavailable', fault: 'cut' })
       expect(error.message).toContain(doubt)
-      expect(sent()).toHaveLength(1)
+      expect(sent().filter(({ method }) => method !== 'GET')).toHaveLength(1)
     },
   )
 
