@@ -3,7 +3,6 @@ import { flushGroups } from '../../../src/grouping/group-flush.ts'
 import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
 import { ownFeed, type ThreatEvent } from '../../../src/event.ts'
 import { claimRef } from '../../support/attempts.ts'
 import {
@@ -14,7 +13,7 @@ import {
   type GatheringRigOptions,
   type SlackRig,
 } from '../../support/grouping.ts'
-import { expectConservation, redisForTests, takeIn } from '../../support/ledger.ts'
+import { expectConservation, redisForTests, redisMs, takeIn } from '../../support/ledger.ts'
 
 const given = redisForTests()
 
@@ -33,11 +32,6 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
       )
     },
   }
-}
-
-async function redisMs(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time()
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
 describe('a group', () => {
