@@ -439,18 +439,13 @@ test.concurrent.each(noDetails)(
       }
       const waits = sandbox.received.webhook.map(({ atMs }) => atMs - searchesOf(sandbox)[0]!.atMs)
       expect(Math.max(...waits)).toBeGreaterThanOrEqual(afterMs)
-      if (afterMs > 0) {
-        // those that want no full event have not waited for those that do
-        expect(
-          messages(sandbox)
-            .slice(0, 5)
-            .map(({ severity }) => severity),
-        ).toEqual(Array.from({ length: 5 }, () => 'low'))
-      } else {
-        // what is no use to ask again is asked for once
-        const asked = sandbox.requests.filter(({ path }) => path === details)
-        expect(asked).toHaveLength(12)
-      }
+      // what is no use to ask again is asked for once
+      const asked = sandbox.requests.filter(({ path }) => path === details).length
+      expect(afterMs > 0 || asked === 12).toBe(true)
+      // those that want no full event do not wait for those that do
+      const first = messages(sandbox).slice(0, 5)
+      const isLow = first.every(({ severity }) => severity === 'low')
+      expect(afterMs === 0 || isLow).toBe(true)
     })
   },
 )

@@ -357,7 +357,8 @@ test('a process that stops waits for nothing that is due later', async () => {
   const { drains } = await rig(aRehearsedSink('soc'))
   drains.start()
   await drains.announce('main', [{ sink: 'soc', inMs: 600_000 }])
-  await drains.stop(600_000) // longer than the test may take
+  // longer than the test may take
+  await expect(drains.stop(600_000)).resolves.toBeUndefined()
 })
 
 test.concurrent('a process that stops keeps the lease of what it still sends: nobody repeats it', async () => {
@@ -527,9 +528,9 @@ test.concurrent('where one part of Redis hangs, the leases of the others are ren
     const beforeMs = Number(await tests.redis.zscore(due, ref))
     aheadMs += 2_000
     await drains.renewOnce()
-    await until('its lease lasts longer', async () => {
-      return Number(await tests.redis.zscore(due, ref)) > beforeMs
-    })
+    await expect
+      .poll(async () => Number(await tests.redis.zscore(due, ref)))
+      .toBeGreaterThan(beforeMs)
   }
   ending.resolve()
   await allLeft(whole)

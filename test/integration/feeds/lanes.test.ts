@@ -97,14 +97,16 @@ test('what waits for a slot in one organization, or hangs there, costs another n
       laneNamed(account === 'quick' && known.version > 0 ? 'moved' : account),
     lanesVersion: () => known.version,
   })
-  const isStuck = (): boolean => poller.polls.some(({ feed }) => feed.startsWith('slow'))
+  const isStuck = (): boolean =>
+    stuck.some(({ name }, at) => at % 2 === 0 && poller.of(name).length > 0)
   await until('one lane is held for longer than the test takes', isStuck)
   timings.laneHoldMs = 300
   known.version = 1 // the quick feed comes to a lane that changes hands all the time
-  const before = poller.of('quick-0').length
-  await until('the other goes on, turn after turn', () => {
-    return poller.of('quick-0').length > before + 10
-  })
+  const asked = (): number => stuck.flatMap(({ name }) => poller.of(name)).length
+  const [before, askedBefore] = [poller.of('quick-0').length, asked()]
+  const goesOn = (): boolean => poller.of('quick-0').length > before + 10
+  await until('the other goes on, turn after turn', goesOn)
+  expect(asked()).toBe(askedBefore) // by nobody: it is stuck
 })
 
 test('a feed that hangs holds up no other of its organization, and is not asked again meanwhile', async () => {
@@ -138,6 +140,7 @@ test('no feed waits at the end of a turn for rescans that have nothing to read',
   const clock = { ...systemClock, sleep }
   await start(poller, feeds, { keys: tests.keys(), timings, clock })
   await until('some turns were over', () => poller.of('main-0').length > 12)
+  expect(poller.polls.every(({ kind }) => kind === 'feed')).toBe(true)
 })
 
 test('replicas share lanes: one reads at a time, and what it knows is handed over', async () => {
