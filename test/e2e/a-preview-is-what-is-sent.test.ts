@@ -56,11 +56,7 @@ test('the daemon says what to do, and render shows what it sent', async () => {
   try {
     await replica.start()
     const { slack, webhook } = sandbox.received
-    await until(
-      'both have it',
-      () => Promise.resolve(slack.length > 0 && webhook.length > 0),
-      20_000,
-    )
+    await until('both have it', () => Promise.resolve(slack.length > 0 && webhook.length > 0))
     const said = JSON.stringify(slack[0]?.json)
     const words = [
       'Ask the owner',

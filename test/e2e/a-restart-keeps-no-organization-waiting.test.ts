@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from 'vitest'
 import { startSandbox, type Sandbox } from '../../src/sandbox/sandbox.ts'
+import type { SandboxRequest } from '../../src/sandbox/server.ts'
 import { createApp } from '../../src/daemon/daemon.ts'
 import { redisForTests, silent } from '../support/ledger.ts'
 import { aReplica, hurriedConfig, shortTimings, until } from '../support/rehearsal.ts'
@@ -51,14 +52,18 @@ test('organizations that were found out before are read each at its own pace aft
   })
   const first = aReplica(configOf(sandbox, 20))
   const { url } = await first.start()
-  await until('all feeds polled', async () => (await polledFeeds(url)) === 4, 30_000)
+  await until('all feeds polled', async () => (await polledFeeds(url)) === 4)
   await first.stop()
 
-  // one request in 14 s: one lane for all of them would take most of a minute
+  // one request in 14 s: one lane for all of them would have the fourth after 42 s
+  const seen = sandbox.requests.length
   const again = aReplica(configOf(sandbox, 0.1))
-  const restarted = await again.start()
-  await until('all feeds polled', async () => (await polledFeeds(restarted.url)) === 4, 25_000)
+  await again.start()
+  const searches = (): SandboxRequest[] =>
+    sandbox!.requests.slice(seen).filter(({ path }) => path.endsWith('/_search'))
+  await until('four searches', () => searches().length >= 4)
   await again.stop()
+  expect(searches()[3]!.atMs - searches()[0]!.atMs).toBeLessThan(20_000)
 
   // three rounds of one feed, not of all that share a lane; no later pass mends what the first one shows
   const slow = configOf(sandbox, 0.01)

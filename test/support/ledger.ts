@@ -219,12 +219,14 @@ async function criticalsBySink(ledger: AccountLedger): Promise<Map<string, strin
 
 /** Until Redis' clock shows the next millisecond: what happened within one is not told apart. */
 export async function pastThisMillisecond(redis: Redis): Promise<void> {
-  const now = async (): Promise<number> => {
-    const [seconds, micros] = await redis.time()
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-  }
-  const thisMs = await now()
-  while ((await now()) === thisMs);
+  const thisMs = await redisMs(redis)
+  while ((await redisMs(redis)) === thisMs);
+}
+
+/** What Redis' clock shows, whole ms. */
+export async function redisMs(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time()
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
 /** What waits for a sink, by state. */

@@ -4,7 +4,7 @@
  */
 import { setImmediate } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { systemClock, type Clock } from '../../src/lib/clock.ts'
 import { createLogger, type Logger } from '../../src/lib/logger.ts'
 import {
@@ -196,13 +196,13 @@ function describeFailures<D extends SinkDriver>(suite: SinkConformance<D>): void
   test('no answer is a time-out as soon as the signal says so', async () => {
     const { driver, failure } = await arrange(suite)
     await driver.hang()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }) // no timer ends it
+    onTestFinished(() => void vi.useRealTimers())
     const stop = new AbortController()
     const failed = failure({ signal: stop.signal })
     await expect.poll(() => driver.received().length).toBe(1)
-    const abortedAt = performance.now()
     stop.abort()
     expect((await failed).reason).toBe('timeout')
-    expect(performance.now() - abortedAt).toBeLessThan(5_000)
   })
 
   test('a refused connection is unavailable, and no answer is lost', async () => {
@@ -355,7 +355,7 @@ export async function arrange<D extends SinkDriver>(
 
 /** Far longer than a loopback answer takes, far shorter than a test may. */
 export function patience(): AbortSignal {
-  return AbortSignal.timeout(10_000)
+  return AbortSignal.timeout(45_000)
 }
 
 /** All that a careless logger or a crash dump could print of a value, causes and stacks included. */

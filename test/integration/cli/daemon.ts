@@ -17,8 +17,6 @@ export interface Daemon extends RunningTocsin {
   hasSaid(message: string, times: number): Promise<void>
   /** A rendering that was made since the last call: one is shared by all who ask within a second. */
   metrics(): Promise<string>
-  /** From the request to stop to the end, by the daemon's own clock, ms. */
-  stoppedInMs(): number
 }
 
 /** `files`: by name, beside the configuration. */
@@ -49,10 +47,6 @@ export async function startDaemon(
       running.child.kill('SIGHUP')
     },
     lines,
-    stoppedInMs() {
-      const [asked, ended] = ['stopping', 'stopped'].map((message) => lines(message)[0]?.['time'])
-      return Date.parse(String(ended)) - Date.parse(String(asked))
-    },
     hasSaid: (message, times) =>
       vi.waitUntil(() => lines(message).length >= times, { timeout: 50_000 }).then(() => undefined),
     async metrics() {

@@ -112,7 +112,7 @@ test('one event alone is named as it stands in a message', async () => {
 test('what was delivered before that time is left alone', async () => {
   const { config } = await aDeliveredScene()
   const deliveredMs = Date.now()
-  await vi.waitUntil(() => Date.now() > deliveredMs + 5)
+  await vi.waitUntil(() => Date.now() > deliveredMs + 5, { timeout: 45_000 })
   const args = ['deliveries', 'resend', '--sink=lake', '--yes', ...config]
   const { code, out } = await tocsin(...args, '--since=1ms')
   expect({ code, out }).toEqual({

@@ -159,7 +159,7 @@ test('where no Redis is within reach it asks at half of the limits', async () =>
   const times = (tier: string): number[] =>
     sandbox.requests.flatMap((request) => (request.tier === tier ? [request.atMs] : []))
   const tiers = ['search', 'basic']
-  await vi.waitUntil(() => tiers.every((tier) => times(tier).length >= 6), { timeout: 20_000 })
+  await vi.waitUntil(() => tiers.every((tier) => times(tier).length >= 6), { timeout: 45_000 })
   run.child.kill('SIGINT')
   expect((await run.ended).out).toContain('asked at half of the limits')
   for (const tier of tiers) {
@@ -177,7 +177,7 @@ test('where Redis is within reach, API slots and token are those of the daemon, 
     const keys = await tests.redis.keys('*dryshared*')
     return new Set(keys.map((key) => key.replace(/^\{?dryshared\}?:/, '').split(':')[0]))
   }
-  await vi.waitUntil(async () => (await partsOf()).has('capability'), { timeout: 20_000 })
+  await vi.waitUntil(async () => (await partsOf()).has('capability'), { timeout: 45_000 })
   run.child.kill('SIGINT')
   const first = await run.ended
   expect(first).toMatchObject({ code: 0, err: '' })
@@ -226,7 +226,7 @@ test('a second Ctrl-C does not wait for an answer, and leaves neither folder nor
   sandbox.faults.add({ on: '/firework/*', effect: 'hang' })
   const run = startTocsin('run', '--dry', '--for', '1h', '--config', file)
   const isAsked = (): boolean => sandbox.requests.some(({ path }) => path.startsWith('/firework/'))
-  await vi.waitUntil(isAsked, { timeout: 20_000 })
+  await vi.waitUntil(isAsked, { timeout: 45_000 })
   const [folder = ''] = folders()
   run.child.kill('SIGINT')
   await run.says('nothing was sent')

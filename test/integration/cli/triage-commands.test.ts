@@ -145,7 +145,7 @@ describe('events ignore', () => {
     const stop = new AbortController()
     const command = ['events', 'ignore', ...uids, '--yes', '--output=json']
     const ended = scene.runUntil(stop.signal, ...command)
-    await vi.waitUntil(() => scene.sent()[1], { timeout: 15_000 })
+    await vi.waitUntil(() => scene.sent()[1], { timeout: 45_000 })
     stop.abort()
     const { code, out, err } = await ended
     expect([code, err]).toEqual([130, `left to do: ${uids.slice(10).join(' ')}\n`])

@@ -27,12 +27,12 @@ async function rig(...sinks: Sink[]): Promise<DeliveryRig & { ledger: AccountLed
   }
 }
 
-/** In how many seconds somebody looks, to ten. */
+/** In how many seconds somebody looks, up to the next ten: a slow machine may be late by so much. */
 async function waits(keys: Keys): Promise<Record<string, number>> {
   const pairs = await tests.redis.zrange(keys.shared('work'), '0', '-1', 'WITHSCORES')
   const found = pairs.flatMap((pair, i) =>
     i % 2 === 0
-      ? [[pair, 10 * Math.round((Number(pairs[i + 1]) - Date.now()) / 10_000) + 0] as const]
+      ? [[pair, 10 * Math.ceil((Number(pairs[i + 1]) - Date.now() - 1) / 10_000) + 0] as const]
       : [],
   )
   return Object.fromEntries(found)

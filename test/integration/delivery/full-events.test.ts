@@ -48,7 +48,7 @@ test('a record that wants its full event is asked for once, though it is told of
     const later = await takeIn(ledger, [routed({ uid: 'as it is' }), second])
     await jobs.add('main', later.status === 'committed' ? later.changes : [])
     jobs.start()
-    await until('both were asked for', () => new Set(asked).size === 2, 5_000)
+    await until('both were asked for', () => new Set(asked).size === 2)
     expect(await tests.redis.exists(`${keys.queuePrefix}:detail:meta`)).toBe(1)
   } finally {
     await jobs.stop(3_000)
@@ -130,7 +130,7 @@ test('a process that has not started fetches none of the full events that others
     for (let n = 0; n < 10; n += 1) {
       const accepted = await takeIn(ledger, [routed({ uid: `e/${n}` }, ['soc'], true)])
       await idle.add('main', accepted.status === 'committed' ? accepted.changes : [])
-      await until('it was asked for', () => asked.length > n, 5_000)
+      await until('it was asked for', () => asked.length > n)
     }
   } finally {
     await Promise.all([idle.stop(3_000), running.stop(3_000)])
@@ -166,7 +166,7 @@ test('full events that an organization is slow to give keep no other organizatio
       await jobs.add(account, accepted.status === 'committed' ? accepted.changes : [])
     }
     jobs.start()
-    await until('the quick one was asked', () => asked.includes('quick'), 5_000)
+    await until('the quick one was asked', () => asked.includes('quick'))
   } finally {
     await jobs.stop(3_000)
   }

@@ -3,7 +3,7 @@ import type { LaneLimit } from '../../../src/feeds/lane.ts'
 import { createLanes, type Lanes, type LanesOptions } from '../../../src/feeds/lanes.ts'
 import type { PolledFeed } from '../../../src/feed-types/feed-type.ts'
 import type { Keys } from '../../../src/redis/keys.ts'
-import { systemClock } from '../../../src/lib/clock.ts'
+import { type Clock, systemClock } from '../../../src/lib/clock.ts'
 import { aFeed } from '../../support/feeds.ts'
 import { redisForTests, silent } from '../../support/ledger.ts'
 import { shortTimings, until } from '../../support/rehearsal.ts'
@@ -88,21 +88,34 @@ test('what waits for a slot in one organization, or hangs there, costs another n
     stuck.map(({ name }, at) => [name, at % 2 === 0 ? waiting : hang] as const),
   )
   const poller = aPoller(answers)
-  await start(poller, [...stuck, ...feedsOf('quick', 1)], { keys: tests.keys() })
-  await until('the lanes went on', () => poller.of('quick-0').length > 10, 10_000)
-  const times = poller.of('quick-0').map(({ at }) => at)
-  const gaps = times.slice(1).map((at, place) => at - times[place]!)
-  expect(Math.max(...gaps)).toBeLessThan(1_500)
+  const timings = { ...shortTimings, laneHoldMs: 600_000 }
+  const known = { version: 0 }
+  await start(poller, [...stuck, ...feedsOf('quick', 1)], {
+    keys: tests.keys(),
+    timings,
+    laneFor: ({ account }) =>
+      laneNamed(account === 'quick' && known.version > 0 ? 'moved' : account),
+    lanesVersion: () => known.version,
+  })
+  const isStuck = (): boolean =>
+    stuck.some(({ name }, at) => at % 2 === 0 && poller.of(name).length > 0)
+  await until('one lane is held for longer than the test takes', isStuck)
+  timings.laneHoldMs = 300
+  known.version = 1 // the quick feed comes to a lane that changes hands all the time
+  const asked = (): number => stuck.flatMap(({ name }) => poller.of(name)).length
+  const [before, askedBefore] = [poller.of('quick-0').length, asked()]
+  const goesOn = (): boolean => poller.of('quick-0').length > before + 10
+  await until('the other goes on, turn after turn', goesOn)
+  expect(asked()).toBe(askedBefore) // by nobody: it is stuck
 })
 
 test('a feed that hangs holds up no other of its organization, and is not asked again meanwhile', async () => {
   const poller = aPoller({ 'main-0': hang })
-  const timings = { ...shortTimings, laneHoldMs: 30_000 }
+  const timings = { ...shortTimings, laneHoldMs: 600_000 }
   await start(poller, feedsOf('main', 3), { keys: tests.keys(), timings })
   await until(
     'the lanes went on',
     () => poller.of('main-1').length > 8 && poller.of('main-2').length > 8,
-    10_000,
   )
   expect(poller.of('main-0')).toHaveLength(1)
 })
@@ -112,9 +125,9 @@ test('a feed whose token does not come holds up no other of its organization', a
     return hang({ kind: 'feed', signal })
   }
   const poller = aPoller({ 'main-0': waitForToken })
-  const timings = { ...shortTimings, laneHoldMs: 30_000 }
+  const timings = { ...shortTimings, laneHoldMs: 600_000 }
   await start(poller, feedsOf('main', 2), { keys: tests.keys(), timings })
-  await until('the other one is read', () => poller.of('main-1').length > 8, 10_000)
+  await until('the other one is read', () => poller.of('main-1').length > 8)
   expect(poller.of('main-0')).toHaveLength(1)
 })
 
@@ -122,12 +135,13 @@ test('no feed waits at the end of a turn for rescans that have nothing to read',
   const poller = aPoller()
   const feeds = feedsOf('main', 2).map((feed) => ({ ...feed, sweep: undefined }))
   const timings = { ...shortTimings, laneHoldMs: 1_000 }
-  await start(poller, feeds, { keys: tests.keys(), timings })
-  await until('some turns were over', () => poller.of('main-0').length > 12, 40_000)
-  const times = poller.of('main-0').map(({ at }) => at)
-  const gaps = times.slice(1).map((at, place) => at - times[place]!)
-  expect(Math.max(...gaps)).toBeLessThan(3_000)
-}, 45_000)
+  // the sleep of a lane with nothing to read ends by a signal or not at all
+  const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(ms < 5_000 ? ms : 600_000, signal)
+  const clock = { ...systemClock, sleep }
+  await start(poller, feeds, { keys: tests.keys(), timings, clock })
+  await until('some turns were over', () => poller.of('main-0').length > 12)
+  expect(poller.polls.every(({ kind }) => kind === 'feed')).toBe(true)
+})
 
 test('replicas share lanes: one reads at a time, and what it knows is handed over', async () => {
   const keys = tests.keys()
@@ -135,16 +149,12 @@ test('replicas share lanes: one reads at a time, and what it knows is handed ove
   const timings = { ...shortTimings, laneHoldMs: 400, minPollIntervalMs: 300 }
   const pollers = [aPoller(), aPoller()]
   for (const poller of pollers) await start(poller, feeds, { keys, timings })
-  await until(
-    'the lanes went on',
-    () => pollers.every((poller) => poller.of('main-0').length > 3),
-    20_000,
-  )
+  await until('the lanes went on', () => pollers.every((poller) => poller.of('main-0').length > 3))
   const times = pollers.flatMap((poller) => poller.of('main-0').map(({ at }) => at))
   const sorted = times.toSorted((a, b) => a - b)
   const gaps = sorted.slice(1).map((at, place) => at - sorted[place]!)
   expect(Math.min(...gaps)).toBeGreaterThan(250)
-}, 30_000)
+})
 
 test('a failing feed backs off in every replica, and is asked at once by another configuration', async () => {
   const keys = tests.keys()
@@ -182,7 +192,7 @@ test('accounts that turn out to be of one organization come to its lane', async 
   await until('the lanes went on', () => poller.of('b-0').length > 0)
   known.version = 1
   const before = poller.polls.length
-  await until('the lanes went on', () => poller.polls.length > before + 5, 5_000)
+  await until('the lanes went on', () => poller.polls.length > before + 5)
   await until(
     'the lanes went on',
     async () => (await redis.exists(keys.shared('lanes', 'unknown.search'))) === 0,
@@ -202,18 +212,17 @@ test('each pause by a 429 halves the share of feeds, once', async () => {
   const lane = keys.shared('lane', 'main', 'search')
   const readShare = async (): Promise<unknown> =>
     JSON.parse((await tests.redis.hget(lane, '')) ?? '{}').share?.value
-  await until('the share is known', async () => (await readShare()) !== undefined, 10_000)
+  await until('the share is known', async () => (await readShare()) !== undefined)
   expect(await readShare()).toBe(0.25)
 })
 
-test('a stop gives lanes back within its time, though a server hangs', async () => {
+test('a stop that may take long gives lanes back at once, though a server hangs', async () => {
   const keys = tests.keys()
   const poller = aPoller({ 'main-0': hang })
-  const lanes = await start(poller, feedsOf('main', 1), { keys })
+  const timings = { ...shortTimings, laneHoldMs: 600_000 }
+  const lanes = await start(poller, feedsOf('main', 1), { keys, timings })
   await until('the lanes went on', () => poller.of('main-0').length > 0)
-  const startedAt = performance.now()
-  await lanes.stop(5_000)
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  await lanes.stop(600_000) // longer than the test may take
   expect(await tests.redis.llen(keys.shared('lanes', 'active'))).toBe(0)
 })
 
@@ -276,7 +285,7 @@ test('jobs that somebody deleted are added again', async () => {
 })
 
 test('an answer that came late is followed by the next page at once', async () => {
-  const timings = { ...shortTimings, laneHoldMs: 10_000 }
+  const timings = { ...shortTimings, laneHoldMs: 600_000 }
   async function answerLate({ onSlot, onPage }: PollRequest): Promise<PollOutcome> {
     onSlot?.()
     await systemClock.sleep(600)
@@ -285,7 +294,7 @@ test('an answer that came late is followed by the next page at once', async () =
   }
   const poller = aPoller({ 'main-0': answerLate })
   await start(poller, feedsOf('main', 1), { keys: tests.keys(), timings })
-  await until('three pages', () => poller.of('main-0').length >= 3, 4_000)
+  await until('three pages', () => poller.of('main-0').length >= 3)
   expect(poller.of('main-1')).toEqual([])
 })
 
@@ -301,7 +310,7 @@ test('a clock that is set back by hours stops no feed, nor what a replica with a
   async function readAllOnceMore(one: typeof poller): Promise<void> {
     const before = names.map((name) => one.of(name).length)
     const isRead = (): boolean => names.every((name, at) => one.of(name).length > before[at]!)
-    await until('every feed is read once more', isRead, 8_000)
+    await until('every feed is read once more', isRead)
   }
   await readAllOnceMore(poller)
   aheadMs = 0

@@ -4,7 +4,6 @@ import { claimFlush, readDueTimers } from '../../../src/grouping/timers.ts'
 import { readAccounting } from '../../../src/store/accounts.ts'
 import { releaseDetail } from '../../../src/store/pending-items.ts'
 import { findDeliveryItems, readRecord } from '../../../src/store/records.ts'
-import type { Redis } from '../../../src/redis/connection.ts'
 import { ownFeed, type ThreatEvent } from '../../../src/event.ts'
 import { claimRef } from '../../support/attempts.ts'
 import {
@@ -19,6 +18,7 @@ import {
   expectConservation,
   expectNothingStranded,
   redisForTests,
+  redisMs,
   takeIn,
 } from '../../support/ledger.ts'
 
@@ -39,11 +39,6 @@ async function aRig(options: Partial<GatheringRigOptions> = {}): Promise<Rig> {
       )
     },
   }
-}
-
-async function redisMs(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time()
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
 }
 
 describe('a group', () => {

@@ -322,11 +322,10 @@ describe('strangers', () => {
       socket.on('data', () => (late += 1)) // 408; one above the cap is closed without a word
       socket.on('connect', () => socket.write('GET /metrics HTTP/1.1\r\nHost: lo'))
     }
-    await until('all are closed', () => closed === sockets.length, 25_000)
+    await until('all are closed', () => closed === sockets.length)
     expect(late).toBeGreaterThan(0)
     expect(late).toBeLessThanOrEqual(64)
-    // a machine that is busy for a second may be late with this one, too
-    await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(200), 10_000)
+    await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(200), 45_000)
   })
 })
 

@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { sendPing } from '../../../src/sinks/http.ts'
 import type { SinkError } from '../../../src/sinks/sink.ts'
@@ -17,8 +17,12 @@ test('a switch that does not answer in time is given up', async () => {
   const server = await anHttpServer()
   server.script('hang')
   const target = { url: secretFromText(server.url), allowPrivate: true }
-  const error = await failureOf(sendPing(target, { timeoutMs: 2_000 }))
-  expect(error).toMatchObject({ reason: 'timeout' })
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const failed = failureOf(sendPing(target, { timeoutMs: 600_000 }))
+  await expect.poll(() => server.requests.length).toBe(1)
+  vi.advanceTimersByTime(600_000)
+  expect(await failed).toMatchObject({ reason: 'timeout' })
 })
 
 test('a switch that is not there was not reached', async () => {

@@ -46,7 +46,7 @@ async function shownAndSent(
   const delivery = aDelivery(sink, content)
   const preview = sink.preview!(delivery)
   expect(sandbox.received[name].filter(({ id }) => id === delivery.id)).toEqual([])
-  await sink.send(delivery, { signal: AbortSignal.timeout(10_000) })
+  await sink.send(delivery, { signal: AbortSignal.timeout(45_000) })
   await sink.close()
   return { preview, received: sandbox.received[name].at(-1)! }
 }

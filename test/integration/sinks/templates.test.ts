@@ -71,7 +71,7 @@ async function build(text = configText()): Promise<Built> {
 async function send({ sinks }: Built, name: string, source = 'logs'): Promise<void> {
   const sink = sinks.get(name)!
   const members = [aMember({ event: aThreatEvent({ source }) })]
-  await sink.send(aDelivery(sink, { members }), { signal: AbortSignal.timeout(10_000) })
+  await sink.send(aDelivery(sink, { members }), { signal: AbortSignal.timeout(45_000) })
 }
 
 test('a template that fails is told once, counted each time, and costs no message', async () => {

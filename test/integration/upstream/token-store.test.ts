@@ -35,11 +35,14 @@ afterAll(async () => {
 
 test('a token is kept with its age, and is gone when its life is over', async () => {
   const key = aKey()
-  await store.save(key, aToken('one', 20_000), 'no lock')
+  const token = aToken('one', 20_000)
+  const beganMs = systemClock.monotonic()
+  await store.save(key, token, 'no lock')
   const read = await store.read(key)
   expect(read?.value).toBe('one')
-  expect(systemClock.monotonic() - read!.bornMs).toBeGreaterThan(19_900)
-  expect(systemClock.monotonic() - read!.bornMs).toBeLessThan(25_000)
+  // its time goes on while Redis is asked; Redis counts whole milliseconds
+  const tookMs = systemClock.monotonic() - beganMs
+  expect(Math.abs(read!.bornMs - token.bornMs)).toBeLessThan(tookMs + 2)
   expect(await redis.pttl(`{tokens}:token:${key.fingerprint}`)).toBeLessThanOrEqual(40_000)
 })
 
@@ -65,15 +68,17 @@ test('an account whose key is refused is paused once for a while, then twice as 
   const name = '{tokens}:account-pause'
   const pause = () => runScript(redis, 'pause-account', [name], ['auth', 30_000, 900_000, 'no'])
   const over = () => redis.hset(name, 'until', String(Date.now() - 1_000))
+  const beganMs = Date.now()
   expect(await pause()).toEqual([30_000, 1, 1])
   const { until, ...rest } = await redis.hgetall(name)
-  expect(Math.abs(Number(until) - Date.now() - 30_000)).toBeLessThan(5_000)
+  expect(Number(until)).toBeGreaterThanOrEqual(beganMs + 30_000)
+  expect(Number(until)).toBeLessThanOrEqual(Date.now() + 30_000)
   expect(rest).toEqual({ times: '1', trouble: expect.stringContaining('"answer":"no"') })
   const leftMs = await redis.pttl(name)
   expect(leftMs).toBeGreaterThan(3_500_000)
   expect(leftMs).toBeLessThanOrEqual(3_600_000)
   const [stillMs, ...others] = (await pause()) as number[] // another request fails meanwhile
-  expect(stillMs).toBeGreaterThan(20_000)
+  expect(stillMs).toBeGreaterThan(0)
   expect(stillMs).toBeLessThanOrEqual(30_000)
   expect(others).toEqual([1, 0])
   for (const [times, ms] of [

@@ -36,7 +36,7 @@ test('an attached file arrives byte for byte, beside the two parts of the text',
     content: new Uint8Array(gzipSync(table)),
   }
   const delivery = aDelivery(sink, { ...aBusyDigest(3), attachment })
-  await sink.send(delivery, { signal: AbortSignal.timeout(10_000) })
+  await sink.send(delivery, { signal: AbortSignal.timeout(45_000) })
 
   const raw = server.mails[0] ?? ''
   expect(raw).toMatch(/^Content-Type: multipart\/mixed/m)

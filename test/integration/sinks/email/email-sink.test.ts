@@ -144,7 +144,7 @@ describe('a server that quotes the mail', () => {
     const server = await rawServer()
     server.script({ END: `250 2.0.0 queued "${secret.slice(0, 8)}` })
     const sink = emailSink({ smtp: `smtp://127.0.0.1:${server.port}`, reveal: true })
-    const signal = AbortSignal.timeout(10_000)
+    const signal = AbortSignal.timeout(45_000)
     const { answer } = await sink.send(aDelivery(sink, { members }), { signal })
     expect(answer).toBe('250 2.0.0 queued "<secret>')
   })
@@ -288,13 +288,13 @@ function emailSink(
 }
 
 async function send(sink: Sink, overrides: Partial<Delivery> = {}): Promise<void> {
-  await sink.send(aDelivery(sink, overrides), { signal: AbortSignal.timeout(10_000) })
+  await sink.send(aDelivery(sink, overrides), { signal: AbortSignal.timeout(45_000) })
 }
 
 async function failureOf(
   sink: Sink,
   overrides: Partial<Delivery> = {},
-  signal = AbortSignal.timeout(10_000),
+  signal = AbortSignal.timeout(45_000),
 ): Promise<SinkError> {
   const error = await sink.send(aDelivery(sink, overrides), { signal }).catch((e: unknown) => e)
   if (error instanceof SinkError) return error

@@ -290,7 +290,7 @@ function aSink(config: Partial<PagerDutyConfig> = {}): Sink {
 }
 
 function send(sink: Sink, delivery: Partial<Delivery> = {}): Promise<{ answer: string }> {
-  return sink.send(aDelivery(sink, delivery), { signal: AbortSignal.timeout(10_000) })
+  return sink.send(aDelivery(sink, delivery), { signal: AbortSignal.timeout(45_000) })
 }
 
 async function failureOf(sink: Sink, delivery: Partial<Delivery> = {}): Promise<SinkError> {

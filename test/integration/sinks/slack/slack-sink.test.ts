@@ -167,5 +167,5 @@ function bodyOf(index: number): Record<string, unknown> {
 }
 
 function patience(): AbortSignal {
-  return AbortSignal.timeout(10_000)
+  return AbortSignal.timeout(45_000)
 }

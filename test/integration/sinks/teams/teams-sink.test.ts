@@ -131,5 +131,5 @@ async function failureOf(sink: Sink): Promise<SinkError> {
 }
 
 function patience(): AbortSignal {
-  return AbortSignal.timeout(10_000)
+  return AbortSignal.timeout(45_000)
 }

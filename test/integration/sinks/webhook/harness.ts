@@ -54,7 +54,7 @@ export async function aTcpServer(behaviour: TcpBehaviour = {}): Promise<TcpServe
 export function send(
   sink: Sink,
   delivery: Partial<Delivery> = {},
-  signal: AbortSignal = AbortSignal.timeout(10_000),
+  signal: AbortSignal = AbortSignal.timeout(45_000),
 ): Promise<unknown> {
   return sink.send(aDelivery(sink, delivery), { signal })
 }

@@ -96,10 +96,10 @@ test('an IPv6 address in brackets is reached, and refused where private ones are
   onTestFinished(() => void server.close())
   const { port } = server.address() as AddressInfo
   const url = `http://[::1]:${port}/hook`
-  const { answer } = await aWebhookSink(url).reach(AbortSignal.timeout(5_000))
+  const { answer } = await aWebhookSink(url).reach(AbortSignal.timeout(45_000))
   expect(answer).toBe(`TCP to [::1]:${port}`)
   const guarded = aWebhookSink(url.replace('http', 'https'), { allowPrivate: false })
-  const refusal = failureOf(guarded.reach(AbortSignal.timeout(5_000)))
+  const refusal = failureOf(guarded.reach(AbortSignal.timeout(45_000)))
   expect(await refusal).toMatchObject({ reason: 'forbidden_address' })
 })
 
