@@ -165,7 +165,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     async (scene) => {
       await scene.show(['lake'], [{ uid: 'a/b/1' }])
       await scene.circuit.report('lake', 'ok')
-      for (let i = 0; i < 3; i += 1) await scene.circuit.report('lake', 'answered', sent)
+      for (let i = 0; i < 3; i += 1) await scene.circuit.report('lake', 'fault', sent)
     },
     [/^problem delivery lake: failing since .*, 3 times, .*; 1 item waits/],
   ],
