@@ -230,10 +230,9 @@ async function readLongWaits(
     }
     for await (const { firstSeenMs, items } of scanPendingRecords(ledger)) {
       if (firstSeenMs > beforeMs) break // the longest pending come first
-      for (const { sink, state, createdAtMs } of items) {
-        const wait = waits.get(sink)
-        if (wait && triedStates.has(state) && createdAtMs <= beforeMs) wait.tried += 1
-      }
+      const late = items.filter((one) => triedStates.has(one.state) && one.createdAtMs <= beforeMs)
+      for (const [name, wait] of waits)
+        wait.tried += late.filter(({ sink }) => sink === name).length
     }
   }
   return waits

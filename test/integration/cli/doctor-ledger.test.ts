@@ -62,12 +62,13 @@ test('a ledger in which all is well is one line, and so is one that took nothing
 
 /** As if two events came in so long ago; the first try of all, or of all to one destination, failed. */
 async function failedAgo(
-  { ledger, show }: Scene,
+  scene: Scene,
   agoMs: number,
   { sink, severity, only }: { sink: string; severity: string; only?: string },
 ): Promise<void> {
+  const { ledger } = scene
   const past = ledgerInTime(ledger, () => Date.now() - agoMs)
-  await show(
+  await scene.show(
     [sink],
     [1, 2].map((n) => ({ uid: `a/b/${n}`, severity })),
     past,
