@@ -196,12 +196,12 @@ function toReading(
   nowMs: number,
 ): CircuitReading {
   const { until, opened_at: opened, last_success: last, paused, disabled, trouble } = stored
-  const { untried_at: untriedAt, messages = '0', trouble_of: troubleOf } = stored
+  const { untried_at: untriedAt, messages = '0', trouble_of: troubleOf = '' } = stored
   const parseMs = (text: string | undefined): number | undefined =>
     text === undefined ? undefined : Number(text)
   const note = disabled === undefined ? undefined : (JSON.parse(disabled) as DisabledNote)
   const isDisabled = note !== undefined && (addressHash === '' || note.of === addressHash)
-  const isOther = addressHash !== '' && troubleOf !== addressHash
+  const isOther = troubleOf !== '' && addressHash !== '' && troubleOf !== addressHash
   const untilMs = parseMs(until)
   const state = isDisabled ? 'disabled' : circuitState(untilMs, nowMs)
   return {

@@ -35,7 +35,8 @@ if retry_after > math.max(now, believable(state[3])) then
   redis.call('HSET', KEYS[1], 'retry_after', string.format('%d', retry_after))
 end
 if ARGV[7] ~= '' and word ~= 'answered' then
-  if redis.call('HGET', KEYS[1], 'trouble_of') ~= address then
+  local of = redis.call('HGET', KEYS[1], 'trouble_of') or ''
+  if of ~= '' and address ~= '' and of ~= address then
     redis.call('HDEL', KEYS[1], 'trouble') -- that was another address
   end
   note_trouble(KEYS[1], 'trouble', ARGV[7], ARGV[3], tonumber(ARGV[8]))

@@ -310,6 +310,13 @@ test('a corrected address has no trouble before it fails, and counts its own', a
   expect(await troubleOf(changed!)).toMatchObject({ reason: 'unavailable', count: 1 })
 })
 
+test('a failure that a replica without the address told is shown by all', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
+  const other = createCircuit(tests.redis, keys, () => 'a1')
+  expect((await other.read('soc', Date.now())).trouble).toMatchObject({ count: 1 })
+})
+
 test('a sink that is gone has no next try, and says what it answered', async () => {
   const { circuit } = fresh()
   await circuit.report('soc', 'gone', { reason: 'gone', answer: 'no_service', nextTryInMs: 30_000 })
