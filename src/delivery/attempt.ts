@@ -122,7 +122,7 @@ export async function attemptSend(
     if (hasBegun && message.mayBeRepeat) metrics.possibleDuplicatesTotal.inc({ sink: sink.name })
   }
   metrics.deliveryAttemptsTotal.inc({ sink: sink.name, outcome: 'delivered' })
-  logDelivered(options, context, message, { id: delivery.id, ms: clock.monotonic() - beganMs })
+  logDelivered(options, context, message, clock.monotonic() - beganMs)
   await options.onDelivered?.(sink, delivery)
   return { outcome: { outcome: 'delivered', answer: receipt.answer }, sinkResult: 'ok' }
 }
@@ -190,15 +190,17 @@ function decideOutcome(
   return { outcome: 'retry', inMs: decision.afterMs, counts: decision.counts, ...failure }
 }
 
-/** One line per message that a sink took: `id` is the one that it shows, and `explain` takes it. */
+/** One line per message that a sink took. */
 function logDelivered(
   { logger }: AttemptOptions,
   { ledger, sink }: AttemptContext,
-  { attempt, rank, total }: OpenMessage,
-  { id, ms }: { id: string; ms: number },
+  message: OpenMessage,
+  ms: number,
 ): void {
+  const { attempt, rank, total: events } = message
   const worst = severities[rank - 1]
-  const sent = { sink: sink.name, account: ledger.account, id, events: total, worst, attempt }
+  const where = { sink: sink.name, account: ledger.account, id: deliveryIdOf(message) }
+  const sent = { ...where, events, worst, attempt }
   logger.info({ ...sent, ms: Math.round(ms) }, 'delivered')
 }
 
@@ -208,26 +210,26 @@ const consequences = {
   dead: 'delivery failed for good: a dead letter',
 } as const
 
-/**
- * Names a single event by its uid, as `explain` takes it, and a batch by the number of its events.
- */
+/** Adds the uid of a single event, and of a batch the number of its events. */
 function logFailure(
   { logger }: AttemptOptions,
   { ledger, sink }: AttemptContext,
-  { ref, attempt, members, total }: OpenMessage,
+  message: OpenMessage,
   { outcome, error, isGivenUp }: { outcome: Outcome; error: SinkError; isGivenUp: boolean },
 ): void {
   if (!isFailure(outcome.outcome)) return
+  const { attempt, members, total } = message
+  const id = deliveryIdOf(message)
   const subject = members.length === 1 ? { uid: members[0]?.uid } : { events: total }
   const again = outcome.inMs === undefined ? {} : { againInSeconds: outcome.inMs / 1000 }
-  const where = { sink: sink.name, account: ledger.account, ...subject, ref }
+  const where = { sink: sink.name, account: ledger.account, id, ...subject }
   const consequence = isGivenUp
     ? 'delivery failed for good: to the fallback'
     : consequences[outcome.outcome]
   logger.repeated.warn({ ...where, attempt, ...again, err: error }, consequence, {
     cause: `${sink.name} ${error.reason}`,
     list: 'events',
-    name: members.length === 1 ? (members[0]?.uid ?? ref) : ref,
+    name: members.length === 1 ? (members[0]?.uid ?? id) : id,
   })
 }
 
@@ -281,6 +283,11 @@ interface DeliveryOptions extends MemberOptions {
 /** Why a message can never be sent. */
 type Unsendable = 'payload_expired' | 'recipient_removed'
 
+/** The id that the sink shows, the log names and `explain` takes. */
+function deliveryIdOf({ kind, ref, members }: Message): string {
+  return kind === 'item' ? (members[0]?.id ?? '') : `b${ref.split(':')[1] ?? ''}`
+}
+
 /** Returns the delivery that an attempt sends, or the reason why it can never be sent. */
 export async function createDelivery(
   { ledger, sink }: { ledger: AccountLedger; sink: Sink },
@@ -290,16 +297,16 @@ export async function createDelivery(
   const destination = sink.destinations.find(({ id }) => id === message.destination)
   if (!destination) return 'recipient_removed'
   const { attempt, mayBeRepeat } = message
-  const common = { destination, attempt, mayBeRepeat, timeZone: sink.timeZone }
-  const messageId = message.ref.split(':')[1] ?? ''
+  const id = deliveryIdOf(message)
+  const common = { id, destination, attempt, mayBeRepeat, timeZone: sink.timeZone }
   if (message.kind === 'summary') {
+    const messageId = id.slice(1)
     const request = { sink, messageId, findLedger: options.findLedger, options }
     const { about, members, attachment } = await readSummaryParts(request, message)
     if (about.summary.total > 0 && members.length === 0) return 'payload_expired'
     const { total, kind, undelivered } = about.summary
     const isSole = total === 1 && kind !== 'digest' && undelivered === undefined
     return {
-      id: `b${messageId}`,
       ...common,
       members,
       ...(!isSole && { summary: about.summary }),
@@ -314,7 +321,6 @@ export async function createDelivery(
     members.push(ready)
   }
   return {
-    id: message.kind === 'batch' ? `b${messageId}` : (members[0]?.id ?? ''),
     ...common,
     members,
     ...(members.every(isCanary) && { isTest: true }),

@@ -99,7 +99,7 @@ export interface CircuitReading {
   paused: SinkPause | undefined
   /** The answer that said that the sink's address is gone. */
   disabled: SinkPause | undefined
-  /** Left out: the last send was accepted. */
+  /** Left out: the address has not failed, or the last send was accepted. */
   trouble?: Trouble
 }
 
@@ -196,11 +196,12 @@ function toReading(
   nowMs: number,
 ): CircuitReading {
   const { until, opened_at: opened, last_success: last, paused, disabled, trouble } = stored
-  const { untried_at: untriedAt, messages = '0' } = stored
+  const { untried_at: untriedAt, messages = '0', trouble_of: troubleOf = '' } = stored
   const parseMs = (text: string | undefined): number | undefined =>
     text === undefined ? undefined : Number(text)
   const note = disabled === undefined ? undefined : (JSON.parse(disabled) as DisabledNote)
   const isDisabled = note !== undefined && (addressHash === '' || note.of === addressHash)
+  const isOther = troubleOf !== '' && addressHash !== '' && troubleOf !== addressHash
   const untilMs = parseMs(until)
   const state = isDisabled ? 'disabled' : circuitState(untilMs, nowMs)
   return {
@@ -211,7 +212,7 @@ function toReading(
     lastSuccessMs: parseMs(last),
     paused: paused === undefined ? undefined : (JSON.parse(paused) as SinkPause),
     disabled: isDisabled ? { reason: note.reason, sinceMs: note.sinceMs } : undefined,
-    ...(trouble !== undefined && { trouble: toTrouble(trouble, state, untilMs) }),
+    ...(trouble !== undefined && !isOther && { trouble: toTrouble(trouble, state, untilMs) }),
   }
 }
 

@@ -127,6 +127,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
     frameworkErrors: (error, _request, reply) => void answerError(error, reply),
   })
   addPolicies(server, { logger, isOwn: createOwnHostCheck([host, ...hosts]) })
+  cutUnread(server, httpRequestMs, options.clock ?? systemClock)
   addRoutes(server, options)
   if (options.reload) addReload(server, options.reload, logger)
   return {
@@ -181,6 +182,21 @@ function addPolicies(
     const isOurs = (error.statusCode ?? 500) >= 500
     if (isOurs) logger.error({ err: error, path: request.routeOptions.url }, 'http answer failed')
     return answerError(error, reply)
+  })
+}
+
+/**
+ * Cuts off a connection that has not read its answer in this time: who reads nothing keeps no place.
+ * A stream, which only the holder of the token gets, lasts as long as it takes.
+ */
+function cutUnread(server: FastifyInstance, requestMs: number, clock: Clock): void {
+  server.addHook('onSend', async ({ socket }, { raw: response }, payload) => {
+    if (payload instanceof Readable) return
+    const closed = new AbortController()
+    response.on('close', () => closed.abort())
+    void clock.sleep(requestMs, closed.signal).then(() => {
+      if (!closed.signal.aborted) socket.destroy()
+    })
   })
 }
 

@@ -20,15 +20,25 @@ export function isFeedMatcher({ name }: Matcher): boolean {
   return !eventOnlyNames.has(name)
 }
 
-/** Checks what all events of a feed have in common; a label that the feed lacks is empty. */
+/**
+ * Checks what all events of a feed have in common, or all of one severity; a label that the feed
+ * lacks is empty.
+ */
 export function meetsFeed(
   { name, account, labels }: FeedFacts,
   matchers: readonly Matcher[],
+  severity?: string,
 ): boolean {
-  const fields: Record<string, string> = { feed: name, account }
+  const fields: Record<string, string | undefined> = { feed: name, account, severity }
   const valueOf = (asked: string): string =>
     fields[asked] ?? (Object.hasOwn(labels, asked) ? labels[asked] : undefined) ?? ''
-  return matchers.filter(isFeedMatcher).every((matcher) => matcher.matches([valueOf(matcher.name)]))
+  return matchers
+    .filter((matcher) => isCommon(matcher, severity))
+    .every((matcher) => matcher.matches([valueOf(matcher.name)]))
+}
+
+function isCommon(matcher: Matcher, severity: string | undefined): boolean {
+  return isFeedMatcher(matcher) || (severity !== undefined && matcher.name === 'severity')
 }
 
 /** The account that the matchers name with `=`, if any. */
@@ -36,8 +46,13 @@ export function namedAccount(matchers: readonly Matcher[]): string | undefined {
   return matchers.find(({ name, operator }) => name === 'account' && operator === '=')?.value
 }
 
-/** Returns the sinks that an event of the feed may reach by a live route; perhaps one too many. */
-export function createReach(root: RouteNode): (feed: FeedFacts) => ReadonlySet<string> {
+/**
+ * Returns the sinks that an event of the feed, or one of the severity, may reach by a live route;
+ * perhaps one too many.
+ */
+export function createReach(
+  root: RouteNode,
+): (feed: FeedFacts, severity?: string) => ReadonlySet<string> {
   // a provider has a route for each of a thousand accounts
   const byAccount = new Map<RouteNode, ReadonlyMap<string | undefined, [number, RouteNode][]>>()
 
@@ -52,21 +67,25 @@ export function createReach(root: RouteNode): (feed: FeedFacts) => ReadonlySet<s
     return candidates.toSorted(([left], [right]) => left - right).map(([, route]) => route)
   }
 
-  function visit(node: RouteNode, feed: FeedFacts, reached: Set<string>): void {
+  type Events = { feed: FeedFacts; severity: string | undefined }
+
+  function visit(node: RouteNode, events: Events, reached: Set<string>): void {
+    const { feed, severity } = events
     let isTaken = false
     for (const child of listCandidates(node, feed.account)) {
-      if (!meetsFeed(feed, child.matchers)) continue
-      visit(child, feed, reached)
-      if (child.isShadowItself || !child.matchers.every(isFeedMatcher)) continue
+      if (!meetsFeed(feed, child.matchers, severity)) continue
+      visit(child, events, reached)
+      const takesAll = child.matchers.every((matcher) => isCommon(matcher, severity))
+      if (child.isShadowItself || !takesAll) continue
       isTaken = true
       if (!child.continue) break
     }
     if (!isTaken && node.mode === 'live') for (const sink of node.sinks) reached.add(sink)
   }
 
-  return (feed) => {
+  return (feed, severity) => {
     const reached = new Set<string>()
-    visit(root, feed, reached)
+    visit(root, { feed, severity }, reached)
     return reached
   }
 }

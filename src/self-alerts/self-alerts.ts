@@ -1,7 +1,7 @@
 /**
  * Self-alerts: tell operators when Tocsin itself is in trouble, once when it begins and once when
  * it is over, over all replicas. An alert is noted as sent only afterwards, and publishing it twice
- * makes one event. TroubleName of a sink is alerted through another sink, and while the first choice
+ * makes one event. Trouble of a sink is alerted through another sink, and while the first choice
  * takes nothing every alert goes through another (see `chooseTarget`); the end goes where the begin
  * went. Nothing here repairs anything.
  */

@@ -509,8 +509,8 @@ function formatHeld({ heldFor, atMs, sink, rule }: Item): string {
   const until = atMs === undefined ? '' : `, at the latest until ${formatUtcTime(atMs)}`
   if (heldFor === 'detail') return `held for its full event${until}`
   if (heldFor === 'mute')
-    return `held because its route is muted (${sanitize(rule ?? '', 200)})${until}`
-  return `held (${heldFor})${until}`
+    return `held because its route is muted (${sanitize(rule ?? 'unknown', 200)})${until}`
+  return `held (${sanitize(heldFor ?? 'no reason is known', 60)})${until}`
 }
 
 /** Why the last attempt failed. */

@@ -9,6 +9,7 @@ import type { Redis } from '../../redis/connection.ts'
 import { redisNow } from '../../redis/scripts.ts'
 import { findLead, hasReplicas } from '../../store/account-ledger.ts'
 import { openLeftLedgers, readAccounting, sumPending } from '../../store/accounts.ts'
+import { type ItemState, scanPendingRecords } from '../../store/records.ts'
 import { readQuota } from '../../upstream/rate-limits.ts'
 import { type FeedReport, reportFeeds } from '../feeds/feed-report.ts'
 import { formatRename } from '../../daemon/accounts.ts'
@@ -166,6 +167,7 @@ async function judgeQuota(
 
 async function probeSinks(parts: LedgerParts): Promise<DoctorFinding[]> {
   const reports = await reportSinks(parts.store, parts.config)
+  const longWaits = await readLongWaits(parts, reports)
   return reports.flatMap((report) => {
     const { name, type, pending, deadLetters } = report
     const subject = about('delivery', name)
@@ -175,9 +177,14 @@ async function probeSinks(parts: LedgerParts): Promise<DoctorFinding[]> {
       const remedy = `tocsin sinks move ${name} --to <sink>, or tocsin sinks discard ${name}`
       found.push(subject.bad('problem', `not configured any more, ${countItems(waiting)}`, remedy))
     }
-    if (type !== undefined) found.push(...judgeSending(report, subject, parts))
+    const waits = longWaits.get(name)
+    if (type !== undefined) found.push(...judgeSending({ ...report, ...waits }, subject, parts))
     for (const { label, circuit } of report.recipients) {
       const why = circuit.trouble ? formatTrouble(circuit.trouble, parts.nowMs) : 'takes nothing'
+      if (circuit.state === 'half_open' && waiting === 0) {
+        found.push(subject.bad('warning', `${label} alone: ${nextTests}; ${why}`, testIt(name)))
+        continue
+      }
       const remedy = `correct ${label} at the mail server or in the file; tocsin sinks resume ${name}`
       found.push(subject.bad('problem', `${label} alone: ${why}`, remedy))
     }
@@ -195,8 +202,46 @@ const patienceMs = 15 * 60_000
 /** So many failures in a row are more than a hiccup. */
 const failuresOfTrouble = 3
 
+const nextTests = 'the next message is the test'
+const testIt = (name: string): string => `tocsin sinks test ${name}`
+
+/** What takes others meanwhile may keep some waiting so long, ms; as long as the alert waits. */
+const longWaitMs = 3_600_000
+const forLong = `for over ${formatDuration(longWaitMs)}`
+
+interface LongWaits {
+  /** Critical events owed for so long. */
+  criticals?: number
+  /** Items on their way for so long. */
+  tried?: number
+}
+
+const triedStates: ReadonlySet<ItemState> = new Set(['batch', 'sending', 'retrying'])
+
+async function readLongWaits(
+  { store: { ledgers }, nowMs }: LedgerParts,
+  sinks: readonly SinkReport[],
+): Promise<Map<string, Required<LongWaits>>> {
+  const waits = new Map(sinks.map(({ name }) => [name, { criticals: 0, tried: 0 }]))
+  const beforeMs = nowMs - longWaitMs
+  for (const ledger of ledgers) {
+    for (const [sink, wait] of waits) {
+      wait.criticals += await ledger.redis.zcount(ledger.key('owed', sink), '-inf', beforeMs)
+    }
+    for await (const { firstSeenMs, items } of scanPendingRecords(ledger)) {
+      if (firstSeenMs > beforeMs) break // the longest pending come first
+      const late = items.filter((one) => triedStates.has(one.state) && one.createdAtMs <= beforeMs)
+      for (const [name, wait] of waits)
+        wait.tried += late.filter(({ sink }) => sink === name).length
+    }
+  }
+  return waits
+}
+
+type WaitingSink = SinkReport & LongWaits
+
 function judgeSending(
-  { name, circuit, pending, diverted, fallback, firstDueMs, digest }: SinkReport,
+  { name, circuit, pending, diverted, fallback, firstDueMs, digest, ...long }: WaitingSink,
   subject: Subject,
   { nowMs, isRunning }: LedgerParts,
 ): DoctorFinding[] {
@@ -218,7 +263,10 @@ function judgeSending(
   }
   const never = lastSuccessMs === undefined ? 'it has never taken anything' : undefined
   const about = [why, never, stood].filter((part) => part !== undefined).join('; ')
-  const remedy = `tocsin sinks test ${name}; once it is mended: tocsin sinks resume ${name}`
+  if (state === 'half_open' && waiting === 0) {
+    return [subject.bad('warning', `circuit half_open, ${nextTests}; ${about}`, testIt(name))]
+  }
+  const remedy = `${testIt(name)}; once it is mended: tocsin sinks resume ${name}`
   if (state !== 'closed') return [subject.bad('problem', `circuit ${state}; ${about}`, remedy)]
   const isFailing = never !== undefined || (trouble?.count ?? 0) >= failuresOfTrouble
   if (isRunning && isOver(firstDueMs, nowMs)) {
@@ -228,8 +276,18 @@ function judgeSending(
     const detail = `its digest has been due since ${formatUtcTime(digest?.nextDueMs ?? 0)}`
     return [subject.bad('problem', detail, 'look at the log of every replica')]
   }
-  if (why === undefined) return []
-  return [subject.bad(isFailing && waiting > 0 ? 'problem' : 'warning', about, remedy)]
+  const { criticals = 0, tried = 0 } = isRunning ? long : {}
+  const listThem = `tocsin deliveries list --sink ${name} --state pending`
+  if (criticals > 0) {
+    const owed = `${pluralize(criticals, 'critical event')} not told ${forLong}`
+    return [subject.bad('problem', `${owed}; ${about}`, listThem)]
+  }
+  if (why !== undefined && isFailing && waiting > 0) return [subject.bad('problem', about, remedy)]
+  if (tried > 0) {
+    const late = `${pluralize(tried, 'item')} on the way ${forLong}`
+    return [subject.bad('warning', `${late}; ${about}`, listThem)]
+  }
+  return why === undefined ? [] : [subject.bad('warning', about, remedy)]
 }
 
 function isOver(dueMs: number | undefined, nowMs: number): boolean {

@@ -5,7 +5,7 @@ import { type Config, formatMistake } from '../../config/config.ts'
 import { silenceRemarks } from '../../config/dead-rules.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { readSilences } from '../../daemon/grouping.ts'
-import { severities } from '../../event.ts'
+import { severities, severityRank } from '../../event.ts'
 import { duration } from '../../lib/config-fields.ts'
 import { formatList } from '../../lib/errors.ts'
 import { createReach, meetsFeed } from '../../routing/reach.ts'
@@ -123,7 +123,10 @@ export async function addSilence(
   })
 }
 
-/** Sinks that events of the silence's feeds may reach, by whether they get what it matches. */
+/**
+ * Sinks that events of the silence's feeds and severities may reach, by whether they get what it
+ * matches.
+ */
 interface SilenceReach {
   silent: string[]
   goes_on: string[]
@@ -131,11 +134,16 @@ interface SilenceReach {
 
 function sinksBySilence(
   { route, feeds, sinks }: Config,
-  { matchers, machines }: Silence,
+  { matchers, machines, maxSeverity }: Silence,
 ): SilenceReach {
   const reachOf = createReach(createRouter(route).root)
-  const met = feeds.filter((feed) => meetsFeed(feed, matchers))
-  const reached = new Set(met.flatMap((feed) => [...reachOf(feed)]))
+  const silenced = severities.slice(0, severityRank(maxSeverity))
+  const met = silenced.flatMap((severity) =>
+    feeds
+      .filter((feed) => meetsFeed(feed, matchers, severity))
+      .flatMap((feed) => [...reachOf(feed, severity)]),
+  )
+  const reached = new Set(met)
   const isSilent = (sink: Config['sinks'][number]): boolean =>
     machines || sinkTypeOf(sink).audience === 'people'
   const all = Object.groupBy(

@@ -7,7 +7,8 @@
 -- message may be to blame for its failure, what was never tried has a probe of its own once the
 -- first opening time is over, however long the circuit stays open for the others. `gone`
 -- disables the sink until its address changes. A pause that the sink asked for holds whatever the
--- answer was. The last failure is kept until something is accepted.
+-- answer was. The last failure is kept with the address until something is accepted; one refused
+-- message is none of the sink's.
 -- KEYS[1]  the circuit, KEYS[2] its probe lease
 -- ARGV     word: ok (accepted), answered (refused, but alive), fault, broken, gone, none (no
 --          answer that says anything); fingerprint of the sink's address ('': not known); the
@@ -33,8 +34,13 @@ local retry_after = now + tonumber(ARGV[6])
 if retry_after > math.max(now, believable(state[3])) then
   redis.call('HSET', KEYS[1], 'retry_after', string.format('%d', retry_after))
 end
-if ARGV[7] ~= '' then
+if ARGV[7] ~= '' and word ~= 'answered' then
+  local of = redis.call('HGET', KEYS[1], 'trouble_of') or ''
+  if of ~= '' and address ~= '' and of ~= address then
+    redis.call('HDEL', KEYS[1], 'trouble') -- that was another address
+  end
   note_trouble(KEYS[1], 'trouble', ARGV[7], ARGV[3], tonumber(ARGV[8]))
+  redis.call('HSET', KEYS[1], 'trouble_of', address)
 end
 if word == 'none' then
   if is_probe then

@@ -3,13 +3,14 @@
 -- reply.
 -- KEYS[1]  the account's base
 -- ARGV[1]  JSON: feed, of (prefix of the fields: '' the tail's scan | 'recent_', 'long_', 'sweep_'
---          a rescan's | 'repair_' events that an audit found missing), seq? (the fence: the sequence
---          that was read before the fetch; none: nothing was fetched), cid (commit id), gen (generation), fp (the scan's
---          fingerprint), ends (JSON, what is kept of a scan read to its end), at_end [field, value,
---          …] (set when a rescan was read to its end), horizon (ms), retention {history, payload}
---          (ms), detail_wait (ms), requested (ms), limit? (ms: what has a later date is dated ahead
---          of now), beyond (bool: a page of a tail beyond now), caught_up (bool), known_ends (bool: a page whose
---          items are all known is the end), backfill (bool), newest (ms, 0: none), late_before?
+--          a rescan's | 'repair_' events that an audit found missing), seq? (the fence: the
+--          sequence that was read before the fetch; none: nothing was fetched), cid (commit id),
+--          gen (generation), fp (the scan's fingerprint), ends (JSON, what is kept of a scan read to
+--          its end), at_end [field, value, …] (set when a rescan was read to its end), horizon (ms),
+--          retention {history, payload} (ms), detail_wait (ms), requested (ms), limit? (ms: what
+--          has a later date is dated ahead of now), beyond (bool: a page of a tail beyond now),
+--          caught_up (bool), known_ends (bool: a page whose items are all known is the end),
+--          backfill (bool), newest (ms, 0: none), late_before?
 --          (ms), last (bool: of the page's pieces), shown and unread (items of the whole page, and
 --          how many of them could not be read), before? (counts of the pieces before this one),
 --          events [{u (uid), rid, q? (its id in the quarantine, if it was ever there), sv and rk
@@ -90,8 +91,8 @@ local function known_pair(event, is_new_record)
   return pair, name
 end
 
--- Notes in the record that showed a pair first in how many more records it was seen. What it notes in the record of
--- the event itself is overwritten when that record is saved whole.
+-- Notes in the record that showed a pair first in how many more records it was seen. What it notes
+-- in the record of the event itself is overwritten when that record is saved whole.
 local function tell_first(pair)
   local first = load_record(pair.r)
   if first then

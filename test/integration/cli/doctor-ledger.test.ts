@@ -10,6 +10,9 @@ import { noteFeedTrouble, noteRefusal, pauseFeed } from '../../../src/store/feed
 import { holdOrphan } from '../../../src/store/pending-items.ts'
 import { createAccountKey } from '../../../src/upstream/tokens.ts'
 import { redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { beginAttempt, settleAttempt } from '../../support/attempts.ts'
+import { ledgerInTime } from '../../support/script-clock.ts'
+import { destinationsBySink } from '../../../src/cli/open/open-store.ts'
 import { aSocScene, type SocScene } from './soc-scene.ts'
 
 const tests = redisForTests()
@@ -56,6 +59,38 @@ test('a ledger in which all is well is one line, and so is one that took nothing
   ])
   expect(await tests.redis.keys('{of-nobody*')).toEqual([])
 })
+
+/** As if two events came in so long ago; the first try of all, or of all to one destination, failed. */
+async function failedAgo(
+  scene: Scene,
+  agoMs: number,
+  { sink, severity, only }: { sink: string; severity: string; only?: string },
+): Promise<void> {
+  const { ledger } = scene
+  const past = ledgerInTime(ledger, () => Date.now() - agoMs)
+  await scene.show(
+    [sink],
+    [1, 2].map((n) => ({ uid: `a/b/${n}`, severity })),
+    past,
+  )
+  const failed = { outcome: 'retry', inMs: 4 * hourMs, counts: true, reason: 'rejected' } as const
+  for (const ref of await tests.redis.zrange(ledger.key('due', sink), '0', '-1')) {
+    const begun = await beginAttempt(past, ref, 't', 30_000)
+    const isTaken = only !== undefined && begun.status === 'send' && begun.destination !== only
+    const outcome = isTaken ? ({ outcome: 'delivered' } as const) : failed
+    await settleAttempt(past, { ref, token: 't', replica: 'r1' }, outcome)
+  }
+  await takeIn(ledger, [], { isCaughtUp: true, requestedAtMs: Date.now() })
+}
+
+/** The mailbox of bob alone is full. */
+async function oneIsFull(scene: Scene, agoMs: number): Promise<void> {
+  const only = recipientsOf(scene)[1]!.id
+  await failedAgo(scene, agoMs, { sink: 'oncall', severity: 'critical', only })
+  await scene.circuit.report('oncall', 'ok')
+}
+
+const recipientsOf = ({ parsed }: Scene) => destinationsBySink(parsed).get('oncall')!
 
 const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said: RegExp[]][] = [
   [
@@ -165,7 +200,7 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
     async (scene) => {
       await scene.show(['lake'], [{ uid: 'a/b/1' }])
       await scene.circuit.report('lake', 'ok')
-      for (let i = 0; i < 3; i += 1) await scene.circuit.report('lake', 'answered', sent)
+      for (let i = 0; i < 3; i += 1) await scene.circuit.report('lake', 'fault', sent)
     },
     [/^problem delivery lake: failing since .*, 3 times, .*; 1 item waits/],
   ],
@@ -176,6 +211,57 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await circuit.report('lake', 'fault', sent)
     },
     [/^warning delivery lake: failing since .*, once/],
+  ],
+  [
+    'criticals that one recipient does not get, while the other takes mail',
+    (scene) => oneIsFull(scene, 2 * hourMs),
+    [
+      /^problem delivery oncall: 2 critical events not told for over 1 h; 2 items wait.* -> tocsin deliveries list --sink oncall --state pending$/,
+    ],
+  ],
+  [
+    'items that have been tried for long, as a warning',
+    async (scene) => {
+      await failedAgo(scene, 2 * hourMs, { sink: 'lake', severity: 'low' })
+      await scene.circuit.report('lake', 'ok')
+      await scene.show(['lake'], [{ uid: 'a/b/3' }])
+    },
+    [/^warning delivery lake: 2 items on the way for over 1 h; 3 items wait/],
+  ],
+  [
+    'nothing of what has waited for less than an hour',
+    (scene) => oneIsFull(scene, hourMs / 2),
+    [/^ok ledger/],
+  ],
+  [
+    'a resumed sink with nothing waiting, as a warning',
+    async ({ circuit }) => {
+      await circuit.report('lake', 'broken', sent)
+      await circuit.pause('lake', undefined)
+    },
+    [
+      /^warning delivery lake: circuit half_open, the next message is the test; failing since .* -> tocsin sinks test lake$/,
+    ],
+  ],
+  [
+    'a resumed recipient with nothing waiting, as a warning',
+    async (scene) => {
+      const { circuit } = scene
+      const both = recipientsOf(scene)
+      await circuit.report('oncall', 'ok')
+      await circuit.report(both[1]!.id, 'broken', sent)
+      await circuit.pause('oncall', undefined, both)
+    },
+    [/^warning delivery oncall: .*bob.* alone: the next message is the test; failing since/],
+  ],
+  [
+    'a resumed sink for which something waits',
+    async (scene) => {
+      await scene.show(['lake'], [{ uid: 'a/b/1' }])
+      await scene.circuit.report('lake', 'broken', sent)
+      await scene.circuit.pause('lake', undefined)
+    },
+    [/^problem delivery lake: circuit half_open; failing since .*; 1 item waits/],
   ],
   [
     'work that nobody takes up',

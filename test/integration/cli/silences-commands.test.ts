@@ -65,6 +65,26 @@ test('the answer names the sinks that fall silent, and machines get all unless t
   expect((await made(scene)).filter(({ machines }) => machines)).toHaveLength(1)
 })
 
+test('a sink whose routes take only what a silence leaves alone is not named', async () => {
+  const scene = await aSocScene(tests, (text) =>
+    text.replace(
+      'route: { sinks: [soc, siem, lake, oncall, news] }',
+      `route:
+  sinks: [soc]
+  routes:
+    - { name: urgent, matchers: ['severity>=high'], sinks: [oncall, siem] }
+    - { name: rest, matchers: ['severity<high', 'type="paste"'], sinks: [news] }`,
+    ),
+  )
+  const add = (...more: string[]) =>
+    tocsin('silences', 'add', 'feed="brand"', '--for=1h', ...why, ...more, ...scene.config)
+  expect((await add()).out).toContain('  silent: soc, news\n')
+  expect((await add('severity="high"')).out).toContain('  no sink falls silent\n')
+  expect((await add('--severity=high')).out).toContain(
+    '  silent: soc, oncall, news; machines get it all the same: siem (',
+  )
+})
+
 test('a silence of a feed that there is not is made, with a warning', async () => {
   const scene = await aSocScene(tests)
   const args = ['silences', 'add', 'feed="brnd"', '--for=1h', ...why, ...scene.config]

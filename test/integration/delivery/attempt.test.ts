@@ -98,7 +98,7 @@ test('each message that a sink took is one line: how many events, the worst of t
   expect(told()).toMatchObject([{ ...where, id, events: 3, worst: 'critical', ms: 250 }])
 })
 
-test('what failed is told by its event, and a batch by how many it has', async () => {
+test('what failed is told by the id of its delivery, and by its event or how many it has', async () => {
   const soc = aRehearsedSink('soc')
   const { ledger, deliver, told } = await rigThatLogs(soc)
   const [single, batch] = [
@@ -110,9 +110,11 @@ test('what failed is told by its event, and a batch by how many it has', async (
   await deliver(soc, batch)
   const where = { sink: 'soc', account: 'main' }
   expect(told()).toMatchObject([
-    { ...where, uid: 'a/b/1' },
-    { ...where, events: 2 },
+    { ...where, id: soc.received[0]!.id, uid: 'a/b/1' },
+    { ...where, id: soc.received[1]!.id, events: 2 },
   ])
+  expect(soc.received[1]!.id).toBe(`b${batch.split(':')[1]}`)
+  for (const line of told()) expect(line).not.toHaveProperty('ref')
   expect(told()[0]).not.toHaveProperty('events')
   expect(told()[1]).not.toHaveProperty('uid')
 })

@@ -282,9 +282,9 @@ test('keeps the last failure, since when and how often in a row, until something
   const [sinceMs, answer] = [first!.sinceMs, 'x'.repeat(200)]
   const same = { reason: 'unavailable', answer, sinceMs, count: 1, nextTryMs: sinceMs + 5_000 }
   expect(first).toEqual({ ...same, lastMs: sinceMs })
-  await circuit.report('soc', 'answered', { reason: 'invalid', answer: 'not this one' })
-  const refused = { reason: 'invalid', answer: 'not this one', sinceMs, count: 2 }
-  expect(await troubleOf()).toMatchObject({ ...refused, nextTryMs: undefined })
+  await circuit.report('soc', 'none', { reason: 'rate_limited', answer: 'slower' })
+  const slowed = { reason: 'rate_limited', answer: 'slower', sinceMs, count: 2 }
+  expect(await troubleOf()).toMatchObject({ ...slowed, nextTryMs: undefined })
   await circuit.report('soc', 'broken', { reason: 'unauthorized', answer: 'who?', nextTryInMs: 1 })
   const { untilMs } = await circuit.read('soc', Date.now())
   expect(await troubleOf(Date.now())).toMatchObject({ count: 3, sinceMs, nextTryMs: untilMs })
@@ -294,6 +294,38 @@ test('keeps the last failure, since when and how often in a row, until something
   await circuit.admit('soc', 1)
   await circuit.report('soc', 'ok', { isProbe: true })
   expect(await troubleOf()).toBeUndefined()
+})
+
+test("a refused message is no trouble of its sink, and leaves the sink's own as it is", async () => {
+  const { circuit } = fresh()
+  const troubleOf = async () => (await circuit.read('soc', Date.now())).trouble
+  for (const reason of ['invalid', 'recipient_refused'] as const) {
+    await circuit.report('soc', 'answered', { reason, answer: 'not this one' })
+  }
+  expect(await troubleOf()).toBeUndefined()
+  await circuit.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
+  await circuit.report('soc', 'answered', { reason: 'invalid', answer: 'not this one' })
+  expect(await troubleOf()).toMatchObject({ reason: 'timeout', answer: 'nothing', count: 1 })
+})
+
+test('a corrected address has no trouble before it fails, and counts its own', async () => {
+  const { keys } = fresh()
+  const [old, changed] = ['a1', 'b2'].map((print) => createCircuit(tests.redis, keys, () => print))
+  const troubleOf = async (circuit: Circuit) => (await circuit.read('soc', Date.now())).trouble
+  await old!.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
+  await old!.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
+  expect(await troubleOf(old!)).toMatchObject({ count: 2 })
+  expect(await troubleOf(createCircuit(tests.redis, keys))).toMatchObject({ count: 2 })
+  expect(await troubleOf(changed!)).toBeUndefined()
+  await changed!.report('soc', 'fault', { reason: 'unavailable', answer: 'HTTP 502' })
+  expect(await troubleOf(changed!)).toMatchObject({ reason: 'unavailable', count: 1 })
+})
+
+test('a failure that a replica without the address told is shown by all', async () => {
+  const { circuit, keys } = fresh()
+  await circuit.report('soc', 'fault', { reason: 'timeout', answer: 'nothing' })
+  const other = createCircuit(tests.redis, keys, () => 'a1')
+  expect((await other.read('soc', Date.now())).trouble).toMatchObject({ count: 1 })
 })
 
 test('a sink that is gone has no next try, and says what it answered', async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { Writable } from 'node:stream'
 import { networkInterfaces } from 'node:os'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
 import { createMetrics } from '../../../src/lib/metrics.ts'
@@ -326,6 +326,30 @@ describe('strangers', () => {
     expect(late).toBeGreaterThan(0)
     expect(late).toBeLessThanOrEqual(64)
     await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(200), 45_000)
+  })
+})
+
+describe('readers that do not read', () => {
+  test('lose their places, while an answer that comes in parts goes on', async () => {
+    const { ofCommand } = reloadProofs('a-token')
+    const reloaded = Promise.withResolvers<object>()
+    const url = await started({
+      timings: { httpRequestMs: 1_000 },
+      metrics: { render: async () => ({ contentType: 'text/plain', body: 'x'.repeat(16e6) }) },
+      reload: { token: 'a-token', run: () => reloaded.promise },
+    })
+    const authorization = `Bearer ${ofCommand}`
+    const reload = await fetch(`${url}/-/reload`, { method: 'POST', headers: { authorization } })
+    const { hostname, port, host } = new URL(url)
+    const sockets = Array.from({ length: 63 }, () => connect(Number(port), hostname).pause())
+    onTestFinished(() => sockets.forEach((socket) => socket.destroy()))
+    for (const socket of sockets) {
+      socket.on('error', () => {}).write(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n\r\n`.repeat(2))
+    }
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    await vi.waitFor(async () => expect((await fetch(`${url}/healthz`)).status).toBe(200), 20_000)
+    reloaded.resolve({ status: 'unchanged' })
+    expect(await reload.text()).toContain('{"status":"unchanged"}')
   })
 })
 

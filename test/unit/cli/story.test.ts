@@ -68,6 +68,8 @@ const states: [Partial<Item>, string][] = [
     { state: 'held', heldFor: 'mute', rule: 'medium: night', atMs: later },
     'held because its route is muted (medium: night), at the latest until 2026-11-01 13:00:00 UTC',
   ],
+  [{ state: 'held', heldFor: undefined, atMs: undefined }, 'held (no reason is known)'],
+  [{ state: 'held', heldFor: 'mute' }, 'held because its route is muted (unknown)'],
   ...suppressions(),
   [
     { state: 'diverted', rule: 'sinks move', endedAtMs: later },

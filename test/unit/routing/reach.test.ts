@@ -44,6 +44,15 @@ test.each<[string, TestRoute[], string[]]>([
   expect([...createReach(root)(northern)].toSorted()).toEqual(sinks.toSorted())
 })
 
+test.each([
+  ['low', ['oncall']],
+  ['high', ['s']],
+])('of events with the severity %s alone: %j', (severity, sinks) => {
+  const routes = [{ name: 's', matchers: ['severity>=high'], sinks: ['s'] }]
+  const { root } = createRouter(aTree({ routes }))
+  expect([...createReach(root)(northern, severity)]).toEqual(sinks)
+})
+
 const texts = [
   'account=north',
   'account=south',
@@ -94,6 +103,11 @@ test('where routes look at feeds alone it is what the router does; else nothing 
           return decisions.filter(({ mode }) => mode === 'live').flatMap(({ sinks }) => sinks)
         })
         expect(sent.flat().filter((sink) => !reached.has(sink))).toEqual([])
+        for (const [index, severity] of ['low', 'high'].entries()) {
+          const some = createReach(router.root)(feed, severity)
+          expect([...some].filter((sink) => !reached.has(sink))).toEqual([])
+          expect(sent[index]!.filter((sink) => !some.has(sink))).toEqual([])
+        }
         const certain = from === texts ? [...reached] : []
         expect(certain.filter((sink) => !sent.flat().includes(sink))).toEqual([])
         different += reached.size < 4 ? 1 : 0
