@@ -6,14 +6,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { loadScript } from '../../../src/redis/scripts.ts'
 
 test('a daemon that can open no file any more still has every script, with what it includes', () => {
-  const source = join(import.meta.dirname, '../../../src/redis')
+  const source = join(import.meta.dirname, '../../../src')
   const folder = mkdtempSync(join(tmpdir(), 'tocsin-scripts-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
-  for (const name of ['scripts', 'scripts.ts']) {
+  for (const name of ['redis/scripts', 'redis/scripts.ts', 'lib/clock.ts']) {
     cpSync(join(source, name), join(folder, name), { recursive: true })
   }
   const code = `import { rmSync } from 'node:fs'
-    import { loadScript } from ${JSON.stringify(join(folder, 'scripts.ts'))}
+    import { loadScript } from ${JSON.stringify(join(folder, 'redis/scripts.ts'))}
     rmSync(${JSON.stringify(folder)}, { recursive: true })
     console.log(loadScript('commit-page').sha)`
   const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
