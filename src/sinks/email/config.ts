@@ -107,6 +107,10 @@ function tokenUrlProblem(input: string): Refusal | undefined {
     : webAddressProblem(input, isLoopback)
 }
 
+/** Those of Microsoft 365 and of Outlook.com, and older ones that still lead there. */
+const microsoftHosts =
+  /^(smtp\.office365\.com|smtp-mail\.outlook\.com|(.+\.)?outlook\.office365\.com)$/i
+
 const microsoftScope = 'https://outlook.office365.com/.default'
 
 /** Entra gives an application all of its rights or none. */
@@ -235,7 +239,7 @@ export const emailType = {
   warn({ tls, smtp, oauth }) {
     const url = URL.parse(smtp.reveal())
     const isClear = tls === 'off' && !isLoopback(url?.hostname ?? 'localhost')
-    const isEnding = oauth === undefined && url?.hostname === 'smtp.office365.com'
+    const isEnding = oauth === undefined && microsoftHosts.test(url?.hostname ?? '')
     const remedies = {
       clear: 'remove the line if the server speaks TLS',
       ending: 'write oauth: docs/sinks.md says how',

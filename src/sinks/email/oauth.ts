@@ -1,7 +1,7 @@
 /**
  * Access tokens for a mail server: OAuth 2.0 by client credentials (RFC 6749, 4.4), for XOAUTH2. One
- * token for all connections of the process, renewed when three quarters of its life are over. No
- * error and no log names a token or the secret.
+ * token for all connections of the process, renewed beside the mails when three quarters of its life
+ * are over. No error and no log names a token or the secret.
  */
 import type { Outbound } from '../../lib/outbound-config.ts'
 import { type Clock, withTimeout } from '../../lib/clock.ts'
@@ -31,6 +31,9 @@ interface Held {
 
 const receiver = 'the token server'
 const requestTimeoutMs = 15_000
+
+/** How long a token that still serves is kept after a new one was not to be had. */
+const renewalPauseMs = 60_000
 
 /** `outbound`: the sink's way out, which leads to the token server too. */
 export function createAccessTokens(
@@ -65,13 +68,11 @@ export function createAccessTokens(
       const nowMs = clock.monotonic()
       if (old && nowMs < old.renewAtMs) return { token: old.token, isNew: false }
       flight ??= renew().finally(() => (flight = undefined))
-      try {
+      if (!old || nowMs >= old.endsAtMs) {
         return { token: (await untilAborted(flight, signal)).token, isNew: true }
-      } catch (error) {
-        if (old && nowMs < old.endsAtMs && !signal.aborted)
-          return { token: old.token, isNew: false }
-        throw error
       }
+      void flight.catch(() => (old.renewAtMs = clock.monotonic() + renewalPauseMs))
+      return { token: old.token, isNew: false }
     },
     refuse(token) {
       if (held?.token === token) held = undefined
@@ -140,8 +141,11 @@ function readToken(answer: HttpAnswer, nowMs: number): { token: string; lifeMs: 
   const fields = readFields(answer.body)
   if (!isSuccess(answer.status)) throw refusalOf(answer, fields, nowMs)
   const { access_token: token, expires_in: seconds } = fields
-  if (typeof token !== 'string' || !tokenPattern.test(token)) {
+  if (typeof token !== 'string' || token === '') {
     throw new SinkError('misconfigured', `${receiver} answered without a token: correct token_url`)
+  }
+  if (!tokenPattern.test(token)) {
+    throw new SinkError('unavailable', `${receiver} gave a token that no sign-in can hold`)
   }
   const lifeMs = Number(seconds) * 1000
   return { token, lifeMs: lifeMs > 0 ? lifeMs : usualLifeMs }
@@ -175,7 +179,7 @@ function refusalOf(answer: HttpAnswer, fields: Record<string, unknown>, nowMs: n
     return new SinkError('misconfigured', said, { status })
   }
   const [number] = /\bAADSTS\d{1,10}\b/.exec(String(description)) ?? []
-  const remedy = Object.hasOwn(remedies, word) ? remedies[word] : 'correct oauth'
+  const remedy = (Object.hasOwn(remedies, word) ? remedies[word] : undefined) ?? 'correct oauth'
   const codes = [status, word, number].filter((code) => code !== undefined).join(' ')
   return new SinkError('unauthorized', `${receiver} gives no token (${codes}): ${remedy}`, {
     status,

@@ -47,6 +47,10 @@ const any: SmtpStage[] = [...beforeMail, 'mail', ...envelope]
 const bare = /^$/
 const whatever = /^/
 
+/** Whatever is said of the sender's host beside it: greylisting is about the recipient. */
+const greylists =
+  /^4.*gr[ae]y-?\s?list|^45[0-2](?!.*(?<![\w@.-])(helo|ehlo|client host|relay(ing)?)(?!\.?[\w@>-]))/is
+
 /** The first row that fits counts. */
 const rows: readonly Row[] = [
   [['auth'], /^5/, whatever, 'login'],
@@ -54,8 +58,8 @@ const rows: readonly Row[] = [
   [any, /^53[0458]/, whatever, 'login'], // RFC 4954, 6
   [any, /^5/, /^7\.57$/, 'login'], // Exchange: not signed in
 
-  [['rcpt'], /^4/, whatever, 'mailbox'],
-  [['data', 'message'], /^4/, /^[12]\./, 'mailbox'],
+  [['rcpt'], greylists, /^(5\.3|7\.[01])?$/, 'mailbox'],
+  [envelope, /^4/, /^(1\.(?![78]$)|2\.)/, 'mailbox'], // 1.7 and 1.8: the sender's address
   [any, /^4/, whatever, 'server'],
 
   [['mail', ...envelope], /^5/, /^(2\.3|3\.4|7\.512)$/, 'message'], // too long; Exchange: no RFC 5322
@@ -83,6 +87,9 @@ interface Verdict {
   /** The failure says nothing about other recipients. */
   scope?: 'destination' | undefined
 }
+
+/** Without a sign-in, 503 to MAIL is no session out of step. */
+const loginVerdict: Verdict = { blame: 'login' }
 
 /** Judges a reply 4xx or 5xx; undefined: it is neither. */
 export function judgeReply(stage: SmtpStage, reply: string): Verdict | undefined {
@@ -130,6 +137,8 @@ export interface SmtpProgress {
   isTrial?: boolean
   /** By XOAUTH2. */
   usesToken?: boolean
+  /** No user is configured. */
+  isAnonymous?: boolean
 }
 
 /**
@@ -146,7 +155,8 @@ export function errorFromFailure(
   if (error instanceof SinkError) return error
   const fault = readFault(error)
   const stage = stageOf(fault) ?? progress.stage
-  const verdict = judgeReply(stage, fault.response)
+  const asksForLogin = progress.isAnonymous && stage === 'mail' && fault.response.startsWith('503')
+  const verdict = asksForLogin ? loginVerdict : judgeReply(stage, fault.response)
   const reason = verdict ? reasonByBlame[verdict.blame] : reasonWithoutReply(fault, progress)
   const isLost = verdict === undefined && stage === 'rcpt'
   const tls = fault.responseCode === undefined ? explainTlsFailure(error, 'smtps') : undefined
@@ -182,15 +192,16 @@ const summaries: Partial<Record<SinkReason, string>> = {
   rejected: 'the mail server refuses the message or its sender',
   misconfigured: 'the mail server cannot be used as configured',
   unavailable: 'the mail server did not take the message',
-  timeout: 'the mail server took the message and did not answer in time',
+  timeout: 'the mail server began to take the message and did not end in time',
   connection_lost: 'the connection was lost while the mail server took the message',
 }
 
 function summarize(
   reason: SinkReason,
-  { isTrial, usesToken, hasReplied }: SmtpProgress & { hasReplied: boolean },
+  { isTrial, usesToken, isAnonymous, hasReplied }: SmtpProgress & { hasReplied: boolean },
 ): string {
   if (reason === 'unauthorized') {
+    if (isAnonymous === true) return 'the mail server wants a user and a password'
     return `the mail server refuses the user or the ${usesToken === true ? 'token' : 'password'}`
   }
   if (isTrial === true && reason === 'unavailable') {
@@ -243,9 +254,11 @@ function reasonWithoutReply(fault: SmtpFault, { hasBegun, isAborted }: SmtpProgr
 }
 
 /**
- * Node's words for a certificate that does not verify, and OpenSSL's for a peer that speaks no TLS.
+ * Node's codes for a certificate that does not verify, and OpenSSL's words for a peer that speaks no
+ * TLS. Other messages may hold a host's name.
  */
 function isCertificateFault({ originalCode, code, message }: SmtpFault): boolean {
-  const words = `${originalCode} ${code} ${message}`
-  return /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_|wrong version number/i.test(words)
+  const codes = `${originalCode} ${code}`
+  const isTls = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME|ERR_SSL_|ERR_TLS_/.test(codes)
+  return isTls || message.includes('wrong version number')
 }

@@ -24,15 +24,17 @@ export function createRedactor(
   leaked: readonly string[] = [],
 ): (text: string) => string {
   const base64 = (text: string): string => Buffer.from(text).toString('base64')
+  const collapsed = toOneLine(password)
   const forms = [
     base64(`\u0000${user}\u0000${password}`),
     base64(password),
     encodeURIComponent(password),
     password,
+    collapsed,
   ]
   return (text) => {
     const line = toOneLine(text)
-    const ours = password === '' ? line : forms.reduce(hide, line)
+    const ours = collapsed === '' ? line : forms.reduce(hide, line)
     const known = token === undefined ? ours : withoutPieces(ours, [token], tokenPieceLength)
     const clean = leaked.length === 0 ? known : withoutPieces(known, leaked, minPieceLength)
     return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1).toWellFormed()}…`

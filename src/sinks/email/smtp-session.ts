@@ -27,6 +27,8 @@ export const smtpLimits = {
    * dot causes duplicates.
    */
   answerMs: 600_000,
+  /** Each block of a message. RFC 5321, 4.5.3.2.5. */
+  blockMs: 180_000,
   /** RSET, which tests a connection that has been idle: a firewall may have forgotten it. */
   testMs: 5_000,
   /** How long a connection is kept for the next mail. */
@@ -57,7 +59,7 @@ interface SendStep {
   secrets: readonly string[]
 }
 
-type Awaited = SmtpStage | 'reset' | 'idle'
+type Awaited = SmtpStage | 'body' | 'reset' | 'idle'
 type Done<T> = (error?: Error | null, result?: T) => void
 
 export class SmtpSession {
@@ -100,9 +102,12 @@ export class SmtpSession {
     const login = { user, pass: password, ...(token !== undefined && { method: 'TOKEN' }) }
     session.#await(['connect'])
     await session.#run((done) => connection.connect(done), { signal })
-    if (user !== '' && connection.allowsAuth) {
-      await session.#run((done) => connection.login(login, done), { signal })
+    if (user === '') return session
+    if (!connection.allowsAuth) {
+      session.leave()
+      throw new SinkError('misconfigured', noSignIn)
     }
+    await session.#run((done) => connection.login(login, done), { signal })
     return session
   }
 
@@ -129,8 +134,12 @@ export class SmtpSession {
       throw new Error(tooLate)
     }
     this.#hasBegun = true
-    this.#await(['message'])
-    yield* body
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      for (let at = 0; at < chunk.length; at += blockLength) {
+        this.#await(['body'])
+        yield chunk.subarray(at, at + blockLength)
+      }
+    }
   }
 
   /** Keeps the connection for a while. */
@@ -172,15 +181,17 @@ export class SmtpSession {
     } catch (error) {
       const { isTrial, login } = this.#options
       const progress = {
-        stage: this.#stage === 'reset' || this.#stage === 'idle' ? 'mail' : this.#stage,
+        stage: stageOf(this.#stage),
         hasBegun: this.#hasBegun,
         isAborted: signal.aborted,
         isTrial,
         usesToken: login.token !== undefined,
-      } as const
+        isAnonymous: login.user === '',
+      }
       if (!isRefusal(error)) this.close()
       throw errorFromFailure(error, progress, createRedactor(login, secrets))
     } finally {
+      if (this.#stage === 'body') this.close() // answered too soon: its rest would follow
       signal.removeEventListener('abort', giveUp)
       this.#fail = () => undefined
     }
@@ -192,6 +203,8 @@ export class SmtpSession {
     if (localAddress !== undefined) {
       this.#connection.name = this.#options.hello ?? nameOfHost() ?? addressLiteral(localAddress)
       this.#await(['greeting'])
+    } else if (tnx === 'message') {
+      this.#await(['message']) // its final dot is written
     } else if (tnx === 'client') {
       const [verb = ''] = text.split(' ', 1)
       const stage = verb === 'RSET' ? 'reset' : (stageByVerb[verb] ?? 'auth')
@@ -225,15 +238,27 @@ interface LogEntry {
   localAddress?: string
 }
 
+/** Of a message, at once. */
+const blockLength = 64 * 1024
+
+const noSignIn =
+  'the mail server offers no sign-in: remove user and password, or use the submission port 587'
+
 /** What a mail names is never read from a file or an address. */
 const noAccess = { disableFileAccess: true, disableUrlAccess: true }
 
 function limitOf(stage: Awaited): number {
-  const { setUpMs, commandMs, answerMs, testMs, idleMs } = smtpLimits
+  const { setUpMs, commandMs, answerMs, blockMs, testMs, idleMs } = smtpLimits
   if (stage === 'connect' || stage === 'greeting') return setUpMs
+  if (stage === 'body') return blockMs
   if (stage === 'message') return answerMs
   if (stage === 'reset') return testMs
   return stage === 'idle' ? idleMs : commandMs
+}
+
+function stageOf(awaited: Awaited): SmtpStage {
+  if (awaited === 'body') return 'message'
+  return awaited === 'reset' || awaited === 'idle' ? 'mail' : awaited
 }
 
 const words: Partial<Record<Awaited, string>> = {
@@ -242,6 +267,7 @@ const words: Partial<Record<Awaited, string>> = {
   hello: 'the answer to EHLO',
   mail: 'the answer to MAIL FROM',
   rcpt: 'the answer to RCPT TO',
+  body: 'room for the message',
   message: 'the answer to the message',
 }
 
@@ -249,10 +275,10 @@ function describe(stage: Awaited): string {
   return words[stage] ?? `the answer to ${stage.toUpperCase()}`
 }
 
-/** The server refused a mail and waits for the next command. */
+/** The server refused a mail, waits for the next command, and is not out of step with us (503). */
 function isRefusal(error: unknown): boolean {
   const { code, response } = (error ?? {}) as { code?: string; response?: string }
-  return (code === 'EENVELOPE' || code === 'EMESSAGE') && /^[45](?!21)/.test(response ?? '')
+  return (code === 'EENVELOPE' || code === 'EMESSAGE') && /^(?!421|503)[45]/.test(response ?? '')
 }
 
 /** XOAUTH2: a server says by a challenge what it has against a token, and refuses it afterwards. */

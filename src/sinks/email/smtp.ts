@@ -4,7 +4,7 @@
  * retries a mail: every attempt is the caller's.
  */
 import type { SMTPConnectionOptions } from 'nodemailer/lib/smtp-connection'
-import type { Clock } from '../../lib/clock.ts'
+import { type Clock, withTimeout } from '../../lib/clock.ts'
 import { openTunnel, OutboundError, readTlsSettings, type TlsSettings } from '../../lib/outbound.ts'
 import { type SendOptions, SinkError } from '../sink.ts'
 import type { EmailConfig } from './config.ts'
@@ -23,7 +23,7 @@ export class SmtpPool {
   readonly #config: EmailConfig
   readonly #clock: Clock
   readonly #tokens: AccessTokens | undefined
-  readonly #busy = new Set<SmtpSession>()
+  readonly #closing = new AbortController()
   #idle: SmtpSession[] = []
   /** Whose connections are kept. */
   #current: string | undefined
@@ -40,7 +40,11 @@ export class SmtpPool {
    * Resolves with the server's reply to the accepted mail. Throws SinkError. Neither contains a
    * secret.
    */
-  async send(
+  send(mail: Mail, options: SmtpSendOptions): Promise<string> {
+    return this.#untilClosed(options.signal, (signal) => this.#send(mail, { ...options, signal }))
+  }
+
+  async #send(
     mail: Mail,
     { signal, mayBegin = () => true, secrets }: SmtpSendOptions,
   ): Promise<string> {
@@ -51,11 +55,9 @@ export class SmtpPool {
     this.#current = identity
     this.#tls = tls
     const session = (await this.#takeIdle(signal)) ?? (await this.#open(address, { signal }))
-    this.#busy.add(session)
     try {
       return await session.send(mail, { signal, mayBegin, secrets })
     } finally {
-      this.#busy.delete(session)
       this.#giveBack(session, identity)
     }
   }
@@ -63,17 +65,23 @@ export class SmtpPool {
   /** Connects and signs in, and resolves with where. Throws SinkError. */
   async reach(signal: AbortSignal): Promise<string> {
     const address = readSmtpAddress(this.#config)
-    const session = await this.#open(address, { signal, isTrial: true })
+    const session = await this.#untilClosed(signal, (either) =>
+      this.#open(address, { signal: either, isTrial: true }),
+    )
     session.leave()
     const { user, host, port } = address
     return `${user === '' ? 'connected' : 'signed in'} to ${host}:${port}`
   }
 
   close(): void {
+    this.#closing.abort()
     this.#current = undefined
     this.#leaveIdle()
-    for (const session of this.#busy) session.close()
     void this.#tokens?.close()
+  }
+
+  #untilClosed<T>(signal: AbortSignal, work: (either: AbortSignal) => Promise<T>): Promise<T> {
+    return withTimeout(Infinity, [signal, this.#closing.signal], work)
   }
 
   #open(
@@ -85,6 +93,7 @@ export class SmtpPool {
     const common = { hello, clock: this.#clock, isTrial }
     const signIn = async (token?: string): Promise<SmtpSession> => {
       const connection = await dial(address, this.#config)
+      if (signal.aborted) connection.connection?.destroy()
       return SmtpSession.open({ ...common, connection, login: { user, password, token } }, signal)
     }
     return this.#tokens ? signInWithToken(this.#tokens, signIn, signal) : signIn()

@@ -558,9 +558,18 @@ describe('warnings', () => {
     const route = '  routes: [{ sinks: [oncall] }]'
     const oauth =
       '{ token_url: "https://login.example.com/token", client_id: a, client_secret: b, scope: c }'
-    expect(warningsOf({ sinks: mail(':pw-pw@smtp.office365.com"'), route })).toEqual([
-      'sinks.oncall.smtp: Microsoft 365 ends passwords for SMTP in December 2026',
-    ])
+    for (const host of [
+      'smtp.office365.com',
+      'SMTP.Office365.com:587',
+      'smtp-mail.outlook.com',
+      'outlook.office365.com',
+      'eur.outlook.office365.com',
+    ]) {
+      expect(warningsOf({ sinks: mail(`:pw-pw@${host}"`), route })).toEqual([
+        'sinks.oncall.smtp: Microsoft 365 ends passwords for SMTP in December 2026',
+      ])
+    }
+    expect(warningsOf({ sinks: mail(':pw-pw@smtp.office365.com.example"'), route })).toEqual([])
     expect(
       warningsOf({ sinks: mail(`@smtp.office365.com", oauth: ${oauth}`), route }).filter((said) =>
         said.includes('Microsoft'),

@@ -203,6 +203,34 @@ describe('connections', () => {
   })
 })
 
+describe('a sign-in', () => {
+  test('that the server does not offer is said, not left out', async () => {
+    const server = await rawServer()
+    server.script({ EHLO: '250-raw.test\r\n250 8BITMIME' })
+    const sink = emailSink({ smtp: `smtp://relay:pw-1@127.0.0.1:${server.port}` })
+    const said =
+      'the mail server offers no sign-in: remove user and password, or use the submission port 587'
+    expect(await failureOf(sink)).toMatchObject({ reason: 'misconfigured', message: said })
+    const reached = sink.reach(AbortSignal.timeout(10_000)).catch((error: unknown) => error)
+    expect(await reached).toMatchObject({ reason: 'misconfigured', message: said })
+    expect(server.mails).toEqual([])
+    await expect.poll(() => server.openConnections()).toBe(0)
+  })
+
+  test.each(['503 5.5.1 sign in first', '530 5.7.0 sign in first'])(
+    'that is configured nowhere is what %s asks for',
+    async (answer) => {
+      const server = await rawServer()
+      server.script({ MAIL: answer })
+      const error = await failureOf(emailSink({ smtp: `smtp://127.0.0.1:${server.port}` }))
+      expect(error).toMatchObject({
+        reason: 'unauthorized',
+        message: `the mail server wants a user and a password: ${answer}`,
+      })
+    },
+  )
+})
+
 describe('encryption', () => {
   const withPassword = (port: number, scheme = 'smtp'): string =>
     `${scheme}://relay:pw-1@${notLoopback}:${port}`

@@ -42,7 +42,7 @@ describe('a token', () => {
     clock.pass(lifeMs * 0.02)
     await afresh()
     await send()
-    expect(microsoft.given).toHaveLength(2)
+    await expect.poll(() => microsoft.given.length).toBe(2)
     expect(microsoft.mails).toHaveLength(3)
   })
 
@@ -57,6 +57,61 @@ describe('a token', () => {
     await afresh()
     expect(await failure()).toMatchObject({ reason: 'unavailable', status: 503 })
     expect(microsoft.mails).toHaveLength(2)
+  })
+
+  test('is renewed beside the mails: a token server that is silent holds none up', async () => {
+    const { microsoft, clock, send, afresh } = await arrange()
+    await send()
+    microsoft.answerTokens('hang')
+    clock.pass(lifeMs * 0.8)
+    await afresh()
+    await send()
+    await afresh()
+    await send()
+    expect(microsoft.mails).toHaveLength(3)
+    expect(microsoft.tokens.requests).toHaveLength(2)
+  })
+
+  test('is asked for again a minute after it was not to be had', async () => {
+    const { microsoft, clock, send, afresh } = await arrange()
+    await send()
+    microsoft.answerTokens({ status: 503 })
+    clock.pass(lifeMs * 0.76)
+    await afresh()
+    await send()
+    await expect.poll(() => microsoft.tokens.requests.length).toBe(2)
+    for (const _ of [1, 2, 3]) {
+      clock.pass(1000)
+      await afresh()
+      await send()
+    }
+    expect(microsoft.tokens.requests).toHaveLength(2)
+    await expect
+      .poll(async () => {
+        clock.pass(61_000)
+        await afresh()
+        await send()
+        return microsoft.tokens.requests.length
+      })
+      .toBe(3)
+  })
+
+  test('that was refused is not used again while a new one is awaited', async () => {
+    const { microsoft, clock, sink, send, afresh } = await arrange()
+    await send()
+    microsoft.answerTokens('hang')
+    microsoft.withdraw()
+    clock.pass(lifeMs * 0.8)
+    await afresh()
+    const stop = new AbortController()
+    const sent = sink
+      .send(aDelivery(sink), { signal: stop.signal })
+      .catch((error: unknown) => error)
+    await expect.poll(() => microsoft.logins).toEqual([true, false])
+    stop.abort()
+    expect(await sent).toMatchObject({ reason: 'unavailable' })
+    expect(microsoft.logins).toEqual([true, false])
+    expect(microsoft.tokens.requests).toHaveLength(2)
   })
 
   test('that was withdrawn is replaced at once', async () => {
@@ -144,7 +199,15 @@ describe('each wrong way is said, with what to do', () => {
     [
       'a token with a line break in it',
       { status: 200, body: '{"access_token":"abc\\n"}' },
-      { reason: 'misconfigured' },
+      {
+        reason: 'unavailable',
+        message: 'the token server gave a token that no sign-in can hold',
+      },
+    ],
+    [
+      'an empty token',
+      { status: 200, body: '{"access_token":""}' },
+      { reason: 'misconfigured', message: expect.stringContaining('correct token_url') },
     ],
     [
       'too many requests',

@@ -22,8 +22,8 @@ export type Step =
   | 'END'
 
 /**
- * A reply line; `cut`: the connection is reset instead, `close`: ended; `hang`: nothing is said. 220 to
- * STARTTLS begins TLS, `220 hang` says so and never does.
+ * A reply line; `cut`: the connection is reset instead, `close`: ended; `hang`: nothing is said, of BODY
+ * nothing read. 220 to STARTTLS begins TLS, `220 hang` says so and never does.
  */
 export type Replies = Partial<Record<Step, string>>
 
@@ -72,8 +72,10 @@ export async function startRawSmtpServer(host = '127.0.0.1'): Promise<RawSmtpSer
     const text = replies[step] ?? usual[step]
     if (text === 'cut') socket.resetAndDestroy()
     else if (text === 'close') socket.end()
-    else if (text === 'hang') hanging = step
-    else if (text !== '') socket.write(`${text}\r\n`)
+    else if (text === 'hang') {
+      hanging = step
+      if (step === 'BODY') socket.pause()
+    } else if (text !== '') socket.write(`${text}\r\n`)
     return /^[23]/.test(text)
   }
 

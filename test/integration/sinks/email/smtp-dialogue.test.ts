@@ -1,10 +1,10 @@
 /** Runs each of `smtp-dialogue-cases.ts` against a server, under a clock that stands still. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Clock } from '../../../../src/lib/clock.ts'
 import { createLogger } from '../../../../src/lib/logger.ts'
 import { secretFromText } from '../../../../src/lib/secret.ts'
 import { createEmailSink } from '../../../../src/sinks/email/email-sink.ts'
-import { type Sink, SinkError } from '../../../../src/sinks/sink.ts'
+import { type Attachment, type Delivery, type Sink, SinkError } from '../../../../src/sinks/sink.ts'
 import { aDelivery } from '../../../support/deliveries.ts'
 import { type StillClock, stillClock } from '../../../support/still-clock.ts'
 import {
@@ -36,7 +36,7 @@ describe('where the server takes commands in a row (PIPELINING)', () => {
     ({ step, answer }) => /^(MAIL|RCPT|DATA|END)$/.test(step) && /^[45]/.test(answer),
   )
   test.each(rows)('$step: $answer is $outcome', async (row) => {
-    const pipelining = { EHLO: '250-raw.test\r\n250-PIPELINING\r\n250 8BITMIME' }
+    const pipelining = { EHLO: '250-raw.test\r\n250-PIPELINING\r\n250-AUTH PLAIN\r\n250 8BITMIME' }
     const refused = row.step === 'MAIL' || row.step === 'RCPT' ? { DATA: '503 5.5.1 no' } : {}
     const rig = await startRig(row, { ...pipelining, ...refused })
     expect(await rig.observe(row)).toEqual(expectedOn('fresh', row))
@@ -68,10 +68,81 @@ test('of several idle connections one that is silent speaks for all', async () =
   await expect.poll(() => rig.server.openConnections()).toBe(1)
 })
 
+describe('a body that the server takes no more', () => {
+  const attachmentOf = (megabytes: number): Attachment => ({
+    fileName: 'digest.csv',
+    contentType: 'text/csv',
+    content: new Uint8Array(megabytes * 1024 * 1024),
+  })
+  const attachment = attachmentOf(24) // more than the buffers between two processes hold
+
+  test('ends after three minutes, not ten', async () => {
+    const rig = await startRig({ step: 'BODY' }, { BODY: 'hang' })
+    const sent = rig.send({ attachment }).catch((error: unknown) => error)
+    await expect.poll(() => rig.server.hangsAt()).toBe('BODY')
+    expect(rig.clock.waits()).toEqual([180])
+    rig.clock.expire()
+    expect(await sent).toMatchObject({
+      reason: 'timeout',
+      message: expect.stringContaining('room for the message did not come within 180 s'),
+    })
+    expect(rig.clock.waits()).toEqual([])
+  })
+
+  test('has that time for each block, and the reply to its end has ten minutes', async () => {
+    const rig = await startRig({ step: 'END' }, { END: 'hang' })
+    const sleep = vi.spyOn(rig.clock, 'sleep')
+    const sent = rig.send({ attachment: attachmentOf(2) }).catch((error: unknown) => error)
+    await expect.poll(() => rig.server.hangsAt()).toBe('END')
+    expect(rig.clock.waits()).toEqual([600])
+    expect(sleep.mock.calls.filter(([ms]) => ms === 180_000).length).toBeGreaterThan(32)
+    rig.clock.expire()
+    expect(await sent).toMatchObject({ reason: 'timeout' })
+  })
+
+  test('and is refused meanwhile leaves no connection in the middle of it', async () => {
+    const rig = await startRig({ step: 'BODY' }, { BODY: '452 4.3.1 no room' })
+    const sent = rig.send({ attachment }).catch((error: unknown) => error)
+    expect(await sent).toMatchObject({ reason: 'unavailable', status: 452 })
+    await expect.poll(() => rig.server.openConnections()).toBe(0)
+  })
+})
+
+describe('after close() no mail goes out', () => {
+  test.each(['GREETING', 'EHLO', 'AUTH', 'MAIL'] as const)('where %s is awaited', async (step) => {
+    const rig = await startRig({ step }, { [step]: 'hang' })
+    const sent = rig.send().catch((error: unknown) => error)
+    await expect.poll(() => rig.server.hangsAt()).toBe(step)
+    await rig.close()
+    await expect.poll(() => rig.server.openConnections()).toBe(0)
+    expect(await sent).toMatchObject({ reason: 'unavailable' })
+    rig.server.script({})
+    expect(await rig.send().catch((error: unknown) => error)).toMatchObject({
+      reason: 'unavailable',
+    })
+    expect(rig.server.connections()).toBe(1)
+    expect(rig.server.mails).toEqual([])
+  })
+
+  test('where an idle connection is tested', async () => {
+    const rig = await startRig({ step: 'RSET' })
+    await rig.send()
+    rig.server.script({ RSET: 'hang' })
+    const sent = rig.send().catch((error: unknown) => error)
+    await expect.poll(() => rig.server.hangsAt()).toBe('RSET')
+    await rig.close()
+    rig.clock.expire()
+    expect(await sent).toMatchObject({ reason: 'unavailable' })
+    await expect.poll(() => rig.server.openConnections()).toBe(0)
+    expect(rig.server.mails).toHaveLength(1)
+  })
+})
+
 interface Rig {
   server: RawSmtpServer
   clock: StillClock
-  send(): Promise<void>
+  send(overrides?: Partial<Delivery>): Promise<void>
+  close(): Promise<void>
   observe(row: DialogueCase): Promise<Observation>
 }
 
@@ -80,14 +151,15 @@ async function startRig({ step }: { step: Step }, base: Replies = {}): Promise<R
   onTestFinished(() => server.refuse())
   const clock = stillClock()
   const sink = sinkFor(server, clock, step)
-  const send = async (): Promise<void> => {
-    await sink.send(aDelivery(sink), { signal: AbortSignal.timeout(60_000) })
+  const send = async (overrides: Partial<Delivery> = {}): Promise<void> => {
+    await sink.send(aDelivery(sink, overrides), { signal: AbortSignal.timeout(60_000) })
   }
   server.script(base)
   return {
     server,
     clock,
     send,
+    close: () => sink.close(),
     async observe({ answer }) {
       const before = server.connections()
       server.script({ ...base, [step]: answer, ...(step === 'EHLO' && { HELO: answer }) })

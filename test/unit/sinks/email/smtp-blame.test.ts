@@ -60,13 +60,24 @@ test('a recipient is refused for good by 5.1, 5.2.1, 5.2.2 and a bare 550 or 551
   expect(delays.filter(({ blame }) => blame === 'recipient')).toEqual([])
 })
 
-test('a mailbox is at fault for a while by 4xx to RCPT, and later by 4.1 and 4.2', () => {
+test('a mailbox is at fault for a while by 4.1 and 4.2, at RCPT also by 4.5.3, 4.7.0, 4.7.1 and bare', () => {
   const deferred = delays.filter(({ blame }) => blame === 'mailbox')
   expect(new Set(deferred.map(({ stage }) => stage))).toEqual(new Set(['rcpt', 'data', 'message']))
   const later = deferred.filter(({ stage }) => stage !== 'rcpt')
   expect(later.filter(({ code }) => !/^4\.[12]\./.test(code))).toEqual([])
-  const atRcpt = delays.filter(({ stage, reply }) => stage === 'rcpt' && reply !== 421)
+  const sendersOwn = /^4\.1\.[78]$/
+  expect(deferred.filter(({ code }) => sendersOwn.test(code))).toEqual([])
+  const isRecipients = /^$|^4\.(0\.0|[12]\.\d+|5\.3|7\.[01])$/
+  const atRcpt = delays.filter(
+    ({ stage, reply, code }) =>
+      stage === 'rcpt' &&
+      reply !== 421 &&
+      (reply !== 454 || /^4\.[12]\./.test(code)) &&
+      isRecipients.test(code) &&
+      !sendersOwn.test(code),
+  )
   expect(atRcpt.filter(({ blame }) => blame !== 'mailbox')).toEqual([])
+  expect(listed(deferred.filter(({ stage }) => stage === 'rcpt'))).toEqual(listed(atRcpt))
 })
 
 test('before a message is known it is at fault by its size alone', () => {
@@ -88,6 +99,24 @@ test.each<[SmtpStage, string, Blame]>([
   ['rcpt', '553 sorry, not among my rcpthosts (#5.7.1)', 'sender'],
   ['rcpt', '550 #5.1.0 Address rejected', 'recipient'],
   ['rcpt', '550 5.01.001 zeros', 'recipient'],
+  ['rcpt', '451 4.3.0 lookup failure', 'server'],
+  ['rcpt', '452 4.3.1 insufficient storage', 'server'],
+  ['rcpt', '451 4.3.5 server configuration error', 'server'],
+  ['rcpt', '450 4.7.25 Client host rejected: cannot find your hostname', 'server'],
+  ['rcpt', '450 4.7.1 Client host rejected: cannot find your reverse hostname', 'server'],
+  ['rcpt', '450 4.7.1 <tocsin>: Helo command rejected: Host not found', 'server'],
+  ['rcpt', '454 4.7.1 <ann@example.com>: Relay access denied', 'server'],
+  ['rcpt', '450 4.7.1 <ann@example.com>: Relay access denied', 'server'],
+  ['rcpt', '450 Client host rejected', 'server'],
+  ['rcpt', '451 4.7.650 The mail server has been temporarily rate limited', 'server'],
+  ['rcpt', '450 4.1.8 <x@example.com>: Sender address rejected: Domain not found', 'server'],
+  ['data', '450 4.1.7 <x@example.com>: Sender address rejected', 'server'],
+  ['rcpt', '450 4.7.1 <ann@relay.example>: come again later', 'mailbox'],
+  ['rcpt', '451 4.7.1 Greylisting in action, helo unknown yet', 'mailbox'],
+  ['rcpt', '451 4.7.1 Gray-listed', 'mailbox'],
+  ['rcpt', '451 4.7.0 Please try again', 'mailbox'],
+  ['rcpt', '452 4.5.3 Too many recipients', 'mailbox'],
+  ['rcpt', '450 4.1.1 unverified address', 'mailbox'],
   ['message', '550 5.7.512 not compliant', 'message'],
   ['message', '550 5.7.708 traffic not accepted from this IP', 'sender'],
   ['message', '550-5.7.26 unauthenticated', 'sender'],

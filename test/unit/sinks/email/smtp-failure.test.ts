@@ -42,6 +42,14 @@ describe('without a reply', () => {
     expect(reasonOf({ code: 'EABORT' }, { isAborted: true, hasBegun: true })).toBe('timeout')
   })
 
+  test.each(['EAI_AGAIN', 'ENOTFOUND'])(
+    '%s of a host called after certificates is no fault of theirs',
+    (code) => {
+      const message = `getaddrinfo ${code} mail.cert-bund.example`
+      expect(reasonOf({ code: 'EDNS', originalCode: code, message })).toBe('unavailable')
+    },
+  )
+
   test.each(['DEPTH_ZERO_SELF_SIGNED_CERT', 'CERT_HAS_EXPIRED', 'ERR_TLS_CERT_ALTNAME_INVALID'])(
     'the certificate fault %s is the operator’s',
     (originalCode) => {
@@ -98,6 +106,15 @@ describe('the server’s words', () => {
     `535 ${Buffer.from('\0relay\0a/b c').toString('base64')}`,
   ])('%s come without the password', (text) => {
     expect(redact(text)).toBe('535 <secret>')
+  })
+
+  test('come without a password of several spaces, which are one in a line', () => {
+    const spaced = createRedactor({ user: 'relay', password: 'Blue  Heron\u00A0 7' })
+    expect(spaced('535 not Blue  Heron\u00A0 7, go')).toBe('535 not <secret>, go')
+  })
+
+  test('are not taken for a password of spaces alone', () => {
+    expect(createRedactor({ user: 'relay', password: '  ' })('535 a b')).toBe('535 a b')
   })
 
   describe('about a mail with a leaked secret in it', () => {
