@@ -253,7 +253,11 @@ export function buildPage(
     limitMs,
     isBeyond: isBeyond && !isFirstScan,
     isCaughtUp,
-    endsWhenKnown: stands || isBeyond || (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
+    // a page at the end beyond that goes on is followed at once: what is new comes after it
+    endsWhenKnown:
+      stands ||
+      (isBeyond && fetched.scan.held?.limitMs !== undefined) ||
+      (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
     isBackfilling: !isCaughtUp && isFirstScan,
     ...sorted,
     malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],

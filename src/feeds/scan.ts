@@ -367,10 +367,11 @@ function readBeyond(
     return { scan: { ...moved, ignoresDates: true }, hasMore, isAtNow: false, isBeyond: false }
   const { passed: _past, ...stays } = { ...moved, cursor }
   const others = beyond?.places ?? []
-  const places = hasMore
-    ? [...others, { cursor: moved.cursor, limitMs }]
-    : [...others.filter(isPass), { cursor: asked.cursor }]
-  const isPassed = !hasMore && limitMs !== undefined
+  const isOfPass = limitMs !== undefined
+  const next = { cursor: moved.cursor, limitMs }
+  const goesOn = isOfPass ? [...others, next] : [next, ...others]
+  const places = hasMore ? goesOn : [...others.filter(isPass), { cursor: asked.cursor }]
+  const isPassed = !hasMore && isOfPass
   const passMs = isPassed ? nowMs + clockStepMs - limitMs : beyond?.passMs
   return { scan: { ...stays, beyond: { places, passMs } }, hasMore, isAtNow: false, isBeyond: true }
 }

@@ -202,6 +202,12 @@ describe('a page that ends with what is dated ahead of now', () => {
     expect(page.scan).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c3' }] } })
   })
 
+  test('is followed to the end at once where the end has moved, though all of its page is known', () => {
+    const scan = { ...beyond, held: { cursor: 'c1' } }
+    const { page, hasMore } = shown({ items: [item(-hourMs)], next: 'c3' }, { scan })
+    expect({ ...page, hasMore }).toMatchObject({ endsWhenKnown: false, hasMore: true })
+  })
+
   test('is nothing to a rescan, or to a feed in no order', () => {
     const rescan = shown(ahead, { scan: rescanOf({}), place: 'recent' })
     expect(rescan.page.scan.cursor).toBe('c2')
