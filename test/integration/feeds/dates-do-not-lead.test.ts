@@ -49,8 +49,8 @@ function foundTooLate(reading: LaneReading): string[] {
     const unread = others.filter((one) => one.atMs <= foundAtMs && one.foundAtMs >= atMs)
     const ahead = others.filter((one) => one.atMs <= foundAtMs && dateOf(one) > atMs)
     const isLast = ahead.every((one) => dateOf(one) <= dateOf(event))
-    const toRead =
-      aheadMs === 0 ? unread.filter((one) => one.aheadMs === 0) : isLast ? unread : ahead
+    const amongAhead = isLast ? unread : ahead
+    const toRead = aheadMs === 0 ? unread.filter((one) => one.aheadMs === 0) : amongAhead
     const pages = 1 + Math.floor(toRead.length / pageSize)
     const boundMs =
       aheadMs < 0
