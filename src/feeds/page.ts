@@ -67,7 +67,8 @@ export async function fetchPage(
     if (isNew) logReset(options, run.feed, scan)
     return fetched
   } catch (error) {
-    const recovery = recoverFromError(error, run, state, { scan, place })
+    const nowMs = upstreamNowMs(options, run.feed)
+    const recovery = recoverFromError(error, run, state, { scan, place, nowMs })
     if (!recovery) {
       await noteMatchRefusal(options, run.feed, scan, error)
       throw error
@@ -88,6 +89,11 @@ const maxRefusals = 3
  */
 const maxSkippedPages = 1
 
+interface FailedScan extends PlacedScan {
+  /** The service's clock, ms. */
+  nowMs: number
+}
+
 interface Recovery {
   scan: Scan
   /** The new scan skips the page, which stays unread. */
@@ -101,12 +107,13 @@ function recoverFromError(
   error: unknown,
   run: PollRun,
   state: FeedState,
-  { scan, place }: PlacedScan,
+  failed: FailedScan,
 ): Recovery | undefined {
+  const { scan, place, nowMs } = failed
   const { feed, signal, refusals } = run
   if (!(error instanceof UpstreamError) || signal.aborted) return undefined
-  if (error.fault === 'too_large') return recoverFromTooLarge(run, state, { scan, place })
-  const tail = blocksAllRequests(error) ? undefined : leaveBeyond(scan)
+  if (error.fault === 'too_large') return recoverFromTooLarge(run, state, failed)
+  const tail = blocksAllRequests(error) ? undefined : leaveBeyond(scan, nowMs)
   if (tail) return { scan: tail }
   // the gateway times out after about 30 s, and so does Tocsin (docs/api-notes.md, Page sizes)
   const isTooSlow = error.status === 504 || error.reason === 'timeout'
@@ -130,11 +137,11 @@ function recoverFromError(
 function recoverFromTooLarge(
   { feed, refusals }: PollRun,
   state: FeedState,
-  { scan, place }: PlacedScan,
+  { scan, place, nowMs }: FailedScan,
 ): Recovery | undefined {
   const small = shrinkPages(scan)
   if (small) return { scan: small }
-  const tail = leaveBeyond(scan)
+  const tail = leaveBeyond(scan, nowMs)
   if (tail) return { scan: tail, isPageSkipped: true }
   refusals.count += 1
   if (place !== undefined || refusals.count > maxSkippedPages) return undefined
@@ -177,13 +184,11 @@ function logReset({ metrics, logger }: PollerOptions, feed: PolledFeed, { reason
 
 /** What is dated before now is read on as if the page had not been asked for. */
 function noteUnreadBeyond(
-  { metrics, logger }: PollerOptions,
-  { feed: { name: feed, account }, refusals }: PollRun,
+  { logger }: PollerOptions,
+  { feed: { name: feed, account } }: PollRun,
   error: unknown,
 ): void {
-  refusals.isBeyondLeft = true
   const { reason } = error as UpstreamError
-  metrics.feedPollsFailedTotal.inc({ feed, reason })
   const message = 'a page of what is dated ahead of now was not read'
   const fields = { feed, account, err: error }
   logger.repeated.warn(fields, message, { cause: reason, list: 'feeds', name: feed })
@@ -221,14 +226,13 @@ export function buildPage(
   const nowMs = upstreamNowMs(options, feed)
   const limitMs = nowMs + clockToleranceMs
   const read = { scan: advanced.scan, hasMore: advanced.hasMore && !isEnd }
-  const isBeyondLeft = run.refusals.isBeyondLeft === true
   const {
     scan: moved,
     hasMore,
     isAtNow,
     isBeyond,
   } = isTail && !unordered
-    ? holdTail(fetched.scan, read, { latestMs: latestDate(sorted), nowMs, isBeyondLeft })
+    ? holdTail(fetched.scan, read, { ...datesOf(sorted), nowMs })
     : { ...read, isAtNow: false, isBeyond: false }
   const isCaughtUp =
     advanced.isCaughtUp ||
@@ -249,7 +253,11 @@ export function buildPage(
     limitMs,
     isBeyond: isBeyond && !isFirstScan,
     isCaughtUp,
-    endsWhenKnown: stands || isBeyond || (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
+    // a page at the end beyond that goes on is followed at once: what is new comes after it
+    endsWhenKnown:
+      stands ||
+      (isBeyond && fetched.scan.held?.limitMs !== undefined) ||
+      (tailOrder?.endsWhenKnown(fetched.scan) ?? false),
     isBackfilling: !isCaughtUp && isFirstScan,
     ...sorted,
     malformed: [...fetched.skipped.map(toMalformed), ...sorted.malformed],
@@ -281,9 +289,12 @@ function sortFetched(
   })
 }
 
-function latestDate({ events }: ReturnType<typeof sortPage>): number | undefined {
-  const dates = events.flatMap(({ event }) => event.createdAtMs ?? [])
-  return dates.length > 0 ? Math.max(...dates) : undefined
+function datesOf({ events }: ReturnType<typeof sortPage>): {
+  earliestMs: number | undefined
+  latestMs: number | undefined
+} {
+  const dates = events.flatMap(({ event }) => event.createdAtMs ?? []).toSorted((a, b) => a - b)
+  return { earliestMs: dates[0], latestMs: dates.at(-1) }
 }
 
 function toPageRescan(place: RescanPlace, scan: Scan): PageRescan {

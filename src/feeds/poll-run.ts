@@ -51,8 +51,8 @@ export interface PollRun extends PollRequest {
   shortPages: ShortPages
   /** The last page of the feed's tail. */
   lastPage: ShortPage
-  /** Cursors that the API refused in this run; whether a page beyond now failed. */
-  refusals: { count: number; isBeyondLeft?: boolean }
+  /** Cursors that the API refused in this run. */
+  refusals: { count: number }
 }
 
 export interface PollRequest {

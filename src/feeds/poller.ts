@@ -71,8 +71,7 @@ export function createPoller(options: PollerOptions): Poller {
         if (signal.aborted) return { status: 'stopped' }
         if (error instanceof UpstreamError) return noteFailure(options, { feed, asked }, error)
         const trouble = { reason: 'internal', answer: errorMessage(error), waitMs: undefined }
-        const noted = noteFeedTrouble(options.ledger(feed.account), feed.name, kind, trouble)
-        await noted.catch(() => undefined) // Redis may be what failed
+        await noteTrouble(options, feed, kind, trouble)
         throw error
       }
     },
@@ -84,20 +83,35 @@ async function noteFailure(
   { feed, asked: { kind, waitAfter } }: { feed: PolledFeed; asked: PollRequest },
   error: UpstreamError,
 ): Promise<PollOutcome> {
-  const { ledger, logger, metrics } = options
+  const { logger, metrics } = options
   const { reason, message: answer, retryAfterMs } = error
   metrics.feedPollsFailedTotal.inc({ feed: feed.name, reason })
-  const refusedForMs = await noteIfRefused(options, feed, error)
+  const refusedForMs = await noteIfRefused(options, feed, error).catch(() => undefined) // told below
   const outcome: PollOutcome =
     refusedForMs === undefined ? { status: 'failed', reason, retryAfterMs } : { status: 'refused' }
+  if (outcome.status === 'failed') {
+    const said = kind === 'sweep' ? 'rescan failed' : 'poll failed'
+    const fields = { feed: feed.name, account: feed.account, err: error }
+    const cause = describeCause(error)
+    logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
+  }
   const waitMs = refusedForMs ?? waitAfter?.(outcome)
-  await noteFeedTrouble(ledger(feed.account), feed.name, kind, { reason, answer, waitMs })
-  if (outcome.status === 'refused') return outcome
-  const said = kind === 'sweep' ? 'rescan failed' : 'poll failed'
-  const fields = { feed: feed.name, account: feed.account, err: error }
-  const cause = describeCause(error)
-  logger.repeated.warn(fields, said, { cause, list: 'feeds', name: feed.name })
+  await noteTrouble(options, feed, kind, { reason, answer, waitMs })
   return outcome
+}
+
+/** Called last: Redis may be what failed. */
+async function noteTrouble(
+  { ledger }: Pick<PollerOptions, 'ledger'>,
+  { account, name }: PolledFeed,
+  kind: PollRequest['kind'],
+  trouble: Parameters<typeof noteFeedTrouble>[3],
+): Promise<void> {
+  try {
+    await noteFeedTrouble(ledger(account), name, kind, trouble)
+  } catch {
+    // what failed is in the log, or is thrown
+  }
 }
 
 /** One text per kind of API failure, whatever the feed. */
@@ -433,9 +447,9 @@ function recheckAfterMs(lastSuccessMs: number | undefined): number {
 }
 
 /**
- * Returns for how long the feed is not asked for, and records it, if the error is a refusal. Not every server has every operation, and
- * not every key may use it: when the API refuses one by 403, 404 or 405, the feed stops. The
- * refusal is kept in the feed's state for commands and metrics, and as a capability of the account,
+ * Records a refusal, and returns how long the feed is left alone, ms; undefined: it is none. Not every
+ * server has every operation, and not every key may use it: when the API refuses one by 403, 404 or
+ * 405, the feed stops. The refusal is kept in the feed's state for commands and metrics, and as a capability of the account,
  * so that the operation is seldom tried again, and at once with another key.
  */
 async function noteIfRefused(

@@ -305,12 +305,11 @@ export const clockToleranceMs = 10_000
 const clockStepMs = 1_000
 
 interface PageDates {
-  /** The latest date of the page's items, ms; undefined: none has a date. */
+  /** The earliest and the latest date of the page's items, ms; undefined: none has a date. */
+  earliestMs: number | undefined
   latestMs: number | undefined
   /** The service's clock, ms. */
   nowMs: number
-  /** Pages beyond now are not read: one has failed in this turn. */
-  isBeyondLeft: boolean
 }
 
 interface HeldTail {
@@ -323,42 +322,77 @@ interface HeldTail {
 }
 
 /**
- * Keeps a tail in front of items that are dated ahead of now, for behind them it would pass what gets
- * its date meanwhile. It stays at its cursor and reads the page again until the date has passed. The
- * pages beyond are read by turns with it, one at a time and over again, since new items may be
- * anywhere there. Where one of them has earlier dates alone, pages do not follow dates, and the tail
- * goes on behind it. `asked` is the scan of the page, `read` the scan after it.
+ * Keeps a tail in front of items that are dated ahead of now: a cursor behind them shows nothing that
+ * is dated between. It reads the page again until the date has passed. What lies beyond is read by
+ * turns with it, a page at a time. One place follows the end, where a wrong clock puts what is new;
+ * another passes over all again and again. `asked` is the scan of the page, `read` the one after it.
  */
 export function holdTail(
   asked: Scan,
   read: { scan: Scan; hasMore: boolean },
-  { latestMs, nowMs, isBeyondLeft }: PageDates,
+  dates: PageDates,
 ): HeldTail {
   const { held, beyond, ...moved } = read.scan
-  const { passed: _past, ...stays } = moved
+  if (held) return readBeyond(asked, read, { ...dates, held })
+  const limitMs = dates.nowMs + clockStepMs
   const { hasMore } = read
-  const limitMs = held?.limitMs ?? nowMs + clockStepMs
-  const isAhead = latestMs === undefined ? held !== undefined : latestMs > limitMs
-  if (!isAhead) {
-    const scan = hasMore && beyond !== undefined ? { ...moved, beyond } : moved
-    return { scan, hasMore, isAtNow: false, isBeyond: false }
+  if (moved.ignoresDates || !((dates.latestMs ?? 0) > limitMs))
+    return { scan: hasMore ? read.scan : moved, hasMore, isAtNow: false, isBeyond: false }
+  const { passed: _past, ...stays } = { ...moved, cursor: asked.cursor }
+  const front = { scan: stays, hasMore: false, isAtNow: true, isBeyond: false }
+  if (!hasMore || moved.cursor === null) return front
+  if (dates.nowMs < (beyond?.retry?.atMs ?? 0))
+    return { ...front, scan: { ...stays, ...(beyond && { beyond }) } }
+  const known = beyond?.places ?? []
+  const first = { cursor: moved.cursor, limitMs }
+  const [place = first, ...places] = known.some(isPass) ? known : [first, ...known]
+  const scan = {
+    ...stays,
+    cursor: place.cursor,
+    held: { cursor: asked.cursor, limitMs: place.limitMs },
+    beyond: { ...beyond, places },
   }
-  const next = hasMore && !isBeyondLeft ? moved.cursor : null
-  if (held) {
-    const scan = { ...stays, cursor: held.cursor, ...(next !== null && { beyond: next }) }
-    return { scan, hasMore, isAtNow: false, isBeyond: true }
-  }
-  const { cursor } = asked
-  const scan =
-    next === null
-      ? { ...stays, cursor }
-      : { ...stays, cursor: beyond ?? next, held: { cursor, limitMs } }
-  return { scan, hasMore: next !== null, isAtNow: true, isBeyond: false }
+  return { ...front, scan, hasMore: true }
 }
 
-/** A tail that leaves the pages beyond now and is back at its own cursor; undefined: it is there. */
-export function leaveBeyond({ held, passed: _past, ...scan }: Scan): Scan | undefined {
-  return held && { ...scan, cursor: held.cursor }
+/** A page beyond. An earlier date in a pass proves that pages follow no dates: nothing is held. */
+function readBeyond(
+  asked: Scan,
+  { scan: read, hasMore }: { scan: Scan; hasMore: boolean },
+  { held, earliestMs = Infinity, nowMs }: PageDates & { held: NonNullable<Scan['held']> },
+): HeldTail {
+  const { held: _held, beyond, ...moved } = read
+  const { cursor, limitMs } = held
+  if (limitMs !== undefined && earliestMs <= limitMs)
+    return { scan: { ...moved, ignoresDates: true }, hasMore, isAtNow: false, isBeyond: false }
+  const { passed: _past, ...stays } = { ...moved, cursor }
+  const others = beyond?.places ?? []
+  const isOfPass = limitMs !== undefined
+  const next = { cursor: moved.cursor, limitMs }
+  const goesOn = isOfPass ? [...others, next] : [next, ...others]
+  const places = hasMore ? goesOn : [...others.filter(isPass), { cursor: asked.cursor }]
+  const isPassed = !hasMore && isOfPass
+  const passMs = isPassed ? nowMs + clockStepMs - limitMs : beyond?.passMs
+  return { scan: { ...stays, beyond: { places, passMs } }, hasMore, isAtNow: false, isBeyond: true }
+}
+
+function isPass({ limitMs }: NonNullable<Scan['beyond']>['places'][number]): boolean {
+  return limitMs !== undefined
+}
+
+/** How long what lies beyond is left alone after a page of it failed, ms; doubles. */
+const beyondWaitMs = { first: 60_000, longest: 960_000 }
+
+/** A tail that leaves a page beyond now and is back at its own cursor; undefined: it is there. */
+export function leaveBeyond(
+  { held, beyond, passed: _past, ...scan }: Scan,
+  nowMs: number,
+): Scan | undefined {
+  if (!held) return undefined
+  const { first, longest } = beyondWaitMs
+  const waitMs = Math.min(2 * (beyond?.retry?.waitMs ?? first / 2), longest)
+  const retry = { waitMs, atMs: nowMs + waitMs }
+  return { ...scan, cursor: held.cursor, beyond: { places: [], ...beyond, retry } }
 }
 
 function countSmallPage(scan: Scan): Scan {

@@ -34,13 +34,22 @@ export interface Scan {
    * For `left` more pages it asks for fewer items than `usual`: a page was too large to be read.
    */
   small?: { usual: number; left: number }
-  /**
-   * Of a tail whose `cursor` reads beyond now: the cursor to which it returns, and after which date,
-   * ms, items are beyond.
-   */
-  held?: { cursor: string | null; limitMs: number }
-  /** Of a tail: the cursor with which it reads on beyond now after its next page. */
-  beyond?: string
+  /** Of a tail whose `cursor` reads a place beyond now: its own cursor, and the limit of the place. */
+  held?: { cursor: string | null; limitMs?: number | undefined }
+  /** Of a tail in front of what is dated ahead of now. */
+  beyond?: {
+    /**
+     * Where that is read next. A place with a limit belongs to a pass over all, in which every item is
+     * dated after it, ms; one without follows the end.
+     */
+    places: { cursor: string | null; limitMs?: number | undefined }[]
+    /** How long the last pass took, ms. */
+    passMs?: number | undefined
+    /** A page failed: nothing beyond is read before then. */
+    retry?: { waitMs: number; atMs: number }
+  }
+  /** Of a tail: its pages do not follow dates, so no date holds it. */
+  ignoresDates?: true
   /** A digest of an earlier cursor of this scan, to notice cursors that lead in a circle. */
   passed?: { anchor: string; steps: number; limit: number; isCircle?: true }
 }
@@ -67,6 +76,8 @@ export interface FeedState {
   newestMs: number | undefined
   /** The latest date of an event that was dated ahead of now when it was taken in. */
   aheadMs: number | undefined
+  /** When the last such event was taken in. */
+  aheadAtMs: number | undefined
   lastSuccessMs: number | undefined
   lastCaughtUpMs: number | undefined
   isBackfilling: boolean
@@ -179,9 +190,12 @@ export function feedLagMs({
   return Math.max(0, nowMs - (lastCaughtUpMs ?? rescans.firstPollMs ?? scan?.startedAtMs ?? nowMs))
 }
 
-/** Up to which date events are dated ahead of now, ms; undefined: none is any more. */
-export function datedAheadMs({ aheadMs, nowMs }: FeedState): number | undefined {
-  return aheadMs !== undefined && aheadMs > nowMs ? aheadMs : undefined
+/** How long an event that is dated ahead of now is worth a word, ms. */
+const aheadNoteMs = 86_400_000
+
+/** Up to which date events are dated ahead of now, ms; undefined: none is, or none came for a day. */
+export function datedAheadMs({ aheadMs = 0, aheadAtMs = 0, nowMs }: FeedState): number | undefined {
+  return aheadMs > nowMs && aheadAtMs > nowMs - aheadNoteMs ? aheadMs : undefined
 }
 
 /** Moves the start bound, ms; reading begins anew. Events seen before are not sent again. */
@@ -247,6 +261,7 @@ function toFeedState(nowMs: number, fields: Record<string, string>): FeedState {
     isRewound: (number('rewound') ?? 0) > (scan?.startedAtMs ?? 0),
     newestMs: number('newest'),
     aheadMs: number('ahead'),
+    aheadAtMs: number('ahead_at'),
     lastSuccessMs: number('success'),
     lastCaughtUpMs: number('caught_up'),
     isBackfilling: fields['backfill'] === '1',

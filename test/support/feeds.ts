@@ -188,6 +188,7 @@ export function aFeedState(overrides: Partial<FeedState> & { nowMs: number }): F
     isRewound: false,
     newestMs: undefined,
     aheadMs: undefined,
+    aheadAtMs: undefined,
     lastSuccessMs: undefined,
     lastCaughtUpMs: undefined,
     isBackfilling: false,

@@ -39,7 +39,7 @@ export interface SeenEvent extends Arrival {
 interface LaneScene {
   tests: RedisForTests
   feeds: number
-  /** How a feed ends, and in which order. */
+  /** How a feed ends, in which order, and how short its pages are. */
   habits: Pick<Habits, 'end'> & Partial<Habits>
   arrivals: readonly Arrival[]
   /** How far the clocks of the service, and of its events, are ahead of all others. */

@@ -203,11 +203,29 @@ function feedLines(context: Context, report: FeedReport): string[] {
   ]
 }
 
-function datedAheadLines({ terminal }: Context, { state, counts }: FeedReport): string[] {
+function datedAheadLines({ terminal }: Context, report: FeedReport): string[] {
+  const { state, counts } = report
   const untilMs = state && datedAheadMs(state)
   if (untilMs === undefined) return []
-  const events = `${pluralize(counts?.ahead ?? 0, 'event')} came dated ahead of now, up to ${formatUtcTime(untilMs)}`
-  return [`  ${terminal.paint('yellow', events)}: each poll reads on from now, and a page of these`]
+  const events = `events are dated ahead of now, up to ${formatUtcTime(untilMs)}`
+  const ever = `${counts?.ahead ?? 0} came so since the feed began`
+  return [`  ${terminal.paint('yellow', events)} (${ever}); ${formatAheadBound(report)}`]
+}
+
+/** How soon a new event is found that is dated ahead of now. */
+function formatAheadBound({ state, bounds }: FeedReport): string {
+  const { beyond, ignoresDates } = state?.scan ?? {}
+  if (ignoresDates) return 'pages do not follow dates, so none is held'
+  if (!beyond) return 'a new one is read with the next poll'
+  if (beyond.retry && beyond.retry.atMs > (state?.nowMs ?? 0))
+    return `a page of them failed: they are read on at ${formatUtcTime(beyond.retry.atMs)}`
+  const passMs = beyond.passMs ?? Infinity
+  const withinMs = bounds?.isMatched ? Math.min(passMs, bounds.soonMs) : passMs
+  const between =
+    withinMs === Infinity
+      ? 'all are being read for the first time'
+      : `one between them within about ${formatDuration(withinMs)}`
+  return `a new one behind the last is read within two polls, ${between}`
 }
 
 function formatTimeOrNever(ms: number | undefined): string {

@@ -230,7 +230,8 @@ async function dateFindings({ config, store, client }: AccountParts): Promise<Do
     const untilMs = state && datedAheadMs(state)
     if (untilMs === undefined) return []
     const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
-    const remedy = 'nothing comes late by it: tell the service that a date is wrong'
+    const remedy =
+      'what is dated now comes no later by it; "feeds list" states how soon these come: tell the service that a date is wrong'
     return [about('dates', name).bad('warning', detail, remedy)]
   })
   return (await Promise.all(found)).flat()

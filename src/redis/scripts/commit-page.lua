@@ -251,6 +251,7 @@ local function note_ahead(event)
     return
   end
   counts.ahead = counts.ahead + 1
+  redis.call('HSET', feed, 'ahead_at', now)
   if event.ca > tonumber(redis.call('HGET', feed, 'ahead') or '0') then
     redis.call('HSET', feed, 'ahead', event.ca)
   end

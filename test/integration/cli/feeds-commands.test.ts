@@ -1,7 +1,7 @@
 /** `feeds list`, `pause` and `resume` over feeds of every type, in two accounts. */
 import { expect, test } from 'vitest'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { noteFeedTrouble, pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
+import { type Scan, noteFeedTrouble, pauseFeed, peekFeed } from '../../../src/store/feed-state.ts'
 import { newLane, saveLane } from '../../../src/feeds/lane-store.ts'
 import { newFeedPlace } from '../../../src/feeds/next-feed.ts'
 import { createOrganizations } from '../../../src/upstream/organizations.ts'
@@ -149,15 +149,37 @@ test('feeds list names the feed whose events are dated ahead of now, until that 
   )
   await takeIn(ledger, ahead, { limitMs: nowMs + 10_000 })
   const until = new Date(nowMs + 30 * 60_000).toISOString()
-  const said = `1 event came dated ahead of now, up to ${until.slice(0, 19).replace('T', ' ')} UTC`
-  expect((await tocsin('feeds', 'list', ...config)).out).toContain(said)
+  const said = `events are dated ahead of now, up to ${until.slice(0, 19).replace('T', ' ')} UTC (1 came so since the feed began); `
+  expect((await tocsin('feeds', 'list', ...config)).out).toContain(
+    `${said}a new one is read with the next poll\n`,
+  )
   const [listedFeed] = await listed(config)
   expect(listedFeed).toMatchObject({ dated_ahead_until: until, counts: { ahead: 1 } })
   expect(Date.parse(String(listedFeed!['newest_event']))).toBeLessThan(nowMs + 10_000)
 
+  const places = [{ cursor: 'c9' }]
+  const retry = { waitMs: 60_000, atMs: nowMs + 3_600_000 }
+  const soon = 'a new one behind the last is read within two polls, '
+  for (const [walk, how] of [
+    [{ beyond: { places } }, `${soon}all are being read for the first time`],
+    [{ beyond: { places, passMs: 780_000 } }, `${soon}one between them within about 13 min`],
+    [{ beyond: { places, retry } }, 'a page of them failed: they are read on at '],
+    [{ ignoresDates: true }, 'pages do not follow dates, so none is held'],
+  ] as const) {
+    await storeWalk(walk)
+    expect((await tocsin('feeds', 'list', ...config)).out).toContain(said + how)
+  }
+
   await ledger.redis.hset(ledger.key('feed', 'brand'), 'ahead', nowMs - 1)
   expect((await tocsin('feeds', 'list', ...config)).out).not.toContain('dated ahead')
   expect((await listed(config))[0]).toMatchObject({ dated_ahead_until: null })
+
+  async function storeWalk(more: Partial<Scan>): Promise<void> {
+    const name = ledger.key('feed', 'brand')
+    const stored = JSON.parse((await ledger.redis.hget(name, 'walk'))!) as Scan
+    const { beyond: _places, ...walk } = stored
+    await ledger.redis.hset(name, 'walk', JSON.stringify({ ...walk, ...more }))
+  }
 })
 
 test('feeds list tells how the sweep is, and what came late or was raised', async () => {

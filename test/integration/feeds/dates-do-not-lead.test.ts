@@ -12,6 +12,7 @@ import {
   type LaneReading,
   perSecond,
   readInTime,
+  type SeenEvent,
 } from '../../support/lane-in-time.ts'
 import { redisForTests } from '../../support/ledger.ts'
 import { runs } from '../../support/runs.ts'
@@ -26,7 +27,7 @@ const untilMs = 40 * minuteMs
 /** Of more than a page holds, each page beyond is read with a poll. */
 const pageSize = 10
 
-const numRuns = runs({ short: 1, long: 20 })
+const numRuns = runs({ short: 2, long: 20 })
 
 /** The longest time to the second poll from now, as the rule of the lane allows it, ms. */
 function twoPollsMs({ feeds }: Pick<LaneReading, 'feeds'>): number {
@@ -41,14 +42,16 @@ function foundTooLate(reading: LaneReading): string[] {
   const { seen, feeds, budget } = reading
   const plan = budget.plan(feeds[0]!, { perWeek: undefined, isMatched: false })
   const windows = rungWindows(feeds[0]!.sweep!.backMs)
-  return seen.flatMap(({ feed, atMs, aheadMs, foundAtMs }) => {
-    const others = seen.filter((other) => other.feed === feed && other.atMs <= foundAtMs)
-    const [late, ahead] = [
-      others.filter((one) => one.aheadMs < 0),
-      others.filter((one) => one.aheadMs > 0),
-    ]
-    const pages =
-      1 + Math.floor((others.length - late.length - (aheadMs > 0 ? 0 : ahead.length)) / pageSize)
+  const dateOf = ({ atMs, aheadMs }: SeenEvent): number => atMs + aheadMs
+  return seen.flatMap((event) => {
+    const { feed, atMs, aheadMs, foundAtMs } = event
+    const others = seen.filter((other) => other.feed === feed && other.aheadMs >= 0)
+    const unread = others.filter((one) => one.atMs <= foundAtMs && one.foundAtMs >= atMs)
+    const ahead = others.filter((one) => one.atMs <= foundAtMs && dateOf(one) > atMs)
+    const isLast = ahead.every((one) => dateOf(one) <= dateOf(event))
+    const amongAhead = isLast ? unread : ahead
+    const toRead = aheadMs === 0 ? unread.filter((one) => one.aheadMs === 0) : amongAhead
+    const pages = 1 + Math.floor(toRead.length / pageSize)
     const boundMs =
       aheadMs < 0
         ? maxFindDelayMs(windows, plan, -aheadMs) + twoPollsMs(reading)
@@ -67,6 +70,39 @@ test.each(ends.flatMap((end) => [[1, end] as const, [10, end] as const]))(
     for (let at = 3; at < 8; at += 1)
       arrivals.push({ feed: 0, atMs: at * minuteMs, aheadMs: 0, count: 1 })
     const reading = await readInTime({ tests, feeds, habits: { end }, arrivals, untilMs })
+    expect(foundTooLate(reading)).toEqual([])
+  },
+)
+
+/** A source whose clock is a year ahead has shown 400 events, and goes on every other minute. */
+test.each(ends)(
+  'with %s for an end, behind 40 pages of a year ahead a new one is found in time',
+  async (end) => {
+    const arrivals: Arrival[] = [{ feed: 0, atMs: 0, aheadMs: 365 * dayMs, count: 400 }]
+    for (let at = 16; at < 38; at += 2)
+      arrivals.push(
+        { feed: 0, atMs: at * minuteMs, aheadMs: 365 * dayMs, count: 1 },
+        { feed: 0, atMs: (at + 1) * minuteMs, aheadMs: 0, count: 1 },
+      )
+    const reading = await readInTime({ tests, feeds: 1, habits: { end }, arrivals, untilMs })
+    expect(foundTooLate(reading)).toEqual([])
+  },
+)
+
+test.each(ends)(
+  'with %s for an end, pages in the order of arrival are read on, one in five a year ahead',
+  async (end) => {
+    const arrivals: Arrival[] = []
+    for (let at = 1; at < 38; at += 3)
+      for (let one = 0; one < 25; one += 1)
+        arrivals.push({
+          feed: 0,
+          atMs: at * minuteMs + one,
+          aheadMs: one % 5 === 2 ? 365 * dayMs : 0,
+          count: 1,
+        })
+    const habits = { end, order: 'ascending' } as const
+    const reading = await readInTime({ tests, feeds: 1, habits, arrivals, untilMs })
     expect(foundTooLate(reading)).toEqual([])
   },
 )
@@ -91,9 +127,30 @@ describe.each([1, 10])('of %i feeds', (feeds) => {
       const histories = fc.array(arrival(feeds), { minLength: 1, maxLength: 20 })
       const skews = fc.constantFrom(0, -dayMs, 4 * dayMs)
       await fc.assert(
-        fc.asyncProperty(histories, skews, async (arrivals, skewMs) => {
-          const scene = { tests, feeds, habits: { end }, arrivals, skewMs, untilMs }
+        fc.asyncProperty(histories, skews, fc.boolean(), async (arrivals, skewMs, repeats) => {
+          const scene = { tests, feeds, habits: { end, repeats }, arrivals, skewMs, untilMs }
           expect(foundTooLate(await readInTime(scene))).toEqual([])
+        }),
+        { numRuns, interruptAfterTimeLimit: 60_000 * numRuns },
+      )
+    },
+    120_000 * numRuns,
+  )
+})
+
+describe('where pages are short, or follow no dates', () => {
+  test.each(['byTime', 'ascending', 'shuffled', 'newest'] as const)(
+    'as %s, each event that is dated now is found, once',
+    async (order) => {
+      const histories = fc.array(arrival(1), { minLength: 1, maxLength: 20 })
+      await fc.assert(
+        fc.asyncProperty(histories, fc.constantFrom(...ends), async (arrivals, end) => {
+          const scene = { tests, feeds: 1, habits: { end, order, places: 3 }, arrivals, untilMs }
+          const { seen } = await readInTime(scene)
+          const missed = seen.filter(
+            ({ aheadMs, foundAtMs }) => aheadMs === 0 && foundAtMs > untilMs,
+          )
+          expect(missed).toEqual([])
         }),
         { numRuns, interruptAfterTimeLimit: 60_000 * numRuns },
       )

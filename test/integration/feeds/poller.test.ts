@@ -377,6 +377,22 @@ test('a bug that breaks a poll off is in the way of its feed, too', async () => 
   expect(trouble).toMatchObject({ reason: 'internal', answer: 'x is not a function', count: 1 })
 })
 
+test('a failure is in the log though Redis cannot keep it', async () => {
+  const away: AccountLedger = {
+    ...ledger,
+    run: (script, ...args) =>
+      script === 'note-trouble'
+        ? Promise.reject(new Error('Redis is away'))
+        : ledger.run(script, ...args),
+  }
+  const lines: string[] = []
+  const logger = createLogger({ destination: { write: (line: string) => void lines.push(line) } })
+  sandbox.faults.add({ on: search, effect: 'status', status: 503 })
+  const poller = aPoller({ ledger: away, logger })
+  expect(await poller.pollOnce(aFeed(), never)).toMatchObject({ status: 'failed' })
+  expect(lines.join()).toContain('poll failed')
+})
+
 test('while the ledger may not grow nothing is asked for; it stays at the service', async () => {
   sandbox.addEvents(3)
   expect(await aPoller({ hasRoom: false }).pollOnce(aFeed(), never)).toEqual({ status: 'full' })

@@ -93,9 +93,16 @@ test('what is dated ahead of now is counted, and no newest; the latest such date
   expect(await takeIn(ledger, shown, { limitMs: 10 })).toMatchObject({
     counts: { new: 4, ahead: 2 },
   })
-  expect(await openFeed(ledger, 'brand', 1000)).toMatchObject({ newestMs: 10, aheadMs: 30 })
+  const { nowMs: _now, ...first } = await openFeed(ledger, 'brand', 1000)
+  expect(first).toMatchObject({
+    newestMs: 10,
+    aheadMs: 30,
+    aheadAtMs: expect.any(Number) as number,
+  })
+  await takeIn(ledger, shown, { limitMs: 10, sequence: 1 })
+  expect((await openFeed(ledger, 'brand', 1000)).aheadAtMs).toBe(first.aheadAtMs)
   const more = [...shown, routed({ uid: 'a/b/20', createdAtMs: 20 })]
-  const again = await takeIn(ledger, more, { limitMs: 10, sequence: 1 })
+  const again = await takeIn(ledger, more, { limitMs: 10, sequence: 2 })
   expect(again).toMatchObject({ counts: { duplicate: 4, ahead: 1 } })
   expect(await openFeed(ledger, 'brand', 1000)).toMatchObject({ newestMs: 10, aheadMs: 30 })
 })

@@ -57,8 +57,6 @@ interface Shown {
   skipped?: FetchedPage['skipped']
   turn?: Pick<PollRun, 'shortPages' | 'lastPage'>
   requestedAtMs?: number
-  /** Whether a page beyond now failed in this turn. */
-  isBeyondLeft?: boolean
   /** How far the service's clock is ahead. */
   skewMs?: number
   /** Whether the page is committed; left out: it is. */
@@ -98,8 +96,7 @@ function shown(page: { items: unknown[]; next?: string | null }, given: Shown = 
     scan: walk,
     skipped: passed,
   } as FetchedPage
-  const { isBeyondLeft = false } = given
-  const asked = { ...turn, feed: of, refusals: { count: 0, isBeyondLeft } } as PollRun
+  const asked = { ...turn, feed: of, refusals: { count: 0 } } as PollRun
   const { shortEnd, ...about } = buildPage(options, asked, { state, fetched, aheadMs: 250, place })
   if (shortEnd && given.isTakenIn !== false) noteShortEnd(asked, shortEnd)
   return { ...about, told }
@@ -171,13 +168,16 @@ describe('a page that ends with what is dated ahead of now', () => {
     })
   })
 
-  test('ends the poll where a page beyond has failed in it: the next poll asks for it again', () => {
-    const { page, hasMore } = shown(ahead, { isBeyondLeft: true })
+  test('ends the poll until what lies beyond is asked for again: a page of it has failed', () => {
+    const retry = { waitMs: 60_000, atMs: nowMs + 1 }
+    const scan: Scan = { ...tail, beyond: { places: [], retry } }
+    const { page, hasMore } = shown(ahead, { scan })
     expect({ ...page, hasMore }).toMatchObject({ isCaughtUp: true, hasMore: false })
-    expect(page.scan).toEqual(tail)
-    const first = shown(ahead, { isBeyondLeft: true, state: { isBackfilling: true } })
+    expect(page.scan).toEqual(scan)
+    const first = shown(ahead, { scan, state: { isBackfilling: true } })
     expect(first.page).toMatchObject({ isCaughtUp: true, isBackfilling: false })
-    expect(shown({ items: items(10), next: 'c2' }, { isBeyondLeft: true }).hasMore).toBe(true)
+    expect(shown({ items: items(10), next: 'c2' }, { scan }).hasMore).toBe(true)
+    expect(shown(ahead, { scan, skewMs: 1 }).hasMore).toBe(true)
   })
 
   test('is judged by the clock of the service, whatever ours says', () => {
@@ -199,7 +199,13 @@ describe('a page that ends with what is dated ahead of now', () => {
   test('is followed by pages that say nothing of the tail, and end the poll once all is known', () => {
     const { page } = shown({ items: [item(-hourMs)], next: 'c3' }, { scan: beyond })
     expect(page).toMatchObject({ isBeyond: true, isCaughtUp: false, endsWhenKnown: true })
-    expect(page.scan).toMatchObject({ cursor: 'c1', beyond: 'c3' })
+    expect(page.scan).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c3' }] } })
+  })
+
+  test('is followed to the end at once where the end has moved, though all of its page is known', () => {
+    const scan = { ...beyond, held: { cursor: 'c1' } }
+    const { page, hasMore } = shown({ items: [item(-hourMs)], next: 'c3' }, { scan })
+    expect({ ...page, hasMore }).toMatchObject({ endsWhenKnown: false, hasMore: true })
   })
 
   test('is nothing to a rescan, or to a feed in no order', () => {

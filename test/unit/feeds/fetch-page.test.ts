@@ -73,7 +73,8 @@ async function fetchWith(
   const write = (line: string): void => void lines.push(line)
   const metrics = createMetrics({ clock: systemClock })
   const options = {
-    client: () => ({ searchGroupEvents: search }) as unknown as UpstreamClient,
+    client: () =>
+      ({ searchGroupEvents: search, clockSkewMs: () => 0 }) as unknown as UpstreamClient,
     clock: systemClock,
     logger: createLogger({ destination: { write } }),
     metrics,
@@ -111,14 +112,19 @@ describe('a page of what is dated ahead of now', () => {
     ['is refused', refusal],
     ['comes too late', failure('timeout')],
     ['is nonsense', failure('contract')],
-  ])('that %s is left, counted and told, and the tail asked at once', async (_how, error) => {
-    const { asked, fetched, lines, metrics } = await fetchWith([error], { scan: beyond })
-    expect(asked.map(({ from }) => from)).toEqual(['c9', 'c1'])
-    expect(fetched.scan).toEqual(tail)
-    expect(lines.join()).toContain('a page of what is dated ahead of now was not read')
-    const failed = `feed_polls_failed_total{feed="brand",reason="${error.reason}"}`
-    expect(await scraped(metrics, failed)).toBe(1)
-  })
+  ])(
+    'that %s is left and told, fails no poll of the tail, and the tail asked at once',
+    async (_how, error) => {
+      const { asked, fetched, lines, metrics } = await fetchWith([error], { scan: beyond })
+      expect(asked.map(({ from }) => from)).toEqual(['c9', 'c1'])
+      const { beyond: left, ...itself } = fetched.scan
+      expect(itself).toEqual(tail)
+      expect(left).toMatchObject({ places: [], retry: { waitMs: 60_000 } })
+      expect(lines.join()).toContain('a page of what is dated ahead of now was not read')
+      const failed = `feed_polls_failed_total{feed="brand",reason="${error.reason}"}`
+      expect((await scraped(metrics, failed)) ?? 0).toBe(0)
+    },
+  )
 
   test('that is too large is read in small pages, and where one item is too much, noted', async () => {
     const shrunk = await fetchWith([tooLarge], { scan: beyond })

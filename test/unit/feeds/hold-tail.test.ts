@@ -8,9 +8,10 @@ const nowMs = Date.UTC(2026, 10, 1)
 const hourMs = 3_600_000
 const tail: Scan = { ...tailScan(aFeed(), aFeedState({ nowMs })), cursor: 'c1' }
 
-/** A page whose latest item is dated so far ahead of now; null: it has no date. */
+/** A page with an item dated so far ahead of now, and maybe an earlier one; null: without a date. */
 interface ReadPage {
   aheadMs: number | null
+  earliestMs?: number
   next?: string | null
 }
 
@@ -19,11 +20,12 @@ function read(scan: Scan, pages: readonly ReadPage[], laterMs = 0) {
   let walk = scan
   const asked: (string | null)[] = []
   const beyond: boolean[] = []
-  for (const { aheadMs, next = null } of pages) {
+  for (const { aheadMs, next = null, earliestMs = aheadMs } of pages) {
     asked.push(walk.cursor)
-    const latestMs = aheadMs === null ? undefined : nowMs + aheadMs
-    const now = { latestMs, nowMs: nowMs + laterMs, isBeyondLeft: false }
-    const after = holdTail(walk, advance(walk, { items: [{}], next }), now)
+    const dateOf = (ms: number | null) => (ms === null ? undefined : nowMs + ms)
+    const dates = { earliestMs: dateOf(earliestMs), latestMs: dateOf(aheadMs) }
+    const page = advance(walk, { items: [{}], next })
+    const after = holdTail(walk, page, { ...dates, nowMs: nowMs + laterMs })
     walk = after.scan
     beyond.push(after.isBeyond)
   }
@@ -50,12 +52,43 @@ test('a page that nothing follows is simply read again', () => {
   expect(walk).toEqual(tail)
 })
 
-test('pages beyond are read by turns with the tail, one after the other and over again', () => {
-  const pages = [ahead('c2'), ahead('c3'), ahead('c2'), ahead('c4'), ahead('c2'), ahead()]
-  const { walk, asked, beyond } = read(tail, [...pages, ahead('c2')])
-  expect(asked).toEqual(['c1', 'c2', 'c1', 'c3', 'c1', 'c4', 'c1', 'c2'])
-  expect(beyond).toEqual([false, true, false, true, false, true, false])
+/** Pages as a service with this list of cursors gives them: the tail at `c1`, those beyond after it. */
+function readList(scan: Scan, last: number, pages: number) {
+  let walk = scan
+  const asked: (string | null)[] = []
+  for (let page = 0; page < pages; page += 1) {
+    const at = Number(walk.cursor?.slice(1))
+    asked.push(walk.cursor)
+    walk = read(walk, [ahead(at < last ? `c${at + 1}` : undefined)]).walk
+  }
+  return { walk, asked }
+}
+
+test('pages beyond are read by turns with the tail, one after the other to the end', () => {
+  const { asked, walk } = readList(tail, 4, 6)
+  expect(asked).toEqual(['c1', 'c2', 'c1', 'c3', 'c1', 'c4'])
+  expect(walk).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c4' }] } })
   expect(walk.body).toBe(tail.body)
+})
+
+test('then every second page beyond is the end, where a wrong clock puts what is new', () => {
+  const { walk } = readList(tail, 4, 6)
+  const { asked } = readList(walk, 4, 12)
+  const beyond = asked.filter((cursor) => cursor !== 'c1')
+  expect(beyond).toEqual(['c2', 'c4', 'c3', 'c4', 'c4', 'c2'])
+})
+
+test('the end moves with what is new there, at once', () => {
+  const { walk } = readList(tail, 4, 8)
+  const { asked } = readList(walk, 6, 10)
+  expect(asked.filter((cursor) => cursor !== 'c1')).toEqual(['c4', 'c5', 'c6', 'c3', 'c6'])
+})
+
+test('how long a pass took is kept, from its first page to its last', () => {
+  const first = read(tail, [ahead('c2')]).walk
+  const { walk } = read(first, [ahead('c3'), ahead('c2'), ahead()], hourMs)
+  expect(walk.beyond?.passMs).toBe(hourMs)
+  expect(read(walk, [ahead('c2'), ahead('c3')]).walk.beyond?.passMs).toBe(hourMs)
 })
 
 test('what comes before them moves the tail, and the pages beyond go on where they were', () => {
@@ -75,23 +108,36 @@ test('once the date has passed, the tail goes on behind it', () => {
   expect(later).not.toHaveProperty('held')
 })
 
-test('where pages do not follow dates, the tail goes on behind the first that has past ones alone', () => {
-  const { walk, asked, beyond } = read(tail, [ahead('c2'), past('c3'), past('c4'), ahead('c5')])
-  expect(asked).toEqual(['c1', 'c2', 'c3', 'c4', 'c5'])
-  expect(beyond).toEqual([false, false, false, false])
-  expect(walk.held?.cursor).toBe('c4')
-})
+describe('where a page beyond has any earlier date, pages do not follow dates', () => {
+  const mixed = { ...ahead('c3'), earliestMs: -hourMs }
 
-test('a date that passes meanwhile does not let the tail leap over what was not read again', () => {
-  const soon = { aheadMs: 5_000, next: 'c2' }
-  const { walk, beyond } = read(read(tail, [soon]).walk, [{ aheadMs: 5_000, next: 'c3' }], hourMs)
-  expect(walk).toMatchObject({ cursor: 'c1', beyond: 'c3' })
-  expect(beyond).toEqual([true])
+  test('and the tail goes on behind it, and is held by no date again', () => {
+    const { walk, asked, beyond } = read(tail, [ahead('c2'), mixed, ahead('c4'), ahead(), ahead()])
+    expect(asked).toEqual(['c1', 'c2', 'c3', 'c4', 'c4', 'c4'])
+    expect(beyond).toEqual([false, false, false, false, false])
+    expect(walk).not.toHaveProperty('beyond')
+  })
+
+  test('unless the date has passed since the pass began', () => {
+    const soon = { aheadMs: 5_000, next: 'c2' }
+    const { walk, beyond } = read(read(tail, [soon]).walk, [{ aheadMs: 5_000, next: 'c3' }], hourMs)
+    expect(walk).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c3' }] } })
+    expect(beyond).toEqual([true])
+    const later = read(walk, [ahead('c2'), { aheadMs: hourMs, next: 'c4' }], 2 * hourMs)
+    expect(later.walk).not.toHaveProperty('ignoresDates')
+  })
+
+  test('but at the end, where the tail may be before long, it proves nothing', () => {
+    const { walk } = readList(tail, 3, 6)
+    const { walk: atEnd } = read(walk, [ahead('c2')])
+    expect(atEnd.cursor).toBe('c3')
+    expect(read(atEnd, [{ ...ahead(), earliestMs: -hourMs }]).beyond).toEqual([true])
+  })
 })
 
 test('a page beyond without any date says nothing', () => {
   const { walk } = read(tail, [ahead('c2'), { aheadMs: null, next: 'c3' }])
-  expect(walk).toMatchObject({ cursor: 'c1', beyond: 'c3' })
+  expect(walk).toMatchObject({ cursor: 'c1', beyond: { places: [{ cursor: 'c3' }] } })
 })
 
 test('pages beyond that lead in a circle are no circle of the tail', () => {
@@ -101,13 +147,33 @@ test('pages beyond that lead in a circle are no circle of the tail', () => {
 })
 
 describe('a page beyond that fails', () => {
-  test('gives the tail back, at its own cursor and without a place beyond', () => {
-    const { walk } = read(tail, [ahead('c2')])
-    expect(leaveBeyond(walk)).toEqual(tail)
+  const { walk } = read(tail, [ahead('c2')])
+  const fail = (scan: Scan, atMs: number) => leaveBeyond(scan, atMs) as Scan
+
+  test('gives the tail back, at its own cursor and without the place that failed', () => {
+    const { beyond, ...left } = fail(walk, nowMs)
+    expect(left).toEqual(tail)
+    expect(beyond?.places).toEqual([])
+  })
+
+  test('is asked for again after a minute, then after twice as long, up to 16 minutes', () => {
+    let left = fail(walk, nowMs)
+    let laterMs = 0
+    for (const minutes of [1, 2, 4, 8, 16, 16]) {
+      const waitMs = minutes * 60_000
+      expect(left.beyond?.retry).toEqual({ waitMs, atMs: nowMs + laterMs + waitMs })
+      expect(read(left, [ahead('c2')], laterMs + waitMs - 1).walk).toEqual(left)
+      laterMs += waitMs
+      const { walk: again } = read(left, [ahead('c2')], laterMs)
+      expect(again).toMatchObject({ cursor: 'c2', held: { cursor: 'c1' } })
+      left = fail(again, nowMs + laterMs)
+    }
+    const again = read(left, [ahead('c2'), ahead('c3')], laterMs + 960_000)
+    expect(again.walk.beyond).not.toHaveProperty('retry')
   })
 
   test('is none of a tail that is not beyond', () => {
-    expect(leaveBeyond(tail)).toBeUndefined()
-    expect(leaveBeyond(read(tail, [ahead('c2'), ahead('c3')]).walk)).toBeUndefined()
+    expect(leaveBeyond(tail, nowMs)).toBeUndefined()
+    expect(leaveBeyond(read(tail, [ahead('c2'), ahead('c3')]).walk, nowMs)).toBeUndefined()
   })
 })
