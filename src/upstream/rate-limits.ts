@@ -311,7 +311,10 @@ interface TierLimiterOptions {
   limitFor: (lane: Lane) => number
 }
 
-/** How long after the time of its slot a request may begin. */
+/**
+ * How long after the time of its slot a request may begin, beside the shortest way to Redis, which
+ * all claims of a process have in common.
+ */
 const slotValidMs = 30
 
 /** How late a claim may be without moving the slots behind it. */
@@ -325,7 +328,8 @@ export function spacingMicros(limit: number): number {
   return Math.ceil((1.05 / limit) * 1_000_000)
 }
 
-export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
+export function createTierLimiter(given: TierLimiterOptions): TierLimiter {
+  const options = { ...given, trips: createTrips() }
   return {
     limitFor: options.limitFor,
     nextSlot: (lane, signal, isPatient = () => false) =>
@@ -342,6 +346,27 @@ export function createTierLimiter(options: TierLimiterOptions): TierLimiter {
   }
 }
 
+type Claiming = TierLimiterOptions & { trips: Trips }
+
+interface Trips {
+  note(tripMs: number): void
+  /** The shortest of the last ones, ms: how long every question to Redis takes at least. */
+  leastMs(): number
+}
+
+const rememberedTrips = 20
+
+/** A Redis that is further away is slow, not far. */
+const longestTripMs = 200
+
+function createTrips(): Trips {
+  let recent: number[] = []
+  return {
+    note: (tripMs) => void (recent = [...recent, tripMs].slice(-rememberedTrips)),
+    leastMs: () => (recent.length === 0 ? 0 : Math.min(longestTripMs, ...recent)),
+  }
+}
+
 /** What a request waits for. `tries`: how often it had a slot before. */
 interface Attempt extends Pick<Slot, 'tries'> {
   lane: Lane
@@ -349,18 +374,19 @@ interface Attempt extends Pick<Slot, 'tries'> {
 }
 
 async function takeSlot(
-  options: TierLimiterOptions,
+  options: Claiming,
   attempt: Attempt,
   isPatient: () => boolean,
 ): Promise<Slot | undefined> {
-  const { clock, limitFor } = options
+  const { clock, limitFor, trips } = options
   const { lane, signal } = attempt
   while (!signal.aborted) {
     const args = [spacingMicros(limitFor(lane)), isPatient() ? patientSlotEvery : 0]
     const { reply, toSlot } = await ask(options, attempt, 'reserve-slot', args)
     const [at = 0, waitMicros = 0, ...claimed] = reply
     if (claimed.length > 0) return toSlot(at, claimed)
-    await clock.sleep(Math.ceil(waitMicros / 1000), signal)
+    // the claim is asked for so early that it arrives in time
+    await clock.sleep(Math.max(0, Math.ceil(waitMicros / 1000 - trips.leastMs())), signal)
     const slot = at === 0 ? undefined : await claimSlot(options, attempt, { at, use: 0 })
     if (slot) return slot
   }
@@ -369,7 +395,7 @@ async function takeSlot(
 
 /** Claims a slot whose time has come; undefined if it is void. */
 async function claimSlot(
-  options: TierLimiterOptions,
+  options: Claiming,
   attempt: Attempt,
   { at, use }: Pick<Slot, 'at' | 'use'>,
 ): Promise<Slot | undefined> {
@@ -380,14 +406,15 @@ async function claimSlot(
     const [waitMicros = -1, ...claimed] = reply
     if (waitMicros < 0) return undefined
     if (waitMicros === 0) return toSlot(at, claimed)
-    await options.clock.sleep(Math.ceil(waitMicros / 1000), signal)
+    const waitMs = Math.ceil(waitMicros / 1000 - options.trips.leastMs())
+    await options.clock.sleep(Math.max(0, waitMs), signal)
   }
   return undefined
 }
 
 /** Runs a script of the limiter. `toSlot` reads what its reply says of a slot that it claimed. */
 async function ask(
-  { redis, keys, clock }: TierLimiterOptions,
+  { redis, keys, clock, trips }: Claiming,
   { lane, tries }: Attempt,
   script: 'reserve-slot' | 'claim-slot',
   args: readonly number[],
@@ -397,8 +424,10 @@ async function ask(
   const laterMicros = (validMs - slotValidMs) * 1000
   const askedAtMs = clock.monotonic()
   const reply = await runScript(redis, script, limitKeys(keys, lane), [laterMicros, ...args])
+  trips.note(clock.monotonic() - askedAtMs)
+  const fromMs = askedAtMs + trips.leastMs()
   const toSlot = (at: number, [use = 0, lateMicros = 0]: readonly number[]): Slot => {
-    return { at, use, untilMs: askedAtMs + validMs - lateMicros / 1000, tries }
+    return { at, use, untilMs: fromMs + validMs - lateMicros / 1000, tries }
   }
   return { reply: reply as number[], toSlot }
 }
