@@ -112,6 +112,10 @@ export function createHistory({
   }
 
   async function settle(): Promise<void> {
+    // a tail may stand behind what is dated within its second, and no sweep reads ahead of now
+    const nowMs = Date.now()
+    const soon = service.items.map(({ createdMs }) => createdMs).filter((ms) => ms <= nowMs + 1_000)
+    await systemClock.sleep(Math.max(0, ...soon.map((ms) => ms - nowMs)))
     const sinceMs = Date.now() + 1 // what began in the millisecond of an insertion may not have seen it
     for (let turn = 0; turn < 100; turn += 1) {
       await turns(['feed'])

@@ -438,11 +438,12 @@ end
 note_unreadable(before.quarantined + counts.quarantined)
 redis.call('HSET', feed, of('gen'), math.max(ask.gen, tonumber(state[4] or '0')), of('fp'), ask.fp, of('walk'), ARGV[2])
 if ask.of == '' then
-  redis.call('HDEL', feed, 'rewound') -- the fence has held: this scan began after the rewind
-  redis.call('HSET', feed, 'success', ask.requested)
-  if not ask.beyond then
-    redis.call('HDEL', feed, 'trouble')
-    redis.call('HSET', feed, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
+  -- the fence has held: this scan began after the rewind
+  redis.call('HDEL', feed, 'rewound', ask.beyond and 'rewound' or 'trouble')
+  if ask.beyond then
+    redis.call('HSET', feed, 'success', ask.requested)
+  else
+    redis.call('HSET', feed, 'success', ask.requested, 'backfill', ask.backfill and not ended and 1 or 0, 'ended', ended and 1 or 0)
     if ended then
       redis.call('HSET', feed, 'caught_up', ask.requested)
     end
