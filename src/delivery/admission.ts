@@ -135,12 +135,13 @@ export class Admission {
     const { name } = this.#sink
     const isOwn = this.#destinations.length > 0 && concernsDestination(error)
     const failed = isOwn ? message.destination : name
+    let back: 'shut' | 'back' | undefined
     for (const other of probed.filter((one) => one !== failed)) {
       // the sink answered for itself; what it would have said of a destination is not known
-      if (other === name) await this.#tell(name, 'answered', { isProbe: true })
+      if (other === name) back = await this.#tell(name, 'answered', { isProbe: true })
       else await this.#options.circuit.releaseProbe(other)
     }
-    return this.#reportFailure(failed, error, sent)
+    return (await this.#reportFailure(failed, error, sent)) ?? back
   }
 
   async #reportSuccess(
