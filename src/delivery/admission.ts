@@ -194,8 +194,8 @@ export class Admission {
     report: SentReport,
   ): Promise<'shut' | 'back' | undefined> {
     const { circuit, logger } = this.#options
-    const change = await circuit.report(name, word, report)
     const isSinks = name === this.#sink.name
+    const change = await circuit.report(name, word, { ...report, isDestinations: !isSinks })
     const about = { sink: this.#sink.name, ...(!isSinks && { destination: name }) }
     if (change === 'opened') logger.warn(about, 'circuit opened: sends to it wait')
     if (change === 'disabled') {

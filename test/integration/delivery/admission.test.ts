@@ -63,6 +63,15 @@ test('what a sink accepted before it opened does not clear a message that fails 
   expect(admission.hasAcceptedSince({ failedAtMs })).toBe(false)
 })
 
+test('the circuit of a recipient is forgotten a week after its last report, and that of a sink is kept', async () => {
+  const { keys, circuit, admission } = aRig()
+  await circuit.report('mail', 'broken', { reason: 'unavailable' })
+  const error = new SinkError('recipient_deferred', 'full', { scope: 'destination' })
+  await admission.report(aFailure(error))
+  expect(await tests.redis.pttl(keys.shared('circuit', 'mail:a'))).toBeGreaterThan(6 * 86_400_000)
+  expect(await tests.redis.pttl(keys.shared('circuit', 'mail'))).toBe(-1)
+})
+
 test('what was put off untried is due again once its recipient is back, and what is held is not', async () => {
   const ledger = await tests.ledger()
   for (const uid of ['a/of/0', 'a/of/1']) await takeIn(ledger, [routed({ uid }, ['mail:a'])])
