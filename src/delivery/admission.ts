@@ -135,12 +135,13 @@ export class Admission {
     const { name } = this.#sink
     const isOwn = this.#destinations.length > 0 && concernsDestination(error)
     const failed = isOwn ? message.destination : name
+    let back: 'shut' | 'back' | undefined
     for (const other of probed.filter((one) => one !== failed)) {
       // the sink answered for itself; what it would have said of a destination is not known
-      if (other === name) await this.#tell(name, 'answered', { isProbe: true })
+      if (other === name) back = await this.#tell(name, 'answered', { isProbe: true })
       else await this.#options.circuit.releaseProbe(other)
     }
-    return this.#reportFailure(failed, error, sent)
+    return (await this.#reportFailure(failed, error, sent)) ?? back
   }
 
   async #reportSuccess(
@@ -193,8 +194,8 @@ export class Admission {
     report: SentReport,
   ): Promise<'shut' | 'back' | undefined> {
     const { circuit, logger } = this.#options
-    const change = await circuit.report(name, word, report)
     const isSinks = name === this.#sink.name
+    const change = await circuit.report(name, word, { ...report, isDestinations: !isSinks })
     const about = { sink: this.#sink.name, ...(!isSinks && { destination: name }) }
     if (change === 'opened') logger.warn(about, 'circuit opened: sends to it wait')
     if (change === 'disabled') {

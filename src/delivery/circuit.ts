@@ -74,6 +74,8 @@ export interface SentReport {
   nextTryInMs?: number | undefined
   /** The send was the probe: while the circuit is open, only a probe's outcome extends or closes it. */
   isProbe?: boolean
+  /** It is that of a destination, which is forgotten a week after its last report. */
+  isDestinations?: boolean
   /** The pause that the sink asked for; no replica sends before it is over. */
   pauseMs?: number | undefined
 }
@@ -134,7 +136,7 @@ export function createCircuit(
     async report(sink, word, sent = {}) {
       const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
-      const failure = [reason, nextTryInMs, sent.blame ?? '']
+      const failure = [reason, nextTryInMs, sent.blame ?? '', sent.isDestinations ? 1 : '']
       const text = answer.slice(0, maxTroubleAnswer)
       const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))

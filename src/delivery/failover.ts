@@ -153,7 +153,7 @@ async function rerouteToFallback(
  * nothing either.
  */
 async function mayReroute(
-  { circuit, clock }: FailoverOptions,
+  { circuit, clock, sinks }: FailoverOptions,
   { name, fallback, fallbackAfterMs, destinations }: FailoverSink,
 ): Promise<boolean> {
   if (fallback === undefined) return false
@@ -162,7 +162,7 @@ async function mayReroute(
   if (paused !== undefined) return false
   const isLong = openedAtMs !== undefined && nowMs - openedAtMs >= fallbackAfterMs
   if (state !== 'disabled' && !(state === 'open' && isLong)) return false
-  const other = await circuit.read(fallback, nowMs)
+  const other = await circuit.read(fallback, nowMs, sinks.get(fallback)?.destinations)
   return other.paused === undefined && other.state !== 'open' && other.state !== 'disabled'
 }
 

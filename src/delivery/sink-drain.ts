@@ -78,6 +78,9 @@ interface RunningUpdate {
 const maxLeaseAgeMs = 5_000
 const renewalsPerLease = 5
 
+/** Until the next probe where the last one found no message. */
+const idleProbeMs = 1_000
+
 /** Wait after a failure that is not the sink's. */
 const errorRetryMs = 5_000
 
@@ -309,8 +312,9 @@ export class SinkDrain {
       addChore: (work) => void this.#addChore(work),
       nudge: () => this.nudge(account),
     })
-    // what was tried waits for the next probe
-    const leftMs = isForUntried && claims.length === 0 ? waitMs : 0
+    // what was tried waits for the next probe, and what nobody here may claim for somebody else
+    const unprobedMs = isForUntried ? waitMs : idleProbeMs
+    const leftMs = isProbe && claims.length === 0 ? unprobedMs : 0
     const nextMs = left > 0 ? leftMs : Math.min(nextInMs ?? Infinity, againInMs)
     const next = { inMs: nextMs, rank: topRank ?? rank, knownRank: topRank ?? 0 }
     const hint = this.#due.noteServed(chosen, next, this.#nowMs())
@@ -409,7 +413,8 @@ export class SinkDrain {
   #putOff(): void {
     const { waits } = this.#admission
     const late = this.#waiting.filter(
-      ({ message }) => !message.probesDestination && waits[message.destination] !== undefined,
+      ({ message, isProbe }) =>
+        !isProbe && !message.probesDestination && waits[message.destination] !== undefined,
     )
     this.#waiting = this.#waiting.filter((one) => !late.includes(one))
     for (const [id, messages] of Map.groupBy(late, ({ message }) => message.destination))

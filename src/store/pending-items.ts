@@ -60,8 +60,8 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
 }
 
 /**
- * Makes retries due now that wait because their sink failed, those of one destination or of all;
- * returns their references.
+ * Makes due now what waits because its sink or destination failed, of one destination or of all;
+ * returns its references.
  */
 export async function makeRetriesDue(
   ledger: AccountLedger,

@@ -43,6 +43,8 @@ export interface ReliefRig extends GatheringRig {
 
 export interface ReliefRigOptions {
   fallbacks?: Record<string, string>
+  /** Those of on-call; left out: a single one. */
+  destinations?: { oncall: string[] }
   pendingMax?: number
   digests?: GatheringRigOptions['digests']
   keys?: Keys
@@ -56,14 +58,17 @@ export async function aReliefRig(
   tests: RedisForTests,
   options: ReliefRigOptions = {},
 ): Promise<ReliefRig> {
-  const { keys = tests.keys() } = options
+  const { keys = tests.keys(), destinations: { oncall } = {} } = options
   const { ledgers = [await tests.ledger({ keys })] } = options
   const { redis } = tests
   const batch = { max: 10, waitMs: 1_000, maxBytes: 100_000 }
   const sinks = {
     soc: aRehearsedSink('soc', { type: 'slack' }),
     siem: aRehearsedSink('siem', { batch, measure: () => 1 }),
-    oncall: aRehearsedSink('oncall', { type: 'email' }),
+    oncall: aRehearsedSink('oncall', {
+      type: 'email',
+      ...(oncall && { destinations: oncall.map((id) => ({ id, label: id })) }),
+    }),
     lake: aRehearsedSink('lake'),
   }
   const circuit = createCircuit(redis, keys)

@@ -63,10 +63,11 @@ function toOutcome({ digest }: DigestSink, messages: number | undefined): SentDi
 
 /** Why nothing can be sent to the sink now; undefined when it can. */
 async function describeBlock(
-  { circuit, store }: OpenEngine,
+  { circuit, sinks, store }: OpenEngine,
   sinkName: string,
 ): Promise<string | undefined> {
-  const { state, paused } = await circuit.read(sinkName, await redisNow(store))
+  const { destinations } = sinks.get(sinkName) ?? {}
+  const { state, paused } = await circuit.read(sinkName, await redisNow(store), destinations)
   if (paused) return `is paused (${sanitize(paused.reason)})`
   if (state === 'disabled') return 'is disabled: its address is no more'
   return state === 'open' ? 'has its circuit open' : undefined

@@ -16,14 +16,20 @@
 --          the pause asked for, ms (0: none); reason of the failure ('': not known); when the
 --          message is tried again, ms from now ('': never); whether the message may be to blame:
 --          '' (no other would fare better), first (it may; its first try), again (it may, and has
---          failed before)
+--          failed before); whether it is a destination's: '' or 1. That of a destination is forgotten
+--          after a week without a report, in case it was removed
 -- Returns  'opened <until ms>', 'open' (it was open before), 'closed', 'disabled', or ''
 -- @include lib/circuit.lua
 -- @include lib/trouble.lua
 
-local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after', 'untried_at')
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'retry_after', 'untried_at', 'paused')
 local word, address = ARGV[1], ARGV[2]
 local mark = state[2] and cjson.decode(state[2])
+
+if ARGV[10] ~= '' and not (mark or state[5]) then
+  redis.call('HSET', KEYS[1], 'told', now) -- nothing expires that does not exist
+  redis.call('PEXPIRE', KEYS[1], 7 * 86400000)
+end
 
 local function close()
   redis.call('HDEL', KEYS[1], 'until', 'untried_at', 'openings', 'faults', 'messages', 'opened_at')
@@ -56,6 +62,7 @@ if mark and (address == '' or mark.of == address) then
 end
 if word == 'gone' then
   close()
+  redis.call('PERSIST', KEYS[1])
   redis.call('HSET', KEYS[1], 'disabled', cjson.encode({ reason = ARGV[3], sinceMs = now, of = address }))
   return 'disabled'
 end

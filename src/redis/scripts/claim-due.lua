@@ -61,12 +61,12 @@ local function take_up()
   end
 end
 
--- Leaves a ref to those who know its destination; returns whether it did.
-local function leave(ref, destination)
+-- Leaves a ref to those who know its destination, the worst first; returns whether it did.
+local function leave(ref, destination, rank)
   if not known or known[destination] then
     return false
   end
-  redis.call('ZADD', ready, last, ref)
+  redis.call('ZADD', ready, last + critical_rank - (rank or default_rank), ref)
   others = others + 1
   return true
 end
@@ -121,36 +121,74 @@ local function longest_waiting(count)
   return heads
 end
 
--- The probe of a destination, or of the sink: what was never tried, the worst and newest first, then
--- what was tried longest ago. So a message that is refused again and again, or a thousand like it,
--- leave the next probe to another.
-local function choose_probe(destination)
-  local best, best_at
+local put_off, off = 0, nil
+
+-- Puts a message off whose destination is in trouble; returns whether it did. The sink's probe may
+-- be such a message, where there is no other.
+local function puts_off(ref, destination)
+  local wait = ask.probe ~= 'any' and waits[destination] or 0
+  if wait > 0 then
+    wake(ref, now + wait)
+    put_off, off = put_off + 1, math.min(off or wait, wait)
+  end
+  return wait > 0
+end
+
+-- Calls `visit` with refs and what they name, the worst rank first, of each rank the newest and the
+-- oldest, `count` at most; ends when it returns true.
+local function look_through(count, visit)
   for rank = 5, 1, -1 do
     local low, high = ready_score(rank, 0), '(' .. math.min(ready_score(rank - 1, 0), last)
-    local newest = redis.call('ZREVRANGEBYSCORE', ready, high, low, 'LIMIT', 0, looked)
-    local oldest = redis.call('ZRANGEBYSCORE', ready, low, high, 'LIMIT', 0, looked)
-    for i = 1, #newest < looked and #newest or 2 * #newest do
+    local share = math.floor(count / (2 * rank))
+    local newest = redis.call('ZREVRANGEBYSCORE', ready, high, low, 'LIMIT', 0, share)
+    local oldest = #newest < share and {} or redis.call('ZRANGEBYSCORE', ready, low, high, 'LIMIT', 0, share)
+    count = count - #newest - #oldest
+    for i = 1, #newest + #oldest do
       local ref = newest[i] or oldest[i - #newest]
-      local holder = holder_of(ref) or {}
-      local past = (holder.n or 0) > 0 and (holder.h or {})
-      local at = past and (past[#past] or { at = 1 }).at or 0
-      local is_known = not known or not holder.d or known[holder.d]
-      if is_known and (not destination or holder.d == destination) then
-        if at == 0 then
-          return ref
-        elseif not best or at < best_at then
-          best, best_at = ref, at
-        end
+      if visit(ref, holder_of(ref) or {}) then
+        return
       end
     end
   end
-  return (destination or ask.probe == 'any') and best or nil
+end
+
+-- When it was tried last; 0: never.
+local function tried_at(holder)
+  local past = (holder.n or 0) > 0 and (holder.h or {})
+  return past and (past[#past] or { at = 1 }).at or 0
+end
+
+-- The probes of the sink or destinations that `missing` names: what was never tried, the worst and
+-- newest first, then what was tried longest ago. So a message that is refused again and again, or a
+-- thousand like it, leave the next probe to another. The sink's is one for a destination in trouble
+-- only where the sink has nothing else.
+local function choose_probes(count, missing)
+  local found, tried, spare = {}, {}, nil
+  look_through(count, function(ref, holder)
+    local whose, at = ask.probe and ask.sink or holder.d, tried_at(holder)
+    local is_message = holder.d and not (holder.o or holder.un or holder.st == 'held')
+    if is_message and (leave(ref, holder.d, holder.rk) or puts_off(ref, holder.d)) then
+      return false
+    elseif is_message and (waits[holder.d] or 0) > 0 then
+      spare = spare or ref
+    elseif missing[whose] and (at == 0 or ask.probe ~= 'untried') and at < (tried[whose] or math.huge) then
+      found[whose], tried[whose] = ref, at
+      missing[whose] = at > 0 or nil
+    end
+    return not next(missing)
+  end)
+  local refs = {}
+  for _, ref in pairs(found) do
+    refs[#refs + 1] = ref
+  end
+  return #refs > 0 and refs or { spare }
 end
 
 local function choose()
-  if ask.ref or ask.probe then
-    return { ask.ref or choose_probe() }
+  if ask.ref then
+    return { ask.ref }
+  elseif ask.probe then
+    return choose_probes(10 * looked, { [ask.sink] = true })
   end
   local worst = math.min(ready_score(ask.least - 1, 0), last)
   local chosen = redis.call('ZRANGEBYSCORE', ready, '-inf', '(' .. worst, 'LIMIT', 0, ask.max)
@@ -177,20 +215,8 @@ local function choose()
 end
 
 local claims, payloads, bytes = {}, {}, 0
-local put_off, off = 0, nil
-
--- Puts a message off whose destination is in trouble; returns whether it did.
-local function puts_off(ref, destination)
-  local wait = waits[destination] or 0
-  if wait > 0 then
-    wake(ref, now + wait)
-    put_off, off = put_off + 1, math.min(off or wait, wait)
-  end
-  return wait > 0
-end
-
 local function add(head, destination)
-  if destination and waits[destination] then
+  if destination and waits[destination] == 0 then
     head.probe = true
     waits[destination] = probe_wait
   end
@@ -216,7 +242,7 @@ local function take_item(ref, place)
   end
   if not is_sendable(item) then
     return false
-  elseif leave(ref, item.d) then
+  elseif leave(ref, item.d, item.rk) then
     return nil
   end
   if puts_off(ref, item.d) then
@@ -255,7 +281,7 @@ local function take_batch(ref, place)
   if batch.o then
     -- its outcome is known, some members are not settled yet
     add({ kind = 'settling', ref = ref, rank = rank, batch = batch })
-  elseif leave(ref, batch.d) then
+  elseif leave(ref, batch.d, rank) then
     return nil
   elseif batch.un then
     add({ kind = 'unfreezing', ref = ref, rank = rank }) -- its members are being returned singly
@@ -311,10 +337,12 @@ local function claim_all(refs)
 end
 
 take_up()
+local probed = {}
 for destination, wait in pairs(waits) do
-  if wait == 0 and not (ask.ref or ask.probe) then
-    claim_all({ choose_probe(destination) })
-  end
+  probed[destination] = wait == 0 or nil
+end
+if next(probed) and not (ask.ref or ask.probe) then
+  claim_all(choose_probes(looked, probed))
 end
 -- what is put off, or left to others, leaves its place, up to a number that takes Redis no longer
 -- than a claim
@@ -322,13 +350,14 @@ repeat
   local before = put_off + others
   claim_all(choose())
   local passed = put_off + others
-until #claims > 0 or passed == before or passed >= looked or ask.ref
+until #claims > 0 or passed == before or passed >= looked or ask.ref or ask.probe
 others = redis.call('ZCOUNT', ready, last, beyond)
 
 local worst_left = redis.call('ZRANGE', ready, 0, 0, 'WITHSCORES')[2]
 local top = worst_left and tonumber(worst_left) < last and worst_left
--- what was left to others is due already, and not for this caller
-local soonest = others > 0 and '(' .. now or '-inf'
+-- what was left to others is due already, and not for this caller; what was not looked at may be
+local is_all_ready = redis.call('ZCARD', ready) >= redis.call('ZCOUNT', due, '-inf', now)
+local soonest = others > 0 and is_all_ready and '(' .. now or '-inf'
 local first = redis.call('ZRANGEBYSCORE', due, soonest, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
 table.insert(payloads, 1, cjson.encode({
   claims = #claims > 0 and claims or nil,

@@ -18,7 +18,7 @@ import {
   waitingIn,
   whileFull,
 } from '../../support/ledger.ts'
-import { aReliefRig, type ReliefRig, relievedAs } from '../../support/failover.ts'
+import { aReliefRig, fallbackAfterMs, type ReliefRig, relievedAs } from '../../support/failover.ts'
 
 const tests = redisForTests()
 
@@ -158,6 +158,19 @@ test('who sends is told of a single try that is brought forward, and of none whe
   await wake.retryAll('lake')
   await wake.retryAll('lake')
   expect(told).toEqual([`${rig.ledger.account} lake`])
+})
+
+test('a fallback of which each recipient is in trouble gets nothing', async () => {
+  const places = ['oncall:a', 'oncall:b']
+  const rig = await aReliefRig(tests, { destinations: { oncall: places } })
+  await showCritical(rig, 0)
+  await rig.down('soc', fallbackAfterMs + 1_000)
+  for (const place of places) await rig.down(place, 61_000)
+  await rig.relieve()
+  expect(rig.said).toEqual([])
+  await rig.up('oncall:b')
+  await rig.relieve()
+  expect(rig.said).toMatchObject([{ sink: 'soc', fallback: 'oncall', items: 1 }])
 })
 
 test('what the sink itself refused, or put off, keeps its time', async () => {

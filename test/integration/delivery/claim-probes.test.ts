@@ -1,0 +1,176 @@
+/** Which message a claim takes as a probe, and what it leaves to those who know its recipient. */
+import { expect, test } from 'vitest'
+import { claimDue, type ClaimRequest, type ClaimResult } from '../../../src/delivery/claims.ts'
+import { createCircuit } from '../../../src/delivery/circuit.ts'
+import { SinkDrain } from '../../../src/delivery/sink-drain.ts'
+import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
+import type { AccountLedger } from '../../../src/store/account-ledger.ts'
+import { drainOptions } from '../../support/delivery.ts'
+import { around } from '../../support/grouping.ts'
+import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
+
+const tests = redisForTests()
+
+function claim(ledger: AccountLedger, asked: Partial<ClaimRequest>): Promise<ClaimResult> {
+  const request = { sink: 'soc', max: 8, leastRank: 1, ...asked }
+  return claimDue(ledger, { owner: 'r1', leaseMs: 60_000 }, request)
+}
+
+/** Events `<name>/of/<n>`, taken in together. */
+async function bring(
+  ledger: AccountLedger,
+  {
+    to,
+    count,
+    name = 'a',
+    severity = 'low',
+  }: {
+    to: string
+    count: number
+    name?: string
+    severity?: string
+  },
+): Promise<void> {
+  const uids = Array.from({ length: count }, (_, n) => `${name}/of/${n}`)
+  await takeIn(
+    ledger,
+    uids.map((uid) => routed({ uid, severity }, [to])),
+  )
+  await pastThisMillisecond(tests.redis)
+}
+
+function uidsOf({ claims }: ClaimResult): string[] {
+  return claims.flatMap((one) => (one.kind === 'item' ? one.members.map(({ uid }) => uid) : []))
+}
+
+test('the probe of a sink is for a healthy recipient, and for one in trouble where there is no other', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, { to: 'soc:full', count: 5, name: 'sick', severity: 'critical' })
+  await bring(ledger, { to: 'soc:well', count: 1, name: 'well' })
+  const waits = { 'soc:full': 600_000 }
+  expect(uidsOf(await claim(ledger, { probe: 'any', waits }))).toEqual(['well/of/0'])
+  const last = await claim(ledger, { probe: 'any', waits })
+  expect(uidsOf(last)).toEqual([expect.stringMatching('^sick/')])
+  expect(last.claims[0]).not.toMatchObject({ probesDestination: true })
+  expect(last).toMatchObject({ left: 4, putOffMs: undefined })
+})
+
+test('a probe leaves what is for an unknown recipient to others, and finds what stands behind it', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, { to: 'soc:new', count: 50, severity: 'critical' })
+  await bring(ledger, { to: 'soc:old', count: 1, name: 'old' })
+  const known = ['soc:old']
+  expect(uidsOf(await claim(ledger, { probe: 'any', known }))).toEqual(['old/of/0'])
+  expect(await claim(ledger, { probe: 'any', known })).toMatchObject({
+    claims: [],
+    left: 0,
+    others: 50,
+  })
+})
+
+test('who left messages to others is told to look again while some that are due were not looked at', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, { to: 'soc:new', count: 700 })
+  await bring(ledger, { to: 'soc:old', count: 1, name: 'old' })
+  await ledger.redis.del(ledger.key('ready', 'soc'), ledger.key('readied'))
+  const found: string[] = []
+  const known = ['soc:old']
+  for (let calls = 0; calls < 9; calls += 1) {
+    const answer = await claim(ledger, { known })
+    found.push(...uidsOf(answer))
+    if (answer.left === 0 && answer.nextInMs !== 0) break
+  }
+  expect(found).toEqual(['old/of/0'])
+})
+
+test('what was left to others comes back the worst first', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, { to: 'soc:new', count: 800 })
+  await bring(ledger, { to: 'soc:new', count: 1, name: 'worst', severity: 'critical' })
+  // the name of a ref decides among those of one score: the worst is the last of them
+  const known = ['soc:old']
+  for (let calls = 0; calls < 9; calls += 1) await claim(ledger, { known })
+  expect((await claim(ledger, { known })).others).toBe(801)
+  expect(uidsOf(await claim(ledger, { max: 8 }))).toContain('worst/of/0')
+})
+
+test('however many recipients wait for a probe, a claim looks at two hundred messages to find them all', async () => {
+  const ledger = await tests.ledger()
+  for (const severity of ['critical', 'high', 'medium', 'low', 'info'])
+    await bring(ledger, { to: 'soc:well', count: 150, name: severity, severity })
+  if (!('monitor' in tests.redis)) throw new Error('not a single Redis')
+  const monitor = await tests.redis.monitor()
+  let count = 0
+  const end = Promise.withResolvers<void>()
+  monitor.on('monitor', (_time: string, [command, name = '']: string[]) => {
+    if (command?.toLowerCase() === 'get' && name.startsWith(ledger.key('rec'))) count += 1
+    if (name === ledger.key('end')) end.resolve()
+  })
+  for (let calls = 0; calls < 4; calls += 1) await claim(ledger, { max: 1 })
+  count = 0
+  const ids = Array.from({ length: 10 }, (_, n) => [`soc:idle${n}`, 0])
+  await claim(ledger, { max: 1, waits: Object.fromEntries(ids) })
+  await ledger.redis.get(ledger.key('end'))
+  await end.promise
+  monitor.disconnect()
+  expect(count).toBeGreaterThan(100)
+  expect(count).toBeLessThan(250)
+})
+
+test('a half-open sink is tested by a message for a recipient in trouble, and is back', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  await bring(ledger, { to: 'soc:full', count: 3 })
+  const circuit = createCircuit(tests.redis, keys)
+  await circuit.report('soc:full', 'broken', { reason: 'recipient_deferred' })
+  await circuit.report('soc', 'broken', { reason: 'unavailable' })
+  await circuit.pause('soc', undefined) // its next send is the probe
+  const destinations = ['soc:full', 'soc:well'].map((id) => ({ id, label: id }))
+  const sink = aRehearsedSink('soc', { destinations })
+  const options = drainOptions({ redis: tests.redis, keys, ledgers: [ledger], clock: systemClock })
+  const drain = new SinkDrain(sink, { ...options, circuit })
+  drain.nudge('main')
+  for (let steps = 0; steps < 40; steps += 1) {
+    await drain.step()
+    await pastThisMillisecond(tests.redis)
+  }
+  expect(sink.received).toHaveLength(1)
+  expect(await circuit.read('soc', Date.now())).toMatchObject({ state: 'closed' })
+  expect(await circuit.read('soc:full', Date.now())).toMatchObject({ state: 'open' })
+})
+
+test('a probe that finds nothing it may take looks again a second later, not at once', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  await bring(ledger, { to: 'soc:new', count: 50 })
+  for (let n = 0; n < 40; n += 1)
+    await ledger.redis.zadd(ledger.key('ready', 'soc'), 1, `i:gone${n}:0:soc`)
+  const circuit = createCircuit(tests.redis, keys, () => '', {
+    ...defaultTimings,
+    circuitOpenMs: 1,
+  })
+  await circuit.report('soc', 'broken', { reason: 'unavailable' })
+  await pastThisMillisecond(tests.redis)
+  await pastThisMillisecond(tests.redis)
+  const probes: unknown[] = []
+  around(ledger, async (script, run) => {
+    if (script === 'claim-due') probes.push(script)
+    return run()
+  })
+  const sink = aRehearsedSink('soc', { destinations: [{ id: 'soc:old', label: 'old' }] })
+  const standing = {
+    isActive: false,
+    isNewest: false,
+    checkNewest: async () => false,
+    isForeign: () => false,
+  }
+  const options = drainOptions({ redis: tests.redis, keys, ledgers: [ledger], clock: systemClock })
+  const drain = new SinkDrain(sink, { ...options, circuit, standing })
+  drain.nudge('main')
+  for (let steps = 0; steps < 40; steps += 1) {
+    await drain.step()
+    await pastThisMillisecond(tests.redis)
+  }
+  expect(probes).toHaveLength(1)
+})
