@@ -115,9 +115,11 @@ export async function openTunnel(
   const authority = `${host}:${port}`
   const login = [proxy.username, proxy.password].map(decodeURIComponent).join(':')
   const basic = `Basic ${Buffer.from(login).toString('base64')}`
+  const proxyHost = proxy.hostname.replace(/^\[|\]$/g, '')
   const request = (proxy.protocol === 'https:' ? requestHttps : requestHttp)({
     method: 'CONNECT',
-    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    host: proxyHost,
+    servername: isIP(proxyHost) === 0 ? proxyHost : '', // Node would take the name in `headers`
     port: proxy.port,
     path: authority,
     headers: { host: authority, ...(login !== ':' && { 'proxy-authorization': basic }) },

@@ -28,6 +28,8 @@ afterAll(() => {
 })
 /** A name that only the proxy knows. */
 const server = authority.issue('hooks.corp.test')
+/** Of a proxy: it names no host behind it. */
+const own = authority.issue('proxy.corp.test')
 const client = authority.issue('client')
 const alien = stranger.issue('alien')
 const folder = dirname(authority.file)
@@ -174,11 +176,15 @@ describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
     expect(proxy.tunnels.map(({ authority: asked }) => asked)).toEqual([host])
   })
 
-  test('sends by a proxy that speaks TLS itself', async () => {
-    const proxy = await aProxy({ identity: server, resolve: () => receiver.port })
-    await send(await aSink(aConfig({ type, host, keys: `proxy: "${proxy.url}", ${identified}` })))
-    expect(receiver.taken).toEqual(['client'])
-  })
+  test.each(['localhost', '127.0.0.1'])(
+    'sends by a proxy at %s that speaks TLS by a certificate of its own',
+    async (at) => {
+      const proxy = await aProxy({ identity: own, resolve: () => receiver.port })
+      const url = proxy.url.replace('localhost', at)
+      await send(await aSink(aConfig({ type, host, keys: `proxy: "${url}", ${identified}` })))
+      expect(receiver.taken).toEqual(['client'])
+    },
+  )
 
   test.each(['localhost', '.localhost', '127.0.0.0/8'])(
     'leaves the proxy aside for %s',
@@ -193,14 +199,14 @@ describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
   )
 
   test('takes up renewed certificates without a restart', async () => {
-    const own = authority.issue('renewed')
-    copyFileSync(alien.certFile, own.certFile)
-    copyFileSync(alien.keyFile, own.keyFile)
+    const renewed = authority.issue('renewed')
+    copyFileSync(alien.certFile, renewed.certFile)
+    copyFileSync(alien.keyFile, renewed.keyFile)
     const keys = `${trusting}, client_cert_file: renewed.pem, client_key_file: renewed.key`
     const sink = await aSink(aConfig({ type, host: `localhost:${receiver.port}`, keys }))
     await expect(send(sink)).rejects.toMatchObject({ name: 'SinkError' })
-    copyFileSync(client.certFile, own.certFile)
-    copyFileSync(client.keyFile, own.keyFile)
+    copyFileSync(client.certFile, renewed.certFile)
+    copyFileSync(client.keyFile, renewed.keyFile)
     await send(sink)
     expect(receiver.taken).toEqual(['client'])
   })
