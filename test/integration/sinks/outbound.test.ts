@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -12,6 +12,8 @@ import type { Config, Environment } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
+import { openTunnel } from '../../../src/lib/outbound.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { type SinkConfig, sinkTypeOf } from '../../../src/sinks/sink-types.ts'
 import { createAuthority } from '../../support/certificates.ts'
@@ -159,6 +161,21 @@ test('mail to localhost stays in clear only where no proxy stands between', asyn
   expect(receiver.taken).toEqual([])
   await send(await aSink(aConfig({ ...written, keys: 'pending_max: 9' }, 'smtp:')))
   expect(receiver.taken).toEqual(['client'])
+})
+
+test('a proxy that drips its answer is given up, though it is never silent', async () => {
+  let drips = 0
+  const drip = (socket: Socket): void => {
+    drips += 1
+    const isOver = drips > 100
+    socket.write(drips === 1 ? 'HTTP/1.1 200 So\r\nx: ' : isOver ? '\r\n\r\n' : 'x')
+    if (!isOver && !socket.destroyed) setTimeout(drip, 10, socket)
+  }
+  const proxy = await startTcpServer({ onBytes: drip })
+  onTestFinished(() => proxy.stop())
+  const outbound = { proxy: secretFromText(`http://localhost:${proxy.port}`) }
+  const end = { hostname: 'hooks.corp.test', port: 443, timeoutMs: 200 }
+  await expect(openTunnel(outbound, end)).rejects.toThrow('was not reached (the time was up)')
 })
 
 describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
