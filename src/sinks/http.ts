@@ -338,7 +338,8 @@ export function findDenial(body: string): Denial | undefined {
 }
 
 function isNothing(value: unknown): boolean {
-  if (typeof value !== 'object') return /^(?:|0|false|none|null)$/i.test(String(value))
+  if (typeof value === 'string') return /^(?:|0|false|none|null)$/i.test(value)
+  if (typeof value !== 'object') return value === 0 || value === false
   return value === null || Object.keys(value).length === 0
 }
 

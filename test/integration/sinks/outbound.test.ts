@@ -167,9 +167,10 @@ test('a proxy that drips its answer is given up, though it is never silent', asy
   let drips = 0
   const drip = (socket: Socket): void => {
     drips += 1
-    const isOver = drips > 100
-    socket.write(drips === 1 ? 'HTTP/1.1 200 So\r\nx: ' : isOver ? '\r\n\r\n' : 'x')
-    if (!isOver && !socket.destroyed) setTimeout(drip, 10, socket)
+    if (drips === 1) socket.write('HTTP/1.1 200 So\r\nx: ')
+    if (drips > 100) return void socket.write('\r\n\r\n')
+    socket.write('x')
+    if (!socket.destroyed) setTimeout(drip, 10, socket)
   }
   const proxy = await startTcpServer({ onBytes: drip })
   onTestFinished(() => proxy.stop())
