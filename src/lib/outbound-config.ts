@@ -1,6 +1,6 @@
 /**
  * How connections leave a company's network: its proxy, its certificate authorities, the client
- * certificate that servers ask for. Accounts and sinks have the same keys for it.
+ * certificate that servers ask for. Accounts, sinks and the ping have the same keys for it.
  */
 import { isIP } from 'node:net'
 import type { z } from 'zod'

@@ -63,12 +63,17 @@ export interface PingOptions {
 }
 
 export async function sendPing(
-  target: Target,
+  target: Target & Outbound,
   { resolve, timeoutMs = pingTimeoutMs }: PingOptions = {},
 ): Promise<void> {
   const { allowPrivate } = target
   const url = readTarget(target)
-  const transport = createHttpTransport({ allowPrivate, resolve, maxConnections: 1 })
+  const transport = createHttpTransport({
+    allowPrivate,
+    outbound: target,
+    resolve,
+    maxConnections: 1,
+  })
   try {
     const { status } = await withTimeout(timeoutMs, [], (signal) => transport.get(url, signal))
     if (isSuccess(status)) return
