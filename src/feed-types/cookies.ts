@@ -10,7 +10,6 @@ import type { ThreatEvent } from '../event.ts'
 import { fullMask } from '../masking/mask-secret.ts'
 import { cut, maskHighlights, maskKnown } from '../masking/masking.ts'
 import { wireCookie, type WireCookieSearchBody } from '../upstream/resources/credentials.ts'
-import { parseTimestamp } from '../upstream/timestamps.ts'
 import type { CookiesFeedConfig } from './config.ts'
 import { pageSizes, readByImportTime } from './credential-search.ts'
 import { describeKind, maskFields, timeOrKind } from './credentials.ts'
@@ -67,7 +66,7 @@ async function fetchCookies(feed: CookiesFeed, request: FeedRequest): Promise<Fe
 
 /** A cookie without an end lives as long as its session. */
 function hasExpired(expiresAt: unknown, nowMs: number): boolean {
-  const atMs = typeof expiresAt === 'string' ? parseTimestamp(expiresAt) : null
+  const atMs = createFieldReader().time('expires_at', expiresAt)
   return atMs !== null && atMs <= nowMs
 }
 

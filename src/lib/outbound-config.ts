@@ -1,6 +1,6 @@
 /**
  * How connections leave a company's network: its proxy, its certificate authorities, the client
- * certificate that servers ask for. Accounts and sinks have the same keys for it.
+ * certificate that servers ask for. Accounts, sinks and the ping have the same keys for it.
  */
 import { isIP } from 'node:net'
 import type { z } from 'zod'
@@ -77,8 +77,9 @@ function readNoProxy(input: string): string[] | Refusal {
     .split(/[\s,]+/)
     .filter((host) => host !== '')
   const isHost = (host: string): boolean =>
-    isNetwork(host) || /^\.?[a-z0-9_-][a-z0-9._-]*$/.test(host)
-  return hosts.every(isHost) ? hosts : refusal('not a list of hosts', noProxyRemedy)
+    isNetwork(host) || (/^\.?[a-z0-9_-][a-z0-9._-]*$/.test(host) && !/^[\d.]+$/.test(host))
+  if (!hosts.every(isHost)) return refusal('not a list of hosts', noProxyRemedy)
+  return hosts.map((host) => host.replace(/\.$/, ''))
 }
 
 /** An address, or one with the length of its prefix. */

@@ -96,7 +96,7 @@ function covers(entry: string, host: string): boolean {
 export interface TunnelEnd {
   hostname: string
   port: number
-  /** Without a byte from the proxy. */
+  /** For the whole answer of the proxy. */
   timeoutMs: number
 }
 
@@ -115,21 +115,21 @@ export async function openTunnel(
   const authority = `${host}:${port}`
   const login = [proxy.username, proxy.password].map(decodeURIComponent).join(':')
   const basic = `Basic ${Buffer.from(login).toString('base64')}`
+  const proxyHost = proxy.hostname.replace(/^\[|\]$/g, '')
   const request = (proxy.protocol === 'https:' ? requestHttps : requestHttp)({
     method: 'CONNECT',
-    host: proxy.hostname.replace(/^\[|\]$/g, ''),
+    host: proxyHost,
+    servername: isIP(proxyHost) === 0 ? proxyHost : '', // Node would take the name in `headers`
     port: proxy.port,
     path: authority,
     headers: { host: authority, ...(login !== ':' && { 'proxy-authorization': basic }) },
     agent: false,
-    timeout: timeoutMs,
     ...readTlsSettings(outbound),
   })
-  request.on('timeout', () => request.destroy(new Error('the time was up')))
+  const timer = setTimeout(() => request.destroy(new Error('the time was up')), timeoutMs)
   request.on('error', (error) => reject(unreachedError(error)))
   request.on('connect', ({ statusCode = 0 }, socket: Socket, begun) => {
     if (statusCode >= 200 && statusCode < 300) {
-      socket.setTimeout(0)
       socket.on('error', () => undefined) // whoever takes it over hears of it, too
       if (begun.length > 0) socket.unshift(begun) // a mail server speaks first
       return resolve(socket)
@@ -138,7 +138,7 @@ export async function openTunnel(
     reject(refusalError(statusCode, authority))
   })
   request.end()
-  return promise
+  return promise.finally(() => clearTimeout(timer))
 }
 
 function unreachedError(error: Error): OutboundError {

@@ -56,8 +56,17 @@ export function pageAddress(describe: string): z.ZodType<string> {
 
 /** Returns what is wrong with the percent-encoded user or password of an address. */
 export function loginProblem({ username, password }: URL): Refusal | undefined {
-  if (!/%(?![0-9a-f]{2})/i.test(username + password)) return undefined
-  return refusal('its user or password has a stray %', 'write it as %25')
+  const login = `${username}:${password}`
+  if (/%(?![0-9a-f]{2})/i.test(login)) {
+    return refusal('its user or password has a stray %', 'write it as %25')
+  }
+  try {
+    decodeURIComponent(login)
+    return undefined
+  } catch {
+    const problem = 'its user or password is percent-encoded, and not as UTF-8'
+    return refusal(problem, 'write é as %C3%A9')
+  }
 }
 
 /** Names and addresses that never leave the machine. */

@@ -1,5 +1,6 @@
 /** The configuration of self-alerts and of the canary. */
 import { duration, flag, list, name, refusal, type Rule, section } from '../lib/config-fields.ts'
+import { type Outbound, outboundKeys, outboundRules, readOutbound } from '../lib/outbound-config.ts'
 import { type Secret, secretFromSection, secretKeys, secretRule } from '../lib/secret.ts'
 import { sectionAddressProblem } from '../lib/web-address.ts'
 
@@ -19,7 +20,7 @@ export interface CanaryConfig {
   everyMs: number
   sinks: string[]
   /** The dead-man switch pinged for each canary that arrived; undefined: none. */
-  ping: { url: Secret; allowPrivate: boolean } | undefined
+  ping: (Outbound & { url: Secret; allowPrivate: boolean }) | undefined
 }
 
 const differentSinks: Rule = ({ sink, fallback }) =>
@@ -54,13 +55,17 @@ export const canaryConfig = section(
     sinks: list(name('A sink.'), 'Sinks that get the test event.', 'write names of sinks'),
     ...secretKeys('ping', 'Address of a dead-man switch, asked for once all sinks took the event.'),
     allow_private: flag('Let `ping` be private or loopback, over http too.').prefault(false),
+    ...outboundKeys,
   },
   {
     describe: 'A marked test event that goes the whole way, again and again.',
-    rules: [secretRule('ping', { required: false, check: sectionAddressProblem })],
+    rules: [
+      secretRule('ping', { required: false, check: sectionAddressProblem }),
+      ...outboundRules,
+    ],
   },
 ).transform((file): CanaryConfig => {
   const url = secretFromSection(file, 'ping')
-  const ping = url && { url, allowPrivate: file.allow_private }
+  const ping = url && { url, allowPrivate: file.allow_private, ...readOutbound(file) }
   return { everyMs: file.every, sinks: file.sinks, ping }
 })

@@ -63,12 +63,17 @@ export interface PingOptions {
 }
 
 export async function sendPing(
-  target: Target,
+  target: Target & Outbound,
   { resolve, timeoutMs = pingTimeoutMs }: PingOptions = {},
 ): Promise<void> {
   const { allowPrivate } = target
   const url = readTarget(target)
-  const transport = createHttpTransport({ allowPrivate, resolve, maxConnections: 1 })
+  const transport = createHttpTransport({
+    allowPrivate,
+    outbound: target,
+    resolve,
+    maxConnections: 1,
+  })
   try {
     const { status } = await withTimeout(timeoutMs, [], (signal) => transport.get(url, signal))
     if (isSuccess(status)) return
@@ -322,21 +327,25 @@ export function findDenial(body: string): Denial | undefined {
   if (/^\s*</.test(body)) return { reason: 'misconfigured', word: 'by a web page' }
   let answer: unknown
   try {
-    answer = JSON.parse(body)
+    answer = JSON.parse(body.trim()) // with a byte order mark it is no JSON
   } catch {
     return undefined
   }
   if (typeof answer !== 'object' || answer === null) return undefined
-  const { ok, success, error, errors } = answer as Record<string, unknown>
+  const { ok, success, status, error, errors } = answer as Record<string, unknown>
   const isNamed = [error, errors].some((named) => named !== undefined && !isNothing(named))
-  if (ok !== false && success !== false && !isNamed) return undefined
+  const isRefused = [ok, success].some((flag) => /^false$/i.test(String(flag)))
+  const isFailure = typeof status === 'string' && /^(?:error|fail(?:ed|ure)?)$/i.test(status)
+  if (!isRefused && !isFailure && !isNamed) return undefined
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : error
   const isWord = typeof code === 'string' && /^[A-Za-z_]{2,60}$/.test(code)
   return { reason: 'rejected', word: isWord ? code : 'with an error' }
 }
 
 function isNothing(value: unknown): boolean {
-  return [null, false, ''].includes(value as null) || (Array.isArray(value) && value.length === 0)
+  if (typeof value === 'string') return /^(?:|0|false|none|null)$/i.test(value)
+  if (typeof value !== 'object') return value === 0 || value === false
+  return value === null || Object.keys(value).length === 0
 }
 
 interface Refusal {

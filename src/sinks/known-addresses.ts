@@ -8,6 +8,8 @@ interface KnownAddress {
   at: RegExp
   /** The types of sinks that it is not for. */
   not: readonly Type[]
+  /** Not even for a body of one's own: its answer is a success whatever became of the message. */
+  never?: true
   problem: string
   remedy: string
 }
@@ -30,6 +32,7 @@ const knownAddresses: readonly KnownAddress[] = [
   {
     at: /^(?:[\w-]+\.)?(?:enterprise\.)?slack(?:-gov)?\.com\//,
     not: all,
+    never: true,
     problem: 'a page or the API of Slack, where no message can be posted',
     remedy: 'make an incoming webhook, and copy its URL: https://hooks.slack.com/services/…',
   },
@@ -76,7 +79,7 @@ const knownAddresses: readonly KnownAddress[] = [
 
 /**
  * Refuses an address that takes no message of the type, without quoting it. A webhook with a body of
- * its own may lead anywhere.
+ * its own may lead to most.
  */
 export function knownAddressProblem(
   type: Type,
@@ -84,8 +87,9 @@ export function knownAddressProblem(
   sink: Readonly<Record<string, unknown>> = {},
 ): Refusal | undefined {
   const url = URL.parse(input)
-  if (url === null || sink['templates'] !== undefined) return undefined
+  if (url === null) return undefined
   const place = `${url.hostname}${url.pathname}`
   const known = knownAddresses.find(({ at }) => at.test(place))
-  return known?.not.includes(type) ? refusal(known.problem, known.remedy) : undefined
+  const isRefused = known?.never ?? sink['templates'] === undefined
+  return isRefused && known?.not.includes(type) ? refusal(known.problem, known.remedy) : undefined
 }

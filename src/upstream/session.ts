@@ -55,12 +55,6 @@ const tokenSlotMs = 10_000
 export function createSession(options: SessionOptions): Session {
   const { account, accountKey, state, tokens, pacer, clock } = options
 
-  async function accept(answer: Answer, secrets: readonly string[]): Promise<Answer> {
-    if (answer.status >= 300) throw errorFromAnswer(answer, secrets)
-    await state.reportSuccess()
-    return answer
-  }
-
   async function sendWith(token: Token, asked: Call): Promise<Answer> {
     try {
       return await pacer.send(toTransportRequest(asked, token), asked)
@@ -78,8 +72,12 @@ export function createSession(options: SessionOptions): Session {
         const token = await tokens.get(asked)
         const answer = await sendWith(token, asked)
         if (isWelcome(answer)) return answer
+        if (answer.status < 300) {
+          await state.reportSuccess()
+          return answer
+        }
         const secrets = [...accountSecrets(account, accountKey(), token), ...(asked.secrets ?? [])]
-        if (answer.status !== 401) return accept(answer, secrets)
+        if (answer.status !== 401) throw errorFromAnswer(answer, secrets)
         await tokens.refuse(token)
         const isFinal = token.bornMs >= startedMs || used === maxTokens
         if (isFinal) throw await state.pause(errorFromAnswer(answer, secrets))
@@ -138,9 +136,18 @@ export async function checkHealth(
 
 /** Secrets that must not appear in any message: the key, the token and the proxy's credentials. */
 export function accountSecrets(account: AccountConfig, key: AccountKey, token?: Token): string[] {
-  const proxy = account.proxy?.reveal() ?? ''
+  const proxy = revealProxy(account)
   const password = URL.parse(proxy)?.password ?? ''
   return [key.apiKey, token?.value ?? '', proxy, password, decodePassword(password)]
+}
+
+/** A file that cannot be read just now is told where a connection needs it. */
+function revealProxy({ proxy }: AccountConfig): string {
+  try {
+    return proxy?.reveal() ?? ''
+  } catch {
+    return ''
+  }
 }
 
 /** Returns the password as it is if not percent-encoded: the file may have changed meanwhile. */

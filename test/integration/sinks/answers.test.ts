@@ -43,6 +43,10 @@ test.each(forPeople)('any 2xx that names no error is acceptance: %s', async (typ
     { status: 200, body: 'ok' },
     { status: 200, body: '{"ok":true}' },
     { status: 200, body: '{"success":true,"error":null,"errors":[]}' },
+    ...['0', '{}', '""', '"none"', '"0"'].map((none) => ({
+      status: 200,
+      body: `{"error":${none},"errors":${none}}`,
+    })),
     { status: 201, body: 'created' },
     { status: 202, body: '{"status":"success","dedup_key":"x"}' },
     { status: 204 },
@@ -57,6 +61,10 @@ test.each<[string, string, SinkReason]>([
   ['an error', '{"ok":false,"error":"something_new"}', 'rejected'],
   ['a failure without a word', '{"success":false}', 'rejected'],
   ['an error as a section', '{"error":{"code":"Whatever","message":"secret words"}}', 'rejected'],
+  ['a failure as text', '{"success":"false"}', 'rejected'],
+  ['no ok, as text', '{"ok":"False"}', 'rejected'],
+  ['a failure behind a byte order mark', '\uFEFF{"ok":false}', 'rejected'],
+  ['an error as a status', '{"status":"error","message":"secret words"}', 'rejected'],
   ['errors', '{"errors":["secret words"]}', 'rejected'],
   ['a web page', '\n<!doctype html><title>secret words</title>', 'misconfigured'],
 ])('a 2xx that is %s is none', async (_title, body, reason) => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { copyFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { dirname, join } from 'node:path'
 import type { TLSSocket } from 'node:tls'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -12,6 +12,8 @@ import type { Config, Environment } from '../../../src/config/config.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
 import { createLogger } from '../../../src/lib/logger.ts'
+import { openTunnel } from '../../../src/lib/outbound.ts'
+import { secretFromText } from '../../../src/lib/secret.ts'
 import type { Sink } from '../../../src/sinks/sink.ts'
 import { type SinkConfig, sinkTypeOf } from '../../../src/sinks/sink-types.ts'
 import { createAuthority } from '../../support/certificates.ts'
@@ -28,6 +30,8 @@ afterAll(() => {
 })
 /** A name that only the proxy knows. */
 const server = authority.issue('hooks.corp.test')
+/** Of a proxy: it names no host behind it. */
+const own = authority.issue('proxy.corp.test')
 const client = authority.issue('client')
 const alien = stranger.issue('alien')
 const folder = dirname(authority.file)
@@ -159,6 +163,22 @@ test('mail to localhost stays in clear only where no proxy stands between', asyn
   expect(receiver.taken).toEqual(['client'])
 })
 
+test('a proxy that drips its answer is given up, though it is never silent', async () => {
+  let drips = 0
+  const drip = (socket: Socket): void => {
+    drips += 1
+    if (drips === 1) socket.write('HTTP/1.1 200 So\r\nx: ')
+    if (drips > 100) return void socket.write('\r\n\r\n')
+    socket.write('x')
+    if (!socket.destroyed) setTimeout(drip, 10, socket)
+  }
+  const proxy = await startTcpServer({ onBytes: drip })
+  onTestFinished(() => proxy.stop())
+  const outbound = { proxy: secretFromText(`http://localhost:${proxy.port}`) }
+  const end = { hostname: 'hooks.corp.test', port: 443, timeoutMs: 200 }
+  await expect(openTunnel(outbound, end)).rejects.toThrow('was not reached (the time was up)')
+})
+
 describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
   const host = 'hooks.corp.test:4433'
   let receiver: Receiver
@@ -174,11 +194,15 @@ describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
     expect(proxy.tunnels.map(({ authority: asked }) => asked)).toEqual([host])
   })
 
-  test('sends by a proxy that speaks TLS itself', async () => {
-    const proxy = await aProxy({ identity: server, resolve: () => receiver.port })
-    await send(await aSink(aConfig({ type, host, keys: `proxy: "${proxy.url}", ${identified}` })))
-    expect(receiver.taken).toEqual(['client'])
-  })
+  test.each(['localhost', '127.0.0.1'])(
+    'sends by a proxy at %s that speaks TLS by a certificate of its own',
+    async (at) => {
+      const proxy = await aProxy({ identity: own, resolve: () => receiver.port })
+      const url = proxy.url.replace('localhost', at)
+      await send(await aSink(aConfig({ type, host, keys: `proxy: "${url}", ${identified}` })))
+      expect(receiver.taken).toEqual(['client'])
+    },
+  )
 
   test.each(['localhost', '.localhost', '127.0.0.0/8'])(
     'leaves the proxy aside for %s',
@@ -193,14 +217,14 @@ describe.each(Object.keys(addresses))('a sink of type %s', (type) => {
   )
 
   test('takes up renewed certificates without a restart', async () => {
-    const own = authority.issue('renewed')
-    copyFileSync(alien.certFile, own.certFile)
-    copyFileSync(alien.keyFile, own.keyFile)
+    const renewed = authority.issue('renewed')
+    copyFileSync(alien.certFile, renewed.certFile)
+    copyFileSync(alien.keyFile, renewed.keyFile)
     const keys = `${trusting}, client_cert_file: renewed.pem, client_key_file: renewed.key`
     const sink = await aSink(aConfig({ type, host: `localhost:${receiver.port}`, keys }))
     await expect(send(sink)).rejects.toMatchObject({ name: 'SinkError' })
-    copyFileSync(client.certFile, own.certFile)
-    copyFileSync(client.keyFile, own.keyFile)
+    copyFileSync(client.certFile, renewed.certFile)
+    copyFileSync(client.keyFile, renewed.keyFile)
     await send(sink)
     expect(receiver.taken).toEqual(['client'])
   })

@@ -11,7 +11,7 @@ import {
   test,
 } from 'vitest'
 import { systemClock } from '../../../src/lib/clock.ts'
-import { secretFromText } from '../../../src/lib/secret.ts'
+import { createSecret, secretFromText } from '../../../src/lib/secret.ts'
 import type { UpstreamClient } from '../../../src/upstream/client.ts'
 import type { AccountConfig, Tier } from '../../../src/upstream/config.ts'
 import { diagnoseKey } from '../../../src/upstream/diagnose-key.ts'
@@ -556,6 +556,16 @@ describe('the diagnosis of a key', () => {
     const { lines } = await diagnoseKey(aReplica().client)
     expect(lines.join('\n')).toMatch(/clock is 10 min behind/)
   })
+})
+
+test('a proxy file that cannot be read just now matters only to who needs the proxy', async () => {
+  const proxy = createSecret(() => {
+    throw new Error('gone')
+  })
+  const { client } = aReplica({ proxy, noProxy: ['127.0.0.1'] })
+  await search(client)
+  service.answer(() => json(404, {}))
+  await expect(search(client)).rejects.toMatchObject({ name: 'UpstreamError', status: 404 })
 })
 
 function aReplica(given: Partial<AccountConfig> = {}, more: Partial<ReplicaOptions> = {}): Replica {

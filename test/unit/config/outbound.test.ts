@@ -65,7 +65,7 @@ function mistakesOf(keys: string): string[] {
 
 describe('accounts and sinks of every type', () => {
   test('take a proxy, exceptions from it, authorities and a client certificate', () => {
-    const keys = `proxy: "http://joe:pw@proxy.example:3128", no_proxy: "localhost, .Corp.example,10.0.0.0/8 fd00::/8",
+    const keys = `proxy: "http://joe:pw@proxy.example:3128", no_proxy: "localhost, .Corp.example.,10.0.0.0/8 fd00::/8",
       ca_file: ca.pem, client_cert_file: own.pem, client_key_file: own.key`
     const { config } = load(keys)
     for (const holder of [...config.accounts, ...config.sinks]) {
@@ -93,7 +93,19 @@ describe('accounts and sinks of every type', () => {
       'proxy: "http://joe:5%@proxy.example"',
       'proxy: its user or password has a stray %; write it as %25',
     ],
-    ...['http://corp.example', '10.0.0.0/33', 'corp.example:8080', '*'].map((written) => [
+    [
+      'proxy: "http://us%E9r:p@proxy.example"',
+      'proxy: its user or password is percent-encoded, and not as UTF-8; write é as %C3%A9',
+    ],
+    ...[
+      'http://corp.example',
+      '10.0.0.0/33',
+      'corp.example:8080',
+      '*',
+      '10.',
+      '10.0.0',
+      '999.1.1.1',
+    ].map((written) => [
       `no_proxy: "localhost, ${written}"`,
       'no_proxy: not a list of hosts; write hosts with commas between, such as localhost, .example.com, 10.0.0.0/8',
     ]),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { cookiesFeed, parseCookie } from '../../../src/feed-types/cookies.ts'
+import type { FeedRequest } from '../../../src/feed-types/feed-type.ts'
 import { aCookieFeed } from '../../support/feeds.ts'
 
 const feed = aCookieFeed()
@@ -53,6 +54,19 @@ describe('a cookie', () => {
       highlights: { state: ['expired'] },
     })
     expect(eventOf().highlights).not.toHaveProperty('state')
+  })
+
+  test.each([
+    ['text', '2020-01-01T00:00:00+00:00'],
+    ['seconds', 1_577_836_800],
+    ['digits', '1577836800000'],
+  ])('whose end is in the past has expired, written as %s', async (_form, ends) => {
+    const page = { items: [{ ...cookie, expires_at: ends }] }
+    const client = { searchCookies: () => Promise.resolve({ page }) }
+    const request = { client, scan: { body: {}, cursor: null }, nowMs: Date.UTC(2026, 0) }
+    const fetched = await cookiesFeed.fetch(feed, request as unknown as FeedRequest)
+    const told = parseCookie(fetched.page.items[0], feed)
+    expect(told).toMatchObject({ event: { severity: 'info' } })
   })
 
   test('whose value stands in other fields, too, shows it nowhere', () => {

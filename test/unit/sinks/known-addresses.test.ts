@@ -79,7 +79,11 @@ test.each([
   expect(told.join()).not.toContain('hush-hush')
 })
 
-test('a webhook with a body of its own may lead anywhere', () => {
+test('a webhook with a body of its own may lead anywhere but to the API of Slack', () => {
   const templates = ', templates: { webhook_body: \'{"content": {{ title | json }}}\' }'
-  expect(toldOf('webhook', discord, templates)).toEqual([])
+  for (const url of [discord, trigger]) expect(toldOf('webhook', url, templates)).toEqual([])
+  const api = 'https://slack.com/api/chat.postMessage'
+  expect(toldOf('webhook', api, templates)).toEqual([
+    expect.stringContaining('make an incoming webhook'),
+  ])
 })
