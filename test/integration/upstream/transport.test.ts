@@ -1,9 +1,8 @@
 import { once } from 'node:events'
 import { createServer as createHttpsServer } from 'node:https'
-import dns from 'node:dns'
-import { createServer, type AddressInfo, isIP, type LookupFunction, type Socket } from 'node:net'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { inspect } from 'node:util'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Outbound } from '../../../src/lib/outbound-config.ts'
 import { secretFromText } from '../../../src/lib/secret.ts'
 import { daemonLimits } from '../../../src/upstream/bounded-text.ts'
@@ -17,7 +16,6 @@ import { startHttpServer, type HttpServer, type ScriptedAnswer } from '../../sup
 import { anAccount, testKey } from '../../support/replica.ts'
 import { freePort } from '../../support/free-port.ts'
 import { aProxy } from '../../support/proxy.ts'
-import { aSlowServer } from '../../support/slow-server.ts'
 
 const limits = {
   connectMs: 5_000,
@@ -157,18 +155,6 @@ describe('no way to the service', () => {
     const error = await failure(aTransport(url))
     expect(error).toMatchObject({ reason: 'unavailable', fault: 'scheme' })
     expect(error.message).toContain('speaks TLS: the address begins with https://')
-  })
-
-  test('a host with a slow IPv4 and a dead IPv6 is reached', async () => {
-    const service = await aSlowServer()
-    vi.spyOn(dns, 'lookup').mockImplementation(((_host, _options, callback) => {
-      setImmediate(() => service.wake()) // the first packet has been sent, and dropped
-      const addresses = ['127.0.0.1', '::1'].map((address) => ({ address, family: isIP(address) }))
-      callback(null, addresses)
-    }) as LookupFunction as typeof dns.lookup)
-    onTestFinished(() => void vi.restoreAllMocks())
-    const transport = aTransport(`http://slow.test:${service.port}`)
-    expect(await ask(transport)).toEqual({ items: [], next: null })
   })
 
   test('a proxy that is away is named as such', async () => {
