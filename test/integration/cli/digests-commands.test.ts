@@ -200,6 +200,14 @@ test('a send to a paused sink says that it waits', async () => {
   expect(out).toContain('  oncall is paused (mail moves): it goes out when that is over\n')
 })
 
+test('a send to a sink of which each recipient is in trouble says that it waits', async () => {
+  const { ledger, keys, config } = await aDigestScene()
+  const circuit = createCircuit(ledger.redis, keys)
+  for (const id of [ann, bob]) await circuit.report(id, 'broken', { reason: 'recipient_deferred' })
+  const { out } = await tocsin('digests', 'send', 'oncall', ...config)
+  expect(out).toContain('  oncall has its circuit open: it goes out when that is over\n')
+})
+
 test.each([
   [['send', 'soc'], 'the sink "soc" has no digest; those that have one: oncall, news\n'],
   [['preview', 'siem'], 'the sink "siem" has no digest; those that have one: oncall, news\n'],
