@@ -1,8 +1,10 @@
 /** Who is about to change something is told when it leaves, and not before. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { startSandbox } from '../../../../src/sandbox/sandbox.ts'
 import type { PolicyCreation } from '../../../../src/upstream/resources/policies.ts'
 import { redisForTests } from '../../../support/ledger.ts'
-import { aScene, asked, failureOf } from './scene.ts'
+import { aReplica, aScene, asked, failureOf } from './scene.ts'
 
 const tests = redisForTests()
 
@@ -52,4 +54,22 @@ test('a write that is repeated with another token says so again, and may be in d
   let times = 0
   await client.createPolicy({ policy, ...asked(), onSend: () => void (times += 1) })
   expect(times).toBe(2)
+})
+
+test('the question after the health of a service stops waiting for its slot', async () => {
+  const sandbox = await startSandbox({ enforceLimits: false })
+  onTestFinished(() => sandbox.close())
+  const clock = {
+    ...systemClock,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      ms === 10_000 ? Promise.resolve() : systemClock.sleep(ms, signal),
+  }
+  const replica = aReplica(tests, { baseUrl: sandbox.url }, { clock })
+  await replica.slots.pause(replica.organizations.laneFor('main', 'basic'), 60_000)
+  const signal = AbortSignal.timeout(20_000)
+  const error = await failureOf(replica.client.checkHealth(signal))
+  expect({ reason: error.reason, isAborted: signal.aborted }).toEqual({
+    reason: 'timeout',
+    isAborted: false,
+  })
 })
