@@ -2,6 +2,13 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../../src/lib/clock.ts'
 import { startSandbox } from '../../../../src/sandbox/sandbox.ts'
+import {
+  createApiSlots,
+  createPacer,
+  createTierLimiter,
+} from '../../../../src/upstream/rate-limits.ts'
+import { notBegun, type Transport } from '../../../../src/upstream/transport.ts'
+import { anAccount } from '../../../support/replica.ts'
 import type { PolicyCreation } from '../../../../src/upstream/resources/policies.ts'
 import { redisForTests } from '../../../support/ledger.ts'
 import { aReplica, aScene, asked, failureOf } from './scene.ts'
@@ -72,4 +79,32 @@ test('the question after the health of a service stops waiting for its slot', as
     reason: 'timeout',
     isAborted: false,
   })
+})
+
+test('a write that misses its slot ends with its deadline, and was not done', async () => {
+  let nowMs = 0
+  const account = { limits: { search: 50, basic: 1 }, organizationId: 7 }
+  const { redis, keys, organizations } = aReplica(tests, account)
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const limiter = createTierLimiter({ redis, keys, clock, limitFor: () => 50 })
+  const slots = createApiSlots({ limiter, clock })
+  let begins = 0
+  const transport: Transport = {
+    request({ mayBegin }) {
+      if ((begins += 1) > 5) throw new Error('it goes on for ever')
+      nowMs += 60_000
+      return Promise.reject(mayBegin?.() === false ? notBegun : new Error('it began'))
+    },
+    close: () => Promise.resolve(),
+  }
+  const own = anAccount(account)
+  const parts = { account: own, organizations, slots, transport, clock, secrets: () => [] }
+  let isSent = false
+  const paced = { ...asked(), tier: 'basic', onSend: () => void (isSent = true) } as const
+  const sending = createPacer(parts).send(
+    { method: 'POST', path: '/' },
+    { ...paced, maxWaitMs: 90_000 },
+  )
+  expect(await failureOf(sending)).toMatchObject({ reason: 'timeout' })
+  expect({ begins, isSent }).toEqual({ begins: 2, isSent: false })
 })
