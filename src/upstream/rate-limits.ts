@@ -76,31 +76,6 @@ export function createPacer(options: PacerOptions): Pacer {
     if (remaining !== undefined) options.onQuota?.(remaining)
   }
 
-  async function sendInSlot(
-    request: TransportRequest,
-    taken: TakenSlot,
-    paced: PacedRequest,
-  ): Promise<Answer> {
-    let refusal: { reason: unknown } | undefined
-    function mayBegin(): boolean {
-      if (!taken.mayBegin()) return false
-      try {
-        paced.onSend?.()
-        return true
-      } catch (reason) {
-        refusal = { reason }
-        return false
-      }
-    }
-    try {
-      return await transport.request({ ...request, mayBegin })
-    } catch (error) {
-      if (refusal) throw refusal.reason
-      if (error !== notBegun) throw error
-    }
-    return sendInSlot(request, await taken.again(), paced)
-  }
-
   return {
     async send(request, paced) {
       const lane = organizations.laneFor(account.name, paced.tier)
@@ -108,7 +83,7 @@ export function createPacer(options: PacerOptions): Pacer {
       waitedMs[paced.tier] += taken.waitedMs
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
-        const answer = await sendInSlot(request, taken, paced)
+        const answer = await sendInSlot(transport, request, taken, paced.onSend)
         info.code = answer.status
         noteClock(answer)
         noteQuota(answer)
@@ -121,6 +96,32 @@ export function createPacer(options: PacerOptions): Pacer {
     clockSkewMs: () => clockSkewMs,
     waitedSeconds: (tier) => waitedMs[tier] / 1000,
   }
+}
+
+async function sendInSlot(
+  transport: Transport,
+  request: TransportRequest,
+  taken: TakenSlot,
+  onSend: PacedRequest['onSend'],
+): Promise<Answer> {
+  let refusal: { reason: unknown } | undefined
+  function mayBegin(): boolean {
+    if (!taken.mayBegin()) return false
+    try {
+      onSend?.()
+      return true
+    } catch (reason) {
+      refusal = { reason }
+      return false
+    }
+  }
+  try {
+    return await transport.request({ ...request, mayBegin })
+  } catch (error) {
+    if (refusal) throw refusal.reason
+    if (error !== notBegun) throw error
+  }
+  return sendInSlot(transport, request, await taken.again(), onSend)
 }
 
 /**
