@@ -23,7 +23,7 @@ export interface PacedRequest extends TakeOptions {
   tier: Tier
   /** Secrets of this request that must not appear in any message, besides the account's own. */
   secrets?: readonly string[]
-  /** Called when the slot has come: from now on the request may reach the API. */
+  /** Called right before the request is written: from now on it may reach the API. */
   onSend?: () => void
 }
 
@@ -76,15 +76,6 @@ export function createPacer(options: PacerOptions): Pacer {
     if (remaining !== undefined) options.onQuota?.(remaining)
   }
 
-  async function sendInSlot(request: TransportRequest, taken: TakenSlot): Promise<Answer> {
-    try {
-      return await transport.request({ ...request, mayBegin: taken.mayBegin })
-    } catch (error) {
-      if (error !== notBegun) throw error
-    }
-    return sendInSlot(request, await taken.again())
-  }
-
   return {
     async send(request, paced) {
       const lane = organizations.laneFor(account.name, paced.tier)
@@ -92,8 +83,7 @@ export function createPacer(options: PacerOptions): Pacer {
       waitedMs[paced.tier] += taken.waitedMs
       const info: RequestInfo = { tier: paced.tier, code: 'none', waitedMs: taken.waitedMs }
       try {
-        paced.onSend?.()
-        const answer = await sendInSlot(request, taken)
+        const answer = await sendInSlot(transport, request, taken, paced.onSend)
         info.code = answer.status
         noteClock(answer)
         noteQuota(answer)
@@ -106,6 +96,32 @@ export function createPacer(options: PacerOptions): Pacer {
     clockSkewMs: () => clockSkewMs,
     waitedSeconds: (tier) => waitedMs[tier] / 1000,
   }
+}
+
+async function sendInSlot(
+  transport: Transport,
+  request: TransportRequest,
+  taken: TakenSlot,
+  onSend: PacedRequest['onSend'],
+): Promise<Answer> {
+  let refusal: { reason: unknown } | undefined
+  function mayBegin(): boolean {
+    if (!taken.mayBegin()) return false
+    try {
+      onSend?.()
+      return true
+    } catch (reason) {
+      refusal = { reason }
+      return false
+    }
+  }
+  try {
+    return await transport.request({ ...request, mayBegin })
+  } catch (error) {
+    if (refusal) throw refusal.reason
+    if (error !== notBegun) throw error
+  }
+  return sendInSlot(transport, request, await taken.again(), onSend)
 }
 
 /**
@@ -135,23 +151,40 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
     return queue
   }
 
-  function offer({ slot, waitedMs }: Joined, lane: Lane, signal: AbortSignal): TakenSlot {
+  function offer({ slot, waitedMs }: Joined, lane: Lane, limits: WaitLimits): TakenSlot {
     return {
       waitedMs,
       mayBegin: () => clock.monotonic() <= slot.untilMs,
       async again() {
-        const next = await limiter.slotAgain(lane, slot, signal)
+        const next = await withDeadline(limits, (signal) => limiter.slotAgain(lane, slot, signal))
         if (!next) throw noSlotError()
-        return offer({ slot: next, waitedMs }, lane, signal)
+        return offer({ slot: next, waitedMs }, lane, limits)
       },
+    }
+  }
+
+  /** Calls `work` unless the deadline has passed, with a signal that aborts when it does. */
+  async function withDeadline<T>(
+    { signal = closing.signal, deadlineMs }: WaitLimits,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T | undefined> {
+    const leftMs = deadlineMs - clock.monotonic()
+    if (leftMs <= 0) return undefined
+    const [late, settled] = [new AbortController(), new AbortController()]
+    if (leftMs < Infinity) void clock.sleep(leftMs, settled.signal).then(() => late.abort())
+    try {
+      return await work(AbortSignal.any([signal, closing.signal, late.signal]))
+    } finally {
+      settled.abort('settled')
     }
   }
 
   return {
     async take(request, lane, takeOptions = {}) {
-      const { signal = closing.signal } = takeOptions
-      if (signal.aborted || closing.signal.aborted) throw noSlotError()
-      return offer(await ensureQueue(lane).join(request, takeOptions), lane, signal)
+      const { signal, maxWaitMs = Infinity } = takeOptions
+      if (signal?.aborted || closing.signal.aborted) throw noSlotError()
+      const limits = { signal, deadlineMs: clock.monotonic() + maxWaitMs }
+      return offer(await ensureQueue(lane).join(request, takeOptions), lane, limits)
     },
     pause: (lane, ms) => limiter.pause(lane, ms),
     utilization: (lane) =>
@@ -160,11 +193,15 @@ export function createApiSlots(options: { limiter: TierLimiter; clock?: Clock })
   }
 }
 
+interface WaitLimits extends Pick<TakeOptions, 'signal'> {
+  deadlineMs: number
+}
+
 interface TakenSlot {
   waitedMs: number
   /** Whether the request may begin at this moment. */
   mayBegin: () => boolean
-  /** For a request that did not begin. Throws UpstreamError `timeout` if its signal aborts. */
+  /** For a request that did not begin. Throws UpstreamError `timeout` if none comes in time. */
   again(): Promise<TakenSlot>
 }
 

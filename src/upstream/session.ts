@@ -51,6 +51,8 @@ export interface Session {
 const maxTokens = 3
 /** How long a token request waits for its slot; must stay below the 15 s of the renewal lock. */
 const tokenSlotMs = 10_000
+/** How long the question after the service's health waits for its slot. */
+const healthSlotMs = 10_000
 
 export function createSession(options: SessionOptions): Session {
   const { account, accountKey, state, tokens, pacer, clock } = options
@@ -129,7 +131,7 @@ export async function checkHealth(
   const slot: SlotRequest = { kind: 'command', name: account.name, dueSinceMs: clock.now() }
   const path = '/firework/v4/healthz/'
   const request: TransportRequest = { method: 'GET', path, signal }
-  const answer = await pacer.send(request, { slot, tier: 'basic', signal })
+  const answer = await pacer.send(request, { slot, tier: 'basic', signal, maxWaitMs: healthSlotMs })
   if (answer.status >= 300) throw errorFromAnswer(answer, [])
   readAnswer(answer, z.unknown())
 }

@@ -92,7 +92,9 @@ function createCommand(context: Context): Command {
 
 function replaceCommand(context: Context): Command {
   return addAssetOptions(new Command('replace'))
-    .description('put a whole asset in the place of another; what the file leaves out is gone')
+    .description(
+      'put a whole asset in the place of another; what the file leaves out is gone on older servers',
+    )
     .argument('<id>', 'id of the asset', parseId)
     .requiredOption(
       '--file <file>',
@@ -255,6 +257,10 @@ export async function replaceAsset(
   const replaced = await withClient(context, options, ({ client, callOptions }) =>
     nameFailure(`asset ${id}`, client.replaceAsset({ id, asset, ...callOptions() })),
   )
+  const lost = Object.keys(asset).filter((field) => !(field in replaced))
+  if (lost.length > 0) {
+    context.terminal.printError(`the service has no place for: ${sanitize(lost.join(', '), 600)}`)
+  }
   printOne(context, options, assetListing(options.reveal === true), replaced)
 }
 

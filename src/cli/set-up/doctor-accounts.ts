@@ -153,12 +153,14 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
   const { client } = parts
   const subject = about('key', client.account.name)
   const limits = { timeoutMs: accountTimeoutMs, stop }
-  return makeCheck(subject, limits, async (signal) => {
+  let isUsable = false
+  const found = await makeCheck(subject, limits, async (signal) => {
     const diagnosis = await diagnoseKey(client, signal)
     const { ok, facts, remedy = '' } = diagnosis
     const detail = facts.join(' ').replace(/\.$/, '')
     if (!ok)
       return [subject.bad('problem', detail, toClause(remedy)), ...besides(client, diagnosis)]
+    isUsable = true
     return [
       subject.good(detail),
       ...besides(client, diagnosis),
@@ -166,9 +168,12 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
       await quotaFinding(parts),
       ...(await dateFindings(parts)),
       ...(await filterFindings(parts, signal)),
-      ...(await toldTwiceFindings(client, parts.config.feeds, signal)),
     ]
   })
+  if (!isUsable) return found
+  const twice = about('told twice', client.account.name)
+  const work = (signal: AbortSignal) => toldTwiceFindings(client, parts.config.feeds, signal)
+  return [...found, ...(await makeCheck(twice, { ...limits, ifLate: 'warning' }, work))]
 }
 
 /** What the answer says beside the key: the tenant, and the time. */

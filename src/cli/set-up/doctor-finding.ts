@@ -54,6 +54,8 @@ export function proxyRemedy({ proxy }: Outbound, env: Environment): string | und
 export interface CheckLimits {
   timeoutMs: number
   stop: AbortSignal
+  /** What it is that a check takes too long; a problem of the network unless given. */
+  ifLate?: 'warning'
 }
 
 /**
@@ -62,17 +64,17 @@ export interface CheckLimits {
  */
 export async function makeCheck(
   subject: Subject,
-  { timeoutMs, stop }: CheckLimits,
+  limits: CheckLimits,
   work: (signal: AbortSignal) => Promise<DoctorFinding[]>,
 ): Promise<DoctorFinding[]> {
-  const found = await findOrFail(subject, { timeoutMs, stop }, work)
-  if (stop.aborted) throw new Interruption()
+  const found = await findOrFail(subject, limits, work)
+  if (limits.stop.aborted) throw new Interruption()
   return found
 }
 
 async function findOrFail(
   subject: Subject,
-  { timeoutMs, stop }: CheckLimits,
+  { timeoutMs, stop, ifLate }: CheckLimits,
   work: (signal: AbortSignal) => Promise<DoctorFinding[]>,
 ): Promise<DoctorFinding[]> {
   let isLate = false
@@ -89,6 +91,7 @@ async function findOrFail(
   } catch (error) {
     if (isLate) {
       const detail = `no answer within ${formatDuration(timeoutMs)}`
+      if (ifLate) return [subject.bad(ifLate, detail, 'run doctor again')]
       return [subject.bad('problem', detail, 'look at the network between here and there')]
     }
     const detail = `could not be checked: ${errorMessage(error)}`

@@ -8,7 +8,10 @@ import { UpstreamError } from '../../upstream/error.ts'
 import { type WireTenantAlert, wireTenantAlert } from '../../upstream/resources/identifiers.ts'
 import { about, type CheckLimits, type DoctorFinding, makeCheck } from './doctor-finding.ts'
 
-const healthTimeoutMs = 10_000
+/** Twice ten seconds: for a slot of the rate limit, then for the answer. */
+const healthTimeoutMs = 20_000
+
+const again = 'run doctor again'
 
 /** Asks each service once, whatever the number of accounts. */
 export async function checkServices(
@@ -38,6 +41,8 @@ function checkService(
         const remedy = 'nothing to mend here: wait, or ask the service'
         return [subject.bad('problem', `their side: its health check says that ${message}`, remedy)]
       }
+      if (error.reason === 'timeout')
+        return [subject.bad('warning', `not known: ${message}`, again)]
       // whether it is reached is said by the other checks
       return status === undefined ? [] : [subject.good(`answers, but not how it is (${status})`)]
     }
@@ -69,7 +74,7 @@ export async function toldTwiceFindings(
     if (!(error instanceof UpstreamError)) throw error
     if (isOperationMissing(error)) return []
     const detail = `whether the service tells the same could not be found out: ${error.message}`
-    return [subject.bad('warning', detail, 'run doctor again')]
+    return [subject.bad('warning', detail, again)]
   }
 }
 

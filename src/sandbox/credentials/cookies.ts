@@ -9,20 +9,18 @@ import { makeUuid } from '../monitoring/store.ts'
 const time = z.string().refine((text) => !Number.isNaN(parseInstant(text)), 'not a date-time')
 const words = z.array(z.string()).max(10)
 
-/** For limits and defaults see docs/api-notes.md, Page sizes. One of `domain` and `values` is given. */
-export const cookieSearchBody = z
-  .object({
-    domain: z.string().nullish(),
-    values: z.array(z.string()).max(1).nullish(),
-    names: words.nullish(),
-    paths: words.nullish(),
-    imported_after: time.nullish(),
-    expires_after: time.nullish(),
-    size: z.int().min(1).max(2_000).default(100),
-    from: z.string().nullish(),
-    order: z.enum(orders).default('asc'),
-  })
-  .refine(({ domain, values }) => Boolean(domain) || Boolean(values?.length), 'domain or values')
+/** For limits and defaults see docs/api-notes.md, Page sizes. No field is required. */
+export const cookieSearchBody = z.object({
+  domain: z.string().nullish(),
+  values: z.array(z.string()).max(1).nullish(),
+  names: words.nullish(),
+  paths: words.nullish(),
+  imported_after: time.nullish(),
+  expires_after: time.nullish(),
+  size: z.int().min(1).max(2_000).default(100),
+  from: z.string().nullish(),
+  order: z.enum(orders).default('asc'),
+})
 export type CookieSearchBody = z.infer<typeof cookieSearchBody>
 
 /** A cookie by when it was imported, which is when its log was created. */

@@ -38,8 +38,8 @@ export interface AssetOperations {
   /** `GET …{id}`, or `GET /firework/v2/assets/{id}`. Not every server has either. */
   getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
   /**
-   * Replaces the whole asset by `asset`; its group stays. `GET …{id}` and `PUT …{id}`, or `PUT
-   * /firework/v2/assets/{id}`, which alone takes unknown fields.
+   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. `GET …{id}`
+   * and `PUT …{id}`, or `PUT /firework/v2/assets/{id}`, which alone takes unknown fields.
    */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `GET …{id}` and `PUT …{id}`, or `POST /firework/v2/assets/{id}/toggle`. */
@@ -66,7 +66,7 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
       const secrets = secretTexts(body.data)
       const older = () => change({ method: 'POST', path: root, body, secrets }, asked)
       if (!identifierTypes.includes(body.type)) return older()
-      const given = toIdentifier(body, { group_id: body.assets_group_id })
+      const given = toIdentifier(body, { ...newIdentifier, group_id: body.assets_group_id })
       return callNewest(async () => toAsset(await identifiers.create(given, asked)), older, true)
     },
     getAsset: ({ id, ...asked }) =>
@@ -80,9 +80,10 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
       const secrets = secretTexts(body.data)
       const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
       if (!identifierTypes.includes(body.type)) return older()
-      const is_disabled = body['is_disabled'] === true
-      const replace = ({ group_id }: WrittenIdentifier) =>
-        toIdentifier(body, { group_id, is_disabled })
+      const replace = (now: WrittenIdentifier) => {
+        const { is_disabled } = body
+        return toIdentifier(body, typeof is_disabled === 'boolean' ? { ...now, is_disabled } : now)
+      }
       return callNewest(async () => toAsset(await identifiers.change(id, replace, asked)), older)
     },
     toggleAsset({ id, isDisabled: is_disabled, ...asked }) {
@@ -155,7 +156,9 @@ export type WireAsset = z.infer<typeof wireAsset>
 
 export const wireAssetAnswer = z.looseObject({ asset: wireAsset })
 
-/** The body of v4 that means the same. */
+const newIdentifier = { emerging_categories: [], severities: [] }
+
+/** The body of v4 that means the same. What it leaves out stays, and severities without a number. */
 function toIdentifier(
   {
     name,
@@ -165,30 +168,37 @@ function toIdentifier(
     experimental_search_types: emerging,
     risks: given,
   }: z.infer<typeof assetCreation> | z.infer<typeof assetReplacement>,
-  more: Pick<WrittenIdentifier, 'group_id' | 'is_disabled'>,
+  now: Omit<WrittenIdentifier, 'name' | 'data' | 'categories'>,
 ): WrittenIdentifier {
+  const known = given?.flatMap((risk) => eventSeverities[risk - 1] ?? [])
   return {
+    ...now,
     name,
     data: { ...data, type },
     categories,
-    emerging_categories: emerging ?? [],
-    severities: (given ?? []).flatMap((risk) => eventSeverities[risk - 1] ?? []),
-    ...more,
+    emerging_categories: emerging ?? now.emerging_categories,
+    severities: known
+      ? [...known, ...now.severities.filter((word) => rankOf(word) === 0)]
+      : now.severities,
   }
+}
+
+function rankOf(severity: string): number {
+  return eventSeverities.findIndex((known) => known === severity) + 1
 }
 
 /** An identifier of v4 as the asset that it is; what only v4 has stays under its name. */
 function toAsset(identifier: WholeIdentifier): WireAsset {
   const { data, categories, emerging_categories, severities, ...same } = identifier
   const { type, ...content } = data
-  const ranks = severities.map((word) => eventSeverities.findIndex((known) => known === word) + 1)
   return {
     ...same,
+    name: same.name ?? '',
     type,
     data: content,
     search_types: categories,
     experimental_search_types: emerging_categories,
-    risks: ranks.filter((rank) => rank > 0),
+    risks: severities.map(rankOf).filter((rank) => rank > 0),
     count: same.enrichments?.event_count,
     data_updated_at: same.updated_at,
   }

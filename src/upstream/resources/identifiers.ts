@@ -176,22 +176,25 @@ export const wireTenantAlert = z.looseObject({
 })
 export type WireTenantAlert = z.infer<typeof wireTenantAlert>
 
+const texts = z
+  .array(text)
+  .nullish()
+  .transform((given) => given ?? [])
+
 /** The fields of an identifier that a client writes, all of which a change must name. */
 const writtenIdentifier = z.object({
-  name: text,
+  name: text.nullish(),
   data: z.looseObject({ type: text }),
-  categories: z.array(text),
-  emerging_categories: z.array(text),
-  severities: z.array(text),
+  categories: texts,
+  emerging_categories: texts,
+  severities: texts,
   group_id: z.int().nullish(),
+  is_disabled: z.boolean().nullish(),
 })
-export interface WrittenIdentifier extends z.infer<typeof writtenIdentifier> {
-  is_disabled?: boolean
-}
+export type WrittenIdentifier = z.infer<typeof writtenIdentifier>
 
 const wireWholeIdentifier = writtenIdentifier.loose().extend({
   id: z.int(),
-  is_disabled: z.boolean(),
   updated_at: text.nullish(),
   enrichments: z.looseObject({ event_count: z.number().nullish() }).nullish(),
 })

@@ -13,8 +13,8 @@ import { wireSearchPage, type WireSearchPage } from './page.ts'
 export interface CallOptions extends TakeOptions {
   slot: SlotRequest
   /**
-   * Called before a write is sent, once its slot has come: from now on it may reach the API. If
-   * this throws, the write is not sent.
+   * Called right before a write is written: from now on it may reach the API. If this throws, the
+   * write is not sent.
    */
   onSend?: () => void
 }

@@ -214,6 +214,15 @@ test('assets replace sends the whole asset, fields that nobody knows included', 
   })
 })
 
+test('assets replace names what the service has no place for', async () => {
+  const { run } = await aServiceScene(tests, { undescribed: true })
+  const asset = { ...(await anAsset(run)), further: 1, is_disabled: true }
+  const file = aFile('a.json', JSON.stringify(asset))
+  const { code, out, err } = await run('assets', 'replace', '5001', '--file', file)
+  expect({ code, err }).toEqual({ code: 0, err: 'the service has no place for: further\n' })
+  expect(out).toContain('disabled')
+})
+
 test('assets replace refuses a file with which something would be lost', async () => {
   const { run, runGiven, sent } = await aServiceScene(tests)
   const masked = await runGiven('hush-hush', ...secretAsset, '--output=json')

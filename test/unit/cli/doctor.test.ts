@@ -14,11 +14,14 @@ import {
   judgeMemory,
   judgeTimeZones,
 } from '../../../src/cli/set-up/doctor-host.ts'
+import { checkServices } from '../../../src/cli/set-up/doctor-service.ts'
 import { checkRedis } from '../../../src/cli/set-up/doctor-redis.ts'
 import { parseConfig } from '../../../src/config/load.ts'
 import type { Config } from '../../../src/config/config.ts'
 import { Interruption } from '../../../src/cli/terminal.ts'
 import type { Redis } from '../../../src/redis/connection.ts'
+import type { UpstreamClient } from '../../../src/upstream/client.ts'
+import { UpstreamError } from '../../../src/upstream/error.ts'
 
 const mebibyte = 2 ** 20
 const never = new AbortController().signal
@@ -33,6 +36,22 @@ test('a check that takes too long is a problem, and says how long it was waited 
       status: 'problem',
       detail: expect.stringMatching(/^no answer within /),
     }),
+  ])
+})
+
+test('a check that may take too long is a warning, and nothing of the network', async () => {
+  const limits = { timeoutMs: 20, stop: never, ifLate: 'warning' } as const
+  const found = await makeCheck(about('told twice', 'main'), limits, () => new Promise(() => {}))
+  expect(found).toMatchObject([{ status: 'warning', remedy: 'run doctor again' }])
+})
+
+test('a service that could not be asked in time under the rate limit is a warning', async () => {
+  const account = { baseUrl: 'http://127.0.0.1:9', name: 'main' }
+  const late = new UpstreamError('timeout', 'no API slot came in time under the rate limit')
+  const client = { checkHealth: () => Promise.reject(late) } as unknown as UpstreamClient
+  const config = { accounts: [account] } as unknown as Config
+  expect(await checkServices(config, () => client, never)).toMatchObject([
+    { check: 'service', status: 'warning', detail: `not known: ${late.message}` },
   ])
 })
 

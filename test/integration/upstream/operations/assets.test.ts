@@ -214,7 +214,7 @@ describe('a server with the identifiers of v4', () => {
       name: 'Acme 2',
       search_types: ['leak'],
       risks: [5],
-      experimental_search_types: [],
+      experimental_search_types: ['x'],
     })
     expect(await toggle(client, made.id)).toMatchObject({ name: 'Acme 2', is_disabled: true })
     const stored = { name: 'Acme 2', isDisabled: true, groupId: 1043 }
@@ -224,6 +224,47 @@ describe('a server with the identifiers of v4', () => {
     const methods = ['POST', 'GET', 'GET', 'PUT', 'GET', 'PUT', 'DELETE']
     expect(sent().map(({ method }) => method)).toEqual(methods)
     expect(sent(path)).toEqual([])
+  })
+
+  test('keeps of an asset what its replacement leaves out, and words that nobody knows', async () => {
+    const { service, client } = await aScriptedScene(tests)
+    const now = {
+      ...identifier,
+      emerging_categories: ['x'],
+      severities: ['high', 'word_of_tomorrow'],
+      is_disabled: true,
+    }
+    const written: unknown[] = []
+    service.answer(({ method, body }) => {
+      if (method === 'PUT') written.push(JSON.parse(body))
+      return json(200, now)
+    })
+    await replace(client, 5, { name: 'Acme 2' })
+    await replace(client, 5, { risks: [5], experimental_search_types: [], is_disabled: false })
+    const { name, data, categories, emerging_categories, severities, group_id } = now
+    const kept = { name, data, categories, emerging_categories, severities, group_id }
+    expect(written).toEqual([
+      { ...kept, name: 'Acme 2', is_disabled: true },
+      {
+        ...kept,
+        emerging_categories: [],
+        severities: ['critical', 'word_of_tomorrow'],
+        is_disabled: false,
+      },
+    ])
+  })
+
+  test('changes an identifier without a name and with lists of nothing', async () => {
+    const { service, client } = await aScriptedScene(tests)
+    const lists = { categories: null, emerging_categories: null, severities: null }
+    const written: unknown[] = []
+    service.answer(({ method, body }) => {
+      if (method === 'PUT') written.push(JSON.parse(body))
+      return json(200, { ...identifier, ...lists, name: null })
+    })
+    const empty = { categories: [], emerging_categories: [], severities: [] }
+    expect(await toggle(client, 5)).toMatchObject({ id: 5, name: '', search_types: [], risks: [] })
+    expect(written).toEqual([expect.objectContaining({ ...empty, name: null, is_disabled: true })])
   })
 
   test('has an identity by its attributes', async () => {

@@ -1,8 +1,17 @@
 /** Who is about to change something is told when it leaves, and not before. */
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../../../src/lib/clock.ts'
+import { startSandbox } from '../../../../src/sandbox/sandbox.ts'
+import {
+  createApiSlots,
+  createPacer,
+  createTierLimiter,
+} from '../../../../src/upstream/rate-limits.ts'
+import { notBegun, type Transport } from '../../../../src/upstream/transport.ts'
+import { anAccount } from '../../../support/replica.ts'
 import type { PolicyCreation } from '../../../../src/upstream/resources/policies.ts'
 import { redisForTests } from '../../../support/ledger.ts'
-import { aScene, asked, failureOf } from './scene.ts'
+import { aReplica, aScene, asked, failureOf } from './scene.ts'
 
 const tests = redisForTests()
 
@@ -52,4 +61,50 @@ test('a write that is repeated with another token says so again, and may be in d
   let times = 0
   await client.createPolicy({ policy, ...asked(), onSend: () => void (times += 1) })
   expect(times).toBe(2)
+})
+
+test('the question after the health of a service stops waiting for its slot', async () => {
+  const sandbox = await startSandbox({ enforceLimits: false })
+  onTestFinished(() => sandbox.close())
+  const clock = {
+    ...systemClock,
+    sleep: (ms: number, signal?: AbortSignal) =>
+      ms === 10_000 ? Promise.resolve() : systemClock.sleep(ms, signal),
+  }
+  const replica = aReplica(tests, { baseUrl: sandbox.url }, { clock })
+  await replica.slots.pause(replica.organizations.laneFor('main', 'basic'), 60_000)
+  const signal = AbortSignal.timeout(20_000)
+  const error = await failureOf(replica.client.checkHealth(signal))
+  expect({ reason: error.reason, isAborted: signal.aborted }).toEqual({
+    reason: 'timeout',
+    isAborted: false,
+  })
+})
+
+test('a write that misses its slot ends with its deadline, and was not done', async () => {
+  let nowMs = 0
+  const account = { limits: { search: 50, basic: 1 }, organizationId: 7 }
+  const { redis, keys, organizations } = aReplica(tests, account)
+  const clock = { ...systemClock, monotonic: () => nowMs }
+  const limiter = createTierLimiter({ redis, keys, clock, limitFor: () => 50 })
+  const slots = createApiSlots({ limiter, clock })
+  let begins = 0
+  const transport: Transport = {
+    request({ mayBegin }) {
+      if ((begins += 1) > 5) throw new Error('it goes on for ever')
+      nowMs += 60_000
+      return Promise.reject(mayBegin?.() === false ? notBegun : new Error('it began'))
+    },
+    close: () => Promise.resolve(),
+  }
+  const own = anAccount(account)
+  const parts = { account: own, organizations, slots, transport, clock, secrets: () => [] }
+  let isSent = false
+  const paced = { ...asked(), tier: 'basic', onSend: () => void (isSent = true) } as const
+  const sending = createPacer(parts).send(
+    { method: 'POST', path: '/' },
+    { ...paced, maxWaitMs: 90_000 },
+  )
+  expect(await failureOf(sending)).toMatchObject({ reason: 'timeout' })
+  expect({ begins, isSent }).toEqual({ begins: 2, isSent: false })
 })
