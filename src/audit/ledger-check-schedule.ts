@@ -9,7 +9,6 @@ import type { Redis } from '../redis/connection.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
 import type { AccountLedger } from '../store/account-ledger.ts'
-import { createIndexWatch } from '../store/record-index.ts'
 import { type LedgerCheck, countDiscrepancies, isConsistent, checkLedgers } from './ledger-check.ts'
 
 interface LedgerCheckScheduleOptions {
@@ -44,7 +43,6 @@ export function createLedgerCheckSchedule(
 ): LedgerCheckSchedule {
   const { ledgers, redis, keys, clock, isActive } = options
   const holder = randomUUID()
-  const index = createIndexWatch(options.logger, 'the consistency check')
 
   /** Resolves with undefined if it was broken off. */
   async function runCheck(
@@ -71,7 +69,6 @@ export function createLedgerCheckSchedule(
       const isDue = Math.abs(clock.now() - (lastNote?.endedAtMs ?? 0)) >= ledgerCheckEveryMs
       if (!isDue || !isActive() || !(await holdLedgerCheck(redis, keys, holder))) return
       try {
-        if (!(await index.isComplete(ledgers))) return // else what is missing may only be unindexed
         const checks = await runCheck(lastNote ?? {}, signal, alive)
         if (!checks) return
         await writeLedgerCheckNote(redis, keys, checks, clock.now())

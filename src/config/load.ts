@@ -19,7 +19,6 @@ import {
   toSection,
 } from './parse-file.ts'
 import { referenceMistakes } from './references.ts'
-import { findRenamedKey } from './renamed-keys.ts'
 import { configFile } from './schema.ts'
 import { environmentWarnings, secretWarnings } from './secret-warnings.ts'
 import { findWarnings } from './warnings.ts'
@@ -66,7 +65,7 @@ export function parseConfig(text: string, source: Source): LoadedConfig {
 }
 
 function* parseInSteps(text: string, { file, env }: Source): Steps<LoadedConfig> {
-  const source = { file, env, findRenamed: findRenamedKey }
+  const source = { file, env }
   const shape = { schema: configFile, references: referenceMistakes }
   const { content, tree, files, contents, place } = yield* parseFileInSteps(text, source, shape)
   yield
@@ -77,7 +76,7 @@ function* parseInSteps(text: string, { file, env }: Source): Steps<LoadedConfig>
   yield
   const warnings = [
     ...environmentWarnings(env),
-    ...place([...tree.renamed, ...found, ...secretWarnings(tree, source)]),
+    ...place([...found, ...secretWarnings(tree, source)]),
   ]
   return { config, warnings, hash, files, contents, place }
 }

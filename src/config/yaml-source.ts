@@ -25,18 +25,8 @@ export type Path = readonly (string | number)[]
 export interface Source {
   file: string
   env: Environment
-  /** Finds the new name of a key that an older version called otherwise. */
-  findRenamed?: (path: Path, key: string) => RenamedKey | undefined
   /** The top-level sections, e.g. `accounts, feeds`; default: those of the configuration. */
   sections?: string
-}
-
-/** A key that an older version called otherwise. */
-export interface RenamedKey {
-  was: string
-  now: string
-  /** Words of its value that changed with it. */
-  words?: Readonly<Record<string, string>>
 }
 
 /** A mistake at a place of the tree; `offset` if it is in a key, or the place has no path. */
@@ -56,8 +46,6 @@ export interface Tree {
   variables: ReadonlySet<string>
   /** Files that the configuration names for reading. */
   files: readonly string[]
-  /** Old names of keys in the file; the value has them under their new ones. */
-  renamed: TreeMistake[]
   positionOf(mistake: { path: Path; offset?: number }): { line: number; column: number }
 }
 
@@ -72,7 +60,6 @@ interface Reading {
   document: Document.Parsed
   source: Source
   mistakes: TreeMistake[]
-  renamed: TreeMistake[]
   offsets: Map<string, number>
   variables: Map<string, string[]>
   ancestors: Set<Node>
@@ -102,7 +89,7 @@ export function readTree(text: string, source: Source): Tree {
   const isReadable = !isTooLong && collectSyntaxMistakes(reading, text, lines)
   if (isTooLong) addMistake(reading, [], tooLong)
   const value = isReadable ? readNode(reading, document.contents, []) : undefined
-  const { mistakes, renamed, offsets, variables } = reading
+  const { mistakes, offsets, variables } = reading
   return {
     value: value === absent ? undefined : value,
     mistakes,
@@ -110,7 +97,6 @@ export function readTree(text: string, source: Source): Tree {
     variablesAt: (path) => variables.get(pathKey(path)) ?? [],
     variables: new Set([...variables.values()].flat()),
     files: [...reading.files],
-    renamed,
     positionOf: ({ path, offset }) => {
       const { line, col } = lines.linePos(offset ?? findOffset(offsets, path))
       return { line: Math.max(1, line), column: Math.max(1, col) }
@@ -123,7 +109,6 @@ function createReading(document: Document.Parsed, source: Source): Reading {
     document,
     source,
     mistakes: [],
-    renamed: [],
     offsets: new Map(),
     variables: new Map(),
     ancestors: new Set(),
@@ -216,41 +201,23 @@ function readAlias(reading: Reading, alias: Alias, path: Path): unknown {
 
 function readMap(reading: Reading, map: YAMLMap, path: Path): unknown {
   const entries: [string, unknown][] = []
-  const seen = new Map<string, string>()
+  const seen = new Set<string>()
   for (const { key, value } of map.items) {
-    const written = isScalar(key) ? String(key.value) : ''
-    const renamed = reading.source.findRenamed?.(path, written)
-    const name = renamed?.now ?? written
+    const name = isScalar(key) ? String(key.value) : ''
     const place = [...path, name]
     const offset = isScalar(key) ? (key.range?.[0] ?? 0) : 0
-    const problem = seen.has(name) ? repeatedKey(written, seen.get(name)) : keyProblem(name)
+    const problem = seen.has(name) ? repeatedKey : keyProblem(name)
     if (problem !== undefined) reading.mistakes.push({ path: place, offset, ...problem })
     if (seen.has(name)) continue
-    seen.set(name, written)
+    seen.add(name)
     reading.offsets.set(pathKey(place), offset)
-    if (renamed) reading.renamed.push({ path: place, offset, ...oldName(renamed) })
     const content = problem === undefined ? readNode(reading, value, place) : absent
-    if (content !== absent) entries.push([name, currentWord(content, renamed)])
+    if (content !== absent) entries.push([name, content])
   }
   return Object.fromEntries(entries)
 }
 
-function repeatedKey(key: string, other: string | undefined): Refusal {
-  const problem =
-    key === other
-      ? 'the key is written twice'
-      : `${key} and ${other} are the same key under two names`
-  return refusal(problem, 'keep one of the two')
-}
-
-function oldName({ was, now }: RenamedKey): Refusal {
-  const remedy = `write ${now}: the next version no longer reads the old name`
-  return refusal(`${was} is called ${now} now`, remedy)
-}
-
-function currentWord(value: unknown, renamed: RenamedKey | undefined): unknown {
-  return typeof value === 'string' ? (renamed?.words?.[value] ?? value) : value
-}
+const repeatedKey = refusal('the key is written twice', 'keep one of the two')
 
 function keyProblem(name: string): Refusal | undefined {
   if (name === '<<') return refusal('merge keys are not supported', 'write the keys out')

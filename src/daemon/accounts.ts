@@ -3,7 +3,6 @@
  * items already taken in are still delivered. Logs which accounts left and what waits in them, and
  * which new account looks like a renamed one.
  */
-import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/config.ts'
 import type { Finding } from '../lib/config-fields.ts'
 import { type AccountLedger, claimLead, openLedgers } from '../store/account-ledger.ts'
@@ -21,7 +20,6 @@ import {
   readHoldings,
   removeLedger,
 } from '../store/accounts.ts'
-import { runMigrationScan, migrationPauseMs } from '../store/record-index.ts'
 import { UpstreamError } from '../upstream/error.ts'
 import { createAccountKey } from '../upstream/tokens.ts'
 import { leftLedgers, standingOf, type EngineContext } from './context.ts'
@@ -31,7 +29,7 @@ export interface AccountWatch {
    * Opens ledgers that were registered, closes discarded ones, logs what was settled. Throws what
    * Redis throws.
    */
-  watchOnce(signal: AbortSignal, alive: () => void): Promise<void>
+  watchOnce(): Promise<void>
 }
 
 /**
@@ -181,35 +179,9 @@ export function formatRename({ account, left, why }: Rename): { said: string; re
   }
 }
 
-/**
- * Steps of the migration scan before the rest of the watch runs, which notes that this daemon has
- * its accounts.
- */
-const scanStepsAtOnce = 200
-
 export function buildAccountWatch(context: EngineContext): AccountWatch {
-  const { redis, keys, ledgers, clock, config, generation } = context
-  const holder = randomUUID()
-  let isMigrated = false
+  const { redis, keys, ledgers, config } = context
   const waiting = new Set<string>()
-
-  /**
-   * Migrates what an older version left: accounts that it did not register, records without an
-   * index.
-   */
-  async function migrate(signal: AbortSignal, alive: () => void): Promise<void> {
-    if (isMigrated || !generation.isActive) return
-    let steps = 0
-    isMigrated = await runMigrationScan(context, {
-      holder,
-      async mayGoOn() {
-        alive()
-        steps += 1
-        await clock.sleep(migrationPauseMs, signal)
-        return !signal.aborted && steps < scanStepsAtOnce
-      },
-    })
-  }
 
   function closeDiscarded(entries: readonly AccountEntry[]): void {
     for (const { account } of leftLedgers({ ledgers, config })) {
@@ -234,9 +206,8 @@ export function buildAccountWatch(context: EngineContext): AccountWatch {
   }
 
   return {
-    async watchOnce(signal, alive) {
+    async watchOnce() {
       await noteConfigured(context, accountNames(config))
-      await migrate(signal, alive)
       const entries = await readAccounts({ redis, keys })
       closeDiscarded(entries)
       await openLeftAccounts(context, entries)

@@ -4,7 +4,6 @@
  */
 import { existsSync } from 'node:fs'
 import type { LoadedConfig } from '../config/load.ts'
-import { drainOldQueues, upgradeStore } from '../delivery/upgrade.ts'
 import { type Clock, defaultTimings, type Timings } from '../lib/clock.ts'
 import { errorMessage } from '../lib/errors.ts'
 import type { Logger } from '../lib/logger.ts'
@@ -240,11 +239,6 @@ async function prepareRedis({ config, redis, keys, logger }: EngineContext): Pro
 async function begin({ current, version, stopping, processContext }: RunningApp): Promise<void> {
   const { config, generation } = current.context
   await openAccountLedgers(current.context)
-  await upgrade(current.context)
-  void drainOldQueues(
-    { ...processContext, afterMs: processContext.timings.upgradeLookMs },
-    stopping,
-  )
   await activateConfig(current.context)
   if (stopping.aborted) return
   const engine = await assembleEngine(current)
@@ -258,11 +252,6 @@ async function begin({ current, version, stopping, processContext }: RunningApp)
     },
     'tocsin runs',
   )
-}
-
-function upgrade({ config, timings, ...context }: EngineContext): Promise<void> {
-  const sinks = config.sinks.map(({ name }) => name)
-  return upgradeStore({ ...context, sinks, waitMs: timings.upgradeMs })
 }
 
 async function stop(running: RunningApp): Promise<void> {

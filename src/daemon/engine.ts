@@ -176,9 +176,7 @@ function buildLoops(
     createNamedLoop('failover', timings.failoverMs, (signal, alive) =>
       failover.failoverOnce(signal, alive),
     ),
-    createNamedLoop('accounts', timings.accountsMs, (signal, alive) =>
-      accounts.watchOnce(signal, alive),
-    ),
+    createNamedLoop('accounts', timings.accountsMs, () => accounts.watchOnce()),
     createNamedLoop('state', timings.stateMs, (signal, alive) => state.refreshOnce(signal, alive)),
     createNamedLoop('lanes', timings.lanesMs, () => lanes.ensure()),
     createNamedLoop('audits', timings.housekeepingMs, (signal, alive) =>

@@ -14,7 +14,6 @@ import {
   scanPendingItems,
   readPendingRefs,
 } from '../store/pending-items.ts'
-import { isIndexed } from '../store/record-index.ts'
 import type { Circuit, CircuitReading } from './circuit.ts'
 import type { WorkAnnouncer } from './due-accounts.ts'
 import {
@@ -206,8 +205,6 @@ export function createOverflow(options: OverflowOptions): Overflow {
       const nowMs = clock.now()
       if (excess <= 0 || nowMs - (lastScanMs.get(sink.name) ?? -Infinity) < betweenScansMs) return
       lastScanMs.set(sink.name, nowMs)
-      // the least severe items may be missing from the index while an upgrade still fills it
-      if (!(await Promise.all(ledgers.map(isIndexed))).every(Boolean)) return
       const least = (await findWaiting(ledgers, sink.name, paging))
         .toSorted((a, b) => a.rank - b.rank || a.createdAtMs - b.createdAtMs)
         .slice(0, excess)

@@ -6,7 +6,6 @@ import {
   foreignKeys,
   isName,
   isSection,
-  laterKeys,
   name,
   nameRemedy,
   type Rule,
@@ -377,7 +376,6 @@ export function windowSweep(every?: string): z.ZodType<SweepConfig | undefined> 
       every: every === undefined ? interval.optional() : interval.prefault(every),
       // at least 1h: the overlap of a new scan with the one before
       back: duration('How far back it reads.', '1h').prefault('7d'),
-      ...laterKeys({ by: 'a sweep goes by when an event was created' }),
     },
     { describe: 'Reads a trailing window again, for what arrived late. false: never.' },
   ).transform((file): SweepConfig => ({ everyMs: file.every, backMs: file.back }))

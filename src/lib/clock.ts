@@ -123,13 +123,6 @@ export interface Timings {
    */
   housekeepingMs: number
 
-  /**
-   * How long replicas of an older version get to finish their sends before their store is taken
-   * over.
-   */
-  upgradeMs: number
-  /** When the jobs that they added after that are removed. */
-  upgradeLookMs: number
   /** How long a process keeps a claim that it does not renew. */
   claimLeaseMs: number
 
@@ -194,8 +187,6 @@ export const defaultTimings: Readonly<Timings> = Object.freeze({
   stateMs: 5_000,
   housekeepingMs: 15_000,
 
-  upgradeMs: 10_000,
-  upgradeLookMs: 600_000,
   claimLeaseMs: 10_000,
 
   laneHoldMs: 30_000,

@@ -60,51 +60,27 @@ function unknownKeys(shape: object, knownKeys: string[]): Rule {
       }))
 }
 
-/** Marks the schema of a key that a later version brings; the JSON Schema leaves it out. */
-export const laterMark = { later: true } as const
-/** Marks the schema of a key that another type of the same section has. */
-const foreignMark = { foreign: true } as const
+/** Marks the schema of a key that is always refused; the JSON Schema leaves it out. */
+export const refusedMark = { refused: true } as const
 
 /** Whether a schema's metadata marks its key as always refused. */
 export function isMarkedRefused(meta: Readonly<Record<string, unknown>>): boolean {
-  return meta['later'] === true || meta['foreign'] === true
+  return meta['refused'] === true
 }
 
 function isRefusedKey(schema: unknown): boolean {
   return schema instanceof z.ZodType && isMarkedRefused(schema.meta() ?? {})
 }
 
-type RefusedKeys<Key extends string> = Record<Key, z.ZodOptional<z.ZodUnknown>>
-
-/** Keys of a later version, refused by name; `instead` says what this version does. */
-export function laterKeys<const Key extends string>(
-  instead: Record<Key, string>,
-): RefusedKeys<Key> {
-  return refusedKeys(instead, (meanwhile) => ({
-    message: messageFor(refusal('not in this version', `remove the line: ${meanwhile}`)),
-    mark: laterMark,
-  }))
-}
-
 /** Keys of other types of the same section, refused with what to write instead. */
 export function foreignKeys<const Key extends string>(
   remedies: Record<Key, string>,
-): RefusedKeys<Key> {
-  return refusedKeys(remedies, (remedy) => ({
-    message: messageFor(refusal('not a key of this type', remedy)),
-    mark: foreignMark,
-  }))
-}
-
-function refusedKeys<const Key extends string>(
-  said: Record<Key, string>,
-  refuse: (text: string) => { message: string; mark: Record<string, boolean> },
-): RefusedKeys<Key> {
-  const shape = Object.entries<string>(said).map(([key, text]) => {
-    const { message, mark } = refuse(text)
-    return [key, refusedKey(message).meta(mark)]
+): Record<Key, z.ZodOptional<z.ZodUnknown>> {
+  const shape = Object.entries<string>(remedies).map(([key, remedy]) => {
+    const message = messageFor(refusal('not a key of this type', remedy))
+    return [key, refusedKey(message).meta(refusedMark)]
   })
-  return Object.fromEntries(shape) as RefusedKeys<Key>
+  return Object.fromEntries(shape) as Record<Key, z.ZodOptional<z.ZodUnknown>>
 }
 
 function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
@@ -117,15 +93,18 @@ function refusedKey(message: string): z.ZodOptional<z.ZodUnknown> {
 }
 
 /**
- * A section whose `type` selects one of several schemas; types of later versions are refused by
- * name.
+ * A section whose `type` selects one of several schemas; `unsupported` types are refused by
+ * name, each with its reason.
  */
 export function byType<
   Options extends readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]],
->(options: Options, later: Record<string, string> = {}): z.ZodDiscriminatedUnion<Options, 'type'> {
+>(
+  options: Options,
+  unsupported: Record<string, string> = {},
+): z.ZodDiscriminatedUnion<Options, 'type'> {
   return z
     .discriminatedUnion('type', options, {
-      error: ({ input }) => messageFor(typeRefusal(input, typeNames(options), later)),
+      error: ({ input }) => messageFor(typeRefusal(input, typeNames(options), unsupported)),
     })
     .superRefine((input, context) => addOtherMistakes(options, input, context), {
       when: () => true,
@@ -165,15 +144,20 @@ function typeNames(options: readonly z.core.$ZodTypeDiscriminable[]): string[] {
   return options.flatMap(({ _zod }) => [...(_zod.propValues['type'] ?? [])].map(String))
 }
 
-function typeRefusal(input: unknown, knownTypes: string[], later: Record<string, string>): Refusal {
+function typeRefusal(
+  input: unknown,
+  knownTypes: string[],
+  unsupported: Record<string, string>,
+): Refusal {
   if (!isSection(input)) {
     const problem = input === undefined ? 'missing' : 'not a section'
     return refusal(problem, 'write its keys, first of all type')
   }
   const type = input['type']
-  const meanwhile = typeof type === 'string' && Object.hasOwn(later, type) ? later[type] : undefined
-  if (meanwhile === undefined) return unknownWord(type, knownTypes)
-  return refusal('not in this version', `write ${knownTypes.join(' or ')}: ${meanwhile}`)
+  const reason =
+    typeof type === 'string' && Object.hasOwn(unsupported, type) ? unsupported[type] : undefined
+  if (reason === undefined) return unknownWord(type, knownTypes)
+  return refusal('not supported', `write ${knownTypes.join(' or ')}: ${reason}`)
 }
 
 /** Named entries of one kind, at least one. */

@@ -2,7 +2,6 @@
 import type { z } from 'zod'
 import {
   type Finding,
-  laterKeys,
   list,
   refusal,
   section,
@@ -47,7 +46,6 @@ export const httpConfig = section(
     token_file: text(
       'Where the daemon writes what `tocsin reload` needs, readable by its user alone; by default in the first of $RUNTIME_DIRECTORY, $XDG_RUNTIME_DIR and the folder for temporary files.',
     ).optional(),
-    ...laterKeys({ password: 'it serves only /metrics, /healthz and /readyz, which take none' }),
   },
   { describe: 'Where metrics and health are served.', rules: [tokenFileRule] },
 ).transform(({ hosts, token_file: tokenFile, ...given }) => ({

@@ -161,8 +161,8 @@ export function createRoomCheck(redis: Redis, clock: Clock): () => Promise<boole
   }
 }
 
-/** Of the stored layout: 1 (up to version 0.4) has a BullMQ job for each delivery, 2 has claims. */
-export const schemaVersion = 2
+/** Of the stored layout. */
+export const schemaVersion = 1
 
 /** Returns the stored schema version; undefined if nothing is stored yet. */
 export async function readSchema(redis: Redis, keys: Keys): Promise<number | undefined> {
@@ -172,13 +172,9 @@ export async function readSchema(redis: Redis, keys: Keys): Promise<number | und
 
 /**
  * Marks the key space with this version's schema if it has none. Throws StoreError `too_new` if its
- * schema is newer. An older one is raised only with `isUpgrade`, by a daemon that has migrated it.
+ * schema is newer.
  */
-export async function claimSchema(
-  redis: Redis,
-  keys: Keys,
-  { isUpgrade = false } = {},
-): Promise<void> {
+export async function claimSchema(redis: Redis, keys: Keys): Promise<void> {
   const name = keys.shared('schema')
   // read first: a full Redis refuses even a write that would change nothing
   if ((await readSchema(redis, keys)) === undefined) await redis.set(name, schemaVersion, 'NX')
@@ -189,7 +185,6 @@ export async function claimSchema(
       `Redis holds a ledger of layout ${stored}, this version writes ${schemaVersion}: run the newer version, or give this one a prefix of its own (redis.prefix)`,
     )
   }
-  if (stored < schemaVersion && isUpgrade) await redis.set(name, schemaVersion)
 }
 
 /**
@@ -334,33 +329,6 @@ export async function* scanKeys(redis: Redis, pattern: string): AsyncGenerator<s
       yield names
     } while (cursor !== '0')
   }
-}
-
-/** A running server process. After a restart `run` differs: SCAN cursors from before are void. */
-export interface MasterId {
-  name: string
-  run: string
-  node: IORedis
-}
-
-export async function readMasterIds(redis: Redis): Promise<MasterId[]> {
-  return Promise.all(
-    (await listMasters(redis)).map(async (node) => {
-      const { field } = await readNodeInfo(node, undefined)
-      const name = isCluster(redis) ? formatNode(node) : 'master'
-      return { name, run: field('run_id') ?? '', node }
-    }),
-  )
-}
-
-/** One step of a scan that the caller paces and can resume; cursor 0 begins and ends it. */
-export async function scanNode(
-  node: IORedis,
-  pattern: string,
-  { cursor, count }: { cursor: string; count: number },
-): Promise<{ cursor: string; names: string[] }> {
-  const [next, names] = await node.scan(cursor, 'MATCH', pattern, 'COUNT', count)
-  return { cursor: next, names }
 }
 
 function isCluster(redis: Redis): redis is Cluster {

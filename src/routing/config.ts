@@ -6,7 +6,7 @@ import {
   flag,
   guidanceText,
   isSection,
-  laterMark,
+  refusedMark,
   list,
   name,
   refusal,
@@ -199,7 +199,7 @@ const rootOnly: Rule = (root) =>
       remedy: 'move it to an item of routes, or remove the line',
     }))
 
-const onlyOnBranches = z.unknown().optional().meta(laterMark)
+const onlyOnBranches = z.unknown().optional().meta(refusedMark)
 
 /** The file's `route`: the whole tree. */
 export const routeConfig = section(

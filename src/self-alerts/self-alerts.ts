@@ -159,8 +159,7 @@ async function publishStep(
 }
 
 /**
- * The noted sink if it is still a target. Older versions noted none, and an older configuration may
- * have noted a sink that no longer exists.
+ * The noted sink if it is still a target: an older configuration may have noted one that is gone.
  */
 function findKnownTarget(
   ways: readonly string[],
@@ -293,7 +292,7 @@ export interface ConditionNote {
   seenMs: number
   /** When its begin was decided, ms: from then on it is published, whatever happens. */
   dueMs?: number
-  /** The sink of the begin alert; null: none was fit for it. Older versions noted none. */
+  /** The sink of the begin alert; null: none was fit for it. */
   via?: string | null
   /** When the begin was published, ms. */
   saidMs?: number

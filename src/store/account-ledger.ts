@@ -222,7 +222,7 @@ interface Fingerprints {
   baseline(feed: string, uid: string): Fingerprint
 }
 
-export function createFingerprints(keyBytes: Buffer): Fingerprints {
+function createFingerprints(keyBytes: Buffer): Fingerprints {
   const key = createSecretKey(keyBytes) // once: importing the raw key costs more than the digest
 
   function digest(...parts: string[]): Buffer {

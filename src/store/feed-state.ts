@@ -336,7 +336,7 @@ export interface QuarantineEntry extends Quarantined {
   id: string
   account: string
   uid: string | null
-  /** Feeds that recognise the item by a fingerprint; none if an older version made the entry. */
+  /** Feeds that recognise the item by a fingerprint. */
   markedBy: string[]
 }
 
@@ -346,7 +346,7 @@ interface StoredEntry {
   problem: string
   uid?: string
   raw: string
-  marks?: Record<string, unknown>
+  marks: Record<string, unknown>
 }
 
 /** The open entry of an item with this uid; it closes once an event with the uid can be read. */
@@ -418,14 +418,12 @@ function parseEntry(
   text: string | null,
 ): QuarantineEntry[] {
   if (text === null) return []
-  const { feed, at, problem, uid = null, raw, marks = {} } = JSON.parse(text) as StoredEntry
+  const { feed, at, problem, uid = null, raw, marks } = JSON.parse(text) as StoredEntry
   return [{ id, account, feed, atMs: at, problem, uid, raw, markedBy: Object.keys(marks) }]
 }
 
-/**
- * `gone`: closed meanwhile. `no_mark`: an older version stored it without fingerprints; it stays.
- */
-export type ReplayOutcome = 'done' | 'gone' | 'no_mark'
+/** `gone`: closed meanwhile. */
+export type ReplayOutcome = 'done' | 'gone'
 
 /** Removes the entry and its fingerprints: the item is new to any feed that shows it again. */
 export async function replayQuarantined(ledger: AccountLedger, id: string): Promise<ReplayOutcome> {

@@ -3,14 +3,10 @@
  * makes a record pending or settled. The score is when the record was settled, ms, or, negative,
  * since when it has been pending. So retention finds the oldest settled records, listings find what
  * ended lately, work on pending items reads those alone, and a scan resumes from a score. It takes
- * about 130 bytes for each record. Also the migration scan, which indexes the records of older
- * versions.
+ * about 130 bytes for each record.
  */
-import type { Logger } from '../lib/logger.ts'
 import type { Redis } from '../redis/connection.ts'
-import { type MasterId, readMasterIds, scanNode } from '../redis/health.ts'
-import type { Keys } from '../redis/keys.ts'
-import { holdLease, pairsOf, redisNow, releaseLease, runScript } from '../redis/scripts.ts'
+import { pairsOf, redisNow } from '../redis/scripts.ts'
 
 /** The part of an account ledger that its index needs. */
 export interface AccountStore {
@@ -27,38 +23,6 @@ export interface IndexEntry {
 
 /** Entries that one step reads. */
 const pageLength = 200
-
-/** Whether all records are in the index. Those of 0.4.0 are added by the migration scan below. */
-export async function isIndexed({ redis, key }: AccountStore): Promise<boolean> {
-  return (await redis.exists(key('indexed'))) === 1
-}
-
-/**
- * Tells whether the index of all given accounts is complete, which `dependent` waits for. Logs a
- * warning whenever the list of incomplete ones changes.
- */
-export function createIndexWatch(
-  logger: Logger,
-  dependent: string,
-): { isComplete(stores: readonly AccountStore[]): Promise<boolean> } {
-  let lastReported = ''
-  return {
-    async isComplete(stores) {
-      const indexed = await Promise.all(stores.map(isIndexed))
-      const accounts = stores.filter((_store, at) => !indexed[at]).map(({ account }) => account)
-      const isNews = accounts.join() !== lastReported
-      lastReported = accounts.join()
-      if (isNews && accounts.length > 0) {
-        const remedy = 'the daemon looks for them by itself; if this lasts for hours, restart it'
-        logger.warn(
-          { accounts, remedy },
-          `${dependent} waits for the index of records of an older version`,
-        )
-      }
-      return accounts.length === 0
-    },
-  }
-}
 
 /** Scans pending records, the longest pending first; what becomes pending meanwhile comes last. */
 export function scanPendingEntries(store: AccountStore): AsyncGenerator<IndexEntry[]> {
@@ -156,136 +120,4 @@ async function* scanIndex(
 
 function parseEntries(answer: readonly string[]): IndexEntry[] {
   return pairsOf(answer).map(([recordId, score]) => ({ recordId, score: Number(score) }))
-}
-
-interface Store {
-  redis: Redis
-  keys: Keys
-}
-
-/** After so long without renewal another process may take over the scan. */
-const leaseMs = 60_000
-
-/** Keys per step, and the pause after it: others use this Redis, too. */
-const keysPerStep = 1_000
-export const migrationPauseMs = 20
-
-/**
- * The migration scan: a single scan of all keys for what older versions left, namely accounts that
- * are not registered and records that no index has. It goes on where it was broken off, unless that
- * node was restarted meanwhile. Resolves with whether it is done; false if another process has the
- * lease, or `mayGoOn` said no.
- */
-export async function runMigrationScan(
-  store: Store,
-  { holder, mayGoOn }: { holder: string; mayGoOn: () => Promise<boolean> },
-): Promise<boolean> {
-  const { redis, keys } = store
-  if (await isMigrationScanDone(store)) return true
-  const lease = keys.shared('accounts-looking')
-  const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: leaseMs })
-  if (!(await hold())) return false
-  try {
-    const hasEnded = (await redis.hexists(keys.shared('look'), 'done')) === 1
-    if (hasEnded) await redis.del(keys.shared('look')) // an older version added an account
-    for (const node of await readMasterIds(redis)) {
-      if (!(await scanMasterKeys(store, node, async () => (await mayGoOn()) && hold())))
-        return false
-    }
-    for (const account of await readAccountNames(store)) {
-      await runScript(redis, 'write-note', [keys.account(account, 'indexed')], ['1'])
-    }
-    await runScript(
-      redis,
-      'note-fields',
-      [keys.shared('look')],
-      ['done', await redisNow({ redis })],
-    )
-    return true
-  } finally {
-    await releaseLease(redis, lease, holder)
-  }
-}
-
-/**
- * Whether the scan is done and every account has an index; one that an older version adds has none.
- */
-export async function isMigrationScanDone(store: Store): Promise<boolean> {
-  const { redis, keys } = store
-  if ((await redis.hexists(keys.shared('look'), 'done')) === 0) return false
-  const accounts = await readAccountNames(store)
-  for (let at = 0; at < accounts.length; at += accountsAtOnce) {
-    const batch = accounts.slice(at, at + accountsAtOnce)
-    const indexed = batch.map((account) => redis.exists(keys.account(account, 'indexed')))
-    if ((await Promise.all(indexed)).includes(0)) return false
-  }
-  return true
-}
-
-/**
- * Discards the result of the migration scan, because an older version has worked on the store and
- * keeps no index. Until the scan is done again, nothing relies on the index of these accounts.
- */
-export async function resetMigrationScan(
-  { redis, keys }: Store,
-  accounts: readonly string[],
-): Promise<void> {
-  for (const account of accounts) {
-    // at one instant: another replica may have begun to take in and count records
-    await redis
-      .multi()
-      .unlink(keys.account(account, 'indexed'), keys.account(account, 'records'))
-      .hdel(keys.account(account, 'counters'), 'records')
-      .exec()
-  }
-  await redis.unlink(keys.shared('look'))
-}
-
-async function readAccountNames({ redis, keys }: Store): Promise<string[]> {
-  const fields = await redis.hkeys(keys.shared('accounts'))
-  return [...new Set(fields.map((field) => field.split('|')[0] ?? ''))]
-}
-
-/** Accounts per round of requests. */
-const accountsAtOnce = 50
-
-async function scanMasterKeys(
-  store: Store,
-  { name, run, node }: MasterId,
-  mayGoOn: () => Promise<boolean>,
-): Promise<boolean> {
-  const { redis, keys } = store
-  const look = keys.shared('look')
-  const [savedRun, savedCursor] = ((await redis.hget(look, name)) ?? '').split(' ')
-  let cursor = savedRun === run ? (savedCursor ?? '0') : '0' // a restart voids cursors
-  while (cursor !== 'end') {
-    const step = await scanNode(node, keys.account('*', '*'), { cursor, count: keysPerStep })
-    await registerKeys(store, step.names)
-    cursor = step.cursor === '0' ? 'end' : step.cursor
-    await runScript(redis, 'note-fields', [look], [name, `${run} ${cursor}`])
-    if (cursor !== 'end' && !(await mayGoOn())) return false
-  }
-  return true
-}
-
-/** Registers accounts and indexes records by their keys; skips keys that belong to no account. */
-async function registerKeys({ redis, keys }: Store, names: readonly string[]): Promise<void> {
-  const records = new Map<string, string[]>()
-  for (const name of names) {
-    const [, account = '', recordId] =
-      /:([a-z][a-z0-9_-]{0,39})\}:(?:mark-key|rec:([0-9a-f]{24}))/.exec(name) ?? []
-    const isRecord = recordId !== undefined && name === keys.account(account, 'rec', recordId)
-    if (isRecord) records.set(account, [...(records.get(account) ?? []), recordId])
-    if (name !== keys.account(account, 'mark-key')) continue
-    const [accounts, since] = [keys.shared('accounts'), `${account}|since`]
-    if ((await redis.hexists(accounts, since)) === 1) continue
-    await runScript(redis, 'note-fields', [accounts], [since, await redisNow({ redis })])
-  }
-  for (const [account, ids] of records) {
-    for (let at = 0; at < ids.length; at += pageLength) {
-      const page = ids.slice(at, at + pageLength)
-      const base = [keys.account(account), keys.account(account, 'moved')] // see openExistingLedger
-      await runScript(redis, 'index-records', base, page)
-    }
-  }
 }

@@ -11,7 +11,7 @@ import type { Redis } from '../redis/connection.ts'
 import { inspectRedis, readMasterInfo } from '../redis/health.ts'
 import type { Keys } from '../redis/keys.ts'
 import { holdLease, releaseLease, runScript } from '../redis/scripts.ts'
-import { type AccountStore, createIndexWatch } from './record-index.ts'
+import type { AccountStore } from './record-index.ts'
 
 interface RetainedAccount extends AccountStore {
   readonly horizonMs: number
@@ -53,7 +53,6 @@ export function createRetention(options: RetentionOptions): Retention {
   const lease = keys.shared('walking')
   const holder = randomUUID()
   const hold = (): Promise<boolean> => holdLease(redis, lease, { holder, ms: leaseMs })
-  const index = createIndexWatch(options.logger, 'retention')
   let hasWarned = false
 
   return {
@@ -67,8 +66,7 @@ export function createRetention(options: RetentionOptions): Retention {
         return !signal.aborted && isActive() && hold()
       }
       try {
-        // records that are not in the index would weigh nothing
-        if (await index.isComplete(options.ledgers)) await runPass(options, mayContinue)
+        await runPass(options, mayContinue)
       } finally {
         await releaseLease(redis, lease, holder)
       }

@@ -99,54 +99,44 @@ async function json(...args: string[]): Promise<Record<string, unknown>[]> {
 
 const left = 'account is not configured any more; what it took in is still delivered'
 
-test.each([
-  ['registered', false],
-  ['taken in by a version that registered no accounts', true],
-])(
-  '100 critical items of an account that left are seen at once and delivered: %s',
-  async (_case, isOld) => {
-    const prefix = isOld ? 'upgrade' : 'restart'
-    const { daemon: before, uids } = await bury(prefix)
-    await before.app.stop()
-    const keys = createKeys(prefix)
-    if (isOld) await tests.redis.del(keys.shared('accounts'), keys.shared('look'))
+test('100 critical items of an account that left are seen at once and delivered', async () => {
+  const prefix = 'restart'
+  const { daemon: before, uids } = await bury(prefix)
+  await before.app.stop()
+  const without = configOf(prefix, ['main'])
+  const daemon = await startDaemon(without)
+  await until('the log names it', () => daemon.log.some(({ msg }) => msg === left))
+  expect(daemon.log.find(({ msg }) => msg === left)).toMatchObject({
+    level: 'warn',
+    account: 'umbrella',
+    pending: 100,
+  })
+  const config = ['--config', aFile('tocsin.yaml', without)]
+  const [siem] = await json('sinks', 'list', ...config)
+  const waiting = Object.values(siem!['pending'] as Record<string, number>)
+  expect(waiting.reduce((sum, count) => sum + count, 0)).toBe(100)
+  expect(await json('audit', '--ledger', ...config)).toContainEqual(
+    expect.objectContaining({ ledger: 'umbrella', whole: true, records: 100 }),
+  )
+  const [story] = await json('explain', uids[0]!, ...config)
+  expect(story).toMatchObject({ account: 'umbrella', items: [{ sink: 'siem' }] })
+  expect(await json('feeds', 'list', ...config)).toContainEqual(
+    expect.objectContaining({ feed: 'people', account: 'umbrella', is_configured: false }),
+  )
+  const counted = 'tocsin_account_items_pending{account="umbrella"} 100\n'
+  await until('the metrics count it', async () => (await metricsOf(daemon)).includes(counted))
+  const body = await metricsOf(daemon)
+  expect(body).toContain('tocsin_account_configured{account="umbrella"} 0\n')
+  expect(body).toContain('tocsin_account_configured{account="main"} 1\n')
 
-    const without = configOf(prefix, ['main'])
-    const daemon = await startDaemon(without)
-    await until('the log names it', () => daemon.log.some(({ msg }) => msg === left))
-    expect(daemon.log.find(({ msg }) => msg === left)).toMatchObject({
-      level: 'warn',
-      account: 'umbrella',
-      pending: 100,
-    })
-    const config = ['--config', aFile('tocsin.yaml', without)]
-    const [siem] = await json('sinks', 'list', ...config)
-    const waiting = Object.values(siem!['pending'] as Record<string, number>)
-    expect(waiting.reduce((sum, count) => sum + count, 0)).toBe(100)
-    expect(await json('audit', '--ledger', ...config)).toContainEqual(
-      expect.objectContaining({ ledger: 'umbrella', whole: true, records: 100 }),
-    )
-    const [story] = await json('explain', uids[0]!, ...config)
-    expect(story).toMatchObject({ account: 'umbrella', items: [{ sink: 'siem' }] })
-    expect(await json('feeds', 'list', ...config)).toContainEqual(
-      expect.objectContaining({ feed: 'people', account: 'umbrella', is_configured: false }),
-    )
-    const counted = 'tocsin_account_items_pending{account="umbrella"} 100\n'
-    await until('the metrics count it', async () => (await metricsOf(daemon)).includes(counted))
-    const body = await metricsOf(daemon)
-    expect(body).toContain('tocsin_account_configured{account="umbrella"} 0\n')
-    expect(body).toContain('tocsin_account_configured{account="main"} 1\n')
-
-    await pauseSink(prefix, false)
-    await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
-    expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
-    await until('nothing waits', async () => (await waitingOf(daemon.app, 'umbrella')) === 0)
-    for (const ledger of daemon.app.ledgers) await expectConservation(ledger)
-    const settled = 'all that the account that left took in is settled'
-    await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
-  },
-  120_000,
-)
+  await pauseSink(prefix, false)
+  await until('all are delivered', () => new Set(arrived(prefix)).size === 100, 60_000)
+  expect(arrived(prefix).toSorted()).toEqual(uids.toSorted())
+  await until('nothing waits', async () => (await waitingOf(daemon.app, 'umbrella')) === 0)
+  for (const ledger of daemon.app.ledgers) await expectConservation(ledger)
+  const settled = 'all that the account that left took in is settled'
+  await until('the log says so', () => daemon.log.some(({ msg }) => msg === settled))
+}, 120_000)
 
 test('a reload that removes an account still delivers what it took in, and polls it no more', async () => {
   const prefix = 'reloaded'

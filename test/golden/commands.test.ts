@@ -4,11 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import { aFile, tocsin, type Ended } from '../integration/cli/tocsin.ts'
-import { redisForTests } from '../support/ledger.ts'
-import { loadStoreOf04 } from '../support/store-of-0.4.ts'
-
-const tests = redisForTests()
+import { tocsin, type Ended } from '../integration/cli/tocsin.ts'
 
 /** The names below `Commands:`, which stand two blanks from the left. */
 function commandsIn(help: string): string[] {
@@ -53,60 +49,6 @@ test('metrics have the names, kinds, words and labels that they had', async () =
     .map((line) => (line.startsWith('# ') ? line : line.replace(/ \S+$/, '')))
   expect(lines.length).toBeGreaterThan(100)
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('recorded/metrics.txt')
-})
-
-const configuration = (url: string): string => `redis: { url: "${url}" }
-accounts:
-  main: { base_url: "http://127.0.0.1:9", link_hosts: [app.example.com], api_key: fw_key }
-feeds:
-  brand: { type: events, account: main, identifier_group: 1042, labels: { team: soc } }
-  leaks: { type: credentials, account: main, identifier: 9, severity: high }
-sinks:
-  lake: { type: webhook, url: "https://lake.example.com/hook" }
-  siem: { type: webhook, url: "https://siem.example.com/hook", batch: { max: 10, wait: 1s } }
-  soc: { type: slack, url: "https://hooks.slack.com/services/T0/B0/hush-hush" }
-  oncall:
-    type: email
-    smtp: "smtp://mail.example.com"
-    from: t@example.com
-    to: [a@example.com]
-    digest: { schedule: "0 8 * * *", timezone: Europe/Zurich }
-route:
-  sinks: [lake]
-  routes:
-    - { name: urgent, matchers: [severity>=high], sinks: [soc, siem], group_by: [feed] }
-    - { name: rest, sinks: [oncall] }
-`
-
-const questions = [
-  'accounts list',
-  'feeds list',
-  'sinks list',
-  'dead-letters list',
-  'quarantine list',
-  'silences list',
-  'routes show',
-  'routes explain --uid paste/x/queued',
-  'digests preview oncall',
-  'audit --ledger',
-  ...['queued', 'delivered', 'retrying', 'dead', 'grouped', 'trimmed', 'batch1', 'unknown'].map(
-    (name) => `explain paste/x/${name}`,
-  ),
-]
-
-test('commands tell of a ledger what they told', async () => {
-  await loadStoreOf04(tests.redis)
-  const config = aFile('tocsin.yaml', configuration(tests.server.url))
-  const told: string[] = []
-  for (const question of questions) {
-    for (const more of ['', ' --output json']) {
-      const asked = `${question}${more}`.split(' ')
-      told.push(shown(asked, await tocsin(...asked, '--config', config)))
-    }
-  }
-  await expect(told.join('\n').replaceAll(config, 'tocsin.yaml')).toMatchFileSnapshot(
-    'recorded/commands.txt',
-  )
 })
 
 /** What it printed, without what differs from day to day. */

@@ -14,7 +14,7 @@ const rooms: Readonly<Record<string, { files: string[]; but: string[] }>> = {
   ledger: { files: ['src/store/*.ts'], but: [] },
   scripts: { files: ['src/redis/scripts/**/*.lua'], but: [] },
   routing: { files: ['src/routing/*.ts'], but: ['src/routing/config.ts'] },
-  delivery: { files: ['src/delivery/*.ts'], but: ['src/delivery/upgrade.ts'] },
+  delivery: { files: ['src/delivery/*.ts'], but: [] },
   grouping: { files: ['src/grouping/*.ts'], but: [] },
   upstream: { files: ['src/upstream/{links,bounded-text}.ts'], but: [] },
   secrets: {

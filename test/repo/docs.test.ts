@@ -3,11 +3,9 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { z } from 'zod'
 import { accountingLine } from '../../src/cli/demo/account.ts'
 import { parseConfig } from '../../src/config/load.ts'
-import { findRenamedKey } from '../../src/config/renamed-keys.ts'
-import { configFile, configKeys } from '../../src/config/schema.ts'
+import { configKeys } from '../../src/config/schema.ts'
 import { metricNames } from '../../src/lib/metric-table.ts'
 import type { Delivery } from '../../src/sinks/sink.ts'
 import { renderBody } from '../../src/sinks/webhook/body.ts'
@@ -82,7 +80,6 @@ describe('generated parts', () => {
 })
 
 describe('configuration', () => {
-  const page = readPage('docs/reference/configuration.md')
   const blocks = [...pages].flatMap(([path, text]) =>
     fencedBlocks(text, 'yaml').map((block) => [path, block] as const),
   )
@@ -114,31 +111,6 @@ describe('configuration', () => {
     const keys = redisExamples.map((text) => /\w+/.exec(text.replace(/^redis:/, ''))?.[0])
     expect(keys).toEqual(forms)
   })
-
-  test('keys of later versions are listed', () => {
-    const [, listed = ''] = page.split('\n## Not in this version\n')
-    const branchesOnly = ['name', 'matchers', 'continue', 'mode', 'mute_time_intervals', 'on_mute']
-    const schema = z.toJSONSchema(configFile, { io: 'input', target: 'draft-07' })
-    const later = laterKeysIn(schema).filter((key) => !branchesOnly.includes(key))
-    expect(later.length).toBeGreaterThan(5)
-    expect(later.filter((key) => !codesIn(listed).includes(key))).toEqual([])
-  })
-
-  function laterKeysIn(schema: unknown): string[] {
-    if (typeof schema !== 'object' || schema === null) return []
-    return Object.entries(schema).flatMap(([key, value]: [string, unknown]) => {
-      const isLater = typeof value === 'object' && value !== null && 'later' in value
-      return isLater ? [key] : laterKeysIn(value)
-    })
-  }
-})
-
-test('no page calls a key of the configuration by its old name', () => {
-  const old = codesIn(everything).filter((code) => {
-    const words = code.replace(/:.*/, '').split('.')
-    return words.some((word, at) => findRenamedKey(words.slice(0, at), word) !== undefined)
-  })
-  expect(old).toEqual([])
 })
 
 test('no page names a metric that is not exported', () => {

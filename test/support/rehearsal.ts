@@ -27,7 +27,6 @@ export const shortTimings: Timings = {
   minPollIntervalMs: 200,
   housekeepingMs: 1_000,
   stateMs: 500,
-  upgradeMs: 200,
   pollBackoffMs: 500,
   rescanLookMs: 500,
   notDueLookMs: 500,

@@ -49,8 +49,6 @@ import {
 import {
   addByOption,
   type ByOption,
-  ensureIndexed,
-  requireIndex,
   type OpenStore,
   operatorName,
   withStore,
@@ -92,11 +90,6 @@ interface AccountReport {
 
 async function listAccounts(context: Context, options: CommonOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  if (!(await withStore(config, (store) => ensureIndexed(context, store)))) {
-    context.terminal.printError(
-      'a running daemon still looks for accounts that left before accounts were registered; look again in a few minutes',
-    )
-  }
   const { reports, nowMs } = await withStore(config, async (store) => ({
     reports: await reportAccounts(store, config),
     nowMs: await redisNow(store),
@@ -255,7 +248,6 @@ export async function discardAccount(
 ): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const counts = await withStore(config, async (store) => {
-    await requireIndex(context, store)
     await requireLeft(store, config, account)
     const { redis, keys } = store
     const ledger = await openExistingLedger({ redis, keys, account, config: config.ledger })

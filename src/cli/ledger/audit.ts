@@ -48,7 +48,6 @@ import {
 import {
   ledgerFor,
   destinationsBySink,
-  requireIndex,
   type OpenStore,
   notifyDaemon,
   withStore,
@@ -361,7 +360,6 @@ export async function auditLedger(
   store: OpenStore,
   hash: string,
 ): Promise<LedgerCheck[]> {
-  await requireIndex(context, store)
   const { terminal, stop } = context
   const steps = checkLedgers(store.ledgers)
   try {

@@ -26,7 +26,6 @@ import {
   addByOption,
   type ByOption,
   destinationsBySink,
-  requireIndex,
   type OpenStore,
   operatorName,
   notifyDaemon,
@@ -201,7 +200,6 @@ export async function findItems(
   store: OpenStore,
   find: (ledger: AccountLedger) => AsyncIterable<RecordItem>,
 ): Promise<LedgerItem[]> {
-  await requireIndex(context, store)
   const { terminal } = context
   const found: LedgerItem[] = []
   for (const ledger of store.ledgers) {

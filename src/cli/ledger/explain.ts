@@ -36,7 +36,6 @@ import {
   type DestinationLabels,
   ledgerFor,
   requireLedger,
-  requireIndex,
   withStore,
 } from '../open/open-store.ts'
 import { pluralize, sanitize, formatIsoTime, formatUtcTime } from '../terminal.ts'
@@ -170,7 +169,6 @@ export async function explainDelivery(
   const found = await withStore(config, async (store) => {
     const ledgers =
       options.account === undefined ? store.ledgers : [requireLedger(store, options.account)]
-    await requireIndex(context, store)
     const delivered: DeliveredEvent[] = []
     for await (const { record, item } of findDeliveryItems(ledgers, id)) {
       const payload = await readPayload(ledgerFor(store, record.account), record.recordId)

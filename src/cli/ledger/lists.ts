@@ -26,7 +26,6 @@ import {
   type DestinationLabels,
   ledgerFor,
   type OpenStore,
-  requireIndex,
   requireLedger,
   withStore,
 } from '../open/open-store.ts'
@@ -63,7 +62,6 @@ function ledgerListCommand(description: string, whenInPeriod: string): Command {
 
 /** Opens the ledgers that the options name. Throws CommandError. */
 function withLedgers<Result>(
-  context: Context,
   config: Config,
   options: LedgerListOptions,
   use: (store: OpenStore, ledgers: readonly AccountLedger[], period: Period) => Promise<Result>,
@@ -72,7 +70,6 @@ function withLedgers<Result>(
     const { account } = options
     const ledgers = account === undefined ? store.ledgers : [requireLedger(store, account)]
     const period = resolvePeriod(options, await redisNow(store))
-    await requireIndex(context, store)
     return use(store, ledgers, period)
   })
 }
@@ -171,7 +168,6 @@ interface TitledRow extends EventRow {
 async function listEvents(context: Context, options: EventsListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
   const { rows, hasMore } = await withLedgers(
-    context,
     config,
     options,
     async (store, ledgers, { fromMs = 0, toMs = Infinity }) => {
@@ -333,7 +329,7 @@ interface DeliveryRow extends DatedRow {
 
 async function listDeliveries(context: Context, options: DeliveriesListOptions): Promise<void> {
   const { config } = loadConfigFile(context, options.config)
-  const found = await withLedgers(context, config, options, async (store, ledgers, period) => {
+  const found = await withLedgers(config, options, async (store, ledgers, period) => {
     if (options.sink !== undefined) await requireSink(config, ledgers, options.sink)
     const newest = createNewestRows<DeliveryRow>(options.limit, period.fromMs ?? 0)
     for (const ledger of ledgers) await addDeliveries(ledger, newest, { ...options, ...period })

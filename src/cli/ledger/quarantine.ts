@@ -137,9 +137,7 @@ export async function showEntry(
       '',
       'If the service has mended it, or a newer Tocsin can read it, it is taken in as soon as it is read again.',
       ...readings.map(({ sentence }) => sentence),
-      entry.markedBy.length > 0
-        ? `To have it set aside anew if it is still malformed: tocsin quarantine replay ${shortId(entry)}`
-        : `It cannot be replayed: ${notReplayableText}`,
+      `To have it set aside anew if it is still malformed: tocsin quarantine replay ${shortId(entry)}`,
     ]
   }
 }
@@ -188,12 +186,11 @@ export async function replayEntries(
   const { config } = loadConfigFile(context, options.config)
   const { replayed, next } = await withStore(config, async (store) => {
     const chosen = await chooseEntries(store, config, ids, options)
-    const replayable = chosen.filter(({ markedBy }) => markedBy.length > 0)
     const readings = await findNextReadings(store, config, [
-      ...new Set(replayable.flatMap(listShowingFeeds)),
+      ...new Set(chosen.flatMap(listShowingFeeds)),
     ])
-    if (replayable.length > 0 && !options.yes) {
-      const count = pluralize(replayable.length, 'quarantined item')
+    if (chosen.length > 0 && !options.yes) {
+      const count = pluralize(chosen.length, 'quarantined item')
       const question = `${count} will be forgotten here, and set aside anew if still malformed.`
       await requireConfirmation(context, [question, ...readings.map(({ sentence }) => sentence)])
     }
@@ -208,7 +205,9 @@ export async function replayEntries(
     lines: () => [
       `replayed ${pluralize(replayed.done, 'quarantined item')}`,
       ...(replayed.done > 0 ? next.map(({ sentence }) => sentence) : []),
-      ...replayed.failed.map(({ id, outcome }) => `${id}: ${formatFailure(outcome)}`),
+      ...replayed.failed.map(
+        ({ id }) => `${id}: it is no longer in the quarantine: it was replayed, or reads by now`,
+      ),
     ],
   })
   if (replayed.failed.length > 0) context.exitCode = 1
@@ -250,12 +249,6 @@ async function replayAll(
     else replayed.failed.push({ id: shortId(entry), outcome })
   }
   return replayed
-}
-
-function formatFailure(outcome: ReplayOutcome): string {
-  return outcome === 'no_mark'
-    ? notReplayableText
-    : 'it is no longer in the quarantine: it was replayed, or reads by now'
 }
 
 /** Long enough to be unique among the few thousand possible entries. */
@@ -311,10 +304,6 @@ export async function requireEntry(
   const ids = [found, ...others].map(({ id }) => id).join(', ')
   throw new CommandError('mistake', `"${given}" begins more than one id; write more of it: ${ids}`)
 }
-
-/** For an entry without known fingerprints: it stays, and nothing is lost by that. */
-export const notReplayableText =
-  'an older version of Tocsin set it aside and kept no fingerprint of it; leave it: if it reads by now, the next sweep takes it in all the same'
 
 /** When a feed reads its past again: its next rescan, or a rewind by the operator. */
 

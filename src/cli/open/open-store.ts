@@ -2,7 +2,6 @@
  * Opens the account ledgers for one command: at once or not at all, without the daemon's safety
  * checks of Redis.
  */
-import { randomUUID } from 'node:crypto'
 import { userInfo } from 'node:os'
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
@@ -24,14 +23,8 @@ import type { Destination } from '../../sinks/sink.ts'
 import { type AccountLedger, findLead, openLedgers } from '../../store/account-ledger.ts'
 import { openLeftLedgers } from '../../store/accounts.ts'
 import { readSinkNames } from '../../store/pending-items.ts'
-import {
-  isIndexed,
-  isMigrationScanDone,
-  runMigrationScan,
-  migrationPauseMs,
-} from '../../store/record-index.ts'
 import { type Context, silentLogger } from '../context.ts'
-import { CommandError, findNamed, parseShortText } from '../terminal.ts'
+import { findNamed, parseShortText } from '../terminal.ts'
 
 export interface OpenStore {
   redis: Redis
@@ -57,42 +50,6 @@ export async function withStore<Result>(
     ledgers.push(...(await openLeftLedgers({ redis, keys, config: config.ledger }, configured)))
     return use({ redis, keys, ledgers })
   })
-}
-
-/**
- * Makes sure that accounts and records of an older version are indexed: a running daemon does it,
- * or this command when there is none. Resolves with whether all is indexed; false while a daemon
- * scans.
- */
-export async function ensureIndexed(
-  { terminal, clock, stop }: Context,
-  store: OpenStore,
-): Promise<boolean> {
-  if (await isMigrationScanDone(store)) return true
-  terminal.progress('looking through what an older version left')
-  const isDone = await runMigrationScan(store, {
-    holder: randomUUID(),
-    async mayGoOn() {
-      await clock.sleep(migrationPauseMs, stop)
-      return !stop.aborted
-    },
-  })
-  terminal.progress('')
-  stop.throwIfAborted()
-  return isDone
-}
-
-/**
- * Commands that read the ledgers through the index of records call this first. Throws CommandError
- * while the index is incomplete.
- */
-export async function requireIndex(context: Context, store: OpenStore): Promise<void> {
-  const indexed = await Promise.all(store.ledgers.map(isIndexed))
-  if (indexed.every(Boolean) || (await ensureIndexed(context, store))) return
-  throw new CommandError(
-    'refused',
-    'a running daemon still looks through what an older version left, and not all events are found yet; ask again in a few minutes',
-  )
 }
 
 /** The ledger of a configured account. */

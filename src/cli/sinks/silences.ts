@@ -20,7 +20,6 @@ import {
 } from '../../routing/silences.ts'
 import { sinkTypeOf } from '../../sinks/sink-types.ts'
 import type { AccountLedger } from '../../store/account-ledger.ts'
-import { isIndexed } from '../../store/record-index.ts'
 import { type LedgerRecord, readPayload, scanRecords } from '../../store/records.ts'
 import { writeSilence } from '../../store/silences.ts'
 import { redisNow } from '../../redis/scripts.ts'
@@ -265,13 +264,12 @@ function newSilenceId(): string {
 
 function formatEffect({ events, matching }: SilenceEffect): string {
   if (events === null)
-    return 'what it would have silenced was not counted: too many events are kept, or not all are found yet after an upgrade'
+    return 'what it would have silenced was not counted: too many events are kept'
   return `of the ${pluralize(events, 'event')} taken in during the last 24 h it would have silenced ${matching}`
 }
 
 /**
- * What a silence would have suppressed lately. Both null: there are too many records to read, or
- * the index is incomplete.
+ * What a silence would have suppressed lately. Both null: there are too many records to read.
  */
 export interface SilenceEffect {
   events: number | null
@@ -289,8 +287,6 @@ export async function measureEffect(
   store: OpenStore,
   { silence, nowMs }: { silence: Silence; nowMs: number },
 ): Promise<SilenceEffect> {
-  const indexed = await Promise.all(store.ledgers.map(isIndexed))
-  if (!indexed.every(Boolean)) return { events: null, matching: null }
   const sinceMs = nowMs - dayMs
   let [read, events, matching] = [0, 0, 0]
   for (const ledger of store.ledgers) {

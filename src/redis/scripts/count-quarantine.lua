@@ -10,22 +10,8 @@ local entries = redis.call('ZRANGEBYSCORE', key('quarantine-ages'), '(' .. now -
 local counts = {}
 local names = {}
 
--- An entry of an older version has no field for its feed; the field is written at the first look.
-local function feed_of(id)
-  local feed = redis.call('HGET', feeds, id)
-  if feed then
-    return feed
-  end
-  local text = redis.call('HGET', key('quarantine'), id)
-  feed = text and cjson.decode(text).feed
-  if feed then
-    redis.call('HSET', feeds, id, feed)
-  end
-  return feed
-end
-
 for i = 1, #entries, 2 do
-  local feed, at = feed_of(entries[i]), tonumber(entries[i + 1])
+  local feed, at = redis.call('HGET', feeds, entries[i]), tonumber(entries[i + 1])
   if feed then
     if not counts[feed] then
       counts[feed] = { open = 0, fresh = 0, newest = 0 }

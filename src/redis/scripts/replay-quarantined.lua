@@ -2,7 +2,7 @@
 -- feed that shows it again.
 -- KEYS[1]  the account's base
 -- ARGV     the entry's id, dedupe horizon in ms
--- Returns  done | gone | no_mark (an older version stored the entry without fingerprints: it stays)
+-- Returns  done | gone
 -- @include lib/ledger.lua
 -- @include lib/marks.lua
 -- @include lib/quarantine.lua
@@ -12,12 +12,8 @@ local text = redis.call('HGET', key('quarantine'), id)
 if not text then
   return 'gone'
 end
-local marks = cjson.decode(text).marks
-if not marks then
-  return 'no_mark'
-end
 local weeks = open_weeks(tonumber(ARGV[2]), true)
-for _, mark in pairs(marks) do
+for _, mark in pairs(cjson.decode(text).marks) do
   erase_mark(weeks, mark)
 end
 close_entry(id)

@@ -5,7 +5,7 @@ import {
   type Finding,
   flag,
   isSection,
-  laterMark,
+  refusedMark,
   list,
   rate,
   refusal,
@@ -189,7 +189,7 @@ const webhookConfig = section(
     limit: rate('Requests per second or minute, over all replicas. Default: none.').optional(),
     reveal: flag('Show leaked credentials in clear.').prefault(false),
     ...failoverKeys,
-    digest: z.unknown().optional().meta(laterMark),
+    digest: z.unknown().optional().meta(refusedMark),
     ...outboundKeys,
   },
   {

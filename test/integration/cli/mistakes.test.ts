@@ -73,9 +73,9 @@ const mistakes: [string, (good: string) => string, string][] = [
     'route.sinks[0]: ',
   ],
   [
-    'a key of a later version',
+    'an unknown key',
     (good) => good.replace('http:\n', 'http:\n  password: x\n'),
-    'tocsin.yaml:4:3 http.password: not in this version',
+    'tocsin.yaml:4:3 http.password: unknown key',
   ],
 ]
 

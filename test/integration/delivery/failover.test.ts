@@ -302,14 +302,6 @@ test('what exceeds pending_max again is looked for a minute later, and not at ea
   expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 1 })
 })
 
-test('nothing is given up before the index has what an older version left: it might be less severe', async () => {
-  const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
-  await takeIn(rig.ledger, events('lake', 'low', 'high'))
-  await tests.redis.del(rig.ledger.key('indexed'))
-  await rig.relieve()
-  expect(waitingIn((await expectConservation(rig.ledger)).sinks['lake'])).toEqual({ queued: 2 })
-})
-
 test('what collects for a batch is given up without leaving a batch of nothing', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, pendingMax: 1 })
   await takeIn(rig.ledger, events('siem', 'low', 'low', 'high'), { batchWaitMs: 1_000 })

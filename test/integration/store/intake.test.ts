@@ -487,18 +487,6 @@ test('a malformed item is quarantined once, and its entry closes when the uid pa
   await expectConservation(ledger)
 })
 
-test('what an older version set aside is counted, and closes when the item reads by now', async () => {
-  const ledger = await tests.ledger()
-  const raw = '{"header":{"uid":"a/b/1"}}'
-  await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'metadata.uid', raw }] })
-  await tests.redis.del(ledger.key('quarantine-feeds'))
-  expect(await countQuarantined(ledger)).toMatchObject({ brand: { open: 1 } })
-  expect(await openFeed(ledger, 'brand', 0)).toMatchObject({ hasQuarantine: true })
-  await takeIn(ledger, [{ ...routed({ uid: 'a/b/1' }), identity: raw }])
-  expect(await countQuarantined(ledger)).toEqual({})
-  expect(await openFeed(ledger, 'brand', 0)).toMatchObject({ hasQuarantine: false })
-})
-
 test('of a malformed item so much is kept as can be looked at, however large it is', async () => {
   const ledger = await tests.ledger()
   await takeIn(ledger, [], { malformed: [{ uid: null, problem: 'x: y', raw: 'x'.repeat(20_000) }] })

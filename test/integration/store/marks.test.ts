@@ -24,11 +24,6 @@ async function newestWeek(ledger: AccountLedger): Promise<Week> {
   return { number, buckets: Number(weeks[number]) }
 }
 
-/** As 0.4.0 began it. */
-async function oldWeek(ledger: AccountLedger, week: number): Promise<void> {
-  await tests.redis.hset(ledger.key('weeks'), { [week]: 16_384, [`${week}:n`]: 0 })
-}
-
 /** As if everything that is marked had been seen so many weeks ago. */
 async function age(ledger: AccountLedger, weeks: number): Promise<void> {
   const { number, buckets } = await newestWeek(ledger)
@@ -169,18 +164,6 @@ test.each([
     await takeIn(ledger, [routed({ uid: 'a/b/2' }, [])])
   }
   expect((await newestWeek(ledger)).buckets).toBe(expected)
-})
-
-test('a week that 0.4.0 began goes on as it was begun, and is never split', async () => {
-  const ledger = await tests.ledger()
-  const week = Math.floor(Date.now() / weekMs)
-  await oldWeek(ledger, week)
-  await tests.redis.hset(ledger.key('weeks'), `${week}:n`, 16_384 * 300)
-  const { m, b } = ledger.fingerprints.seen('brand', 'a/b/1')
-  await takeIn(ledger, [event])
-  const bucket = ledger.key('marks', String(week), String(b % 16_384))
-  expect(await tests.redis.sismember(bucket, m)).toBe(1)
-  expect(await newestWeek(ledger)).toEqual({ number: week, buckets: 16_384 })
 })
 
 /** Members and bucket choices, signs and lengths of every kind. */

@@ -120,15 +120,3 @@ test('what is replayed is new to every feed that set it aside, and what is gone 
     })
   }
 })
-
-test('an entry without marks stays, though somebody replays it', async () => {
-  const ledger = await aLedgerWithEntries(1)
-  const [{ id } = { id: '' }] = await listQuarantined(ledger)
-  const name = ledger.key('quarantine')
-  const { marks: _none, ...stored } = JSON.parse((await tests.redis.hget(name, id))!) as {
-    marks: unknown
-  }
-  await tests.redis.hset(name, id, JSON.stringify(stored))
-  expect(await replayQuarantined(ledger, id)).toBe('no_mark')
-  expect(await listQuarantined(ledger)).toMatchObject([{ id, markedBy: [] }])
-})

@@ -1,17 +1,15 @@
 /** The index of records: every record where it belongs, whatever happens to it, and walks that miss none. */
 import fc from 'fast-check'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import {
   createLedgerCheckSchedule,
   readLedgerCheckNote,
 } from '../../../src/audit/ledger-check-schedule.ts'
 import { type LedgerCheck, isConsistent, checkLedgers } from '../../../src/audit/ledger-check.ts'
 import { systemClock } from '../../../src/lib/clock.ts'
-import type { Logger } from '../../../src/lib/logger.ts'
 import { createKeys } from '../../../src/redis/keys.ts'
 import { redisNow } from '../../../src/redis/scripts.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
-import { noteConfigured, readAccounts } from '../../../src/store/accounts.ts'
 import {
   discardDeadLetter,
   discardItem,
@@ -22,10 +20,6 @@ import {
   returnOrphans,
 } from '../../../src/store/pending-items.ts'
 import {
-  createIndexWatch,
-  isIndexed,
-  isMigrationScanDone,
-  runMigrationScan,
   scanPendingEntries,
   scanEntries,
   scanNewestEntries,
@@ -40,10 +34,8 @@ import {
   silent,
   takeIn,
 } from '../../support/ledger.ts'
-import { loadStoreOf04 } from '../../support/store-of-0.4.ts'
 
 const tests = redisForTests()
-const always = { holder: 'test', mayGoOn: () => Promise.resolve(true) }
 
 afterEach(() => tests.redis.flushdb())
 
@@ -334,79 +326,4 @@ test('records that a shorter retention.history had ended are not missed after it
   expect(await why()).toEqual([])
   await tests.redis.hset(ledger.key('kept-for'), 'until', 1) // thirty days later
   expect(await why()).toEqual(['gone'])
-})
-
-test('what 0.4.0 left is put into the index in steps, and nothing is called missing meanwhile', async () => {
-  await loadStoreOf04(tests.redis)
-  const keys = createKeys('tocsin')
-  const place = { redis: tests.redis, keys }
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  await tests.redis.eval(`for i = 1, 5000 do redis.call('SET', 'foreign:' .. i, 1) end`, 0)
-  await takeIn(ledger, [routed({ uid: 'a/b/new' })]) // while the look goes on
-  await settle(ledger, `i:${ledger.fingerprints.recordId('paste/x/queued')}:0:lake`, 'delivered')
-  const moved = ledger.fingerprints.recordId('a/b/new') // by a replica of 0.4.0 that had not ended yet
-  await tests.redis.zadd(ledger.key('records'), 5, moved)
-  const given = { ledgers: [ledger], ...place, clock: systemClock, logger: silent }
-  const schedule = createLedgerCheckSchedule({ ...given, isActive: () => true })
-  const prove = async (): Promise<number | undefined> => {
-    await schedule.checkOnce(new AbortController().signal, () => undefined)
-    return (await readLedgerCheckNote(tests.redis, keys))?.records
-  }
-  let looked = 0
-  expect(
-    await runMigrationScan(place, { holder: 'a', mayGoOn: async () => (looked += 1) < 2 }),
-  ).toBe(false)
-  expect([await isIndexed(ledger), await isMigrationScanDone(place), await prove()]).toEqual([
-    false,
-    false,
-    undefined,
-  ])
-  expect(await runMigrationScan(place, always)).toBe(true)
-  const names = await tests.redis.keys(ledger.key('rec', '*'))
-  const ids = names.map((name) => name.split(':').at(-1) ?? '')
-  expect((await idsIn(scanEntries(ledger))).toSorted()).toEqual(ids.toSorted())
-  expect(await prove()).toBe(ids.length)
-  const { dangling, differences, unfiled } = await proofOfOne(ledger)
-  expect({ dangling, differences, unfiled }).toEqual({ dangling: [], differences: [], unfiled: 0 })
-  const pending: string[] = []
-  for await (const { record } of scanPendingItems(ledger)) pending.push(record.uid)
-  expect(pending).toContain('paste/x/retrying')
-  expect(pending).not.toContain('paste/x/delivered')
-})
-
-test('what 0.4.0 left is put into the index although Redis is full: only then can anything make room', async () => {
-  await loadStoreOf04(tests.redis)
-  const keys = createKeys('tocsin')
-  const place = { redis: tests.redis, keys }
-  const ledger = await tests.ledger({ keys, account: 'main' })
-  onTestFinished(async () => void (await tests.redis.config('SET', 'maxmemory', '0')))
-  await tests.redis.config('SET', 'maxmemory', '1')
-  await expect(tests.redis.set('anything', 'more')).rejects.toThrow('OOM')
-  await noteConfigured(place, ['main', 'new'])
-  expect(await runMigrationScan(place, always)).toBe(true)
-  expect(await isIndexed(ledger)).toBe(true)
-  const known = await readAccounts(place)
-  expect(known.map(({ name, configuredMs }) => [name, configuredMs !== undefined])).toContainEqual([
-    'main',
-    true,
-  ])
-})
-
-test('whoever waits for an index names the accounts without one, once, and nobody when all have theirs', async () => {
-  const keys = tests.keys()
-  const [main, left] = [
-    await tests.ledger({ keys, account: 'main' }),
-    await tests.ledger({ keys, account: 'left' }),
-  ]
-  const said: unknown[] = []
-  const logger = { ...silent, warn: (fields: object) => void said.push(fields) } as Logger
-  const index = createIndexWatch(logger, 'retention')
-  const isComplete = (): Promise<boolean> => index.isComplete([main, left])
-  await tests.redis.del(left.key('indexed'))
-  expect([await isComplete(), await isComplete(), said.length]).toEqual([false, false, 1])
-  expect(said[0]).toMatchObject({ accounts: ['left'] })
-  await tests.redis.set(left.key('indexed'), '1')
-  expect([await isComplete(), said.length]).toEqual([true, 1])
-  await tests.redis.del(main.key('indexed'))
-  expect([await isComplete(), said.length]).toEqual([false, 2])
 })

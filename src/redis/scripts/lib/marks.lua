@@ -18,16 +18,14 @@ local function power_below(number)
   return power
 end
 
--- `first`: how many buckets the week began with. A week of version 0.4.0 has no such field; its
--- number of buckets never changes.
+-- `first`: how many buckets the week began with.
 local function week_entry(week, buckets, first)
   return {
     week = week,
     name = key('marks', week, ''),
     buckets = buckets,
     power = power_below(buckets),
-    first = first or buckets,
-    splits = first ~= nil,
+    first = first,
   }
 end
 
@@ -116,7 +114,7 @@ local function write_mark(weeks, mark, horizon)
   if redis.call('SADD', name, mark.m) == 1 then
     redis.call('PEXPIRE', name, horizon + week_ms, 'NX')
     local held = redis.call('HINCRBY', key('weeks'), entry.week .. ':n', 1)
-    if entry.splits and held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
+    if held > bucket_fill * entry.buckets and entry.buckets < split_bits * entry.first then
       split_bucket(entry, horizon)
     end
   end
