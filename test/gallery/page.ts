@@ -10,9 +10,7 @@ import { type Delivery, type Preview, type Sink, SinkError } from '../../src/sin
 import type { SinkParts } from '../../src/sinks/config.ts'
 import { sinkTypeOf } from '../../src/sinks/sink-types.ts'
 import { formatTemplateFailure } from '../../src/sinks/templates.ts'
-import { aMember } from '../support/deliveries.ts'
-import { canary, delivery, notice, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
-import { aBusyDigest, manyMembers, summarised } from '../support/summaries.ts'
+import { moreScenes, otherScenes, type Scene, typeScenes } from '../support/scenes.ts'
 
 const config = `
 accounts: { main: { base_url: "https://api.example.com", api_key: none } }
@@ -50,33 +48,6 @@ export async function openSinks(
   const sinks = configured.map(async (one) => sinkTypeOf(one).create(one, parts))
   return new Map((await Promise.all(sinks)).map((sink) => [sink.name, sink]))
 }
-
-const severalMembers = manyMembers(6)
-const accountMembers = severalMembers.map((member, at) => {
-  return { ...member, account: at < 3 ? 'acme' : 'globex', namesAccount: true }
-})
-const down = { sink: 'oncall', sinceMs: Date.UTC(2026, 10, 21, 4, 30) }
-
-/** What the recorded messages do not have. */
-const moreScenes: Scene[] = [
-  ['a raised severity', delivery([aMember({ raisedFrom: 'low' })])],
-  [
-    'a reminder of a sink that was down',
-    delivery(severalMembers, summarised(severalMembers, { undelivered: down })),
-  ],
-  ['a storm', delivery(severalMembers, summarised(severalMembers, { kind: 'storm' }))],
-  ['what was held', delivery(severalMembers, summarised(severalMembers, { kind: 'held' }))],
-  [
-    'a group of one account of several',
-    delivery(accountMembers.slice(0, 3), summarised(accountMembers.slice(0, 3))),
-  ],
-  [
-    'a digest of several accounts',
-    delivery(accountMembers, { ...aBusyDigest(), members: accountMembers }),
-  ],
-  ['of Tocsin itself: notice', delivery([notice()])],
-  ['of Tocsin itself: canary', delivery([canary()], { isTest: true })],
-]
 
 export const specialScenes: readonly Scene[] = [...otherScenes, ...moreScenes]
 

@@ -240,3 +240,30 @@ export const otherScenes: Scene[] = [
     delivery([], summarised([], { kind: 'digest', route: null, digest: digestFacts() })),
   ],
 ]
+
+const severalMembers = manyMembers(6)
+const accountMembers = severalMembers.map((member, at) => {
+  return { ...member, account: at < 3 ? 'acme' : 'globex', namesAccount: true }
+})
+const down = { sink: 'oncall', sinceMs: Date.UTC(2026, 10, 21, 4, 30) }
+
+/** What other tests of messages do not need, for the recordings and the gallery alone. */
+export const moreScenes: Scene[] = [
+  ['a raised severity', delivery([aMember({ raisedFrom: 'low' })])],
+  [
+    'a reminder of a sink that was down',
+    delivery(severalMembers, summarised(severalMembers, { undelivered: down })),
+  ],
+  ['a storm', delivery(severalMembers, summarised(severalMembers, { kind: 'storm' }))],
+  ['what was held', delivery(severalMembers, summarised(severalMembers, { kind: 'held' }))],
+  [
+    'a group of one account of several',
+    delivery(accountMembers.slice(0, 3), summarised(accountMembers.slice(0, 3))),
+  ],
+  [
+    'a digest of several accounts',
+    delivery(accountMembers, { ...aBusyDigest(), members: accountMembers }),
+  ],
+  ['of Tocsin itself: notice', delivery([notice()])],
+  ['of Tocsin itself: canary', delivery([canary()], { isTest: true })],
+]
