@@ -1,10 +1,11 @@
 /** What commands and metrics say, letter by letter; see `messages.test.ts`. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/lib/clock.ts'
 import { createMetrics } from '../../src/lib/metrics.ts'
-import { tocsin, type Ended } from '../integration/cli/tocsin.ts'
+import { tocsin } from '../integration/cli/tocsin.ts'
+import { transcriptFolder } from './transcript.ts'
 
 /** The names below `Commands:`, which stand two blanks from the left. */
 function commandsIn(help: string): string[] {
@@ -25,21 +26,36 @@ test('every command says of itself what it said', async () => {
   await expect(pages.join('\n')).toMatchFileSnapshot('recorded/help.txt')
 })
 
-test('the examples are told as they were', async () => {
-  const folder = join(import.meta.dirname, '../../config')
-  const files = readdirSync(folder).filter((name) => /^(minimal|tocsin)\.yaml$/.test(name))
-  expect(files).toHaveLength(2)
-  const told: string[] = []
-  for (const name of files) {
-    for (const more of [[], ['--output', 'json']]) {
-      const asked = ['check', join(folder, name), ...more]
-      told.push(shown(['check', name, ...more], await tocsin(...asked)))
-    }
-  }
-  await expect(told.join('\n').replaceAll(folder, 'config')).toMatchFileSnapshot(
-    'recorded/check.txt',
+/** What no transcript shows doing its work, in the order of the help, and where it is shown instead. */
+const shownElsewhere = {
+  run: 'until it is stopped: test/e2e, test/integration/cli/dry-run.test.ts',
+  schema: 'it prints config/tocsin.schema.json',
+  demo: 'until it is stopped: test/e2e',
+  sandbox: 'until it is stopped: test/integration/cli/sandbox-command.test.ts',
+}
+
+test('a transcript shows every command, doing its work and refusing a mistake', async () => {
+  const pages = await helpOf([])
+  const commands = pages
+    .filter((page) => commandsIn(page).length === 0)
+    .map((page) => /^==== tocsin (.*)\n/.exec(page)?.[1] ?? '')
+  expect(commands.length).toBeGreaterThan(60)
+  const asked = readdirSync(transcriptFolder).flatMap((name) =>
+    [...readFileSync(join(transcriptFolder, name), 'utf8').matchAll(typed)].map(
+      ([, line = '', code]) => ({ line: `${line} `, works: code === '0' }),
+    ),
   )
+  const lacking = (works: boolean): string[] =>
+    commands.filter((command) => {
+      const own = asked.filter(({ line }) => line.startsWith(`${command} `))
+      return !own.some((one) => one.works === works)
+    })
+  expect(lacking(true)).toEqual(Object.keys(shownElsewhere))
+  expect(lacking(false)).toEqual([])
 })
+
+/** A command and its exit code. */
+const typed = /^\$ tocsin (.*)\n(?:(?!\$ tocsin ).*\n)*?exit (\d+)$/gm
 
 test('metrics have the names, kinds, words and labels that they had', async () => {
   const { body } = await createMetrics({ clock: systemClock }).render()
@@ -50,14 +66,3 @@ test('metrics have the names, kinds, words and labels that they had', async () =
   expect(lines.length).toBeGreaterThan(100)
   await expect(`${lines.join('\n')}\n`).toMatchFileSnapshot('recorded/metrics.txt')
 })
-
-/** What it printed, without what differs from day to day. */
-function shown(asked: string[], { code, out, err }: Ended): string {
-  const said = [out, err]
-    .join('')
-    .replaceAll(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?/g, '<time>')
-    .replaceAll(/\b\d+(\.\d+)? ?(ms|s|min|h|d)\b( \d+ ?(s|min|h|d)\b)*/g, '<span>')
-    .replaceAll(/"(\w*(seconds|_ms|_at))": [\d.]+/g, '"$1": <number>')
-    .replaceAll(/ +/g, ' ')
-  return `==== tocsin ${asked.join(' ')}\n${said}exit ${code}\n`
-}

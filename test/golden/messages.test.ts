@@ -73,10 +73,12 @@ test('mails look as they looked', async () => {
 
 const recorded = join(import.meta.dirname, 'recorded')
 /** The help describes services that answer null. */
-const recordings = readdirSync(recorded).filter((name) => name !== 'help.txt')
+const recordings = readdirSync(recorded, { recursive: true, encoding: 'utf8' }).filter(
+  (name) => name.includes('.') && name !== 'help.txt',
+)
 
 /** A value of JSON that is null stands behind its key or on a line of its own. */
-const nothingSaid = /(?<!": |^\s*)\bnull\b|\bundefined\b|\bNaN\b|\[object/m
+const nothingSaid = /(?<!": ?|^\s*)\bnull\b|\bundefined\b|\bNaN\b|\[object/m
 
 test.each(recordings)('%s says nothing of what is not there', (name) => {
   const text = readFileSync(join(recorded, name), 'utf8')

@@ -132,7 +132,7 @@ function dataOf({ highlights = {} }: EventTypeSample): Record<string, unknown> {
 }
 
 /** Of Tocsin itself. */
-export function notice(): DeliveryMember {
+function notice(): DeliveryMember {
   const trouble = { kind: 'feed-stalled', name: 'brand' } as const
   const sinceMs = Date.UTC(2026, 10, 1, 11, 40)
   const event = buildBeginAlert(
@@ -144,7 +144,7 @@ export function notice(): DeliveryMember {
 }
 
 /** Of Tocsin itself. */
-export function canary(): DeliveryMember {
+function canary(): DeliveryMember {
   const createdAtMs = Date.UTC(2026, 10, 1, 12)
   const given = { uid: '_tocsin/canary/0', type: 'canary', severity: 'info', createdAtMs }
   const slot = new Date(createdAtMs).toISOString()
