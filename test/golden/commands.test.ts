@@ -30,7 +30,7 @@ test('every command says of itself what it said', async () => {
 const shownElsewhere = {
   run: 'until it is stopped: test/e2e, test/integration/cli/dry-run.test.ts',
   schema: 'it prints config/tocsin.schema.json',
-  demo: 'until it is stopped: test/e2e',
+  demo: 'until it is stopped: test/faults/demo.test.ts',
   sandbox: 'until it is stopped: test/integration/cli/sandbox-command.test.ts',
 }
 
