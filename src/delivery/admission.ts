@@ -43,8 +43,7 @@ export class Admission {
   constructor(sink: Sink, options: AdmissionOptions) {
     this.#sink = sink
     this.#options = options
-    const { destinations } = sink
-    this.#destinations = destinations.length > 1 ? destinations : []
+    this.#destinations = sink.destinations.filter(({ id }) => id !== sink.name)
   }
 
   /** Asks whether `count` messages may go. */

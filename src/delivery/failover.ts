@@ -76,15 +76,14 @@ async function ensureProbes(
   { retryNow }: FailoverOptions,
   { name, destinations }: FailoverSink,
 ): Promise<void> {
-  await retryNow.ensureProbe(name)
-  if (destinations.length < 2) return
-  for (const { id } of destinations) await retryNow.ensureProbe(name, id)
+  await retryNow.ensureProbe(name, destinations)
+  for (const { id } of destinations) if (id !== name) await retryNow.ensureProbe(name, [{ id }], id)
 }
 
 /** Whether the groups and digests of a sink have to wait. */
 export async function isBlocked(
   { circuit, retryNow, clock }: Pick<FailoverOptions, 'circuit' | 'retryNow' | 'clock'>,
-  { name, destinations }: { name: string; destinations?: FailoverSink['destinations'] },
+  { name, destinations = [] }: { name: string; destinations?: FailoverSink['destinations'] },
 ): Promise<boolean> {
   const nowMs = clock.now()
   const { state, paused, untriedAtMs = Infinity } = await circuit.read(name, nowMs, destinations)
@@ -92,7 +91,7 @@ export async function isBlocked(
   // a single message failed, and may be to blame: a group is another one
   if (untriedAtMs <= nowMs) return false
   // a single probe message tests whether the sink is back; groups keep waiting
-  return state === 'half_open' ? retryNow.ensureProbe(name) : state === 'open'
+  return state === 'half_open' ? retryNow.ensureProbe(name, destinations) : state === 'open'
 }
 
 interface PassControl {

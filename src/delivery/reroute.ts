@@ -17,6 +17,7 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Destination } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
+  countLeftToOthers,
   worstFirst,
   readMemberRefs,
   rerouteItem,
@@ -239,10 +240,14 @@ async function rerouteMembers(
 export interface RetryNow {
   /**
    * Ensures that a sink with a half-open circuit is tried within seconds; false if the circuit is
-   * not half open, the sink is paused, or nothing waits for a retry. With `destination`: the same of
-   * its own circuit.
+   * not half open, the sink is paused, or nothing for these destinations waits for a retry. With
+   * `circuitName`: the same of the circuit of one destination, which is the only one then.
    */
-  ensureProbe(sink: string, destination?: string): Promise<boolean>
+  ensureProbe(
+    sink: string,
+    destinations: readonly Pick<Destination, 'id'>[],
+    circuitName?: string,
+  ): Promise<boolean>
   retryAll(sink: string): Promise<void>
 }
 
@@ -256,18 +261,16 @@ interface RetryNowOptions {
 /** Work due within this time serves as the probe; an item being sent is due again within it. */
 const probeSoonMs = 30_000
 
-/**
- * Most retries per account ledger: only attempted items wait for a retry, and few are while a
- * circuit is open.
- */
-const maxRetries = 500
+/** Most retries that one script call makes due. */
+const retriesPerStep = 500
 
 export function createRetryNow(options: RetryNowOptions): RetryNow {
   const { drains, circuit, clock, logger } = options
 
   async function hasProbe(sink: string): Promise<boolean> {
-    const page = { offset: 0, count: 1 }
     for (const ledger of drains.ledgersFor(sink)) {
+      // what is left to others is due, and no probe of this process
+      const page = { offset: await countLeftToOthers(ledger, sink), count: 1 }
       const due = await readDueRefs(ledger, sink, clock.now() + probeSoonMs, page)
       if (due.length > 0) return true
     }
@@ -275,18 +278,21 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
   }
 
   return {
-    async ensureProbe(sink, destination) {
-      const { state, paused } = await circuit.read(destination ?? sink, clock.now())
+    async ensureProbe(sink, destinations, circuitName = sink) {
+      const { state, paused } = await circuit.read(circuitName, clock.now(), destinations)
       if (state !== 'half_open' || paused !== undefined) return false
-      if (destination === undefined && (await hasProbe(sink))) return true
+      if (circuitName === sink && (await hasProbe(sink))) return true
+      const only = destinations.map(({ id }) => id)
       for (const ledger of drains.ledgersFor(sink))
-        if ((await retryInLedger(options, ledger, { sink, max: 1, destination })) > 0) return true
+        if ((await retryInLedger(options, ledger, { sink, max: 1, only })) > 0) return true
       return false
     },
     async retryAll(sink) {
       try {
-        for (const ledger of drains.ledgersFor(sink))
-          await retryInLedger(options, ledger, { sink, max: maxRetries })
+        for (const ledger of drains.ledgersFor(sink)) {
+          const step = { sink, max: retriesPerStep }
+          while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
+        }
       } catch (error) {
         logger.warn(
           { sink, err: error },
@@ -300,9 +306,9 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
 async function retryInLedger(
   { drains }: RetryNowOptions,
   ledger: AccountLedger,
-  { sink, max, destination }: { sink: string; max: number; destination?: string | undefined },
+  { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
 ): Promise<number> {
-  const refs = await makeRetriesDue(ledger, sink, max, destination)
+  const refs = await makeRetriesDue(ledger, sink, max, only)
   if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
   return refs.length
 }

@@ -59,17 +59,23 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
   return score === undefined ? undefined : Number(score)
 }
 
+/** What claim-due.lua left to those who know its destination, has this score or more. */
+const leftToOthers = 9.9e13
+
+export function countLeftToOthers(ledger: AccountLedger, sink: string): Promise<number> {
+  return ledger.redis.zcount(ledger.key('ready', sink), leftToOthers, '+inf')
+}
+
 /**
- * Makes due now what waits because its sink or destination failed, of one destination or of all;
- * returns its references.
+ * Makes due now what waits because its sink or destination failed, of some destinations or of all
+ * (none given); returns its references.
  */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
   max: number,
-  destination?: string,
+  only: readonly string[] = [],
 ): Promise<string[]> {
-  const only = destination === undefined ? [] : [destination]
   return (await ledger.run('wake-retries', sink, max, ...only)) as string[]
 }
 

@@ -93,7 +93,8 @@ export async function aReliefRig(
     rerouter: diverter,
     digests: options.digests ?? {},
     retryNow: wake,
-    isBlocked: (name) => isBlocked({ circuit: reading, retryNow: wake, clock }, { name }),
+    isBlocked: (name) =>
+      isBlocked({ circuit: reading, retryNow: wake, clock }, { name, ...relieved.get(name) }),
   })
   const relief = createFailover({
     sinks: relieved,

@@ -37,7 +37,8 @@ for i = 3, #KEYS, 2 do
   local own = redis.call('HMGET', KEYS[i], 'until', 'retry_after', 'trouble')
   local wait = math.max(believable(own[1]), believable(own[2])) - now
   if wait <= 0 and own[1] then
-    wait = redis.call('EXISTS', KEYS[i + 1]) == 1 and 5000 or 0 -- as claim-due lets wait for a probe
+    -- for its probe, as long as that may take: whoever ends it wakes all
+    wait = math.max(0, redis.call('PTTL', KEYS[i + 1]))
   elseif wait <= 0 then
     wait = own[3] and -1 or -2
   end

@@ -51,9 +51,12 @@ local function rank_of(ref)
   return holder and holder.rk or default_rank
 end
 
--- Puts back in its place what others left that did not know its destination.
+-- Puts back in its place what others left that did not know its destination. Of more than it looks
+-- at, the time chooses where: what this caller leaves, too, hides nothing from all of its calls.
 local function take_up()
-  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', 0, looked)) do
+  local count = redis.call('ZCOUNT', ready, last, beyond)
+  local from = known and count > looked and now % count or 0
+  for _, ref in ipairs(redis.call('ZRANGEBYSCORE', ready, last, beyond, 'LIMIT', from, looked)) do
     local holder = holder_of(ref)
     if not (known and holder) or known[holder.d] then
       redis.call('ZADD', ready, ready_score(rank_of(ref), tonumber(redis.call('ZSCORE', due, ref) or now)), ref)

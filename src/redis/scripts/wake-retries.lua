@@ -2,14 +2,18 @@
 -- Makes due now what waits because its sink or destination failed, tried or not. Retries that the
 -- sink itself put off or refused keep their time.
 -- KEYS[1]  the account's base
--- ARGV     sink, how many at most, of which destination (left out: of all)
+-- ARGV     sink, how many at most, of which destinations (none: of all)
 -- Returns  their refs, the earliest due first
 -- @include lib/ledger.lua
 
 local keeps_its_time = { rate_limited = true, rejected = true }
+local wanted = {}
+for i = 3, #ARGV do
+  wanted[ARGV[i]] = true
+end
 
 local function waits_for_its_sink(holder, ref)
-  if not holder or (ARGV[3] and holder.d ~= ARGV[3]) then
+  if not holder or (next(wanted) and not wanted[holder.d]) then
     return false
   elseif holder.st == 'queued' and holder.d and not holder.un then
     return redis.call('HEXISTS', key('claims'), ref) == 0 -- put off untried

@@ -319,3 +319,19 @@ test.each([
   expect(err).toContain(said)
   expect(code).toBe(2)
 })
+
+test('a sink whose only recipient takes nothing is shown as open, and resumed with it', async () => {
+  const { keys, ledger, config } = await aSocScene(tests, (text) =>
+    text.replace(', bob@example.com]', ']'),
+  )
+  const circuit = createCircuit(ledger.redis, keys)
+  const ann = `oncall:${recipientHash('ann@example.com')}`
+  const sent = { reason: 'recipient_deferred', answer: '452 4.2.2 mailbox full' } as const
+  for (let count = 0; count < 5; count += 1) await circuit.report(ann, 'fault', sent)
+  const { out } = await tocsin('sinks', 'list', ...config)
+  expect(out).toMatch(
+    /^oncall \(email\): circuit open until .* UTC\n {2}failing since .*, 5 times, last: recipient_deferred, 452 4\.2\.2 mailbox full/m,
+  )
+  expect((await tocsin('sinks', 'resume', 'oncall', ...config)).code).toBe(0)
+  expect((await circuit.read(ann, Date.now())).state).toBe('half_open')
+})

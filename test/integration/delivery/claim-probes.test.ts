@@ -2,12 +2,13 @@
 import { expect, test } from 'vitest'
 import { claimDue, type ClaimRequest, type ClaimResult } from '../../../src/delivery/claims.ts'
 import { createCircuit } from '../../../src/delivery/circuit.ts'
+import { createRetryNow } from '../../../src/delivery/reroute.ts'
 import { SinkDrain } from '../../../src/delivery/sink-drain.ts'
 import { defaultTimings, systemClock } from '../../../src/lib/clock.ts'
 import type { AccountLedger } from '../../../src/store/account-ledger.ts'
 import { drainOptions } from '../../support/delivery.ts'
 import { around } from '../../support/grouping.ts'
-import { pastThisMillisecond, redisForTests, routed, takeIn } from '../../support/ledger.ts'
+import { pastThisMillisecond, redisForTests, routed, silent, takeIn } from '../../support/ledger.ts'
 import { aRehearsedSink } from '../../support/rehearsed-sink.ts'
 
 const tests = redisForTests()
@@ -174,3 +175,52 @@ test('a probe that finds nothing it may take looks again a second later, not at 
   }
   expect(probes).toHaveLength(1)
 })
+
+test('a half-open sink is tried with what may be sent here, not with what is left to another configuration', async () => {
+  const keys = tests.keys()
+  const ledger = await tests.ledger({ keys })
+  const due = ledger.key('due', 'soc')
+  await bring(ledger, { to: 'soc:new', count: 2 })
+  await claim(ledger, { known: ['soc:old'] }) // leaves them
+  const later = Date.now() + 1_800_000
+  for (const [to, name, atMs] of [
+    ['soc:new', 'b', later],
+    ['soc:old', 'c', later + 1_800_000],
+  ] as const) {
+    await bring(ledger, { to, count: 1, name })
+    await tests.redis.zadd(due, atMs, refOf(ledger, `${name}/of/0`))
+  }
+  const circuit = createCircuit(tests.redis, keys, () => '', {
+    ...defaultTimings,
+    circuitOpenMs: 1,
+  })
+  await circuit.report('soc', 'broken', { reason: 'unavailable' })
+  await pastThisMillisecond(tests.redis)
+  await pastThisMillisecond(tests.redis)
+  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [ledger] }
+  const wake = createRetryNow({ circuit, drains, clock: systemClock, logger: silent })
+  expect(await wake.ensureProbe('soc', [{ id: 'soc:old' }])).toBe(true)
+  const atOf = async (uid: string) => Number(await tests.redis.zscore(due, refOf(ledger, uid)))
+  expect(await atOf('c/of/0')).toBeLessThanOrEqual(Date.now())
+  expect(await atOf('b/of/0')).toBe(later)
+  // it is due now: no other is woken
+  expect(await wake.ensureProbe('soc', [{ id: 'soc:new' }])).toBe(true)
+  expect(await atOf('b/of/0')).toBe(later)
+})
+
+test('what an older configuration knows is found behind any number that it does not know', async () => {
+  const ledger = await tests.ledger()
+  await bring(ledger, { to: 'soc:new', count: 401, severity: 'critical' })
+  await bring(ledger, { to: 'soc:old', count: 1, name: 'b' })
+  for (let left = 0; left < 402;) left = (await claim(ledger, { known: ['soc:other'] })).others
+  const known = { known: ['soc:old'] }
+  for (let n = 0, found = 0; found === 0; n += 1) {
+    found = (await claim(ledger, known)).claims.length
+    expect(n).toBeLessThan(200)
+    await pastThisMillisecond(tests.redis)
+  }
+})
+
+function refOf(ledger: AccountLedger, uid: string): string {
+  return `i:${ledger.fingerprints.recordId(uid)}:0:soc`
+}

@@ -173,6 +173,35 @@ test('a fallback of which each recipient is in trouble gets nothing', async () =
   expect(rig.said).toMatchObject([{ sink: 'soc', fallback: 'oncall', items: 1 }])
 })
 
+test('a group waits while a message is about to test the only recipient of its sink', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {}, destinations: { oncall: ['oncall:a'] } })
+  await takeIn(rig.ledger, [routed({ uid: 'a/site/0' }, ['oncall:a'])])
+  await rig.down('oncall:a', 61_000)
+  await rig.relieve()
+  await rig.up('oncall:a')
+  await takeIn(rig.ledger, [routed({ uid: 'a/site/1' }, ['oncall:a'])])
+  await rig.down('oncall:a', 1_000)
+  await halfOpen(rig, 'oncall:a')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(0)
+  await rig.up('oncall:a')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+})
+
+test('all that failed is tried once a circuit has closed, however much it is', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: {} })
+  await takeIn(rig.ledger, events('lake', ...Array.from({ length: 1_001 }, () => 'high')))
+  const due = rig.ledger.key('due', 'lake')
+  const later = Date.now() + 3_600_000 // put off untried
+  for (const ref of await tests.redis.zrange(due, '0', '-1'))
+    await tests.redis.zadd(due, later, ref)
+  const drains = { announce: () => Promise.resolve(), ledgersFor: () => [rig.ledger] }
+  const wake = createRetryNow({ circuit: rig.circuit, drains, clock: rig.clock, logger: silent })
+  await wake.retryAll('lake')
+  expect(await tests.redis.zcount(due, later, '+inf')).toBe(0)
+})
+
 test('what the sink itself refused, or put off, keeps its time', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {} })
   await takeIn(rig.ledger, events('lake', 'high', 'high', 'high'))
