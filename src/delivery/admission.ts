@@ -17,7 +17,7 @@ import {
 type AdmissionOptions = Pick<AttemptOptions, 'circuit' | 'logger' | 'clock'>
 
 /** How a send ended. */
-export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult'> {
+export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult' | 'isSplit'> {
   message: Pick<Message, 'destination' | 'failedAtMs' | 'probesDestination'>
   /** It was the probe of the sink's circuit. */
   isProbe: boolean
@@ -74,6 +74,11 @@ export class Admission {
   /** Whether the sink has accepted others since the attempt began that failed last. */
   hasAcceptedSince({ failedAtMs }: Pick<Message, 'failedAtMs'>): boolean {
     return failedAtMs !== undefined && (this.#last.lastSuccessMs ?? 0) > failedAtMs
+  }
+
+  /** How many batches were halved since the sink accepted anything, as the last answer said. */
+  get blindSplits(): number {
+    return this.#last.splits ?? 0
   }
 
   /** Takes the probes of destinations; returns the messages whose destination another one tests. */
@@ -165,7 +170,7 @@ export class Admission {
     error: SinkError,
     sent: SentMessage,
   ): Promise<'shut' | 'back' | undefined> {
-    const { message, outcome } = sent
+    const { message, outcome, isSplit } = sent
     this.#toldOkAtMs = -Infinity
     const pauseMs = pauseAfter(
       error,
@@ -183,7 +188,7 @@ export class Admission {
       reason: error.reason,
       answer: error.message,
       nextTryInMs: outcome.inMs,
-      ...(mayBeMessages(error) && { blame }),
+      ...(mayBeMessages(error) && { blame: isSplit ? 'split' : blame }),
     })
   }
 

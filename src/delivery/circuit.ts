@@ -54,6 +54,8 @@ export interface AdmitResult {
   isForUntried?: boolean
   /** When the sink last accepted something, by Redis' clock. */
   lastSuccessMs?: number
+  /** How many batches were halved since then. */
+  splits?: number
   /** How long the messages of each destination in trouble wait, ms; 0: one may go, as its probe. */
   waits?: Readonly<Record<string, number>>
   /** The destinations whose last message failed. */
@@ -64,10 +66,10 @@ export interface SentReport {
   /** Why it failed. */
   reason?: SinkReason | undefined
   /**
-   * The message may be to blame, and failed for the first time, or again; undefined: any other
-   * message would have failed, too.
+   * The message may be to blame, and failed for the first time, or again, or is halved for it;
+   * undefined: any other message would have failed, too.
    */
-  blame?: 'first' | 'again' | undefined
+  blame?: 'first' | 'again' | 'split' | undefined
   /** What the sink said; at most 200 characters are stored. */
   answer?: string | undefined
   /** When the failed message is tried again; undefined: never. */
@@ -168,7 +170,7 @@ export function createCircuit(
 }
 
 function toAdmitResult(
-  [answer = 0, anyInMs = 0, lastSuccessMs = 0, ...found]: readonly number[],
+  [answer = 0, anyInMs = 0, lastSuccessMs = 0, splits = 0, ...found]: readonly number[],
   count: number,
   destinations: Destinations,
 ): AdmitResult {
@@ -180,6 +182,7 @@ function toAdmitResult(
     isProbe: answer < 0,
     isForUntried: answer === -2,
     lastSuccessMs,
+    splits,
     waits: Object.fromEntries(waiting.map(({ id, waitMs }) => [id, waitMs])),
     failing: each.flatMap(({ id, waitMs }) => (waitMs === -2 ? [] : [id])),
   }

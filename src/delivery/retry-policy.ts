@@ -18,6 +18,12 @@ const maxRejectedTries = 5
 /** A batch that the receiver refused so often is halved: one of its events may be to blame. */
 const maxBatchTries = 3
 
+/**
+ * So often batches are halved without any sign that others pass: as often as it takes to find one
+ * event in fifty. An outage makes no more messages than that.
+ */
+const maxBlindSplits = 6
+
 const defaultRateLimitMs = 10_000
 
 export type RetryDecision =
@@ -40,6 +46,10 @@ export interface Failure {
   mayBeMessages: boolean
   /** The sink has accepted others since this message, or the batch it was in, failed before. */
   hasAcceptedOthers: boolean
+  /** It is a half of a batch that was refused, and was not tried before. */
+  isNewHalf: boolean
+  /** How many batches were halved since the sink accepted anything. */
+  blindSplits: number
   /** In [0, 1); varies the waits by up to 20 % either way. */
   random: number
 }
@@ -61,9 +71,10 @@ export function decideRetry(failure: Failure): RetryDecision {
 }
 
 /** Whether a batch would fail again as it is. */
-function isLasting({ reason, attempts, ...failure }: Failure): boolean {
-  const isOften = attempts + 1 >= maxBatchTries || failure.hasAcceptedOthers
-  return reason === 'invalid' || (failure.mayBeMessages && isOften)
+function isLasting({ reason, attempts, blindSplits, ...failure }: Failure): boolean {
+  const isOften = attempts + 1 >= maxBatchTries || failure.isNewHalf
+  const mayHalve = failure.hasAcceptedOthers || (isOften && blindSplits < maxBlindSplits)
+  return reason === 'invalid' || (failure.mayBeMessages && mayHalve)
 }
 
 function waitMs(reason: SinkReason, tries: number): number {

@@ -31,8 +31,9 @@ const reasons = Object.keys(table) as SinkReason[]
 
 function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure {
   const young = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 1, random: 0.5 }
-  const itself = { attempts: 0, mayBeMessages: false, hasAcceptedOthers: false }
-  return { reason, ...young, ...itself, ...overrides }
+  const itself = { attempts: 0, mayBeMessages: false, isNewHalf: false }
+  const others = { hasAcceptedOthers: false, blindSplits: 0 }
+  return { reason, ...young, ...itself, ...others, ...overrides }
 }
 
 const itsOwn = { isMessages: true, isDestinations: false }
@@ -73,8 +74,18 @@ describe('the retry table', () => {
       )
     expect(actsOf(lasting)).toEqual(['retry', 'retry', 'split', 'split'])
     expect(actsOf({ ...lasting, hasAcceptedOthers: true })).toEqual(Array(4).fill('split'))
+    expect(actsOf({ ...lasting, isNewHalf: true })).toEqual(Array(4).fill('split'))
     expect(actsOf({ ...lasting, members: 1 })).toEqual(Array(4).fill('retry'))
     expect(actsOf({ ...lasting, mayBeMessages: false })).toEqual(Array(4).fill('retry'))
+  })
+
+  test('where nothing is accepted, six batches are halved and no more', () => {
+    const blind = { members: 50, mayBeMessages: true, attempts: 9, isNewHalf: true }
+    const actAfter = (blindSplits: number, hasAcceptedOthers = false) =>
+      decideRetry(failure('unavailable', { ...blind, blindSplits, hasAcceptedOthers })).act
+    expect([5, 6, 100].map((splits) => actAfter(splits))).toEqual(['split', 'retry', 'retry'])
+    expect(actAfter(100, true)).toBe('split')
+    expect(decideRetry(failure('invalid', { ...blind, blindSplits: 100 })).act).toBe('split')
   })
 
   test.each<[string, SinkError, { isMessages: boolean; isDestinations: boolean }]>([
