@@ -17,7 +17,7 @@ import {
 type AdmissionOptions = Pick<AttemptOptions, 'circuit' | 'logger' | 'clock'>
 
 /** How a send ended. */
-export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult' | 'isSplit'> {
+export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult' | 'newParts'> {
   message: Pick<Message, 'destination' | 'failedAtMs' | 'probesDestination'>
   /** It was the probe of the sink's circuit. */
   isProbe: boolean
@@ -76,9 +76,9 @@ export class Admission {
     return failedAtMs !== undefined && (this.#last.lastSuccessMs ?? 0) > failedAtMs
   }
 
-  /** How many batches were halved since the sink accepted anything, as the last answer said. */
-  get blindSplits(): number {
-    return this.#last.splits ?? 0
+  /** How many messages more were made by splits since the sink accepted anything, as last answered. */
+  get blindParts(): number {
+    return this.#last.parts ?? 0
   }
 
   /** Takes the probes of destinations; returns the messages whose destination another one tests. */
@@ -170,7 +170,7 @@ export class Admission {
     error: SinkError,
     sent: SentMessage,
   ): Promise<'shut' | 'back' | undefined> {
-    const { message, outcome, isSplit } = sent
+    const { message, outcome, newParts } = sent
     this.#toldOkAtMs = -Infinity
     const pauseMs = pauseAfter(
       error,
@@ -188,7 +188,7 @@ export class Admission {
       reason: error.reason,
       answer: error.message,
       nextTryInMs: outcome.inMs,
-      ...(mayBeMessages(error) && { blame: isSplit ? 'split' : blame }),
+      ...(mayBeMessages(error) && { blame, newParts }),
     })
   }
 

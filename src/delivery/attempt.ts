@@ -57,8 +57,8 @@ interface AttemptContext {
 interface Others {
   /** Whether the sink has accepted others since the message failed before. */
   hasAcceptedSince(message: Message): boolean
-  /** How many batches were halved since the sink accepted anything. */
-  readonly blindSplits: number
+  /** How many messages more were made by splits since the sink accepted anything. */
+  readonly blindParts: number
 }
 
 /**
@@ -89,8 +89,8 @@ export interface AttemptResult {
   sinkResult: 'ok' | SinkError | undefined
   /** The sink will never accept the message, and it goes to the sink's fallback. */
   isGivenUp?: boolean
-  /** It goes on in parts: a batch in halves, a summary as its events. */
-  isSplit?: boolean
+  /** It goes on in parts, so many more: a batch in halves, a summary as its events. */
+  newParts?: number
 }
 
 /** Another process may hold the message by now: it is due again unless one does. */
@@ -164,14 +164,18 @@ function handleFailure(
   context: AttemptContext,
   message: OpenMessage,
   { error, hasFallback }: { error: SinkError; hasFallback: boolean },
-): Pick<AttemptResult, 'outcome' | 'isGivenUp' | 'isSplit'> {
+): Pick<AttemptResult, 'outcome' | 'isGivenUp' | 'newParts'> {
   const outcome = decideOutcome(options, message, { error, others: context.others })
   const isGivenUp = outcome.outcome === 'dead' && hasFallback
   options.metrics.deliveryAttemptsTotal.inc({ sink: context.sink.name, outcome: error.reason })
   logFailure(options, context, message, { outcome, error, isGivenUp })
-  const isSplit = outcome.outcome === 'split'
-  if (!isGivenUp && !(isSplit && message.kind === 'summary')) return { outcome, isSplit }
-  return { outcome: { ...outcome, outcome: 'retry', inMs: followUpRetryMs }, isGivenUp, isSplit }
+  const newParts = outcome.outcome === 'split' ? newPartsOf(message) : 0
+  if (!isGivenUp && !(newParts > 0 && message.kind === 'summary')) return { outcome, newParts }
+  return { outcome: { ...outcome, outcome: 'retry', inMs: followUpRetryMs }, isGivenUp, newParts }
+}
+
+function newPartsOf({ kind, total }: Message): number {
+  return kind === 'summary' ? total - 1 : 1
 }
 
 function describeFailure({
@@ -197,7 +201,8 @@ function decideOutcome(
     mayBeMessages: mayBeMessages(error),
     hasAcceptedOthers: others.hasAcceptedSince(message),
     isNewHalf: message.attempts === 0 && message.failedAtMs !== undefined,
-    blindSplits: others.blindSplits,
+    newParts: newPartsOf(message),
+    blindParts: others.blindParts,
     random: Math.random(),
   })
   const failure = describeFailure(error)

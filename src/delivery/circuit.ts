@@ -54,8 +54,8 @@ export interface AdmitResult {
   isForUntried?: boolean
   /** When the sink last accepted something, by Redis' clock. */
   lastSuccessMs?: number
-  /** How many batches were halved since then. */
-  splits?: number
+  /** How many messages more were made by splits since then. */
+  parts?: number
   /** How long the messages of each destination in trouble wait, ms; 0: one may go, as its probe. */
   waits?: Readonly<Record<string, number>>
   /** The destinations whose last message failed. */
@@ -66,10 +66,12 @@ export interface SentReport {
   /** Why it failed. */
   reason?: SinkReason | undefined
   /**
-   * The message may be to blame, and failed for the first time, or again, or is halved for it;
-   * undefined: any other message would have failed, too.
+   * The message may be to blame, and failed for the first time, or again; undefined: any other
+   * message would have failed, too.
    */
-  blame?: 'first' | 'again' | 'split' | undefined
+  blame?: 'first' | 'again' | undefined
+  /** It goes on in parts, so many more. */
+  newParts?: number | undefined
   /** What the sink said; at most 200 characters are stored. */
   answer?: string | undefined
   /** When the failed message is tried again; undefined: never. */
@@ -138,7 +140,13 @@ export function createCircuit(
     async report(sink, word, sent = {}) {
       const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
-      const failure = [reason, nextTryInMs, sent.blame ?? '', sent.isDestinations ? 1 : '']
+      const failure = [
+        reason,
+        nextTryInMs,
+        sent.blame ?? '',
+        sent.isDestinations ? 1 : '',
+        sent.newParts ?? 0,
+      ]
       const text = answer.slice(0, maxTroubleAnswer)
       const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
@@ -170,7 +178,7 @@ export function createCircuit(
 }
 
 function toAdmitResult(
-  [answer = 0, anyInMs = 0, lastSuccessMs = 0, splits = 0, ...found]: readonly number[],
+  [answer = 0, anyInMs = 0, lastSuccessMs = 0, parts = 0, ...found]: readonly number[],
   count: number,
   destinations: Destinations,
 ): AdmitResult {
@@ -182,7 +190,7 @@ function toAdmitResult(
     isProbe: answer < 0,
     isForUntried: answer === -2,
     lastSuccessMs,
-    splits,
+    parts,
     waits: Object.fromEntries(waiting.map(({ id, waitMs }) => [id, waitMs])),
     failing: each.flatMap(({ id, waitMs }) => (waitMs === -2 ? [] : [id])),
   }

@@ -19,10 +19,10 @@ const maxRejectedTries = 5
 const maxBatchTries = 3
 
 /**
- * So often batches are halved without any sign that others pass: as often as it takes to find one
- * event in fifty. An outage makes no more messages than that.
+ * So many messages more are made by splits without any sign that others pass: as many as it takes
+ * to find one event in a batch of fifty.
  */
-const maxBlindSplits = 6
+const maxBlindParts = 6
 
 const defaultRateLimitMs = 10_000
 
@@ -48,8 +48,10 @@ export interface Failure {
   hasAcceptedOthers: boolean
   /** It is a half of a batch that was refused, and was not tried before. */
   isNewHalf: boolean
-  /** How many batches were halved since the sink accepted anything. */
-  blindSplits: number
+  /** How many messages more a split makes: one of a batch, which is halved. */
+  newParts: number
+  /** How many were made so since the sink accepted anything. */
+  blindParts: number
   /** In [0, 1); varies the waits by up to 20 % either way. */
   random: number
 }
@@ -71,10 +73,11 @@ export function decideRetry(failure: Failure): RetryDecision {
 }
 
 /** Whether a batch would fail again as it is. */
-function isLasting({ reason, attempts, blindSplits, ...failure }: Failure): boolean {
+function isLasting({ reason, attempts, ...failure }: Failure): boolean {
   const isOften = attempts + 1 >= maxBatchTries || failure.isNewHalf
-  const mayHalve = failure.hasAcceptedOthers || (isOften && blindSplits < maxBlindSplits)
-  return reason === 'invalid' || (failure.mayBeMessages && mayHalve)
+  const isFew = failure.blindParts + failure.newParts <= maxBlindParts
+  const maySplit = failure.hasAcceptedOthers || (isOften && isFew)
+  return reason === 'invalid' || (failure.mayBeMessages && maySplit)
 }
 
 function waitMs(reason: SinkReason, tries: number): number {

@@ -491,9 +491,9 @@ export class SinkDrain {
 
   #followUp(ended: EndedSend, { batch }: SettleResult): void {
     const { rerouter, findLedger } = this.#options
-    const { ledger, message, outcome, isGivenUp, isSplit } = ended
+    const { ledger, message, outcome, isGivenUp, newParts = 0 } = ended
     if (isGivenUp) void this.#addChore(rerouter?.reroute(ledger, message.ref))
-    if (isSplit && message.kind === 'summary') {
+    if (newParts > 0 && message.kind === 'summary') {
       const unfreezing = rerouter?.unfreeze(ledger, message.ref, {})
       void this.#addChore(unfreezing?.then(() => this.nudge(ledger.account)))
     }

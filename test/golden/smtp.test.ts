@@ -26,7 +26,8 @@ function itemAfter(reason: SinkReason): string {
     mayBeMessages: false,
     hasAcceptedOthers: false,
     isNewHalf: false,
-    blindSplits: 0,
+    newParts: 1,
+    blindParts: 0,
     random: 0.5,
   })
   return act === 'dead' ? 'dead letter' : 'waits'

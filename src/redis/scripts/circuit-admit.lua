@@ -3,14 +3,14 @@
 -- KEYS     the circuit, its probe lease; the same of each destination that has one of its own
 -- ARGV     lease of a probe in ms, fingerprint of the sink's address ('': not known), who asks
 -- Returns  {answer, ms until anything may be the probe, when the sink last accepted something (ms;
---          0: never, or not since it opened), how many batches were halved since, of each
+--          0: never, or not since it opened), how many messages more were made by splits since, of each
 --          destination}; the answer is 0: send; above 0: ms to wait; -1: send, as the only probe of a
 --          half-open circuit; -2: the same, but only what was never tried. Of a
 --          destination: ms that its messages wait; 0: one may go, as the probe; -1: they may go,
 --          but the last one failed; -2: nothing is wrong
 -- @include lib/circuit.lua
 
-local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'paused', 'retry_after', 'untried_at', 'last_success', 'opened_at', 'splits')
+local state = redis.call('HMGET', KEYS[1], 'until', 'disabled', 'paused', 'retry_after', 'untried_at', 'last_success', 'opened_at', 'parts')
 local mark = state[2] and cjson.decode(state[2])
 
 local function admit()

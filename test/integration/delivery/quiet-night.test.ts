@@ -216,24 +216,38 @@ test.each<[string, Failing, number]>([
   },
 )
 
-test.each<[string, Failing]>([
-  ['500', { reason: 'unavailable', status: 500 }],
-  ['400', { reason: 'invalid', status: 400 }],
+test.each<[string, Failing, number, string[]]>([
+  ['500, alone', { reason: 'unavailable', status: 500 }, 6, []],
+  ['500, while others pass', { reason: 'unavailable', status: 500 }, 19, ['other']],
+  ['400', { reason: 'invalid', status: 400 }, 49, []],
 ])(
   'a group for people with one event that is answered by %s: the others are told soon',
-  async (_name, failed) => {
+  async (_name, failed, count, others) => {
     const sinks = [hook(failing(isPoison, failed), { type: 'slack' })]
     const night = await aNight(tests, { sinks })
-    await night.bring(
-      [...numbered('well', 4), 'poison/of/0', ...numbered('well', 9).slice(4)],
-      ['hook'],
-    )
+    await night.bring(['poison/of/0', ...numbered('well', count)], ['hook'])
+    await night.time.pass(30_000)
+    await night.bring(others, ['hook'], { severity: 'critical' })
     await night.time.pass(120_000)
-    expect(distinct(night.told, { sick: false }).size).toBe(9)
-    expect(night.told).toHaveLength(9)
+    expect(night.told).toHaveLength(count + others.length)
+    expect(distinct(night.told, { sick: false }).size).toBe(count + others.length)
     await expectConservation(night.ledgers[0]!)
   },
 )
+
+test('a group for people stays whole while the receiver refuses everything', async () => {
+  let isBack = false
+  const sink = hook(
+    failing(() => !isBack, { reason: 'unavailable', status: 503 }),
+    { type: 'slack' },
+  )
+  const night = await aNight(tests, { sinks: [sink] })
+  await night.bring(numbered('one', 20), ['hook'])
+  await night.time.pass(3_600_000)
+  isBack = true
+  await night.time.pass(2 * 3_600_000)
+  expect(new Set(night.told.map(({ atMs }) => atMs)).size).toBe(1)
+})
 
 test.each([
   [1, 5],

@@ -32,7 +32,7 @@ const reasons = Object.keys(table) as SinkReason[]
 function failure(reason: SinkReason, overrides: Partial<Failure> = {}): Failure {
   const young = { tries: 0, ageMs: 0, retryAfterMs: undefined, members: 1, random: 0.5 }
   const itself = { attempts: 0, mayBeMessages: false, isNewHalf: false }
-  const others = { hasAcceptedOthers: false, blindSplits: 0 }
+  const others = { hasAcceptedOthers: false, newParts: 1, blindParts: 0 }
   return { reason, ...young, ...itself, ...others, ...overrides }
 }
 
@@ -79,13 +79,18 @@ describe('the retry table', () => {
     expect(actsOf({ ...lasting, mayBeMessages: false })).toEqual(Array(4).fill('retry'))
   })
 
-  test('where nothing is accepted, six batches are halved and no more', () => {
-    const blind = { members: 50, mayBeMessages: true, attempts: 9, isNewHalf: true }
-    const actAfter = (blindSplits: number, hasAcceptedOthers = false) =>
-      decideRetry(failure('unavailable', { ...blind, blindSplits, hasAcceptedOthers })).act
-    expect([5, 6, 100].map((splits) => actAfter(splits))).toEqual(['split', 'retry', 'retry'])
-    expect(actAfter(100, true)).toBe('split')
-    expect(decideRetry(failure('invalid', { ...blind, blindSplits: 100 })).act).toBe('split')
+  test('where nothing is accepted, splits make six messages more at most', () => {
+    const blind = { members: 50, mayBeMessages: true, attempts: 9 }
+    const actAfter = (about: Partial<Failure>) =>
+      decideRetry(failure('unavailable', { ...blind, ...about })).act
+    expect([5, 6, 100].map((blindParts) => actAfter({ blindParts }))).toEqual([
+      'split',
+      'retry',
+      'retry',
+    ])
+    expect([6, 7].map((newParts) => actAfter({ newParts }))).toEqual(['split', 'retry'])
+    expect(actAfter({ blindParts: 100, hasAcceptedOthers: true })).toBe('split')
+    expect(decideRetry(failure('invalid', { ...blind, blindParts: 100 })).act).toBe('split')
   })
 
   test.each<[string, SinkError, { isMessages: boolean; isDestinations: boolean }]>([
