@@ -38,8 +38,9 @@ export interface AssetOperations {
   /** `GET …{id}`, or `GET /firework/v2/assets/{id}`. Not every server has either. */
   getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
   /**
-   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. `GET …{id}`
-   * and `PUT …{id}`, or `PUT /firework/v2/assets/{id}`, which alone takes unknown fields.
+   * Replaces the whole asset by `asset`; its group stays, and whether it is disabled, at v4 all that
+   * is left out. `GET …{id}` and `PUT …{id}`, or both of `/firework/v2/assets/{id}`, which alone
+   * takes unknown fields.
    */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `GET …{id}` and `PUT …{id}`, or `POST /firework/v2/assets/{id}/toggle`. */
@@ -60,6 +61,21 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
   }
 
+  async function getOlder(id: number, asked: CallOptions): Promise<WireAsset> {
+    return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
+  }
+
+  /** v2 enables what does not say that it is disabled. A server that cannot be asked does so. */
+  async function readDisabled(id: number, asked: CallOptions): Promise<Partial<WireAsset>> {
+    try {
+      const { is_disabled } = await getOlder(id, asked)
+      return is_disabled === true ? { is_disabled } : {}
+    } catch (error) {
+      if (error instanceof UpstreamError && [404, 405].includes(error.status ?? 0)) return {}
+      throw error
+    }
+  }
+
   return {
     async createAsset({ asset, ...asked }) {
       const body = checkRequest(assetCreation, asset)
@@ -72,13 +88,16 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     getAsset: ({ id, ...asked }) =>
       callNewest(
         async () => toAsset(await identifiers.get(id, asked)),
-        async () =>
-          (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset,
+        () => getOlder(id, asked),
       ),
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
       const secrets = secretTexts(body.data)
-      const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
+      const older = async () => {
+        const kept = typeof body['is_disabled'] === 'boolean' ? {} : await readDisabled(id, asked)
+        const whole = { ...body, ...kept }
+        return change({ method: 'PUT', path: pathOf(id), body: whole, secrets }, asked)
+      }
       if (!identifierTypes.includes(body.type)) return older()
       const replace = (now: WrittenIdentifier) => {
         const { is_disabled } = body
