@@ -52,10 +52,8 @@ export function createWebhookSink(config: WebhookConfig, options: WebhookSinkOpt
     const { status } = answer
     logger.debug({ sink: config.name, delivery: delivery.id, status }, 'webhook answered')
     const denial = isSuccess(status) ? findDenial(answer.body) : {}
-    if (denial) {
-      throw errorFromAnswer(answer, { nowMs: clock.now(), ...denial, advice: adviceFor(problem) })
-    }
-    return { answer: `HTTP ${status}` }
+    if (!denial) return { answer: `HTTP ${status}` }
+    throw errorFromAnswer(answer, { nowMs: clock.now(), ...denial, advice: adviceFor(problem) })
   }
 
   function signatureHeaders({ id }: Delivery, body: string): Record<string, string> {

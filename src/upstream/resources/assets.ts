@@ -54,27 +54,7 @@ export interface AssetOperations {
 export function createAssetOperations(parts: OptionalOperationParts): AssetOperations {
   const identifiers = createSingleIdentifiers(parts)
   const callNewest = createChoice(parts.capabilities)
-  const root = '/firework/v2/assets/'
-  const pathOf = (id: number): string => `${root}${pathPart(id)}`
-
-  async function change(request: Request, asked: CallOptions): Promise<WireAsset> {
-    return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
-  }
-
-  async function getOlder(id: number, asked: CallOptions): Promise<WireAsset> {
-    return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
-  }
-
-  /** v2 enables what does not say that it is disabled. A server that cannot be asked does so. */
-  async function readDisabled(id: number, asked: CallOptions): Promise<Partial<WireAsset>> {
-    try {
-      const { is_disabled } = await getOlder(id, asked)
-      return is_disabled === true ? { is_disabled } : {}
-    } catch (error) {
-      if (error instanceof UpstreamError && [404, 405].includes(error.status ?? 0)) return {}
-      throw error
-    }
-  }
+  const change = (request: Request, asked: CallOptions) => changeOlder(parts, request, asked)
 
   return {
     async createAsset({ asset, ...asked }) {
@@ -88,13 +68,14 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     getAsset: ({ id, ...asked }) =>
       callNewest(
         async () => toAsset(await identifiers.get(id, asked)),
-        () => getOlder(id, asked),
+        () => getOlder(parts, id, asked),
       ),
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
       const secrets = secretTexts(body.data)
       const older = async () => {
-        const kept = typeof body['is_disabled'] === 'boolean' ? {} : await readDisabled(id, asked)
+        const kept =
+          typeof body['is_disabled'] === 'boolean' ? {} : await readDisabled(parts, id, asked)
         const whole = { ...body, ...kept }
         return change({ method: 'PUT', path: pathOf(id), body: whole, secrets }, asked)
       }
@@ -122,6 +103,40 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
       const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
       return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
     },
+  }
+}
+
+const root = '/firework/v2/assets/'
+const pathOf = (id: number): string => `${root}${pathPart(id)}`
+
+async function changeOlder(
+  parts: OptionalOperationParts,
+  request: Request,
+  asked: CallOptions,
+): Promise<WireAsset> {
+  return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
+}
+
+async function getOlder(
+  parts: OptionalOperationParts,
+  id: number,
+  asked: CallOptions,
+): Promise<WireAsset> {
+  return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
+}
+
+/** v2 enables what does not say that it is disabled. A server that cannot be asked does so. */
+async function readDisabled(
+  parts: OptionalOperationParts,
+  id: number,
+  asked: CallOptions,
+): Promise<Partial<WireAsset>> {
+  try {
+    const { is_disabled } = await getOlder(parts, id, asked)
+    return is_disabled === true ? { is_disabled } : {}
+  } catch (error) {
+    if (error instanceof UpstreamError && [404, 405].includes(error.status ?? 0)) return {}
+    throw error
   }
 }
 
