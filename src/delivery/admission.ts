@@ -17,7 +17,7 @@ import {
 type AdmissionOptions = Pick<AttemptOptions, 'circuit' | 'logger' | 'clock'>
 
 /** How a send ended. */
-export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult'> {
+export interface SentMessage extends Pick<AttemptResult, 'outcome' | 'sinkResult' | 'newParts'> {
   message: Pick<Message, 'destination' | 'failedAtMs' | 'probesDestination'>
   /** It was the probe of the sink's circuit. */
   isProbe: boolean
@@ -73,6 +73,11 @@ export class Admission {
   /** Whether the sink has accepted others since the attempt began that failed last. */
   hasAcceptedSince({ failedAtMs }: Pick<Message, 'failedAtMs'>): boolean {
     return failedAtMs !== undefined && (this.#last.lastSuccessMs ?? 0) > failedAtMs
+  }
+
+  /** How many messages more were made by splits since the sink accepted anything, as last answered. */
+  get blindParts(): number {
+    return this.#last.parts ?? 0
   }
 
   /** Takes the probes of destinations; returns the messages whose destination another one tests. */
@@ -164,7 +169,7 @@ export class Admission {
     error: SinkError,
     sent: SentMessage,
   ): Promise<'shut' | 'back' | undefined> {
-    const { message, outcome } = sent
+    const { message, outcome, newParts } = sent
     this.#toldOkAtMs = -Infinity
     const pauseMs = pauseAfter(
       error,
@@ -182,7 +187,7 @@ export class Admission {
       reason: error.reason,
       answer: error.message,
       nextTryInMs: outcome.inMs,
-      ...(mayBeMessages(error) && { blame }),
+      ...(mayBeMessages(error) && { blame, newParts }),
     })
   }
 

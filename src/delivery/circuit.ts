@@ -55,6 +55,8 @@ export interface AdmitResult {
   isForUntried?: boolean
   /** When the sink last accepted something, by Redis' clock. */
   lastSuccessMs?: number
+  /** How many messages more were made by splits since then. */
+  parts?: number
   /** How long the messages of each destination in trouble wait, ms; 0: one may go, as its probe. */
   waits?: Readonly<Record<string, number>>
   /** The destinations whose last message failed. */
@@ -69,6 +71,8 @@ export interface SentReport {
    * message would have failed, too.
    */
   blame?: 'first' | 'again' | undefined
+  /** It goes on in parts, so many more. */
+  newParts?: number | undefined
   /** What the sink said; at most 200 characters are stored. */
   answer?: string | undefined
   /** When the failed message is tried again; undefined: never. */
@@ -137,7 +141,13 @@ export function createCircuit(
     async report(sink, word, sent = {}) {
       const { answer = '', isProbe = false, pauseMs = 0, reason = '', nextTryInMs = '' } = sent
       const prober = isProbe ? replicaId : ''
-      const failure = [reason, nextTryInMs, sent.blame ?? '', sent.isDestinations ? 1 : '']
+      const failure = [
+        reason,
+        nextTryInMs,
+        sent.blame ?? '',
+        sent.isDestinations ? 1 : '',
+        sent.newParts ?? 0,
+      ]
       const text = answer.slice(0, maxTroubleAnswer)
       const args = [word, hashAddress(sink), text, circuitOpenMs, prober, pauseMs, ...failure]
       const changed = String(await runScript(redis, 'circuit-report', names(sink), args))
@@ -171,7 +181,7 @@ export function createCircuit(
 }
 
 function toAdmitResult(
-  [answer = 0, anyInMs = 0, lastSuccessMs = 0, ...found]: readonly number[],
+  [answer = 0, anyInMs = 0, lastSuccessMs = 0, parts = 0, ...found]: readonly number[],
   count: number,
   destinations: Destinations,
 ): AdmitResult {
@@ -183,6 +193,7 @@ function toAdmitResult(
     isProbe: answer < 0,
     isForUntried: answer === -2,
     lastSuccessMs,
+    parts,
     waits: Object.fromEntries(waiting.map(({ id, waitMs }) => [id, waitMs])),
     failing: each.flatMap(({ id, waitMs }) => (waitMs === -2 ? [] : [id])),
   }

@@ -40,8 +40,12 @@ export interface Rerouter {
   reroute(ledger: AccountLedger, ref: string, paging?: Paging): Promise<number>
   /** Reroutes items of one sink, the worst first; returns the references of those that moved. */
   rerouteItems(ledger: AccountLedger, refs: readonly string[], paging?: Paging): Promise<string[]>
-  /** Unfreezes a message, or continues to. */
-  unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult>
+  /** Unfreezes a message, or continues to. `groups`: default: those of a sink that is blocked. */
+  unfreeze(
+    ledger: AccountLedger,
+    ref: string,
+    groups?: FailoverSink['blockedGroups'],
+  ): Promise<UnfreezeResult>
 }
 
 interface RerouterOptions {
@@ -76,13 +80,13 @@ export function createRerouter(options: RerouterOptions): Rerouter {
     return rerouted
   }
 
-  async function unfreeze(ledger: AccountLedger, ref: string): Promise<UnfreezeResult> {
+  const unfreeze: Rerouter['unfreeze'] = async (ledger, ref, groups) => {
     const sink = sinks.get(parseRef(ref).sink)
     return unfreezeMessage(ledger, ref, {
       ledgers,
       staleMs: staleAfterMs(sink),
       batchWaitMs: sink?.batchWaitMs,
-      groups: sink?.blockedGroups ?? {},
+      groups: groups ?? sink?.blockedGroups ?? {},
     })
   }
 

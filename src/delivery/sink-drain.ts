@@ -465,8 +465,8 @@ export class SinkDrain {
   async #send(running: RunningSend, message: OpenMessage): Promise<AttemptResult> {
     const { ledger, cutOff } = running
     const isHeld = (): boolean => this.#nowMs() - running.renewedAtMs <= maxLeaseAgeMs
-    const hasAcceptedSince = (one: Message): boolean => this.#admission.hasAcceptedSince(one)
-    const context = { ledger, sink: this.#sink, signal: cutOff.signal, isHeld, hasAcceptedSince }
+    const common = { ledger, sink: this.#sink, others: this.#admission }
+    const context = { ...common, signal: cutOff.signal, isHeld }
     try {
       return await attemptSend(this.#options, context, message)
     } catch (error) {
@@ -491,8 +491,12 @@ export class SinkDrain {
 
   #followUp(ended: EndedSend, { batch }: SettleResult): void {
     const { rerouter, findLedger } = this.#options
-    const { ledger, message, outcome, isGivenUp } = ended
+    const { ledger, message, outcome, isGivenUp, newParts = 0 } = ended
     if (isGivenUp) void this.#addChore(rerouter?.reroute(ledger, message.ref))
+    if (newParts > 0 && message.kind === 'summary') {
+      const unfreezing = rerouter?.unfreeze(ledger, message.ref, {})
+      void this.#addChore(unfreezing?.then(() => this.nudge(ledger.account)))
+    }
     if (batch) void this.#addChore(settleMembers(ledger, message.ref, batch, findLedger))
     countSettled(this.#options, this.#sink, ended)
     const isAgain = outcome.outcome === 'unsent' || outcome.outcome === 'split'

@@ -117,8 +117,9 @@ interface TransportOptions {
   /** What errors call the other side. Default: `the receiver`. */
   receiver?: string
   /**
-   * Whether the answer's body is read and each request has a connection of its own, because the
-   * reset of a stale one would look like a lost answer. Default: the status alone is the answer.
+   * Whether a 2xx counts only once its body is read, and each request has a connection of its own,
+   * because the reset of a stale one would look like a lost answer. Default: the status is the
+   * answer, and the body what came of it.
    */
   readsAnswer?: boolean
 }
@@ -271,7 +272,7 @@ function createAnswerHandler(
     },
     onResponseData(controller, chunk) {
       bytes += chunk.length
-      if (readsAnswer) chunks.push(chunk)
+      chunks.push(chunk)
       if (bytes <= maxAnswerBytes) return
       end()
       controller.abort(new Error('the rest of the answer is not read'))
@@ -303,7 +304,7 @@ export interface HttpAnswer {
   retryAfter?: string | string[] | undefined
   /** The answer's own `Date`. */
   date?: string | string[] | undefined
-  /** At most 64 KiB; empty unless `readsAnswer` is set. */
+  /** At most 64 KiB; without `readsAnswer` it may be cut. */
   body: string
 }
 
@@ -360,14 +361,41 @@ interface Refusal {
 }
 
 /**
+ * What a server says of the connection by a status for the request: nginx's own, or the 400 that it
+ * and others make of them. Each pattern is text of the server, which an echo of an event is not.
+ */
+const connectionFaults: readonly [status: number, body: RegExp, remedy: string][] = [
+  [
+    496,
+    /<title>400 No required SSL certificate was sent</,
+    'it asks for a client certificate; set client_cert_file and client_key_file',
+  ],
+  [
+    495,
+    /<title>400 The SSL certificate error</,
+    'it does not take the client certificate; give one that it knows in client_cert_file',
+  ],
+  [
+    497,
+    /<title>400 The plain HTTP request was sent to HTTPS port<|^Client sent an HTTP request to an HTTPS server/,
+    'it speaks TLS; write https:// in url',
+  ],
+]
+
+/**
  * Builds the error of an answer that is not acceptance. The body is not repeated: it may echo what
  * it was sent.
  */
 export function errorFromAnswer(
-  { status, retryAfter, date }: Omit<HttpAnswer, 'body'>,
+  { status, retryAfter, date, body }: HttpAnswer,
   { nowMs, reason = classifyStatus(status), word = '', ...said }: Refusal,
 ): SinkError {
   const { receiver = defaultReceiver, advice = {} } = said
+  const [, , remedy] =
+    connectionFaults.find(([own, page]) => status === own || (status === 400 && page.test(body))) ??
+    []
+  if (remedy !== undefined)
+    return new SinkError('misconfigured', `${receiver} answered ${status}: ${remedy}`, { status })
   const mayWait = reason === 'rate_limited' || reason === 'unavailable'
   const retryAfterMs = mayWait ? parseRetryAfter(retryAfter, nowMs, date) : undefined
   const answer = word === '' ? String(status) : `${status} ${word}`

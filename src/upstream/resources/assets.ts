@@ -38,8 +38,9 @@ export interface AssetOperations {
   /** `GET …{id}`, or `GET /firework/v2/assets/{id}`. Not every server has either. */
   getAsset(request: { id: number } & CallOptions): Promise<WireAsset>
   /**
-   * Replaces the whole asset by `asset`; its group stays, at v4 also what is left out. `GET …{id}`
-   * and `PUT …{id}`, or `PUT /firework/v2/assets/{id}`, which alone takes unknown fields.
+   * Replaces the whole asset by `asset`; its group stays, and whether it is disabled, at v4 all that
+   * is left out. `GET …{id}` and `PUT …{id}`, or both of `/firework/v2/assets/{id}`, which alone
+   * takes unknown fields.
    */
   replaceAsset(request: { id: number; asset: AssetReplacement } & CallOptions): Promise<WireAsset>
   /** `GET …{id}` and `PUT …{id}`, or `POST /firework/v2/assets/{id}/toggle`. */
@@ -53,12 +54,7 @@ export interface AssetOperations {
 export function createAssetOperations(parts: OptionalOperationParts): AssetOperations {
   const identifiers = createSingleIdentifiers(parts)
   const callNewest = createChoice(parts.capabilities)
-  const root = '/firework/v2/assets/'
-  const pathOf = (id: number): string => `${root}${pathPart(id)}`
-
-  async function change(request: Request, asked: CallOptions): Promise<WireAsset> {
-    return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
-  }
+  const change = (request: Request, asked: CallOptions) => changeOlder(parts, request, asked)
 
   return {
     async createAsset({ asset, ...asked }) {
@@ -72,13 +68,17 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     getAsset: ({ id, ...asked }) =>
       callNewest(
         async () => toAsset(await identifiers.get(id, asked)),
-        async () =>
-          (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset,
+        () => getOlder(parts, id, asked),
       ),
     async replaceAsset({ id, asset, ...asked }) {
       const body = checkRequest(assetReplacement, asset)
       const secrets = secretTexts(body.data)
-      const older = () => change({ method: 'PUT', path: pathOf(id), body, secrets }, asked)
+      const older = async () => {
+        const kept =
+          typeof body['is_disabled'] === 'boolean' ? {} : await readDisabled(parts, id, asked)
+        const whole = { ...body, ...kept }
+        return change({ method: 'PUT', path: pathOf(id), body: whole, secrets }, asked)
+      }
       if (!identifierTypes.includes(body.type)) return older()
       const replace = (now: WrittenIdentifier) => {
         const { is_disabled } = body
@@ -103,6 +103,40 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
       const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
       return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
     },
+  }
+}
+
+const root = '/firework/v2/assets/'
+const pathOf = (id: number): string => `${root}${pathPart(id)}`
+
+async function changeOlder(
+  parts: OptionalOperationParts,
+  request: Request,
+  asked: CallOptions,
+): Promise<WireAsset> {
+  return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
+}
+
+async function getOlder(
+  parts: OptionalOperationParts,
+  id: number,
+  asked: CallOptions,
+): Promise<WireAsset> {
+  return (await read(parts, wireAssetAnswer, { method: 'GET', path: pathOf(id) }, asked)).asset
+}
+
+/** v2 enables what does not say that it is disabled. A server that cannot be asked does so. */
+async function readDisabled(
+  parts: OptionalOperationParts,
+  id: number,
+  asked: CallOptions,
+): Promise<Partial<WireAsset>> {
+  try {
+    const { is_disabled } = await getOlder(parts, id, asked)
+    return is_disabled === true ? { is_disabled } : {}
+  } catch (error) {
+    if (error instanceof UpstreamError && [404, 405].includes(error.status ?? 0)) return {}
+    throw error
   }
 }
 

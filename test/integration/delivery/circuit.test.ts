@@ -258,7 +258,7 @@ test('in the very millisecond in which its time is over, one probe goes and not 
   await circuit.report('soc', 'broken')
   await tests.redis.hset(names[0]!, 'until', 1_000_000)
   const at = { redis: tests.redis, nowMs: 1_000_000 }
-  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toEqual([-1, 0, 0])
+  expect(await runScriptAt(at, 'circuit-admit', names, [60_000, '', 'r1'])).toEqual([-1, 0, 0, 0])
   const failed = await runScriptAt(at, 'circuit-report', names, [
     'fault',
     '',

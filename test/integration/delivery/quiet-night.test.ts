@@ -216,17 +216,67 @@ test.each<[string, Failing, number]>([
   },
 )
 
-test('batches stay whole while the receiver refuses everything, and are told when it is back', async () => {
+test.each<[string, Failing, number, string[]]>([
+  ['500, alone', { reason: 'unavailable', status: 500 }, 6, []],
+  ['500, while others pass', { reason: 'unavailable', status: 500 }, 19, ['other']],
+  ['400', { reason: 'invalid', status: 400 }, 49, []],
+])(
+  'a group for people with one event that is answered by %s: the others are told soon',
+  async (_name, failed, count, others) => {
+    const sinks = [hook(failing(isPoison, failed), { type: 'slack' })]
+    const night = await aNight(tests, { sinks })
+    await night.bring(['poison/of/0', ...numbered('well', count)], ['hook'])
+    await night.time.pass(30_000)
+    await night.bring(others, ['hook'], { severity: 'critical' })
+    await night.time.pass(120_000)
+    expect(night.told).toHaveLength(count + others.length)
+    expect(distinct(night.told, { sick: false }).size).toBe(count + others.length)
+    await expectConservation(night.ledgers[0]!)
+  },
+)
+
+test('a group for people stays whole while the receiver refuses everything', async () => {
   let isBack = false
-  const answer = failing(() => !isBack, { reason: 'unavailable', status: 503 })
-  const night = await aNight(tests, { sinks: [hook(answer, inBatches)] })
-  const sent = (): number => new Set(night.told.map(({ atMs }) => atMs)).size
-  await night.bring(numbered('one', 400), ['hook'])
+  const sink = hook(
+    failing(() => !isBack, { reason: 'unavailable', status: 503 }),
+    { type: 'slack' },
+  )
+  const night = await aNight(tests, { sinks: [sink] })
+  await night.bring(numbered('one', 20), ['hook'])
   await night.time.pass(3_600_000)
   isBack = true
-  await night.time.pass(900_000)
-  expect(night.told).toHaveLength(400)
-  expect(sent()).toBeLessThanOrEqual(24) // of eight
+  await night.time.pass(2 * 3_600_000)
+  expect(new Set(night.told.map(({ atMs }) => atMs)).size).toBe(1)
+})
+
+test.each([
+  [1, 5],
+  [8, 1],
+])(
+  'batches (%i of them) stay whole in an outage of %i h, and are told when it is over',
+  async (batches, hours) => {
+    let isBack = false
+    let sent = 0
+    const refuse = failing(always, { reason: 'unavailable', status: 503 })!
+    const answer: NightSink['answer'] = (...given) => (isBack ? (sent += 1) : refuse(...given))
+    const night = await aNight(tests, { sinks: [hook(answer, inBatches)] })
+    await night.bring(numbered('one', batches * 50), ['hook'])
+    await night.time.pass(hours * 3_600_000)
+    isBack = true
+    await night.time.pass(900_000)
+    expect(night.told).toHaveLength(batches * 50)
+    expect(sent).toBeLessThanOrEqual(batches + 6)
+  },
+)
+
+test('eight batches of which each has a bad event in every ten, alone at night: the others are told', async () => {
+  const sinks = [hook(failing(isPoison, { reason: 'unavailable', status: 500 }), inBatches)]
+  const night = await aNight(tests, { sinks })
+  const uids = Array.from({ length: 400 }, (_, i) => `${i % 10 === 0 ? 'poison' : 'well'}/of/${i}`)
+  await night.bring(uids, ['hook'])
+  await night.time.pass(2 * 3_600_000)
+  expect(distinct(night.told, { sick: false }).size).toBe(360)
+  expect(distinct(night.tried, { sick: true }).size).toBe(40)
 })
 
 test('a recipient that takes nothing is tried now and then, and costs the others no place in the pace', async () => {
