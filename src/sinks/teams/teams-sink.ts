@@ -51,8 +51,9 @@ export function createTeamsSink(config: TeamsConfig, parts: SinkParts): Sink {
     logger.debug({ sink: name, delivery: delivery.id, status }, 'teams workflow answered')
     const denial = isSuccess(status) ? (findDenial(answer.body) ?? findRelayed(answer.body)) : null
     if (denial === undefined) return { answer: describeAcceptance(status) }
-    const word = readErrorCode(answer.body) || (denial?.word ?? '')
-    const reason = reasonsByCode[word] ?? denial?.reason ?? classifyWorkflowStatus(status)
+    const code = readErrorCode(answer.body)
+    const word = code || (denial?.word ?? '')
+    const reason = reasonsByCode[code] ?? denial?.reason ?? classifyWorkflowStatus(status)
     throw errorFromAnswer(answer, { nowMs: clock.now(), reason, receiver, word, advice })
   }
 
