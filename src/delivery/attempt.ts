@@ -161,11 +161,14 @@ function handleFailure(
   return { outcome: { ...outcome, outcome: 'retry', inMs: fallbackRetryMs }, isGivenUp }
 }
 
+/** Whoever answers 2xx, and names an error beside it, may have taken the message all the same. */
 function describeFailure({
   reason,
+  status = 0,
   message: answer,
 }: SinkError): Pick<Outcome, 'reason' | 'answer' | 'answerLost'> {
-  return { reason, answer, answerLost: isAnswerLost(reason) }
+  const isAccepted = status >= 200 && status < 300
+  return { reason, answer, answerLost: isAccepted || isAnswerLost(reason) }
 }
 
 function decideOutcome(
