@@ -10,6 +10,7 @@ import {
   type CircuitEffect,
   concernsDestination,
   effectOn,
+  isUnexplained,
   mayBeMessages,
   pauseAfter,
 } from './retry-policy.ts'
@@ -137,15 +138,29 @@ export class Admission {
     }
     if (error === 'ok') return this.#reportSuccess(message, probed)
     const { name } = this.#sink
-    const isOwn = this.#destinations.length > 0 && concernsDestination(error)
-    const failed = isOwn ? message.destination : name
+    const failed = this.#blame(error, sent)
     let back: 'shut' | 'back' | undefined
-    for (const other of probed.filter((one) => one !== failed)) {
+    for (const other of probed.filter((one) => !failed.includes(one))) {
       // the sink answered for itself; what it would have said of a destination is not known
       if (other === name) back = await this.#tell(name, 'answered', { isProbe: true })
       else await this.#options.circuit.releaseProbe(other)
     }
-    return (await this.#reportFailure(failed, error, sent)) ?? back
+    for (const one of failed) back = (await this.#reportFailure(one, error, sent)) ?? back
+    return back
+  }
+
+  /**
+   * Whose failure it is. One that no answer explains is its destination's, and the sink's: of each
+   * destination the first, so that one that goes on failing does not shut the sink to the others.
+   */
+  #blame(error: SinkError, { message: { destination }, isProbe }: SentMessage): string[] {
+    const { name } = this.#sink
+    const isEither = this.#destinations.length > 1 && isUnexplained(error)
+    if (!isEither)
+      return [this.#destinations.length > 0 && concernsDestination(error) ? destination : name]
+    const { failing = [] } = this.#last
+    this.#last = { ...this.#last, failing: [...failing, destination] }
+    return failing.includes(destination) && !isProbe ? [destination] : [destination, name]
   }
 
   async #reportSuccess(
@@ -177,10 +192,12 @@ export class Admission {
     )
     const effect = effectOn(error.reason)
     const isFailure = effect === 'fault' || effect === 'broken'
-    const common = { isProbe: this.#probedBy(sent).includes(name), pauseMs }
-    // refused again, while others were accepted: the fault is the message's
-    if (isFailure && mayBeMessages(error) && this.hasAcceptedSince(message))
-      return this.#tell(name, 'none', common)
+    const isProbe = this.#probedBy(sent).includes(name)
+    const common = { isProbe, pauseMs }
+    // refused again, while others were accepted: the fault is the message's; a destination's probe
+    // ends with an answer, or the next one would hang at once
+    const isAlone = this.hasAcceptedSince(message) && (name === this.#sink.name || !isProbe)
+    if (isFailure && mayBeMessages(error) && isAlone) return this.#tell(name, 'none', common)
     const blame = message.failedAtMs === undefined ? 'first' : 'again'
     return this.#tell(name, effect, {
       ...common,

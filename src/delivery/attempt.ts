@@ -178,11 +178,14 @@ function newPartsOf({ kind, total }: Message): number {
   return kind === 'summary' ? total - 1 : 1
 }
 
+/** Whoever answers 2xx, and names an error beside it, may have taken the message all the same. */
 function describeFailure({
   reason,
+  status = 0,
   message: answer,
 }: SinkError): Pick<Outcome, 'reason' | 'answer' | 'answerLost'> {
-  return { reason, answer, answerLost: isAnswerLost(reason) }
+  const isAccepted = status >= 200 && status < 300
+  return { reason, answer, answerLost: isAccepted || isAnswerLost(reason) }
 }
 
 function decideOutcome(

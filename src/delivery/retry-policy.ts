@@ -113,6 +113,12 @@ export function concernsDestination({ reason, scope }: SinkError): boolean {
   return scope === 'destination' || isRecipients
 }
 
+/** Whether no answer says if the destination failed, or the whole sink. */
+export function isUnexplained({ reason, status, scope }: SinkError): boolean {
+  const isOfDestination = reason === 'unavailable' && scope === 'destination'
+  return status === undefined && (isOfDestination || isAnswerLost(reason))
+}
+
 /**
  * Whether the message itself may be to blame: the receiver had it in hand and did not take it, so
  * another one may fare better. A firewall may refuse one by 403, nobody does by 401.

@@ -8,12 +8,13 @@ import type { LookupFunction, Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import { systemClock, waitAtMost, withTimeout } from '../lib/clock.ts'
-import { errorMessage } from '../lib/errors.ts'
+import { errorCode, errorMessage } from '../lib/errors.ts'
 import { createOutboundConnector, findProxy, OutboundError } from '../lib/outbound.ts'
 import type { Outbound } from '../lib/outbound-config.ts'
 import type { Secret } from '../lib/secret.ts'
 import { explainTlsFailure, parseRetryAfter } from '../lib/web-address.ts'
 import { guardConnector, publicLookup } from './address-guard.ts'
+import { knownAddressProblem } from './known-addresses.ts'
 import { type Receipt, type SendOptions, SinkError, type SinkReason, tooLate } from './sink.ts'
 
 /**
@@ -52,6 +53,14 @@ function parseUrl(url: Secret): URL {
 
 function misconfiguredError(what: string): SinkError {
   return new SinkError('misconfigured', what)
+}
+
+/** A file may hold another address than the one that was checked when the configuration loaded. */
+export function readChatUrl(type: 'slack' | 'teams', target: Target): URL {
+  const url = readTarget(target)
+  const known = knownAddressProblem(type, url.href)
+  if (known === undefined) return url
+  throw misconfiguredError(`url is ${known.problem}; ${known.remedy}`)
 }
 
 const pingTimeoutMs = 10_000
@@ -437,40 +446,34 @@ export function errorFromFailure(
   { error, wasWritten, wasAborted }: Failure,
   receiver: string = defaultReceiver,
 ): SinkError {
-  const code = errorCode(error)
+  const code = errorCode(error, '')
   const cause = error
   if (error instanceof SinkError) return error
   if (error instanceof OutboundError) {
-    return new SinkError(error.isMisconfigured ? 'misconfigured' : 'unavailable', error.message)
+    return new SinkError(error.reason, error.message)
   }
   // Under TLS 1.3 a server refuses the client's certificate after the request was written, but none
   // reads a request whose handshake it refused.
   const tls = explainTlsFailure(error, 'https')
   if (tls !== undefined) return new SinkError('misconfigured', tls, { cause })
   if (!wasWritten || isUnreached(code)) {
-    const why = wasAborted ? 'the time was up' : (code ?? 'no connection')
+    const why = wasAborted ? 'the time was up' : code || 'no connection'
     return new SinkError('unavailable', `${receiver} was not reached (${why})`, { cause })
   }
   if (wasAborted || isTimeout(code)) {
     return new SinkError('timeout', 'the request was sent and no answer came in time', { cause })
   }
-  const why = code ?? 'closed'
+  const why = code || 'closed'
   return new SinkError('connection_lost', `cut before the answer was read (${why})`, { cause })
 }
 
-function errorCode(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | null)?.code
-  return typeof code === 'string' ? code : undefined
-}
-
 /** Codes that only a failed connection has; for a request without a body nothing else can tell. */
-function isUnreached(code: string | undefined): boolean {
-  return (
-    code !== undefined &&
-    /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(code)
+function isUnreached(code: string): boolean {
+  return /^(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|E(HOST|NET)UNREACH|UND_ERR_CONNECT_TIMEOUT)$/.test(
+    code,
   )
 }
 
-function isTimeout(code: string | undefined): boolean {
+function isTimeout(code: string): boolean {
   return code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT'
 }

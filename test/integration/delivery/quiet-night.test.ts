@@ -88,6 +88,12 @@ function item(blame: string, failed: Failing, count = 1): Row {
   }
 }
 
+/** What a mail server may take, and how many at once. */
+const asMail = { concurrency: 4, sendTimeoutMs: 900_000 }
+
+/** No groups are made for machines. */
+const oneByOne = { type: 'webhook' }
+
 const rows: Row[] = [
   recipient('a recipient that is deferred', {
     reason: 'recipient_deferred',
@@ -113,6 +119,20 @@ const rows: Row[] = [
     ),
     burst: (night) =>
       night.bring(numbered('burst', 1_000), ['mail:full'], { severity: 'critical' }),
+  },
+  recipient(
+    'a recipient whose mails are never answered at their end',
+    { reason: 'timeout', afterMs: 600_000 },
+    { ...asMail, ...oneByOne },
+  ),
+  recipient(
+    'a recipient at whom the server falls silent',
+    { reason: 'unavailable', scope: 'destination', afterMs: 30_000 },
+    { ...asMail, ...oneByOne },
+  ),
+  {
+    ...item('one mail that is never answered at its end', { reason: 'timeout', afterMs: 600_000 }),
+    sinks: [hook(failing(isPoison, { reason: 'timeout', afterMs: 600_000 }), asMail)],
   },
   item('one event, answered 500', { reason: 'unavailable', status: 500 }),
   item('one event, answered 404', { reason: 'rejected', status: 404 }),
@@ -312,4 +332,57 @@ test('a sink that grants no relay to any of its recipients hands over to its fal
   await night.time.pass(2 * fallbackAfterMs + 60_000)
   expect(night.told).toMatchObject([{ sink: 'hook', uid: 'a/b/1' }])
   await expectConservation(night.ledgers[0]!)
+})
+
+test.each<[string, Failing]>([
+  ['the last dot', { reason: 'timeout', afterMs: 600_000 }],
+  ['RCPT', { reason: 'unavailable', scope: 'destination', afterMs: 30_000 }],
+])(
+  'a recipient of whom the server never answers %s holds up no burst, and nothing in the hours after it',
+  async (_step, failed) => {
+    const sinks = [mail(failing(toFull, failed), { ...asMail, ...oneByOne })]
+    const night = await aNight(tests, { sinks })
+    const lateMs: number[] = []
+    async function tell(uids: string[]): Promise<void> {
+      const sinceMs = night.time.clock.monotonic()
+      await night.bring(uids, both, { severity: 'critical' })
+      await night.time.pass(1_000_000)
+      const heard = night.told.filter(
+        ({ uid, destination }) => destination === 'mail:well' && uids.includes(uid),
+      )
+      expect(heard).toHaveLength(uids.length)
+      lateMs.push(...heard.map(({ atMs }) => atMs - sinceMs))
+    }
+    await tell(numbered('burst', 12))
+    for (const uid of numbered('later', 5)) await tell([uid])
+    expect(Math.max(...lateMs)).toBeLessThanOrEqual(30_000)
+    const { openedAtMs } = await night.circuit.read('mail', night.time.clock.now())
+    expect(openedAtMs).toBeUndefined()
+    await expectConservation(night.ledgers[0]!)
+  },
+)
+
+test('a server that falls silent at every recipient opens the circuit of the sink', async () => {
+  const silent = { reason: 'unavailable', scope: 'destination', afterMs: 30_000 } as const
+  const destinations = numbered('mail:r', 20).map((id) => ({ id, label: id }))
+  const night = await aNight(tests, {
+    sinks: [mail(failing(always, silent), { ...asMail, ...oneByOne, destinations })],
+  })
+  const ids = destinations.map(({ id }) => id)
+  await night.bring(numbered('burst', 3), ids, { severity: 'critical' })
+  await night.time.pass(75_000)
+  const { state } = await night.circuit.read('mail', night.time.clock.now())
+  expect(state).toBe('open')
+})
+
+test('a server that answers no mail at its end gets four times as many as at once, and no more', async () => {
+  const answer = failing(always, { reason: 'timeout', afterMs: 600_000 })
+  const night = await aNight(tests, { sinks: [hook(answer, { ...asMail, concurrency: 2 })] })
+  await night.bring(numbered('burst', 40), ['hook'])
+  const tried: number[] = []
+  for (let at = 0; at < 5; at += 1) {
+    await night.time.pass(at === 0 ? 15_000 : 20_000)
+    tried.push(night.tried.length)
+  }
+  expect(tried).toEqual([2, 4, 6, 8, 8])
 })

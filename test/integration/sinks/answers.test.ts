@@ -130,6 +130,8 @@ test.each<[Type, number, string, SinkReason]>([
     'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 403 with ContextId x',
     'unauthorized',
   ],
+  ['teams', 200, '{"error":"constructor"}', 'rejected'],
+  ['slack', 200, '{"error":"constructor"}', 'rejected'],
 ])('an error that %s names beside %i, %s, is %s', async (type, status, body, reason) => {
   expect(await outcome(type, { status, body })).toMatchObject({ reason })
 })
