@@ -241,7 +241,7 @@ async function readLongWaits(
 type WaitingSink = SinkReport & LongWaits
 
 function judgeSending(
-  { name, circuit, pending, diverted, fallback, firstDueMs, digest, ...long }: WaitingSink,
+  { name, circuit, pending, diverted, relief, firstDueMs, digest, ...long }: WaitingSink,
   subject: Subject,
   { nowMs, isRunning }: LedgerParts,
 ): DoctorFinding[] {
@@ -249,7 +249,7 @@ function judgeSending(
   const waiting = sumPending({ pending: moving })
   const wait = countItems(waiting + group + gathered)
   const sent = diverted > 0 ? `, ${pluralize(diverted, 'item')} went to a fallback so far` : ''
-  const stood = `${wait}${sent}${fallback === undefined ? ', and it has no fallback' : ''}`
+  const stood = `${wait}${sent}${relief === undefined ? '' : `; ${relief}`}`
   const { state, paused, disabled, trouble, lastSuccessMs } = circuit
   if (paused) {
     const detail = `paused since ${formatUtcTime(paused.sinceMs)}: ${paused.reason}; ${wait}`

@@ -180,13 +180,13 @@ const troubles: [what: string, disturb: (scene: Scene) => Promise<unknown>, said
       await scene.circuit.report('soc', 'broken', sent)
     },
     [
-      /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far -> tocsin sinks test soc/,
+      /^problem delivery soc: circuit open; failing since .*, once, last: unauthorized, 403 no; next try .*; it has never taken anything; 2 items wait, 35 items went to a fallback so far; its fallback siem takes what waits from .* on -> tocsin sinks test soc/,
     ],
   ],
   [
     'a sink that is gone and has no fallback',
     ({ circuit }) => circuit.report('lake', 'gone', { reason: 'gone', answer: '410' }),
-    [/^problem delivery lake: gone since .*: 410; 0 items wait, and it has no fallback/],
+    [/^problem delivery lake: gone since .*: 410; 0 items wait; it has no fallback/],
   ],
   [
     'a sink that is paused',

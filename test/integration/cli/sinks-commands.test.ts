@@ -75,7 +75,7 @@ test('sinks list tells why nothing gets through, and which fallback takes what c
   expect(out).toMatch(
     /^soc \(slack\): circuit open until .* UTC\n {2}failing since .*, once, last: unauthorized, slack answered 403; next try \S+ UTC\n/,
   )
-  expect(out).toMatch(/^ {2}what comes goes to its fallback siem$/m)
+  expect(out).toMatch(/^ {2}its fallback siem takes what waits from \S+ \S+ UTC on$/m)
   const json = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(JSON.parse(json.out)).toMatchObject([
     { sink: 'soc', fallback: 'siem', diverted: 0, trouble: { reason: 'unauthorized', count: 1 } },
@@ -84,6 +84,23 @@ test('sinks list tells why nothing gets through, and which fallback takes what c
     {},
     {},
   ])
+})
+
+test('sinks list says that the fallback gets what waits only while it does', async () => {
+  const { ledger, keys, config } = await aSocScene(tests, (text) =>
+    text.replace('hush-hush" }', 'hush-hush", fallback: siem }'),
+  )
+  const circuit = createCircuit(ledger.redis, keys)
+  await circuit.report('soc', 'broken')
+  const name = keys.shared('circuit', 'soc')
+  await ledger.redis.hincrby(name, 'opened_at', -300_000)
+  const list = async () => (await tocsin('sinks', 'list', ...config)).out
+  expect(await list()).toMatch(/^ {2}its fallback siem takes what waits$/m)
+  await circuit.pause('siem', { reason: 'it moves', sinceMs: Date.now() })
+  expect(await list()).toMatch(/^ {2}its fallback siem takes nothing either$/m)
+  await circuit.pause('siem', undefined)
+  await circuit.pause('soc', undefined)
+  expect(await list()).toMatch(/^ {2}nothing goes to its fallback siem while one message tries$/m)
 })
 
 test('of several recipients the one that takes nothing is named, with its trouble', async () => {
