@@ -26,7 +26,7 @@ const stayingWords = {
   shut: (fallback: string) => `its fallback ${fallback} takes nothing either`,
 }
 
-export interface Relieved {
+interface Relieved {
   name: string
   fallback?: string | undefined
   fallbackAfterMs: number

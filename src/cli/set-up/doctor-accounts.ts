@@ -6,7 +6,6 @@ import { errorMessage } from '../../lib/errors.ts'
 import { readSchema, StoreError } from '../../redis/health.ts'
 import { createKeys } from '../../redis/keys.ts'
 import { createHttpTransport } from '../../sinks/http.ts'
-import { datedAheadMs, parseFeed } from '../../store/feed-state.ts'
 import type { UpstreamClient } from '../../upstream/client.ts'
 import type { AccountConfig } from '../../upstream/config.ts'
 import { type Diagnosis, diagnoseKey } from '../../upstream/diagnose-key.ts'
@@ -166,7 +165,6 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
       ...besides(client, diagnosis),
       rateFinding(client),
       await quotaFinding(parts),
-      ...(await dateFindings(parts)),
       ...(await filterFindings(parts, signal)),
     ]
   })
@@ -222,24 +220,6 @@ async function quotaFinding({ store, client }: AccountParts): Promise<DoctorFind
   const detail = `${quota.remaining} searches left at ${formatUtcTime(quota.atMs)}`
   const remedy = 'wait for the next month, or ask the service for more'
   return quota.remaining > 0 ? subject.good(detail) : subject.bad('problem', detail, remedy)
-}
-
-/** A finding for each feed with events that are dated ahead of now, by the service's clock. */
-async function dateFindings({ config, store, client }: AccountParts): Promise<DoctorFinding[]> {
-  const { name: account } = client.account
-  const nowMs = systemClock.now() + (client.clockSkewMs() ?? 0)
-  const feeds = config.feeds.filter((feed) => feed.account === account)
-  const found = feeds.map(async ({ name }) => {
-    const fields = await store.redis.hgetall(store.keys.account(account, 'feed', name))
-    const state = parseFeed(fields, nowMs)
-    const untilMs = state && datedAheadMs(state)
-    if (untilMs === undefined) return []
-    const detail = `shows events that are dated ahead of now, up to ${formatUtcTime(untilMs)}`
-    const remedy =
-      'what is dated now comes no later by it; "feeds list" states how soon these come: tell the service that a date is wrong'
-    return [about('dates', name).bad('warning', detail, remedy)]
-  })
-  return (await Promise.all(found)).flat()
 }
 
 async function filterFindings(

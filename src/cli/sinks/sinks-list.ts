@@ -5,6 +5,7 @@ import { type Circuit, type CircuitReading, createCircuit } from '../../delivery
 import { describeFallback } from '../../delivery/fallback.ts'
 import { type DigestState, readDigestState } from '../../grouping/flusher.ts'
 import { redisNow } from '../../redis/scripts.ts'
+import { troubleTexts } from '../../self-alerts/troubles.ts'
 import type { Destination } from '../../sinks/sink.ts'
 import type { SinkConfig } from '../../sinks/sink-types.ts'
 import { readAccounting } from '../../store/accounts.ts'
@@ -106,9 +107,8 @@ function formatCircuit({ terminal }: Context, circuit: CircuitReading): string {
 }
 
 function circuitRemedy(name: string, { disabled, state }: CircuitReading): string[] {
+  if (disabled) return [`  ${troubleTexts({ kind: 'sink-disabled', name }).toDo(sanitize(name))}`]
   const resume = `"tocsin sinks resume ${sanitize(name)}"`
-  if (disabled)
-    return [`  nothing is sent until its address is another one, or ${resume} has it tried again`]
   return state === 'open' ? [`  then one message tries; ${resume} has it tried at once`] : []
 }
 
@@ -126,14 +126,15 @@ const stateNames: Record<string, string> = {
   batch: 'in frozen messages',
 }
 
+/** What to do with the items of a sink that left the configuration. */
+export function settleRemedy(name: string): string {
+  return `tocsin sinks move ${name} --to <sink>, or tocsin sinks discard ${name}`
+}
+
 function remedyLines({ name, pending, deadLetters }: SinkReport): string[] {
   const isWaiting = Object.keys(pending).length > 0
   return [
-    ...(isWaiting
-      ? [
-          `  settle them with "tocsin sinks move ${sanitize(name)} --to <sink>" or "tocsin sinks discard ${sanitize(name)}"`,
-        ]
-      : []),
+    ...(isWaiting ? [`  settle them: ${settleRemedy(sanitize(name))}`] : []),
     ...(deadLetters > 0
       ? [`  close its letters with "tocsin dead-letters discard --sink ${sanitize(name)} --all"`]
       : []),

@@ -133,7 +133,7 @@ test('a sink that is no longer configured is listed while something is left, wit
   await scene.attempt('gone', { outcome: 'delivered' })
   const { out } = await tocsin('sinks', 'list', ...scene.config)
   expect(out).toContain(
-    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them with "tocsin sinks move old --to <sink>" or "tocsin sinks discard old"\n',
+    'old (no longer configured)\n  2 pending: 2 held; 0 dead letters\n  settle them: tocsin sinks move old --to <sink>, or tocsin sinks discard old\n',
   )
   expect(out).not.toContain('gone')
 })
@@ -176,7 +176,7 @@ test('a disabled sink is listed with what it answered, and tried again once it i
   await circuit.report('soc', 'gone', { answer: 'slack answered 404 no_service' })
   const { out } = await tocsin('sinks', 'list', ...config)
   expect(out).toMatch(
-    /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}nothing is sent until its address is another one, or "tocsin sinks resume soc" has it tried again$/m,
+    /^soc \(slack\): disabled since .* UTC: slack answered 404 no_service\n {2}correct the address of sinks\.soc in the configuration; if it is right: tocsin sinks resume soc$/m,
   )
   const json = await tocsin('sinks', 'list', '--output=json', ...config)
   expect(JSON.parse(json.out)[0]).toMatchObject({
