@@ -20,6 +20,7 @@ import {
   makeCheck,
   proxyRemedy,
   splitRemedy,
+  type Subject,
   toClause,
 } from './doctor-finding.ts'
 import { checkLedger } from './doctor-ledger.ts'
@@ -28,7 +29,7 @@ import { checkServices, toldTwiceFindings } from './doctor-service.ts'
 
 const redisTimeoutMs = 10_000
 const reachTimeoutMs = 10_000
-/** A token, its test and the words of the filters, each in a slot of its own. */
+/** A token and its test, or one kind of question with the key, each request in a slot of its own. */
 const accountTimeoutMs = 30_000
 
 interface AccountChecks {
@@ -148,7 +149,10 @@ interface AccountParts {
   client: UpstreamClient
 }
 
-async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<DoctorFinding[]> {
+export async function checkAccount(
+  parts: AccountParts,
+  stop: AbortSignal,
+): Promise<DoctorFinding[]> {
   const { client } = parts
   const subject = about('key', client.account.name)
   const limits = { timeoutMs: accountTimeoutMs, stop }
@@ -165,13 +169,17 @@ async function checkAccount(parts: AccountParts, stop: AbortSignal): Promise<Doc
       ...besides(client, diagnosis),
       rateFinding(client),
       await quotaFinding(parts),
-      ...(await filterFindings(parts, signal)),
     ]
   })
   if (!isUsable) return found
-  const twice = about('told twice', client.account.name)
-  const work = (signal: AbortSignal) => toldTwiceFindings(client, parts.config.feeds, signal)
-  return [...found, ...(await makeCheck(twice, { ...limits, ifLate: 'warning' }, work))]
+  // late by the rate limit rather than the network, which gave the key's answer just now
+  const [late, feeds] = [{ ...limits, ifLate: 'warning' } as const, parts.config.feeds]
+  const say = (check: string): Subject => about(check, client.account.name)
+  const words = await makeCheck(say('filters'), late, (signal) => filterFindings(parts, signal))
+  const twice = await makeCheck(say('told twice'), late, (signal) =>
+    toldTwiceFindings(client, feeds, signal),
+  )
+  return [...found, ...words, ...twice]
 }
 
 /** What the answer says beside the key: the tenant, and the time. */
