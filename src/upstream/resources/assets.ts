@@ -60,9 +60,7 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
     return readWritten(await write(parts, request, asked), wireAssetAnswer).asset
   }
 
-  async function changeIdentifier(
-    ...how: Parameters<typeof identifiers.change>
-  ): Promise<WireAsset | undefined> {
+  const changeIdentifier = async (...how: Parameters<typeof identifiers.change>) => {
     const changed = await identifiers.change(...how)
     return changed && toAsset(changed)
   }

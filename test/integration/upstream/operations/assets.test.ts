@@ -279,8 +279,11 @@ describe('a server with the identifiers of v4', () => {
     expect(sandbox.monitoring.assets.get(id)).toMatchObject(other)
     expect(sent().map((one) => `${one.method} ${one.path}`)).toEqual([
       `POST ${newPath}`,
-      ...[`GET ${newPath}${id}`, `GET ${newPath}${id}`, `POST ${path}${id}/toggle`],
-      ...[`GET ${newPath}${id}`, `PUT ${path}${id}`],
+      `GET ${newPath}${id}`,
+      `GET ${newPath}${id}`,
+      `POST ${path}${id}/toggle`,
+      `GET ${newPath}${id}`,
+      `PUT ${path}${id}`,
     ])
   })
 
