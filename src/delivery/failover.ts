@@ -17,6 +17,7 @@ import {
 import { isIndexed } from '../store/record-index.ts'
 import type { Circuit, CircuitReading } from './circuit.ts'
 import type { WorkAnnouncer } from './due-accounts.ts'
+import { fallbackFrom } from './fallback.ts'
 import {
   rerouteAll,
   type Rerouter,
@@ -146,23 +147,16 @@ async function rerouteToFallback(
   if (items > 0) logger.warn(fields, 'the sink takes nothing: its items go to the fallback')
 }
 
-/**
- * Whether items may go to the fallback now. A paused sink keeps its items: the pause is the
- * operator's decision. They also stay while the circuit is half open, and while the fallback takes
- * nothing either.
- */
 async function mayReroute(
   { circuit, clock, sinks }: FailoverOptions,
   { name, fallback, fallbackAfterMs, destinations }: FailoverSink,
 ): Promise<boolean> {
   if (fallback === undefined) return false
   const nowMs = clock.now()
-  const { state, openedAtMs, paused } = await circuit.read(name, nowMs, destinations)
-  if (paused !== undefined) return false
-  const isLong = openedAtMs !== undefined && nowMs - openedAtMs >= fallbackAfterMs
-  if (state !== 'disabled' && !(state === 'open' && isLong)) return false
+  const own = await circuit.read(name, nowMs, destinations)
   const other = await circuit.read(fallback, nowMs, sinks.get(fallback)?.destinations)
-  return other.paused === undefined && other.state !== 'open' && other.state !== 'disabled'
+  const from = fallbackFrom(own, fallbackAfterMs, other)
+  return typeof from === 'number' && from <= nowMs
 }
 
 interface Overflow {

@@ -70,7 +70,7 @@ export function createSession(options: SessionOptions): Session {
 
   return {
     async call(asked, isWelcome = () => false) {
-      if (!asked.ignoresPause) await state.assertOpen()
+      await state.assertOpen(asked.ignoresPause)
       const startedMs = clock.monotonic()
       for (let used = 1; ; used += 1) {
         const token = await tokens.get(asked)

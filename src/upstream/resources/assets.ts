@@ -56,6 +56,11 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
   const callNewest = createChoice(parts.capabilities)
   const change = (request: Request, asked: CallOptions) => changeOlder(parts, request, asked)
 
+  const changeIdentifier = async (...how: Parameters<typeof identifiers.change>) => {
+    const changed = await identifiers.change(...how)
+    return changed && toAsset(changed)
+  }
+
   return {
     async createAsset({ asset, ...asked }) {
       const body = checkRequest(assetCreation, asset)
@@ -84,21 +89,20 @@ export function createAssetOperations(parts: OptionalOperationParts): AssetOpera
         const { is_disabled } = body
         return toIdentifier(body, typeof is_disabled === 'boolean' ? { ...now, is_disabled } : now)
       }
-      return callNewest(async () => toAsset(await identifiers.change(id, replace, asked)), older)
+      return callNewest(() => changeIdentifier(id, replace, asked), older)
     },
     toggleAsset({ id, isDisabled: is_disabled, ...asked }) {
       const toggle = (now: WrittenIdentifier) => ({ ...now, is_disabled })
       const request = { path: `${pathOf(id)}/toggle`, body: { is_disabled } }
       return callNewest(
-        async () => toAsset(await identifiers.change(id, toggle, asked)),
+        () => changeIdentifier(id, toggle, asked),
         () => change({ method: 'POST', ...request }, asked),
       )
     },
-    deleteAsset: ({ id, ...asked }) =>
-      callNewest(
-        () => identifiers.remove(id, asked),
-        async () => void (await write(parts, { method: 'DELETE', path: pathOf(id) }, asked)),
-      ),
+    async deleteAsset({ id, ...asked }) {
+      const older = () => write(parts, { method: 'DELETE', path: pathOf(id) }, asked)
+      await callNewest<unknown>(() => identifiers.remove(id, asked), older)
+    },
     async groupAlerts({ groupId, ...asked }) {
       const path = `/firework/v2/assets/groups/${pathPart(groupId)}/alerts`
       return (await read(parts, wireAlertsAnswer, { method: 'GET', path }, asked)).alerts ?? []
@@ -143,25 +147,27 @@ async function readDisabled(
 const capability = 'assets/v4'
 
 /**
- * Returns a function that calls the operation of v4, and that of v2 where v4 has answered 404 or 405.
+ * Returns a function that calls the operation of v4, and that of v2 where v4 has answered 404 or 405, or
+ * has done nothing (undefined).
  * Only where the request names nothing is a 404 about the path, and remembered as a 405 is.
  */
 function createChoice(capabilities: Capabilities) {
   return async function callNewest<Result>(
-    newer: () => Promise<Result>,
+    newer: () => Promise<Result | undefined>,
     older: () => Promise<Result>,
     isCreation = false,
   ): Promise<Result> {
     if ((await capabilities.read(capability))?.has === false) return older()
     try {
-      return await newer()
+      const done = await newer()
+      if (done !== undefined) return done
     } catch (error) {
       const { status } = error instanceof UpstreamError ? error : {}
       const isUnknown = status === 405 || (isCreation && isUnknownPath(error))
       if (!isUnknown && (isCreation || status !== 404)) throw error
       if (isUnknown) await capabilities.note(capability, false, 'day')
-      return older()
     }
+    return older()
   }
 }
 
