@@ -30,7 +30,7 @@ import {
 } from '../store/pending-items.ts'
 import { type FoundItem, readItems } from '../store/records.ts'
 import type { Circuit } from './circuit.ts'
-import { readBatchRefs } from './claims.ts'
+import { readMessageHead } from './claims.ts'
 import type { WorkAnnouncer } from './due-accounts.ts'
 
 export interface Rerouter {
@@ -64,13 +64,13 @@ export function createRerouter(options: RerouterOptions): Rerouter {
   async function rerouteItems(
     ledger: AccountLedger,
     refs: readonly string[],
-    { mayContinue, alive }: Paging = wholePass,
+    { mayContinue, alive, takes = () => true }: Paging = wholePass,
   ): Promise<string[]> {
     const rerouted: string[] = []
     for (let at = 0; at < refs.length && (await mayContinue()); at += itemsPerStep) {
       const found = await readItems(ledger, refs.slice(at, at + itemsPerStep))
-      const candidates = found.filter((item) => !isCanary(item)).toSorted(worstFirst)
-      rerouted.push(...(await rerouteFound(options, ledger, candidates)))
+      const candidates = found.filter((item) => !isCanary(item) && takes(item.item.destination))
+      rerouted.push(...(await rerouteFound(options, ledger, candidates.toSorted(worstFirst))))
       alive()
     }
     return rerouted
@@ -94,7 +94,8 @@ export function createRerouter(options: RerouterOptions): Rerouter {
       const parsed = parseRef(ref)
       if (parsed.kind === 'item') return (await rerouteItems(ledger, [ref], paging)).length
       if (parsed.kind !== 'batch') return 0
-      const members = await readMessageRefs(ledgers, ledger, ref)
+      const members = await readMessageRefs(ledgers, ledger, ref, paging?.takes)
+      if (members === undefined) return 0
       if ((await unfreeze(ledger, ref)) !== 'open') return 0
       let count = 0
       for (const { holder, refs } of members) {
@@ -114,12 +115,15 @@ function isCanary({ record, item }: FoundItem): boolean {
   return record.type === 'canary' && record.sightings[item.sighting]?.feed === ownFeed
 }
 
+/** Undefined: the message is for a destination that is not meant. */
 async function readMessageRefs(
   ledgers: readonly AccountLedger[],
   lead: AccountLedger,
   ref: string,
-): Promise<{ holder: AccountLedger; refs: string[] }[]> {
-  const inBatch = await readBatchRefs(lead, ref)
+  takes: Paging['takes'] = () => true,
+): Promise<{ holder: AccountLedger; refs: string[] }[] | undefined> {
+  const { destination, refs: inBatch } = await readMessageHead(lead, ref)
+  if (destination !== undefined && !takes(destination)) return undefined
   if (inBatch.length > 0) return [{ holder: lead, refs: inBatch }]
   const messageId = ref.split(':')[1] ?? ''
   return Promise.all(
@@ -213,8 +217,9 @@ async function rerouteGroup(
   const { ledger, sink, rerouter, nowMs } = context
   const ref = parseRef(timer)
   if (ref.kind !== 'group') return 0
-  const messageId = deriveMessageId(await peekFlush(ledger, { id: ref.id, sink, nowMs }))
-  const cutOff = await rerouter.reroute(ledger, `b:${messageId}:${sink}`, paging)
+  const flush = await peekFlush(ledger, { id: ref.id, sink, nowMs })
+  if (paging.takes?.(flush.about.destination) === false) return 0
+  const cutOff = await rerouter.reroute(ledger, `b:${deriveMessageId(flush)}:${sink}`, paging)
   return cutOff + (await rerouteMembers(context, ref.id, paging))
 }
 
@@ -319,7 +324,7 @@ export interface FailoverSink {
   destinations: readonly Destination[]
   /** The sink that gets its items when it takes none; undefined: they wait. */
   fallback: string | undefined
-  /** How long its circuit must have been open before items are rerouted, ms. */
+  /** How long its circuit, or a destination's, must have been open before items are rerouted, ms. */
   fallbackAfterMs: number
   /** The fallback's destinations for an item of this severity. */
   targets: (severity: Severity) => MoveTarget[]
@@ -340,6 +345,8 @@ export interface Paging {
   mayContinue: () => Promise<boolean>
   /** Called after each page. */
   alive: () => void
+  /** Whose items are meant, as of the last `mayContinue`; left out: everybody's. */
+  takes?: (destination: string) => boolean
 }
 
 const pageLength = 200

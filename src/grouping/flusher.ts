@@ -17,6 +17,7 @@ import { type GroupingSink, digestGroupId } from './placement.ts'
 import {
   claimFlush,
   countMembers,
+  readDestinations,
   readDueTimers,
   readEarliestTimerMs,
   readAllMemberRefs,
@@ -96,7 +97,7 @@ export function createFlusher(options: FlushContext): Flusher {
 
 function createGroupPasses(
   options: FlushContext,
-  digestTimers: ReadonlySet<string>,
+  digestTimers: DigestTimers,
 ): Pick<Flusher, 'flushGroupsOnce' | 'noteGroups'> {
   const { ledgers, clock } = options
   const hasReleasedHeld = new Set<AccountLedger>()
@@ -122,7 +123,7 @@ function createGroupPasses(
       return 0
     }
     // a digest in any other ledger is only put off: the lead's covers it
-    return flushGroupsOf(options, ledger, ledger === ledgers[0] ? digestTimers : new Set())
+    return flushGroupsOf(options, ledger, ledger === ledgers[0] ? digestTimers : new Map())
   }
 
   return {
@@ -147,7 +148,7 @@ function createGroupPasses(
 
 function createDigestPasses(
   options: FlushContext,
-  digestTimers: ReadonlySet<string>,
+  digestTimers: DigestTimers,
 ): Pick<Flusher, 'flushDigestsOnce' | 'ensureDigestsOnce'> {
   const { ledgers, clock } = options
   let ensureAtMs = -Infinity
@@ -166,9 +167,12 @@ function createDigestPasses(
       const due = await readDueTimers(lead, { nowMs: clock.now(), count: maxDueTimers })
       const results: PromiseSettledResult<number>[] = []
       let read = shareReading(options)
-      for (const timer of due.filter((one) => digestTimers.has(one))) {
+      for (const timer of due) {
+        const destination = digestTimers.get(timer)
+        if (destination === undefined) continue
         if (signal.aborted) break
-        const [result] = await Promise.allSettled([flushDueDigest(options, lead, { timer, read })])
+        const flushing = flushDueDigest(options, lead, { timer, destination, read })
+        const [result] = await Promise.allSettled([flushing])
         if (result.status === 'rejected') read = shareReading(options)
         results.push(result)
         alive()
@@ -189,12 +193,14 @@ function shareReading(options: FlushContext): () => Promise<DigestReading> {
   }
 }
 
-/** The timers of all digests of the configuration, in the lead ledger. */
-function readDigestTimers(sinks: FlushContext['sinks']): ReadonlySet<string> {
+/** The timers of all digests of the configuration, in the lead ledger, with their destinations. */
+type DigestTimers = ReadonlyMap<string, string>
+
+function readDigestTimers(sinks: FlushContext['sinks']): DigestTimers {
   const timers = [...sinks.values()].flatMap(({ name, digest, destinations }) =>
-    digest ? destinations.map(({ id }) => `c:${digestGroupId(id)}:${name}`) : [],
+    digest ? destinations.map(({ id }) => [`c:${digestGroupId(id)}:${name}`, id] as const) : [],
   )
-  return new Set(timers)
+  return new Map(timers)
 }
 
 /** Adds the messages up; throws the first failure. */
@@ -211,10 +217,14 @@ function sumMessages(results: readonly PromiseSettledResult<number>[]): number {
 async function flushDueDigest(
   options: FlushContext,
   ledger: AccountLedger,
-  { timer, read }: { timer: string; read: () => Promise<DigestReading> },
+  {
+    timer,
+    destination,
+    read,
+  }: { timer: string; destination: string; read: () => Promise<DigestReading> },
 ): Promise<number> {
   const { clock } = options
-  if (await options.isBlocked(parseRef(timer).sink)) {
+  if (await options.isBlocked(parseRef(timer).sink, destination)) {
     await postponeTimers(ledger, [timer], clock.now() + blockedMs)
     return 0
   }
@@ -225,7 +235,7 @@ async function flushDueDigest(
 async function flushGroupsOf(
   options: FlushContext,
   ledger: AccountLedger,
-  excluded: ReadonlySet<string>,
+  excluded: DigestTimers,
 ): Promise<number> {
   const flushes = await claimDueFlushes(options, ledger, excluded)
   for (const flush of flushes) {
@@ -255,11 +265,11 @@ async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<voi
 async function claimDueFlushes(
   options: FlushContext,
   ledger: AccountLedger,
-  excluded: ReadonlySet<string>,
+  excluded: DigestTimers,
 ): Promise<Flush[]> {
   const { clock } = options
   const flushes: Flush[] = []
-  const isBlocked = memoize(options.isBlocked)
+  const known = { ...options, isBlocked: memoize(options.isBlocked) }
   let skipped = 0 // timers that stay due: `excluded`, and of sinks that only another configuration knows
   for (let page = 0; page < maxPages && flushes.length < maxFlushes; page += 1) {
     const due = { nowMs: clock.now(), offset: skipped, count: pageLength }
@@ -270,22 +280,40 @@ async function claimDueFlushes(
       const isKnown = options.sinks.has(sink)
       if (!isKnown && !(await options.standing.checkNewest())) skipped += sinkTimers.length
       else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })
-      else if (await isBlocked(sink))
-        await postponeTimers(ledger, sinkTimers, clock.now() + blockedMs)
-      else flushes.push(...(await claimFlushes(options, ledger, sinkTimers)))
+      else {
+        const free = await postponeBlocked(known, ledger, { sink, timers: sinkTimers })
+        flushes.push(...(await claimFlushes(options, ledger, free)))
+      }
     }
     if (timers.length < pageLength) break
   }
   return flushes
 }
 
-function memoize<T>(read: (name: string) => Promise<T>): (name: string) => Promise<T> {
-  const answers = new Map<string, Promise<T>>()
-  return (name) => {
-    const answer = answers.get(name) ?? read(name)
-    answers.set(name, answer)
+function memoize(isBlocked: FlushContext['isBlocked']): FlushContext['isBlocked'] {
+  const answers = new Map<string, Promise<boolean>>()
+  return (sink, destination) => {
+    const place = JSON.stringify([sink, destination])
+    const answer = answers.get(place) ?? isBlocked(sink, destination)
+    answers.set(place, answer)
     return answer
   }
+}
+
+/** Postpones the timers of destinations to which nothing can be sent; returns the others. */
+async function postponeBlocked(
+  { clock, isBlocked }: FlushContext,
+  ledger: AccountLedger,
+  { sink, timers }: { sink: string; timers: string[] },
+): Promise<string[]> {
+  const destinations = await readDestinations(ledger, timers)
+  const free: string[] = []
+  for (const [destination, own] of Map.groupBy(timers, (_timer, i) => destinations[i] ?? '')) {
+    if (await isBlocked(sink, destination))
+      await postponeTimers(ledger, own, clock.now() + blockedMs)
+    else free.push(...own)
+  }
+  return free
 }
 
 async function claimFlushes(

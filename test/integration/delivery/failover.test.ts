@@ -173,6 +173,70 @@ test('a fallback of which each recipient is in trouble gets nothing', async () =
   expect(rig.said).toMatchObject([{ sink: 'soc', fallback: 'oncall', items: 1 }])
 })
 
+test('while one recipient is down what is for it is gathered, and what is for others goes', async () => {
+  const places = ['oncall:a', 'oncall:b']
+  const rig = await aReliefRig(tests, { fallbacks: {}, destinations: { oncall: places } })
+  for (const uid of ['a/site/0', 'a/site/1']) await takeIn(rig.ledger, [routed({ uid }, places)])
+  await rig.down('oncall:a', 30_000)
+  await rig.relieve()
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])).toEqual({ queued: 4 })
+  await rig.down('oncall:a', 61_000)
+  await rig.relieve()
+  const { sinks } = await expectConservation(rig.ledger)
+  expect(waitingIn(sinks['oncall'])).toEqual({ group: 2, queued: 2 })
+  await takeIn(rig.ledger, [rig.event({ uid: 'a/site/2' }, { sinks: ['oncall:b'] })])
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  await rig.up('oncall:a')
+  rig.clock.aheadMs += 16_000
+  expect(await rig.flush()).toBe(1)
+  const received = rig.sinks.oncall.received.map(({ destination, members }) => [
+    destination.id,
+    members.length,
+  ])
+  expect(received).toEqual([
+    ['oncall:b', 1],
+    ['oncall:b', 1],
+    ['oncall:b', 1],
+    ['oncall:a', 2],
+  ])
+})
+
+test('a configuration diverts and gives up nothing for a recipient that only another one knows', async () => {
+  const places = ['oncall:a', 'oncall:b']
+  const options = { fallbacks: { oncall: 'lake' }, destinations: { oncall: places } }
+  const rig = await aReliefRig(tests, options)
+  const both = ['oncall:a', 'oncall:new']
+  const single = [routed({ uid: 'a/site/0' }, both)]
+  const gathered = [rig.event({ uid: 'a/site/1' }, { sinks: ['oncall:a'] })]
+  await takeIn(rig.ledger, [...single, ...gathered])
+  const newer = await aReliefRig(tests, {
+    ...options,
+    destinations: { oncall: ['oncall:new'] },
+    keys: rig.keys,
+    ledgers: [rig.ledger],
+  })
+  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/2' }, { sinks: ['oncall:new'] })])
+  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/3' }, { sinks: ['oncall:new'] })])
+  newer.clock.aheadMs = 11_000
+  await newer.seal() // a message of two
+  await takeIn(rig.ledger, [newer.event({ uid: 'a/site/4' }, { sinks: ['oncall:new'] })])
+  for (const place of places) await rig.down(place, fallbackAfterMs + 1_000)
+  rig.clock.aheadMs = 320_000
+  await rig.relieve()
+  expect(rig.said).toMatchObject([{ sink: 'oncall', fallback: 'lake', items: 2 }])
+  const before = waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])
+  expect(before).toEqual({ queued: 1, group: 1, batch: 2 })
+  const strict = await aReliefRig(tests, {
+    ...options,
+    pendingMax: 1,
+    keys: rig.keys,
+    ledgers: [rig.ledger],
+  })
+  await strict.relieve()
+  expect(waitingIn((await expectConservation(rig.ledger)).sinks['oncall'])).toEqual(before)
+})
+
 test('a group waits while a message is about to test the only recipient of its sink', async () => {
   const rig = await aReliefRig(tests, { fallbacks: {}, destinations: { oncall: ['oncall:a'] } })
   await takeIn(rig.ledger, [routed({ uid: 'a/site/0' }, ['oncall:a'])])
