@@ -17,14 +17,13 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Destination } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
-  countLeftToOthers,
+  ensureOneDue,
   worstFirst,
   readMemberRefs,
   rerouteItem,
   type Group,
   type ItemChange,
   type MoveTarget,
-  readDueRefs,
   readPendingRefs,
   makeRetriesDue,
 } from '../store/pending-items.ts'
@@ -245,8 +244,9 @@ async function rerouteMembers(
 export interface RetryNow {
   /**
    * Ensures that a sink with a half-open circuit is tried within seconds; false if the circuit is
-   * not half open, the sink is paused, or nothing for these destinations waits for a retry. With
-   * `circuitName`: the same of the circuit of one destination, which is the only one then.
+   * not half open, the sink is paused, or nothing for these destinations is due or waits for a
+   * retry. With `circuitName`: the same of the circuit of one destination, which is the only one
+   * then.
    */
   ensureProbe(
     sink: string,
@@ -263,40 +263,39 @@ interface RetryNowOptions {
   logger: Logger
 }
 
-/** Work due within this time serves as the probe; an item being sent is due again within it. */
-const probeSoonMs = 30_000
-
-/** Most retries that one script call makes due. */
-const retriesPerStep = 500
+/**
+ * Where nothing waited for the probe of a circuit, this process looks no sooner again, unless it
+ * opens anew: what comes meanwhile is due.
+ */
+const lookAgainMs = 900_000
 
 export function createRetryNow(options: RetryNowOptions): RetryNow {
   const { drains, circuit, clock, logger } = options
 
-  async function hasProbe(sink: string): Promise<boolean> {
-    for (const ledger of drains.ledgersFor(sink)) {
-      // what is left to others is due, and no probe of this process
-      const page = { offset: await countLeftToOthers(ledger, sink), count: 1 }
-      const due = await readDueRefs(ledger, sink, clock.now() + probeSoonMs, page)
-      if (due.length > 0) return true
-    }
-    return false
-  }
+  /** By circuit: until when it was open, and when it is looked at again, ms. */
+  const idle = new Map<string, { untilMs: number | undefined; againMs: number }>()
 
   return {
     async ensureProbe(sink, destinations, circuitName = sink) {
-      const { state, paused } = await circuit.read(circuitName, clock.now(), destinations)
+      const nowMs = clock.now()
+      const { state, paused, untilMs } = await circuit.read(circuitName, nowMs)
       if (state !== 'half_open' || paused !== undefined) return false
-      if (circuitName === sink && (await hasProbe(sink))) return true
-      const only = destinations.map(({ id }) => id)
-      for (const ledger of drains.ledgersFor(sink))
-        if ((await retryInLedger(options, ledger, { sink, max: 1, only })) > 0) return true
+      const last = idle.get(circuitName)
+      if (last !== undefined && last.untilMs === untilMs && nowMs < last.againMs) return false
+      const ids = destinations.map(({ id }) => id)
+      for (const ledger of drains.ledgersFor(sink)) {
+        const found = await ensureOneDue(ledger, sink, ids)
+        if (found === 'woken') await drains.announce(ledger.account, [{ sink }])
+        if (found !== undefined) return true
+      }
+      idle.set(circuitName, { untilMs, againMs: nowMs + lookAgainMs })
       return false
     },
     async retryAll(sink) {
       try {
         for (const ledger of drains.ledgersFor(sink)) {
-          const step = { sink, max: retriesPerStep }
-          while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
+          const refs = await makeRetriesDue(ledger, sink)
+          if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
         }
       } catch (error) {
         logger.warn(
@@ -306,16 +305,6 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
       }
     },
   }
-}
-
-async function retryInLedger(
-  { drains }: RetryNowOptions,
-  ledger: AccountLedger,
-  { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
-): Promise<number> {
-  const refs = await makeRetriesDue(ledger, sink, max, only)
-  if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
-  return refs.length
 }
 
 /** A sink as failover sees it. */

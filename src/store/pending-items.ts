@@ -59,24 +59,46 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
   return score === undefined ? undefined : Number(score)
 }
 
-/** What claim-due.lua left to those who know its destination, has this score or more. */
-const leftToOthers = 9.9e13
+/** Most retries that one script call makes due; it looks at so many pieces of work, too. */
+const retriesPerStep = 500
 
-export function countLeftToOthers(ledger: AccountLedger, sink: string): Promise<number> {
-  return ledger.redis.zcount(ledger.key('ready', sink), leftToOthers, '+inf')
-}
-
-/**
- * Makes due now what waits because its sink or destination failed, of some destinations or of all
- * (none given); returns its references.
- */
+/** Makes due now what waits because its sink or destination failed; returns its references. */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
-  max: number,
-  only: readonly string[] = [],
+  max = Infinity,
 ): Promise<string[]> {
-  return (await ledger.run('wake-retries', sink, max, ...only)) as string[]
+  return (await wakeRetries(ledger, sink, { max })).woken
+}
+
+/**
+ * Ensures that something of one of these destinations is due within half a minute, or being sent:
+ * `due` already, or a retry that was `woken`; undefined: nothing of theirs waits for a retry.
+ */
+export async function ensureOneDue(
+  ledger: AccountLedger,
+  sink: string,
+  destinations: readonly string[],
+): Promise<'due' | 'woken' | undefined> {
+  const { woken, isOneDue } = await wakeRetries(ledger, sink, { max: 1, only: destinations })
+  return isOneDue ? 'due' : woken.length > 0 ? 'woken' : undefined
+}
+
+async function wakeRetries(
+  ledger: AccountLedger,
+  sink: string,
+  { max, only = [] }: { max: number; only?: readonly string[] },
+): Promise<{ woken: string[]; isOneDue: boolean }> {
+  const woken: string[] = []
+  let [place, isOneDue] = ['', false]
+  do {
+    const step = Math.min(retriesPerStep, max - woken.length)
+    const answer = await ledger.run('wake-retries', sink, step, place, ...only)
+    const [end, due, ...refs] = answer as [string, number, ...string[]]
+    ;[place, isOneDue] = [end, due === 1]
+    woken.push(...refs)
+  } while (place !== '' && !isOneDue && woken.length < max)
+  return { woken, isOneDue }
 }
 
 /** Postpones a piece of due work by `forMs`. */
