@@ -23,6 +23,7 @@ import {
   type Rerouter,
   forEachPage,
   type Paging,
+  type PassEnd,
   type FailoverSink,
   type RetryNow,
 } from './reroute.ts'
@@ -50,6 +51,13 @@ const groupAfterMs = 60_000
 export function createFailover(options: FailoverOptions): Failover {
   const { sinks } = options
   const overflow = createOverflow(options)
+  const ends = new Map<string, PassEnd>()
+  const endOf = (...list: string[]): PassEnd => {
+    const name = list.join(' ')
+    const end = ends.get(name) ?? { offset: 0 }
+    ends.set(name, end)
+    return end
+  }
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
       const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
@@ -63,7 +71,7 @@ export function createFailover(options: FailoverOptions): Failover {
       for (const sink of sinks.values()) {
         for (const step of steps) {
           if (signal.aborted) return
-          await step(sink, { signal, alive }).catch((error: unknown) => failures.push(error))
+          await step(sink, { signal, alive, endOf }).catch((error: unknown) => failures.push(error))
           alive()
         }
       }
@@ -101,6 +109,7 @@ export async function isBlocked(
 interface PassControl {
   signal: AbortSignal
   alive: () => void
+  endOf: (step: string, account: string, sink: string) => PassEnd
 }
 
 /** Whether sends have been blocked for longer than `ms`; not while the circuit is half open. */
@@ -117,7 +126,7 @@ function isBlockedFor(
 async function groupWaiting(
   { drains, circuit, clock }: FailoverOptions,
   { name, blockedGroups, destinations }: FailoverSink,
-  { signal, alive }: PassControl,
+  { signal, alive, endOf }: PassControl,
 ): Promise<void> {
   if (Object.keys(blockedGroups).length === 0) return
   const nowMs = clock.now()
@@ -134,14 +143,15 @@ async function groupWaiting(
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
       return groupItems(ledger, singles, groups)
     }
-    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging)
+    const end = endOf('group', ledger.account, name)
+    await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging, end)
   }
 }
 
 async function rerouteToFallback(
   options: FailoverOptions,
   sink: FailoverSink,
-  { signal, alive }: PassControl,
+  { signal, alive, endOf }: PassControl,
 ): Promise<void> {
   const { drains, rerouter, clock, logger } = options
   let blocked: ReadonlySet<string> = new Set()
@@ -153,7 +163,8 @@ async function rerouteToFallback(
   const takes = (destination: string): boolean => blocked.has(destination)
   let items = 0
   for (const ledger of drains.ledgersFor(sink.name)) {
-    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now() }
+    const end = endOf('reroute', ledger.account, sink.name)
+    const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now(), end }
     items += await rerouteAll(context, { mayContinue, alive, takes })
   }
   const fields = { sink: sink.name, fallback: sink.fallback, items }

@@ -7,6 +7,7 @@ import {
   replayDeadLetter,
   makeRetriesDue,
 } from '../../../src/store/pending-items.ts'
+import { readAccounting } from '../../../src/store/accounts.ts'
 import { scanRecords } from '../../../src/store/records.ts'
 import { dieAt, uids } from '../../support/grouping.ts'
 import {
@@ -433,6 +434,20 @@ test('what goes to a fallback is named the worst first, and one of a type called
     [1, 2, 0].map(refOf),
   )
   expect(await rig.rerouter.rerouteItems(rig.ledger, [refOf(9)])).toEqual([refOf(9)])
+})
+
+test('what is to be gathered or diverted is found behind any number that stays, in a few passes', async () => {
+  const rig = await aReliefRig(tests, { fallbacks: { siem: 'lake' } })
+  for (const sink of ['soc', 'siem']) {
+    const others = Array.from({ length: 10_300 }, (_none, n) => [1 + n, `i:gone${n}:0:${sink}`])
+    await tests.redis.zadd(rig.ledger.key('due', sink), ...others.flat())
+    await takeIn(rig.ledger, [routed({ uid: `to/${sink}/0` }, [sink])])
+    await rig.down(sink, fallbackAfterMs + 1_000)
+  }
+  for (let passes = 0; passes < 2; passes += 1) await rig.relieve()
+  const { sinks } = await readAccounting(rig.ledger)
+  expect(waitingIn(sinks['soc'])).toEqual({ group: 1 })
+  expect(sinks['siem']).toMatchObject({ diverted: 1 })
 })
 
 test('a pass over a list goes on behind what stays, however many pages of it there are', async () => {
