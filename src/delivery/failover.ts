@@ -51,13 +51,7 @@ const groupAfterMs = 60_000
 export function createFailover(options: FailoverOptions): Failover {
   const { sinks } = options
   const overflow = createOverflow(options)
-  const ends = new Map<string, PassEnd>()
-  const endOf = (...list: string[]): PassEnd => {
-    const name = list.join(' ')
-    const end = ends.get(name) ?? { offset: 0 }
-    ends.set(name, end)
-    return end
-  }
+  const ends: PassControl['ends'] = {}
   return {
     async failoverOnce(signal = new AbortController().signal, alive = () => undefined) {
       const steps: ((sink: FailoverSink, control: PassControl) => Promise<unknown>)[] = [
@@ -71,7 +65,7 @@ export function createFailover(options: FailoverOptions): Failover {
       for (const sink of sinks.values()) {
         for (const step of steps) {
           if (signal.aborted) return
-          await step(sink, { signal, alive, endOf }).catch((error: unknown) => failures.push(error))
+          await step(sink, { signal, alive, ends }).catch((error: unknown) => failures.push(error))
           alive()
         }
       }
@@ -109,7 +103,8 @@ export async function isBlocked(
 interface PassControl {
   signal: AbortSignal
   alive: () => void
-  endOf: (step: string, account: string, sink: string) => PassEnd
+  /** By list: where the last pass over it ended. */
+  ends: Record<string, PassEnd>
 }
 
 /** Whether sends have been blocked for longer than `ms`; not while the circuit is half open. */
@@ -126,24 +121,24 @@ function isBlockedFor(
 async function groupWaiting(
   { drains, circuit, clock }: FailoverOptions,
   { name, blockedGroups, destinations }: FailoverSink,
-  { signal, alive, endOf }: PassControl,
+  { signal, alive, ends }: PassControl,
 ): Promise<void> {
   if (Object.keys(blockedGroups).length === 0) return
   const nowMs = clock.now()
-  const blocked = (await readEach(circuit, { name, destinations }, nowMs)).filter(([, reading]) =>
-    isBlockedFor(reading, nowMs, groupAfterMs),
-  )
-  if (blocked.length === 0) return
+  const blocked = (await readEach(circuit, { name, destinations }, nowMs))
+    .filter((reading) => isBlockedFor(reading, nowMs, groupAfterMs))
+    .map(({ id }) => id)
   const groups = Object.fromEntries(
-    Object.entries(blockedGroups).filter(([id]) => blocked.some(([one]) => one === id)),
+    Object.entries(blockedGroups).filter(([id]) => blocked.includes(id)),
   )
+  if (Object.keys(groups).length === 0) return
   const paging: Paging = { mayContinue: async () => !signal.aborted, alive }
   for (const ledger of drains.ledgersFor(name)) {
     const groupPage = async (refs: readonly string[]): Promise<number> => {
       const singles = refs.filter((ref) => parseRef(ref).kind === 'item')
       return groupItems(ledger, singles, groups)
     }
-    const end = endOf('group', ledger.account, name)
+    const end = (ends[`group ${ledger.account} ${name}`] ??= { offset: 0 })
     await forEachPage((page) => readPendingRefs(ledger, name, page), groupPage, paging, end)
   }
 }
@@ -151,7 +146,7 @@ async function groupWaiting(
 async function rerouteToFallback(
   options: FailoverOptions,
   sink: FailoverSink,
-  { signal, alive, endOf }: PassControl,
+  { signal, alive, ends }: PassControl,
 ): Promise<void> {
   const { drains, rerouter, clock, logger } = options
   let blocked: ReadonlySet<string> = new Set()
@@ -163,7 +158,7 @@ async function rerouteToFallback(
   const takes = (destination: string): boolean => blocked.has(destination)
   let items = 0
   for (const ledger of drains.ledgersFor(sink.name)) {
-    const end = endOf('reroute', ledger.account, sink.name)
+    const end = (ends[`reroute ${ledger.account} ${sink.name}`] ??= { offset: 0 })
     const context = { ledger, sink: sink.name, rerouter, nowMs: clock.now(), end }
     items += await rerouteAll(context, { mayContinue, alive, takes })
   }
@@ -183,14 +178,14 @@ async function findReroutable(
   if (fallback === undefined) return new Set()
   const nowMs = clock.now()
   const each = await readEach(circuit, { name, destinations }, nowMs)
-  const found = each.filter(([, { state, openedAtMs, paused }]) => {
+  const found = each.filter(({ state, openedAtMs, paused }) => {
     const isLong = openedAtMs !== undefined && nowMs - openedAtMs >= fallbackAfterMs
     return paused === undefined && (state === 'disabled' || (state === 'open' && isLong))
   })
   if (found.length === 0) return new Set()
   const other = await circuit.read(fallback, nowMs, sinks.get(fallback)?.destinations)
   const isWell = other.paused === undefined && other.state !== 'open' && other.state !== 'disabled'
-  return new Set(isWell ? found.map(([id]) => id) : [])
+  return new Set(isWell ? found.map(({ id }) => id) : [])
 }
 
 /** Reads for each destination the circuit that keeps its messages: the sink's, else its own. */
@@ -198,12 +193,10 @@ function readEach(
   circuit: FailoverOptions['circuit'],
   { name, destinations }: Pick<FailoverSink, 'name' | 'destinations'>,
   nowMs: number,
-): Promise<(readonly [id: string, reading: CircuitReading])[]> {
-  const reading = async ({ id }: { id: string }): Promise<readonly [string, CircuitReading]> => [
-    id,
-    await circuit.read(name, nowMs, [{ id }]),
-  ]
-  return Promise.all(destinations.map(reading))
+): Promise<(CircuitReading & { id: string })[]> {
+  return Promise.all(
+    destinations.map(async ({ id }) => ({ id, ...(await circuit.read(name, nowMs, [{ id }])) })),
+  )
 }
 
 interface Overflow {

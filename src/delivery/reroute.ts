@@ -17,7 +17,6 @@ import type { Metrics } from '../lib/metrics.ts'
 import type { Destination } from '../sinks/sink.ts'
 import { type AccountLedger, parseRef } from '../store/account-ledger.ts'
 import {
-  ensureOneDue,
   worstFirst,
   readMemberRefs,
   rerouteItem,
@@ -265,39 +264,34 @@ interface RetryNowOptions {
   logger: Logger
 }
 
-/**
- * Where nothing waited for the probe of a circuit, this process looks no sooner again, unless it
- * opens anew: what comes meanwhile is due.
- */
+/** Where nothing waits for a probe, none is looked for again so soon, unless its circuit opens anew. */
 const lookAgainMs = 900_000
+
+/** Most retries that are made due before it is said. */
+const retriesPerStep = 500
 
 export function createRetryNow(options: RetryNowOptions): RetryNow {
   const { drains, circuit, clock, logger } = options
-
   /** By circuit: until when it was open, and when it is looked at again, ms. */
   const idle = new Map<string, { untilMs: number | undefined; againMs: number }>()
-
   return {
     async ensureProbe(sink, destinations, circuitName = sink) {
       const nowMs = clock.now()
       const { state, paused, untilMs } = await circuit.read(circuitName, nowMs)
       if (state !== 'half_open' || paused !== undefined) return false
       const last = idle.get(circuitName)
-      if (last !== undefined && last.untilMs === untilMs && nowMs < last.againMs) return false
-      const ids = destinations.map(({ id }) => id)
-      for (const ledger of drains.ledgersFor(sink)) {
-        const found = await ensureOneDue(ledger, sink, ids)
-        if (found === 'woken') await drains.announce(ledger.account, [{ sink }])
-        if (found !== undefined) return true
-      }
+      if (last?.untilMs === untilMs && nowMs < (last?.againMs ?? 0)) return false
+      const only = destinations.map(({ id }) => id)
+      for (const ledger of drains.ledgersFor(sink))
+        if ((await retryInLedger(options, ledger, { sink, max: 1, only })) > 0) return true
       idle.set(circuitName, { untilMs, againMs: nowMs + lookAgainMs })
       return false
     },
     async retryAll(sink) {
       try {
         for (const ledger of drains.ledgersFor(sink)) {
-          const refs = await makeRetriesDue(ledger, sink)
-          if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
+          const step = { sink, max: retriesPerStep }
+          while ((await retryInLedger(options, ledger, step)) === retriesPerStep);
         }
       } catch (error) {
         logger.warn(
@@ -307,6 +301,16 @@ export function createRetryNow(options: RetryNowOptions): RetryNow {
       }
     },
   }
+}
+
+async function retryInLedger(
+  { drains }: RetryNowOptions,
+  ledger: AccountLedger,
+  { sink, max, only }: { sink: string; max: number; only?: readonly string[] },
+): Promise<number> {
+  const refs = await makeRetriesDue(ledger, sink, max, only)
+  if (refs.length > 0) await drains.announce(ledger.account, [{ sink }])
+  return refs.length
 }
 
 /** A sink as failover sees it. */

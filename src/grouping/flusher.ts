@@ -97,7 +97,7 @@ export function createFlusher(options: FlushContext): Flusher {
 
 function createGroupPasses(
   options: FlushContext,
-  digestTimers: DigestTimers,
+  digestTimers: ReadonlySet<string>,
 ): Pick<Flusher, 'flushGroupsOnce' | 'noteGroups'> {
   const { ledgers, clock } = options
   const hasReleasedHeld = new Set<AccountLedger>()
@@ -123,7 +123,7 @@ function createGroupPasses(
       return 0
     }
     // a digest in any other ledger is only put off: the lead's covers it
-    return flushGroupsOf(options, ledger, ledger === ledgers[0] ? digestTimers : new Map())
+    return flushGroupsOf(options, ledger, ledger === ledgers[0] ? digestTimers : new Set())
   }
 
   return {
@@ -148,7 +148,7 @@ function createGroupPasses(
 
 function createDigestPasses(
   options: FlushContext,
-  digestTimers: DigestTimers,
+  digestTimers: ReadonlySet<string>,
 ): Pick<Flusher, 'flushDigestsOnce' | 'ensureDigestsOnce'> {
   const { ledgers, clock } = options
   let ensureAtMs = -Infinity
@@ -167,12 +167,9 @@ function createDigestPasses(
       const due = await readDueTimers(lead, { nowMs: clock.now(), count: maxDueTimers })
       const results: PromiseSettledResult<number>[] = []
       let read = shareReading(options)
-      for (const timer of due) {
-        const destination = digestTimers.get(timer)
-        if (destination === undefined) continue
+      for (const timer of due.filter((one) => digestTimers.has(one))) {
         if (signal.aborted) break
-        const flushing = flushDueDigest(options, lead, { timer, destination, read })
-        const [result] = await Promise.allSettled([flushing])
+        const [result] = await Promise.allSettled([flushDueDigest(options, lead, { timer, read })])
         if (result.status === 'rejected') read = shareReading(options)
         results.push(result)
         alive()
@@ -193,14 +190,12 @@ function shareReading(options: FlushContext): () => Promise<DigestReading> {
   }
 }
 
-/** The timers of all digests of the configuration, in the lead ledger, with their destinations. */
-type DigestTimers = ReadonlyMap<string, string>
-
-function readDigestTimers(sinks: FlushContext['sinks']): DigestTimers {
+/** The timers of all digests of the configuration, in the lead ledger. */
+function readDigestTimers(sinks: FlushContext['sinks']): ReadonlySet<string> {
   const timers = [...sinks.values()].flatMap(({ name, digest, destinations }) =>
-    digest ? destinations.map(({ id }) => [`c:${digestGroupId(id)}:${name}`, id] as const) : [],
+    digest ? destinations.map(({ id }) => `c:${digestGroupId(id)}:${name}`) : [],
   )
-  return new Map(timers)
+  return new Set(timers)
 }
 
 /** Adds the messages up; throws the first failure. */
@@ -217,25 +212,17 @@ function sumMessages(results: readonly PromiseSettledResult<number>[]): number {
 async function flushDueDigest(
   options: FlushContext,
   ledger: AccountLedger,
-  {
-    timer,
-    destination,
-    read,
-  }: { timer: string; destination: string; read: () => Promise<DigestReading> },
+  { timer, read }: { timer: string; read: () => Promise<DigestReading> },
 ): Promise<number> {
-  const { clock } = options
-  if (await options.isBlocked(parseRef(timer).sink, destination)) {
-    await postponeTimers(ledger, [timer], clock.now() + blockedMs)
-    return 0
-  }
-  const flush = await claimFlush(ledger, timer, clock.now())
+  const { sink } = parseRef(timer)
+  const [flush] = await claimFlushes(options, ledger, { sink, timers: [timer] })
   return flush ? flushDigest(options, flush, read) : 0
 }
 
 async function flushGroupsOf(
   options: FlushContext,
   ledger: AccountLedger,
-  excluded: DigestTimers,
+  excluded: ReadonlySet<string>,
 ): Promise<number> {
   const flushes = await claimDueFlushes(options, ledger, excluded)
   for (const flush of flushes) {
@@ -265,11 +252,11 @@ async function releaseAll({ announce }: FlushContext, flush: Flush): Promise<voi
 async function claimDueFlushes(
   options: FlushContext,
   ledger: AccountLedger,
-  excluded: DigestTimers,
+  excluded: ReadonlySet<string>,
 ): Promise<Flush[]> {
   const { clock } = options
   const flushes: Flush[] = []
-  const known = { ...options, isBlocked: memoize(options.isBlocked) }
+  const remembering = { ...options, isBlocked: memoize(options.isBlocked) }
   let skipped = 0 // timers that stay due: `excluded`, and of sinks that only another configuration knows
   for (let page = 0; page < maxPages && flushes.length < maxFlushes; page += 1) {
     const due = { nowMs: clock.now(), offset: skipped, count: pageLength }
@@ -280,10 +267,7 @@ async function claimDueFlushes(
       const isKnown = options.sinks.has(sink)
       if (!isKnown && !(await options.standing.checkNewest())) skipped += sinkTimers.length
       else if (!isKnown) await holdOrphanedGroups(options, ledger, { sink, timers: sinkTimers })
-      else {
-        const free = await postponeBlocked(known, ledger, { sink, timers: sinkTimers })
-        flushes.push(...(await claimFlushes(options, ledger, free)))
-      }
+      else flushes.push(...(await claimFlushes(remembering, ledger, { sink, timers: sinkTimers })))
     }
     if (timers.length < pageLength) break
   }
@@ -293,35 +277,26 @@ async function claimDueFlushes(
 function memoize(isBlocked: FlushContext['isBlocked']): FlushContext['isBlocked'] {
   const answers = new Map<string, Promise<boolean>>()
   return (sink, destination) => {
-    const place = JSON.stringify([sink, destination])
+    const place = `${sink} ${destination}`
     const answer = answers.get(place) ?? isBlocked(sink, destination)
     answers.set(place, answer)
     return answer
   }
 }
 
-/** Postpones the timers of destinations to which nothing can be sent; returns the others. */
-async function postponeBlocked(
+/** Claims one sink's flushes; those of destinations to which nothing can be sent are postponed. */
+async function claimFlushes(
   { clock, isBlocked }: FlushContext,
   ledger: AccountLedger,
   { sink, timers }: { sink: string; timers: string[] },
-): Promise<string[]> {
+): Promise<Flush[]> {
   const destinations = await readDestinations(ledger, timers)
   const free: string[] = []
   for (const [destination, own] of Map.groupBy(timers, (_timer, i) => destinations[i] ?? '')) {
-    if (await isBlocked(sink, destination))
-      await postponeTimers(ledger, own, clock.now() + blockedMs)
-    else free.push(...own)
+    if (!(await isBlocked(sink, destination))) free.push(...own)
+    else await postponeTimers(ledger, own, clock.now() + blockedMs)
   }
-  return free
-}
-
-async function claimFlushes(
-  { clock }: FlushContext,
-  ledger: AccountLedger,
-  timers: string[],
-): Promise<Flush[]> {
-  const claimed = await Promise.all(timers.map((timer) => claimFlush(ledger, timer, clock.now())))
+  const claimed = await Promise.all(free.map((timer) => claimFlush(ledger, timer, clock.now())))
   return claimed.filter((flush) => flush !== undefined)
 }
 

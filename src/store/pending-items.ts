@@ -59,46 +59,26 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
   return score === undefined ? undefined : Number(score)
 }
 
-/** Most retries that one script call makes due; it looks at so many pieces of work, too. */
-const retriesPerStep = 500
-
-/** Makes due now what waits because its sink or destination failed; returns its references. */
+/**
+ * Makes due now what waits because its sink or destination failed; returns its references. With
+ * `only`, of these destinations alone: what of theirs is due within half a minute, or being sent,
+ * counts as made due.
+ */
 export async function makeRetriesDue(
   ledger: AccountLedger,
   sink: string,
-  max = Infinity,
+  max: number,
+  only: readonly string[] = [],
 ): Promise<string[]> {
-  return (await wakeRetries(ledger, sink, { max })).woken
-}
-
-/**
- * Ensures that something of one of these destinations is due within half a minute, or being sent:
- * `due` already, or a retry that was `woken`; undefined: nothing of theirs waits for a retry.
- */
-export async function ensureOneDue(
-  ledger: AccountLedger,
-  sink: string,
-  destinations: readonly string[],
-): Promise<'due' | 'woken' | undefined> {
-  const { woken, isOneDue } = await wakeRetries(ledger, sink, { max: 1, only: destinations })
-  return isOneDue ? 'due' : woken.length > 0 ? 'woken' : undefined
-}
-
-async function wakeRetries(
-  ledger: AccountLedger,
-  sink: string,
-  { max, only = [] }: { max: number; only?: readonly string[] },
-): Promise<{ woken: string[]; isOneDue: boolean }> {
   const woken: string[] = []
-  let [place, isOneDue] = ['', false]
+  let place = ''
   do {
-    const step = Math.min(retriesPerStep, max - woken.length)
-    const answer = await ledger.run('wake-retries', sink, step, place, ...only)
-    const [end, due, ...refs] = answer as [string, number, ...string[]]
-    ;[place, isOneDue] = [end, due === 1]
+    const answer = await ledger.run('wake-retries', sink, max - woken.length, place, ...only)
+    const [end = '', ...refs] = answer as string[]
+    place = end
     woken.push(...refs)
-  } while (place !== '' && !isOneDue && woken.length < max)
-  return { woken, isOneDue }
+  } while (place !== '' && woken.length < max)
+  return woken
 }
 
 /** Postpones a piece of due work by `forMs`. */
