@@ -61,16 +61,10 @@ export async function firstDueMs(ledger: AccountLedger, sink: string): Promise<n
   return score === undefined ? undefined : Number(score)
 }
 
-/** What claim-due.lua left to those who know its destination, has this score or more. */
-const leftToOthers = 9.9e13
-
-export function countLeftToOthers(ledger: AccountLedger, sink: string): Promise<number> {
-  return ledger.redis.zcount(ledger.key('ready', sink), leftToOthers, '+inf')
-}
-
 /**
- * Makes due now what waits because its sink or destination failed, of some destinations or of all
- * (none given); returns its references.
+ * Makes due now what waits because its sink or destination failed; returns its references. With
+ * `only`, of these destinations alone: what of theirs is due within half a minute, or being sent,
+ * counts as made due.
  */
 export async function makeRetriesDue(
   ledger: AccountLedger,
@@ -78,7 +72,15 @@ export async function makeRetriesDue(
   max: number,
   only: readonly string[] = [],
 ): Promise<string[]> {
-  return (await ledger.run('wake-retries', sink, max, ...only)) as string[]
+  const woken: string[] = []
+  let place = ''
+  do {
+    const answer = await ledger.run('wake-retries', sink, max - woken.length, place, ...only)
+    const [end = '', ...refs] = answer as string[]
+    place = end
+    woken.push(...refs)
+  } while (place !== '' && woken.length < max)
+  return woken
 }
 
 /** Postpones a piece of due work by `forMs`. */

@@ -79,18 +79,7 @@ end
 -- added. Returns whether it reached the end.
 local function promote(field)
   local ms, ref = string.match(redis.call('HGET', readied, field) or '0', '^(%d+) ?(.*)$')
-  ms = string.format('%.0f', math.min(tonumber(ms), now))
-  local start, behind = redis.call('ZCOUNT', due, '-inf', '(' .. ms), redis.call('ZCOUNT', due, '-inf', ms)
-  -- refs of one millisecond are sorted by name; the stored one may have left, so search for its
-  -- place
-  while start < behind do
-    local middle = math.floor((start + behind) / 2)
-    if ref ~= '' and redis.call('ZRANGE', due, middle, middle)[1] > ref then
-      behind = middle
-    else
-      start = middle + 1
-    end
-  end
+  local start = count_up_to(due, string.format('%.0f ', math.min(tonumber(ms), now)) .. ref)
   local found = redis.call('ZRANGE', due, start, start + looked - 1, 'WITHSCORES')
   local last
   for i = 1, #found, 2 do

@@ -323,6 +323,23 @@ test('a recipient that takes nothing is tried now and then, and costs the others
   expect(night.told).toHaveLength(250)
 })
 
+test('what is for a recipient to whom no relay is granted goes to the fallback, and the others get theirs', async () => {
+  const denied = { reason: 'misconfigured', status: 554, scope: 'destination' } as const
+  const sinks = [mail(failing(toFull, denied), { type: 'webhook' }), hook(undefined)]
+  const night = await aNight(tests, { sinks, fallbacks: { mail: 'hook' } })
+  await burstToBoth(40)(night)
+  await night.bring(['a/b/1'], ['mail:full'])
+  // while a circuit is half open its items stay: at the latest they go after the next opening
+  await night.time.pass(2 * fallbackAfterMs + 60_000)
+  const toFallback = night.told.filter(({ sink }) => sink === 'hook').map(({ uid }) => uid)
+  expect(new Set(toFallback)).toEqual(new Set([...numbered('burst', 40), 'a/b/1']))
+  expect(toFallback).toHaveLength(41)
+  const others = night.told.filter(({ sink }) => sink === 'mail')
+  expect(new Set(others.map(({ destination }) => destination))).toEqual(new Set(['mail:well']))
+  expect(others).toHaveLength(40)
+  await expectConservation(night.ledgers[0]!)
+})
+
 test('a sink that grants no relay to any of its recipients hands over to its fallback', async () => {
   const denied = { reason: 'unauthorized', status: 554, scope: 'destination' } as const
   const sinks = [mail(failing(always, denied), { type: 'webhook' }), hook(undefined)]
